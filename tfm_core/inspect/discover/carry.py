@@ -250,12 +250,17 @@ def _numbers(run: Run) -> Callable[[str], int]:
 
 
 def read_sums(run: Run) -> tuple[Tensor, Sums]:
-    """Return new sums as ids (N, 1 + context), from <bos> on, and by bit. Raises StudentError."""
+    """Return new sums as ids (N, 1 + context) and by bit. Raises StudentError."""
+    drawn = new_sums(run)
+    return ids_of(run, drawn), sums_of(drawn)
+
+
+def ids_of(run: Run, drawn: Sequence[Sequence[str]]) -> Tensor:
+    """Return sequences as ids (N, 1 + context), from <bos> on."""
     import torch
 
-    drawn, id_of = new_sums(run), _numbers(run)
-    rows = [[id_of("<bos>"), *map(id_of, tokens)] for tokens in drawn]
-    return torch.tensor(rows), sums_of(drawn)
+    id_of = _numbers(run)
+    return torch.tensor([[id_of("<bos>"), *map(id_of, tokens)] for tokens in drawn])
 
 
 def _answers(model: Model, rows: Tensor) -> Ints:
