@@ -9,13 +9,16 @@ from pages.discover import recipe
 from pages.i18n import _, paragraph
 from pages.ui import show, state
 from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.inspect.discover import clock, neurons
+from tfm_core.inspect.discover import clock, neurons, transitions
 from tfm_core.inspect.discover.phenomenon import GROKKING, Phenomenon
+from tfm_core.inspect.discover.transitions import KNOWN
 from tfm_core.inspect.experiments.result import ExperimentRuns
 from tfm_core.plots.training import clock as plots
 from tfm_core.runs.run import Run
+from tfm_core.sentences import whole_percent
 
 MAX_CLOCKS = 6
+_TABLE = 440  # pixels
 
 
 def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
@@ -24,6 +27,7 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         recipe.curves(chosen, trained)
+        _known(chosen, trained)
     if run is None:
         return
     with right:
@@ -41,6 +45,21 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         _without(run)
 
 
+def _known(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Show when each training knows the trained sums, and the new ones."""
+    rows = []
+    for arm in chosen.arms:
+        found = [
+            recipe.ended(trained, arm, metric) for metric in ("accuracy", "validation-accuracy")
+        ]
+        if all(found):
+            steps = [[transitions.first(x, right >= KNOWN) for x, right in one] for one in found]
+            rows.append([_(arm.label), *(transitions.over_runs(one).words for one in steps)])
+    if rows:
+        show.facts(rows, [_("Training"), _("Trained sums from step"), _("New sums from step")])
+        st.caption(paragraph("discover/grokking-rule", share=whole_percent(KNOWN)))
+
+
 def _table(run: Run) -> None:
     found = clock.sum_table(run)
     is_new = ~found.is_trained
@@ -52,7 +71,7 @@ def _table(run: Run) -> None:
             new=show.percent(float(found.is_right[is_new].mean())),
         )
     )
-    figure = plots.sums(found.is_right, found.is_trained, height=recipe.HEIGHT)
+    figure = plots.sums(found.is_right, found.is_trained, height=_TABLE)
     live_figure(figure, key="discover-sums", name=_("All sums a + b"))
 
 

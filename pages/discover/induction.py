@@ -19,6 +19,7 @@ from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.run import Run
+from tfm_core.sentences import whole_percent
 
 Head = tuple[int, int]
 
@@ -59,7 +60,7 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
         if not run.status.is_active
     }
     there = [one for one in by_seed.values() if one is not None]
-    rule = paragraph("discover/induction-rule", share=f"{THRESHOLD:.0%}")
+    rule = paragraph("discover/induction-rule", share=whole_percent(THRESHOLD))
     if not there:
         return _("**Shown:** no induction head has formed so far.") + f" {rule}"
     first = by_seed.get(trained.seed) or there[0]
@@ -149,8 +150,8 @@ def _trap(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         rows,
         [
             _("Model"),
-            _("Score, and at random distances"),
-            _("Right, and at random distances"),
+            _("Score → at random distances"),
+            _("Right → at random distances"),
         ],
     )
     st.caption(paragraph("discover/induction-trap"))

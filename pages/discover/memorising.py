@@ -24,8 +24,9 @@ from tfm_core.inspect.symptoms.cures import Cure
 from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.training import comparison as plots
-from tfm_core.plots.training.comparison import CurvePanel, RunLine
+from tfm_core.plots.training.comparison import CurvePanel, RunLine, SpreadBand
 from tfm_core.runs.run import Run
+from tfm_core.sentences import whole_percent
 
 _SHOWN = 12  # mislabelled digits
 
@@ -49,13 +50,14 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             _control(chosen, trained)
         with right:
             _correction(run)
-    _widths()
+    with left:
+        _widths()
 
 
 def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
     """Return when the wrong labels were memorised, over all seeds, and the rule."""
     runs = [one for one in _of(chosen, trained, 0) if not one.status.is_active]
-    rule = paragraph("discover/memorising-rule", share=f"{MEMORISED:.0%}")
+    rule = paragraph("discover/memorising-rule", share=whole_percent(MEMORISED))
     found = [memorising.answers(one) for one in runs]
     steps = [memorising.memorised(one.steps, one.given) for one in found]
     there = [step for step in steps if step is not None]
@@ -118,7 +120,7 @@ def _digits(found: memorising.Answers) -> None:
         steps,
         value=steps[-1],
         format_func=lambda step: f"{step:,}",
-        key="memorising-step",
+        key=f"memorising-step-{steps[-1]}",  # follows a training
     )
     answers = found.answers[steps.index(step)]
     with st.container(horizontal=True, gap="small", key="memorising-digits"):
@@ -138,7 +140,6 @@ def _digits(found: memorising.Answers) -> None:
 
 def _control(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     """Compare what validation reached at its best, and at the end, with right labels."""
-    st.markdown(_("**Control:** the same digits with right labels."))
     rows = []
     for number, arm in enumerate(chosen.arms):
         rises = _rises([one for one in _of(chosen, trained, number) if not one.status.is_active])
@@ -148,6 +149,7 @@ def _control(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             loss = [_mean(values, ".2f") for values in losses]
             rows.append([_(arm.label), str(len(rises)), " → ".join(accuracy), " → ".join(loss)])
     if rows:
+        st.markdown(_("**Control:** the same digits with right labels."))
         columns = [_("Training"), _("Seeds"), _("Accuracy, best → end"), _("Loss, lowest → end")]
         show.facts(rows, columns)
 
@@ -223,7 +225,8 @@ def _widths() -> None:
     """Train models of several widths, and draw their errors: double descent."""
     trained = RunIndex(visitors.at_hand()).of(BY_WIDTH)
     st.markdown(_("**Double descent:** the same labels, and models of several widths."))
-    trials.start_button(BY_WIDTH, trained, key="memorising-widths", is_first=False)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        trials.buttons(BY_WIDTH, trained, stays=True, key="memorising-widths", is_first=False)
     is_live = comparison.is_live(trained.runs)
     found = []
     for arm in BY_WIDTH.arms:
@@ -239,22 +242,27 @@ def _widths() -> None:
 def _by_width(found: Sequence[AtWidth]) -> None:
     widths = np.array([one.width for one in found], float)
     errors = [one.error for one in found]
-    panels = [
-        CurvePanel(title, [RunLine(title, slot, widths, np.array(values))], is_share=True)
+    n, mean = min(one.n for one in found), np.array(errors)
+    low, high = (np.array([one.error + side * one.sd for one in found]) for side in (-1, 1))
+    titles = _("validation error"), _("wrong on training")
+    lines = [
+        RunLine(title, slot, widths, np.array(values))
         for slot, (title, values) in enumerate(
-            {
-                _("validation error"): errors,
-                _("wrong on training"): [1 - one.fitted for one in found],
-            }.items()
+            zip(titles, (errors, [1 - one.fitted for one in found]), strict=True)
         )
     ]
+    bands = [SpreadBand(comparison.mean_label(titles[0], n, n), 0, widths, mean, low, high)]
+    panels = [
+        CurvePanel(titles[0], *(([], bands) if n > 1 else (lines[:1], [])), is_share=True),
+        CurvePanel(titles[1], lines[1:], is_share=True),
+    ]
     figure = plots.comparison(panels, "d_model", height=recipe.HEIGHT)
-    figure.update_layout(yaxis={"range": [min(errors) - RISE, max(errors) + RISE]})
+    figure.update_layout(yaxis={"range": [min(low) - RISE, max(high) + RISE]})
     figure.update_xaxes(type="log", tickvals=widths.tolist(), ticktext=[f"{w:.0f}" for w in widths])
     live_figure(figure, key="discover-widths", name=_("Errors by width"))
     places = memorising.second_descent(errors)
     rule = paragraph("discover/memorising-descent", rise=f"{100 * RISE:.0f}")
-    seeds = _("Seeds: {n}.", n=min(one.n for one in found))
+    seeds = _("Seeds: {n}.", n=n)
     if places is None:
         st.markdown(_("**Shown:** no second descent.") + f" {rule} {seeds}")
         return

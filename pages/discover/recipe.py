@@ -14,13 +14,14 @@ from pages.ui.model import question
 from pages.ui.navigation import page_table
 from pages.ui.runs import comparison, runs_access, trials
 from pages.ui.tour import doors as tour
-from tfm_core.inspect.compare.curves import METRICS
+from tfm_core.inspect.compare.curves import METRICS, Floats, track
 from tfm_core.inspect.discover.phenomenon import Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex
-from tfm_core.plots.kinds import reference_line
+from tfm_core.inspect.experiments.trial import Arm
+from tfm_core.plots.kinds import is_crowded_above, reference_line
 from tfm_core.runs.run import Run
 
-HEIGHT = 300  # pixels of a figure
+HEIGHT, _MORE = 300, 80  # pixels of a figure, and for each further panel
 Draw = Callable[[Phenomenon, ExperimentRuns], None]
 
 
@@ -99,18 +100,29 @@ def shown_run(chosen: Phenomenon, trained: ExperimentRuns) -> Run | None:
     return trained.of_seed(trained.seed).get(chosen.arms[0].name)
 
 
+def ended(trained: ExperimentRuns, arm: Arm, metric: str) -> list[tuple[Floats, Floats]]:
+    """Return the steps and values (S,) of a metric, of each ended run of an arm that has any."""
+    found = (
+        track(runs_access.curves(run), run.experiment, metric, "step")
+        for run in trained.by_arm[arm.name].values()
+        if not run.status.is_active
+    )
+    return [(one.x, one.values) for one in found if one is not None and len(one.x)]
+
+
 def curves(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     """Draw the curves of all runs, with what is known of the data."""
-    figure = trials.curves(chosen, trained, height=HEIGHT)
+    figure = trials.curves(chosen, trained, height=HEIGHT + _MORE * (len(chosen.metrics) - 1))
     if figure is None:
         return
     levels = chosen.levels(chosen.base)
-    free = 1.0  # no curve goes below the lowest loss, nor above all
+    free, room = 1.0, 0.15  # no curve goes below the lowest loss, nor above all
     if not METRICS[chosen.metrics[0]].is_share:  # what is between the levels is what matters
         lowest, highest = min(levels.values()), max(levels.values())
-        free = lowest
+        free, room = lowest, 0.0
         margin = 0.2 * (highest - lowest)
         figure.update_layout(yaxis={"range": [lowest - margin, highest + 2 * margin]})
     for label, value in levels.items():
-        reference_line(figure, y=value, words=_(label), is_below=value == free)
+        is_below = value == free or is_crowded_above(figure, y=value, room=room)
+        reference_line(figure, y=value, words=_(label), is_below=is_below)
     live_figure(figure, key="discover-curves", name=trials.curves_name(chosen))

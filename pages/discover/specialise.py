@@ -21,7 +21,11 @@ _WORDS = tuple(roles.WORDS.values())
 
 def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     """Show the timeline of a run, the order over seeds, and what is lost without each head."""
-    run = own.chosen_run(lambda one: bool(modules_by_kind(one)), key="specialise-run")
+    run = own.chosen_run(
+        lambda one: bool(modules_by_kind(one)),
+        key="specialise-run",
+        first=recipe.shown_run(chosen, trained),
+    )
     if run is not None:
         found = roles.timeline(run)
         _timeline(run, found)

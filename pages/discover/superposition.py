@@ -122,19 +122,21 @@ def _look(running: Trainings) -> None:
     with right:
         if found and best is not None:
             _shares(seeds, best)
+            rule = paragraph("discover/superposition-rule", length=KEPT, degrees=f"{TOLERANCE:.0f}")
+            st.caption(rule)
     if found:
         _interference(first)
         _table(found, len(seeds))
 
 
 def _verdict(found: Sequence[Found], n: int) -> str:
-    """Return what formed where features are sparsest and densest, and the rule of its name."""
+    """Return what formed where features are sparsest and densest."""
     sparse, dense = found[-1], found[DENSE]
     steps = sparse.steps or (0,)
     step = f"{statistics.mean(steps):,.0f}"
     if len(steps) > 1:
         step += f" ± {statistics.stdev(steps):,.0f}"
-    words = _(
+    return _(
         "**Shown:** at a sparsity of {sparsity}: {shape}, formed at step {step}, in {k} of {n} "
         "seeds. Dense: {control}, in {k_control} of {n}.",
         sparsity=whole_percent(sparse.sparsity),
@@ -145,8 +147,6 @@ def _verdict(found: Sequence[Found], n: int) -> str:
         control=_(LABELS[next(iter(dense.shapes))]),
         k_control=next(iter(dense.shapes.values())),
     )
-    rule = paragraph("discover/superposition-rule", length=KEPT, degrees=f"{TOLERANCE:.0f}")
-    return f"{words} {rule}"
 
 
 def _planes(training: Trained, *, is_done: bool) -> None:

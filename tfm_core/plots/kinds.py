@@ -204,6 +204,17 @@ def reference_line(
         figure.add_hline(y=y, line=line, **({"annotation": note | place} if words else {}))
 
 
+def is_crowded_above(figure: go.Figure, *, y: float, room: float) -> bool:
+    """Return whether a curve of the first panel ends in the ``room`` above ``y``."""
+    for trace in figure.data:
+        if trace.y is not None and len(trace.y) and trace.yaxis in (None, "y"):
+            xs, ys = np.asarray(trace.x, float), np.asarray(trace.y, float)
+            late = ys[xs >= 0.75 * xs[-1]]
+            if ((late > y) & (late < y + room)).any():
+                return True
+    return False
+
+
 def rule_above(figure: go.Figure, *, y: float, colour: str, words: str) -> None:
     """Add a dashed line at ``y``, named above the figure."""
     figure.add_hline(y=y, line={"color": colour, "dash": "dash", "width": 2})

@@ -68,7 +68,7 @@ def guess(asked: Question, slot: str, *, of: str = "") -> bool:
     if last is not None:
         is_right = asked.is_right(last)
         given = _(str(last)).rstrip(".")
-        message = _("Your guess: **{given}**", given=given)
+        message = _("Your guess: **{given}**.", given=given)
         why = "" if is_right else _(asked.why_not(last))
         icon = ":green[:material/check_circle:]" if is_right else ":material/cancel:"
         st.markdown(f"{icon} {message} {why}".rstrip())

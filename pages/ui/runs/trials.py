@@ -23,23 +23,28 @@ from tfm_core.runs.run import Run
 _HEIGHT, _PER_PANEL = 70, 150  # pixels
 
 
-def buttons(chosen: Trial, trained: ExperimentRuns, *, stays: bool = False) -> None:
+def buttons(
+    chosen: Trial,
+    trained: ExperimentRuns,
+    *,
+    stays: bool = False,
+    key: str = "experiment",
+    is_first: bool = True,
+) -> None:
     """Draw the button that trains what is missing, and that for more seeds.
 
-    stays: more seeds are watched here, not on the page that compares.
+    stays: more seeds are watched here, not on the page that compares. is_first: it stands out.
     """
-    start_button(chosen, trained)
+    _start_button(chosen, trained, key=f"{key}-start", is_first=is_first)
     comparison.seed_button(
         lambda: [_start(chosen, arm, chosen.experiment(arm)) for arm in chosen.arms],
-        key="experiment",
+        key=key,
         stays=stays,
     )
 
 
-def start_button(
-    chosen: Trial, trained: ExperimentRuns, *, key: str = "experiment-start", is_first: bool = True
-) -> None:
-    """Draw the button that trains what is missing, if anything is. is_first: it stands out."""
+def _start_button(chosen: Trial, trained: ExperimentRuns, *, key: str, is_first: bool) -> None:
+    """Draw the button that trains what is missing, if anything is."""
     lacking = missing(chosen, trained)
     if not lacking:
         return
@@ -120,7 +125,9 @@ def lines(chosen: Trial, trained: ExperimentRuns) -> None:
     for arm in chosen.arms:
         run = there.get(arm.name)
         if run is not None:
-            with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+            with st.container(
+                horizontal=True, gap="small", vertical_alignment="center", width="content"
+            ):
                 _run(arm, run)
 
 

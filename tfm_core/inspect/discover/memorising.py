@@ -19,6 +19,7 @@ from tfm_core import byte_cache
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.compare.curves import figures
+from tfm_core.inspect.discover.transitions import since
 from tfm_core.inspect.progress.pictures import model_at
 from tfm_core.inspect.symptoms.cures import Cure
 from tfm_core.runs.curves import Curves
@@ -125,13 +126,7 @@ def memorised(steps: Sequence[int] | Integers, given: Sequence[float] | Floats) 
     The rule: from then on, to the last step, it gives more than MEMORISED of the mislabelled
     pictures the wrong label that they came with.
     """
-    since = None
-    for step, share in zip(steps, given, strict=True):
-        if not share > MEMORISED:
-            since = None
-        elif since is None:
-            since = int(step)
-    return since
+    return since(np.asarray(steps, float), np.asarray(given) > MEMORISED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,10 @@ def _chain(experiment: Experiment) -> Example:
     """Return the beginnings of two chains."""
     task = experiment.task_as(CorpusTaskConfig)
     drawn = validation_sequences(task, experiment.seed, n=2)
-    return tuple(("".join(states[:_SHOWN]), n == 1) for n, states in enumerate(drawn))
+    pieces = []
+    for n, states in enumerate(drawn, 1):
+        pieces += [(f"{n}:", False), ("".join(states[:_SHOWN]) + "…", True)]
+    return tuple(pieces)
 
 
 def _of_chains(experiment: Experiment) -> Levels:
