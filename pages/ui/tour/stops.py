@@ -187,7 +187,6 @@ _DIGIT = Tour(
     ),
 )  # fmt: skip
 _FINDING = ".stForm, .st-key-discover-curves"  # the guess that the page asks for, then its curves
-_START = ".st-key-experiment-start"
 _DISCOVER = Tour(
     "discover",
     N_("Known findings, live"),
@@ -198,11 +197,8 @@ _DISCOVER = Tour(
         Stop("induction", "induction", N_("A repeat is continued"), (_FINDING,)),
         Stop("chains", "chains", N_("A loss that falls in steps"), (_FINDING,)),
         Stop("grokking", "grokking", N_("First by heart, then a rule"), (_FINDING,)),
-        Stop("adder", "adder", N_("Where the carry is"), (_FINDING, _START)),
-        Stop(
-            "sinks", "sinks", N_("Attention with nothing to do"),
-            (".stForm, .st-key-discover-any-sinks", _START),
-        ),
+        Stop("adder", "adder", N_("Where the carry is"), (_FINDING,)),
+        Stop("sinks", "sinks", N_("Attention with nothing to do"), (_FINDING,)),
         Stop(
             "specialise", "specialise", N_("A role for each head"),
             (".stForm, .st-key-discover-roles",),
@@ -211,7 +207,7 @@ _DISCOVER = Tour(
             "superposition", "superposition", N_("More features than dimensions"),
             (".stForm, .st-key-superposition-planes", ".st-key-superposition-start"),
         ),
-        Stop("memorising", "memorising", N_("What wrong labels do"), (_FINDING, _START)),
+        Stop("memorising", "memorising", N_("What wrong labels do"), (_FINDING,)),
     ),
 )  # fmt: skip
 TOURS: dict[str, Tour] = {tour.name: tour for tour in (_TRANSLATE, _DIGIT, _DISCOVER)}
