@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import streamlit as st
 
-from pages.discover import recipe
+from pages.components.live_figure import live_figure
+from pages.discover import own, recipe
 from pages.i18n import _, paragraph
 from pages.ui import show
-from tfm_core.inspect.discover import measured, transitions
+from pages.ui.accounts import visitors
+from pages.ui.runs import run_actions, shown_run
+from pages.ui.typed import escape
+from tfm_core.inspect.discover import lines, measured, transitions
 from tfm_core.inspect.discover.phenomenon import CHAINS, Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns
+from tfm_core.plots.training import comparison as plots
+from tfm_core.plots.training.comparison import CurvePanel, RunLine
+from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
 
@@ -25,6 +33,7 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         run = recipe.shown_run(chosen, trained)
         if run is not None and not run.status.is_active and run.has_checkpoint:
             _uniform(run)
+    _line()
 
 
 def _landings(chosen: Phenomenon, trained: ExperimentRuns) -> None:
@@ -38,7 +47,9 @@ def _landings(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             reached = [
                 transitions.over_runs(of_floor).words for of_floor in zip(*steps, strict=True)
             ]
-            columns[_("{arm}: from step", arm=_(arm.label))] = ["", *reached]
+            columns[_(arm.label)] = ["", *reached]
+    if len(columns) > 2:
+        st.markdown(_("**Shown:** the step from which each floor is reached."))
     show.facts([*zip(*columns.values(), strict=True)], [*columns])
     st.caption(paragraph("discover/chains-rule"))
 
@@ -55,6 +66,49 @@ def _uniform(run: Run) -> None:
     ]
     show.facts(rows, [_("Replaced"), _("Loss")])
     st.caption(paragraph("discover/chains-uniform"))
+
+
+def _line() -> None:
+    """Show the same of another task in context: the error after each number of examples."""
+    st.markdown(
+        _("**Another task in context:** fit a line, y = w·x. How many examples does it need?")
+    )
+    st.caption(paragraph("discover/chains-line"))
+    if not any(lines.is_lines(one.experiment) for one in visitors.at_hand() if one.problem is None):
+        _train_line()
+        return
+    run = own.chosen_run(lines.is_lines, key="chains-line-run")
+    if run is None or not run.has_checkpoint:
+        return
+    found = lines.errors_of(run)
+    n = np.arange(len(found.model)).astype(float)
+    drawn = {
+        _("the model"): found.model,
+        _("Bayes: the lowest possible"): found.bayes,
+        _("least squares"): found.least_squares,
+        _("always 0"): found.zero,
+    }
+    curves = [RunLine(label, slot, n, values) for slot, (label, values) in enumerate(drawn.items())]
+    figure = plots.comparison(
+        [CurvePanel(_("mean squared error"), curves)], _("examples before"), height=recipe.HEIGHT
+    )
+    live_figure(figure, key="discover-line", name=_("Error by the number of examples"))
+
+
+def _train_line() -> None:
+    why_not = visitors.why_not()
+    if st.button(
+        _(
+            "Train “{name}”, {time}",
+            name=_(PRESETS["lines"].label),
+            time=shown_run.preset_time("lines"),
+        ),
+        icon=":material/play_arrow:",
+        key="chains-train-line",
+        disabled=bool(why_not),
+        help=escape(why_not) or None,
+    ):
+        run_actions.start_preset("lines")
 
 
 def _losses(losses: Iterable[float]) -> list[str]:

@@ -56,7 +56,8 @@ def _known(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             steps = [[transitions.first(x, right >= KNOWN) for x, right in one] for one in found]
             rows.append([_(arm.label), *(transitions.over_runs(one).words for one in steps)])
     if rows:
-        show.facts(rows, [_("Training"), _("Trained sums from step"), _("New sums from step")])
+        st.markdown(_("**Shown:** the step from which sums are known."))
+        show.facts(rows, [_("Training"), _("Trained sums"), _("New sums")])
         st.caption(paragraph("discover/grokking-rule", share=whole_percent(KNOWN)))
 
 

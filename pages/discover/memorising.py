@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.components.live_figure import live_figure
 from pages.discover import recipe
-from pages.i18n import _, paragraph
+from pages.i18n import _, ngettext, paragraph
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.runs import comparison, run_actions, runs_access, trials
@@ -92,7 +92,7 @@ def _mean(values: Sequence[float], form: str) -> str:
 
 
 def _share(values: Sequence[float]) -> str:
-    return f"{_mean([100 * value for value in values], '.1f')} %"
+    return f"{_mean([100 * value for value in values], '.1f')}\u00a0%"
 
 
 def _mislabelled(found: memorising.Answers) -> None:
@@ -223,11 +223,18 @@ def _ends(before: memorising.Floats, after: memorising.Floats) -> list[str]:
 
 def _widths() -> None:
     """Train models of several widths, and draw their errors: double descent."""
+    is_live = comparison.is_live(RunIndex(visitors.at_hand()).of(BY_WIDTH).runs)
+    st.fragment(_draw_widths, run_every=comparison.TICK if is_live else None)(is_live)
+
+
+def _draw_widths(was_live: bool) -> None:
     trained = RunIndex(visitors.at_hand()).of(BY_WIDTH)
+    is_live = comparison.is_live(trained.runs)
+    if was_live and not is_live:
+        state.draw_anew()  # once: redrawn, it no longer polls
     st.markdown(_("**Double descent:** the same labels, and models of several widths."))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         trials.buttons(BY_WIDTH, trained, stays=True, key="memorising-widths", is_first=False)
-    is_live = comparison.is_live(trained.runs)
     found = []
     for arm in BY_WIDTH.arms:
         curves = [runs_access.curves(run) for run in trained.by_arm[arm.name].values()]
@@ -237,6 +244,8 @@ def _widths() -> None:
         _by_width(found)
     if is_live:
         comparison.progress(trained.runs)
+    if n := len(trained.stopped):
+        st.caption(ngettext("{n} run ended early.", "{n} runs ended early.", n, n=n))
 
 
 def _by_width(found: Sequence[AtWidth]) -> None:
@@ -282,7 +291,7 @@ def _by_width(found: Sequence[AtWidth]) -> None:
 
 def _error(one: AtWidth) -> str:
     spread = f" ± {100 * one.sd:.1f}" if one.n > 1 else ""
-    return f"{100 * one.error:.1f}{spread} %"
+    return f"{100 * one.error:.1f}{spread}\u00a0%"
 
 
 recipe.page(MEMORISING, look)

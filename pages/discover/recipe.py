@@ -59,14 +59,14 @@ def _draw(
         tour.start("discover", _("Tour: eight findings"))
     _example(chosen)
     if not question.guess(chosen.question, chosen.name):
-        _lines(chosen, watched)
+        _lines(chosen, watched, trained)
         return
     st.markdown(_("**Expect:** {words}", words=_(chosen.question.because)))
     try:
         look(chosen, watched)
     except ValueError as error:  # files of a run are gone, or damaged
         show.problem(error)
-    _lines(chosen, watched)
+    _lines(chosen, watched, trained)
     cite(chosen.paper, chosen.address, chosen.differs)
 
 
@@ -90,9 +90,9 @@ def _example(chosen: Phenomenon) -> None:
     st.markdown(_("**For example:** {text}", text=" ".join(pieces)))
 
 
-def _lines(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+def _lines(chosen: Phenomenon, watched: ExperimentRuns, trained: ExperimentRuns) -> None:
     with st.container(horizontal=True, gap="medium"):
-        trials.lines(chosen, trained)
+        trials.lines(chosen, watched, stopped=trained.stopped)
 
 
 def shown_run(chosen: Phenomenon, trained: ExperimentRuns) -> Run | None:

@@ -188,6 +188,12 @@ def test_activations_are_what_autograd_keeps(family, shape, sizes, precision):
         ImageShape(8, 1, 5),
     )
 )
+@example(
+    (
+        MODEL_CONFIGS["vit"].parse({"sink": "zero", "position": "alibi", "patch_size": 2}),
+        ImageShape(8, 1, 5),
+    )
+)
 @hypothesis_settings(max_examples=60, deadline=None)
 def test_activations_of_random_transformers_are_what_autograd_keeps(chosen):
     """Within 3 %; the heads' results are counted twice without an output matrix where

@@ -258,11 +258,12 @@ class StackMaker:
         into = self._in_projection(f"{path}.in_projection", inputs, projected, saved, is_cross)
         children: list[Part] = [into, *self._head_norms(path, queries, keys, is_cross)]
         relative = None if is_cross else self.relative
-        if relative is not None:
-            children.append(self._relative(relative, layer))
-        children += self._sink(path)
         window = 0 if is_cross else self._windows[layer]
         hides = self._mask(is_cross, window)
+        if relative is not None:
+            pairs = "" if hides else f"n_heads {queries} {keys}"
+            children.append(self._relative(relative, layer, pairs))
+        children += self._sink(path)
         if hides:
             children.append(self._mask_part(path, hides, queries, keys, is_cross))
         children.append(self._scores(path, queries, keys, hides, relative, is_cross=is_cross))
@@ -279,7 +280,11 @@ class StackMaker:
                 )
             )  # fmt: skip
             heads, noise = Formula(), Formula()
-        elif config.dropout or (relative is not None and relative.acts_on == "scores"):
+        elif config.dropout or (
+            relative is not None
+            and relative.acts_on == "scores"
+            and (hides or self._is_bias_trained)
+        ):
             heads = Formula()  # no product reads them, and what a fused kernel keeps is in scores
         return Attention(
             kind="attention", path=path, layer="MultiHeadAttention", inputs=inputs, outputs=(x,),
@@ -380,17 +385,25 @@ class StackMaker:
             saved=replace(saved, once=whole, cast=whole),
         )  # fmt: skip
 
-    def _relative(self, kind: Position, layer: int) -> Part:
-        """Return what turns queries and keys or adds to scores: one module for all blocks."""
+    def _relative(self, kind: Position, layer: int, pairs: str) -> Part:
+        """Return what turns queries and keys or adds to scores: one module for all blocks.
+
+        pairs: the size of the scores, which is kept of what is added to them unless a sink changes
+        it; empty where a mask does.
+        """
         path = f"{self.name}.relative"
         parameters = tuple(
             self.maker.parameter(f"{path}.{n}", *shape, tied_to=f"{path}.{n}" if layer else "")
             for n, shape in (kind.inside.parameters if kind.inside else {}).items()
         )
         query = tensor("query", "n_heads", self.length, "d_head")
+        is_kept = kind.acts_on == "scores" and not (
+            layer or self._is_explicit(is_cross=False) or SINKS[self.config.sink].is_there
+        )
         return Part(
             kind="relative", path=path, layer=_class_of(kind), variant=kind.name, inputs=(query,),
             outputs=(query,), parameters=parameters, names=names_of(self.maker.family, path),
+            saved=Saved(once=formula(pairs if is_kept else "")),
         )  # fmt: skip
 
     def _mask(self, is_cross: bool, window: int) -> tuple[str, ...]:
@@ -439,17 +452,20 @@ class StackMaker:
             saved = Saved(full=formula(pairs) + formula(ends), masks=formula(mask))
         else:
             acts_on = "nothing" if relative is None else relative.acts_on
-            products = mask
+            products, once = mask, ""
             if acts_on == "queries and keys" and not self._is_copied:
                 # as they came, and as they were made; of copies these alone
                 products = f"{mask} + {queries} {self._d_q} + {keys} {self._d_q}"
-            elif acts_on == "scores":  # what is added to them, with the mask in it
-                products = f"{pairs} + {queries} {self._d_q}" if hides else pairs
+            elif acts_on == "scores" and hides:  # what is added to them, with the mask in it
+                products = f"{pairs} + {queries} {self._d_q}"
+            elif acts_on == "scores" and SINKS[config.sink].is_there:
+                once = pairs  # else it is one for all blocks, see ``_relative``
             saved = Saved(
                 full=formula(f"n_heads {queries}")
                 + formula(ends),  # of each row the log of its sum
                 products=formula(products),
                 watched=2 * formula(pairs),
+                once=formula(once),
             )
         return Part(
             kind="scores", path=path,

@@ -91,6 +91,8 @@ def fused_attention(
     if bias is not None:
         # a finite floor keeps a row with nothing allowed finite; its value is set to zero below
         attn_mask = bias if mask is None else bias.masked_fill(~mask, _floor(q))
+        if attn_mask.dim() == 3:  # as it is, the CPU's kernel does not take it
+            attn_mask = attn_mask[None]
     scale = None if divisor is None else 1 / divisor
     out = F.scaled_dot_product_attention(
         q, k, v, attn_mask=attn_mask, dropout_p=dropout, scale=scale

@@ -153,10 +153,10 @@ def band(
     ]
 
 
-def pale(colour: str) -> str:
+def pale(colour: str, opacity: float = 0.18) -> str:
     """Return a ``#rrggbb`` colour with little ink, for areas."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red}, {green}, {blue}, 0.18)"
+    return f"rgba({red}, {green}, {blue}, {opacity})"
 
 
 def bars(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import plotly.graph_objects as go
@@ -117,18 +118,24 @@ def _panel(chosen: Trial, trained: ExperimentRuns, metric: str) -> CurvePanel:
     return CurvePanel(_(facts.label), lines, bands, is_share=facts.is_share, is_noisy=is_noisy)
 
 
-def lines(chosen: Trial, trained: ExperimentRuns) -> None:
-    """Draw a line for each arm's run: its state, and a button to watch it."""
+def lines(
+    chosen: Trial, trained: ExperimentRuns, *, stopped: Mapping[str, Run] | None = None
+) -> None:
+    """Draw a line for each arm's run: its state, and a button to watch it.
+
+    stopped: runs that ended early, by arm, drawn too; by default those of ``trained``.
+    """
+    stopped = trained.stopped if stopped is None else stopped
     there = trained.of_seed(trained.seed)
-    if not there:
+    if not there and not stopped:
         st.info(_("Nothing is trained yet."), icon=":material/play_circle:")
     for arm in chosen.arms:
-        run = there.get(arm.name)
-        if run is not None:
-            with st.container(
-                horizontal=True, gap="small", vertical_alignment="center", width="content"
-            ):
-                _run(arm, run)
+        for run in (there.get(arm.name), stopped.get(arm.name)):
+            if run is not None:
+                with st.container(
+                    horizontal=True, gap="small", vertical_alignment="center", width="content"
+                ):
+                    _run(arm, run)
 
 
 def _run(arm: Arm, run: Run) -> None:
@@ -142,7 +149,7 @@ def _run(arm: Arm, run: Run) -> None:
         f":gray[{_('Watch')}]",
         icon=":material/visibility:",
         type="tertiary",
-        key=f"experiment-watch-{arm.name}",
+        key=f"experiment-watch-{arm.name}-{run.id}",
         help=_("Open “{name}” on Train.", name=_(arm.label)),
     ):
         run_actions.watch(run)

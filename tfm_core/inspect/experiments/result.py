@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -171,9 +171,14 @@ def in_any_order(answer: Sequence[str], truth: Sequence[str]) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExperimentRuns:
-    """The runs of an experiment. by_arm: name of the arm -> seed, ascending -> run."""
+    """The runs of an experiment.
+
+    by_arm: name of the arm -> seed, ascending -> run. stopped: name of an arm -> a run that ended
+    early, where no other has its seed.
+    """
 
     by_arm: Mapping[str, Mapping[int, Run]]
+    stopped: Mapping[str, Run] = field(default_factory=dict)
 
     @property
     def runs(self) -> list[Run]:
@@ -209,12 +214,20 @@ class RunIndex:
 
     def of(self, trial: Trial) -> ExperimentRuns:
         """Return the newest runs of an experiment; one that was stopped or damaged is none."""
-        return ExperimentRuns({arm.name: self._newest(trial.experiment(arm)) for arm in trial.arms})
+        by_arm: dict[str, dict[int, Run]] = {}
+        stopped: dict[str, Run] = {}
+        for arm in trial.arms:
+            by_arm[arm.name] = found = {}
+            for seed, runs in self._of(trial.experiment(arm)):
+                run = next(filter(counts, runs), None)
+                if run is not None:
+                    found[seed] = run
+                else:
+                    stopped.setdefault(arm.name, runs[0])
+        return ExperimentRuns(by_arm, stopped)
 
-    def _newest(self, experiment: Experiment) -> dict[int, Run]:
-        by_seed = sorted(self._known.get(_but_seed(experiment), {}).items())
-        newest = {seed: next(filter(counts, runs), None) for seed, runs in by_seed}
-        return {seed: run for seed, run in newest.items() if run is not None}
+    def _of(self, experiment: Experiment) -> list[tuple[int, list[Run]]]:
+        return sorted(self._known.get(_but_seed(experiment), {}).items())
 
 
 def missing(trial: Trial, found: ExperimentRuns) -> dict[str, Experiment]:

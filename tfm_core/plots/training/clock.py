@@ -10,13 +10,13 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.discover.neurons import Neurons
-from tfm_core.plots.kinds import lay_out, sequential
+from tfm_core.plots.kinds import lay_out, pale, sequential
 from tfm_core.plots.palette import BLUE, GREEN, GREY, ThemeName
 from tfm_core.sentences import N_
 
 Bools = npt.NDArray[np.bool_]
 STATES = (N_("new, wrong"), N_("new, right"), N_("trained, wrong"), N_("trained, right"))
-_COLOURS = (fill_of(GREY), fill_of(GREEN), GREY, GREEN)  # the trained ones are darker
+_COLOURS = (pale(GREY, 0.3), pale(GREEN, 0.5), GREY, GREEN)  # the trained ones are darker
 
 
 def sums(is_right: Bools, is_trained: Bools, *, height: int) -> go.Figure:

@@ -1,0 +1,40 @@
+"""Lines in context: the predictors on lines made by hand, and on a real training."""
+
+import random
+
+import numpy as np
+import pytest
+
+from tfm_core.data.corpus.in_context import line
+from tfm_core.inspect.discover import lines
+from tfm_core.inspect.experiments.trial import changed
+from tfm_core.presets import PRESETS
+from tfm_core.runs.process.execute import execute
+from tfm_core.runs.store import RunStore
+
+
+def test_one_clean_example_gives_least_squares_the_slope() -> None:
+    x, y = np.array([[2.0, 5.0, 3.0]]), np.array([[4.0, 10.0, 6.0]])
+    _bayes, fitted = lines.known(x, y)
+    np.testing.assert_allclose(fitted, [[0, 10, 6]])
+
+
+def test_no_predictor_that_is_known_beats_bayes() -> None:
+    rng = random.Random(3)
+    drawn = np.array([list(map(int, line(rng, 14))) for _ in range(3000)], float)
+    x, y = drawn[:, ::2], drawn[:, 1::2]
+    bayes, fitted = (((guess - y) ** 2).mean(0) for guess in lines.known(x, y))
+    assert (bayes[1:] < fitted[1:]).all()
+    assert (bayes <= (y**2).mean(0) + 0.3).all()
+    assert bayes[0] > 3 * bayes[-1] > 3 * 0.4  # examples help, noise of variance 0.5 stays
+
+
+def test_a_trained_model_is_nearer_to_bayes_than_to_nothing(tmp_path) -> None:
+    experiment = changed(PRESETS["lines"].experiment, {"training.steps": 300})
+    run = RunStore(tmp_path).create(experiment, device="cpu")
+    assert execute(run).state == "finished"
+    found = lines.errors_of(run)
+    assert len(found.model) == experiment.task.context // 2
+    assert found.model[-1] < (found.bayes[-1] + found.zero[-1]) / 2
+    assert found.model[-1] >= 0.9 * found.bayes[-1]
+    assert found.model[0] == pytest.approx(found.zero[0], rel=0.2)
