@@ -38,12 +38,15 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
 
 def _landings(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     """Show the floors, and when each model lands on each of them."""
-    floors = chosen.levels(chosen.base)
+    floors = chosen.known(run.experiment.seed for run in trained.runs)
     columns = {_("Floor"): [str(_(label)) for label in floors], _("Loss"): _losses(floors.values())}
     for arm in chosen.arms:
         found = recipe.ended(trained, arm, chosen.metrics[0])
         if found:
-            steps = [transitions.landings(x, loss, [*floors.values()]) for x, loss in found]
+            steps = [
+                transitions.landings(x, loss, [*chosen.known([seed]).values()])
+                for seed, (x, loss) in found.items()
+            ]
             reached = [
                 transitions.over_runs(of_floor).words for of_floor in zip(*steps, strict=True)
             ]
@@ -90,7 +93,10 @@ def _line() -> None:
     }
     curves = [RunLine(label, slot, n, values) for slot, (label, values) in enumerate(drawn.items())]
     figure = plots.comparison(
-        [CurvePanel(_("mean squared error"), curves)], _("examples before"), height=recipe.HEIGHT
+        [CurvePanel(_("mean squared error"), curves)],
+        _("examples before"),
+        is_log_y=True,
+        height=recipe.HEIGHT,
     )
     live_figure(figure, key="discover-line", name=_("Error by the number of examples"))
 

@@ -53,7 +53,9 @@ def _known(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             recipe.ended(trained, arm, metric) for metric in ("accuracy", "validation-accuracy")
         ]
         if all(found):
-            steps = [[transitions.first(x, right >= KNOWN) for x, right in one] for one in found]
+            steps = [
+                [transitions.first(x, right >= KNOWN) for x, right in one.values()] for one in found
+            ]
             rows.append([_(arm.label), *(transitions.over_runs(one).words for one in steps)])
     if rows:
         st.markdown(_("**Shown:** the step from which sums are known."))
@@ -127,7 +129,7 @@ def _neurons(run: Run) -> None:
     if not keys:
         return
     found = neurons.neurons_of(run)
-    st.markdown(_("**Neurons on a clock**, by key frequency"))
+    st.markdown(_("**Neurons on a clock**, each key frequency and its number of neurons"))
     figure = plots.neuron_clocks(found, keys, height=recipe.HEIGHT)
     live_figure(figure, key="discover-neurons", name=_("Neurons on a clock"))
     st.caption(paragraph("discover/grokking-neurons"))

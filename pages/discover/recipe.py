@@ -100,14 +100,14 @@ def shown_run(chosen: Phenomenon, trained: ExperimentRuns) -> Run | None:
     return trained.of_seed(trained.seed).get(chosen.arms[0].name)
 
 
-def ended(trained: ExperimentRuns, arm: Arm, metric: str) -> list[tuple[Floats, Floats]]:
-    """Return the steps and values (S,) of a metric, of each ended run of an arm that has any."""
-    found = (
-        track(runs_access.curves(run), run.experiment, metric, "step")
-        for run in trained.by_arm[arm.name].values()
+def ended(trained: ExperimentRuns, arm: Arm, metric: str) -> dict[int, tuple[Floats, Floats]]:
+    """Return the steps and values (S,) of a metric, by seed, of ended runs of an arm."""
+    found = {
+        seed: track(runs_access.curves(run), run.experiment, metric, "step")
+        for seed, run in trained.by_arm[arm.name].items()
         if not run.status.is_active
-    )
-    return [(one.x, one.values) for one in found if one is not None and len(one.x)]
+    }
+    return {seed: (one.x, one.values) for seed, one in found.items() if one and len(one.x)}
 
 
 def curves(chosen: Phenomenon, trained: ExperimentRuns) -> None:
@@ -115,7 +115,7 @@ def curves(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     figure = trials.curves(chosen, trained, height=HEIGHT + _MORE * (len(chosen.metrics) - 1))
     if figure is None:
         return
-    levels = chosen.levels(chosen.base)
+    levels = chosen.known(run.experiment.seed for run in trained.runs)
     free, room = 1.0, 0.15  # no curve goes below the lowest loss, nor above all
     if not METRICS[chosen.metrics[0]].is_share:  # what is between the levels is what matters
         lowest, highest = min(levels.values()), max(levels.values())

@@ -135,3 +135,11 @@ def test_what_comes_again_is_marked_twice():
     marked = [piece for piece, is_marked in INDUCTION.example(INDUCTION.base) if is_marked]
     assert len(marked) == 2
     assert marked[0] == marked[1]
+
+
+def test_levels_over_seeds_are_the_mean_of_each_seeds_own():
+    each = [CHAINS.levels(CHAINS.base.replace(seed=seed)) for seed in (0, 3)]
+    assert CHAINS.known([3, 0]) == {
+        label: pytest.approx((each[0][label] + each[1][label]) / 2) for label in each[0]
+    }
+    assert CHAINS.known() == CHAINS.known([CHAINS.base.seed])

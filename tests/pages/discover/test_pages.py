@@ -65,3 +65,18 @@ def test_more_seeds_stay_on_the_page(store: RunStore) -> None:
     app.button(key="experiment-seeds").click().run()
     assert not app.exception
     assert len(store.list()) > len(INDUCTION.arms)
+
+
+def test_a_run_that_was_stopped_is_named_and_the_rest_may_be_trained(store: RunStore) -> None:
+    made_run(store, experiment=INDUCTION.experiment(INDUCTION.arms[0]), state="stopped")
+    app = guessed(page("induction"))
+    assert not app.exception
+    assert "Stopped" in shown(app)
+    assert any(label.startswith(f"Train {len(INDUCTION.arms)} runs") for label in labels(app))
+
+
+def test_a_line_in_context_is_offered_to_train(store: RunStore) -> None:
+    app = guessed(page("chains"))
+    app.button(key="chains-train-line").click().run()
+    (run,) = store.list()
+    assert run.experiment.task.name == "lines"

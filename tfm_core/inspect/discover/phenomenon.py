@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from statistics import mean
 
 from tfm_core.config import CorpusTaskConfig, Experiment, ImageTaskConfig, TextTaskConfig
 from tfm_core.data.corpus import column_sums
@@ -40,6 +42,17 @@ class Phenomenon(Trial):
     def differs(self) -> str:
         """What differs from the paper."""
         return Paragraph(f"discover/{self.name}-differs")
+
+    def known(self, seeds: Iterable[int] = ()) -> dict[str, float]:
+        """Return the levels as means over the data of some seeds; of the base without any."""
+        of_seeds = [_levels(self.name, seed) for seed in sorted({*seeds} or {self.base.seed})]
+        return {label: mean(one[label] for one in of_seeds) for label in of_seeds[0]}
+
+
+@cache
+def _levels(name: str, seed: int) -> Levels:
+    one = PHENOMENA[name]
+    return one.levels(one.base.replace(seed=seed))
 
 
 _SHOWN = 40  # letters of a chain

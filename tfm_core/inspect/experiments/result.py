@@ -222,8 +222,8 @@ class RunIndex:
                 run = next(filter(counts, runs), None)
                 if run is not None:
                     found[seed] = run
-                else:
-                    stopped.setdefault(arm.name, runs[0])
+                elif own := [one for one in runs if one.meta.parent is None]:
+                    stopped.setdefault(arm.name, own[0])
         return ExperimentRuns(by_arm, stopped)
 
     def _of(self, experiment: Experiment) -> list[tuple[int, list[Run]]]:

@@ -125,7 +125,7 @@ def neuron_clocks(found: Neurons, keys: Sequence[int], *, height: int) -> go.Fig
         figure.add_annotation(
             x=x,
             y=y - 1.25,
-            text=N_("frequency {k}: {n}", k=key, n=int(chosen.sum())),
+            text=f"{key}: {int(chosen.sum())}",
             showarrow=False,
         )
     hidden = {"visible": False}
