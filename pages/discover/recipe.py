@@ -14,6 +14,7 @@ from pages.ui.accounts import visitors
 from pages.ui.model import question
 from pages.ui.navigation import page_table
 from pages.ui.runs import comparison, runs_access, trials
+from pages.ui.tour import doors as tour
 from tfm_core.inspect.compare.curves import METRICS, Floats, track
 from tfm_core.inspect.discover.phenomenon import Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex
@@ -56,6 +57,7 @@ def _draw(
                 query_params={"run": first.id},
                 width="content",
             )
+        tour.start("discover", _("Tour: eight findings"))
     _example(chosen)
     if not question.guess(chosen.question, chosen.name):
         _lines(chosen, watched, trained)
