@@ -61,7 +61,7 @@ def _arms(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         even = found.even
         x = found.steps.astype(float)
         lines.append(RunLine(_(arm.label), slot, x, found.shares[:, 0, 0]))
-        if found.no_token[-1].any():
+        if found.rests:
             lines.append(RunLine(_("no token"), slot + 2, x, found.no_token[:, 0, 0]))
     if not lines:
         return

@@ -102,8 +102,10 @@ def test_the_sink_forms_and_a_zero_logit_takes_its_place(runs):
     softmax, zero = (sinks.first_shares(runs[name]) for name in ("softmax", "zero"))
     assert formed(softmax) is not None
     assert softmax.no_token[-1].max() < 0.01
+    assert not softmax.rests
     assert formed(zero) is None
     assert zero.no_token[-1].max() > 0.3
+    assert zero.rests
 
 
 def test_an_untrained_model_has_none(runs):

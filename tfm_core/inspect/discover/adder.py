@@ -200,9 +200,9 @@ def _weights_of(folder: str, mark: int) -> tuple[Weights, ...]:
                 N_("Output bias"), bias, (N_("bias"),), tokens, Paragraph("discover/adder-bias")
             )
         )
-    norms = {f"{BLOCK}.self_attention_norm.weight": N_("before attention"),
-             f"{BLOCK}.feed_forward_norm.weight": N_("before the neurons"),
-             "decoder.final_norm.weight": N_("before the output")}  # fmt: skip
+    norms = {f"{BLOCK}.self_attention_norm.weight": N_("attention"),
+             f"{BLOCK}.feed_forward_norm.weight": N_("neurons"),
+             "decoder.final_norm.weight": N_("output")}  # fmt: skip
     if there := [name for name in norms if name in of]:
         found.append(
             Weights(

@@ -335,8 +335,8 @@ ADDER = Phenomenon(
     base=PRESETS["adder"].experiment,
     arms=(
         Arm("adder", N_("the adder")),
-        Arm("smaller", N_("a quarter of its parameters"), {**_NARROW, "model.d_ff": 2}),
-        Arm("fewer", N_("a quarter, one neuron fewer"), {**_NARROW, "model.d_ff": 1}),
+        Arm("smaller", N_("a quarter of it"), {**_NARROW, "model.d_ff": 2}),
+        Arm("fewer", N_("one neuron fewer"), {**_NARROW, "model.d_ff": 1}),
         Arm("blind", N_("one column in sight"), {"model.window": 1}),
     ),
     metrics=("validation-accuracy",),

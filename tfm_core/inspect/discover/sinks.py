@@ -32,6 +32,7 @@ FACTOR = 3
 FAR = 4
 """… over the queries at least as many positions behind it."""
 N_READ = 200
+_ROUNDING = 0.005  # of shares in half precision
 
 
 def kind_of_first(experiment: Experiment) -> str | None:
@@ -90,6 +91,11 @@ class FirstShares:
     def even_line(self) -> Floats:
         """The even share at each snapshot, (S,)."""
         return np.full(len(self.steps), self.even)
+
+    @property
+    def rests(self) -> bool:
+        """Whether a head gives attention to no token at the end, beyond rounding."""
+        return bool((self.no_token[-1] > _ROUNDING).any())
 
     @property
     def strongest(self) -> tuple[int, int]:
