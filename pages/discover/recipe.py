@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeGuard
 
 import streamlit as st
 
@@ -13,6 +14,7 @@ from pages.ui.accounts import visitors
 from pages.ui.model import question
 from pages.ui.navigation import page_table
 from pages.ui.runs import comparison, runs_access, trials
+from pages.ui.tour import doors as tour
 from tfm_core.inspect.compare.curves import METRICS, Floats, track
 from tfm_core.inspect.discover.phenomenon import Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex
@@ -55,6 +57,7 @@ def _draw(
                 query_params={"run": first.id},
                 width="content",
             )
+        tour.start("discover", _("Tour: eight findings"))
     _example(chosen)
     if not question.guess(chosen.question, chosen.name):
         _lines(chosen, watched, trained)
@@ -96,6 +99,16 @@ def _lines(chosen: Phenomenon, watched: ExperimentRuns, trained: ExperimentRuns)
 def shown_run(chosen: Phenomenon, trained: ExperimentRuns) -> Run | None:
     """Return the run that shows the finding; None where there is none yet."""
     return trained.of_seed(trained.seed).get(chosen.arms[0].name)
+
+
+def is_done(run: Run | None) -> TypeGuard[Run]:
+    """Whether there is a run whose training has ended and whose last weights are kept."""
+    return run is not None and not run.status.is_active and run.has_checkpoint
+
+
+def head_name(layer: int, head: int) -> str:
+    """Return what a head is called; both are counted from 0."""
+    return _("layer {layer}, head {head}", layer=layer + 1, head=head + 1)
 
 
 def ended(trained: ExperimentRuns, arm: Arm, metric: str) -> dict[int, tuple[Floats, Floats]]:

@@ -15,6 +15,7 @@ from pages.i18n import _, ngettext, paragraph
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.model import question
+from pages.ui.tour import doors as tour
 from pages.ui.typed import escape
 from tfm_core.inspect.discover import superposition as core
 from tfm_core.inspect.discover.shapes import KEPT, LABELS, TOLERANCE
@@ -84,6 +85,7 @@ def _buttons(running: Trainings) -> None:
                     seconds=statistics.mean(done),
                 )
             )
+        tour.start("discover", _("Tour: eight findings"))
     if pressed is not None:
         running.start(pressed)
         state.draw_anew()

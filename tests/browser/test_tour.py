@@ -148,6 +148,16 @@ def test_a_tour_over_the_recorded_run_with_a_reload_in_the_middle(
     play(keys, TOURS[name], trains=False, reload_at=reload_at)
 
 
+@pytest.mark.parametrize("viewport", [PROJECTOR, PHONE])
+def test_the_tour_of_findings_from_the_page_of_one(
+    open_tab: OpenTab, viewport: dict[str, int]
+) -> None:
+    keys = Keys(open_tab(viewport=viewport))
+    keys.tab.goto("grokking")
+    keys.press("Tour: eight findings")
+    play(keys, TOURS["discover"], trains=False)
+
+
 def test_the_second_tour_is_folded_left_and_resumed_on_a_phone(open_tab: OpenTab) -> None:
     tab, tour = open_tab(viewport=PHONE), TOURS["digit"]
     keys = Keys(tab)

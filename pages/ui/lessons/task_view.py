@@ -126,7 +126,7 @@ def _judge(lesson: Lesson, one: Task, given: object) -> bool:
     except (ValueError, OSError) as error:
         _messages()[lesson.id, one.id] = False, _(error)
         return False
-    sentence = _(verdict.sentence)
+    sentence = _reason(verdict.sentence, shown, work.words)
     if not verdict.is_right:
         sentence = _("Not yet. {why}", why=sentence) if sentence else _("Not yet. Try again.")
     _messages()[lesson.id, one.id] = verdict.is_right, sentence
@@ -139,6 +139,12 @@ def _in_english(given: object, shown: TaskWords, words: TaskWords) -> object:
     if shown is words or given not in texts or len(texts) != len(words.options):
         return given
     return words.options[texts.index(str(given))].text
+
+
+def _reason(sentence: str, shown: TaskWords, words: TaskWords) -> str:
+    """Return a reason as it is shown: that of an option, by its place, or translated."""
+    pairs = zip(words.options, shown.options, strict=False)
+    return next((here.why for one, here in pairs if sentence and one.why == sentence), _(sentence))
 
 
 def has_message(lesson: Lesson, one: Task) -> bool:

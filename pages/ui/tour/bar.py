@@ -25,7 +25,7 @@ from tfm_core.runs.run import Run
 
 _TICK = 1.0  # seconds between looks at what a stop waits for
 _NO_RUN = N_("The tour needs a run that this server does not have.")
-_OTHER = {"translate": "digit"}  # tour -> the one that is offered at its end
+_OTHER = {"translate": "digit", "digit": "discover"}  # tour -> the one that is offered at its end
 
 
 def bar() -> None:

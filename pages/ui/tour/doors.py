@@ -1,4 +1,4 @@
-"""The ways into a tour from Home: its beginning, and where this browser has left one."""
+"""The ways into a tour: its beginning, and on Home where this browser has left one."""
 
 from __future__ import annotations
 

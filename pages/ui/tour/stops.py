@@ -186,4 +186,28 @@ _DIGIT = Tour(
         ),
     ),
 )  # fmt: skip
-TOURS: dict[str, Tour] = {tour.name: tour for tour in (_TRANSLATE, _DIGIT)}
+_FINDING = ".stForm, .st-key-discover-curves"  # the guess that the page asks for, then its curves
+_DISCOVER = Tour(
+    "discover",
+    N_("Known findings, live"),
+    preset=_TRANSLATE.preset,  # whose run two of its pages show
+    recorded=_TRANSLATE.recorded,
+    fits=_translates,
+    stops=(
+        Stop("induction", "induction", N_("A repeat is continued"), (_FINDING,)),
+        Stop("chains", "chains", N_("A loss that falls in steps"), (_FINDING,)),
+        Stop("grokking", "grokking", N_("First by heart, then a rule"), (_FINDING,)),
+        Stop("adder", "adder", N_("Where the carry is"), (_FINDING,)),
+        Stop("sinks", "sinks", N_("Attention with nothing to do"), (_FINDING,)),
+        Stop(
+            "specialise", "specialise", N_("A role for each head"),
+            (".stForm, .st-key-discover-roles",),
+        ),
+        Stop(
+            "superposition", "superposition", N_("More features than dimensions"),
+            (".stForm, .st-key-superposition-planes", ".st-key-superposition-start"),
+        ),
+        Stop("memorising", "memorising", N_("What wrong labels do"), (_FINDING,)),
+    ),
+)  # fmt: skip
+TOURS: dict[str, Tour] = {tour.name: tour for tour in (_TRANSLATE, _DIGIT, _DISCOVER)}

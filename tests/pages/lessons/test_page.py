@@ -77,6 +77,16 @@ def test_a_question_is_answered_wrong_then_right_and_both_are_kept(store: RunSto
     assert "width" not in [one.key for one in again.number_input]
 
 
+def test_a_reason_is_in_the_language_of_the_lesson(store: RunStore) -> None:
+    lesson = catalogue.lesson("first-roles")
+    wrong, right = lesson.words("ko").tasks["rule"].options[0:2]
+    app = opened("lessons/page.py", lesson="first-roles", lang="ko")
+    for option in (wrong, right):
+        app.radio(key="page-first-roles-rule").set_value(option.text)
+        press(app, "확인")
+        assert option.why in words_of(app)
+
+
 def test_no_answer_is_no_try(store: RunStore) -> None:
     app = opened("lessons/page.py", lesson="aligning-head")
     press(app, "Check")

@@ -26,6 +26,7 @@ from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 
+FINDINGS = {page.name for page in PAGES.values() if page.section == "discover"}
 STOPS = [(tour, stop) for tour in TOURS.values() for stop in tour.stops]
 
 
@@ -37,6 +38,7 @@ class Walker:
         stop = parsed(place)  # a bad link opens Home
         page = PAGES["home" if stop is None else stop.stop.page]
         self.app = opened_at(page.file, **({"tour": place} if place else {}), **query)
+        self.app._page_hash = ""  # else each press would begin on this page again
 
     @property
     def bar(self) -> dict[str, Any]:
@@ -115,7 +117,12 @@ def test_most_stops_ask_and_the_first_tour_has_eight() -> None:
     assert len(TOURS["translate"].stops) == 8
     for tour in TOURS.values():
         assert 5 <= len(tour.stops) <= 8
-        assert sum(stop.asks is not None for stop in tour.stops) >= len(tour.stops) - 2
+        n = sum(stop.asks is not None or stop.page in FINDINGS for stop in tour.stops)
+        assert n >= len(tour.stops) - 2
+
+
+def test_a_tour_leads_to_every_finding_whose_page_asks_for_a_guess() -> None:
+    assert {stop.page for stop in TOURS["discover"].stops} == FINDINGS
 
 
 def test_a_model_without_what_a_stop_switches_off_is_on_no_tour() -> None:
@@ -215,7 +222,15 @@ def test_leaving_takes_the_tour_out_of_the_address(walk: Walk) -> None:
 # ---- from Home
 
 
-@pytest.mark.parametrize("tour", TOURS)
+@pytest.mark.parametrize("page", sorted(FINDINGS))
+def test_the_page_of_a_finding_begins_the_tour_of_all(page: str, walk: Walk) -> None:
+    walker = walk("")
+    walker.app.switch_page(PAGES[page].path).run()
+    walker.app = walker.app.button(key="tour-discover").click().run()
+    assert walker.bar["place"] == "discover.1"
+
+
+@pytest.mark.parametrize("tour", ["translate", "digit"])
 def test_home_begins_a_tour(tour: str, walk: Walk) -> None:
     walker = walk("")
     assert not walker.has_bar
