@@ -32,8 +32,8 @@ def store(tmp_path):
     return RunStore(tmp_path)
 
 
-def test_together_they_take_seventeen_megabytes_at_most():
-    assert sum(path.stat().st_size for path in RECORDED.rglob("*") if path.is_file()) <= 17e6
+def test_together_they_take_18_600_kilobytes_at_most():
+    assert sum(path.stat().st_size for path in RECORDED.rglob("*") if path.is_file()) <= 18.6e6
 
 
 def test_what_is_there_is_what_the_command_makes():

@@ -15,20 +15,20 @@ from tfm_core.inspect.discover.phenomenon import ADDER, Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns
 from tfm_core.plots.training import adder as plots
 from tfm_core.runs.run import Run
+from tfm_core.sentences import whole_percent
 
 _IN_A_ROW = 3  # maps
 
 
 def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     """Show when the carry is learned, what it does, and every weight."""
-    own = trained.by_arm[chosen.arms[0].name].get(chosen.base.seed)
-    run = own or recipe.shown_run(chosen, trained)  # the seed of the preset learns
+    run = recipe.shown_run(chosen, trained)
     left, right = st.columns(2, gap="medium")
     with left:
         recipe.curves(chosen, trained)
     with right:
         _table(chosen, trained)
-    if run is None or run.status.is_active or not run.has_checkpoint:
+    if not recipe.is_done(run):
         return
     left, right = st.columns(2, gap="medium")
     with left:
@@ -43,11 +43,7 @@ def _table(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     """Show of each model what it reached with each seed."""
     rows = []
     for arm in chosen.arms:
-        runs = [
-            run
-            for run in trained.by_arm[arm.name].values()
-            if not run.status.is_active and run.has_checkpoint
-        ]
+        runs = list(filter(recipe.is_done, trained.by_arm[arm.name].values()))
         if not runs:
             continue
         when = [carry.learned(carry.history(run)) for run in runs]
@@ -64,7 +60,7 @@ def _table(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             rows,
             [_("Model"), _("Parameters"), _("New sums right"), _("Carry learned by step")],
         )
-        st.caption(paragraph("discover/adder-rule", share=f"{carry.LEARNED:.0%}"))
+        st.caption(paragraph("discover/adder-rule", share=whole_percent(carry.LEARNED)))
 
 
 def _carry(run: Run) -> None:

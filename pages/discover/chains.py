@@ -31,7 +31,7 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     with right:
         _landings(chosen, trained)
         run = recipe.shown_run(chosen, trained)
-        if run is not None and not run.status.is_active and run.has_checkpoint:
+        if recipe.is_done(run):
             _uniform(run)
     _line()
 

@@ -39,9 +39,9 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     with left:
         _frequencies(run)
     with right:
-        if run.has_checkpoint and not run.status.is_active:
+        if recipe.is_done(run):
             _neurons(run)
-    if run.has_checkpoint and not run.status.is_active:
+    if recipe.is_done(run):
         _without(run)
 
 

@@ -38,17 +38,13 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         return
     with right:
         _scores(run, found)
-    if run.status.is_active or not run.has_checkpoint:
+    if not recipe.is_done(run):
         return
     left, right = st.columns(2, gap="medium")
     with left:
         _without(run, found)
     with right:
         _trap(chosen, trained)
-
-
-def _name(head: Head) -> str:
-    return _("layer {layer}, head {head}", layer=head[0] + 1, head=head[1] + 1)
 
 
 def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
@@ -69,7 +65,7 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
         words = _(
             "**Shown:** the induction head formed at step {step}: {head}.",
             step=f"{first.step:,}",
-            head=_name(first.head),
+            head=recipe.head_name(*first.head),
         )
     else:
         words = _(
@@ -80,7 +76,7 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
             n=len(there),
             all=len(by_seed),
             seed=trained.seed,
-            head=_name(first.head),
+            head=recipe.head_name(*first.head),
         )
     return f"{words} {rule}"
 
@@ -92,7 +88,12 @@ def _scores(run: Run, found: Formed | None) -> None:
 
     def panel(title: str, values: Floats) -> CurvePanel:
         lines = [
-            RunLine(_name((layer, head)), slot, scores.steps.astype(float), values[:, layer, head])
+            RunLine(
+                recipe.head_name(layer, head),
+                slot,
+                scores.steps.astype(float),
+                values[:, layer, head],
+            )
             for slot, (layer, head) in enumerate(heads)
         ]
         return CurvePanel(title, lines, is_share=True)
@@ -122,7 +123,7 @@ def _without(run: Run, found: Formed | None) -> None:
     for layer, head in np.ndindex(n_layers, n_heads):
         one = (layer, head)
         copied = f"{copying[one]:+.2f}" if layer == n_layers - 1 else ""
-        rows.append([_name(one), roles.get(one, ""), _right(run, [one]), copied])
+        rows.append([recipe.head_name(*one), roles.get(one, ""), _right(run, [one]), copied])
     last = _("all of layer {layer}", layer=n_layers)
     rows.append([last, "", _right(run, together), ""])
     show.facts(rows, [_("Without"), _("Role"), _("Repeat right"), _("Copying")])
@@ -139,7 +140,7 @@ def _trap(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     rows = []
     for arm in chosen.arms:
         run = trained.of_seed(trained.seed).get(arm.name)
-        if run is None or run.status.is_active or not run.has_checkpoint:
+        if not recipe.is_done(run):
             continue
         own = measured.elsewhere(run, run.experiment.task.name)
         other = measured.elsewhere(run, chosen.base.task.name)

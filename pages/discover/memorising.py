@@ -64,17 +64,24 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
     rises = _rises(runs)
     if not there or not rises:
         return _("**Shown:** nothing is memorised so far.") + f" {rule}"
-    words = _(
-        "**Shown:** the wrong labels are memorised at step {step}, in {n} of {all} seeds. "
+    step = _mean(there, ",.0f")
+    words = (
+        _("**Shown:** the wrong labels are memorised at step {step}.", step=step)
+        if len(runs) == 1
+        else _(
+            "**Shown:** the wrong labels are memorised at step {step}, in {n} of {all} seeds.",
+            step=step,
+            n=len(there),
+            all=len(runs),
+        )
+    )
+    validation = _(
         "Validation accuracy is highest at step {best_step}, with {best}, and ends at {last}.",
-        step=_mean(there, ",.0f"),
-        n=len(there),
-        all=len(runs),
         best_step=_mean([one.best_step for one in rises], ",.0f"),
         best=_share([one.best for one in rises]),
         last=_share([one.last for one in rises]),
     )
-    return f"{words} {rule}"
+    return f"{words} {validation} {rule}"
 
 
 def _of(chosen: Phenomenon, trained: ExperimentRuns, arm: int) -> list[Run]:

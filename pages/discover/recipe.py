@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeGuard
 
 import streamlit as st
 
@@ -98,6 +99,16 @@ def _lines(chosen: Phenomenon, watched: ExperimentRuns, trained: ExperimentRuns)
 def shown_run(chosen: Phenomenon, trained: ExperimentRuns) -> Run | None:
     """Return the run that shows the finding; None where there is none yet."""
     return trained.of_seed(trained.seed).get(chosen.arms[0].name)
+
+
+def is_done(run: Run | None) -> TypeGuard[Run]:
+    """Whether there is a run whose training has ended and whose last weights are kept."""
+    return run is not None and not run.status.is_active and run.has_checkpoint
+
+
+def head_name(layer: int, head: int) -> str:
+    """Return what a head is called; both are counted from 0."""
+    return _("layer {layer}, head {head}", layer=layer + 1, head=head + 1)
 
 
 def ended(trained: ExperimentRuns, arm: Arm, metric: str) -> dict[int, tuple[Floats, Floats]]:

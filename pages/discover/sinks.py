@@ -30,7 +30,7 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         recipe.curves(chosen, trained)
     with right:
         _arms(chosen, trained)
-    if run is not None and not run.status.is_active and run.has_checkpoint:
+    if recipe.is_done(run):
         left, right = st.columns(2, gap="medium")
         with left:
             _moved(run)
@@ -96,7 +96,7 @@ def _positions(run: Run) -> None:
     weights, even = sinks.positions_at(run, int(found.steps[-1]), layer, head)
     x = np.arange(1, len(weights) + 1).astype(float)
     lines = [
-        RunLine(_name(layer, head), 0, x, weights),
+        RunLine(recipe.head_name(layer, head), 0, x, weights),
         RunLine(_("even spread"), 7, x, even),
     ]
     figure = plots.comparison(
@@ -143,10 +143,6 @@ def _all_heads(run: Run, found: FirstShares) -> None:
     figure = plots.comparison(panels, _("step"), height=100 + 130 * n_layers)
     live_figure(figure, key="discover-any-sinks", name=_("Share on the first token by layer"))
     st.caption(paragraph("discover/sinks-presets", even=show.percent(found.even)))
-
-
-def _name(layer: int, head: int) -> str:
-    return _("layer {layer}, head {head}", layer=layer + 1, head=head + 1)
 
 
 recipe.page(SINKS, look)

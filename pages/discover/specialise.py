@@ -29,7 +29,7 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     if run is not None:
         found = roles.timeline(run)
         _timeline(run, found)
-        if not run.status.is_active and run.has_checkpoint and roles.can_knock(run):
+        if recipe.is_done(run) and roles.can_knock(run):
             _without(run, found)
     left, right = st.columns(2, gap="medium")
     with left:

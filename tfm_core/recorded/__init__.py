@@ -8,6 +8,8 @@ from tfm_core.sentences import N_
 NAMES = (
     N_("A GPT of sentences, recorded"),
     N_("A GPT that adds, recorded"),
+    N_("Attention sinks: softmax with a zero logit, recorded"),
+    N_("Attention sinks: softmax, recorded"),
     N_("Copy, positions: alibi, recorded"),
     N_("Copy, positions: learned, recorded"),
     N_("Copy, positions: none, recorded"),
@@ -34,7 +36,13 @@ NAMES = (
     N_("Sentiment, recorded"),
     N_("Small translator, recorded"),
     N_("The notebook’s ViT, recorded"),
+    N_("The smallest adder: a quarter of its parameters, recorded"),
+    N_("The smallest adder: a quarter, one neuron fewer, recorded"),
+    N_("The smallest adder: one column in sight, recorded"),
+    N_("The smallest adder: the adder, recorded"),
     N_("Transformer, four heads, recorded"),
     N_("Transformer, one head, recorded"),
+    N_("Wrong labels: right labels, recorded"),
+    N_("Wrong labels: wrong labels, recorded"),
 )
 """The names in the folders beside this file, for who translates them."""

@@ -1,4 +1,4 @@
-"""Train the recorded runs anew: ``python -m tfm_core.recorded.build [ID ...]`` (about six minutes).
+"""Train the recorded runs anew: ``python -m tfm_core.recorded.build [ID ...]`` (eight minutes).
 
 They are ordinary runs, made small: fewer steps in their events and shorter numbers there, the
 attention of fewer examples, tables of embeddings in some snapshots only, and of the checkpoints the
@@ -46,8 +46,6 @@ from tfm_core.variants.positions import POSITIONS
 EMBEDDED_EVERY = 4
 """Snapshots from one that keeps the tables of embeddings to the next."""
 DIGITS = 5  # significant ones of the numbers in the events
-FINDINGS = {"induction": 22, "chains": 12, "grokking": 14}
-"""Name of a finding -> the snapshots that are kept of the run that shows it."""
 STEPS = 200
 """Most steps that the events of a recording tell of."""
 _KEPT = ("experiment.json", "meta.json", "status.json", "events.jsonl", "best.json", "probe.json",
@@ -73,6 +71,31 @@ class Recording:
     is_lesson: bool = False
     kept: int = 0
     embedded_every: int = EMBEDDED_EVERY
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many snapshots and weights are kept of the run that shows a finding, and of its controls.
+
+    attended: number of examples whose attention is kept.
+    """
+
+    snapshots: int
+    of_controls: int = 2
+    weights: int = 0
+    weights_of_controls: int = 0
+    attended: int = 1
+
+
+FINDINGS = {
+    "induction": Kept(22),
+    "chains": Kept(12),
+    "grokking": Kept(14),
+    "adder": Kept(12, weights=13, weights_of_controls=7),
+    "sinks": Kept(14, of_controls=8, attended=3),
+    "memorising": Kept(4, weights=5),
+}
+"""The findings that come with the app, by name."""
 
 
 def _of_preset(
@@ -147,7 +170,7 @@ def _positions() -> dict[str, Recording]:
 def _findings() -> dict[str, Recording]:
     """Return the runs of the findings that come with the app, as their pages train them."""
     found = {}
-    for name, n_kept in FINDINGS.items():
+    for name, kept in FINDINGS.items():
         one = PHENOMENA[name]
         for arm in one.arms:
             experiment, is_first = one.experiment(arm), arm is one.arms[0]
@@ -155,9 +178,10 @@ def _findings() -> dict[str, Recording]:
                 f"{one.title}: {arm.label}, recorded",
                 experiment,
                 snapshots=experiment.training.snapshots,
-                attended=1,
+                attended=kept.attended,
+                weight_sets=kept.weights if is_first else kept.weights_of_controls,
                 is_lesson=True,
-                kept=n_kept if is_first else 2,
+                kept=kept.snapshots if is_first else kept.of_controls,
                 embedded_every=1 if is_first else EMBEDDED_EVERY,
             )
     return found

@@ -1,4 +1,4 @@
-"""The carry of small adders: of one that learns it, and of one that cannot see it."""
+"""The carry of the recorded adders: of one that learns it, and of one that cannot see it."""
 
 import numpy as np
 import pytest
@@ -6,20 +6,13 @@ import pytest
 from tfm_core.inspect.discover import adder, carry
 from tfm_core.inspect.discover.carry import LEARNED, Right, learned, sums_of
 from tfm_core.inspect.discover.phenomenon import ADDER
-from tfm_core.inspect.experiments.trial import changed
-from tfm_core.runs.process.execute import execute
-from tfm_core.runs.store import RunStore
+from tfm_core.recorded.build import place_of
+from tfm_core.runs.run import Run
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory):
-    store = RunStore(tmp_path_factory.mktemp("runs"))
-    found = {}
-    for name, more in {"adder": {}, "blind": {"model.window": 1, "training.steps": 200}}.items():
-        run = store.create(changed(ADDER.base, more), device="cpu")
-        assert execute(run).state == "finished"
-        found[name] = run
-    return found
+def runs():
+    return {arm.name: Run(place_of(f"recorded-adder-{arm.name}")) for arm in ADDER.arms}
 
 
 def test_the_carry_is_learned_late_and_whole_sums_are_right(runs):
@@ -37,7 +30,7 @@ def test_a_model_that_sees_one_column_learns_no_carry(runs):
     assert learned(seen) is None
     assert carry.exact(run) < 0.3
     known = list(ADDER.levels(run.experiment).values())
-    has = sums_of(carry.new_sums(run)).carry.mean()
+    has = carry.read_sums(run)[1].carry.mean()
     right = has * seen[-1].carried + (1 - has) * seen[-1].others
     assert right < known[1] + 0.05  # no better than without carries
 
@@ -69,7 +62,7 @@ def test_steps_are_shares_and_the_answer_goes_up_and_down(runs):
     assert found.looks[:, -1].max() < 1e-6  # the window ends at the column before
     assert 0.5 < found.explained <= 1
     assert (np.sign(found.answer) == [-1, 1, -1, 1]).all()
-    assert found.neurons.shape == (12, len(adder.TOTALS))
+    assert found.neurons.shape == (ADDER.base.model.d_ff, len(adder.TOTALS))
 
 
 @pytest.mark.quick

@@ -11,7 +11,9 @@ from tfm_core.inspect.discover import sinks
 from tfm_core.inspect.discover.phenomenon import SINKS
 from tfm_core.inspect.discover.sinks import FAR, FirstShares, FormedSink, formed, on_first
 from tfm_core.inspect.experiments.trial import changed
+from tfm_core.recorded.build import place_of
 from tfm_core.runs.process.execute import execute
+from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 
 N = 11
@@ -86,17 +88,13 @@ def test_random_maps_form_none(tmp_path, experiment):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Both softmaxes, trained as the preset says, and a model that learns nothing."""
-    store = RunStore(tmp_path_factory.mktemp("runs"))
+    """The recorded runs of both softmaxes, and a model that learns nothing."""
+    found = {arm.name: Run(place_of(f"recorded-sinks-{arm.name}")) for arm in SINKS.arms}
     sizes = {"task.n_train": 10_000, "task.n_test": 50, "task.n_validation": 100}
     still = {"training.steps": 20, "training.learning_rate": 1e-9, "training.weight_decay": 0.0}
-    wanted = {arm.name: dict(arm.changes) for arm in SINKS.arms}
-    wanted["untrained"] = {**sizes, **still}
-    found = {}
-    for name, changes in wanted.items():
-        run = store.create(changed(SINKS.base, changes), device="cpu")
-        assert execute(run).state == "finished"
-        found[name] = run
+    store = RunStore(tmp_path_factory.mktemp("runs"))
+    found["untrained"] = store.create(changed(SINKS.base, {**sizes, **still}), device="cpu")
+    assert execute(found["untrained"]).state == "finished"
     return found
 
 
@@ -136,7 +134,7 @@ def test_moved_readings_are_those_of_the_model(runs):
     found = sinks.moved(run)
     assert found.keys() == sinks.MOVES.keys()
     last = sinks.first_shares(run).shares[-1]
-    np.testing.assert_allclose(found["as it is"].first, last, atol=0.05)  # of other texts
+    np.testing.assert_allclose(found["as it is"].first, last, atol=0.1)  # of three other texts
     np.testing.assert_allclose(found["as it is"].first, found["as it is"].bos)
     assert found["dropped"].bos is None
     assert "goes with the token" in sinks.where_it_goes(found)

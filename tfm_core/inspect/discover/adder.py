@@ -19,7 +19,7 @@ from tfm_core.data.corpus.task import corpus_task
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.inspect.discover.carry import BLOCK, Floats, ids_of, model_of_run, new_sums, sums_of
+from tfm_core.inspect.discover.carry import BLOCK, Floats, model_of_run, read_sums
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph
 
@@ -86,8 +86,8 @@ def _steps_of(folder: str, mark: int) -> Steps:
     from tfm_core.probe.capture import capture
 
     run = Run(Path(folder))
-    model, drawn = model_of_run(run), new_sums(run)
-    rows, sums = ids_of(run, drawn), sums_of(drawn)
+    model = model_of_run(run)
+    rows, sums = read_sums(run)
     n = sums.a.shape[1]
     attention, neurons = f"{BLOCK}.self_attention", f"{BLOCK}.feed_forward"
     names = [attention, f"{attention}_norm", neurons]
@@ -200,6 +200,16 @@ def _weights_of(folder: str, mark: int) -> tuple[Weights, ...]:
                 N_("Output bias"), bias, (N_("bias"),), tokens, Paragraph("discover/adder-bias")
             )
         )
+    norms = {f"{BLOCK}.self_attention_norm.weight": N_("before attention"),
+             f"{BLOCK}.feed_forward_norm.weight": N_("before the neurons"),
+             "decoder.final_norm.weight": N_("before the output")}  # fmt: skip
+    if there := [name for name in norms if name in of]:
+        found.append(
+            Weights(
+                N_("Norms"), np.stack([part(name)[:, 0] for name in there]),
+                tuple(norms[name] for name in there), stream, Paragraph("discover/adder-norms"),
+            )
+        )  # fmt: skip
     assert taken == set(of), f"unseen: {set(of) - taken}"
     return tuple(found)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +72,7 @@ def new_sums(run: Run) -> list[tuple[str, ...]]:
     trained = {pair.tgt for pair in data_as(data_of(experiment), TextData).train.pairs}
     rng = random.Random(f"new sums {experiment.seed}")
     drawn = (columns(rng, context) for _ in range(20 * N_SUMS))
-    found = [tokens for tokens in drawn if tokens[:-1] not in trained][:N_SUMS]
+    found = list(islice((tokens for tokens in drawn if tokens[:-1] not in trained), N_SUMS))
     if not found:
         raise StudentError("This run was trained on all sums there are.")
     return found
@@ -107,9 +108,8 @@ def history(run: Run) -> list[Right]:
 @byte_cache.cached
 def _right_at(folder: str, step: int) -> Right:
     run = Run(Path(folder))
-    drawn = new_sums(run)
-    sums = sums_of(drawn)
-    is_right = _answers(model_at(run, step), ids_of(run, drawn)) == sums.digit
+    rows, sums = read_sums(run)
+    is_right = _answers(model_at(run, step), rows) == sums.digit
     has = sums.carry == 1
     return Right(step, float(is_right[has].mean()), float(is_right[~has].mean()))
 
@@ -127,8 +127,8 @@ def _exact(folder: str, mark: int) -> float:
     import torch
 
     run = Run(Path(folder))
-    drawn, model = new_sums(run), model_of_run(run)
-    rows, sums = ids_of(run, drawn), sums_of(drawn)
+    model = model_of_run(run)
+    rows, sums = read_sums(run)
     first = _numbers(run)("0")
     for column in range(sums.a.shape[1]):
         written = _answers(model, rows)[:, column]
@@ -182,13 +182,13 @@ def _carry_of(folder: str, mark: int) -> Carry:
     from tfm_core.probe.capture import capture
 
     run = Run(Path(folder))
-    model, drawn = model_of_run(run), new_sums(run)
-    rows, sums = ids_of(run, drawn), sums_of(drawn)
+    model = model_of_run(run)
+    rows, sums = read_sums(run)
     with capture(model, only={"joined"}, modules={f"{BLOCK}.self_attention_norm"}) as cache:
         _answers(model, rows)
     (stream,) = cache.values()
     seen = stream[:, WIDTH - 1 :: WIDTH].double().numpy()[:, : sums.a.shape[1]]
-    half = len(drawn) // 2
+    half = len(rows) // 2
 
     def flat(part: Ints, chosen: slice) -> Ints:
         return part[chosen, 1:].ravel()
@@ -210,8 +210,8 @@ def _set_by_hand(folder: str, mark: int) -> SetByHand:
     from tfm_core.inspect.knockouts.engine import twin
 
     run = Run(Path(folder))
-    model, drawn = twin(model_of_run(run)), new_sums(run)
-    rows, sums = ids_of(run, drawn), sums_of(drawn)
+    model = twin(model_of_run(run))
+    rows, sums = read_sums(run)
     clean = _answers(model, rows)
     n = sums.a.shape[1]
     attention = model.decoder.layers[0].get_submodule("self_attention")
@@ -231,7 +231,7 @@ def _set_by_hand(folder: str, mark: int) -> SetByHand:
                 there = np.flatnonzero((kinds == kind) & (carry == (has ^ differs)))
                 if len(there):
                     donors[here] = rng.choice(there, len(here))
-        given = places[torch.from_numpy(donors)].reshape(len(drawn), n - 1, -1)
+        given = places[torch.from_numpy(donors)].reshape(len(rows), n - 1, -1)
 
         def put(_module: object, _args: object, out: Tensor) -> Tensor:
             out = out.clone()
@@ -249,8 +249,14 @@ def _numbers(run: Run) -> Callable[[str], int]:
     return corpus_task(run.experiment.task_as(CorpusTaskConfig)).tgt_vocabulary.id_of
 
 
+def read_sums(run: Run) -> tuple[Tensor, Sums]:
+    """Return new sums as ids (N, 1 + context) and by bit. Raises StudentError."""
+    drawn = new_sums(run)
+    return ids_of(run, drawn), sums_of(drawn)
+
+
 def ids_of(run: Run, drawn: Sequence[Sequence[str]]) -> Tensor:
-    """Return sums as ids (N, 1 + context), from <bos> on."""
+    """Return sequences as ids (N, 1 + context), from <bos> on."""
     import torch
 
     id_of = _numbers(run)

@@ -328,17 +328,15 @@ ORDER = Phenomenon(
     levels=_of_repeats,
     example=_repeat,
 )
+_NARROW = {"model.d_model": 4, "model.n_heads": 2}
 ADDER = Phenomenon(
     name="adder",
     title=N_("The smallest adder"),
     base=PRESETS["adder"].experiment,
     arms=(
         Arm("adder", N_("the adder")),
-        Arm(
-            "smaller",
-            N_("a fifth of its parameters"),
-            {"model.d_model": 3, "model.n_heads": 2, "model.d_ff": 4},
-        ),
+        Arm("smaller", N_("a quarter of its parameters"), {**_NARROW, "model.d_ff": 2}),
+        Arm("fewer", N_("a quarter, one neuron fewer"), {**_NARROW, "model.d_ff": 1}),
         Arm("blind", N_("one column in sight"), {"model.window": 1}),
     ),
     metrics=("validation-accuracy",),

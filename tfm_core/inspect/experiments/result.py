@@ -231,11 +231,10 @@ class RunIndex:
 
 
 def missing(trial: Trial, found: ExperimentRuns) -> dict[str, Experiment]:
-    """Return the experiment of each arm without a run, with the seed of the others, or its own."""
-    seed = found.seed if found.runs else trial.base.seed
-    there = found.of_seed(seed)
+    """Return the experiment of each arm without a run, with the seed of the others."""
+    there = found.of_seed(found.seed)
     return {
-        arm.name: trial.experiment(arm).replace(seed=seed)
+        arm.name: trial.experiment(arm).replace(seed=found.seed)
         for arm in trial.arms
         if arm.name not in there
     }
