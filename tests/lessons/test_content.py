@@ -6,6 +6,7 @@ run was measured to reach.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -262,6 +263,15 @@ def test_markov_chains(store: RunStore) -> None:
     assert letters.at_least is not None
     # between the floors: only counting pairs comes below, and counting states stays above
     assert bigram < pairs.at_most < letters.at_least < unigram
+
+
+def test_carry_the_one(store: RunStore) -> None:
+    pupil = Pupil("carry-the-one", store)
+    questions(pupil, "cases", "carries", "order", "control")
+    columns = [sum(bits) for bits in itertools.product((0, 1), repeat=3)]
+    assert pupil.answer("cases", len(columns)).is_right
+    carries = [(5 % 2**n + 3 % 2**n) >> n for n in range(4)]  # into each column
+    assert pupil.answer("carries", sum(carries)).is_right
 
 
 def test_add_on_a_clock(store: RunStore) -> None:

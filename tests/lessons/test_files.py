@@ -211,7 +211,7 @@ def test_the_lessons_of_the_app_are_good_in_order_and_use_every_check(
     known = catalogue.catalogue()
     assert known.problems == ()
     lessons = list(known.lessons.values())
-    assert len(lessons) == 15
+    assert len(lessons) == 16
     assert [one.order for one in lessons] == sorted({one.order for one in lessons})
     assert {task.check for one in lessons for task in one.tasks} == set(CHECKS)
     assert all(5 <= one.minutes <= 15 for one in lessons)
@@ -224,7 +224,7 @@ def test_a_teachers_folder_adds_and_replaces_lessons_and_a_bad_file_spoils_no_ot
     (tmp_path / "broken.toml").write_text("id = ", encoding="utf-8")
     monkeypatch.setenv("TFM_LESSONS_DIR", str(tmp_path))
     known = catalogue.catalogue()
-    assert len(known.lessons) == 16
+    assert len(known.lessons) == 17
     assert known.lessons["width"].is_own
     assert any("broken.toml" in sentence for sentence in known.problems)
     written(tmp_path, SETTINGS.replace("minutes = 7", "minutes = 13"))

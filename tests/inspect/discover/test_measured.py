@@ -127,7 +127,7 @@ def test_levels_are_computed_from_the_data_of_the_run():
 def test_an_example_is_a_piece_of_the_data(one):
     text = "".join(piece for piece, _is_marked in one.example(one.base))
     sequence = "".join(validation_sequences(one.base.task, one.base.seed, n=1)[0])
-    assert text.startswith(sequence[:30])
+    assert sequence[:30] in text
 
 
 @pytest.mark.quick
