@@ -22,7 +22,7 @@ from tfm_core.inspect.experiments.trial import Arm
 from tfm_core.plots.kinds import is_crowded_above, reference_line
 from tfm_core.runs.run import Run
 
-HEIGHT, _MORE = 300, 80  # pixels of a figure, and for each further panel
+HEIGHT, _MORE = 300, 80  # pixels of a figure, and of each further panel or many names
 Draw = Callable[[Phenomenon, ExperimentRuns], None]
 
 
@@ -123,7 +123,8 @@ def ended(trained: ExperimentRuns, arm: Arm, metric: str) -> dict[int, tuple[Flo
 
 def curves(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     """Draw the curves of all runs, with what is known of the data."""
-    figure = trials.curves(chosen, trained, height=HEIGHT + _MORE * (len(chosen.metrics) - 1))
+    n_more = len(chosen.metrics) - 1 + (len(chosen.arms) > 3)  # more names need more rows
+    figure = trials.curves(chosen, trained, height=HEIGHT + _MORE * n_more)
     if figure is None:
         return
     levels = chosen.known(run.experiment.seed for run in trained.runs)
