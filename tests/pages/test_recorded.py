@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.nightly import IS_NIGHTLY
 from tests.pages.looking import n_drawn, said
 from tfm_core import byte_cache
 from tfm_core.data.image_files import is_here
@@ -91,7 +92,9 @@ def test_what_cls_and_patches_know_is_measured_cold_without_a_download(
     assert app.button(key="encoders-vit-digits-own")
 
 
-@pytest.mark.parametrize("run_id", RECORDINGS)
+@pytest.mark.parametrize(
+    "run_id", [name for name, one in RECORDINGS.items() if IS_NIGHTLY or not one.is_lesson]
+)
 def test_a_recorded_run_opens_on_every_page_that_shows_runs(cold, open_page, run_id):
     has_data = cold.get(run_id).experiment.task.name != "mnist" or is_here("mnist")
     for page in RUN_PAGES if has_data else RUN_PAGES[:-1]:  # a training step needs its batch
