@@ -192,8 +192,13 @@ function look() {
     if (name !== shown.name) { shown.name = name; say(); }
     const all = figures();
     const at = state.isStepping ? ofStep(all) : 0;
-    if ((state.isStepping || !hasMoved) && all[at]?.host !== shown.host) show(at);
-    else if (shown.looks <= FITS || isTooSmall(shown)) fit(shown);
+    if ((state.isStepping || !hasMoved) && all[at]?.host !== shown.host) { show(at); return; }
+    if (shown.looks <= FITS || isTooSmall(shown)) fit(shown);
+    const place = all.findIndex(({ host }) => host === shown.host);
+    if (place >= 0 && all.length !== shown.all.length) { // one has come that stands before or behind it
+      Object.assign(shown, { all, at: place });
+      say();
+    }
   }
 }
 

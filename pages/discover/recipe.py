@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeGuard
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from pages.components.live_figure import live_figure
@@ -20,9 +21,13 @@ from tfm_core.inspect.discover.phenomenon import Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex
 from tfm_core.inspect.experiments.trial import Arm
 from tfm_core.plots.kinds import is_crowded_above, reference_line
+from tfm_core.plots.training.comparison import hide_after
 from tfm_core.runs.run import Run
+from tfm_core.sentences import whole_percent
 
 HEIGHT, _MORE = 300, 80  # pixels of a figure, and of each further panel or many names
+BEGINNING = 0.1
+"""Which share of a training is seen before the guess."""
 Draw = Callable[[Phenomenon, ExperimentRuns], None]
 
 
@@ -59,9 +64,15 @@ def _draw(
             )
         tour.start("discover", _("Tour: eight findings"))
     _example(chosen)
-    if not question.guess(chosen.question, chosen.name):
+    if not question.is_guessed(chosen.name):
+        left, right = st.columns(2, gap="medium")
+        with left:
+            question.guess(chosen.question, chosen.name)
+        with right:
+            _beginning(chosen, watched)
         _lines(chosen, watched, trained)
         return
+    question.guess(chosen.question, chosen.name)
     st.markdown(_("**Expect:** {words}", words=_(chosen.question.because)))
     try:
         look(chosen, watched)
@@ -121,20 +132,44 @@ def ended(trained: ExperimentRuns, arm: Arm, metric: str) -> dict[int, tuple[Flo
     return {seed: (one.x, one.values) for seed, one in found.items() if one and len(one.x)}
 
 
-def curves(chosen: Phenomenon, trained: ExperimentRuns) -> None:
-    """Draw the curves of all runs, with what is known of the data."""
-    n_more = len(chosen.metrics) - 1 + (len(chosen.arms) > 3)  # more names need more rows
-    figure = trials.curves(chosen, trained, height=HEIGHT + _MORE * n_more)
+def _beginning(chosen: Phenomenon, watched: ExperimentRuns) -> None:
+    """Draw how the trainings begin, and leave the rest open."""
+    figure = _curves(chosen, watched)
     if figure is None:
         return
-    levels = chosen.known(run.experiment.seed for run in trained.runs)
-    free, room = 1.0, 0.15  # no curve goes below the lowest loss, nor above all
-    if not METRICS[chosen.metrics[0]].is_share:  # what is between the levels is what matters
-        lowest, highest = min(levels.values()), max(levels.values())
-        free, room = lowest, 0.0
-        margin = 0.2 * (highest - lowest)
-        figure.update_layout(yaxis={"range": [lowest - margin, highest + 2 * margin]})
+    last = chosen.base.training.steps
+    hide_after(figure, BEGINNING * last, last)
+    st.caption(
+        _("The first {share} of the training. Guess the rest.", share=whole_percent(BEGINNING))
+    )
+    live_figure(figure, key="discover-beginning", name=trials.curves_name(chosen))
+
+
+def curves(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Draw the curves of all runs, with what is known of the data."""
+    figure = _curves(chosen, trained)
+    if figure is None:
+        return
+    levels = _levels(chosen, trained)
+    is_share = METRICS[chosen.metrics[0]].is_share
+    free = 1.0 if is_share else min(levels.values())  # no curve goes below the lowest loss
+    room = 0.15 if is_share else 0.0
     for label, value in levels.items():
         is_below = value == free or is_crowded_above(figure, y=value, room=room)
         reference_line(figure, y=value, words=_(label), is_below=is_below)
     live_figure(figure, key="discover-curves", name=trials.curves_name(chosen))
+
+
+def _curves(chosen: Phenomenon, trained: ExperimentRuns) -> go.Figure | None:
+    n_more = len(chosen.metrics) - 1 + (len(chosen.arms) > 3)  # more names need more rows
+    figure = trials.curves(chosen, trained, height=HEIGHT + _MORE * n_more)
+    if figure is not None and not METRICS[chosen.metrics[0]].is_share:
+        levels = _levels(chosen, trained)  # what is between them is what matters
+        lowest, highest = min(levels.values()), max(levels.values())
+        margin = 0.2 * (highest - lowest)
+        figure.update_layout(yaxis={"range": [lowest - margin, highest + 2 * margin]})
+    return figure
+
+
+def _levels(chosen: Phenomenon, trained: ExperimentRuns) -> dict[str, float]:
+    return chosen.known(run.experiment.seed for run in trained.runs)

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from pages.discover.recipe import BEGINNING
 from tests.browser.conftest import OpenTab
 from tfm_core.inspect.discover.phenomenon import PHENOMENA
 from tfm_core.recorded.build import FINDINGS
@@ -19,6 +20,8 @@ def test_a_guess_shows_what_the_recorded_runs_found(open_tab: OpenTab, name: str
     one = PHENOMENA[name]
     tab = open_tab(name)
     expect(tab.main.get_by_text("Expect:")).to_have_count(0)
+    seen = tab.plotly("discover-beginning", "Math.max(...node._fullData.flatMap(d => [...d.x]))")
+    assert 0 < seen <= BEGINNING * one.base.training.steps
     tab.main.get_by_role("radio", name=one.question.answer).check(force=True)
     tab.button("Check").click()
     expect(tab.main.get_by_text("Expect:")).to_be_visible()

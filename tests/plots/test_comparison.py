@@ -16,6 +16,7 @@ from tfm_core.plots.training.comparison import (
     RunLine,
     SpreadBand,
     comparison,
+    hide_after,
     most_points,
     slots,
     style_of,
@@ -48,6 +49,21 @@ def test_a_run_keeps_its_look_while_others_come_and_go() -> None:
     assert without == {"b": 1, "c": 2}
     assert slots("bcd", without) == {"b": 1, "c": 2, "d": 0}
     assert slots("xb", {"b": 7}) == {"x": 0, "b": 7}
+
+
+def test_what_is_hidden_is_not_in_the_figure_and_its_place_is_kept() -> None:
+    x = np.arange(100.0)
+    spread = SpreadBand("two runs", 2, x, x, x - 1, x + 1)
+    panels = [CurvePanel("loss", [line(0, 90), line(1, 90)], [spread], is_noisy=True)]
+    figure = comparison(panels, "step", window=7)
+    hide_after(figure, 10, 200)
+    assert len(figure.data) > 3
+    for trace in figure.data:
+        assert np.nanmax(trace.x) == 10
+        assert len(trace.x) == len(trace.y)
+    assert tuple(figure.layout.xaxis.range) == (0, 200)
+    (place,) = figure.layout.shapes
+    assert (place.x0, place.x1) == (10, 200)
 
 
 def test_what_was_measured_is_drawn_below_its_mean() -> None:

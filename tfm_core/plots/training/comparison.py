@@ -167,6 +167,21 @@ def comparison(
     return figure
 
 
+def hide_after(figure: go.Figure, x: float, last: float) -> None:
+    """Leave the curves up to ``x``, and a grey place with a question mark from there to ``last``.
+
+    figure: of ``comparison``, with a linear x axis.
+    """
+    for trace in figure.data:
+        seen = ~(np.asarray(trace.x) > x)  # the gaps between lines, too
+        trace.update(x=np.asarray(trace.x)[seen], y=np.asarray(trace.y)[seen])
+    figure.update_layout(xaxis={"range": [0, last]})
+    place = {"x0": x, "x1": last, "y0": 0, "y1": 1, "yref": "paper"}
+    figure.add_shape(type="rect", fillcolor=GREY, opacity=0.15, line={"width": 0}, **place)
+    middle = {"x": (x + last) / 2, "y": 0.5, "yref": "paper", "showarrow": False}
+    figure.add_annotation(text="?", font={"size": 40, "color": GREY}, **middle)
+
+
 def _thin_ones(panel: CurvePanel, window: int) -> list[RunLine]:
     """Return the lines to draw thin: what was measured, behind the smoothed lines.
 
