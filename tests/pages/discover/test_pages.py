@@ -75,6 +75,18 @@ def test_a_run_that_was_stopped_is_named_and_the_rest_may_be_trained(store: RunS
     assert any(label.startswith(f"Train {len(INDUCTION.arms)} runs") for label in labels(app))
 
 
+@pytest.mark.parametrize("events", ["{\n", ""])
+def test_damaged_events_of_a_run_are_no_error_before_and_after_the_guess(
+    store: RunStore, events: str
+) -> None:
+    run = made_run(store, experiment=INDUCTION.experiment(INDUCTION.arms[0]))
+    (run.folder / "events.jsonl").write_text(events, encoding="utf-8")
+    app = page("induction")
+    assert not app.exception
+    app = guessed(app)
+    assert not app.exception
+
+
 def test_a_line_in_context_is_offered_to_train(store: RunStore) -> None:
     app = guessed(page("chains"))
     app.button(key="chains-train-line").click().run()
