@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if path.is_dir():
             path /= film.file_name(run)
         write_bytes(path, film.film(run, with_model=options.model))
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return WRONG_INPUT
     print(path)

@@ -7,11 +7,12 @@ from itertools import pairwise
 import pytest
 
 from tests.facts.test_training_time import changed
+from tfm_core.config import Experiment
 from tfm_core.facts.training_time import seconds
 from tfm_core.presets import PRESETS
 from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.record.expected_time import Finished, expected, finished, in_sequence
-from tfm_core.runs.status import write_status
+from tfm_core.runs.status import Status, write_status
 
 TRANSLATE = PRESETS["translate"].experiment
 CAPTIONS = PRESETS["captions"].experiment
@@ -25,8 +26,8 @@ def says(found, experiment, ratio):
     return found.seconds == pytest.approx(ratio * seconds(experiment))
 
 
-def ended(store, preset="translate", *, took=39.0, step=None, **status):
-    run = store.create(PRESETS[preset].experiment, preset=preset, state="finished")
+def ended(store, experiment=TRANSLATE, *, took=39.0, step=None, **status):
+    run = store.bring(experiment, Status("finished"), lambda _folder: None, name="ended")
     step = step or run.experiment.training.steps
     values = {"seconds": took, "step": step, "host": this_host(), **status}
     write_status(run.folder, dataclasses.replace(run.status, **values))
@@ -45,6 +46,11 @@ def test_a_finished_run_teaches(store):
     found = expected(TRANSLATE, [one] * 3, slowness=0.5)
     assert found.seconds == pytest.approx(39)
     assert found.learned
+
+
+def test_a_loop_of_another_program_teaches_nothing(store):
+    loop = Experiment.parse({"model": {"family": "foreign"}, "task": {"kind": "foreign"}})
+    assert finished(ended(store, loop, took=39.0)) is None
 
 
 @pytest.mark.parametrize("slowdown", [1.0, 1.7, 5.0])

@@ -26,7 +26,7 @@ from tfm_core.runs.queue import claim, resources
 from tfm_core.runs.record.figures import figures, summary
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RunNotFound
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.training.events import Event
@@ -68,8 +68,7 @@ def resume(options: argparse.Namespace) -> int:
         status = _watched(run)
     if run.meta.recorded:
         raise StudentError("This run comes with the app and cannot be resumed.")
-    if run.problem is not None:
-        raise StudentError(run.problem)
+    _check_trained_here(run)
     if status.state != "queued" and not status.can_resume:
         raise StudentError(
             "The run {id} is {state}. There is nothing to resume.",
@@ -89,14 +88,21 @@ def further(options: argparse.Namespace) -> int:
     store = RunStore()
     compare()
     parent = store.get(options.id)
-    if parent.problem is not None:
-        raise StudentError(parent.problem)
+    _check_trained_here(parent)
     before = "cpu" if parent.meta.recorded else parent.meta.device
     _check_move(parent.experiment, before, options)
     copy = store.fork(
         parent.id, steps=options.steps, device=options.device, stays_low=options.keep_rate_low
     )
     return _execute(copy, options)
+
+
+def _check_trained_here(run: Run) -> None:
+    """Raise StudentError for a damaged run, and for a loop of another program."""
+    if run.problem is not None:
+        raise StudentError(run.problem)
+    if run.experiment.task.is_foreign:
+        raise StudentError(Paragraph("pretrained/foreign-steering"))
 
 
 def _check_move(experiment: Experiment, before: str, options: argparse.Namespace) -> None:

@@ -85,6 +85,14 @@ def test_a_mean_lags_only_where_the_loss_falls():
     assert "chance" in found.sentence
 
 
+def test_of_a_loop_of_another_program_it_is_said_that_its_settings_are_unknown():
+    loop = Experiment.parse({"model": {"family": "foreign"}, "task": {"kind": "foreign"}})
+    found = better_validation(loop, curves_of(LEVEL, BETTER), WINDOW)
+    assert "not recorded" in found.sentence
+    assert "chance" not in found.sentence
+    assert "is on in training" not in found.sentence
+
+
 def test_the_stretch_is_where_it_is_so_and_long_enough():
     experiment = plain(text_experiment(), dropout=0.2)
     validation = {7: 1.0, 11: 2.5, 19: 1.5, 29: 1.5, 37: 1.5, 53: 2.5}

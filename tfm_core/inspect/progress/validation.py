@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, ForeignModelConfig
 from tfm_core.runs.curves import Curves
 from tfm_core.sentences import N_, Sentence, joined
 
@@ -27,6 +27,9 @@ MIN_ACCURACY_GAP = 0.005
 LAG = 0.1
 """Share of the gap from which a mean that lags is named as a cause."""
 _BY_CHANCE = N_("No setting explains it: the validation examples may be easier by chance.")
+_UNKNOWN = N_(
+    "Dropout or augmentation may be the cause: the settings of your program are not recorded."
+)
 _CHANGES = ("shift", "rotation", "scale", "slant")  # random changes of training pictures
 
 
@@ -88,6 +91,9 @@ def _of_settings(
     experiment: Experiment, curves: Curves, between: tuple[int, int]
 ) -> Iterator[Sentence]:
     """Yield the causes that make training harder."""
+    if isinstance(experiment.model, ForeignModelConfig):
+        yield _UNKNOWN
+        return
     if dropout := _highest(experiment.model.dropout, "model.dropout", curves, between):
         yield N_("Dropout of {share:.0%} is on in training only.", share=dropout)
     if any(getattr(experiment.task, name, 0.0) for name in _CHANGES):

@@ -67,11 +67,15 @@ class Finished:
 
 
 def finished(run: Run) -> Finished | None:
-    """Return what a run teaches; None for one that did not finish, or not on this machine."""
+    """Return what a run teaches; None for one that did not finish, or was not trained here.
+
+    The loop of another program teaches nothing: the shape of its model is unknown.
+    """
     status, meta = run.status, run.meta
     if status.state != "finished" or run.problem is not None:
         return None
     is_own = not meta.recorded and meta.parent is None and status.host == this_host()
+    is_own = is_own and not run.experiment.task.is_opened
     is_own = is_own and meta.begun_on is None  # else its seconds are of two devices
     if not is_own or status.seconds < _MIN_SECONDS or not status.step:
         return None
