@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import results, summary, timing
+from benchmarks import reliability, results, summary, timing
 from benchmarks.accuracy import Reached, experiment_of, figure
 from benchmarks.goals import FRESH_SEEDS, GOALS, REPORTED_SEEDS, TUNING_SEEDS
 from benchmarks.report import Figure, Skipped, Table
@@ -173,3 +173,12 @@ def test_a_table_that_speaks_of_no_goal_we_have_is_said_to_be_broken():
     list(summary.run("engine", "stand_in", outcome, quick=True))
     del sys.modules["stand_in"]
     assert "no goal 'speed'" in outcome.broken["engine"]
+
+
+def test_a_stress_test_that_crashes_is_said_and_leaves_the_others(monkeypatch):
+    monkeypatch.setattr(reliability, "STRESS_TESTS", ("first", "second"))
+    found = reliability.tables(quick=True)
+    assert "crashed" in str(next(found))
+    assert "second" in str(next(found))
+    with pytest.raises(RuntimeError, match="first, second"):
+        next(found)

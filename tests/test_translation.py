@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gettext
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -23,19 +22,6 @@ from tfm_core.sentences import paragraphs
 LANGUAGE = pseudo.LANGUAGE
 SHIPPED = translation.shipped()
 TERMS_KO = ROOT / "docs" / "terms-ko.md"
-
-
-@pytest.mark.parametrize("language", SHIPPED)
-def test_language_lacks_nothing_and_keeps_all_placeholders(language: str) -> None:
-    assert list(map(str, translation.problems(language))) == []
-
-
-@pytest.mark.parametrize("language", SHIPPED)
-def test_file_of_the_app_has_what_the_catalogue_says(language: str) -> None:
-    made = translation.compiled(translation.read(language))
-    assert (translation.folder(language) / "pages.mo").read_bytes() == made, (
-        f"run: python -m tests.translation compile {language}"
-    )
 
 
 @pytest.fixture(scope="module")
@@ -178,11 +164,3 @@ def test_message_without_a_translation_appears_in_english(tmp_path: Path) -> Non
     catalogue = gettext.translation("pages", folder, [LANGUAGE])
     assert catalogue.gettext("Runs") == "Runs"
     assert catalogue.ngettext("{n} operation", "{n} operations", 2) == "{n} operations"
-
-
-def test_korean_readme_has_the_commands_and_links_of_the_english_one() -> None:
-    english, korean = ((ROOT / name).read_text("utf-8") for name in ("README.md", "README.ko.md"))
-    for pattern in (r"```sh\n(.*?)```", r"\]\((docs/[^)]*|C[A-Z]+\.md)\)"):
-        wanted = re.findall(pattern, english, re.DOTALL)
-        assert wanted
-        assert Counter(re.findall(pattern, korean, re.DOTALL)) == Counter(wanted)

@@ -30,13 +30,11 @@ from babel.messages.catalog import Catalog, Message
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
+from tests.static.repository import ROOT, Source, repository
 from tfm_core.korean import PARTICLES
 from tfm_core.lessons import words as lesson_words
 from tfm_core.sentences import paragraphs
 
-ROOT = Path(__file__).resolve().parents[1]
-PARTS = ("pages", "tfm_core")
-"""The packages that have sentences."""
 CONTENT = ("pages/content", "tfm_core/content", "tfm_core/lessons/content")
 """The folders of content files, each with a folder a language."""
 MARKS: dict[str, tuple[int, ...]] = {
@@ -121,34 +119,27 @@ class Problem:
         return f"{self.where}: {self.what}"
 
 
-def sources(root: Path = ROOT) -> list[Path]:
-    """Return every file whose sentences a page or a command may show."""
-    found = [path for part in PARTS for path in (root / part).rglob("*.py")]
-    return [root / "app.py", *sorted(found)]
-
-
 @cache
-def messages() -> dict[Text, tuple[str, ...]]:
-    """Return every message, and the files that have it."""
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sources()}
-    marks = MARKS | dict.fromkeys(_errors(trees.values()), (0,)) | {"CrossError": (1,)}
+def messages(root: Path = ROOT) -> dict[Text, tuple[str, ...]]:
+    """Return every message that a page or a command may show, and the files that have it."""
+    sources = repository(root).app
+    marks = MARKS | dict.fromkeys(_errors(sources), (0,)) | {"CrossError": (1,)}
     found: dict[Text, list[str]] = {}
-    for path, tree in trees.items():
-        for call in ast.walk(tree):
-            if isinstance(call, ast.Call):
-                for message in _marked(call, marks):
-                    files, name = found.setdefault(message, []), path.relative_to(ROOT).as_posix()
-                    if name not in files:
-                        files.append(name)
+    for source in sources:
+        for call in source.calls:
+            for message in _marked(call, marks):
+                files = found.setdefault(message, [])
+                if source.path not in files:
+                    files.append(source.path)
     return {message: tuple(files) for message, files in found.items()}
 
 
-def _errors(trees: Iterable[ast.Module]) -> set[str]:
+def _errors(sources: Iterable[Source]) -> set[str]:
     """Return the names of all classes below ``StudentError``."""
     bases = {
         node.name: {name for base in node.bases if (name := _name(base))}
-        for tree in trees
-        for node in ast.walk(tree)
+        for source in sources
+        for node in source.nodes
         if isinstance(node, ast.ClassDef)
     }
     known = {"StudentError"}
@@ -171,17 +162,17 @@ def _marked(call: ast.Call, marks: dict[str, tuple[int, ...]]) -> Iterator[Text]
         return
     if _name(call.func) == "say" and (len(call.args) > 1 or call.keywords):
         return  # another function of that name
-    first, *plural = (_literals(call.args[place]) for place in places)
+    first, *plural = (literals(call.args[place]) for place in places)
     if plural:
         yield from zip(first, plural[0], strict=False)
     else:
         yield from first
 
 
-def _literals(node: ast.expr) -> list[str]:
+def literals(node: ast.expr) -> list[str]:
     """Return the text of a literal, or both of ``a if … else b``."""
     if isinstance(node, ast.IfExp):
-        return _literals(node.body) + _literals(node.orelse)
+        return literals(node.body) + literals(node.orelse)
     is_text = isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value
     return [str(node.value)] if is_text and isinstance(node, ast.Constant) else []
 
@@ -307,13 +298,16 @@ def shipped(root: Path = ROOT) -> list[str]:
     return sorted(path.parts[-3] for path in (root / "pages" / "locale").glob("*/*/pages.po"))
 
 
-def problems(language: str, root: Path = ROOT) -> list[Problem]:
-    """Return what a language lacks, and every translation that asks for other values."""
-    return [*_of_messages(read(language, root)), *_of_content(language, root)]
+def problems(language: str, root: Path = ROOT, sources: Path = ROOT) -> list[Problem]:
+    """Return what a language lacks, and every translation that asks for other values.
+
+    sources: where the files are whose messages are translated.
+    """
+    return [*_of_messages(read(language, root), sources), *_of_content(language, root)]
 
 
-def _of_messages(catalogue: Catalog) -> Iterator[Problem]:
-    for message, files in messages().items():
+def _of_messages(catalogue: Catalog, sources: Path) -> Iterator[Problem]:
+    for message, files in messages(sources).items():
         forms = (message,) if isinstance(message, str) else message
         entry = catalogue.get(message)
         text = "" if entry is None or entry.fuzzy else entry.string

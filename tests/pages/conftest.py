@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.runs import comparison, runs_access
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
+from tests.runs.conftest import end_workers
 from tfm_core import machine
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
@@ -37,13 +39,16 @@ def _idle_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
     """An empty store, without the recorded runs, that the pages use too."""
     monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path))
     monkeypatch.setenv("TFM_WARM_WORKERS", "0")
     shared = runs_access.store()
     monkeypatch.setattr(shared, "recorded", None)
-    return shared
+    yield shared
+    if any(thread.name == "queue" for thread in threading.enumerate()):
+        runs_access.close_queue()
+        end_workers(shared)
 
 
 @pytest.fixture

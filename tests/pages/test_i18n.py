@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import errno
 import gettext
 import pickle
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from pages import i18n
 from pages.i18n import N_, _
-from pages.ui.navigation import page_table
 from tfm_core.sentences import Sentence, StudentError, counted
-
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "pages").rglob("*.py"))
-SCRIPTS = {Path(page.path) for page in page_table.PAGES.values()}
-SCRIPTS |= {ROOT / "pages" / "frame.py"}  # what Streamlit runs at every draw
-DRAWING = {"_", "ngettext", "content"}
 
 
 class Marked(gettext.NullTranslations):
@@ -37,48 +28,6 @@ class Marked(gettext.NullTranslations):
 @pytest.fixture
 def marked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(i18n, "_catalogue", lambda name, folder: Marked())
-
-
-def at_import(node: ast.AST) -> Iterator[ast.Call]:
-    """Every call that runs when a file is imported."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            outside = [*child.decorator_list, *child.args.defaults, *child.args.kw_defaults]
-            for part in outside:
-                if part is not None:
-                    yield from at_import(ast.Expr(part))
-            continue
-        if isinstance(child, ast.Lambda):
-            continue
-        if isinstance(child, ast.Call):
-            yield child
-        yield from at_import(child)
-
-
-def test_no_sentence_is_translated_while_a_module_is_imported() -> None:
-    early = [
-        f"{path.relative_to(ROOT)}:{call.lineno}"
-        for path in [ROOT / "app.py", *PAGES]
-        if path not in SCRIPTS
-        for call in at_import(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(call.func, ast.Name) and call.func.id in DRAWING
-    ]
-    assert not early, "mark them with N_ and translate them where they are drawn"
-
-
-def test_what_is_kept_for_all_sessions_holds_no_translated_sentence() -> None:
-    """A cache is shared by sessions of every language, unless the language is part of its key."""
-    kept = [
-        f"{path.relative_to(ROOT)}:{call.lineno}"
-        for path in PAGES
-        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(function, ast.FunctionDef)
-        and any("cache" in ast.unparse(decorator) for decorator in function.decorator_list)
-        and "spoken" not in {argument.arg for argument in function.args.args}
-        for call in ast.walk(function)
-        if isinstance(call, ast.Call) and ast.unparse(call.func) in DRAWING
-    ]
-    assert not kept
 
 
 def test_sentence_is_the_english_text_and_remembers_what_it_is_made_of() -> None:

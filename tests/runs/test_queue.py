@@ -26,15 +26,15 @@ LONG = 1_000_000
 """Steps of a run that ends only when it is told to."""
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory):
+@pytest.fixture
+def shared(tmp_path):
     """A store and a started queue with one warm worker."""
-    store = RunStore(tmp_path_factory.mktemp("shared") / "runs", recorded=None)
+    store = RunStore(tmp_path / "shared", recorded=None)
     queue = RunQueue(store, max_running=2, warm=1, limits=Limits())
     queue.start()
     yield store, queue
-    end_workers(store)
     queue.close()
+    end_workers(store)
 
 
 def wait_for(run, *states):
@@ -143,6 +143,7 @@ def test_a_worker_that_breaks_down_leaves_its_last_words(shared):
     assert "a file in place of a folder" in status.reason, "its last words, without a path"
 
 
+@pytest.mark.usefixtures("forked_code")
 def test_runs_outlive_their_server_and_are_found_again(store):
     code = (
         "import sys, pathlib; from tfm_core.runs import RunStore;"
@@ -183,6 +184,7 @@ def test_warm_workers_end_with_their_queue(store):
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
+@pytest.mark.usefixtures("true_start")
 def test_a_worker_ends_when_its_server_dies_before_giving_it_a_run():
     worker = subprocess.run(
         [sys.executable, "-m", "tfm_core.runs.process.worker", "--warm"],

@@ -141,14 +141,6 @@ def test_a_folder_is_found_from_where_the_process_is(monkeypatch, tmp_path) -> N
         assert settings.read({"TFM_RUNS_DIR": "runs"}).runs_dir == Path.cwd() / "runs"
 
 
-def test_no_other_module_reads_a_setting() -> None:
-    names = {variable.name for variable in VARIABLES}
-    for path in [*ROOT.glob("tfm_core/**/*.py"), *ROOT.glob("pages/**/*.py")]:
-        if path.parent != ROOT / "tfm_core/runs/settings":
-            read = re.findall(r"environ\S*?[\"'](TFM_\w+)", path.read_text(encoding="utf-8"))
-            assert not names & set(read), path
-
-
 @pytest.mark.parametrize("command", ["app", "cli"])
 def test_a_bad_value_ends_the_start_in_its_sentence(command: str) -> None:
     start = {

@@ -3,8 +3,6 @@
 import json
 import os
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -206,17 +204,6 @@ def test_a_half_made_run_is_not_listed(store):
     (store.root / ".new-half").mkdir()
     (store.root / "stray-file").write_text("")
     assert [listed.id for listed in store.list()] == [run.id]
-
-
-def test_reading_runs_needs_no_torch():
-    code = (
-        "import sys, tfm_core.runs, tfm_core.runs.queue.run_queue, tfm_core.cli;"
-        "print('torch' in sys.modules, 'streamlit' in sys.modules)"
-    )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert answer.stdout.split() == ["False", "False"]
 
 
 def test_files_are_plain_json(store):

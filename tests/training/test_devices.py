@@ -1,8 +1,5 @@
 """Devices: each is usable or says why not."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 
@@ -86,11 +83,3 @@ def test_measuring_threads_leaves_their_number_as_it_was():
 )
 def test_more_threads_must_gain_a_tenth(took, best):
     assert fastest_threads(took) == best
-
-
-def test_naming_devices_needs_no_torch():
-    code = "import sys, tfm_core.training.devices; print('torch' in sys.modules)"
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert answer.stdout == "False\n"

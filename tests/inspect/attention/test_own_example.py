@@ -182,11 +182,3 @@ def test_a_damaged_checkpoint_says_so(tmp_path):
     (folder / checkpoints.FILE).write_bytes(b"nothing")
     with pytest.raises(ValueError, match="damaged"):
         look_at_text(run, "six")
-
-
-def test_looking_leaves_torch_out_of_the_import():
-    import subprocess
-    import sys
-
-    code = "import sys, tfm_core.inspect.attention.own_example; sys.exit('torch' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True)

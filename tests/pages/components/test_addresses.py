@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -77,8 +75,3 @@ def test_an_address_that_no_camera_would_read_has_no_code() -> None:
     assert qr_code("https://example.org/?" + "a" * 850)
     assert qr_code("https://example.org/?" + "a" * 950) == ""
     assert qr_code("https://example.org/?" + "a" * 9_000) == ""
-
-
-def test_nothing_is_loaded_for_it_before_it_is_asked_for() -> None:
-    code = "import sys; import pages.ui.navigation.frame; sys.exit('segno' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 from starlette.requests import Request
 
@@ -48,18 +46,6 @@ def test_the_first_who_lists_the_runs_finds_them_read(store: RunStore, monkeypat
     for kept in (run._EXPERIMENTS, run._METAS, status._STATUSES):
         monkeypatch.setattr(kept, "_read", fail)
     assert ListedRun.of(store.get(made.id)).problem is None
-
-
-def test_home_does_not_wait_for_pandas() -> None:
-    code = (
-        "import sys; from importlib import import_module; import app;"
-        "from pages.server import warm;"
-        "[import_module(name) for name in warm.MODULES];"
-        "from streamlit.testing.v1 import AppTest;"
-        f"AppTest.from_file({str(FRAME)!r}, default_timeout=60).run();"
-        "sys.exit('pandas' in sys.modules)"
-    )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_what_cannot_be_prepared_stops_nothing(monkeypatch, caplog) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -266,16 +264,6 @@ def test_a_stranger_sweeps_within_limits(
     assert len(SweepStore(store.root).list()) == 1
     app = press(open_page(PAGE, token=TOKEN), "sweeps-start")
     assert "You already have a running sweep" in app.error[0].value
-
-
-@pytest.mark.wide
-def test_the_page_needs_no_optuna_until_there_is_a_sweep() -> None:
-    code = (
-        "import pages.sweeps.setup, pages.sweeps.running, pages.sweeps.choice, sys\n"
-        "import tfm_core.sweeps.driver\n"
-        "assert not {'optuna', 'torch'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_run_ended_by_hand_shows_why_in_the_list(

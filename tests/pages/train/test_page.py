@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import sys
 import time
 from typing import Any
 
@@ -333,12 +331,6 @@ def test_a_new_run_is_looked_at_often_until_its_curve_has_a_point(store) -> None
     meta = json.loads((new.folder / "meta.json").read_text())
     (new.folder / "meta.json").write_text(json.dumps(meta | {"created": "2024-02-03T05:07:11Z"}))
     assert live._pace(store.get(new.id), status) == live.BRISK  # it waited for others
-
-
-def test_watching_imports_no_torch() -> None:
-    pages = "pages.train.live, pages.train.configure"
-    code = f"import sys; import {pages}; sys.exit('torch' in sys.modules)"
-    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
 
 
 def test_time_left_follows_the_newest_speed(store) -> None:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.i18n import PAGES_DIR
 from pages.ui import state
 from pages.ui.address import url_config
 from pages.ui.navigation import page_table
@@ -229,23 +224,6 @@ def test_what_the_frame_says_moves_nothing_below_it(store: RunStore, open_page: 
     app.button[0].click().run()
     assert app.info
     assert app.main.children[index].type == "text_input"
-
-
-def test_home_is_drawn_without_torch(tmp_path: Path) -> None:
-    script = (
-        "import sys; from streamlit.testing.v1 import AppTest;"
-        f"app = AppTest.from_file({str(PAGES_DIR / 'frame.py')!r}, default_timeout=60).run();"
-        "assert not app.exception; assert app.title; assert 'torch' not in sys.modules"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=PAGES_DIR.parent,
-        env={**os.environ, "TFM_RUNS_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert result.returncode == 0, result.stderr
 
 
 def test_what_is_true_for_now_only_goes_when_the_page_draws_itself_anew() -> None:

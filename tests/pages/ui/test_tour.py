@@ -15,7 +15,6 @@ from streamlit.testing.v1 import AppTest
 
 from pages.i18n import paragraph
 from pages.ui.navigation.page_table import PAGES
-from pages.ui.runs import runs_access
 from pages.ui.tour.session import parsed
 from pages.ui.tour.stops import TOURS, Stop, Tour, address
 from tests.pages.looking import part_of
@@ -354,7 +353,6 @@ def test_training_from_the_bar_leads_on_over_the_new_run(walk: Walk, recorded: R
     assert walker.bar["place"] == "translate.3"
     assert walker.bar["run"] == run.id
     assert walker.app.session_state["page"] == "train"
-    runs_access.close_queue()
 
 
 def test_training_from_the_page_leads_on_too(walk: Walk, recorded: RunStore) -> None:
@@ -363,7 +361,6 @@ def test_training_from_the_page_leads_on_too(walk: Walk, recorded: RunStore) -> 
     (run,) = [run for run in recorded.list() if not run.meta.recorded]
     assert walker.bar["place"] == "translate.3"
     assert walker.bar["run"] == run.id
-    runs_access.close_queue()
 
 
 def test_a_busy_machine_follows_the_recorded_run(walk: Walk, busy_queue: RunQueue) -> None:
@@ -395,7 +392,6 @@ def test_a_start_that_is_refused_says_why_and_leaves_the_recorded_run(
     walker.press("next")
     assert walker.bar["place"] == "translate.3"
     assert "limit" not in walker.bar["wait"]
-    runs_access.close_queue()
 
 
 def own(store: RunStore, *, state: str, step: int = 1) -> Run:

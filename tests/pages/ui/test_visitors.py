@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -231,29 +230,3 @@ def test_who_waits_is_told_of_others_but_not_their_names(store: RunStore) -> Non
     app = opened_at(TRAIN, token=BEN, run=run.id)
     assert "1 run of another visitor" in captions(app)
     assert "Secret plan" not in "\n".join(str(element) for element in app.main)
-
-
-ACTIONS = re.compile(
-    r"(?<!actions)\.(request|rename|delete|undelete|fork|create)\(|queue\(\)\.(resume|submit)"
-)
-LISTS = re.compile(r"(?<!sweep_)store\(\)\.list\(\)")
-
-
-def test_pages_change_runs_through_their_actions_and_list_them_through_visitors() -> None:
-    """One place asks who may; ``live`` and ``controls`` count what trains, and name none of it.
-
-    So does ``warm``, which reads ahead.
-
-    Sweeps have a place of their own that asks, and their trials are runs as all others. So has the
-    reset of a class, which only the host may.
-    """
-    counts = {"visitors.py", "live.py", "controls.py", "warm.py"}
-    asks = {
-        ROOT / "pages/ui/runs/run_actions.py",
-        ROOT / "pages/sweeps/actions.py",
-        ROOT / "pages/classroom/reset.py",
-    }
-    for path in (ROOT / "pages").rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        assert path in asks or not ACTIONS.search(text), path
-        assert path.name in counts or not LISTS.search(text), path

@@ -1,0 +1,54 @@
+"""What a server imports before its first visitor brings none of the packages that take seconds."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.static.repository import ROOT
+
+SCRIPT = """
+import sys
+from importlib import import_module
+
+def bring(modules, *heavy):
+    for name in modules:
+        import_module(name)
+        found = set(heavy) & sys.modules.keys()
+        assert not found, f"{name} brings {found}"
+
+bring(
+    ["tfm_core.variants.positions", "tfm_core.data.text", "tfm_core.data.vocabulary",
+     "tfm_core.training.devices", "tfm_core.runs", "tfm_core.runs.queue.run_queue", "tfm_core.cli",
+     "tfm_core.inspect.attention.own_example", "tfm_core.sweeps.driver"],
+    "torch", "pandas", "optuna", "ray", "streamlit",
+)
+import app
+from pages.server import warm
+from streamlit.testing.v1 import AppTest
+
+bring(warm.MODULES, "torch", "pandas", "optuna", "segno")
+home = AppTest.from_file("pages/frame.py", default_timeout=60).run()
+assert not home.exception, home.exception
+assert home.title
+assert not {"torch", "pandas"} & sys.modules.keys(), "drawing Home"
+bring(
+    ["pages.by_hand.stages", "pages.tensors.sight", "pages.train.live", "pages.train.configure",
+     "pages.sweeps.setup", "pages.sweeps.running", "pages.sweeps.choice"],
+    "torch", "optuna",
+)
+"""
+
+
+def test_imports_of_the_core_and_of_pages_are_light(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=ROOT,
+        env={**os.environ, "TFM_RUNS_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,386 @@
+"""Each static check finds its violation in a small tree, at its line, and nothing beside it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.static import __main__ as command
+from tests.static.repository import Repository
+from tests.static.scripts import scripts_parse
+
+PROMISE = "| promise | tested by |\n|---|---|\n"
+CATALOGUE = "pages/locale/ko/LC_MESSAGES/pages.po"
+CASES: list[tuple[str, dict[str, str], set[str]]] = [
+    (
+        "imports_are_absolute",
+        {"tfm_core/layers/norms.py": "from . import attention\n"},
+        {"tfm_core/layers/norms.py:1"},
+    ),
+    (
+        "core_imports_what_lies_below",
+        {
+            "tfm_core/data/text.py": "import tfm_core.config\nfrom tfm_core import runs\n",
+            "tfm_core/runs/store.py": "import tfm_core.data\ndef f():\n    import tfm_core.plots\n",
+            "tfm_core/runs/__init__.py": "import streamlit\nfrom pages import i18n\n",
+            "tfm_core/attic/old.py": "",
+            "tfm_core/sweeps/typed.py": "if TYPE_CHECKING:\n    import tfm_core.export\n",
+        },
+        {
+            "tfm_core/data/text.py:2",
+            "tfm_core/runs/store.py:3",
+            "tfm_core/runs/__init__.py:1",
+            "tfm_core/runs/__init__.py:2",
+            "tfm_core/attic/old.py:1",
+        },
+    ),
+    (
+        "hosting_is_loaded_by_name",
+        {
+            "tfm_core/cli/start.py": "import tfm_core.hosting.published.folder\n",
+            "tfm_core/hosting/store/s3.py": "import tfm_core.hosting.store\n",
+            "pages/runs/page.py": "import tfm_core.hosting.published.folder\n"
+            "import tfm_core.hosting.clusters\n",
+        },
+        {"tfm_core/cli/start.py:1", "pages/runs/page.py:2"},
+    ),
+    (
+        "builders_alone_know_configs",
+        {
+            "tfm_core/models/vit.py": "import math\nfrom tfm_core.config import vit\n",
+            "tfm_core/models/build.py": "import tfm_core.config\n",
+        },
+        {"tfm_core/models/vit.py:2"},
+    ),
+    (
+        "late_packages_are_loaded_from_their_top",
+        {
+            "app.py": "def f():\n    from torch.nn import functional\n    import torch\n",
+            "pages/i18n.py": "import torch\ndef f():\n    import torch.nn\n",
+            "tfm_core/sweeps/study.py": "try:\n    import optuna.trial\nfinally:\n    pass\n",
+        },
+        {"app.py:2", "tfm_core/sweeps/study.py:2"},
+    ),
+    (
+        "core_makes_no_circle",
+        {
+            "tfm_core/data/a.py": "import tfm_core.data.b\n",
+            "tfm_core/data/b.py": "\nimport tfm_core.data.c\n",
+            "tfm_core/data/c.py": "def later():\n    pass\nimport tfm_core.data.a\n",
+            "tfm_core/data/d.py": "def later():\n    import tfm_core.data.e\n",
+            "tfm_core/data/e.py": "import tfm_core.data.d\n",
+        },
+        {"tfm_core/data/c.py:3"},
+    ),
+    (
+        "pages_import_no_torch",
+        {"pages/walk/page.py": "import math\ndef draw():\n    from torch import nn\n"},
+        {"pages/walk/page.py:3"},
+    ),
+    (
+        "one_module_knows_the_internals_of_streamlit",
+        {
+            "app.py": "from streamlit.web import bootstrap\n",
+            "pages/server/streamlit_internals.py": "import streamlit.runtime\nimport pages.ui\n",
+        },
+        {"app.py:1", "pages/server/streamlit_internals.py:2"},
+    ),
+    (
+        "pages_are_separate",
+        {
+            "pages/walk/page.py": "import pages.ui.show\nimport pages.walk.steps\n"
+            "import pages.masks.page\n",
+            "pages/ui/show.py": "import pages.components\nimport pages.walk\n",
+            "pages/components/live.py": "import pages.i18n\nimport pages.ui\n",
+        },
+        {"pages/walk/page.py:3", "pages/ui/show.py:2", "pages/components/live.py:2"},
+    ),
+    (
+        "components_know_no_session",
+        {"pages/components/live.py": "import pages.i18n, pages.ui.state\n"},
+        {"pages/components/live.py:1"},
+    ),
+    (
+        "one_module_keeps_views_in_the_address",
+        {
+            "pages/walk/page.py": "import streamlit as st\nst.query_params['a'] = 1\n",
+            "pages/ui/state.py": 'st.query_params\nst.text_input("", bind="query-params")\n',
+        },
+        {"pages/walk/page.py:2", "pages/ui/state.py:2"},
+    ),
+    (
+        "shared_modules_alone_know_session_state",
+        {
+            "pages/walk/page.py": "import streamlit as st\nst.session_state.a = 1\n",
+            "pages/walk/steps.py": "st.session_state.a = 1\n",
+        },
+        {"pages/walk/page.py:2"},
+    ),
+    (
+        "every_import_is_declared",
+        {
+            "requirements.txt": "numpy>=2\ntorch~=2.0\n",
+            "requirements-dev.txt": "-r requirements.txt\npytest~=9.0\n",
+            "requirements-bench.txt": "-r requirements-dev.txt\n",
+            "tfm_core/a.py": "import sys\nimport numpy as np\ndef f():\n    import PIL.Image\n",
+            "pages/a.py": "import transformers\n",
+            "tests/test_a.py": "import pytest, numpy, transformers\nimport xdist\n",
+            "benchmarks/a.py": "import timm\n",
+        },
+        {
+            "requirements.txt:2",
+            "tfm_core/a.py:4",
+            "pages/a.py:1",
+            "tests/test_a.py:2",
+            "benchmarks/a.py:1",
+        },
+    ),
+    (
+        "optional_packages_are_declared",
+        {
+            "requirements-cluster.txt": "ray[default]~=2.0\n",
+            "requirements-hub.txt": "huggingface_hub>=1\n",
+            "requirements-bench.txt": "timm\n",
+        },
+        {"requirements-bench.txt:1"},
+    ),
+    (
+        "light_requirements_are_some_of_all",
+        {
+            "requirements.txt": "numpy>=2\ntorch~=2.0\n",
+            "requirements-light.txt": "numpy>=3\npandas\n",
+        },
+        {"requirements-light.txt:1", "requirements-light.txt:2"},
+    ),
+    (
+        "every_pin_is_allowed",
+        {
+            "requirements-dev.txt": "numpy>=2\ntorch~=2.1\npandas\njinja2\n",
+            "constraints.txt": "jinja2==3.1\nnumpy>=2\ntorch==3.0\n",
+        },
+        {"constraints.txt:2", "constraints.txt:3", "requirements-dev.txt:3"},
+    ),
+    (
+        "no_sentence_is_translated_at_import",
+        {
+            "pages/walk/steps.py": 'def f(a=_("Step")):\n    return _("Later")\nA = N_("A")\n'
+            'B = lambda: _("Later")\n\nclass C:\n    d = _("Now")\n',
+            "pages/walk/page.py": '_("A script")\n',
+            "pages/walk/more.py": '_("A script")\n',
+            "pages/ui/navigation/page_table.py": 'PageFacts("more", script="walk/more.py")\n',
+        },
+        {"pages/walk/steps.py:1", "pages/walk/steps.py:7"},
+    ),
+    (
+        "caches_hold_no_translated_sentence",
+        {
+            "pages/walk/steps.py": "@st.cache_data\ndef f():\n    return _('Step')\n"
+            "@cache\ndef g(spoken):\n    return _('Step')\n"
+            "def h():\n    return _('Step')\n",
+        },
+        {"pages/walk/steps.py:3"},
+    ),
+    (
+        "paragraphs_and_their_uses_match",
+        {
+            "tfm_core/content/en/train.md": "## rate\nHow.\n\n## unused\nNo.\n",
+            "pages/content/en/texts/walk.md": "## step-1\nOne.\n\n## step-2\nTwo.\n",
+            "tfm_core/training/a.py": 'Paragraph("train/rate")\nParagraph("train/gone")\n',
+            "pages/walk/page.py": 'paragraph(f"walk/step-{n}")\nparagraph("train/rate")\n',
+        },
+        {"tfm_core/content/en/train.md:4", "tfm_core/training/a.py:2", "pages/walk/page.py:2"},
+    ),
+    (
+        "words_of_records_are_marked",
+        {
+            "tfm_core/variants/a.py": "class Base:\n    name: str\n    label: str = N_('None')\n"
+            "class Kind(Base):\n    help: str = 'Unmarked'\n"
+            "A = Kind('a', 'A')\nB = Kind('b', N_('B'), help=N_('H') if x else 'Other')\n"
+            "C = Other(label='No record of ours')\n",
+            "tfm_core/config/a.py": "def setting(default, label):\n    pass\n"
+            "setting(1, 'Width')\nsetting(1, N_('Depth'))\nField('', title='Text')\n",
+        },
+        {
+            "tfm_core/variants/a.py:5",
+            "tfm_core/variants/a.py:6",
+            "tfm_core/variants/a.py:7",
+            "tfm_core/config/a.py:3",
+            "tfm_core/config/a.py:5",
+        },
+    ),
+    (
+        "languages_are_whole",
+        {
+            "pages/walk/page.py": '_("Heads")\n',
+            "pages/content/en/walk.md": "# Walk\n",
+            CATALOGUE: 'msgid ""\nmsgstr "Language: ko\\n"\n',
+            CATALOGUE.replace(".po", ".mo"): "",
+        },
+        {
+            "pages/walk/page.py:1",
+            "pages/content/ko/walk.md:1",
+            f"{CATALOGUE.replace('.po', '.mo')}:1",
+        },
+    ),
+    (
+        "korean_readme_has_commands_and_links_of_the_english_one",
+        {
+            "README.md": "```sh\npytest\n```\n[a](docs/a.md)\n",
+            "README.ko.md": "\n```sh\npip\n```\n[a](docs/a.md)\n",
+        },
+        {"README.md:2", "README.ko.md:3"},
+    ),
+    (
+        "scripts_parse",
+        {
+            "pages/components/whole.js": 'import { two } from "./two.js";\n'
+            "export default function (given) {\n  return two + given;\n}\n",
+            "pages/components/two.js": "export const two = 2;\n",
+            "pages/components/broken.js": "export const one = 1;\nconst = 3;\n",
+            "pages/components/film.js": 'import { three } from "./two.js";\n',
+            "pages/components/live.js": 'export const a = 1;\nconst text = "export ";\n',
+        },
+        {
+            "pages/components/broken.js:2",
+            "pages/components/film.js:1",
+            "pages/components/live.js:1",
+        },
+    ),
+    (
+        "components_take_entries",
+        {
+            "pages/components/whole.js": "export default function () {}\n",
+            "pages/components/alone.js": "export default function () {}\n",
+            "pages/components/film.js": "",
+            "pages/components/whole.py": 'component(\n    "whole")\nbundled("gone")\n',
+            "pages/components/live.py": 'STYLES = {"film": ()}\n',
+        },
+        {"pages/components/alone.js:1", "pages/components/whole.py:3"},
+    ),
+    (
+        "scripts_never_write_html",
+        {"pages/components/a.js": "const a = 1;\na.innerHTML = text;\n"},
+        {"pages/components/a.js:2"},
+    ),
+    (
+        "insides_are_used_in_one_file",
+        {
+            "pages/components/a.js": "figure._fullLayout;\n\ndocument.scripts;\n",
+            "pages/components/insides.js": "figure._fullLayout;\n",
+            "pages/ui/a.css": "\n.stButton {}\n",
+        },
+        {"pages/components/a.js:1", "pages/components/a.js:3", "pages/ui/a.css:2"},
+    ),
+    (
+        "files_that_guides_name_are_there",
+        {
+            "README.md": "`tfm_core/runs/`, `store.py`\nand `gone.py`, `i18n.py`\n",
+            "tfm_core/runs/store.py": "",
+            "i18n.py": "",
+        },
+        {"README.md:2"},
+    ),
+    (
+        "variables_of_deployment_are_settings",
+        {
+            "docs/settings.md": "| `TFM_RUNS_DIR` | a folder |\n",
+            "compose.yaml": "TFM_RUNS_DIR: a\nTFM_GONE: b\n",
+        },
+        {"compose.yaml:2"},
+    ),
+    (
+        "image_gets_what_it_copies",
+        {
+            "Dockerfile": "COPY .streamlit .streamlit\nCOPY app.py pages gone.py ./\n"
+            "COPY tfm_core tfm_core\n",
+            ".dockerignore": "*\n!app.py\n!pages\n!.streamlit\n!gone.py\n!docs\n",
+            "app.py": "",
+            "pages/i18n.py": "",
+            "tfm_core/a.py": "",
+            ".streamlit/config.toml": "",
+        },
+        {"Dockerfile:2", "Dockerfile:3", ".dockerignore:6", "Dockerfile:1"},
+    ),
+    (
+        "promises_name_tests_that_are_there",
+        {
+            "docs/security.md": f"{PROMISE}| one | `tests/test_a.py::test_a` |\n| two | nothing |\n"
+            "| three | `tests/test_a.py::test_gone` |\n| four | `benchmarks/stress/kills.py` |\n"
+            "| five | `benchmarks/stress/gone.py` |\n| six | `tests/gone.py::test_a` |\n",
+            "tests/test_a.py": "def test_a():\n    pass\n",
+            "benchmarks/reliability.py": 'STRESS_TESTS: tuple[str, ...] = ("kills",)\n',
+        },
+        {f"docs/security.md:{line}" for line in (4, 5, 7, 8)},
+    ),
+    (
+        "stress_tests_are_run",
+        {
+            "benchmarks/reliability.py": 'STRESS_TESTS: tuple[str, ...] = (\n    "kills",\n'
+            '    "slow",\n    "gone",\n)\n',
+            "benchmarks/stress/__init__.py": "",
+            "benchmarks/stress/kills.py": "def tables(*, quick):\n    pass\n",
+            "benchmarks/stress/slow.py": "def tables():\n    pass\n",
+            "benchmarks/stress/idle.py": "def tables(*, quick):\n    pass\n",
+        },
+        {
+            "benchmarks/reliability.py:4",
+            "benchmarks/stress/slow.py:1",
+            "benchmarks/stress/idle.py:1",
+        },
+    ),
+    (
+        "settings_are_read_in_one_place",
+        {
+            "tfm_core/runs/settings/values.py": "class Settings:\n    runs_dir: Path = HERE\n",
+            "tfm_core/runs/store.py": "import os\nos.environ['TFM_RUNS_DIR']\n"
+            "os.environ['TFM_OTHER']\n",
+        },
+        {"tfm_core/runs/store.py:2"},
+    ),
+    (
+        "runs_are_changed_where_someone_asks_who_may",
+        {
+            "pages/walk/page.py": "run_actions.delete(run)\nrun.delete()\nqueue().submit(run)\n"
+            "sweep_store().list()\nstore().list()\n",
+            "pages/ui/runs/run_actions.py": "store.delete(run)\n",
+            "pages/ui/runs/visitors.py": "store().list()\n",
+        },
+        {f"pages/walk/page.py:{line}" for line in (2, 3, 5)},
+    ),
+]
+
+
+def made(root: Path, files: dict[str, str]) -> Repository:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    return Repository(root)
+
+
+def test_every_check_is_tried() -> None:
+    assert [name for name, *_ in CASES] == [check.__name__ for check in command.CHECKS]
+
+
+@pytest.mark.parametrize(("name", "files", "places"), CASES, ids=[name for name, *_ in CASES])
+def test_a_check_finds_its_violations(
+    name: str, files: dict[str, str], places: set[str], tmp_path: Path
+) -> None:
+    if name == scripts_parse.__name__ and shutil.which("node") is None:
+        pytest.skip("there is no node on the PATH")
+    (check,) = (check for check in command.CHECKS if check.__name__ == name)
+    found = [f"{one.path}:{one.line}" for one in check(made(tmp_path, files))]
+    assert sorted(found) == sorted(places)
+
+
+def test_violations_are_printed_and_end_the_command_with_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(tmp_path, {"pages/walk/page.py": "import torch\n"})
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    assert command.main() == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert "pages/walk/page.py:1: pages must not import torch" in printed
+    monkeypatch.setattr(command, "CHECKS", ())
+    assert command.main() == 0
