@@ -9,7 +9,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 from hypothesis import assume, example, given
-from hypothesis import settings as hypothesis_settings
 from torch.profiler import ProfilerActivity, profile
 
 from tests.anatomy.configurations import models
@@ -194,7 +193,6 @@ def test_activations_are_what_autograd_keeps(family, shape, sizes, precision):
         ImageShape(8, 1, 5),
     )
 )
-@hypothesis_settings(max_examples=60, deadline=None)
 def test_activations_of_random_transformers_are_what_autograd_keeps(chosen):
     """Within 3 %; the heads' results are counted twice without an output matrix where
     the sink is learned, or there are no residuals.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -317,7 +317,6 @@ LINES += ["n_heads = 0", "dropout = 2", "mistakes = x", "family = vit", "head = 
           "position = rotary", "Total params: 3", "MyVIT()", "nn.Transformer(8)"]  # fmt: skip
 
 
-@settings(deadline=None, max_examples=200)
 @given(st.lists(st.sampled_from(LINES) | st.text(max_size=40), max_size=40), st.data())
 def test_any_text_gives_a_model_or_a_sentence(lines, data):
     text = PRINTS[data.draw(st.sampled_from(sorted(PRINTS)))].splitlines()
