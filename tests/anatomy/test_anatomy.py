@@ -169,7 +169,7 @@ def test_attentions_are_those_that_the_stacks_of_the_family_say(chosen):
 
 def test_every_family_has_an_anatomy():
     assert FAMILIES.keys() == MODEL_CONFIGS.keys()
-    assert N_BUCKETS == relative.N_BUCKETS
+    assert N_BUCKETS == relative.N_BUCKETS == 32  # T5, Raffel et al. 2020
 
 
 def test_the_names_of_others_are_those_of_gpt2():

@@ -15,7 +15,7 @@ from torch import nn
 from tests.inspect.source.test_file import plain_notebook
 from tfm_core.facts.architectures import ARCHITECTURES, FROM_TEXTS
 from tfm_core.inspect.notebook.model import your_model
-from tfm_core.inspect.notebook.pasted import MAX_CHARACTERS, read
+from tfm_core.inspect.notebook.pasted import read
 from tfm_core.inspect.source.file import printed, source_code
 from tfm_core.models.build import init_on_meta
 from tfm_core.sentences import StudentError
@@ -261,7 +261,7 @@ def test_sizes_are_known_by_the_names_of_others():
         ("family = vit, patch_size = 5", "does not divide"),
         ("vocab_size = 99999999999", "from 1 to"),
         ("(fc): Linear(in_features=3, out_features=4, bias=True)", "No blocks"),
-        ("x" * (MAX_CHARACTERS + 1), "are read"),
+        ("x" * 60_001, "are read"),
         ("\n" * 4_000, "are read"),
         ("__import__('os').system('true')", "No model was found"),
     ],
