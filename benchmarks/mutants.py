@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import ast
 import compileall
+import contextlib
 import json
 import os
 import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -35,7 +37,7 @@ from tests.fresh import SEED
 
 ROOT = Path(__file__).resolve().parent.parent
 DRAWN, QUICK = 50, 3
-MAX_FILES = 8  # of tests, for a mutant
+MAX_FILES = 12  # of tests, for a mutant
 CPU_SECONDS = 60.0  # of tests that pass, for a mutant
 HUNG_SECONDS = 120  # CPU-seconds after which a test is taken to hang, and the fault noticed
 _PRELOADED = (
@@ -221,16 +223,21 @@ def nearest(root: Path, path: str) -> tuple[str, ...]:
     """
     every = _imports(root)
     tests = [name for name in every if re.search(r"^tests/(?!browser/).*test_\w+\.py$", name)]
-    mirror = Path("tests") / Path(path).relative_to("tfm_core") if path.startswith("tfm") else (
-        Path("tests") / path
-    )  # fmt: skip
-    near = [str(mirror.with_name(f"test_{mirror.name}"))]
-    dotted = _dotted(path)
+    mirror, dotted = _mirror(path), _dotted(path)
+    near = [str(mirror)]
     near += sorted((name for name in tests if dotted in every[name]), key=lambda t: len(every[t]))
+    users = {_dotted(name): name for name, names in every.items() if dotted in names}
+    near += [str(_mirror(name)) for name in users.values()]
     near += [name for name in tests if Path(name).parent == mirror.parent]
-    users = {_dotted(name) for name, names in every.items() if dotted in names}
-    near += sorted((name for name in tests if users & every[name]), key=lambda t: len(every[t]))
+    near += sorted(
+        (name for name in tests if users.keys() & every[name]), key=lambda t: len(every[t])
+    )
     return tuple(name for name in dict.fromkeys(near) if name in tests)[:MAX_FILES]
+
+
+def _mirror(path: str) -> Path:
+    place = Path("tests") / path.removeprefix("tfm_core/")
+    return place.with_name(f"test_{place.name}")
 
 
 def _dotted(path: str) -> str:
@@ -320,6 +327,8 @@ def _failing(tests: Sequence[str], unsound: Sequence[str]) -> str:
     with os.fdopen(reading, encoding="utf-8") as file:
         said = file.read()
     _pid, status = os.waitpid(pid, 0)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)  # what tests started
     return "a test that hangs or dies" if status else said
 
 
@@ -345,7 +354,7 @@ def _run(tests: Sequence[str], unsound: Sequence[str]) -> str:
     options = ["-x", "-q", "-n", "0", "--no-header", "-p", "no:cacheprovider"]
     options += ["-p", "no:rerunfailures", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
     options += [f"--deselect={name}" for name in unsound]
-    sys.stdout = sys.stderr = open(os.devnull, "w")
+    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     pytest.main([*options, *(name for name in tests if name not in unsound)], plugins=[plugin])
     return plugin.failed
 
