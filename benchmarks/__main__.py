@@ -38,6 +38,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "watchers": ("benchmarks.watchers", "a published run and a thousand who watch it"),
     "recorded_only": ("benchmarks.recorded_only", "a server of recorded runs alone"),
     "reliability": ("benchmarks.reliability", "what holds under stress"),
+    "mutants": ("benchmarks.mutants", "how many planted faults the tests notice"),
 }
 ON_REQUEST: dict[str, tuple[str, str]] = {
     "compiled": ("benchmarks.compiled", "a training step with torch.compile beside one without"),

@@ -392,6 +392,7 @@ _PROMISES: tuple[Goal, ...] = (
     *_goals("reliability", "tracebacks of visits", _at_most(0, ""), "visits: tracebacks"),
     *_goals("reliability", "the server at its peak", _at_most(1200, " MB"), "memory: peak"),
     *_goals("reliability", "faults under random clicks", _at_most(0, ""), "clicks: faults"),
+    *_goals("mutants", "faults that the tests notice", Target(92, " %"), "planted faults"),
 )
 
 GOALS: dict[str, Goal] = {goal.name: goal for goal in (*LEARNING, *_SPEED, *_PAGES, *_PROMISES)}

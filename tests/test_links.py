@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pages.ui.address import url_config
@@ -69,7 +69,6 @@ def test_a_preset_is_named_and_nothing_more_is_said() -> None:
         assert drafts.preset_of(Draft(opened(query), base=url_config.base_of(query))) == name
 
 
-@settings(deadline=None, max_examples=150)
 @given(experiments(), st.none() | st.sampled_from(sorted(PRESETS)))
 def test_any_valid_experiment_comes_out_as_it_went_in(experiment, preset) -> None:
     values = experiment.model_dump()

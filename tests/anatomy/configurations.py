@@ -45,9 +45,9 @@ def _positions(family):
     return ADDED_TO_PATCHES if family == "captioner" else POSITIONS_OF_WORDS
 
 
-def samples(family, rounds=1):
+def samples(family, rounds=1, seed=0):
     """Return a few settings: the usual ones, then such that hold each choice, once a round."""
-    fields, rng = MODEL_CONFIGS[family].model_fields, random.Random(0)
+    fields, rng = MODEL_CONFIGS[family].model_fields, random.Random(seed)
     choices = {name: list(values) for name, values in FIELDS.items() if name in fields}
     choices |= {name: [True, False] for name in FLAGS if name in fields}
     choices |= {name: values for name, values in NUMBERS.items() if name in fields}

@@ -16,10 +16,12 @@ from tfm_core.config import (
     TunedTextConfig,
 )
 from tfm_core.config.shape import TextShape
-from tfm_core.facts.memory import BYTES, memory
+from tfm_core.facts.memory import memory
 from tfm_core.models.build import build_model
 from tfm_core.training.optimisation import make_optimizer
 from tfm_core.training.tuning import choose_trained
+
+BYTES = 4  # of a float32
 
 pytestmark = pytest.mark.quick
 

@@ -19,10 +19,6 @@ from tfm_core.data.caption_words import (
 from tfm_core.data.captions import are_plain, draw_scenes, load_captions
 from tfm_core.data.compose import SceneChanges, compose, ink_boxes
 from tfm_core.data.scenes import (
-    CANVAS,
-    GRID,
-    LARGE,
-    SMALL,
     PlacedDigit,
     are_disjoint,
     covered,
@@ -32,6 +28,8 @@ from tfm_core.data.scenes import (
     relation,
 )
 from tfm_core.data.vocabulary import BOS, EOS, PAD
+
+CANVAS, GRID, LARGE, SMALL = 49, 7, 21, 14  # pixels
 
 FEW = {"n_train": 67, "n_validation": 13, "n_test": 17}
 CONFIGS = [

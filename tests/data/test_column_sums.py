@@ -6,18 +6,12 @@ from itertools import product
 import pytest
 
 from tests.training.test_loop import experiment
-from tfm_core.data.corpus.column_sums import (
-    WIDTH,
-    carries,
-    columns,
-    is_sum,
-    known,
-    numbers,
-    written,
-)
+from tfm_core.data.corpus.column_sums import carries, columns, is_sum, known, numbers, written
 from tfm_core.data.corpus.in_context import GENERATORS
 from tfm_core.data.load import load
 from tfm_core.training.loop import build
+
+WIDTH = 3  # two bits and their sum
 
 pytestmark = pytest.mark.quick
 

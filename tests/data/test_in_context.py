@@ -15,7 +15,6 @@ from tfm_core.data.corpus.in_context import (
     ALPHABET,
     GENERATORS,
     INPUTS,
-    NOISE,
     STATES,
     TENTHS,
     TRIGGERS,
@@ -32,6 +31,8 @@ from tfm_core.data.corpus.in_context import (
 from tfm_core.data.corpus.task import corpus_task
 from tfm_core.data.load import load
 from tfm_core.training.loop import build
+
+NOISE = {-1: 0.25, 0: 0.5, 1: 0.25}
 
 pytestmark = pytest.mark.quick
 

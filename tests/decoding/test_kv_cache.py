@@ -8,6 +8,8 @@ import sys
 import pytest
 import torch
 
+from tests.anatomy.configurations import samples
+from tests.fresh import some, spelled
 from tests.models.variants import (
     CAPTIONER_VARIANTS,
     SRC_WORDS,
@@ -32,13 +34,28 @@ from tfm_core.variants.positions import POSITIONS_OF_WORDS
 LONG = 6
 READING = sys.modules["tfm_core.decoding.reading"]  # the package calls a function that
 FAMILIES = ["encoder-decoder", "decoder-only", "captioner"]
-WRITERS = [(family, settings) for family, settings in TEXT_VARIANTS if family in FAMILIES]
-ALL = [*WRITERS, *(("captioner", settings) for settings in CAPTIONER_VARIANTS)]
-USUAL = [
-    (family, s)
-    for family, s in ALL
-    if not {"no-causal-mask", "mask-transposed"} & {*s.get("mistakes", "").split(",")}
-]
+ALL = [*TEXT_VARIANTS, *(("captioner", settings) for settings in CAPTIONER_VARIANTS)]
+
+
+def usual(every, families=FAMILIES):
+    """Return the cases of these families that never read what comes later."""
+    return [
+        (family, s)
+        for family, s in every
+        if family in families
+        and not {"no-causal-mask", "mask-transposed"} & {*s.get("mistakes", "").split(",")}
+    ]
+
+
+def drawn(seed, families=FAMILIES):
+    return usual([(f, s) for f in families for s in samples(f, seed=seed)], families)
+
+
+def drawn_alone(seed):
+    return drawn(seed, ["decoder-only"])
+
+
+ALONE = some(usual(ALL, ["decoder-only"]), drawn_alone, n=4)
 LONG_WRITERS = [
     *(
         (family, {"position": position, "window": window, "max_len": 2 * CHUNK})
@@ -79,7 +96,7 @@ def again(model, src, ids):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize(("family", "settings"), USUAL)
+@pytest.mark.parametrize(("family", "settings"), some(usual(ALL), drawn), ids=spelled)
 def test_cached_keys_give_the_logits_of_the_whole_text(family, settings):
     model, src = made(family, settings)
     ids, next_logits = texts(), reading(model, src)
@@ -95,8 +112,9 @@ def test_cached_keys_give_the_logits_of_the_whole_text(family, settings):
 @torch.no_grad()
 @pytest.mark.parametrize(
     "settings",
-    [{**s, "max_len": 2 * CHUNK} for family, s in USUAL if family == "decoder-only"]
+    [{**s, "max_len": 2 * CHUNK} for _family, s in ALONE]
     + [{"window": 3, "position": "rotary", "qk_norm": True, "n_kv_heads": 1, "sink": "learned"}],
+    ids=spelled,
 )
 @pytest.mark.parametrize("length", [1, 2, 5, CHUNK + 3])
 def test_a_text_that_was_read_already_goes_on_as_if_it_were_read_anew(settings, length):

@@ -111,7 +111,7 @@ def experiments(draw):
 
 
 @given(experiment=experiments())
-@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_run_of_any_configuration_comes_back_as_it_was(store, elsewhere, experiment):
     run = untrained(store, experiment)
     assert_same_run(run, brought(run, elsewhere))

@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.anatomy.configurations import models
@@ -18,7 +18,6 @@ from tfm_core.presets import PRESETS
 
 
 @given(models(), st.sampled_from(SCHEMES))
-@settings(max_examples=60, deadline=None)
 def test_rows_and_formulas_add_up_to_the_parameters_of_every_variant(chosen, scheme):
     table = parameter_table(*chosen, scheme)
     with init_on_meta():

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.anatomy.configurations import models
 from tests.anatomy.test_anatomy import inputs_of
@@ -39,7 +39,6 @@ def _few_scores_count_as_many(monkeypatch):
 
 
 @given(models())
-@settings(max_examples=60, deadline=None)
 def test_a_model_of_plain_layers_gives_the_same_logits_and_gradients(chosen):
     torch.manual_seed(1)
     config, shape = chosen

@@ -12,9 +12,11 @@ from tfm_core.cli import WRONG_INPUT, main
 from tfm_core.config import ConfigError
 from tfm_core.lessons import catalogue
 from tfm_core.lessons.checks import CHECKS
-from tfm_core.lessons.lesson import MAX_BYTES, read
+from tfm_core.lessons.lesson import read
 from tfm_core.presets import PRESETS
 from tfm_core.sentences import StudentError
+
+MAX_BYTES = 64 * 1024
 
 pytestmark = pytest.mark.quick
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from tests.fresh import some, spelled
 from tests.models.variants import (
     CAPTION_SHAPE,
     CAPTIONER_VARIANTS,
@@ -22,7 +23,9 @@ from tfm_core.probe.capture import capture
 pytestmark = pytest.mark.quick
 
 
-@pytest.mark.parametrize("settings", CAPTIONER_VARIANTS)
+@pytest.mark.parametrize(
+    "settings", some(CAPTIONER_VARIANTS, lambda _seed: CAPTIONER_VARIANTS), ids=spelled
+)
 def test_every_parameter_gets_a_gradient_and_a_capture_changes_nothing(settings):
     model = captioner_model(**settings)
     logits = model(*caption_batch())

@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from tests.anatomy.configurations import samples
+from tests.fresh import some, spelled
 from tests.models.variants import (
     SEQUENCE_FAMILIES,
     SMALL,
@@ -40,13 +42,34 @@ def capture_changes_nothing(model, *batch):
     for value in weights.values():
         sums = value.sum(-1)
         if any(getattr(module, "has_sink", False) for module in model.modules()):
-            assert (sums < 1).all()
+            assert (sums <= 1).all()  # of float32: 1 where the others score much more
+            assert (sums < 1).any()
             continue
         assert ((sums - 1).abs().lt(1e-5) | sums.eq(0)).all()
     model.train()
 
 
-@pytest.mark.parametrize(("family", "settings"), TEXT_VARIANTS)
+def texts(seed):
+    return [(family, one) for family in SEQUENCE_FAMILIES for one in samples(family, seed=seed)]
+
+
+def pictures(seed):
+    return samples("vit", seed=seed)
+
+
+@pytest.mark.parametrize(("family", "settings"), some(texts(0), texts), ids=spelled)
+def test_a_capture_changes_no_text_model(family, settings):
+    capture_changes_nothing(text_model(family, **settings), *text_batch())
+
+
+@pytest.mark.parametrize("settings", some(pictures(0), pictures), ids=spelled)
+def test_a_capture_changes_no_vit(settings):
+    capture_changes_nothing(vit_model(**settings), IMAGES)
+
+
+@pytest.mark.parametrize(
+    ("family", "settings"), some(TEXT_VARIANTS, lambda _seed: TEXT_VARIANTS), ids=spelled
+)
 def test_every_parameter_of_a_text_model_gets_a_gradient_and_a_capture_changes_nothing(
     family, settings
 ):
@@ -90,7 +113,7 @@ def test_one_vocabulary_of_two_sizes_cannot_be():
         TextShape(17, 19, one_vocabulary=True)
 
 
-@pytest.mark.parametrize("settings", VIT_VARIANTS)
+@pytest.mark.parametrize("settings", some(VIT_VARIANTS, lambda _seed: VIT_VARIANTS), ids=spelled)
 def test_every_parameter_of_a_vit_gets_a_gradient_and_a_capture_changes_nothing(settings):
     model = vit_model(**settings)
     capture_changes_nothing(model, IMAGES)

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
@@ -99,7 +99,6 @@ def values_of(parameter: Parameter[Any]) -> st.SearchStrategy[Any]:
     return NOTATIONS[parameter.query]
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_every_view_comes_back_from_its_link(data: st.DataObject) -> None:
     for page in WITH_VIEW:
@@ -118,7 +117,6 @@ def test_every_view_comes_back_from_its_link(data: st.DataObject) -> None:
         assert view_link.read(kind, query, **fitting) == (view, ())
 
 
-@settings(deadline=None)
 @given(text=st.text(LETTERS, max_size=50), data=st.data())
 def test_any_link_at_all_opens_a_view(text: str, data: st.DataObject) -> None:
     for page in WITH_VIEW:

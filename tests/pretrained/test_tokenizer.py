@@ -8,7 +8,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
 from tfm_core.pretrained.folder import Unopenable
-from tfm_core.pretrained.tokenizer import MAX_CHARACTERS, read_words
+from tfm_core.pretrained.tokenizer import read_words
 from tfm_core.sentences import StudentError
 
 pytestmark = pytest.mark.quick
@@ -78,4 +78,4 @@ def test_a_tokenizer_that_needs_code_is_refused(folder):
 def test_long_texts_are_refused(folder):
     words = read_words(folder, n_words=7)
     with pytest.raises(StudentError, match="limit"):
-        words.cut("a" * (MAX_CHARACTERS + 1))
+        words.cut("a" * 20_001)

@@ -9,8 +9,10 @@ from tests.pairwise import crossed
 from tests.runs.conftest import needs_pipes
 from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
-from tfm_core.runs.record.labels import MAX_GROUP, MAX_NOTE, MAX_TAG, MAX_TAGS, Labels
+from tfm_core.runs.record.labels import Labels
 from tfm_core.sentences import StudentError
+
+MAX_GROUP, MAX_NOTE, MAX_TAG, MAX_TAGS = 80, 2_000, 30, 12
 
 pytestmark = pytest.mark.quick
 

@@ -6,9 +6,11 @@ import os
 import pytest
 
 from tests.runs.waiting import wait_until
-from tfm_core.runs.process.recorder import FIRST_STEPS, LINES, AwakeClock, Recorder, keeps
+from tfm_core.runs.process.recorder import AwakeClock, Recorder, keeps
 from tfm_core.runs.queue import claim
 from tfm_core.runs.status import Status, read_status
+
+FIRST_STEPS, LINES = 100, 600
 
 
 @pytest.mark.parametrize("total", [7, 600, 5000, 1_000_003])

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from safetensors.numpy import load_file, save_file
@@ -79,7 +79,6 @@ def assert_thinned(few: Curves, whole: Curves) -> None:
 floats = st.floats(-1e30, 1e30) | st.just(np.nan)
 
 
-@settings(deadline=None)
 @given(
     arrays.arrays(np.float64, st.tuples(st.integers(1, 300), st.just(3)), elements=floats),
     st.lists(st.integers(1, 1000), min_size=300, max_size=300),

@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.runs.waiting import tiny
@@ -40,7 +40,6 @@ WHOLE = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(one=RANGES | WHOLE, seed=st.integers(0, 99))
 def test_grid_and_chance_stay_within_a_range_and_optuna_agrees(one: Range, seed: int) -> None:
     (there,) = distributions((one,)).values()
@@ -51,7 +50,6 @@ def test_grid_and_chance_stay_within_a_range_and_optuna_agrees(one: Range, seed:
     assert list(one.grid()) == sorted(set(one.grid()))
 
 
-@settings(deadline=None, max_examples=50)
 @given(one=RANGES | WHOLE)
 def test_a_space_comes_back_from_its_plan(one: Range) -> None:
     dimensions = (one, HEADS, Choices("model.norm_first", (True, False)))
@@ -67,7 +65,6 @@ JSON = st.recursive(
 KEYS = ["path", "low", "high", "is_log", "is_whole", "step", "points", "values"]
 
 
-@settings(deadline=None, max_examples=40)
 @given(values=st.lists(st.dictionaries(st.sampled_from(KEYS), JSON)) | JSON)
 def test_a_garbled_space_is_a_sentence_or_a_space(values: object) -> None:
     with contextlib.suppress(plans.SweepDamaged):

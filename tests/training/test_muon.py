@@ -21,7 +21,12 @@ from tfm_core.training.setup import new_model
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
-from tfm_core.variants.optimisers import COEFFICIENTS, ITERATIONS, RMS
+
+RMS = 0.2  # of an update, Liu et al. 2025 (Moonlight)
+
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan et al. 2024
+
+ITERATIONS = 5  # of Newton-Schulz, Jordan et al. 2024
 
 SHAPES = [(5, 3), (3, 5), (5, 5), (2, 3, 5, 5), (3, 7), (7, 11)]
 

@@ -22,7 +22,7 @@ from tfm_core.runs.process.execute import settle
 from tfm_core.training import setup
 from tfm_core.training import trainer as trainers
 from tfm_core.training.events import Step
-from tfm_core.training.loop import MAX_NONFINITE_STEPS, build, train
+from tfm_core.training.loop import build, train
 from tfm_core.training.progress import TrainingDiverged
 from tfm_core.training.setup import to_floats
 
@@ -163,7 +163,7 @@ def test_a_few_steps_that_overflow_fp16_are_not_the_end():
 
 def test_steps_that_never_stop_overflowing_are_the_end():
     trainer = build(experiment(training={"precision": "fp16", "steps": 40}))
-    with pytest.raises(TrainingDiverged, match=f"at step {2 + MAX_NONFINITE_STEPS + 1}:"):
+    with pytest.raises(TrainingDiverged, match="at step 19:"):
         lost(trainer, 40)
     with pytest.raises(TrainingDiverged, match="at step 3:"):
         lost(build(experiment(training={"steps": 40})), 1)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tfm_core.data.own.records import BadData, read_records
@@ -177,7 +177,6 @@ def test_much_that_is_left_out_is_told_from_little() -> None:
 CELL = st.text(alphabet="ab \",;|\n'é", max_size=12)
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(CELL, min_size=1, max_size=4), min_size=1, max_size=12))
 def test_no_line_of_any_text_is_lost(rows: list[list[str]]) -> None:
     for write in (tabs, delimited(","), delimited(";")):
@@ -194,7 +193,6 @@ def test_no_line_of_any_text_is_lost(rows: list[list[str]]) -> None:
             assert len(lines) + found.blank == found.total
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(*[CELL.map(lambda cell: f"x{cell}".replace("\n", " "))] * 3), min_size=4))
 def test_what_a_library_writes_is_read_as_it_was(rows: list[tuple[str, str, str]]) -> None:
     file = io.StringIO()

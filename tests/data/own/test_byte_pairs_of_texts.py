@@ -4,7 +4,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.export.test_asking import answers, with_node
@@ -45,14 +45,12 @@ def cutter():
     return learned_from_text("bpe", CODE + read_text())
 
 
-@settings(max_examples=300, deadline=None)
 @given(text=SIGNS)
 def test_pieces_written_one_after_the_other_are_the_text(cutter, text):
     text = normalised(text).replace("\r\n", "\n").replace("\r", "\n")
     assert "".join(cutter.cut_text(text)) == text
 
 
-@settings(max_examples=60, deadline=None)
 @given(text=st.text(st.sampled_from("ab \n▁é"), min_size=20, max_size=200))
 def test_a_text_of_few_signs_still_has_enough_pieces(text):
     report = inspect_text("text", text, unit="bpe")

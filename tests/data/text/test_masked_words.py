@@ -9,7 +9,7 @@ import pytest
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.text import english_sentences, text_task
 from tfm_core.data.text.english_completions import completions
-from tfm_core.data.text.masked_words import MAX_GAPS, chance_in_data, entropy, n_hidden, posterior
+from tfm_core.data.text.masked_words import chance_in_data, entropy, n_hidden, posterior
 from tfm_core.data.text_data import load_text
 from tfm_core.data.vocabulary import MASK
 
@@ -90,7 +90,7 @@ def test_frequent_sentences_are_thinned_out():
 def test_what_fits_nothing_has_no_posterior_and_too_many_gaps_are_said():
     assert posterior(("dog", MASK, "the"), 1000) == {}
     with pytest.raises(ValueError, match=r"6 are hidden"):
-        posterior((MASK,) * (MAX_GAPS + 1), 1000)
+        posterior((MASK,) * 6, 1000)
 
 
 def test_words_are_hidden_as_bert_hides_them(drawn):

@@ -9,7 +9,6 @@ from scipy import stats
 
 from tfm_core.inspect.compare.spread import (
     ACCURACY,
-    FEW,
     LOSS,
     Paired,
     band,
@@ -123,10 +122,10 @@ def test_what_the_spread_explains_is_not_claimed():
     assert "more than chance" not in words
 
 
-@pytest.mark.parametrize("n", range(2, FEW + 2))
+@pytest.mark.parametrize("n", range(2, 5))
 def test_few_pairs_are_said_to_be_few(n):
     words = sentence(paired(dict(list(FIRST.items())[:n]), BETTER), ACCURACY, "4 heads", "8 heads")
-    assert ("pairs can show only" in words) == (n <= FEW)
+    assert ("pairs can show only" in words) == (n <= 3)
 
 
 def test_without_a_spread_no_test_is_made():

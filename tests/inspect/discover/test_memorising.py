@@ -5,7 +5,6 @@ import pytest
 
 from tfm_core.data.image_data import load_images
 from tfm_core.inspect.discover import memorising
-from tfm_core.inspect.discover.memorising import RISE
 from tfm_core.inspect.discover.phenomenon import BY_WIDTH, MEMORISING, WIDTHS
 from tfm_core.inspect.experiments.trial import changed
 from tfm_core.runs.curves import Curves
@@ -102,8 +101,9 @@ def test_wrong_labels_are_memorised_from_the_step_on_that_keeps_most_of_them(giv
         ([0.6, 0.4, 0.45, 0.5, 0.44, 0.3], (1, 3, 5)),
         ([0.6, 0.5, 0.4, 0.3], None),  # one descent
         ([0.3, 0.4, 0.5, 0.6], None),
-        ([0.6, 0.4, 0.4 + RISE / 2, 0.3], None),  # too little to tell from chance
-        ([0.6, 0.4, 0.5, 0.5 - RISE / 2], None),  # it rose, and stays
+        ([0.6, 0.4, 0.4 + 0.019, 0.3], None),  # too little to tell from chance
+        ([0.6, 0.4, 0.4 + 0.021, 0.3], (1, 2, 3)),  # from two points on
+        ([0.6, 0.4, 0.5, 0.5 - 0.019], None),  # it rose, and stays
         ([0.5], None),
         ([], None),
     ],

@@ -3,16 +3,7 @@
 import numpy as np
 import pytest
 
-from tfm_core.inspect.discover.shapes import (
-    GAPS,
-    IRREGULAR,
-    KEPT,
-    LABELS,
-    TOLERANCE,
-    ideal,
-    is_kept,
-    shape_of,
-)
+from tfm_core.inspect.discover.shapes import GAPS, IRREGULAR, LABELS, ideal, is_kept, shape_of
 
 
 def at(*degrees: float, length: float = 1.0) -> np.ndarray:
@@ -42,14 +33,15 @@ def test_an_ideal_shape_is_found_turned_mirrored_and_in_any_order(name, degrees)
 
 
 def test_each_angle_may_differ_by_the_tolerance_and_no_more():
-    assert shape_of(at(0, 90 + TOLERANCE - 1)) == "right-angle"
-    assert shape_of(at(0, 90 + TOLERANCE + 1)) == IRREGULAR
-    assert shape_of(at(0, 72, 144, 216, 288 + TOLERANCE - 1)) == "pentagon"
-    assert shape_of(at(0, 72, 144, 216, 288 + TOLERANCE + 1)) == IRREGULAR
+    assert shape_of(at(0, 90 + 15 - 0.1)) == "right-angle"
+    assert shape_of(at(0, 90 + 15 + 0.1)) == IRREGULAR
+    assert shape_of(at(0, 72, 144, 216, 288 + 15 - 0.1)) == "pentagon"
+    assert shape_of(at(0, 72, 144, 216, 288 + 15 + 0.1)) == IRREGULAR
 
 
 def test_a_short_vector_is_not_kept_and_does_not_count():
-    short = at(45, length=KEPT - 0.01)
+    short = at(45, length=0.69)  # the page says 0.7
+    assert is_kept(at(45, length=0.71)).all()
     assert is_kept(np.concatenate([at(0, 90), short])).tolist() == [True, True, False]
     assert shape_of(np.concatenate([at(0, 90), short])) == "right-angle"
     assert shape_of(short) == "nothing"

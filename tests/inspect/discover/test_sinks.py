@@ -9,12 +9,14 @@ from tfm_core.data.corpus.in_context import TRIGGERS
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.discover import sinks
 from tfm_core.inspect.discover.phenomenon import SINKS
-from tfm_core.inspect.discover.sinks import FAR, FirstShares, FormedSink, formed, on_first
+from tfm_core.inspect.discover.sinks import FirstShares, FormedSink, formed, on_first
 from tfm_core.inspect.experiments.trial import changed
 from tfm_core.recorded.build import place_of
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
+
+FAR = 4  # positions behind a key from which on a query counts
 
 N = 11
 CAUSAL = np.tril(np.ones((1, N, N), bool))
@@ -56,7 +58,7 @@ def test_a_position_is_compared_with_even_attention_of_the_same_queries():
     assert np.isnan(even[-1])  # no query is far behind the last token
 
 
-LOW, HIGH = sinks.SHARE / 2, sinks.SHARE + 0.1
+LOW, HIGH = 0.299, 0.3  # of its attention, from which on a page calls a head a sink
 
 
 @pytest.mark.quick
@@ -67,7 +69,8 @@ LOW, HIGH = sinks.SHARE / 2, sinks.SHARE + 0.1
         ([LOW, HIGH, LOW, HIGH], 0.05, 70),  # it has to stay
         ([LOW, HIGH, HIGH, LOW], 0.05, None),  # it went again
         ([HIGH, HIGH, HIGH, HIGH], 0.05, None),  # it did not form: it was there
-        ([LOW, LOW, HIGH, HIGH], HIGH / 2, None),  # texts so short that even attention gives half
+        ([LOW, LOW, HIGH, HIGH], 0.099, 30),
+        ([LOW, LOW, HIGH, HIGH], 0.101, None),  # less than three times even attention's
     ],
 )
 def test_a_sink_forms_where_it_stays_and_is_far_from_even(shares, even, step):

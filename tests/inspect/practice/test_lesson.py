@@ -27,7 +27,7 @@ def test_the_runs_differ_in_one_thing_each():
     plain = lesson.guided("plain").model_dump()
     early = lesson.guided("early").model_dump()
     augmented = lesson.guided("augmented").model_dump()
-    assert early["training"].pop("patience") == lesson.PATIENCE
+    assert early["training"].pop("patience") == 6
     assert plain["training"].pop("patience") == 0
     assert early == plain
     changed = {key for key, value in augmented["task"].items() if value != plain["task"][key]}
@@ -56,7 +56,7 @@ def test_the_turn_of_the_validation_loss_is_where_it_is_lowest(run):
     turn = lesson.overfitting(run.curves())
     assert (turn.step, turn.last_step) == (150, 300)
     assert turn.has_begun
-    assert turn.waited == lesson.MIN_WAIT
+    assert turn.waited == 3
     assert turn.validation_best == pytest.approx(0.9)
     assert turn.train_last < turn.train_best
 

@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from tests.anatomy.configurations import config_of, samples
+from tests.fresh import some, spelled
 from tests.models.variants import (
     CAPTION_SHAPE,
     SMALL,
@@ -55,20 +56,24 @@ assert not [name for name in sys.modules if name.startswith(("tfm_core", "safete
 """
 
 
+def _settings(seed):
+    return [(family, one) for family in MODEL_CONFIGS for one in samples(family, 2, seed)]
+
+
 def _sampled():
-    """(name, model, config, shape, inputs) of each choice of each setting."""
-    for family in MODEL_CONFIGS:
-        for number, settings in enumerate(samples(family, rounds=2)):
-            shape, inputs = TextShape(SRC_WORDS, TGT_WORDS), text_batch()
-            if family == "encoder-only" and settings.get("tie_embeddings"):
-                shape = TextShape(TGT_WORDS, TGT_WORDS)
-            if family in ("vit", "captioner"):
-                settings = {"patch_size": 2, **settings}
-                shape, inputs = ImageShape(6, 3, 5), (IMAGES,)
-            if family == "captioner":
-                shape, inputs = CAPTION_SHAPE, caption_batch()
-            config = config_of(family, settings)
-            yield f"{family} {number}", build_model(config, shape), config, shape, inputs
+    """(name, model, config, shape, inputs) of a few choices of settings."""
+    for number, (family, settings) in enumerate(some(_settings(0), _settings)):
+        shape, inputs = TextShape(SRC_WORDS, TGT_WORDS), text_batch()
+        if family == "encoder-only" and settings.get("tie_embeddings"):
+            shape = TextShape(TGT_WORDS, TGT_WORDS)
+        if family in ("vit", "captioner"):
+            settings = {"patch_size": 2, **settings}
+            shape, inputs = ImageShape(6, 3, 5), (IMAGES,)
+        if family == "captioner":
+            shape, inputs = CAPTION_SHAPE, caption_batch()
+        config = config_of(family, settings)
+        name = f"{number} {family} {spelled(settings)}"
+        yield name, build_model(config, shape), config, shape, inputs
 
 
 def _special():

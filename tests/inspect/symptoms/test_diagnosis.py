@@ -132,7 +132,7 @@ def test_heads_that_look_at_nothing_are_found_in_a_real_snapshot() -> None:
     run = Run(FOLDER / "dead-heads")
     found = in_heads.of_snapshot(run.experiment, run.probe(), run.snapshot(400))
     assert all(one.is_dead for one in found.values())
-    assert max(float(one.even.max()) for one in found.values()) < in_heads.ALIKE / 4
+    assert max(float(one.even.max()) for one in found.values()) < 0.005
 
 
 def test_an_old_run_that_says_little_is_not_judged() -> None:

@@ -21,7 +21,7 @@ def by_counting(words, most):
     merges = []
     while len(merges) < most:
         pairs = bpe.pair_counts(split, counts)
-        if not pairs or max(pairs.values()) < bpe.MIN_COUNT:
+        if not pairs or max(pairs.values()) < 2:
             break
         left, right = min(pairs, key=lambda p: (-pairs[p], numbers[p[0]], numbers[p[1]]))
         merges.append(Merge(left, right, pairs[left, right]))

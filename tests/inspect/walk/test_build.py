@@ -8,6 +8,7 @@ import torch
 
 from pages.ui.model.walk_steps import step_of_map
 from tests.anatomy.configurations import samples
+from tests.fresh import some, spelled
 from tests.models.variants import text_batch
 from tests.pairwise import pairwise
 from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Experiment
@@ -42,8 +43,14 @@ READERS = [
     ("masked-words", {}),
 ]
 FAMILIES = list(MODEL_CONFIGS)
+
+
+def sampled(seed):
+    return [(family, one) for family in FAMILIES for one in samples(family, seed=seed)]
+
+
 VARIANTS = [
-    *((family, settings) for family in FAMILIES for settings in samples(family)),
+    *some(sampled(0), sampled),
     *(("encoder-only", {"task": task, **settings}) for task, settings in READERS),
 ]
 PAIRS = {"encoder-decoder", "captioner"}
@@ -64,7 +71,7 @@ def experiment(family, **settings):
 
 
 def name_of(variant):
-    return " ".join([variant[0], *(f"{k}={v}" for k, v in variant[1].items())])
+    return f"{variant[0]} {spelled(variant[1])}"
 
 
 PUBLISHED = ["bert-base", "gpt2-small"]

@@ -15,7 +15,7 @@ from pages.classroom.reading import pupils
 from pages.components import addresses
 from pages.ui.accounts import arrivals, visitors
 from pages.ui.accounts.arrivals import Arrivals
-from pages.ui.lessons.pupils import LASTS, Classes
+from pages.ui.lessons.pupils import Classes
 from pages.ui.runs import runs_access
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
@@ -24,6 +24,8 @@ from tfm_core.lessons.checks.task import Verdict
 from tfm_core.runs.auth import Visitor, hashed
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
+
+LASTS = 4 * 3600.0  # seconds
 
 PAGE, LESSONS = "classroom/page.py", "lessons/page.py"
 KEY = "only the teacher knows it"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pages.components import film as component
-from pages.components.film import MAX_BYTES, Asked, Film
+from pages.components.film import Asked, Film
 from pages.film import WRONG_INPUT, main
 from pages.ui.files import film as films
 from pages.ui.files import take_away
@@ -43,7 +43,7 @@ def hashed(text: str) -> str:
 def test_a_page_holds_every_kind_and_example_and_stays_small(store, preset) -> None:
     run = learned_run(store, preset)
     made = films.film(run, with_model=False)
-    assert len(made) <= MAX_BYTES
+    assert len(made) <= 5_000_000
     page = made.decode()
     opened, shown = parts(page), stage.read(run)
     told = json.loads(opened["film"])

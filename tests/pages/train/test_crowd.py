@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pages.train.crowd import SESSION_TIMEOUT, Crowd, pace
+from pages.train.crowd import Crowd, pace
 
 
 def test_a_session_counts_once_and_until_it_has_not_looked_for_a_while() -> None:
     now = [0.0]
     crowd = Crowd(lambda: now[0])
     assert [crowd.record_poll(name) for name in ("a", "b", "a")] == [1, 2, 2]
-    now[0] = SESSION_TIMEOUT
+    now[0] = 30.0
     assert crowd.record_poll("b") == 2
     now[0] += 1
     assert crowd.record_poll("b") == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
@@ -27,13 +27,11 @@ def kept(app: AppTest) -> dict[str, object]:
     return dict(data)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(NAMES, st.sets(MARKS, min_size=1, max_size=1), max_size=9))
 def test_what_is_written_is_read_again(done: dict[str, set[str]]) -> None:
     assert ticks.read(ticks.written(done)) == done
 
 
-@settings(deadline=None)
 @given(st.text(max_size=90) | st.none() | st.integers() | st.lists(st.text()))
 def test_any_cookie_at_all_is_read(text: object) -> None:
     for name, marks in ticks.read(text).items():

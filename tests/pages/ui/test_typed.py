@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
@@ -75,13 +75,11 @@ def shown(text: str) -> str:
     return read(text).replace(JOINER, "")
 
 
-@settings(deadline=None)
 @given(st.text("".join(map(chr, range(32, 127)))))
 def test_markdown_reads_back_what_was_typed(text: str) -> None:
     assert shown(text) == text.lstrip(" ")
 
 
-@settings(deadline=None)
 @given(st.text(ALPHABET + "ab1 "))
 def test_no_mark_stands_without_its_backslash(text: str) -> None:
     assert not set(READ.sub("", escape(text))) & set(ALPHABET)
@@ -95,7 +93,6 @@ PIECES = ["http://", "https://", "HTTP://", "www.", "WWW.", "@", "a", ".", "-", 
 ADDRESSES = ["http://a.example/x?y=(z)", "https://a", "www.a.example", "see a.b+c@d-e.example."]
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(PIECES)).map("".join))
 def test_no_bare_address_becomes_a_link(text: str) -> None:
     assert not any(link.search(read(text)) for link in LINKS)
