@@ -114,6 +114,7 @@ def test_link_to_a_language_that_is_not_there_stays_in_english(
     assert app.title[0].value == "Runs"
 
 
+@pytest.mark.core(6)
 @pytest.mark.parametrize("name", page_table.PAGES)
 def test_page_changes_its_language_while_it_runs(
     name: str,
