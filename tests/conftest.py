@@ -10,20 +10,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-pytest_plugins = ["tests.tiers", "tests.costs"]
+from tests import fresh
 
-settings.register_profile(
-    "slow machines", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("slow machines")
+pytest_plugins = ["tests.tiers", "tests.costs", "tests.processes"]
+
 os.environ["LANGUAGE"] = "en"  # else the command line speaks that of the system
 
 MAX_PROCESSES = 8
 BROWSER = "tests/browser/"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let random examples differ from commit to commit."""
+    fresh.draw_examples(config)
+
+
+def pytest_report_header() -> str:
+    """Say what draws the same random examples again."""
+    return fresh.header()
 
 
 @pytest.fixture(autouse=True)

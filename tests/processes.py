@@ -27,6 +27,7 @@ from typing import Any
 import pytest
 
 from tests import zygote
+from tests.costs import child_ids
 
 IS_LINUX = sys.platform == "linux" and Path("/proc/self/task").is_dir()
 HAS_GPU = Path("/dev/nvidiactl").exists()
@@ -161,7 +162,7 @@ def children() -> dict[int, str]:
     """
     found, waiting = dict[int, str](), [os.getpid()] if IS_LINUX else []
     while waiting:
-        for pid in _below(waiting.pop()):
+        for pid in child_ids(waiting.pop()):
             with contextlib.suppress(OSError):
                 state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2]
                 if state.split()[0] not in "ZX":
@@ -169,16 +170,6 @@ def children() -> dict[int, str]:
                     found[pid] = b" ".join(words).decode(errors="replace").strip()
             waiting.append(pid)
     return {pid: words for pid, words in found.items() if pid not in ZYGOTE.pids}
-
-
-def _below(pid: int) -> list[int]:
-    found = []
-    with contextlib.suppress(OSError):
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            with contextlib.suppress(OSError):
-                text = Path(f"/proc/{pid}/task/{thread}/children").read_text()
-                found += map(int, text.split())
-    return found
 
 
 @pytest.fixture(autouse=True)
@@ -207,6 +198,6 @@ def _left(before: set[int]) -> dict[int, str]:
 
 
 def _tree(pid: int) -> Iterator[int]:
-    for child in _below(pid):
+    for child in child_ids(pid):
         yield child
         yield from _tree(child)

@@ -7,6 +7,8 @@ import time
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
 
+from tests.browser.tab import PATIENCE
+
 STREAMLIT = {
     # The menu of a narrow window: a list whose items stand in a div. Its pages have their names.
     "list": "[data-testid=stSidebarNav]",
@@ -35,16 +37,12 @@ _RUN = """async (streamlit) => {
 }"""
 
 
-_SECONDS = 30
-"""How long what a change of theme or size repaints may take."""
-
-
 def expect_no_violations(page: Page) -> None:
     """Fail where axe finds anything that is not in ``STREAMLIT``, once the page has its looks.
 
     axe looks into shadow roots, not into canvases.
     """
-    end = time.monotonic() + _SECONDS
+    end = time.monotonic() + PATIENCE / 1000  # a change of theme or size repaints
     while found := _violations(page):
         assert time.monotonic() < end, "\n".join([page.url, *found])
         page.wait_for_timeout(500)

@@ -1,5 +1,6 @@
 """A real server and a real Chromium; every test fails that leaves an error on a page.
 
+Nothing moves by itself unless a test asks for motion: ``open_tab(reduced_motion="no-preference")``.
 Without a Chromium these tests are skipped. A test that fails is run once more: what a press loses
 in a page that is just being drawn anew, a second look tells from a fault. The summary lists it.
 """
@@ -15,7 +16,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from tests.browser import server as servers
 from tests.browser.server import AppServer
-from tests.browser.tab import Tab
+from tests.browser.tab import PATIENCE, Tab
+from tests.pages import pseudo
+from tfm_core.languages import VARIABLE
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
@@ -30,9 +33,10 @@ ARGUMENTS = (
 DESKTOP = {"width": 1440, "height": 900}
 TESTS_PER_TAB = 20
 HAS_FAILED = pytest.StashKey[bool]()
-SEEN = {"viewport", "color_scheme"}
+SEEN = {"viewport", "color_scheme", "reduced_motion"}
 """What a tab that is there already can be told; anything else takes a new one."""
-PATIENCE = 120_000  # milliseconds: for slow machines; who does not fail does not wait so long
+CALM: dict[str, Any] = {"viewport": DESKTOP, "reduced_motion": "reduce"}
+"""Nothing moves by itself unless a test asks for ``reduced_motion="no-preference"``."""
 
 OpenTab = Callable[..., Tab]
 
@@ -57,8 +61,13 @@ def chromium() -> Iterator[Browser]:
 def session_server(
     chromium: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[AppServer]:
-    """The server of all tests; it starts only where there is a browser to look at it."""
-    server = servers.start(tmp_path_factory.mktemp("app"), {})
+    """The server of all tests, with a language that nobody speaks.
+
+    It starts only where there is a browser to look at it.
+    """
+    folder = tmp_path_factory.mktemp("app")
+    pseudo.write(folder / "languages")
+    server = servers.start(folder, {VARIABLE: str(folder / "languages")})
     yield server
     server.close()
 
@@ -91,15 +100,18 @@ class Tabs:
     def take(self, options: dict[str, Any]) -> Page:
         """Return a page for another person, who finds nothing of anybody before."""
         if self._is_kept_in_use or not options.keys() <= SEEN:
-            context = self._new_context({"viewport": DESKTOP, **options})
+            context = self._new_context({**CALM, **options})
             self._contexts.append(context)
             return context.new_page()
         if self._kept is None or self._kept.is_closed():
             self._kept, self._n_kept = self._new_context({}).new_page(), 0
         self._n_kept += 1
         self._is_kept_in_use = True
-        self._kept.set_viewport_size(options.get("viewport", DESKTOP))
-        self._kept.emulate_media(color_scheme=options.get("color_scheme", "light"))
+        seen = {**CALM, **options}
+        self._kept.set_viewport_size(seen["viewport"])
+        self._kept.emulate_media(
+            color_scheme=seen.get("color_scheme", "light"), reduced_motion=seen["reduced_motion"]
+        )
         self._kept.mouse.move(0, 0)
         return self._kept
 

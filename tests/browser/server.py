@@ -14,6 +14,8 @@ from pathlib import Path
 
 import psutil
 
+from tests.browser.experiments import LONG
+from tests.browser.tab import PATIENCE
 from tests.runs.waiting import wait_until
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
@@ -22,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 OFFLINE = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
 """Nobody listens there: what needs a download fails at once, and the same on every machine."""
 
+SERVED = Path(__file__).parent / "served"
+"""A folder that servers and workers of tests find their ``sitecustomize.py`` in."""
 PORT_TRIES = 5
 
 
@@ -77,7 +81,7 @@ class AppServer:
                 ours.append(psutil.Process(run.status.pid))
         self.process.terminate()
         try:
-            self.process.wait(180)
+            self.process.wait(PATIENCE / 1000)
         finally:
             for left in ours:
                 with contextlib.suppress(psutil.NoSuchProcess):
@@ -96,7 +100,7 @@ def start(
     for _try in range(PORT_TRIES):
         server = _start(folder, environment, base, root)
         try:
-            wait_until(lambda: _is_healthy(server), "the server answers")  # noqa: B023
+            wait_until(lambda: _is_healthy(server), "the server answers", PATIENCE / 1000)  # noqa: B023
         except PortTaken:
             continue
         except BaseException:
@@ -108,6 +112,7 @@ def start(
 
 def _start(folder: Path, environment: Mapping[str, str], base: str, root: Path) -> AppServer:
     port = _free_port()
+    paths = [str(SERVED), {**os.environ, **environment}.get("PYTHONPATH")]
     store = RunStore(folder / "runs")
     log = folder / "server.log"
     with log.open("wb") as output:
@@ -124,7 +129,9 @@ def _start(folder: Path, environment: Mapping[str, str], base: str, root: Path) 
                 "TFM_RUNS_DIR": str(store.root),
                 "TFM_WARM_WORKERS": "1",
                 "TFM_MAX_RUNNING": "1",
+                "TFM_TEST_SLOW_STEPS": str(LONG.training.steps),
                 **environment,
+                "PYTHONPATH": os.pathsep.join(filter(None, paths)),
             },
             stdout=output,
             stderr=subprocess.STDOUT,

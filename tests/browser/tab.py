@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
+from weakref import WeakSet
 
 from playwright.sync_api import (
     ConsoleMessage,
     Error,
+    Frame,
     JSHandle,
     Locator,
     Page,
@@ -19,6 +21,7 @@ from playwright.sync_api import (
     expect,
 )
 from playwright.sync_api import TimeoutError as TimedOut
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tfm_core.config import Experiment
@@ -29,10 +32,10 @@ LAST_STEP = (  # what plotly decoded: the figure itself still holds base64
     "Math.max(0, ...(node._fullData?.find(line => line.name === 'training')?.x ?? []))"
 )
 """JavaScript for ``Tab.plotly``: the last step of the training curve, 0 before the first."""
-POLL_MILLISECONDS = 50
+PATIENCE = 120_000
+"""How many milliseconds anything may take: who does not fail does not wait so long."""
+POLL_MILLISECONDS = 100
 """Between two looks of JavaScript: looking in every frame makes the browser draw every frame."""
-REST_SECONDS = 180
-"""How long a page may take to come to rest."""
 TRY_MILLISECONDS = 5_000
 """After how long something is tried again that a page which moves meanwhile undoes."""
 EXPECTED = re.compile(
@@ -41,7 +44,28 @@ EXPECTED = re.compile(
     r"|Download Button source error - 404"
 )
 """What the console may say."""
+_REMEMBER_SOCKET = """{
+    const remember = (Socket) => {
+        const { send } = Socket.prototype;
+        Socket.prototype.send = function (...said) {
+            if (this.url.includes("/_stcore/stream")) window.socketOfApp = this;
+            return send.apply(this, said);
+        };
+        return Socket;
+    };
+    let Socket = remember(WebSocket);
+    Object.defineProperty(window, "WebSocket", {
+        configurable: true, get: () => Socket, set: (other) => { Socket = remember(other); },
+    });
+}"""
+_ASK = """async (said) => {
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    window.socketOfApp.send(new Uint8Array(said));
+}"""
+"""JavaScript: send a message behind all that a press has made the page send."""
 _FIGURE = "[class*='st-key-{}'] .live-figure"
+_KNOWN: WeakSet[Page] = WeakSet()
+"""The pages that remember their connection."""
 _ERROR_MARKS = "[data-testid=stException]", "text=This page could not be drawn"
 
 
@@ -50,10 +74,16 @@ def link_of(experiment: Experiment) -> str:
     return f"train?{urlencode(to_query(experiment))}"
 
 
+def await_js(where: Page | Frame, expression: str, arg: Any = None) -> JSHandle:
+    """Wait until a JavaScript expression or function of ``arg`` is true; return its value."""
+    return where.wait_for_function(expression, arg=arg, polling=POLL_MILLISECONDS, timeout=PATIENCE)
+
+
 class Tab:
     """A page of the browser with the app in it.
 
     ``drawn`` counts the script runs that the server has finished for it, ticks included;
+    ``timers`` are the parts of the page that the browser has drawn again and again;
     ``problems`` are what its console and its scripts have complained of.
     """
 
@@ -61,7 +91,10 @@ class Tab:
         """Listen to everything that the page says; ``goto`` opens the app at ``url``."""
         self.page, self.url = page, url
         self.drawn = 0
+        self.timers: set[str] = set()
         self._socket: WebSocket | None = None
+        self._n_asked = 0
+        self._settled: set[str] = set()
         self.problems: list[str] = []
         self._ears = {
             "websocket": self._listen,
@@ -70,6 +103,9 @@ class Tab:
         }
         for event, ear in self._ears.items():
             page.on(event, ear)
+        if page not in _KNOWN:
+            page.add_init_script(_REMEMBER_SOCKET)
+            _KNOWN.add(page)
 
     def leave(self) -> None:
         """Listen no longer: the page is somebody else's from now on."""
@@ -87,11 +123,38 @@ class Tab:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until no script runs."""
+        """Wait until the server has answered all that the page has asked for, and it is drawn.
+
+        The page's own connection asks, so behind what the last action has asked for; the server
+        answers once no script runs or is about to, see ``served/sitecustomize.py``.
+        """
         app = self.page.get_by_test_id("stApp")
-        expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
-        expect(self.main.get_by_role("heading").first).to_be_visible()  # a script has begun
+        end = time.monotonic() + PATIENCE / 1000
+        is_settled = False
+        while not is_settled:
+            expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
+            expect(self.main.get_by_role("heading").first).to_be_visible()  # a script has begun
+            try:
+                is_settled = self._ask_settled()
+            except TimedOut:
+                raise
+            except Error:  # another page or connection has come meanwhile
+                assert time.monotonic() < end
         expect(app).to_have_attribute("data-test-script-state", "notRunning")
+
+    def _ask_settled(self) -> bool:
+        self._n_asked += 1
+        question, message = f"settled-{self._n_asked}", BackMsg()
+        message.file_urls_request.request_id = question
+        socket = self._connection
+        self.page.evaluate(_ASK, list(message.SerializeToString()))
+        while question not in self._settled:
+            socket.wait_for_event("framereceived", timeout=PATIENCE)
+        return True
+
+    def await_js(self, expression: str, arg: Any = None) -> JSHandle:
+        """Wait until a JavaScript expression or function of ``arg`` is true; return its value."""
+        return await_js(self.page, expression, arg)
 
     @property
     def main(self) -> Locator:
@@ -157,7 +220,7 @@ class Tab:
         self.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.page.evaluate("() => navigator.clipboard.writeText('')")
         self.strip.get_by_role("button", name="Copy link").click()
-        read = self.page.wait_for_function("() => navigator.clipboard.readText()")
+        read = self.await_js("() => navigator.clipboard.readText()")
         return str(read.json_value())
 
     def draw_a_one(self, board: Locator) -> None:
@@ -204,7 +267,7 @@ class Tab:
 
     def _until_done(self, attempt: Callable[[], None]) -> None:
         """Try again what a page that moved meanwhile has undone."""
-        end = time.monotonic() + REST_SECONDS
+        end = time.monotonic() + PATIENCE / 1000
         while True:
             try:
                 return attempt()
@@ -229,14 +292,13 @@ class Tab:
 
     def await_step(self, least: int) -> int:
         """Wait until the page says a step of at least ``least``; return it."""
-        self.page.wait_for_function(
+        self.await_js(
             """least => [...document.querySelectorAll('[class*=stage-box-] *')].some(node => {
                 const where = node.shadowRoot?.querySelector('.stage .where');
                 const found = /^Step ([\\d,]+) of/.exec(where?.textContent ?? '');
                 return found && Number(found[1].replaceAll(',', '')) >= least;
             })""",
-            arg=least,
-            polling=POLL_MILLISECONDS,
+            least,
         )
         return self.step()
 
@@ -255,13 +317,12 @@ class Tab:
 
     def _once_drawn(self, name: str, expression: str, arg: Any) -> JSHandle:
         """Wait for a true expression; look for ``node`` each time: it may be replaced meanwhile."""
-        return self.page.wait_for_function(
+        return self.await_js(
             f"""([selector, arg]) => {{
                 const node = document.querySelector(selector);
                 return node?._fullData && ({expression});
             }}""",
-            arg=[f"[data-testid=stMain] {_FIGURE.format(name)}", arg],
-            polling=POLL_MILLISECONDS,
+            [f"[data-testid=stMain] {_FIGURE.format(name)}", arg],
         )
 
     def await_draws(self, count: int) -> None:
@@ -277,25 +338,14 @@ class Tab:
 
     def _await_drawn(self, total: int) -> None:
         while self.drawn < total:
-            self._connection.wait_for_event("framereceived", predicate=_is_end_of_script)
+            self._connection.wait_for_event("framereceived", timeout=PATIENCE)
 
-    def await_rest(self, milliseconds: int) -> None:
-        """Wait until the server has drawn nothing for so long; fails where it never stops.
-
-        How often it draws before that is its own affair: a slow machine has some left to do.
-        """
-        end = time.monotonic() + REST_SECONDS
-        while not self._is_quiet(milliseconds):
-            assert time.monotonic() < end, "the page is drawn again and again"
-
-    def _is_quiet(self, milliseconds: int) -> bool:
-        try:
-            self._connection.wait_for_event(
-                "framereceived", predicate=_is_end_of_script, timeout=milliseconds
-            )
-        except Error:
-            return True
-        return False
+    def await_no_timer(self) -> None:
+        """Wait until the page draws nothing again by itself."""
+        self.settle()
+        while self.timers:
+            self._connection.wait_for_event("framereceived", timeout=PATIENCE)
+        self.settle()
 
     def went_wrong(self) -> list[str]:
         """Return everything that went wrong in this tab until now, in words."""
@@ -314,10 +364,24 @@ class Tab:
 
     def _listen(self, socket: WebSocket) -> None:
         self._socket = socket
-        socket.on("framereceived", self._count)
+        self.timers.clear()
+        socket.on("framereceived", self._hear)
 
-    def _count(self, frame: bytes | str) -> None:
-        self.drawn += _is_end_of_script(frame)
+    def _hear(self, frame: bytes | str) -> None:
+        if isinstance(frame, str):
+            return
+        message = ForwardMsg.FromString(frame)
+        match message.WhichOneof("type"):
+            case "script_finished":
+                self.drawn += 1
+            case "new_session" if not message.metadata.run.fragment_ids:
+                self.timers.clear()  # as the browser does
+            case "auto_rerun":
+                self.timers.add(message.auto_rerun.fragment_id)
+            case "stop_auto_rerun":
+                self.timers.difference_update(message.stop_auto_rerun.fragment_ids)
+            case "file_urls_response":
+                self._settled.add(message.file_urls_response.response_id)
 
     def _note_error(self, error: Error) -> None:
         self.problems.append(f"error in a script: {error}")
@@ -326,12 +390,6 @@ class Tab:
         words = f"{message.text} ({message.location['url']})"
         if message.type == "error" and not EXPECTED.search(words):
             self.problems.append(f"in the console: {words}")
-
-
-def _is_end_of_script(frame: bytes | str) -> bool:
-    if isinstance(frame, str):
-        return False
-    return ForwardMsg.FromString(frame).WhichOneof("type") == "script_finished"
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int:

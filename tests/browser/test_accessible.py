@@ -214,7 +214,7 @@ def test_nothing_moves_by_itself_for_those_who_ask_for_calm(open_tab: OpenTab) -
     for path in ("", "train?run=recorded-korean", "walk?run=recorded-korean", "draw"):
         if path:
             tab.goto(path)
-        tab.await_rest(1000)
+        tab.settle()
         titles, n_animated = tab.page.evaluate(MOVES)
         assert "Pause" not in titles, path
         assert n_animated == 0, path

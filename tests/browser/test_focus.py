@@ -61,7 +61,7 @@ def test_whatever_has_the_focus_can_be_seen(open_tab: OpenTab, path: str, theme:
     size = {"width": 1280, "height": 720}
     tab = open_tab(path, viewport=size, color_scheme=theme, reduced_motion="reduce")
     expect(tab.main.get_by_role("heading", level=1)).to_be_visible()
-    tab.await_rest(1000)
+    tab.settle()
     seen = set()
     for _stop in range(N_STOPS):
         tab.page.keyboard.press("Tab")

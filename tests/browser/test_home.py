@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_heads_form_without_a_click_unless_no_motion_is_wanted(open_tab: OpenTab) -> None:
-    tab = open_tab()
+    tab = open_tab(reduced_motion="no-preference")
     where = tab.main.locator(".stage .where")
     expect(where).to_have_text(STEP)
     expect(where).not_to_have_text(where.inner_text())

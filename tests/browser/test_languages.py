@@ -79,7 +79,7 @@ def translated(chromium: object, tmp_path_factory: pytest.TempPathFactory) -> It
     for part in ("pages", "tfm_core", ".streamlit", "docs"):
         shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "app.py", root)
-    pseudo.add_to(root)
+    pseudo.write(root)
     server = servers.start(tmp_path_factory.mktemp("app"), {}, root=root)
     yield server
     server.close()
@@ -141,7 +141,7 @@ def test_a_language_is_switched_at_once_and_goes_along_to_pages_links_and_visits
     expect(tab.title).not_to_contain_text("⟦Masks")
     expect(tab.title).to_contain_text("⟦")
     tab.page.wait_for_url(f"**lang={pseudo.LANGUAGE}*")
-    tab.await_rest(500)
+    tab.settle()
     tab.page.go_back()  # the language has made no entry
     expect(tab.title).to_contain_text("⟦Masks")
     tab.goto("")  # another visit: the browser remembers

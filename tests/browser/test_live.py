@@ -255,7 +255,7 @@ def test_a_stopped_run_resumes_to_its_end_and_is_looked_into(
     tab.await_plotly("loss", f"{LAST_STEP} === arg", SHORT.training.steps)
     card = tab.main.get_by_test_id("stMetric").filter(has_text="Test accuracy")
     expect(card).to_contain_text("%")
-    tab.await_rest(3500)
+    tab.await_no_timer()
     tab.reload()
     expect(card).to_contain_text("%")
 
@@ -267,4 +267,4 @@ def test_a_stopped_run_resumes_to_its_end_and_is_looked_into(
     source = tab.said("Source").inner_text()
     assert columns.all_text_contents() == [letter for letter in source if letter.strip()]
     assert rows.all_text_contents()[-1] == "<eos>"  # rows are named by what they write
-    tab.await_rest(3000)
+    tab.await_no_timer()

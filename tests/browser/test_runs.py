@@ -181,13 +181,13 @@ def test_ticked_runs_are_labelled_and_compared_and_dialogs_stay_behind(
     menu(tab, run).get_by_role("button", name="Name, tags and note").click()
     dialog = tab.page.get_by_role("dialog")
     expect(dialog).to_be_visible()
-    tab.await_rest(500)  # a page drawn after a step back would be a new entry of the history
+    tab.settle()  # a page drawn after a step back would be a new entry of the history
     tab.page.go_back()
     expect(tab.title).to_have_text(run.meta.name)
     expect(dialog).to_have_count(0)
     tab.from_menu("Publish")
     expect(dialog).to_be_visible()
-    tab.await_rest(500)
+    tab.settle()
     tab.page.go_forward()
     expect(row(tab, run)).to_be_visible()
     tab.settle()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tests.static.repository import Repository, Source, Violation, is_for_type_checkers
 
 ORDER = (  # each part of tfm_core may import those in the lines above its own, and itself
+    ("languages",),
     ("korean", "sentences", "machine", "disk", "byte_cache"),
     ("spoken",),
     ("reading", "made_with"),
