@@ -208,6 +208,16 @@ def test_a_half_made_run_is_not_listed(store):
     assert [listed.id for listed in store.list()] == [run.id]
 
 
+def test_a_folder_that_is_called_like_a_run_and_holds_none_is_no_run(store):
+    run = store.create(tiny())
+    for root in (store.root, store.recorded):
+        (root / "__pycache__").mkdir(parents=True)
+        (root / "__pycache__" / "build.cpython-311.pyc").touch()
+    assert [listed.id for listed in store.list()] == [run.id]
+    with pytest.raises(RunNotFound, match="There is no run __pycache__ here"):
+        store.get("__pycache__")
+
+
 def test_reading_runs_needs_no_torch():
     code = (
         "import sys, tfm_core.runs, tfm_core.runs.queue.run_queue, tfm_core.cli;"
