@@ -18,6 +18,7 @@ from pages.ui.files.publication import Publication, recorded_runs, write_site
 from tfm_core.hosting.published.folder import EVERY, PAGE, Folder
 from tfm_core.runs.store import RunStore
 
+FAILED = 1
 WRONG_INPUT = 2
 INTERRUPTED = 130
 
@@ -40,9 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder = Path(options.to)
     try:
         if options.recorded:
-            write_site(folder, recorded_runs())
+            problems = write_site(folder, recorded_runs())
             print(folder / PAGE, flush=True)
-            return 0
+            print(*problems, sep="\n", end="\n" * bool(problems), file=sys.stderr)
+            return FAILED if problems else 0
         store = RunStore()
         publication = Publication(store.get(options.id), Folder(folder))
         goes_on = publication.update()

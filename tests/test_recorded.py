@@ -1,6 +1,8 @@
 """The recorded runs: small, whole, and reproducible by the code that ships them."""
 
+import compileall
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -38,9 +40,21 @@ def test_together_they_take_18_600_kilobytes_at_most():
 
 def test_what_is_there_is_what_the_command_makes():
     assert set(RECORDED.glob("**/recorded-*")) == {place_of(run_id) for run_id in RECORDINGS}
-    assert {path.name for path in RECORDED.glob("*.jsonl")} == {
+    assert {path.name for path in RECORDED.parent.glob("*.jsonl")} == {
         f"speed-{name}.jsonl" for name in MEASURED
     }
+
+
+def test_they_are_listed_by_exact_ids_once_python_has_written_bytecode_beside_them(tmp_path):
+    large = shutil.ignore_patterns("snapshots", "weights", "checkpoints")
+    package = shutil.copytree(RECORDED.parent, tmp_path / "recorded", ignore=large)
+    assert compileall.compile_dir(package, quiet=1)
+    assert list(package.rglob("*.pyc"))
+    store = RunStore(tmp_path / "runs", recorded=package / RECORDED.name)
+    for found, is_lesson in ((store.list(), False), (store.lessons(), True)):
+        ids = [run_id for run_id, one in RECORDINGS.items() if one.is_lesson == is_lesson]
+        assert sorted(run.id for run in found) == sorted(ids)
+        assert not any(run.problem for run in found)
 
 
 def test_the_names_of_all_recorded_runs_can_be_translated(store):

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tfm_core.recorded.build import RECORDINGS
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -84,3 +86,15 @@ def test_wheel_reads_its_own_files(commands: Path, tmp_path: Path) -> None:
     assert str(commands.parent) in where.stdout
     subprocess.run([python, "-m", "tfm_core", *train], cwd=tmp_path, check=True)
     assert list((tmp_path / "runs").glob("*/experiment.json"))
+
+
+def test_wheel_brings_the_recorded_runs_and_no_other(commands: Path, tmp_path: Path) -> None:
+    """What pip compiled while it installed is no run."""
+    python = commands / Path(sys.executable).name
+    listed = subprocess.run(
+        [python, "-m", "tfm_core", "runs", "--json"],
+        cwd=tmp_path, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    recorded = [run_id for run_id, one in RECORDINGS.items() if not one.is_lesson]
+    assert sorted(run["id"] for run in json.loads(listed.stdout)) == sorted(recorded)
+    assert not any(run["problem"] for run in json.loads(listed.stdout))

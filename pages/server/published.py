@@ -94,7 +94,7 @@ class RecordedOnly:
     async def written(self) -> AsyncIterator[None]:
         """Write the gallery, then the runs, in the background; delete all at the end of the block.
 
-        Raises OSError, and ValueError if a run cannot be read.
+        The gallery lacks a damaged run, and its page says so. Raises OSError.
         """
         with TemporaryDirectory(prefix="recorded-") as folder:
             self._folder = Path(folder)

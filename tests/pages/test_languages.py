@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from tests.pages import pseudo
 from tfm_core import languages
 from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.lessons import catalogue as lessons
+from tfm_core.runs.store import RECORDED
 
 Open = Callable[..., AppTest]
 WORDS = {"body", "label", "help", "placeholder", "options", "title", "caption", "text", "content"}
@@ -57,8 +57,7 @@ def language(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture
 def recorded(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The runs that come with the app are there."""
-    root = Path(i18n.PAGES_DIR).parent / "tfm_core" / "recorded"
-    monkeypatch.setattr(runs_access.store(), "recorded", root)
+    monkeypatch.setattr(runs_access.store(), "recorded", RECORDED)
 
 
 def drawn(app: AppTest) -> list[str]:

@@ -206,6 +206,16 @@ def test_a_half_made_run_is_not_listed(store):
     assert [listed.id for listed in store.list()] == [run.id]
 
 
+def test_a_folder_that_is_called_like_a_run_and_holds_none_is_no_run(store):
+    run = store.create(tiny())
+    for root in (store.root, store.recorded):
+        (root / "__pycache__").mkdir(parents=True)
+        (root / "__pycache__" / "build.cpython-311.pyc").touch()
+    assert [listed.id for listed in store.list()] == [run.id]
+    with pytest.raises(RunNotFound, match="There is no run __pycache__ here"):
+        store.get("__pycache__")
+
+
 def test_files_are_plain_json(store):
     run = store.create(tiny())
     for name in ("experiment.json", "meta.json", "status.json"):

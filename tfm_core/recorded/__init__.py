@@ -1,4 +1,4 @@
-"""Runs that come with the app: trained by this engine, kept as they were written.
+"""Runs that come with the app, in ``runs/``: trained by this engine, kept as they were written.
 
 ``python -m tfm_core.recorded.build`` makes them anew.
 """
@@ -45,4 +45,4 @@ NAMES = (
     N_("Wrong labels: right labels, recorded"),
     N_("Wrong labels: wrong labels, recorded"),
 )
-"""The names in the folders beside this file, for who translates them."""
+"""The names of the runs, for who translates them."""

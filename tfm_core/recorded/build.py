@@ -303,7 +303,7 @@ def record_speed() -> None:
 
         measure(name, experiment, DEVICE, say)
         text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
-        (RECORDED / f"{SPEED}-{name}.jsonl").write_text(text, encoding="utf-8")
+        (RECORDED.parent / f"{SPEED}-{name}.jsonl").write_text(text, encoding="utf-8")
         print(f"{SPEED}: {name}", flush=True)
 
 

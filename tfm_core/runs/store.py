@@ -31,13 +31,14 @@ from tfm_core.runs.run import ID, Checkpoint, Meta, Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, Paragraph, StudentError
 
-RECORDED = Path(__file__).resolve().parent.parent / "recorded"
+RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "runs"
 """Runs that come with the app: read-only."""
 LESSONS = "lessons"
 """The folder in RECORDED with the runs of single lessons, which no list of runs shows."""
 
 _LETTERS = string.ascii_letters + string.digits
 _ID_LENGTH = 17  # 101 random bits
+_FILES = ("experiment.json", "meta.json", "status.json")  # a damaged run may lack some
 _DELETED = "deleted.json"  # in a run's folder: the visitor who deleted it
 
 
@@ -128,12 +129,12 @@ class RunStore:
         """Return the run with an id. Raises RunNotFound, in a sentence."""
         if not isinstance(run_id, str) or not ID.fullmatch(run_id):
             raise RunNotFound("This is not a run id: an id has 8 to 64 letters, digits, _ and -.")
-        if os.path.isdir(self.root / run_id):
+        if _is_run(self.root / run_id):
             shared_store.fetch_large(self.root / run_id)
             return Run(self.root / run_id)
         if self.recorded is not None:
             for folder in (self.recorded / run_id, self.recorded / LESSONS / run_id):
-                if os.path.isdir(folder):
+                if _is_run(folder):
                     return Run(folder, recorded=True)
         raise RunNotFound("There is no run {run_id} here.", run_id=run_id)
 
@@ -491,9 +492,25 @@ def _noted(folder: Path) -> dict[str, Any]:
 def _folders(root: Path) -> list[Path]:
     try:
         with os.scandir(root) as entries:
-            return [Path(e.path) for e in entries if ID.fullmatch(e.name) and e.is_dir()]
+            folders = [Path(one.path) for one in entries if ID.fullmatch(one.name)]
     except OSError:
         return []
+    return [folder for folder in folders if _is_run(folder)]
+
+
+def _is_run(folder: Path) -> bool:
+    """Return whether a folder holds a file of a run; one that cannot be read may be a run."""
+
+    def is_there(name: str) -> bool:
+        try:
+            os.lstat(folder / name)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True
+        return True
+
+    return any(map(is_there, _FILES))
 
 
 def new_id() -> str:

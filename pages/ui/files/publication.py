@@ -29,6 +29,7 @@ from tfm_core.plots.training.stage import ROLE_COLOURS
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
+from tfm_core.sentences import StudentError
 
 MAX_VIEWS = 12
 """Kinds of attention times examples that can be looked at."""
@@ -261,15 +262,25 @@ def recorded_runs() -> list[Run]:
     return sorted(runs, key=lambda run: run.id != FIRST_RUN)
 
 
-def write_site(folder: Path, runs: list[Run]) -> None:
-    """Write the whole site. Raises OSError, and ValueError if a run cannot be read."""
-    write_gallery(folder, runs)
+def write_site(folder: Path, runs: list[Run]) -> list[str]:
+    """Write the site of the runs that can be read; return a sentence on each other one.
+
+    Raises OSError.
+    """
+    written, problems = list[Run](), list[str]()
     for run in runs:
-        write_run(folder, run)
+        try:
+            write_run(folder, run)
+            written.append(run)
+        except StudentError as error:
+            problems.append(f"{run.id}: {_(error)}")
+    write_gallery(folder, written)
+    return problems
 
 
 def write_gallery(folder: Path, runs: list[Run]) -> None:
-    """Write everything but the runs: gallery, 404 page, scripts and styles."""
+    """Write everything but the runs: gallery without the damaged, 404 page, scripts and styles."""
+    runs = [run for run in runs if run.problem is None]
     files = Folder(folder)
     for kind in ("gallery", "live"):
         for name, content in live.static(kind).contents.items():
@@ -283,7 +294,7 @@ def write_run(folder: Path, run: Run) -> None:
 
 
 def _card(run: Run) -> live.Card:
-    n_parameters = runs_access.curves(run).started["n_parameters"]
+    n_parameters = runs_access.curves(run).started.get("n_parameters", 0)
     facts = [
         _("{n} parameters", n=show.count(n_parameters)),
         run_words.progress(run.status),

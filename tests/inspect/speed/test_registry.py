@@ -147,7 +147,9 @@ def test_the_code_shown_is_the_code_that_runs():
             assert source_of(path) == inspect.getsource(shown).rstrip("\n")
 
 
-@pytest.mark.parametrize("path", sorted(RECORDED.glob("speed-*.jsonl")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(RECORDED.parent.glob("speed-*.jsonl")), ids=lambda path: path.stem
+)
 def test_a_factor_is_the_quotient_of_the_times_beside_it(path):
     report = SpeedReport("recorded", "cpu", "CPU")
     for line in path.read_text().splitlines():

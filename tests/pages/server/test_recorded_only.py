@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,9 +14,11 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from pages import publish
 from pages.server.published import RecordedOnly
 from pages.ui.files import publication
 from tests.lacking import without
+from tfm_core.runs.store import RECORDED, RunStore
 
 ROOT = Path(__file__).resolve().parents[3]
 BASE = "/some/base"
@@ -122,3 +125,42 @@ def test_the_whole_app_says_that_it_lacks_pytorch_and_what_to_do(tmp_path) -> No
     assert done.returncode == 2
     assert "TFM_RECORDED_ONLY=1" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def damaged(tmp_path, monkeypatch) -> Path:
+    """Two recorded runs, one of them damaged, and a folder that is no run; the runs' folder."""
+    folder = tmp_path / "recorded"
+    for name in ("recorded-korean", "recorded-one-head"):
+        shutil.copytree(RECORDED / name, folder / name)
+    (folder / "recorded-one-head" / "experiment.json").write_text("{")
+    (folder / "__pycache__").mkdir()
+    monkeypatch.setattr(
+        publication, "RunStore", lambda: RunStore(tmp_path / "runs", recorded=folder)
+    )
+    return folder
+
+
+def test_a_damaged_run_is_missing_in_the_gallery_and_breaks_nothing_else(damaged) -> None:
+    recorded = RecordedOnly([])
+    app = Starlette(routes=recorded.routes({""}), lifespan=lambda _app: recorded.written())
+    with TestClient(app) as asking:
+        gallery = asking.get("/").text
+        assert 'href="recorded-korean/"' in gallery
+        assert "recorded-one-head" not in gallery
+        assert "pycache" not in gallery
+        assert asking.get("/recorded-korean/run.json").json()["state"] == "finished"
+        assert asking.get("/recorded-one-head/").status_code == 503
+        assert asking.get("/__pycache__/").status_code == 404
+
+
+def test_a_site_is_written_without_the_damaged_run_which_is_named(
+    damaged, tmp_path, capsys
+) -> None:
+    site = tmp_path / "site"
+    assert publish.main(["--recorded", "--to", str(site)]) == publish.FAILED
+    error = capsys.readouterr().err
+    assert error.startswith("recorded-one-head: This run is damaged")
+    assert error.count("\n") == 1
+    assert "recorded-one-head" not in (site / "index.html").read_text()
+    assert (site / "recorded-korean" / "run.json").is_file()

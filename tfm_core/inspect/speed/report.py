@@ -180,7 +180,7 @@ class RecordedReport:
 
 def recorded(name: str) -> RecordedReport | None:
     """Return what was recorded of a comparison; None where nothing was."""
-    path = RECORDED / f"speed-{name}.jsonl"
+    path = RECORDED.parent / f"speed-{name}.jsonl"
     if not path.is_file():
         return None
     first, *lines = path.read_text(encoding="utf-8").splitlines()

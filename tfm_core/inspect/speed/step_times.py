@@ -24,7 +24,7 @@ WORDS = 48
 MIN_SECONDS = 0.1
 """Each model is measured for at least this long at each length, and at least REPEATS times."""
 REPEATS = 3
-RECORDED_TIMES = RECORDED / "step-times.json"
+RECORDED_TIMES = RECORDED.parent / "step-times.json"
 
 
 @dataclass(frozen=True, slots=True)
