@@ -47,7 +47,7 @@ def facts(tmp_path: Path, env: dict[str, str]) -> tuple[dict[str, object], set[s
 
 
 @needs_forks
-@pytest.mark.usefixtures("forked_code")
+@pytest.mark.usefixtures("forked_all")
 def test_a_forked_process_finds_what_a_started_one_finds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,7 +59,7 @@ def test_a_forked_process_finds_what_a_started_one_finds(
 
 
 @needs_forks
-@pytest.mark.usefixtures("forked_code")
+@pytest.mark.usefixtures("forked_all")
 def test_a_forked_process_ends_as_a_started_one(monkeypatch: pytest.MonkeyPatch) -> None:
     ends = {
         "import sys; sys.exit(7)": 7,
@@ -104,7 +104,7 @@ def test_a_test_may_ask_for_true_starts() -> None:
 
 
 @needs_forks
-@pytest.mark.usefixtures("forked_code")
+@pytest.mark.usefixtures("forked_all")
 def test_a_forked_process_is_waited_for_and_killed_as_any_child() -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     assert process.poll() is None
@@ -120,29 +120,30 @@ def test_what_a_test_leaves_behind_fails_it(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "PATIENCE", 0.1)
+    monkeypatch.setattr(processes.ZYGOTE, "close", lambda: None)  # at the end of the tests in it
     pytester.makepyfile(
         """
-        import subprocess, sys
+        import os, signal, subprocess
         import pytest
 
-        started = []
-
         def start():
-            process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-            started.append(process)  # whose end nobody asks for is a warning
-            return process
+            return os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "1000")
+
+        def end(pid):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
 
         @pytest.fixture(scope="module")
         def server():
-            process = start()
-            yield process
-            process.communicate(b"")
+            pid = start()
+            yield pid
+            end(pid)
 
         def test_leaves(): start()
-        def test_ends(): start().kill()
-        def test_asks(server): assert server.poll() is None
-        def test_asks_again(server): assert server.poll() is None
-        def test_shell(): subprocess.run("sleep 100 & exit", shell=True)
+        def test_ends(): end(start())
+        def test_asks(server): os.kill(server, 0)
+        def test_asks_again(server): os.kill(server, 0)
+        def test_shell(): subprocess.run("sleep 1000 & exit", shell=True)
         """
     )
     done = pytester.inline_run("-p", "tests.processes", "-p", "no:xdist", "-p", "no:cacheprovider")

@@ -159,6 +159,7 @@ def test_a_loop_that_ends_early_is_stopped(store) -> None:
     assert "step 1 of 10" in run.run.status.reason
 
 
+@pytest.mark.usefixtures("forked_all")
 def test_a_killed_process_is_interrupted(tmp_path) -> None:
     code = textwrap.dedent("""
         import tfm_core, time
@@ -181,6 +182,7 @@ def test_a_killed_process_is_interrupted(tmp_path) -> None:
 
 
 @pytest.mark.core(1)
+@pytest.mark.usefixtures("forked_all")
 @pytest.mark.parametrize(
     ("steps", "last", "state"),
     [(9, "1 / 0", "failed"), (9, "pass", "stopped"), (1, "pass", "finished")],

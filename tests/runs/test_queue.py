@@ -143,7 +143,7 @@ def test_a_worker_that_breaks_down_leaves_its_last_words(shared):
     assert "a file in place of a folder" in status.reason, "its last words, without a path"
 
 
-@pytest.mark.usefixtures("forked_code")
+@pytest.mark.usefixtures("forked_all")
 def test_runs_outlive_their_server_and_are_found_again(store):
     code = (
         "import sys, pathlib; from tfm_core.runs import RunStore;"

@@ -68,6 +68,7 @@ def test_a_server_with_a_gpu_asks_the_helper_and_one_without_asks_nobody(monkeyp
     assert len(asked) == 3, "a process that has its GPU looks itself"
 
 
+@pytest.mark.usefixtures("forked_all")
 def test_the_helper_ends_with_whoever_asked():
     code = (
         "from tfm_core.training.gpu_helper import HELPER; HELPER.ask('devices');"

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from tests.processes import forking
 from tests.runs.waiting import DEADLINE_SECONDS, wait_until
 from tests.training.shared import CHOSEN
 from tfm_core.cli import main
@@ -19,6 +20,7 @@ from tfm_core.sentences import StudentError
 from tfm_core.training.share import Replica
 
 TOGETHER = [*("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m")]
+pytestmark = pytest.mark.usefixtures("forked_all")
 TINY = [
     *("--set", "task.name=copy", "--set", "task.size=3", "--set", "task.n_train=40"),
     *("--set", "task.n_validation=11", "--set", "task.n_test=13"),
@@ -30,13 +32,11 @@ TINY = [
 @pytest.fixture(scope="module")
 def curves():
     """What two processes found together, and what one found alone, by experiment."""
-    done = subprocess.run(
-        [sys.executable, *TOGETHER, "tests.training.shared"],
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE_SECONDS,
-        check=False,
-    )
+    command = [sys.executable, *TOGETHER, "tests.training.shared"]
+    with forking():
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False
+        )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
