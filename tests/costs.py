@@ -166,6 +166,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Costs(config))
 
 
+def pytest_collection_finish() -> None:
+    """Begin to count: collection is no test's cost."""
+    global _last_seconds
+    _last_seconds = tree_seconds()
+
+
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_makereport(
     item: pytest.Item,

@@ -20,7 +20,7 @@ from tfm_core.sentences import StudentError
 from tfm_core.training.share import Replica
 
 TOGETHER = [*("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m")]
-pytestmark = pytest.mark.usefixtures("forked_all")
+pytestmark = [pytest.mark.wide, pytest.mark.usefixtures("forked_all")]
 TINY = [
     *("--set", "task.name=copy", "--set", "task.size=3", "--set", "task.n_train=40"),
     *("--set", "task.n_validation=11", "--set", "task.n_test=13"),

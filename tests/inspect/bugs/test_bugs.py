@@ -134,6 +134,7 @@ def test_trained_without_a_mask_it_is_right_with_the_truth_and_lost_alone(traine
     assert before.is_apart
 
 
+@pytest.mark.wide
 def test_all_probes_answer_for_trained_runs(trained: Twins) -> None:
     for name in PROBES:
         assert measure_pair(trained, name)

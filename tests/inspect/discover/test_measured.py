@@ -53,6 +53,7 @@ def test_the_head_forms_where_the_accuracy_jumps_and_carries_it(runs):
     assert measured.copying(run)[found.head] > 0.8
 
 
+@pytest.mark.wide
 def test_one_layer_fails_and_a_fixed_distance_only_looks_like_success(runs):
     for name in ("one-layer", "fixed"):
         assert formed(measured.head_scores(runs[name])) is None
@@ -64,6 +65,7 @@ def test_one_layer_fails_and_a_fixed_distance_only_looks_like_success(runs):
     assert other.matching.max() < own.matching.max() / 2
 
 
+@pytest.mark.wide
 def test_copying_is_the_share_of_what_comes_back_along_the_whole_way(runs):
     run = runs["two-layers"]
     model, _step = model_of(run)
@@ -84,6 +86,7 @@ def test_copying_is_the_share_of_what_comes_back_along_the_whole_way(runs):
     )
 
 
+@pytest.mark.wide
 def test_uniform_attention_is_uniform_and_leaves_the_model_alone(runs):
     run = runs["two-layers"]
     before = knocked(run, (), "zero", 100)
@@ -92,6 +95,7 @@ def test_uniform_attention_is_uniform_and_leaves_the_model_alone(runs):
     assert knocked(run, (), "zero", 100) == before
 
 
+@pytest.mark.wide
 def test_queries_of_a_uniform_layer_see_all_tokens_so_far_alike(runs):
     model = twin(model_of(runs["two-layers"])[0])
     rows = data_of(runs["two-layers"].experiment).validation.tgt[:3]

@@ -48,6 +48,7 @@ def test_a_model_reads_past_wrong_labels_before_it_memorises_them(runs):
     assert found.steps[early] < step <= STEPS
 
 
+@pytest.mark.wide
 def test_with_right_labels_there_is_nothing_to_memorise(runs):
     noisy, clean = runs
     found = memorising.answers(clean)
