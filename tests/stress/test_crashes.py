@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.nightly import IS_NIGHTLY
-from tests.processes import forking
 
 pytestmark = [
     pytest.mark.wide,
@@ -40,11 +39,12 @@ print(json.dumps({{
 @pytest.fixture(scope="module")
 def found():
     """What each stress test found."""
-    folder = Path(__file__).resolve().parents[2]
-    with forking():
-        done = subprocess.run(
-            [sys.executable, "-c", CASES], cwd=folder, capture_output=True, text=True
-        )
+    done = subprocess.run(
+        [sys.executable, "-c", CASES],
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
