@@ -25,6 +25,19 @@ SHIPPED = translation.shipped()
 TERMS_KO = ROOT / "docs" / "terms-ko.md"
 
 
+def test_files_of_the_app_are_compared_whichever_babel_compiled_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    catalogue = Catalog("ko", project="Words")
+    catalogue.add("a word", "낱말")
+    one = translation.compiled(catalogue)
+    monkeypatch.setattr("babel.messages.catalog.VERSION", "0.0.1")
+    assert one != translation.compiled(catalogue)
+    assert translation.content(one) == translation.content(translation.compiled(catalogue))
+    catalogue["a word"].string = "말"
+    assert translation.content(one) != translation.content(translation.compiled(catalogue))
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the English content files, and all files of another language."""

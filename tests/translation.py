@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import gettext
 import io
 import re
 import string
@@ -27,7 +28,7 @@ from pathlib import Path
 
 from babel import localedata
 from babel.messages.catalog import Catalog, Message
-from babel.messages.mofile import write_mo
+from babel.messages.mofile import read_mo, write_mo
 from babel.messages.pofile import read_po, write_po
 
 from tests.static.repository import ROOT, Source, repository
@@ -286,6 +287,16 @@ def compiled(catalogue: Catalog) -> bytes:
             entry.string = ""
     write_mo(made, catalogue)
     return made.getvalue()
+
+
+def content(compiled: bytes) -> tuple[dict[str, str], list[tuple[object, ...]]]:
+    """Return the header without the version of Babel, and the messages."""
+    header = gettext.GNUTranslations(io.BytesIO(compiled)).info()
+    messages = read_mo(io.BytesIO(compiled))
+    return (
+        {name: value for name, value in header.items() if name != "generated-by"},
+        [(entry.context, entry.id, entry.string) for entry in messages if entry.id],
+    )
 
 
 def compile_catalogue(language: str, root: Path = ROOT) -> None:
