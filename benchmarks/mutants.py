@@ -19,6 +19,7 @@ import os
 import random
 import re
 import resource
+import select
 import shutil
 import signal
 import subprocess
@@ -39,7 +40,9 @@ ROOT = Path(__file__).resolve().parent.parent
 DRAWN, QUICK = 50, 3
 MAX_FILES = 12  # of tests, for a mutant
 CPU_SECONDS = 60.0  # of tests that pass, for a mutant
+WALL_SECONDS = 600.0
 HUNG_SECONDS = 120  # CPU-seconds after which a test is taken to hang, and the fault noticed
+HANGS = "a test that hangs or dies"
 _PRELOADED = (
     "torch", "numpy", "pandas", "pytest", "safetensors", "pydantic", "plotly.graph_objects",
     "scipy.stats", "hypothesis", "streamlit.testing.v1",
@@ -261,7 +264,8 @@ def _copied(copy: Path) -> Path:
 
 def _outcomes(copy: Path, mutants: Sequence[Mutant]) -> Iterator[str]:
     """Yield the test that noticed each mutant, as a process in the copy says it; else ""."""
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "TFM_SEED": str(SEED)}
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "TFM_SEED": str(SEED),
+                   "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}  # fmt: skip
     with subprocess.Popen(
         [sys.executable, "-m", __spec__.name],
         cwd=copy,
@@ -306,6 +310,8 @@ def _killer(mutant: Mutant) -> str:
         path.write_text(text[: mutant.start] + mutant.new + text[end:], encoding="utf-8")
         killer = _failing(mutant.tests, unsound)
         path.write_text(text, encoding="utf-8")
+        if killer == HANGS:
+            return "" if _failing(mutant.tests, unsound) == HANGS else HANGS
         if not killer or killer in unsound or not _failing([killer], []):
             return killer
         unsound.append(killer)
@@ -325,11 +331,14 @@ def _failing(tests: Sequence[str], unsound: Sequence[str]) -> str:
             os._exit(0)
     os.close(writing)
     with os.fdopen(reading, encoding="utf-8") as file:
+        has_answered = select.select([file], [], [], WALL_SECONDS)[0]
+        if not has_answered:
+            os.kill(pid, signal.SIGKILL)
         said = file.read()
     _pid, status = os.waitpid(pid, 0)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)  # what tests started
-    return "a test that hangs or dies" if status else said
+    return HANGS if status else said
 
 
 def _run(tests: Sequence[str], unsound: Sequence[str]) -> str:

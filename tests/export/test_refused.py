@@ -50,6 +50,11 @@ def test_the_zip_itself_is_taken(good, store):
     assert import_run(io.BytesIO(packed(good)), store).problem is None
 
 
+def test_as_many_files_as_a_zip_may_hold_are_taken(good, store):
+    more = {f"extra/{n}": b"" for n in range(1_000 - len(good))}
+    assert import_run(io.BytesIO(packed(good | more)), store).problem is None
+
+
 def test_a_zip_packed_again_with_its_folder_is_taken_too(good, store):
     again = packed({f"my run/{name}": content for name, content in good.items()})
     assert import_run(io.BytesIO(again), store).has_checkpoint
@@ -145,7 +150,7 @@ CONTENTS = {
     "weights in half precision": (lambda p: with_weights(p, _halved), "is float16"),
     "weights that are NaN": (lambda p: with_weights(p, _broken(np.nan)), "infinite or NaN"),
     "weights of a later step": (
-        lambda p: with_facts(p, step=2),
+        lambda p: with_facts(p, step=6),
         "is from step 7, but the run ended",
     ),
     "an optimiser in part": (
@@ -180,7 +185,7 @@ CONTENTS = {
     "a folder that is a file": (lambda p: p | {"run": b"x"}, "lies inside another file"),
     "a bomb": (lambda p: p | {"run/zeros": bytes(30_000_000)}, "times its size"),
     "too many files": (
-        lambda p: p | {f"extra/{n}": b"" for n in range(1_000)},
+        lambda p: p | {f"extra/{n}": b"" for n in range(1_001 - len(p))},
         "more files than a run",
     ),
 }

@@ -77,6 +77,17 @@ def test_tags_are_each_one_line_and_stand_once(store):
     assert tags == ("Slow", "baseline", "two words")
 
 
+def test_what_is_as_long_as_it_may_be_is_kept(store):
+    tags = tuple("x" * (MAX_TAG - 2) + f"{k:02}" for k in range(MAX_TAGS))
+    note, group, name = "x" * MAX_NOTE, "g" * MAX_GROUP, "n" * 80
+    run = store.create(tiny())
+    store.label(run.id, tags=tags, note=note, group=group)
+    store.rename(run.id, name)
+    assert again(run).labels == Labels(name, tags, note, group)
+    with pytest.raises(StudentError, match="has 81 characters; the limit is 80"):
+        store.rename(run.id, name + "n")
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [

@@ -8,6 +8,9 @@ from collections import Counter
 import pytest
 
 from tests.runs.waiting import tiny
+from tfm_core.data.shape import data_shape
+from tfm_core.facts.storage import attention_numbers
+from tfm_core.models.build import build_model
 from tfm_core.runs.process import identity
 from tfm_core.runs.process.identity import ProcessId, process_id, this_host
 from tfm_core.runs.queue import tickets
@@ -152,6 +155,33 @@ def test_a_full_line_takes_no_more_and_says_so(store, idle):
 def test_a_run_beyond_the_limits_is_refused(store, idle, limits, sentence):
     with pytest.raises(LimitReached, match=sentence):
         idle(limits=limits).submit(store.create(tiny()))
+
+
+def test_a_limit_itself_is_allowed_and_less_is_not():
+    run = tiny()
+    model = build_model(run.model, data_shape(run))
+    n_parameters = sum(one.numel() for one in model.parameters())
+    sizes = {"max_steps": 7, "max_parameters": n_parameters,
+             "max_attention": attention_numbers(run)}  # fmt: skip
+    for name, size in sizes.items():
+        Limits(**{name: size}).check(run, n_queued=0)
+        Limits(**{name: size + 1}).check(run, n_queued=0)
+        with pytest.raises(LimitReached):
+            Limits(**{name: size - 1}).check(run, n_queued=0)
+
+
+def test_the_last_place_is_taken_and_the_next_one_is_refused():
+    limits = Limits(max_queued=3, max_per_session=2, max_seconds=5.0)
+    limits.check_line(2)
+    limits.check_session(1)
+    limits.check_trained(4.99)
+    for check, n in (
+        (limits.check_line, 3),
+        (limits.check_session, 2),
+        (limits.check_trained, 5.0),  # it trains no second longer
+    ):
+        with pytest.raises(LimitReached):
+            check(n)
 
 
 def test_limits_come_from_the_environment(store, monkeypatch):

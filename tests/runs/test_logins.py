@@ -104,6 +104,13 @@ def test_a_list_names_addresses_and_whole_domains() -> None:
         assert may or "ann@example.org may watch" in visitor(ANN, said).only_watches
 
 
+def test_the_domain_of_an_address_is_what_follows_its_last_at() -> None:
+    person = ANN | {"email": '"ann@example.com"@example.org'}
+    for listed, may in (("@example.org", True), ("@example.com", False)):
+        said = settings.read({"TFM_MAY_START": listed})
+        assert (visitor(person, said).only_watches == "") == may
+
+
 @pytest.mark.parametrize("claims", [{"email_verified": False}, {"email": None}, {"email": 7}])
 def test_an_address_that_is_not_verified_is_on_no_list(claims: dict[str, object]) -> None:
     said = settings.read({"TFM_MAY_START": "@example.org", "TFM_ADMINS": "ann@example.org"})

@@ -47,6 +47,7 @@ def test_too_many_runs_send_the_oldest_of_a_visitor_into_the_trash(store, end):
     hosts = made(store, end, owner=None)
     first, second = made(store, end), made(store, end)
     new = store.create(tiny(), owner="b" * 64)
+    assert quota.evict(store.root, store.kept(), Bounds(runs=4), keeps=new.id) == 0
     gone = quota.evict(store.root, store.kept(), Bounds(runs=3), keeps=new.id)
     assert gone == 1
     assert ids(store) == {hosts.id, second.id, new.id}

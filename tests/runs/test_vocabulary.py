@@ -3,6 +3,7 @@
 import io
 import json
 import random
+import shutil
 
 import pytest
 
@@ -93,6 +94,18 @@ def test_runs_that_kept_no_vocabulary_get_it_as_the_set_is_removed(here):
     folder.rmdir()
     remove_set(here, run)
     assert read(here, run, "pairs") == before
+
+
+def test_a_damaged_copy_of_a_vocabulary_is_passed_over(here):
+    run = trained(here, "pairs")
+    set_id = sets.set_of(run.experiment.task)
+    damaged = here.root / "00-damaged" / sets.VOCABULARY
+    shutil.copytree(run.folder / sets.VOCABULARY, damaged)
+    manifest = damaged / set_id / sets.SET
+    manifest.write_bytes(manifest.read_bytes() + b" ")
+    remove_set(here, run)
+    with place.below(here.root):
+        assert sets.find_vocabulary(set_id).folder == run.folder / sets.VOCABULARY / set_id
 
 
 @pytest.mark.parametrize("kind", RAW)

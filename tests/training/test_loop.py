@@ -109,6 +109,24 @@ def test_epochs_and_speed_count_what_was_read():
     assert all(event.examples_per_second > 0 for event in steps)
 
 
+def test_the_pace_follows_the_latest_steps_slowly():
+    """A step counts a tenth, those before it nine tenths."""
+    trainer = build(experiment(training={"batch_warmup": 0.0, "validate_every": 100}))
+    seconds = [2.0, 4.0, 1.0, 0.5, 3.0, 1.0]
+    ticks = iter([tick for n, one in enumerate(seconds) for tick in (10.0 * n, 10.0 * n + one)])
+    events = []
+    for event in train(trainer):
+        if isinstance(event, Measured):  # validation took its own time
+            trainer.clock = lambda: next(ticks, 0.0)
+        events.append(event)
+    sizes, took = [trainer.batches.size_of(n) for n in range(1, 7)], None
+    for event, one, size in zip(
+        (one for one in events if isinstance(one, Step)), seconds, sizes, strict=True
+    ):
+        took = one / size if took is None else 0.9 * took + 0.1 * one / size
+        assert event.examples_per_second == pytest.approx(1 / took)
+
+
 @pytest.mark.parametrize("chosen", [*EXPERIMENTS, HALVED], ids=[*IDS, "halved"])
 def test_going_on_from_a_checkpoint_gives_the_same_curve_bit_for_bit(chosen, tmp_path):
     whole, resumed = goes_on_with_the_same_curve(chosen, tmp_path)

@@ -80,6 +80,14 @@ def test_configurations_get_the_same_seeds_to_be_paired_by(store):
     assert seeds(second.missing) == [3, 9]
 
 
+def test_seeds_that_most_have_come_first(store):
+    one, other = tiny(), tiny(steps=11)
+    runs = [made_run(store, experiment=one.replace(seed=seed)) for seed in (3, 8)]
+    runs += [made_run(store, experiment=other.replace(seed=seed)) for seed in (8, 11)]
+    first, second = plans([one.replace(seed=20), other], runs, 2)
+    assert [seeds(first.missing), seeds(second.missing)] == [[], [3]]  # 8 of both, then the least
+
+
 def test_after_the_last_seed_comes_the_first():
     assert seeds(plan(tiny().replace(seed=2**31 - 1), [], 3).missing) == [2**31 - 1, 0, 1]
 

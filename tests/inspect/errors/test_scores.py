@@ -95,6 +95,14 @@ def test_the_calibration_error_is_the_sum_over_every_answer_of_its_bin(n_bins: i
     assert plots.reliability(found).data[0].text == tuple(f"{one.n:,}" for one in found.bins)
 
 
+def test_a_confidence_between_two_bins_counts_in_the_lower() -> None:
+    confidence = np.array([0.0, 0.25, 0.2501, 0.5, 0.75, 0.7499, 1.0], np.float32)
+    found = calibration(confidence, confidence > 0.4, 4)
+    assert [(one.low, one.high, one.n) for one in found.bins] == [
+        (0.0, 0.25, 2), (0.25, 0.5, 2), (0.5, 0.75, 2), (0.75, 1.0, 1)
+    ]  # fmt: skip
+
+
 def test_one_who_is_always_sure_and_half_right_is_off_by_half() -> None:
     found = calibration(np.ones(8, np.float32), np.arange(8) % 2 == 0)
     assert found.error == pytest.approx(0.5)

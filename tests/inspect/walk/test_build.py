@@ -138,6 +138,16 @@ def test_what_is_shown_is_what_the_forward_pass_made(looked_at):
                 assert tokens is None or len(tokens) == size, (step.name, one.name, words)
 
 
+def test_the_numbers_of_a_whole_batch_are_no_picture_and_the_question_says_so():
+    looked_at = subject(experiment("vit"))
+    (step,) = (one for one in walk(looked_at) if one.name == "picture")
+    images = looked_at.inputs[0]
+    assert len(images) > 1
+    assert int(step.question.answer) == images[0].numel() == 28 * 28
+    assert "whole batch" in step.question.why_not(images.numel())
+    assert "whole batch" not in step.question.why_not(images.numel() + 1)
+
+
 def test_every_question_has_one_right_answer_and_says_why_others_are_wrong(looked_at):
     for step in walk(looked_at, example=1):
         question = step.question

@@ -1,0 +1,50 @@
+"""Faults that leave results plausible, for ``benchmarks.mutants``."""
+
+PLANTED: tuple[tuple[str, str, str], ...] = (
+    # numbers of papers
+    ("tfm_core/training/masked.py", "HIDDEN, RANDOM = 0.8, 0.1", "HIDDEN, RANDOM = 0.8, 0.15"),
+    ("tfm_core/layers/relative.py", "N_BUCKETS, FARTHEST = 32, 128", "N_BUCKETS, FARTHEST = 32, 256"),
+    ("tfm_core/variants/optimisers.py", "ITERATIONS: Final = 5", "ITERATIONS: Final = 6"),
+    ("tfm_core/variants/optimisers.py", "RMS: Final = 0.2", "RMS: Final = 0.25"),
+    ("tfm_core/training/progress.py", "MEMORY = 0.8", "MEMORY = 0.9"),
+    # thresholds that a page names
+    ("tfm_core/inspect/discover/heads.py", "THRESHOLD = 0.4", "THRESHOLD = 0.3"),
+    ("tfm_core/inspect/discover/memorising.py", "RISE = 0.02", "RISE = 0.05"),
+    ("tfm_core/inspect/discover/shapes.py", "KEPT = 0.7", "KEPT = 0.5"),
+    # limits, off by one
+    ("tfm_core/runs/queue/limits.py", "steps > self.max_steps", "steps >= self.max_steps"),
+    ("tfm_core/runs/queue/limits.py", "count > self.max_parameters", "count >= self.max_parameters"),
+    ("tfm_core/runs/queue/limits.py", "n_queued >= self.max_queued", "n_queued > self.max_queued"),
+    ("tfm_core/runs/queue/limits.py", "seconds >= self.max_seconds", "seconds > self.max_seconds"),
+    ("tfm_core/export/weights_in.py", "facts.step > status.step", "facts.step > status.step + 1"),
+    ("tfm_core/inspect/errors/scores.py", "np.ceil(confidence.astype(np.float64) * n_bins) - 1",
+     "np.floor(confidence.astype(np.float64) * n_bins)"),
+    # what is only reported
+    ("tfm_core/training/loop.py", "0.9 * per_example + 0.1 * took",
+     "0.1 * per_example + 0.9 * took"),
+    ("tfm_core/inspect/compare/seeds.py", "(-counts[seed], seed)", "(counts[seed], seed)"),
+    ("tfm_core/inspect/walk/vit.py", "n * batch: N_(", "n // batch: N_("),
+    ("tfm_core/inspect/errors/scores.py", "abs(one.accuracy - one.confidence)",
+     "(one.accuracy - one.confidence)"),
+    # guards in rare states
+    ("tfm_core/runs/auth.py", "person.email.rpartition('@')", "person.email.partition('@')"),
+    ("tfm_core/runs/auth.py", 'claims.get("email_verified", True)',
+     'True or claims.get("email_verified", True)'),
+    ("tfm_core/data/own/sets.py", "if own.problem is None and TOKENS in own.files:",
+     "if TOKENS in own.files:"),
+    # what pages show
+    ("pages/knockouts/outcome.py", "signed(after.loss - before.loss)",
+     "signed(before.loss - after.loss)"),
+    ("pages/architecture/costs.py", "show.count(2 * work)", "show.count(work)"),
+    ("pages/attention/figures.py", "place=best[i] + 1", "place=best[i]"),
+)  # fmt: skip
+"""Path, what stands there once, and what takes its place."""
+
+CHANGE_NOTHING: frozenset[tuple[str, str, str]] = frozenset(
+    {
+        # half of the lowest number or all of it: a softmax gives 0
+        ("tfm_core/layers/attention.py", "torch.finfo(kind).min / 2",
+         "((torch.finfo(kind).min) * (2))"),
+    }
+)  # fmt: skip
+"""Path, text and new text of changes that were drawn and that nobody could see."""
