@@ -22,11 +22,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 import streamlit as st
 
 from pages.server.streamlit_internals import get_script_run_ctx
+from tfm_core.languages import catalogue, file_in, places
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.sentences import N_, Paragraph, StudentError
 from tfm_core.spoken import filled, translate
@@ -73,8 +75,9 @@ def languages() -> list[str]:
 
 @lru_cache(maxsize=8)
 def _languages(folder: Path) -> list[str]:
-    codes = sorted(path.parts[-3] for path in folder.glob("*/LC_MESSAGES/pages.mo"))
-    return [ENGLISH, *(name for name in codes if name != ENGLISH)]
+    found = (place.glob("*/LC_MESSAGES/pages.mo") for place in places(folder))
+    codes = {path.parts[-3] for path in chain.from_iterable(found)}
+    return [ENGLISH, *sorted(codes - {ENGLISH})]
 
 
 def names() -> dict[str, str]:
@@ -155,8 +158,9 @@ def _(text: str | BaseException | None, /, **values: object) -> str:
     """
     if isinstance(text, OSError) and not isinstance(text, StudentError):
         return _(refusal(text))
-    catalogue, spoken = _catalogue(language(), LOCALE_DIR), language()
-    return translate(text, values, language=spoken, catalogue=catalogue, say=_)
+    spoken = language()
+    messages = _catalogue(spoken, LOCALE_DIR)
+    return translate(text, values, language=spoken, catalogue=messages, say=_)
 
 
 def paragraph(key: str, /, **values: object) -> str:
@@ -176,12 +180,10 @@ def content(name: str, spoken: str | None = None) -> str:
 
     Raises FileNotFoundError when there is no English text of that name either.
     """
-    path = CONTENT_DIR / (spoken or language()) / f"{name}.md"
-    if not path.is_file():
-        path = CONTENT_DIR / "en" / f"{name}.md"
-    return path.read_text(encoding="utf-8")
+    path = file_in(CONTENT_DIR, f"{spoken or language()}/{name}.md")
+    return (path or CONTENT_DIR / "en" / f"{name}.md").read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=64)
 def _catalogue(name: str, folder: Path) -> gettext.NullTranslations:
-    return gettext.translation("pages", localedir=folder, languages=[name], fallback=True)
+    return catalogue(folder, [name])

@@ -14,6 +14,8 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
+pytest_plugins = ["tests.tiers", "tests.costs"]
+
 settings.register_profile(
     "slow machines", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -21,7 +23,6 @@ settings.load_profile("slow machines")
 os.environ["LANGUAGE"] = "en"  # else the command line speaks that of the system
 
 MAX_PROCESSES = 8
-MAX_BROWSERS = 2
 BROWSER = "tests/browser/"
 
 
@@ -54,14 +55,14 @@ def neighbour() -> Iterator[object]:
 class FileByFile(LoadScopeScheduling):
     """Give a process a file at a time, so that what a file trains for its tests is trained once.
 
-    The browser tests go to the first two processes: each starts one server and one browser.
+    The browser tests go to the first process, which starts the one server and the one browser.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         return nodeid.split("::", 1)[0]
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        if self.nodes.index(node) >= MAX_BROWSERS:
+        if self.nodes.index(node) > 0:
             others = (file for file in self.workqueue if not file.startswith(BROWSER))
             file = next(others, None)
             if file is None:

@@ -148,6 +148,7 @@ def test_the_data_loader_and_the_device_give_the_same_pixels():
         assert torch.equal(labels, ours)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", engine.PRESET_NAMES)
 def test_the_engine_and_the_bare_loop_do_the_same_work(name: str, tmp_path: Path):
     experiment = engine.shortened(PRESETS[name].experiment, 27)

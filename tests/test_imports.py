@@ -14,6 +14,7 @@ pytestmark = pytest.mark.quick
 ROOT = Path(__file__).resolve().parents[1]
 
 ORDER = (  # each part of tfm_core may import those in the lines above its own, and itself
+    ("languages",),
     ("korean", "sentences", "machine", "disk", "byte_cache"),
     ("spoken",),
     ("reading", "made_with"),

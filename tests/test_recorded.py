@@ -129,6 +129,7 @@ def test_heads_of_the_recorded_translator_differ(store):
     assert len(labels) >= 4, labels
 
 
+@pytest.mark.core(6)
 @pytest.mark.parametrize("run_id", RECORDINGS)
 def test_the_recorded_accuracy_is_that_of_the_recorded_weights(store, run_id):
     run = store.get(run_id)
@@ -158,6 +159,7 @@ def test_step_times_are_recorded_for_every_model_and_length():
         assert all(value > 0 for value in seconds.values())
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("run_id", RECORDINGS if IS_NIGHTLY else ONE_A_FAMILY)
 def test_a_recorded_run_can_be_trained_further(store, run_id):
     _needs_its_data(store.get(run_id))

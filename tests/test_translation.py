@@ -17,8 +17,9 @@ from pages.ui.navigation.terms import TERMS
 from tests import translation
 from tests.pages import pseudo
 from tests.translation import ROOT
+from tfm_core import languages
 from tfm_core.cli import WRONG_INPUT, main, words
-from tfm_core.sentences import paragraphs
+from tfm_core.sentences import Paragraph, paragraphs
 
 LANGUAGE = pseudo.LANGUAGE
 SHIPPED = translation.shipped()
@@ -47,7 +48,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
             copy = root / part / "en" / path.relative_to(ROOT / part / "en")
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(path.read_bytes())
-    pseudo.add_to(root, pseudo.bracketed)
+    pseudo.write(root, pseudo.bracketed)
     return root
 
 
@@ -154,8 +155,8 @@ def test_korean_catalogue_uses_the_words_of_the_list() -> None:
 def test_command_line_speaks_the_language_of_its_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pseudo.write(tmp_path / "locale", tmp_path / "content")
-    monkeypatch.setattr(words, "_PLACES", (tmp_path / "locale",))
+    pseudo.write(tmp_path, pseudo.bracketed)
+    monkeypatch.setattr(languages, "FOLDER", tmp_path)
     monkeypatch.setenv("TFM_LANGUAGE", pseudo.LANGUAGE)
     monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path / "runs"))
     words._catalogue.cache_clear()
@@ -169,6 +170,34 @@ def test_command_line_speaks_the_language_of_its_environment(
         assert "⟦list the presets⟧" in capsys.readouterr().out
     finally:
         words._catalogue.cache_clear()
+
+
+def test_files_of_a_translator_come_before_those_of_the_app_which_fill_their_gaps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = ROOT / "pages" / "locale"
+    before = languages.catalogue(ours, ["ko"])
+    monkeypatch.setattr(languages, "FOLDER", tmp_path)
+    for code in ("ko", LANGUAGE):
+        theirs = Catalog(locale=None)
+        theirs.add("Runs", "달리기")
+        folder = tmp_path / "pages" / "locale" / code / "LC_MESSAGES"
+        folder.mkdir(parents=True)
+        (folder / "pages.mo").write_bytes(translation.compiled(theirs))
+    after = languages.catalogue(ours, ["ko"])
+    assert after.gettext("Runs") == "달리기" != before.gettext("Runs")
+    assert after.gettext("Masks") == before.gettext("Masks") != "Masks"
+    assert languages.catalogue(ours, [LANGUAGE]).gettext("Masks") == "Masks"
+
+    room = tmp_path / "tfm_core" / "content" / "ko"
+    room.mkdir(parents=True)
+    english = ROOT / "tfm_core" / "content" / "en"
+    said = min(english.glob("*.md"))
+    one, other = list(paragraphs(said))[:2]
+    korean = Paragraph(f"{said.stem}/{other}").template_in("ko")
+    (room / said.name).write_text(f"## {one}\n\n하나\n", encoding="utf-8")
+    assert Paragraph(f"{said.stem}/{one}").template_in("ko") == "하나"
+    assert Paragraph(f"{said.stem}/{other}").template_in("ko") == korean
 
 
 def test_message_without_a_translation_appears_in_english(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
+from tfm_core import languages
+
 CONTENT_DIR = Path(__file__).parent / "content"
 
 
@@ -92,8 +94,11 @@ class Paragraph(Sentence):
     def template_in(self, language: str) -> str:
         """Return the template in a language; in English where that language lacks it."""
         room, _slash, name = self.key.rpartition("/")
-        path = (self.folder or CONTENT_DIR) / language / f"{room}.md"
-        return paragraphs(path).get(name, self.template) if path.is_file() else self.template
+        for place in languages.places(self.folder or CONTENT_DIR):
+            path = place / language / f"{room}.md"
+            if path.is_file() and name in paragraphs(path):
+                return paragraphs(path)[name]
+        return self.template
 
 
 def _paragraph(key: str, folder: Path | None, values: dict[str, Any]) -> Paragraph:

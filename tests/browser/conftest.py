@@ -17,6 +17,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from tests.browser import server as servers
 from tests.browser.server import AppServer
 from tests.browser.tab import PATIENCE, Tab
+from tests.pages import pseudo
+from tfm_core.languages import VARIABLE
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
@@ -59,8 +61,13 @@ def chromium() -> Iterator[Browser]:
 def session_server(
     chromium: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[AppServer]:
-    """The server of all tests; it starts only where there is a browser to look at it."""
-    server = servers.start(tmp_path_factory.mktemp("app"), {})
+    """The server of all tests, with a language that nobody speaks.
+
+    It starts only where there is a browser to look at it.
+    """
+    folder = tmp_path_factory.mktemp("app")
+    pseudo.write(folder / "languages")
+    server = servers.start(folder, {VARIABLE: str(folder / "languages")})
     yield server
     server.close()
 

@@ -79,7 +79,7 @@ def translated(chromium: object, tmp_path_factory: pytest.TempPathFactory) -> It
     for part in ("pages", "tfm_core", ".streamlit", "docs"):
         shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "app.py", root)
-    pseudo.add_to(root)
+    pseudo.write(root)
     server = servers.start(tmp_path_factory.mktemp("app"), {}, root=root)
     yield server
     server.close()

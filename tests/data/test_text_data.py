@@ -145,6 +145,7 @@ def mirrored(src):
     return (*src[plus + 1 :], "+", *src[:plus])
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("name", [*TEXT_TASKS, "grammar"])
 def test_what_is_said_of_unseen_examples_is_true(name):
     """The share that the task's words name, at the settings that a task begins with."""
@@ -170,6 +171,7 @@ def test_what_is_said_of_unseen_examples_is_true(name):
     assert in_training == pytest.approx(int(said[1]) / 100 if said else 0, abs=0.02)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("name", "low", "high"), [("masked-words", 1 / 16, 1 / 14), ("span-corruption", 1 / 5, 1 / 4)]
 )

@@ -71,6 +71,7 @@ assert not [name for name in sys.modules if name.startswith("tfm_core")]
 """
 
 
+@pytest.mark.wide
 def test_every_cell_of_every_kind_of_notebook_is_code_that_runs(store, tmp_path):
     runs = {name: store.get(f"recorded-{name}") for name in RECORDED}
     runs |= {name: untrained(store, chosen) for name, chosen in KINDS.items()}

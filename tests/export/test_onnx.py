@@ -81,6 +81,7 @@ RECURRENT_CASES = [
 ]
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize(("family", "settings"), [*TEXT_CASES, *RECURRENT_CASES])
 def test_a_text_model_is_written_with_every_variant(family, settings) -> None:
     model = text_model(family, **settings, **ONE_LAYER[family])
@@ -96,6 +97,7 @@ def test_a_text_model_is_written_with_every_variant(family, settings) -> None:
         assert named.get_outputs()[0].shape[:2] == ["batch", "target"]
 
 
+@pytest.mark.wide
 def test_experts_are_written_for_any_number_of_tokens() -> None:
     model = text_model("encoder-decoder", n_experts=3, **ONE_LAYER["encoder-decoder"])
     file = export.exported(model, TEXTS, src_len=S, tgt_len=T)
@@ -103,6 +105,7 @@ def test_experts_are_written_for_any_number_of_tokens() -> None:
     assert all(sizes[1] is None for sizes in file.inputs.values())
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     "settings", together(pooling=POOLINGS, stem=STEMS, position=["sinusoidal-2d", "rotary"])
 )
@@ -111,6 +114,7 @@ def test_a_vision_transformer_is_written_with_every_variant(settings) -> None:
     assert file.inputs == {"images": (None, 3, 6, 6)}
 
 
+@pytest.mark.wide
 def test_a_captioner_is_written() -> None:
     model = captioner_model(text_position="learned")
     file = export.exported(model, CAPTION_SHAPE, src_len=1, tgt_len=T + 2)

@@ -186,6 +186,7 @@ CONTENTS = {
 }
 
 
+@pytest.mark.core(12)
 @pytest.mark.parametrize("name", CONTENTS)
 def test_what_is_no_run_is_refused(name, good, store):
     change, match = CONTENTS[name]

@@ -52,6 +52,7 @@ KINDS = {  # the first preset of each family and kind of task
 }
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("name", KINDS.values())
 def test_a_trained_run_of_each_kind_comes_back_as_it_was(name, store, elsewhere):
     run = store.create(small(PRESETS[name].experiment), name=f"A {name}", preset=name)

@@ -22,6 +22,7 @@ def counted(model, *inputs):
     return counter.get_total_flops()
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("family", MODEL_CONFIGS)
 def test_flops_are_those_of_the_flop_counter(family):
     src, tgt = torch.ones(2, 7, dtype=torch.long), torch.ones(2, 5, dtype=torch.long)

@@ -161,6 +161,7 @@ def activations(config, shape, precision):
     return found.activations
 
 
+@pytest.mark.core(6)
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 @pytest.mark.parametrize(("family", "shape", "sizes"), SHAPES, ids=lambda value: str(value)[:60])
 def test_activations_are_what_autograd_keeps(family, shape, sizes, precision):
@@ -263,6 +264,7 @@ def measured_and_found(experiment, model, tmp_path):
     return peak_of(steps, tmp_path) + found.weights, found
 
 
+@pytest.mark.core(8)
 @pytest.mark.parametrize("name", PRESETS)
 def test_the_memory_of_a_step_is_the_peak_of_the_allocator(name, tmp_path):
     """Within 10 %, on random data of the longest sequences that the preset's task has."""
@@ -271,6 +273,7 @@ def test_the_memory_of_a_step_is_the_peak_of_the_allocator(name, tmp_path):
     assert found.total == pytest.approx(measured, rel=0.1)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("name", "dropout", "precision"),
     [
@@ -357,6 +360,7 @@ print(peak("VmHWM") - before)
 """
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
 @pytest.mark.parametrize(
     ("name", "model"), [("copy", {}), ("translate", {"d_model": 256, "d_ff": 1024})]

@@ -182,6 +182,7 @@ def test_smallest_model(store: RunStore) -> None:
     is_solved(pupil, "smallest", right="8", wrong="16")
 
 
+@pytest.mark.wide
 def test_learning_rate(store: RunStore) -> None:
     pupil = Pupil("learning-rate", store)
     questions(pupil, "why")

@@ -17,6 +17,7 @@ def _seed() -> None:
     torch.manual_seed(0)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("package", "rows"),
     [

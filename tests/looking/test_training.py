@@ -180,6 +180,7 @@ def test_a_killed_process_is_interrupted(tmp_path) -> None:
     assert not run.can_resume
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("steps", "last", "state"),
     [(9, "1 / 0", "failed"), (9, "pass", "stopped"), (1, "pass", "finished")],

@@ -176,6 +176,7 @@ def test_which_tokens_reach_an_answer_is_what_the_mask_lets_through(family):
         assert torch.equal(reached(family, name), mask), name
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("family", "causality"),
     [("encoder-decoder", "none"), ("decoder-only", "none"), ("encoder-decoder", "transposed")],

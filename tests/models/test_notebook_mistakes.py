@@ -219,6 +219,7 @@ def test_argmax_before_the_loss_gives_half_precision_no_gradients_to_check():
         TrainingConfig.parse({"mistakes": "argmax-before-loss", "precision": "fp16"})
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("family", ["encoder-decoder", "decoder-only", "recurrent"])
 def test_a_target_that_is_not_shifted_is_copied_and_nothing_can_be_written(family):
     chosen = experiment(

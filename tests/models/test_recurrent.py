@@ -137,6 +137,7 @@ for attention in ("additive", "dot"):
 """
 
 
+@pytest.mark.wide
 def test_lstms_run_on_a_cpu_that_has_no_kernel_for_smaller_formats():
     """Without AVX-512 oneDNN, which PyTorch asks, has none."""
     done = subprocess.run(

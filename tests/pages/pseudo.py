@@ -37,34 +37,18 @@ def catalogue(change: Change = bracketed) -> Catalog:
     return made
 
 
-def write(locale: Path, content: Path) -> None:
-    """Write its catalogue, and its content files beside the English ones."""
-    _write_catalogue(locale, bracketed)
-    for part in ("pages", "tfm_core"):
-        english = ROOT / part / "content" / "en"
-        for path in english.rglob("*.md"):
-            text, name = path.read_text(encoding="utf-8"), path.relative_to(english)
-            for language, written in (("en", text), (LANGUAGE, _markdown(text, bracketed))):
-                (content / part / language / name).parent.mkdir(parents=True, exist_ok=True)
-                (content / part / language / name).write_text(written, encoding="utf-8")
-
-
-def add_to(root: Path, change: Change = stretched) -> None:
-    """Add the language to a copy of the app, as a translator does: files, and no line of code."""
-    _write_catalogue(root / "pages" / "locale", change)
+def write(root: Path, change: Change = stretched) -> None:
+    """Write the language into a folder that is laid out as the app, as a translator does."""
+    folder = root / "pages" / "locale" / LANGUAGE / "LC_MESSAGES"
+    folder.mkdir(parents=True)
+    (folder / "pages.mo").write_bytes(translation.compiled(catalogue(change)))
     for part in translation.CONTENT:
-        english = root / part / "en"
+        english = ROOT / part / "en"
         for path in english.rglob("*.md"):
             written = root / part / LANGUAGE / path.relative_to(english)
             written.parent.mkdir(parents=True, exist_ok=True)
             of_kind = _lesson if "lessons" in part else _markdown
             written.write_text(of_kind(path.read_text(encoding="utf-8"), change), encoding="utf-8")
-
-
-def _write_catalogue(locale: Path, change: Change) -> None:
-    folder = locale / LANGUAGE / "LC_MESSAGES"
-    folder.mkdir(parents=True)
-    (folder / "pages.mo").write_bytes(translation.compiled(catalogue(change)))
 
 
 def _markdown(text: str, change: Change) -> str:

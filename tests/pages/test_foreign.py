@@ -12,6 +12,7 @@ from tests.pages.looking import figure_of, header_of, part_of, said
 PAGES = [page.file for page in page_table.PAGES.values()]
 
 
+@pytest.mark.core(10)
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_draws_it(path, store, open_page):
     run = trained(store, answers=lambda model: ["a b", "c d"], truth=["a b", "c e"])

@@ -14,8 +14,9 @@ from pages import i18n
 from pages.ui.navigation import page_table
 from pages.ui.runs import runs_access
 from tests.pages import pseudo
-from tfm_core import sentences
+from tfm_core import languages
 from tfm_core.inspect.tensors.operations import OPERATIONS
+from tfm_core.lessons import catalogue as lessons
 
 Open = Callable[..., AppTest]
 WORDS = {"body", "label", "help", "placeholder", "options", "title", "caption", "text", "content"}
@@ -37,17 +38,20 @@ OF_PAGES = {
 }
 """Page -> what else stays as it is: names of functions are code, words of a task its data, and
 lessons have their own files."""
+CACHES = (i18n._languages, i18n._catalogue, lessons._catalogue)
 
 
 @pytest.fixture(scope="module")
 def language(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("language")
-    pseudo.write(folder / "locale", folder / "content")
+    pseudo.write(folder, pseudo.bracketed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(i18n, "LOCALE_DIR", folder / "locale")
-        patch.setattr(i18n, "CONTENT_DIR", folder / "content" / "pages")
-        patch.setattr(sentences, "CONTENT_DIR", folder / "content" / "tfm_core")
+        patch.setattr(languages, "FOLDER", folder)
+        for cache in CACHES:
+            cache.cache_clear()
         yield
+    for cache in CACHES:
+        cache.cache_clear()
 
 
 @pytest.fixture
@@ -110,6 +114,7 @@ def test_link_to_a_language_that_is_not_there_stays_in_english(
     assert app.title[0].value == "Runs"
 
 
+@pytest.mark.core(6)
 @pytest.mark.parametrize("name", page_table.PAGES)
 def test_page_changes_its_language_while_it_runs(
     name: str,

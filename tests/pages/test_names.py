@@ -107,6 +107,7 @@ def test_what_would_be_read_is_found(store: RunStore) -> None:
     assert [line.split(":")[0] for line in read_as_marks(app)] == ["caption.body", "button.label"]
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("page", PAGES.values(), ids=lambda page: page.name)
 def test_no_page_reads_the_name_of_a_run(page: PageFacts, badly_named: dict[str, Run]) -> None:
     for run_id in RUNS:

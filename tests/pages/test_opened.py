@@ -20,6 +20,7 @@ def opened(store, tmp_path):
     return make
 
 
+@pytest.mark.core(16)
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("name", ["gpt2", "bert", "vit", "t5"])
 def test_a_page_draws_it(name, path, opened, open_page):
@@ -56,6 +57,7 @@ def test_a_part_is_knocked_out_of_one_example(name, opened, open_page):
     assert "no answers are known" in said(app)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("name", ["vit", "t5", "gpt2", "llama"])
 def test_a_head_of_a_pretrained_model_gets_another_pattern(name, opened, open_page):
     run = opened(name)

@@ -77,6 +77,7 @@ def one_of_each_kind() -> list[str]:
 FOLLOWS = [page for page in PAGES.values() if page.name not in {"home", "runs", "training-step"}]
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("name", one_of_each_kind())
 def test_every_page_opens_with_a_run_of_every_kind(ids: Runs, name: str) -> None:
     for page in FOLLOWS:
@@ -85,6 +86,7 @@ def test_every_page_opens_with_a_run_of_every_kind(ids: Runs, name: str) -> None
         assert not app.error, page.name
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("name", one_of_each_kind())
 def test_a_training_step_is_taken_apart_with_every_kind(ids: Runs, name: str) -> None:
     for stage in STAGE.names:

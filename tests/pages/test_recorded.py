@@ -43,6 +43,7 @@ def cold(store, monkeypatch):
     return store
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize(("page", "query", "words", "own"), COLD)
 def test_a_cold_page_shows_what_was_recorded_and_how_to_train_ones_own(
     cold, open_page, page, query, words, own
@@ -92,6 +93,7 @@ def test_what_cls_and_patches_know_is_measured_cold_without_a_download(
     assert app.button(key="encoders-vit-digits-own")
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize(
     "run_id", [name for name, one in RECORDINGS.items() if IS_NIGHTLY or not one.is_lesson]
 )

@@ -316,6 +316,7 @@ def drawn(app: AppTest) -> list[tuple[str, str, str]]:
     ]
 
 
+@pytest.mark.core(12)
 @pytest.mark.parametrize(("name", "view", "besides"), SHOWN, ids=lambda value: str(value)[:60])
 def test_the_link_that_a_page_offers_opens_the_same_view(
     recorded: None, name: str, view: Any, besides: Query

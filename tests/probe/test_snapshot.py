@@ -33,6 +33,7 @@ def learned(family, steps, **model):
     return trainer
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("steps", [2, 150])
 def test_it_holds_what_greedy_decoding_writes(family, steps, monkeypatch):

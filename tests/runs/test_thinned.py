@@ -183,6 +183,7 @@ def _changed(path, change) -> None:
     save_file(tensors, path, said)
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("name", DAMAGES)
 def test_a_damaged_file_is_not_used(name, run):
     right = run.thinned_curves()
@@ -190,6 +191,7 @@ def test_a_damaged_file_is_not_used(name, run):
     assert_equal(run.thinned_curves(), right)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("told", ["[]", "{}", '{"started": 1}', "[" * 5000, "null"])
 def test_facts_that_cannot_be_are_not_used(told, run):
     from safetensors import safe_open

@@ -59,6 +59,7 @@ def test_a_turned_run_is_the_same_after_a_break(store, turned, breaks_at):
         assert_same(turned, run)
 
 
+@pytest.mark.wide
 def test_a_turned_run_whose_worker_is_killed_ends_as_if_it_had_not_been(store):
     run = store.create(tiny(steps=600))
     queue = RunQueue(store, max_running=1, warm=0, limits=Limits())

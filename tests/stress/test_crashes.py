@@ -12,7 +12,10 @@ import pytest
 
 from tests.nightly import IS_NIGHTLY
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks as Linux does")
+pytestmark = [
+    pytest.mark.wide,
+    pytest.mark.skipif(sys.platform != "linux", reason="forks as Linux does"),
+]
 
 N_KILLS, N_CUTS, N_SERVERS = (12, 6, 5) if IS_NIGHTLY else (4, 2, 3)
 CASES = f"""

@@ -12,6 +12,7 @@ from benchmarks.stress.fuzz import Tally, app_on
 from tests.nightly import IS_NIGHTLY
 from tfm_core.runs.run import Run
 
+pytestmark = pytest.mark.wide
 N_FOLDERS, N_LINKS = (14, 25) if IS_NIGHTLY else (5, 8)
 
 

@@ -53,6 +53,7 @@ def dying_at(n: int, monkeypatch: pytest.MonkeyPatch, *, half: bool) -> None:
     monkeypatch.setattr(JournalFileBackend, "append_logs", append)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("half", [False, True])
 def test_a_server_may_be_killed_at_any_record_of_the_journal(
     store: RunStore,

@@ -57,6 +57,7 @@ def same_curve(found, expected, rtol=1e-4):
         torch.testing.assert_close(torch.tensor(some), torch.tensor(others), rtol=rtol, atol=1e-5)
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("name", [name for name in CHOSEN if name not in UNCOMPILED])
 def test_a_compiled_training_is_the_same_but_for_rounding(name, tracing):
     expected = list(train(build(with_settings(CHOSEN[name]))))

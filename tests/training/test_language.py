@@ -110,6 +110,7 @@ def test_the_floor_is_the_entropy_of_the_grammar_and_nobody_knows_that_of_a_text
     assert build(smoothed).objective.loss_lower_bound() is None
 
 
+@pytest.mark.wide
 def test_a_grammar_model_comes_near_its_floor_and_not_below():
     chosen = language(
         "grammar",

@@ -79,6 +79,7 @@ def test_what_is_looked_up_or_added_is_not_decayed(name):
         assert decays[id(weight)] is (weight.ndim > 1 and not is_table), parameter
 
 
+@pytest.mark.wide
 def test_adam_reaches_what_adamw_reaches():
     """With the decay that suits AdamW it would get no sequence right: 26 % of the letters."""
     experiment = PRESETS["copy"].experiment

@@ -18,6 +18,7 @@ SEQUENCES = (
 MORE_STEPS = {"masked-words": 400}  # other words are hidden at each step
 
 
+@pytest.mark.core(6)
 @pytest.mark.parametrize(
     ("family", "task"),
     [

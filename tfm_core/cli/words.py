@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gettext
 import os
 from functools import cache
 from pathlib import Path
 
 import tfm_core
+from tfm_core import languages
 from tfm_core.sentences import N_
 from tfm_core.spoken import Catalogue, filled, translate
 
@@ -32,7 +32,7 @@ def ngettext(one: str, many: str, n: int, /, **values: object) -> str:
 def _catalogue() -> Catalogue:
     folder = next((place for place in _PLACES if place.is_dir()), _PLACES[0])
     chosen = os.environ.get("TFM_LANGUAGE")
-    return gettext.translation("pages", folder, [chosen] if chosen else None, fallback=True)
+    return languages.catalogue(folder, [chosen] if chosen else None)
 
 
 STATES = {

@@ -32,6 +32,7 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict, Field, ValidationError
 
+from tfm_core import languages
 from tfm_core.config import FAMILIES, TASK_FACTS, Experiment, tasks_for
 from tfm_core.config.base import Config, ConfigError, Problem, explain
 from tfm_core.config.codec import default_sections
@@ -255,7 +256,12 @@ def _words(
 def _word_files(path: Path) -> list[Path]:
     """Return the Markdown files of a lesson, that beside it last."""
     name = f"{path.stem}.md"
-    found = sorted(each for each in path.parent.glob(f"*/{name}") if each.is_file())
+    found = [
+        each
+        for place in languages.places(path.parent)
+        for each in sorted(place.glob(f"*/{name}"))
+        if each.is_file()
+    ]
     return [*found, *([path.parent / name] if (path.parent / name).is_file() else [])]
 
 

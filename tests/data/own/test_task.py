@@ -181,6 +181,7 @@ def test_labels_are_learned():
     assert learned_from(kept("labels", LABELS)) == 1.0
 
 
+@pytest.mark.wide
 def test_a_text_is_learned():
     own = kept("text", TEXT, unit="words")
     config = kinds.task_of(own)

@@ -68,6 +68,7 @@ def test_a_run_without_snapshots_has_nothing_to_look_at(store):
     assert rnn_attention.sentences(run) == []
 
 
+@pytest.mark.wide
 def test_a_trained_contest_is_scored_against_the_truth(store):
     """Trains the small RNN for real: its attention comes to lie on the true words."""
     from tfm_core.probe.snapshot import probe_of, take

@@ -124,6 +124,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Twins:
     return Twins(*runs)
 
 
+@pytest.mark.wide
 def test_trained_without_a_mask_it_is_right_with_the_truth_and_lost_alone(trained: Twins) -> None:
     forced, alone = measure_pair(trained, "running")
     assert float(forced.twin.removesuffix(" %")) > 95

@@ -29,6 +29,7 @@ def test_no_predictor_that_is_known_beats_bayes() -> None:
     assert bayes[0] > 3 * bayes[-1] > 3 * 0.4  # examples help, noise of variance 0.5 stays
 
 
+@pytest.mark.wide
 def test_a_trained_model_is_nearer_to_bayes_than_to_nothing(tmp_path) -> None:
     experiment = changed(PRESETS["lines"].experiment, {"training.steps": 300})
     run = RunStore(tmp_path).create(experiment, device="cpu")

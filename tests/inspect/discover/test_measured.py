@@ -35,6 +35,7 @@ def runs(tmp_path_factory):
     return found
 
 
+@pytest.mark.wide
 def test_the_head_forms_where_the_accuracy_jumps_and_carries_it(runs):
     run = runs["two-layers"]
     scores = measured.head_scores(run)

@@ -35,6 +35,7 @@ def runs(store):
     return found
 
 
+@pytest.mark.wide
 def test_a_model_reads_past_wrong_labels_before_it_memorises_them(runs):
     noisy, _clean = runs
     found = memorising.answers(noisy)
@@ -60,6 +61,7 @@ def test_with_right_labels_there_is_nothing_to_memorise(runs):
     assert (same[0] == same[1]).all()
 
 
+@pytest.mark.wide
 def test_trained_on_with_right_labels_a_model_forgets_the_wrong_ones(runs, store):
     noisy, clean = runs
     cure = memorising.correction(noisy)

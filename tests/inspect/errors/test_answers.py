@@ -27,6 +27,7 @@ def asked(request: pytest.FixtureRequest) -> tuple[Run, Answers]:
     return run, answers(run, steps_of(run)[-1])
 
 
+@pytest.mark.core(2)
 def test_the_mean_loss_and_the_share_right_are_those_of_the_training(
     asked: tuple[Run, Answers],
 ) -> None:

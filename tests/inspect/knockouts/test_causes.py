@@ -29,6 +29,7 @@ def _first(run: Run) -> Causes:
     return causes_of_texts(run, text, suggested(run, text))
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("name", [*TEXTS, *PICTURES])
 def test_every_recorded_model_has_another_input_and_answers_it_differently(name: str) -> None:
     run = Run(RECORDED / name)

@@ -142,6 +142,7 @@ def answers(runs, tmp_path_factory):
     return json.loads((root / "answers.json").read_text())
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_is_answered_as_the_app_answers_it(runs, answers, name):
     assert answers[name] == [look_at_text(runs[name], text).answer_text for text in asked(name)]

@@ -43,6 +43,7 @@ def pairs():
         yield from ((family, name) for family in able[:2])
 
 
+@pytest.mark.core(5)
 @pytest.mark.parametrize(("family", "name"), list(pairs()))
 def test_all_sides_give_the_same(family, name):
     chosen = small(family, dropout=0.1)
@@ -64,6 +65,7 @@ def test_every_task_gives_the_same_in_batches(task):
         assert all(one.is_equal for one in case.equalities), case.equalities
 
 
+@pytest.mark.core(2)
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # of tracing
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_traced_model_gives_the_same(family):
@@ -159,6 +161,7 @@ def test_a_factor_is_the_quotient_of_the_times_beside_it(path):
             assert gain.low <= gain.median <= gain.high
 
 
+@pytest.mark.wide
 def test_a_report_holds_what_was_measured_and_becomes_a_table():
     report = SpeedReport("data", "cpu", "CPU")
 

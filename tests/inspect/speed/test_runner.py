@@ -52,6 +52,7 @@ def test_a_measurement_that_nobody_looks_at_ends():
     assert measurement.poll().problem == "Stopped because nobody was watching."
 
 
+@pytest.mark.wide
 def test_a_failure_is_a_sentence():
     measurement = BenchmarkProcess("data", small("vit"), "cuda:99", patience=LONG)
     problem = measurement.wait(LONG).problem or ""
@@ -67,6 +68,7 @@ def test_the_process_leaves_when_its_input_closes():
     assert is_gone(measurement)
 
 
+@pytest.mark.wide
 def test_a_batch_too_large_for_the_machine_is_a_sentence():
     values = small("vit").model_dump()
     values["model"] |= {"patch_size": 1, "n_heads": 16, "d_model": 64, "n_layers": 8}

@@ -35,6 +35,7 @@ def at(run: Recorded, step: int) -> tuple[Symptom, ...]:
     return found
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("run", recorded("healthy"), ids=_ids("healthy"))
 def test_no_alarm_at_any_step_of_a_training_that_learns(run: Recorded) -> None:
     looks = [step for step in run.steps if step <= 300 or step % 5 == 0]
@@ -46,6 +47,7 @@ def test_no_alarm_at_any_step_of_a_training_that_learns(run: Recorded) -> None:
 RUNS = [Run(folder, recorded=True) for folder in sorted(RECORDED.glob("recorded-*"))]
 
 
+@pytest.mark.core(4)
 @pytest.mark.parametrize("run", RUNS, ids=[run.id for run in RUNS])
 def test_no_alarm_at_any_step_of_a_recorded_run(run: Run) -> None:
     curves, experiment = run.curves(), run.experiment

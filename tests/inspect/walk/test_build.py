@@ -396,6 +396,7 @@ def test_entropy_counts_bits():
     torch.testing.assert_close(entropy(rows), torch.tensor([2.0, 0.0]))
 
 
+@pytest.mark.core(5)
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_every_published_model_is_walked_through_by_its_shapes(name):
     known = ARCHITECTURES[name]

@@ -47,6 +47,7 @@ def test_a_run_that_has_just_begun_is_no_error(store: RunStore, name: str) -> No
     assert any(label.startswith("Train ") for label in labels(app))
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("name", FINDINGS)
 def test_who_trained_nothing_sees_the_recorded_runs_and_may_train_them(
     store: RunStore, monkeypatch: pytest.MonkeyPatch, name: str

@@ -161,6 +161,7 @@ def test_a_text_of_ones_own_is_counted_and_refused_with_a_sentence(open_page):
     assert app.button(key="gpt-own-train").disabled
 
 
+@pytest.mark.wide
 def test_a_pasted_text_becomes_a_set_that_a_link_can_name(open_page, store):
     app = open_page("train/page.py", **{"model.family": "decoder-only", "task.name": "own-text"})
     text = "to be or not to be, that is the question. " * 9

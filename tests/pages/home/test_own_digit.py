@@ -73,6 +73,7 @@ def encoded(drawing: np.ndarray) -> str:
     return base64.b64encode(drawing.tobytes()).decode()
 
 
+@pytest.mark.wide
 def test_a_sample_stands_on_the_board_and_is_answered_once_the_models_are_there(
     digits: Run, open_page: Open
 ) -> None:

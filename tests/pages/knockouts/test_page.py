@@ -127,6 +127,7 @@ def test_a_recurrent_network_has_no_heads_and_loses_what_it_has(recorded, open_p
         assert "no heads" in said(app)
 
 
+@pytest.mark.wide
 def test_of_a_run_of_ones_own_heads_are_measured_by_a_press_alone(store, open_page):
     run = Run(shutil.copytree(RECORDED / "recorded-digits", store.root / "recorded-digits"))
     run.write_meta(dataclasses.replace(run.meta, recorded=False))
@@ -244,6 +245,7 @@ def test_the_paths_of_the_strongest_head_are_drawn_and_another_head_is_chosen(re
     assert app.query_params["head"] == other
 
 
+@pytest.mark.wide
 def test_a_large_model_of_pictures_is_not_patched_and_says_how_much_that_would_be(
     recorded, open_page, monkeypatch
 ):

@@ -153,6 +153,7 @@ def test_scores_and_calibration_are_those_of_the_core(recorded: None) -> None:
     assert f"error: **{measured.error * 100:.1f} %** over 4,611" in said(app)
 
 
+@pytest.mark.wide
 def test_texts_that_look_like_training_are_counted(recorded: None) -> None:
     run = Run(RECORDED / "recorded-masked-words")
     n = n_alike(run, answers(run, steps_of(run)[-1]))
@@ -160,6 +161,7 @@ def test_texts_that_look_like_training_are_counted(recorded: None) -> None:
     assert f"only in the hidden words: {n}." in said(opened(MistakesView(), run=run.id))
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(
     ("run_id", "words"),
     [

@@ -315,6 +315,7 @@ ROUNDS = 3
 """Messages to a page: in each, one widget gets another form than its neighbour."""
 
 
+@pytest.mark.core(2)
 @pytest.mark.usefixtures("as_in_the_app")
 @pytest.mark.parametrize("name", ["train", "runs", "sweeps", "positions", "practice", "own-data"])
 def test_values_of_other_types_sent_to_every_widget_break_no_page(name: str) -> None:
@@ -355,6 +356,7 @@ def test_a_select_box_that_was_empty_takes_its_first_choice() -> None:
         assert states["box"] == text
 
 
+@pytest.mark.core(3)
 @pytest.mark.usefixtures("as_in_the_app")
 @pytest.mark.parametrize("name", COMPONENT_PAGES)
 def test_values_of_every_form_sent_to_a_component_break_no_page(

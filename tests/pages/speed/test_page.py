@@ -51,6 +51,7 @@ def guessed(at):
     return at
 
 
+@pytest.mark.wide
 def test_a_measurement_is_read_in_three_parts(store, runner):
     at = opened()
     assert "Nothing measured yet" in said(at)
@@ -77,6 +78,7 @@ def test_stop_ends_it_and_says_so(store, runner):
     assert not at.button(key="speed-start").disabled
 
 
+@pytest.mark.wide
 def test_who_comes_second_waits_with_a_sentence_and_can_leave(store, runner):
     at = opened()
     other = runner.begin("length", small("vit"), "cpu")
@@ -105,6 +107,7 @@ def test_what_makes_no_sense_here_is_said(store):
     assert "needs patches" in at.info[0].value
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("name", [name for name in COMPARISONS if name not in {"compile", "gpu"}])
 def test_every_result_has_its_verdict(name):
     why = COMPARISONS[name].why_not(small("vit"), "cpu")

@@ -268,6 +268,7 @@ def test_a_stranger_sweeps_within_limits(
     assert "You already have a running sweep" in app.error[0].value
 
 
+@pytest.mark.wide
 def test_the_page_needs_no_optuna_until_there_is_a_sweep() -> None:
     code = (
         "import pages.sweeps.setup, pages.sweeps.running, pages.sweeps.choice, sys\n"
@@ -317,6 +318,7 @@ def test_a_file_that_is_no_study_says_why_beside_its_place(
     assert SweepStore(store.root).list() == []
 
 
+@pytest.mark.wide
 def test_on_a_public_server_a_study_from_elsewhere_is_its_visitors(
     driver: Driver,
     store: RunStore,

@@ -28,6 +28,7 @@ def at_stage(at, stage):
     return at.run()
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_stage_of_every_family_is_drawn(store, family):
     at = opened(chosen(family))
@@ -143,6 +144,7 @@ def test_a_model_that_is_too_large_is_refused_in_a_sentence(store):
     assert not at.exception
 
 
+@pytest.mark.wide
 def test_a_finished_run_opens_on_its_first_weights_where_a_mistake_shows(store, monkeypatch):
     monkeypatch.setattr(store, "recorded", RECORDED)
     at = at_stage(opened(run="recorded-korean"), "mistakes")

@@ -42,6 +42,7 @@ def _current(app: AppTest) -> str | None:
     return str(app.session_state[state._RUN])
 
 
+@pytest.mark.core(3)
 @pytest.mark.usefixtures("with_recorded")
 @pytest.mark.parametrize("file", SHOWN)
 def test_the_link_of_a_page_shows_the_run_that_it_chose(open_page: Open, file: str) -> None:

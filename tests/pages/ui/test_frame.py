@@ -55,6 +55,7 @@ def test_every_page_draws_without_a_run_and_with_an_unknown_or_damaged_one(
     assert not open_page(path, run=damaged_run(store).id).exception
 
 
+@pytest.mark.core(16)
 @pytest.mark.parametrize(("path", "state_name"), PAGES_AND_STATES)
 def test_every_page_draws_a_run_in_every_state(
     path: str, state_name: str, store: RunStore, open_page: Open

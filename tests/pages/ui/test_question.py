@@ -61,6 +61,7 @@ def solved(app: AppTest) -> None:
             assert not app.exception
 
 
+@pytest.mark.core(3)
 @pytest.mark.parametrize("name", TOPICS)
 def test_a_topic_is_done_once_its_questions_are_answered(
     name: str, store: RunStore, open_page: Open, monkeypatch: pytest.MonkeyPatch

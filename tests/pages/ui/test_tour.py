@@ -134,6 +134,7 @@ def test_a_model_without_what_a_stop_switches_off_is_on_no_tour() -> None:
     assert not TOURS["digit"].fits(adrift)
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize("tour", TOURS.values(), ids=TOURS)
 def test_a_tour_leads_over_one_run_to_its_end(tour: Tour, walk: Walk) -> None:
     walker = walk(f"{tour.name}.1")

@@ -31,6 +31,7 @@ def title(at):
     return at.header[0].value
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_step_of_every_family_opens_by_next(store, family):
     at = opened(family)

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from tfm_core import languages
 from tfm_core.runs.settings.values import (
     PREFIX,
     Address,
@@ -297,6 +298,13 @@ OTHERS = (
         "",
         "the language of the pages for who has chosen none, neither by a link nor in the frame",
         "the browser's, else `en`",
+    ),
+    Variable(
+        languages.VARIABLE,
+        "",
+        "a folder with a translator's languages, whose files come before the app's; see "
+        "docs/translating.md",
+        "none",
     ),
 )
 """Variables that are no settings of a host: the code that uses them reads them."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource
 
+from tfm_core import languages
 from tfm_core.runs.settings.decided import VARIABLES, Settings
 from tfm_core.sentences import Paragraph, StudentError
 
@@ -66,6 +67,7 @@ def checked(environment: Mapping[str, str] | None = None) -> Settings:
     for name, folder in (
         ("TFM_LESSONS_DIR", said.lessons_dir),
         ("TFM_MODELS_DIR", said.models_dir),
+        (languages.VARIABLE, languages.FOLDER),
     ):
         if folder is not None and not folder.is_dir():
             raise StudentError(
