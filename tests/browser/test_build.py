@@ -22,14 +22,23 @@ def block(tab: Tab, name: str) -> Locator:
     return tab.main.locator(f".diagram g.node[role=button][aria-label^='{name}']")
 
 
-def close_up(tab: Tab) -> Locator:
-    return tab.main.get_by_role("combobox", name=re.compile("One block close up"))
-
-
-def number(tab: Tab, label: str, value: str) -> None:
+def set_number(tab: Tab, label: str, value: str) -> None:
     field = tab.main.get_by_role("spinbutton", name=label)
     field.fill(value)
     field.press("Enter")
+
+
+def expect_all_fits(tab: Tab) -> None:
+    """The whole diagram is in sight at first, and again on request."""
+    logits, view = block(tab, "Logits"), tab.main.locator(".diagram .view")
+    expect(logits).to_be_attached()
+    is_whole = "view => view.scrollHeight <= view.clientHeight + 1"
+    assert view.evaluate(is_whole)
+    tab.button("Larger").click()
+    tab.button("Larger").click()
+    assert not view.evaluate(is_whole)
+    tab.button("Fit all").click()
+    assert view.evaluate(is_whole)
 
 
 def test_the_diagram_answers_clicks_and_settings(open_tab: OpenTab) -> None:
@@ -49,34 +58,33 @@ def test_the_diagram_answers_clicks_and_settings(open_tab: OpenTab) -> None:
     tab.page.keyboard.press("Escape")
     block(tab, "Encoder blocks 1 to 2: feed-forward").click()
     expect(tab.main.locator("pre", has_text="class FeedForward").first).to_be_visible()
-    block(tab, "Encoder blocks 1 to 2: self-attention").click()
-    tab.main.get_by_role("link", name="Step 8: Scores, scaled").click()
-    expect(tab.main.get_by_text("8 · Scores, scaled", exact=True).first).to_be_visible()
 
-    # a setting changes count diagram and code and one that cannot be says so
-    tab.goto(TEXT)
+    # a setting changes diagram and code, and one that cannot be says so
     tab.main.get_by_text("Change the model").click()
-    number(tab, "d_model", "96")
+    set_number(tab, "d_model", "96")
     expect(tab.main.locator(".diagram g.node", has_text="4 heads x 24").first).to_be_visible()
     expect(tab.page).to_have_url(re.compile(r"model\.d_model=96"))
-    number(tab, "Heads", "7")
+    set_number(tab, "Heads", "7")
     wrong = tab.main.get_by_text(re.compile("7 does not divide"))
     expect(wrong).to_have_count(1)  # beside the field, in the form that stays open
     expect(wrong).to_be_visible()
     expect(tab.main.get_by_text("Showing the last valid configuration")).to_be_visible()
     expect(tab.main.locator(".diagram g.node", has_text="4 heads x 24").first).to_be_visible()
-    number(tab, "Heads", "8")
+    set_number(tab, "Heads", "8")
     expect(tab.main.locator(".diagram g.node", has_text="8 heads x 12").first).to_be_visible()
     expect(wrong).to_have_count(0)
     expect(tab.main.get_by_role("spinbutton", name="Heads")).to_be_visible()
-
-    # the file with the model's code is downloaded
     with tab.page.expect_download() as download:
         tab.button("Download model.py").click()
     assert "d_model 96, 8 heads" in download.value.path().read_text(encoding="utf-8")
 
+    # a block leads to its step of the walk
+    block(tab, "Encoder blocks 1 to 2: self-attention").click()
+    tab.main.get_by_role("link", name="Step 8: Scores, scaled").click()
+    expect(tab.main.get_by_text("8 · Scores, scaled", exact=True).first).to_be_visible()
 
-def test_a_deep_model_is_walked_by_keys_and_opened_at_blocks_of_choice(open_tab: OpenTab) -> None:
+
+def test_a_deep_model_is_walked_by_keys_on_a_phone(open_tab: OpenTab) -> None:
     tab = open_tab("build?show=gpt2-small", viewport=PHONE)
     expect_all_fits(tab)
     chosen = block(tab, "Decoder blocks 1 to 12: self-attention")
@@ -85,24 +93,7 @@ def test_a_deep_model_is_walked_by_keys_and_opened_at_blocks_of_choice(open_tab:
     tab.page.keyboard.press("Enter")
     title = "Decoder blocks 1 to 12: sum around self-attention"
     expect(block(tab, title)).to_have_attribute("aria-pressed", "true")
-    expect(close_up(tab)).to_have_value(title)
+    close_up = tab.main.get_by_role("combobox", name=re.compile("One block close up"))
+    expect(close_up).to_have_value(title)
     wide = "document.querySelector('[data-testid=stMain]')"
     assert tab.page.evaluate(f"{wide}.scrollWidth <= {wide}.clientWidth")
-    tab.goto("build?show=gpt2-xl")
-    expect(tab.main.get_by_text("1,557,611,200").first).to_be_visible()
-    tab.main.get_by_text("Draw every block").click()
-    expect(block(tab, "Decoder blocks 4 to 48")).to_be_visible()
-    expect(block(tab, "Decoder block 3: self-attention")).to_be_attached()
-
-
-def expect_all_fits(tab: Tab) -> None:
-    """The whole diagram is in sight at first, and again on request."""
-    logits, view = block(tab, "Logits"), tab.main.locator(".diagram .view")
-    expect(logits).to_be_attached()
-    is_whole = "view => view.scrollHeight <= view.clientHeight + 1"
-    assert view.evaluate(is_whole)
-    tab.button("Larger").click()
-    tab.button("Larger").click()
-    assert not view.evaluate(is_whole)
-    tab.button("Fit all").click()
-    assert view.evaluate(is_whole)

@@ -43,6 +43,12 @@ def at_step(of: Locator, step: str) -> dict[str, object]:
     return shown(of)
 
 
+def expect_names_and_roles(of: Locator) -> None:
+    expect(of.get_by_text("Labels: mean of 2 examples.")).to_be_visible()
+    expect(of.locator(".what", has_text="aligns").first).to_be_visible()
+    expect(of.locator(".head .title").last).to_have_text("Layer 3, head 4")
+
+
 def test_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: OpenTab) -> None:
     tab = open_tab("train?run=recorded-korean", viewport=PROJECTOR)
     found = stage(tab)
@@ -52,8 +58,7 @@ def test_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: OpenTab) -
             assert box is not None
             assert box["y"] > 0, name
             assert box["y"] + box["height"] <= PROJECTOR["height"], name
-    steps = tab.main.get_by_text("Step 1,000 of 1,000")
-    expect(steps.first).to_be_in_viewport()
+    expect(tab.main.get_by_text("Step 1,000 of 1,000").first).to_be_in_viewport()
     end = at_step(found, "1,000")
     scrubber(found).press("Home")
     start = at_step(found, "0")
@@ -61,23 +66,27 @@ def test_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: OpenTab) -
         assert start[name] != before, name
     scrubber(found).press("ArrowRight")
     assert at_step(found, "1")[".answers .row"] != start[".answers .row"]
-    scrubber(found).press(" ")  # plays to the end by itself
+    for key in ("End", "ArrowLeft", "ArrowLeft", " "):  # the last one plays to the end
+        scrubber(found).press(key)
     expect(found.get_by_role("button", name="Pause", exact=True)).to_be_visible()
     assert at_step(found, "1,000") == end
 
-    # maps between two snapshots are mixed and said to be
+    # maps between two snapshots are mixed where that is wanted, and said to be
     between = found.get_by_text("Interpolated")
-    expect(between).to_have_css("opacity", "0")
     scrubber(found).evaluate(
         "one => { one.value = 0.503; one.dispatchEvent(new Event('input', { bubbles: true })); }"
     )
-    expect(between).to_have_class("between now")
-    mixed = shown(found)[".head canvas"]
+    expect(between).to_have_css("opacity", "0")
+    kept = shown(found)[".head canvas"]
     found.get_by_role("button", name="Smooth").click()
-    expect(between).to_have_class("between")
-    assert shown(found)[".head canvas"] != mixed
+    expect(between).to_have_class("between now")
+    assert shown(found)[".head canvas"] != kept
 
-    # a head is shown large and another kind and example can be chosen
+
+def test_a_head_is_shown_large_and_on_a_phone_with_its_words(open_tab: OpenTab) -> None:
+    tab = open_tab("train?run=recorded-korean", viewport=PROJECTOR)
+    found = stage(tab)
+    expect_names_and_roles(found)
     lead = found.locator(".lead")
     expect(lead).to_contain_text("Layer 3, head 3")
     words = lead.locator("canvas").evaluate("one => one.toDataURL()")
@@ -90,6 +99,19 @@ def test_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: OpenTab) -
     expect(found.get_by_role("heading", name="Layer 1, head 3")).to_be_visible()
     found.get_by_role("button", name="Back to all heads").press("Escape")
     expect(found.locator(".large")).to_be_hidden()
+
+    # on a phone, too; a head that is tapped is shown with its words
+    tab.page.set_viewport_size(PHONE)
+    expect_names_and_roles(found)
+    head = found.locator(".head").nth(9)
+    head.scroll_into_view_if_needed()
+    expect(scrubber(found)).to_be_in_viewport()
+    head.click()
+    expect(lead).to_contain_text("Layer 3, head 2")
+    expect(found.locator(".lead .title")).to_be_in_viewport()
+    expect(scrubber(found)).to_be_in_viewport()
+
+    # another example and another kind of attention
     row = found.locator(".answers .row").nth(1)
     row.click()
     expect(found.locator(".which")).to_contain_text("Example 2")
@@ -98,27 +120,9 @@ def test_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: OpenTab) -
     expect(found.locator(".head").first).to_be_visible()
     expect(found.locator(".which")).to_contain_text("Example 2")
 
-    # names and roles stay on a phone
-    tab.reload()
-    found = stage(tab)
-    for viewport in (PROJECTOR, PHONE):
-        tab.page.set_viewport_size(viewport)
-        expect(found.get_by_text("Labels: mean of 2 examples.")).to_be_visible()
-        expect(found.locator(".what", has_text="aligns").first).to_be_visible()
-        expect(found.locator(".head .title").last).to_have_text("Layer 3, head 4")
 
-    # the scrubber stays in sight, and a head that is tapped is shown with its words
-    head = found.locator(".head").nth(9)
-    head.scroll_into_view_if_needed()
-    expect(scrubber(found)).to_be_in_viewport()
-    head.click()
-    expect(found.locator(".lead")).to_contain_text("Layer 3, head 2")
-    expect(found.locator(".lead .title")).to_be_in_viewport()
-    expect(scrubber(found)).to_be_in_viewport()
-
-    # each row of maps has its words where rows are tall enough
-    tab.page.set_viewport_size({"width": 1440, "height": 900})
-    tab.goto("train?run=recorded-causal-mask")
+def test_rows_of_maps_have_their_words_and_no_browser_translates_a_run(open_tab: OpenTab) -> None:
+    tab = open_tab("train?run=recorded-causal-mask")
     found = stage(tab)
     axes, first = found.locator("canvas.axes"), found.locator(".head canvas").first
     expect(axes).to_be_visible()
@@ -129,8 +133,6 @@ def test_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: OpenTab) -
     assert outer["x"] + 12 < inner["x"]
     assert outer["y"] + 12 < inner["y"]
     assert outer["y"] + outer["height"] >= inner["y"] + inner["height"]
-
-    # no browser translates a run's badge or its figures
     for selector in (".stMarkdownBadge", ".main-svg"):
         part = tab.page.locator(selector).first
         expect(part).to_be_visible()

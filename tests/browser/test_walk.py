@@ -1,17 +1,18 @@
-"""The walk: forward and back, predictions, slices, and the textbook example."""
+"""The walk: its steps and questions, the picture of the model, and where words look."""
 
 import re
-from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import OpenTab
 from tests.browser.tab import Tab
 
 pytestmark = pytest.mark.browser
 
+KOREAN = "walk?run=recorded-korean"
 MAP = "walk-map"
+VALUES = "String(node._fullData[0].z.map(row => Array.from(row)))"
 LOOKS = ".st-key-walk-looks .js-plotly-plot"
 LOOKED = f"String(document.querySelector('{LOOKS}')._fullData[1].z.map(row => Array.from(row)))"
 LIKELIEST = """node => {
@@ -19,31 +20,45 @@ LIKELIEST = """node => {
     return view.lanes.at(-1).stages.at(-1).answers[0];
 }"""
 ANSWERS = "canvas => String(canvas.closest('.picture').picture.view.values.slice(-50))"
-VALUES = "String(node._fullData[0].z.map(row => Array.from(row)))"
-
-
 CAMERA = "node => Object.values(node.closest('.picture').picture.camera)"
+PLOTLY = """() => performance.getEntriesByType('resource').map(({ name }) => name.split('/').at(-1))
+    .filter((name) => name.startsWith('plotly') && name.endsWith('.js'))"""
+"""JavaScript: the bundles of plotly that were loaded, in order."""
 
 
 def at_step(tab: Tab, words: str) -> None:
     expect(tab.main.get_by_role("heading", name=words, exact=True)).to_be_visible()
 
 
-def test_steps_heads_and_the_textbook_example(open_tab: OpenTab) -> None:
-    tab = open_tab("walk?run=recorded-korean&step=split")
+def answer(tab: Tab, option: str) -> None:
+    tab.main.get_by_role("radio", name=option, exact=True).check(force=True)
+    tab.button("Check").click()
+
+
+def test_a_shape_is_predicted_and_the_numbers_are_those_of_the_chosen_head(
+    open_tab: OpenTab,
+) -> None:
+    tab = open_tab(f"{KOREAN}&step=split")
     at_step(tab, "7 · Split into heads")
     tab.main.get_by_role("button", name=re.compile("^.*Next")).click()
     at_step(tab, "8 · Scores, scaled")
     expect(tab.page).to_have_url(re.compile(r"\bstep=scores\b"))
     assert tab.copied_link() == tab.page.url
-    tab.main.get_by_role("button", name=re.compile("^.*Back")).click()
-    at_step(tab, "7 · Split into heads")
-    tab.reload()
-    at_step(tab, "7 · Split into heads")
 
-    # the numbers are those of the head that is chosen
-    tab.goto("walk?run=recorded-korean&step=10")
-    at_step(tab, "10 · Softmax")
+    # a shape is hidden until it is predicted
+    hidden = tab.main.get_by_text("( ? )")
+    expect(hidden).to_be_visible()
+    answer(tab, "(6, 11, 11)")
+    expect(tab.main.get_by_text("Not (6, 11, 11)")).to_be_visible()
+    answer(tab, "(6, 4, 11, 11)")
+    expect(tab.main.get_by_text(re.compile("^Right. It is"))).to_be_visible()
+    expect(tab.main.get_by_text("0 of 1 right on the first try.")).to_be_visible()
+    expect(hidden).to_have_count(0)
+
+    # two steps on
+    for words in ("9 · Mask", "10 · Softmax"):
+        tab.main.get_by_role("button", name=re.compile("^.*Next")).click()
+        at_step(tab, words)
     before = tab.plotly(MAP, VALUES)
     tab.pick("Head", "3")
     tab.await_plotly(MAP, f"{VALUES} !== arg", before)
@@ -52,51 +67,30 @@ def test_steps_heads_and_the_textbook_example(open_tab: OpenTab) -> None:
     )
     assert all(total == pytest.approx(1, abs=1e-3) or total == 0 for total in sums)
 
-    # the example of the texts is one press away
-    tab.goto("walk?step=3")
-    tab.main.get_by_role("button", name="Change").click()
-    tab.page.get_by_role("radio", name="Textbook example", exact=True).click()
-    tab.page.keyboard.press("Escape")
-    expect(tab.main.get_by_text("(128, 28)").first).to_be_visible()
-    expect(tab.main.get_by_text("One pair's numbers").first).to_be_visible()
-    expect(tab.page).to_have_url(re.compile("walk-source=book"))
 
-    # a shape is hidden until it is predicted
-    tab.goto("walk?walk-source=book&step=8")
-    expect(tab.main.get_by_text("(128, 8, 28, 64)").first).to_be_visible()
-    hidden = tab.main.get_by_text("( ? )")
-    expect(hidden).to_be_visible()
-    tab.main.get_by_role("radio", name="(128, 28, 28)", exact=True).check(force=True)
-    tab.button("Check").click()
-    expect(tab.main.get_by_text("Not (128, 28, 28)")).to_be_visible()
-    tab.main.get_by_role("radio", name="(128, 8, 28, 28)", exact=True).check(force=True)
-    tab.button("Check").click()
-    expect(tab.main.get_by_text(re.compile("^Right. It is"))).to_be_visible()
-    expect(tab.main.get_by_text("0 of 1 right on the first try.")).to_be_visible()
-    expect(hidden).to_have_count(0)
-
-
-def test_a_block_of_a_captioner_leads_to_where_its_words_look(open_tab: OpenTab) -> None:
-    query = {"model.family": "captioner", "task.name": "captions", "show": "draft"}
-    tab = open_tab(f"build?{urlencode(query)}")
-    name = "Decoder block 1: cross-attention"
-    tab.main.get_by_role("button", name=name).click()
-    tab.main.get_by_role("link", name="Step 19: Decoder: cross-attention").click()
+def test_the_words_of_a_captioner_look_over_the_picture(open_tab: OpenTab) -> None:
+    tab = open_tab("walk?run=recorded-captions&show=run&step=19")
     at_step(tab, "19 · Decoder: cross-attention")
     expect(tab.main.get_by_text("Answer first")).to_be_visible()
     tab.button("Show the answer").click()
     expect(tab.main.locator(LOOKS)).to_be_visible()
-    tab.page.wait_for_function(f"() => {LOOKED}.length > 0")
+    tab.await_js(f"() => {LOOKED}.length > 0")
     before = tab.page.evaluate(LOOKED)
-    tab.pick("Head", "3")
-    expect(tab.main.get_by_text("Head 3 over the picture")).to_be_visible()
-    tab.page.wait_for_function(f"before => {LOOKED} !== before", arg=before)
+    tab.pick("Head", "2")
+    expect(tab.main.get_by_text("Head 2 over the picture")).to_be_visible()
+    tab.await_js(f"before => {LOOKED} !== before", before)
+
+    # all of plotly comes where its small bundle does not do
+    assert tab.page.evaluate(PLOTLY) == ["plotly-cartesian.min.js"]
+    tab.go_to("Understand", "Parameters")
+    tab.await_plotly("parameters-treemap", "node._fullData[0].type === 'treemap'")
+    assert tab.page.evaluate(PLOTLY) == ["plotly-cartesian.min.js", "plotly.min.js"]
 
 
 def test_the_picture_is_entered_by_keys_down_to_a_number_and_a_head_is_knocked_out(
     open_tab: OpenTab,
 ) -> None:
-    tab = open_tab("walk?run=recorded-korean")
+    tab = open_tab(KOREAN)
     model, spoken = tab.main.locator("canvas.model"), tab.main.locator(".picture .spoken")
     expect(model).to_be_visible()
     model.focus()
@@ -122,8 +116,7 @@ def test_the_picture_is_entered_by_keys_down_to_a_number_and_a_head_is_knocked_o
     expect(tab.page).to_have_url(re.compile(r"\bout=encoder\.1\.self\.1\b"))
     expect(tab.main.get_by_role("button", name="Put back")).to_be_visible()
     expect(tab.main.get_by_text("of 10 answers change")).to_be_visible()
-    after = model.evaluate(ANSWERS)
-    assert after != before
+    assert model.evaluate(ANSWERS) != before
 
 
 def test_a_digit_is_drawn_in_the_picture_and_the_example_comes_back(open_tab: OpenTab) -> None:
@@ -158,48 +151,23 @@ def test_a_digit_is_drawn_in_the_picture_and_the_example_comes_back(open_tab: Op
     expect(tab.main.get_by_text("Weights of step 0.")).to_be_visible()
     expect(tab.page).to_have_url(re.compile(r"\bweights=0\b"))
     assert toggle.evaluate(LIKELIEST) != example
-    slider.press("End")
-    expect(tab.page).not_to_have_url(re.compile("weights="))
-    assert toggle.evaluate(LIKELIEST) == example
 
 
 def test_fingers_move_and_zoom_the_picture_and_scroll_the_page(open_tab: OpenTab) -> None:
-    tab = open_tab(
-        "walk?run=recorded-korean",
-        viewport={"width": 390, "height": 844},
-        has_touch=True,
-        is_mobile=True,
-    )
+    phone = {"width": 390, "height": 844}
+    tab = open_tab(KOREAN, viewport=phone, has_touch=True, is_mobile=True)
     model = tab.main.locator("canvas.model")
     expect(model).to_be_visible()
     model.scroll_into_view_if_needed()
     tab.settle()
-    box = model.bounding_box()
-    assert box is not None
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    session = tab.page.context.new_cdp_session(tab.page)
-
-    def touch(*moments: list[tuple[float, float]]) -> tuple[float, float, float]:
-        """Put fingers at places, one moment after the other; return the camera afterwards."""
-        for n, fingers in enumerate([*moments, []]):
-            kind = "touchEnd" if not fingers else "touchMove" if n else "touchStart"
-            points = [{"x": x + dx, "y": y + dy, "id": id} for id, (dx, dy) in enumerate(fingers)]
-            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-        k, left, top = model.evaluate(CAMERA)
-        return k, left, top
-
-    def pinch(start: int, end: int) -> list[list[tuple[float, float]]]:
-        way = range(start, end, 10 if end > start else -10)
-        return [[(-apart, 0), (apart, 0)] for apart in way]
-
+    touch = Fingers(tab, model)
     begin = model.evaluate(CAMERA)
     moved = touch(*[[(-10 * n, 0)] for n in range(11)])
     assert moved[1] > begin[1]
-    main = tab.page.get_by_test_id("stMain")
-    before = main.evaluate("node => node.scrollTop")
+    before = tab.page.get_by_test_id("stMain").evaluate("node => node.scrollTop")
     touch(*[[(0, -10 * n)] for n in range(11)])  # not yet zoomed in: the page scrolls
-    tab.page.wait_for_function(
-        "before => document.querySelector('[data-testid=stMain]').scrollTop > before", arg=before
+    tab.await_js(
+        "before => document.querySelector('[data-testid=stMain]').scrollTop > before", before
     )
     near = touch(*pinch(30, 120))
     assert near[0] > 1.5 * moved[0]
@@ -208,3 +176,34 @@ def test_fingers_move_and_zoom_the_picture_and_scroll_the_page(open_tab: OpenTab
     assert tab.page.evaluate("window.visualViewport.scale") == 1
     assert touch(*pinch(150, 20))[0] < near[0]
     expect(model).to_have_css("touch-action", "pan-y")
+
+
+Places = list[tuple[float, float]]
+"""Where fingers are at one moment, from the middle of what they touch."""
+
+
+class Fingers:
+    """Fingers on the canvas of a model; calling them returns its camera: scale, left, top."""
+
+    def __init__(self, tab: Tab, model: Locator) -> None:
+        box = model.bounding_box()
+        assert box is not None
+        self._x, self._y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        self._model = model
+        self._session = tab.page.context.new_cdp_session(tab.page)
+
+    def __call__(self, *moments: Places) -> tuple[float, float, float]:
+        """Put fingers at places, one moment after the other, and lift them."""
+        for n, fingers in enumerate([*moments, []]):
+            kind = "touchEnd" if not fingers else "touchMove" if n else "touchStart"
+            points = [
+                {"x": self._x + x, "y": self._y + y, "id": id} for id, (x, y) in enumerate(fingers)
+            ]
+            self._session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+        scale, left, top = self._model.evaluate(CAMERA)
+        return scale, left, top
+
+
+def pinch(start: int, end: int) -> list[Places]:
+    way = range(start, end, 10 if end > start else -10)
+    return [[(-apart, 0), (apart, 0)] for apart in way]

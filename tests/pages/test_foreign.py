@@ -7,7 +7,7 @@ import pytest
 import tfm_core
 from pages.ui.navigation import page_table
 from tests.looking.loops import Writer, probe, trained
-from tests.pages.looking import said
+from tests.pages.looking import figure_of, header_of, part_of, said
 
 PAGES = [page.file for page in page_table.PAGES.values()]
 
@@ -41,6 +41,27 @@ def test_train_has_its_curves_and_no_buttons_that_do_nothing(store, open_page) -
         labels = {button.label for button in app.button}
         assert not labels & {"Resume", "Start a new run", "Repeat with a change", "Stop", "Pause"}
         assert "Press Resume" not in said(app)
+
+
+def test_its_curve_and_maps_grow_while_the_page_is_open(store, open_page) -> None:
+    with tfm_core.look.training(
+        Writer(), probe=probe(), store=store, every=5, steps=30, name="Elsewhere"
+    ) as watched:
+        app = open_page("train/page.py", run=watched.run.id)
+        seen = []
+        for n_steps in (10, 20):
+            for _step in range(n_steps):
+                watched.step(0.5)
+            app.run()
+            assert not app.exception
+            frames = header_of(part_of(app, "stage_maps").bytes)["frames"]
+            curves = figure_of(app, "-loss")["data"]
+            (losses,) = [curve for curve in curves if curve["name"] == "training"]
+            seen.append((frames[-1]["step"], losses["x"][-1]))
+    assert seen == [(10, 10), (30, 30)]
+    app.run()
+    assert "Finished" in said(app)
+    assert "Stop" not in {button.label for button in app.button}
 
 
 def test_compare_draws_it_beside_another(store, open_page) -> None:

@@ -12,7 +12,7 @@ from pages.ui.runs import run_time, runs_access
 from pages.ui.settings.drafts import Draft
 from pages.ui.typed import escape
 from tests.pages.counted import SLOW, calls_of
-from tests.pages.looking import said
+from tests.pages.looking import figure_of, part_of, said
 from tests.pages.made_runs import damaged_run, made_run
 from tests.pages.opening import links
 from tests.training.test_loop import experiment
@@ -183,6 +183,11 @@ def test_the_table_can_be_searched(open_page):
     app.selectbox(key="model-choice").set_value("gpt2-small").run()
     app.text_input(key="parameters-search").set_value("feed_forward.up").run()
     assert list(app.dataframe[0].value["formula"]) == ["12 x (768 x 3072 + 3072)"]
+    found = 12 * (768 * 3072 + 3072)
+    assert f"Shown: **{found:,}** of 124,439,808 parameters" in said(app)
+    app.toggle(key="parameters-fold").set_value(False).run()
+    table = app.dataframe[0].value
+    assert (len(table), table["parameters"].sum()) == (12, found)
     app.text_input(key="parameters-search").set_value("nothing like it").run()
     assert "No module has “nothing like it” in its name." in said(app)
 
@@ -231,6 +236,32 @@ def test_a_model_that_was_shown_is_not_laid_out_again(open_page, path):
             app.selectbox(key="model-choice").set_value(name).run()
     assert not app.exception
     assert not calls
+
+
+def test_scores_grow_with_the_square_of_the_length(open_page):
+    app = open_page("architecture/parameters.py", tab="compute")
+    lines = figure_of(app, "costs-growth")["data"]
+    (scores,) = [line for line in lines if line["name"] == "scores"]
+    lengths, costs = scores["x"], scores["y"]
+    assert costs[1] / costs[0] == pytest.approx((lengths[1] / lengths[0]) ** 2)
+
+
+def test_the_first_blocks_of_a_deep_model_are_drawn_one_by_one(open_page):
+    app = open_page("architecture/build.py", show="gpt2-xl")
+    assert "Decoder blocks 1 to 48: self-attention" in part_of(app, "diagram").json
+    app.toggle(key="build-unfolded").set_value(True).run()
+    sent = part_of(app, "diagram").json
+    assert "Decoder block 3: self-attention" in sent
+    assert "Decoder blocks 4 to 48" in sent
+
+
+def test_a_block_of_a_captioner_leads_to_where_its_words_look(open_page):
+    app = open_page(
+        "architecture/build.py", **{"model.family": "captioner", "task.name": "captions"}
+    )
+    app.selectbox(key="build-block-list").select("Decoder block 1: cross-attention").run()
+    links = {one.proto.label: one.proto for one in app.get("page_link")}
+    assert "step=cross-attention" in links["Step 19: Decoder: cross-attention"].query_string
 
 
 def test_every_tab_is_drawn_when_it_is_open(open_page):

@@ -94,9 +94,10 @@ def test_what_a_link_asks_for_in_vain_is_said_and_the_nearest_is_shown(store, qu
 
 def test_moving_through_the_training_changes_maps_answer_and_link(store, too_long_to_animate):
     run = constructed_run(store, text_experiment())
-    at = opened(run)
+    at, other = opened(run), opened(run)
     assert "at step 11" in said(at)
     at.select_slider(key="attention-step").set_value(2).run()
+    assert "at step 11" in said(other.run())
     assert at.query_params["step"] == "2"
     assert "at step 2" in said(at)
     assert "0 of 2 tokens right" in said(at)

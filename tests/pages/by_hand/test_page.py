@@ -86,6 +86,14 @@ def test_a_link_carries_words_and_vectors(open_page):
     assert "1,2;0.5,-1" in app.query_params["vectors"]
 
 
+def test_a_word_between_others_leaves_them_their_vectors_and_the_link_has_all(open_page):
+    app = open_page(PAGE, **LINK)
+    app.text_input(key="words").set_value("old green tree").run()
+    query = sheets(app)["query"]
+    assert [query[0], query[2]] == [["1.00", "2.00"], ["0.50", "−1.00"]]
+    assert sheets(open_page(PAGE, **linked(app)))["query"] == query
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"), [("1,2;3", "has 2 vectors for 3 words"), ("a,b;c", "vectors for 3")]
 )

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.pages.looking import part_of, text_of, trees, unmarked
+from tests.pages.looking import figure_of, part_of, text_of, trees, unmarked
 from tests.training.test_loop import experiment
 from tfm_core.plots.palette import VERMILION
 from tfm_core.probe.snapshot import probe_of, take
@@ -70,6 +70,7 @@ def test_a_composed_picture_is_described_and_scored(open_page, store):
     assert "a four left of a nine" in said(clean(app))
     app.button(key="captions-swap").click().run()
     assert "a four right of a nine" in said(clean(app))
+    assert "heatmap" in [trace["type"] for trace in figure_of(app, "captions-strip")["data"]]
 
 
 def test_digits_that_overlap_are_told_and_what_was_set_stays(open_page, store):

@@ -108,6 +108,7 @@ def test_gaps_are_filled_beside_the_truth(open_page, store):
     app.text_input(key="encoders-gaps").set_value("the ___ eats ___ apple").run()
     assert figures(app) == 2
     assert figures(revealed(app)) == 3
+    assert [metric.label for metric in app.metric].count("True entropy") == 2
 
 
 def test_a_word_is_hidden_by_a_press(open_page, store):

@@ -1,11 +1,13 @@
 """The page on GPTs, through the frame."""
 
+import re
+
 import pytest
 
 from pages.ui.runs import run_actions
 from pages.ui.settings.drafts import Draft
 from tests.inspect.attention.test_own_example import trained
-from tests.pages.looking import part_of, said
+from tests.pages.looking import figure_of, part_of, said
 from tests.training.test_language import language
 from tests.training.test_loop import experiment
 from tfm_core.config import Experiment
@@ -24,6 +26,12 @@ def model(store):
 @pytest.fixture
 def adder(store):
     return trained(store.root, experiment("decoder-only", "addition"))[0]
+
+
+def shown_text(app):
+    """Return the HTML of the text that is read, or written first."""
+    text = next(one.proto.body for one in app.get("html") if "tfm-gpt text" in one.proto.body)
+    return text.partition('<div class="tfm-gpt scale">')[0]
 
 
 @pytest.mark.parametrize(
@@ -59,6 +67,16 @@ def test_a_text_is_read_and_its_greatest_surprise_picked(open_page, model):
     assert not app.error
     assert [metric.label for metric in app.metric][:3] == ["Loss", "Bits per word", "Perplexity"]
     app.text_area(key=f"gpt-read-{model.id}").set_value("the dog eats an apple").run()
+    tokens = re.findall(r'<span class="(t[^"]*)"[^>]*>([^<]*)<', shown_text(app))
+    assert [token for _look, token in tokens] == [
+        "the",
+        "dog",
+        "eats",
+        "an",
+        "apple",
+        "&lt;eos&gt;",
+    ]
+    assert sum("picked" in look.split() for look, _token in tokens) == 1
     assert "guess no." in said(app)
     app.slider(key=f"gpt-read-token-{model.id}-6").set_value(2).run()
     assert "Token 2, **dog**" in said(app)
@@ -95,10 +113,12 @@ def test_it_writes_step_by_step_on_and_again(open_page, model):
     assert "0 of 5 tokens" in said(app)
     app.button(key="gpt-step").click().run()
     assert "1 of 5 tokens" in said(app)
+    assert shown_text(app).count('class="t own"') == 1
     app.button(key="gpt-on").click().run()
     assert not app.exception
     app.button(key="gpt-again").click().run()
     assert "0 of 5 tokens" in said(app)
+    assert 'class="t own"' not in shown_text(app)
 
 
 def test_sampling_settings_say_how_many_tokens_are_left(open_page, model):
@@ -121,6 +141,8 @@ def test_the_lens_is_drawn(open_page, model):
     app = open_page(PAGE, part="lens")
     assert not app.exception
     assert "what the model would predict after each layer" in said(app)
+    values = figure_of(app, "gpt-lens-map")["data"][0]["z"]
+    assert values.shape[1] == 1 + model.experiment.model.n_layers
 
 
 def test_a_sum_is_added_and_a_bad_one_gets_its_sentence(open_page, adder):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.mistakes.link import MistakesView
+from pages.mistakes.link import STEP, MistakesView
 from pages.ui.address import view_link
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import unmarked
@@ -84,6 +84,11 @@ def test_a_cell_of_the_link_lists_its_errors_alone_and_can_be_let_go(recorded: N
     assert "taken for" not in said(app)
     assert "cell" not in links(app)[0]
     assert "step=280" in links(app)[0]
+    later = steps_of(DIGITS)[-2]
+    settled(app.select_slider(key=STEP.key).set_value(later).run())
+    found = answers(DIGITS, later)
+    assert f"**{len(found.truth) - found.n_right} of 500** validation examples wrong" in said(app)
+    assert f"step={later}" in links(app)[0]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from pages.positions.link import VIEW
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.learned_runs import learned_run
-from tests.pages.looking import n_drawn, said
+from tests.pages.looking import figure_of, n_drawn, said
 from tests.pages.made_runs import made_run, with_checkpoint
 from tests.training.test_loop import experiment as made_experiment
 from tfm_core.config.experiment import sequence_len
@@ -110,6 +110,33 @@ def test_the_formula_has_the_chosen_numbers_and_counts_from_0(open_page):
     assert r"PE_{(pos,\,2i)} = \sin\frac{pos}{100^{\,2i/32}}" in even.value
     assert r"PE_{(pos,\,2i+1)} = \cos\frac{pos}{100^{\,2i/32}}" in odd.value
     assert "i goes from 0 to 15" in said(app)
+
+
+def test_a_smaller_base_makes_the_slowest_wave_faster(open_page):
+    app = viewed(open_page(PAGE), "sinusoidal")
+    slowest = []
+    for base in (10000.0, 100.0):
+        app.select_slider(key="positions-base-waves").set_value(base).run()
+        slowest.append(figure_of(app, "positions-wavelengths")["data"][0]["y"][-1])
+    assert slowest[1] < slowest[0] / 10
+
+
+def test_the_bag_alone_notices_no_shuffle(open_page):
+    app = viewed(open_page(PAGE), "shuffle")
+    changes = figure_of(app, "positions-noticed")["data"][0]["x"]
+    assert changes[0] < 1e-5
+    assert min(changes[1:]) > 0.01
+    before = said(app)
+    app.button(key="shuffle").click().run()
+    assert said(app) != before
+
+
+def test_a_run_that_is_opened_here_is_the_current_one(with_recorded, open_page):
+    app = viewed(open_page(PAGE, run="recorded-korean"), "learned")
+    (look,) = [button for button in app.button if button.label.startswith("Open “")]
+    look.click().run()
+    assert not app.exception
+    assert app.session_state["current_run"] == look.key.removeprefix("positions-open-")
 
 
 def test_the_trained_length_is_the_current_runs_else_that_of_what_is_edited(

@@ -43,6 +43,15 @@ def test_every_famous_error_is_one_press(open_page):
         assert any("Error: " in block.value for block in app.code), name
 
 
+def test_an_operation_that_works_takes_the_error_of_another_away(open_page):
+    app = open_page(PAGE)
+    app.button(key="mistake-all-view-transposed").click().run()
+    assert "is not contiguous" in app.error[0].value
+    app.selectbox(key="op").set_value("reshape").run()
+    assert not app.error
+    assert "shape (2, 6)" in boards(app)["y"]["facts"]
+
+
 def test_a_link_opens_an_operation_with_its_settings(open_page):
     app = open_page(PAGE, **{"op": "view", "view-shape": "3, 4", "view-sizes": "2, -1"})
     assert "shape (2, 6)" in boards(app)["y"]["facts"]

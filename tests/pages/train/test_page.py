@@ -72,6 +72,7 @@ def test_a_finished_run_shows_its_keys_predictions_and_a_map(store, watch, prese
     values = {metric.label: metric.value for metric in app.metric}
     assert values["Test accuracy"] == "99.1 %"
     assert values["Trained for"] == "1 min 1 s"
+    assert ("Perplexity" in values) == (preset == "gpt-grammar")
     has_wholes = preset not in {"vit-digits", "gpt-grammar"}
     assert ("Test, whole sequences" in values) == has_wholes
     header, weights = on_stage(app)
