@@ -15,6 +15,7 @@ from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.alignment import score
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.head_statistics import describe, of_snapshot
+from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import MEASURED, recorded
 from tfm_core.inspect.speed.step_times import LENGTHS, recorded_times
@@ -100,6 +101,19 @@ def test_every_part_of_a_recorded_run_can_be_read(store, run_id):
 def _needs_its_data(run):
     if run.experiment.task.name == "mnist" and not is_here("mnist"):
         pytest.skip("This run learned the full MNIST, which is not in TFM_DATA_DIR.")
+
+
+@pytest.mark.parametrize("run_id", RECORDINGS)
+def test_a_run_of_pictures_says_how_they_are_scaled(store, run_id):
+    run = store.get(run_id)
+    probe = run.probe()
+    if probe.kind != "image":
+        assert probe.mean is None
+        return
+    assert len(probe.mean) == len(probe.std) == probe.images.shape[1]
+    _needs_its_data(run)
+    data = data_of(run.experiment)
+    assert (probe.mean, probe.std) == (data.mean.tolist(), data.std.tolist())
 
 
 def learned_at(run):

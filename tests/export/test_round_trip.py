@@ -16,6 +16,7 @@ from tfm_core.config.model import MODEL_CONFIGS
 from tfm_core.config.task import tasks_for
 from tfm_core.export.bundle import MAX_SNAPSHOT_BYTES, bundle, chosen_snapshots
 from tfm_core.export.importer import import_run
+from tfm_core.inspect.attention.trained import data_of
 from tfm_core.made_with import versions
 from tfm_core.presets import PRESETS
 from tfm_core.runs.process.execute import execute
@@ -59,6 +60,9 @@ def test_a_trained_run_of_each_kind_comes_back_as_it_was(name, store, elsewhere)
     assert execute(run).state == "finished"
     again = brought(run, elsewhere, owner=OWNER)
     assert_same_run(run, again)
+    if run.probe().kind == "image":  # so that nobody needs its data set to ask it
+        data, probe = data_of(run.experiment), again.probe()
+        assert (probe.mean, probe.std) == (data.mean.tolist(), data.std.tolist())
     assert again.status.state == "finished"
     assert again.damage is None
     assert (again.meta.name, again.meta.preset, again.meta.owner) == (f"A {name}", name, OWNER)

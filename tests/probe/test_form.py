@@ -157,6 +157,33 @@ def test_a_class_that_there_is_not_is_refused() -> None:
             check_probe(vit_experiment(), probe)
 
 
+@pytest.mark.parametrize("low", [0.0, 0.5, 1.0])
+def test_the_scale_of_pictures_is_a_number_a_channel(low: float) -> None:
+    probe, _snapshot = pictures()
+    check_probe(vit_experiment(), dataclasses.replace(probe, mean=[low], std=[0.3]))
+
+
+@pytest.mark.parametrize(
+    ("mean", "std"),
+    [
+        ([0.1], None),
+        (None, [0.3]),
+        ([0.1, 0.1], [0.3, 0.3]),
+        ([0.1], [0.0]),
+        ([0.1], [float("nan")]),
+        ([-0.1], [0.3]),
+        ([1.1], [0.3]),
+        (["0.1"], [0.3]),
+        (0.1, 0.3),
+        ([True], [0.3]),
+    ],
+)
+def test_another_scale_is_refused(mean: object, std: object) -> None:
+    probe, _snapshot = pictures()
+    with pytest.raises(Unreadable, match="how its pictures are scaled"):
+        check_probe(vit_experiment(), dataclasses.replace(probe, mean=mean, std=std))  # type: ignore[arg-type]
+
+
 def test_pictures_of_another_size_are_refused() -> None:
     for images in [None, np.zeros((2, 1, 28, 28), np.uint8), np.zeros((1, 1, 28, 28))]:
         with pytest.raises(Unreadable, match="its pictures are not those of"):

@@ -16,13 +16,14 @@ from tfm_core.data import caption_words
 from tfm_core.probe.labels import axes, modules_by_kind, patches_per_side
 from tfm_core.probe.types import RELATIVE, Array, Probe, Snapshot
 from tfm_core.probe.vectors import problem_of
-from tfm_core.reading import Unreadable, is_whole
+from tfm_core.reading import Unreadable, is_number, is_whole
 from tfm_core.stored import Stored, WrongValue, text, whole
 
 MAX_EXAMPLES = 64
 """The most examples of a probe; a worker takes ten or fewer."""
 _MAX_TEXT = 100_000  # characters of one example
 _MAX_NUMBER = 10**6  # of a class, a token or a pixel
+_MIN_DEVIATION = 1e-6  # of pixels from 0 to 1; pictures are divided by it
 _N_BUCKETS = 32  # of offsets, for which a head learns a number (layers.relative)
 
 Text = Annotated[str, text(_MAX_TEXT)]
@@ -285,6 +286,16 @@ def check_probe(experiment: Experiment, probe: Probe) -> None:
         images = probe.images
         if images is None or images.shape != shape or images.dtype.name != "uint8":
             raise Unreadable("its pictures are not those of {task}", task=task.facts.label)
+        _check_scale(probe, task.picture_shape[0])
+
+
+def _check_scale(probe: Probe, n_channels: int) -> None:
+    if probe.mean is None and probe.std is None:
+        return
+    for values, low in ((probe.mean, 0.0), (probe.std, _MIN_DEVIATION)):
+        is_list = isinstance(values, list) and len(values) == n_channels
+        if not is_list or not all(is_number(one, low, 1.0) for one in values or ()):
+            raise Unreadable("it does not say how its pictures are scaled")
 
 
 def _examples(array: Array, n: int | None, *, ndim: int) -> int:

@@ -83,7 +83,13 @@ def image_probe(trainer: Trainer) -> dict[str, Any]:
     chosen = _pictures(data)
     labels = data.validation.labels[chosen].tolist()
     images = data.validation.images[chosen].cpu().numpy()
-    return {"kind": "image", "items": [{"label": label} for label in labels], "images": images}
+    return {
+        "kind": "image",
+        "items": [{"label": label} for label in labels],
+        "images": images,
+        "mean": data.mean.tolist(),
+        "std": data.std.tolist(),
+    }
 
 
 def caption_probe(trainer: Trainer) -> dict[str, Any]:

@@ -48,13 +48,16 @@ class Probe:
     items, texts: ``src`` and ``tgt`` tokens, ``alignment``, ``src_text``, ``tgt_text``, and
     ``prompt`` for texts to continue; pictures: ``label``; captions: ``src`` patches, ``tgt`` words,
     ``tgt_text``, ``boxes``, ``alignment`` (see ``probe.items``). images: (P, C, height, width)
-    uint8, or None. n_attended: how many examples have attention, None for all.
+    uint8, or None. n_attended: how many examples have attention, None for all. mean, std: of each
+    channel of the training pictures, pixels from 0 to 1; None where they were not kept.
     """
 
     kind: str
     items: list[dict[str, Any]]
     images: Array | None = None
     n_attended: int | None = None
+    mean: list[float] | None = None
+    std: list[float] | None = None
 
     @property
     def attended(self) -> list[dict[str, Any]]:

@@ -389,8 +389,7 @@ def trim(run: Run, attended: int, kept: int, embedded_every: int) -> None:
         snapshots.write(run.folder, cut)
     probe = run.probe()
     if attended < len(probe.items):
-        values = {"kind": probe.kind, "items": probe.items, "images": probe.images}
-        snapshots.write_probe(run.folder, values | {"n_attended": attended})
+        snapshots.write_probe(run.folder, dataclasses.asdict(probe) | {"n_attended": attended})
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ class TaskKind(Variant):
     text is learned from. load(task, *, seed, progress): the data. shape(experiment): what a model
     must know of the data. objective(data, task, *, label_smoothing, mistakes): what is learned.
     probe(trainer): fixed examples, and snapshot(trainer, n_attended): the attention on them; see
-    ``probe.types``. inputs(experiment, item, picture): what the model is called with for one
+    ``probe.types``. inputs(run, item, picture): what the model is called with for one
     example. batches(experiment, data, rows): the same for many, and their items, see
     ``attention.inputs``. errors(experiment, model, data, rows): wrong answers to unseen examples,
     see ``errors.validation_errors``; None where no answer is simply wrong. own_text(run, text,

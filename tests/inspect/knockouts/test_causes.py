@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import shutil
+
 import numpy as np
 import pytest
 
+from tfm_core.data.download import DataUnavailable
+from tfm_core.inspect.attention import trained
 from tfm_core.inspect.knockouts.causes import (
     Causes,
     can_change,
@@ -14,6 +20,7 @@ from tfm_core.inspect.knockouts.causes import (
     suggested,
     text_of,
 )
+from tfm_core.runs.record.snapshots import write_probe
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 
@@ -46,6 +53,30 @@ def test_every_recorded_model_has_another_input_and_answers_it_differently(name:
         assert values.shape == (len(names), len(tokens))
     values, names = found.heads()
     assert len(values) == len(names)
+
+
+def test_pictures_that_cannot_be_scaled_are_not_called_alike(tmp_path, monkeypatch) -> None:
+    """A run of an earlier version keeps no scale, and its data are missing."""
+    run = Run(shutil.copytree(RECORDED / "recorded-notebook-vit", tmp_path / "recorded-vit"))
+    values = json.loads((run.folder / "probe.json").read_text())
+    (run.folder / "probe.json").write_text(
+        json.dumps({name: value for name, value in values.items() if name not in ("mean", "std")})
+    )
+
+    def unavailable(_experiment: object) -> None:
+        raise DataUnavailable("MNIST is not here.")
+
+    monkeypatch.setattr(trained, "data_of", unavailable)
+    with pytest.raises(DataUnavailable, match="MNIST is not here"):
+        other_picture(run, 0)
+
+
+def test_a_model_that_answers_all_pictures_alike_is_called_so(tmp_path) -> None:
+    run = Run(shutil.copytree(RECORDED / "recorded-digits", tmp_path / "recorded-blind"))
+    images = np.zeros_like(run.probe().images)
+    write_probe(run.folder, dataclasses.asdict(run.probe()) | {"images": images})
+    with pytest.raises(ValueError, match="answers all pictures alike"):
+        other_picture(run, 0)
 
 
 def test_what_differs_is_read_from_its_own_token_and_carried_to_the_answer() -> None:

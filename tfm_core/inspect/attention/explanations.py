@@ -180,7 +180,7 @@ def explained(
         result: Floats = shares.numpy()
         return result
 
-    mean, std = pixels_of(run.experiment)
+    mean, std = pixels_of(run)
     black: Floats = (-mean / std).numpy()  # in normalised pixels
     n_orders = len(maps) + RANDOM_ORDERS
     passes = in_all(run.experiment, n_orders * MAX_STAGES, n_orders * _MIN_STAGES)

@@ -27,6 +27,7 @@ from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import BOS
 from tfm_core.inspect.attention.trained import pixels_of
 from tfm_core.probe.items import caption_items
+from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
 Item = Mapping[str, Any]
@@ -34,17 +35,17 @@ Picture = npt.NDArray[np.uint8]
 Batch = tuple[tuple[Tensor, ...], list[Item]]
 
 
-def of_text(experiment: Experiment, item: Item, picture: Picture | None) -> tuple[Tensor, ...]:
+def of_text(run: Run, item: Item, picture: Picture | None) -> tuple[Tensor, ...]:
     """Return (src, tgt_in) of one text; a picture is not looked at."""
-    words = text_task(experiment.task_as(SequenceTaskConfig))
+    words = text_task(run.experiment.task_as(SequenceTaskConfig))
     src = torch.tensor([words.src_vocabulary.encode(tuple(item["src"]))], dtype=torch.int64)
     begin = words.tgt_vocabulary.specials.bos
     return src, torch.tensor([[begin, *words.tgt_vocabulary.encode(tuple(item["tgt"]))]])
 
 
-def of_picture(experiment: Experiment, item: Item, picture: Picture | None) -> tuple[Tensor, ...]:
+def of_picture(run: Run, item: Item, picture: Picture | None) -> tuple[Tensor, ...]:
     """Return (images,) of one picture. Raises ValueError, in a sentence, for another shape."""
-    task = experiment.task_as(PictureTaskConfig)
+    task = run.experiment.task_as(PictureTaskConfig)
     shape = (task.channels, task.image_size, task.image_size)
     if picture is None:
         raise StudentError("There is no picture; this run reads {shape}.", shape=shape)
@@ -52,13 +53,13 @@ def of_picture(experiment: Experiment, item: Item, picture: Picture | None) -> t
         raise StudentError(
             "The picture is {found}; this run reads {shape}.", found=picture.shape, shape=shape
         )
-    return (normalised(torch.tensor(picture)[None], *pixels_of(experiment)),)
+    return (normalised(torch.tensor(picture)[None], *pixels_of(run)),)
 
 
-def of_caption(experiment: Experiment, item: Item, picture: Picture | None) -> tuple[Tensor, ...]:
+def of_caption(run: Run, item: Item, picture: Picture | None) -> tuple[Tensor, ...]:
     """Return (images, tgt_in) of one described picture. Raises ValueError for another shape."""
-    (images,) = of_picture(experiment, item, picture)
-    words = vocabulary(experiment.task_as(CaptionTaskConfig))
+    (images,) = of_picture(run, item, picture)
+    words = vocabulary(run.experiment.task_as(CaptionTaskConfig))
     return images, torch.tensor([[BOS, *words.encode(tuple(item["tgt"]))]])
 
 

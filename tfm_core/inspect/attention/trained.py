@@ -71,11 +71,25 @@ def data_of(experiment: Experiment) -> Data:
         return _data(experiment.task, experiment.seed)
 
 
-def pixels_of(experiment: Experiment) -> tuple[Tensor, Tensor]:
+def pixels_of(run: Run) -> tuple[Tensor, Tensor]:
     """Return mean and deviation (C,) by which a model's pictures are scaled, of pixels from 0 to 1.
 
-    Raises ValueError, in a sentence, where the data that has them is not here.
+    A run keeps them with its examples; an old one needs its data. Raises ValueError, in a sentence,
+    where they are not here.
     """
+    import torch
+
+    try:
+        probe = run.probe()
+    except StudentError:  # it has no examples yet, or damaged ones
+        return pixels_of_data(run.experiment)
+    if probe.mean is not None and probe.std is not None:
+        return torch.tensor(probe.mean), torch.tensor(probe.std)
+    return pixels_of_data(run.experiment)
+
+
+def pixels_of_data(experiment: Experiment) -> tuple[Tensor, Tensor]:
+    """Return the same of an experiment, from its data. Raises ValueError where they are missing."""
     import torch
 
     task = experiment.task
@@ -93,8 +107,7 @@ def inputs_of(
     item: ``src`` and ``tgt`` tokens, as in ``Example.item``; picture: uint8 (C, height, width).
     Raises StudentError for a picture of another shape or none.
     """
-    experiment = run.experiment
-    return TASK_KINDS[experiment.task.kind].inputs()(experiment, item, picture)
+    return TASK_KINDS[run.experiment.task.kind].inputs()(run, item, picture)
 
 
 @lru_cache(maxsize=2)

@@ -21,6 +21,7 @@ from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.knockouts.head_paths import HeadPaths, head_paths, part_of
 from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, KnockedPart, heads_of
 from tfm_core.inspect.knockouts.two_inputs import (
+    AnswersAlike,
     TwoInputs,
     of_pictures,
     of_texts,
@@ -311,7 +312,7 @@ def _other_picture(folder: str, mark: int, index: int) -> int:
         other = (index + step) % n
         try:
             of_pictures(run, model_of(run)[0], index, other)
-        except StudentError:
+        except AnswersAlike:
             continue
         return other
     raise StudentError("The model answers all pictures alike.")

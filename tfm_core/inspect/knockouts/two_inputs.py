@@ -26,6 +26,10 @@ MAX_TOKENS = 64
 _SAME = N_("The model answers both inputs alike; change another word.")
 
 
+class AnswersAlike(StudentError):
+    """The model answers two inputs alike, so nothing decides between the answers."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TwoInputs:
     """Two inputs and their answers. item: of the first, with what is written before the answer."""
@@ -103,7 +107,7 @@ def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInpu
         with torch.inference_mode():
             first, second = (int(model(*images)[0].argmax()) for images in (clean, other))
         if first == second:
-            raise StudentError(N_("The model answers both pictures alike; choose another one."))
+            raise AnswersAlike(N_("The model answers both pictures alike; choose another one."))
         names = experiment.task_as(ImageTaskConfig).facts.class_names
         shown: dict[str, tuple[str, ...]] = {"src": (), "tgt": ()}
         words = str(names[first]), str(names[second])
@@ -134,7 +138,7 @@ def _first_place(model: Any, clean: Inputs, changed: Inputs) -> tuple[int, tuple
         hidden = clean[0][0] == model.mask_id
         places = places[: len(hidden)] & hidden[: len(places)]
     if not places.any():
-        raise StudentError(_SAME)
+        raise AnswersAlike(_SAME)
     at = int(places.nonzero()[0, 0])
     return at, (int(first[at]), int(second[at]))
 
@@ -160,7 +164,7 @@ def _first_token(
         if first == model.eos_id:
             break
         written.append(first)
-    raise StudentError(_SAME)
+    raise AnswersAlike(_SAME)
 
 
 def positions_of(run: Run, two: TwoInputs) -> dict[str, tuple[str, ...]]:

@@ -23,7 +23,7 @@ from tfm_core.data.embedded import read_embedded
 from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
 from tfm_core.data.own.pictures_task import load_own_pictures
 from tfm_core.data.shape import data_shape
-from tfm_core.inspect.attention.trained import at_once, pixels_of
+from tfm_core.inspect.attention.trained import at_once, pixels_of_data
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import ImageShape, Model
 from tfm_core.pretrained.pictures import photographs
@@ -57,7 +57,7 @@ def of_pictures(
     pixels = torch.from_numpy(np.array(images))
     mean, std, has_own = _statistics(config, experiment.seed, pixels)
     if is_own or config.is_opened:  # its own mean would make another picture of it
-        (mean, std), has_own = pixels_of(experiment), False
+        (mean, std), has_own = pixels_of_data(experiment), False
     scaled = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None])
     inputs = on_device(model, scaled)
     names = config.facts.class_names

@@ -201,13 +201,14 @@ def _is_whole(path: str, mtime_ns: int, size: int) -> bool:
 def write_probe(folder: Path, values: Mapping[str, Any]) -> None:
     """Write the probe: ``kind``, ``items``, ``n_attended`` and, for pictures, ``images`` uint8.
 
-    Raises OSError.
+    Of classified pictures also ``mean`` and ``std``, see ``Probe``. Raises OSError.
     """
     images = values.get("images")
     if images is not None:
         content = save({"images": np.ascontiguousarray(images, np.uint8)})
         write_bytes(folder / "probe.safetensors", content, lasting=True)
     words = {name: values.get(name) for name in ("kind", "items", "n_attended")}
+    words |= {name: values[name] for name in ("mean", "std") if values.get(name) is not None}
     write_json(folder / "probe.json", words, lasting=True)
 
 
@@ -222,7 +223,8 @@ def read_probe(folder: Path, experiment: Experiment) -> Probe:
         if not isinstance(kind, str) or not isinstance(items, list):
             raise Unreadable("probe.json holds no examples")
         images = None if kind == "text" else _read_images(folder)
-        probe = Probe(kind, items, images, values.get("n_attended"))
+        scale = values.get("mean"), values.get("std")
+        probe = Probe(kind, items, images, values.get("n_attended"), *scale)
         check_probe(experiment, probe)
     except FileNotFoundError:
         raise StudentError("This run has no probe yet.") from None
