@@ -48,7 +48,9 @@ _PRELOADED = (
     "scipy.stats", "hypothesis", "streamlit.testing.v1",
 )  # fmt: skip
 
-_UNSEEN = frozenset({"height", "width", "size", "gap", "opacity", "strict", "slots", "timeout"})
+_UNSEEN = frozenset(
+    {"height", "width", "size", "gap", "opacity", "horizontal", "strict", "slots", "timeout"}
+)
 """Keywords whose values are layout, or have no effect that a test should look for."""
 _COMPARED: dict[type[ast.cmpop], str] = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",

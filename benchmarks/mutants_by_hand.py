@@ -3,7 +3,8 @@
 PLANTED: tuple[tuple[str, str, str], ...] = (
     # numbers of papers
     ("tfm_core/training/masked.py", "HIDDEN, RANDOM = 0.8, 0.1", "HIDDEN, RANDOM = 0.8, 0.15"),
-    ("tfm_core/layers/relative.py", "N_BUCKETS, FARTHEST = 32, 128", "N_BUCKETS, FARTHEST = 32, 256"),
+    ("tfm_core/layers/relative.py", "N_BUCKETS, FARTHEST = 32, 128",
+     "N_BUCKETS, FARTHEST = 32, 256"),
     ("tfm_core/variants/optimisers.py", "ITERATIONS: Final = 5", "ITERATIONS: Final = 6"),
     ("tfm_core/variants/optimisers.py", "RMS: Final = 0.2", "RMS: Final = 0.25"),
     ("tfm_core/training/progress.py", "MEMORY = 0.8", "MEMORY = 0.9"),
@@ -13,7 +14,8 @@ PLANTED: tuple[tuple[str, str, str], ...] = (
     ("tfm_core/inspect/discover/shapes.py", "KEPT = 0.7", "KEPT = 0.5"),
     # limits, off by one
     ("tfm_core/runs/queue/limits.py", "steps > self.max_steps", "steps >= self.max_steps"),
-    ("tfm_core/runs/queue/limits.py", "count > self.max_parameters", "count >= self.max_parameters"),
+    ("tfm_core/runs/queue/limits.py", "count > self.max_parameters",
+     "count >= self.max_parameters"),
     ("tfm_core/runs/queue/limits.py", "n_queued >= self.max_queued", "n_queued > self.max_queued"),
     ("tfm_core/runs/queue/limits.py", "seconds >= self.max_seconds", "seconds > self.max_seconds"),
     ("tfm_core/export/weights_in.py", "facts.step > status.step", "facts.step > status.step + 1"),

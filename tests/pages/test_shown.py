@@ -12,6 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
+from pages.train import effects
+from pages.walk import source as walk_source
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tfm_core.inspect.attention.trained import data_of
@@ -101,6 +103,26 @@ def test_the_stage_and_the_curves_get_the_numbers_of_the_events():
             n_compared += 1
     assert n_compared == 4  # loss and accuracy, of batches and of validation
     assert sent["now"] == sent["total"] == 3000
+    assert not sent["autoplay"]  # a run of one's own is looked at first
+
+
+def test_a_prompt_has_the_text_that_went_on_beside_what_the_model_writes():
+    run = Run(RECORDED / "recorded-grammar")
+    item = json.loads((run.folder / "probe.json").read_text(encoding="utf-8"))["items"][0]
+    text = said(opened_at("attention/page.py", run=run.id))
+    assert text.index("Prompt") < text.index("True continuation") < text.index("The model writes")
+    assert item["tgt_text"] in text
+
+
+def test_an_example_without_saved_attention_says_so_and_the_one_before_has_maps():
+    runs = "recorded-causal-mask,recorded-no-mask"
+    probe = json.loads((RECORDED / "recorded-no-mask" / "probe.json").read_text(encoding="utf-8"))
+    last, behind = (
+        opened_at("compare/page.py", runs=runs, at="0", example=str(probe["n_attended"] + k))
+        for k in (0, 1)
+    )
+    assert "No attention was saved" not in said(last)
+    assert "No attention was saved" in said(behind)
 
 
 def test_a_map_in_words_has_the_greatest_weight_of_each_row():
@@ -186,3 +208,22 @@ def test_a_walk_shows_what_the_model_read_and_made():
     for numbers in (images, seen):
         text = ", ".join(f"{one:.3f}" for one in numbers.flatten()[:4].tolist())
         assert f"numbers {text.replace('-0.000', '0')}, …" in said(app)
+
+
+def test_the_last_weights_are_the_newest_and_others_are_named_by_their_step(monkeypatch):
+    kept = {}
+    monkeypatch.setattr(walk_source.st, "session_state", kept)
+    walk_source.scrub((0, 30, 70), 30)
+    assert kept == {walk_source.WEIGHTS.key: 30}
+    walk_source.scrub((0, 30, 70), 70)
+    assert kept == {walk_source.WEIGHTS.key: walk_source.NEWEST}
+
+
+def test_an_effect_names_what_changes_and_then_what_stays(monkeypatch):
+    parts = [
+        effects._Quantity("memory", "2 MB", "4 MB", "2x"),
+        effects._Quantity("time", "1 s", "1 s", ""),
+    ]
+    monkeypatch.setattr(effects.Effect, "_parts", lambda _effect, _threads: parts)
+    effect = effects.Effect(DIGITS.experiment, DIGITS.experiment, ())
+    assert effect.words(1) == "memory 2 MB → **4 MB** (2x) · time unchanged"

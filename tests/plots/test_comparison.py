@@ -9,7 +9,6 @@ import pytest
 
 from tfm_core.plots.training.comparison import (
     ALL_POINTS,
-    MAX_HOVERED,
     MIN_POINTS,
     N_LOOKS,
     CurvePanel,
@@ -111,7 +110,9 @@ def test_panels_share_one_x_axis_and_the_pointer_reads_them_together() -> None:
     assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == ("log", "linear")
     assert [trace.showlegend for trace in figure.data] == [True, False]
     assert [trace.hovertemplate for trace in figure.data] == ["%{y:.4~g} loss", "%{y:.1%} right"]
-    many = comparison([CurvePanel("loss", [line(n) for n in range(MAX_HOVERED + 1)])], "step")
+    most = comparison([CurvePanel("loss", [line(n) for n in range(12)])], "step")
+    assert most.layout.hovermode == "x unified"
+    many = comparison([CurvePanel("loss", [line(n) for n in range(13)])], "step")
     assert many.layout.hovermode == "closest"
     assert many.layout.meta == {"manyLines": True}
     assert figure.layout.meta is None

@@ -145,6 +145,20 @@ def test_a_run_that_is_stopped_deleted_or_fails_costs_the_sweep_one_run(
     assert five.state == "running"
 
 
+def test_a_run_that_is_interrupted_goes_on_three_times(
+    driver: Driver, store: RunStore, sweep: Sweep, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driving, "SURE_SECONDS", 0.0)
+    driver.step()
+    run = waiting(store)[0]
+    for resumed in range(4):
+        assert next(one for one in trials_of(sweep) if one.run_id == run.id).resumed == resumed
+        ended(store, run, state="interrupted", reason="The server stopped.")
+        driver.step()
+    trial = next(one for one in trials_of(sweep) if one.run_id == run.id)
+    assert (trial.state, trial.resumed, trial.why) == ("failed", 3, "The server stopped.")
+
+
 def test_what_never_was_good_is_given_up_by_the_ordinary_stop(
     driver: Driver, store: RunStore
 ) -> None:

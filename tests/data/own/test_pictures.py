@@ -199,9 +199,19 @@ def test_huge_numbers_of_files_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="has 26 files"):
         read(BARS)
     monkeypatch.undo()
-    monkeypatch.setattr(pictures, "MAX_PICTURES", 20)
-    with pytest.raises(ValueError, match="There are 26 pictures; the limit is 20"):
+    monkeypatch.setattr(pictures, "MAX_PICTURES", 25)
+    with pytest.raises(ValueError, match="There are 26 pictures; the limit is 25"):
         read(BARS)
+    monkeypatch.setattr(pictures, "MAX_PICTURES", 26)
+    assert read(BARS)
+
+
+def test_pixels_of_all_channels_count_together(monkeypatch):
+    monkeypatch.setattr(pictures, "MAX_PIXELS", 7 * 3 * 16 * 16)
+    form = pictures.PictureForm(size=16, is_grey=False)
+    pictures.check_n_pictures(7, form)
+    with pytest.raises(ValueError, match="There are 8 pictures; the limit is 7 at 16 x 16"):
+        pictures.check_n_pictures(8, form)
 
 
 def test_a_zip_without_pictures_says_what_would_be_right():

@@ -19,6 +19,8 @@ from tfm_core.inspect.knockouts.engine import knocked_out
 from tfm_core.inspect.knockouts.parts import KnockedPart, is_attention, name_of, parts_of
 from tfm_core.inspect.knockouts.patterns import (
     PATTERNS,
+    Answers,
+    Redrawn,
     cells_of,
     edited,
     pattern_of,
@@ -182,3 +184,11 @@ def test_of_a_recorded_model_its_own_pattern_keeps_each_answer_and_another_moves
     assert same.n_changed == 0
     assert same.moved.max() < 1e-5 < other.moved.max()
     assert len(same.places) == len(same.before.tokens) == len(same.after.tokens)
+
+
+def test_what_moved_is_half_of_all_differences_of_probability():
+    before = Answers(("a", "b"), np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]]))
+    after = Answers(("b", "b"), np.array([[0.1, 0.6, 0.3], [0.1, 0.7, 0.2]]))
+    found = Redrawn(("one", "two"), before, after)
+    np.testing.assert_allclose(found.moved, [0.6, 0.1])
+    assert (found.n_changed, found.most_moved(1)) == (1, [0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -158,3 +159,14 @@ def test_a_run_counts_as_trained_once_it_has_ended_with_weights(tmp_path: Path) 
     write_status(run.folder, dataclasses.replace(run.status, state="queued", step=97))
     assert "97" in waits.is_trained(of(run)).sentence
     assert not waits.is_trained(of(run)).has_happened
+
+
+def test_the_part_of_the_training_is_that_of_the_step_named() -> None:
+    for run in (KOREAN, DIGITS):
+        asked = questions.leaves_guessing(of(run))
+        found = re.search(r"At step ([\d,]+) of ([\d,]+)", str(asked.because))
+        assert found is not None
+        step, total = (int(one.replace(",", "")) for one in found.groups())
+        expected = 0 if step <= total / 10 else 1 if step <= total / 2 else 2
+        assert asked.options.index(asked.answer) == expected
+        print(step, total)

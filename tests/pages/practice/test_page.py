@@ -93,10 +93,12 @@ def test_a_finished_run_fills_every_step(store, open_page):
 
 def test_runs_that_stopped_early_or_were_augmented_stand_beside(store, open_page):
     guided_run(store, "plain")
-    guided_run(store, "early")
+    early = guided_run(store, "early")
     guided_run(store, "augmented", lower=0.5)
     app = at_step(open_page(PAGE), "early")
     assert "Stopped at step **300**" in said(app)
+    saved = 1 - 300 / early.status.total_steps
+    assert f"{100 * saved:.0f}" in said(app).partition("Stopped at step **300**")[2][:120]
     at_step(app, "augment")
     assert said(app).count("ahead of validation") == 2
     at_step(app, "errors")

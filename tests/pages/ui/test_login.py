@@ -214,6 +214,7 @@ def test_where_one_logs_in_to_watch_nothing_is_seen_before(
     app = opened({}, page, run=run.id)
     assert [title.value for title in app.title] == ["Log in to watch"]
     assert keys(app) == {"login-door-default"}
+    assert app.button(key="login-door-default").label == "Log in"  # there is no other way
     assert "A secret plan" not in said(app)
     assert f"open-{run.id}" in keys(opened(BEN, RUNS))
 

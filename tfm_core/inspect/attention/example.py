@@ -55,8 +55,11 @@ class Example:
 
 
 def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> Example:
-    """Return an example of the probe at a snapshot. Raises StudentError if they do not fit."""
-    item = probe.items[index]
+    """Return an example of the probe at a snapshot, without maps where the probe keeps none of it.
+
+    Raises StudentError if they do not fit.
+    """
+    item, is_attended = probe.items[index], index < len(probe.attended)
     misfit = N_(
         "The snapshot of step {step:,} does not match this run's examples.", step=snapshot.step
     )
@@ -69,9 +72,11 @@ def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: 
             step=snapshot.step,
             item=item,
             attention=cut(
-                experiment, item, {name: maps[index] for name, maps in snapshot.attention.items()}
+                experiment,
+                item,
+                {name: maps[index] for name, maps in snapshot.attention.items() if is_attended},
             ),
-            masks=_masks(experiment, probe, snapshot, index),
+            masks=_masks(experiment, probe, snapshot, index) if is_attended else {},
             picture=None if probe.images is None else probe.images[index],
             probabilities=_row(snapshot.probabilities, index),
             answer=None if snapshot.tokens is None else tuple(snapshot.tokens[index]),
