@@ -103,14 +103,15 @@ def test_a_run_is_steered_killed_and_outlives_its_page_and_its_tab(
 
 def a_second_tab_sees_what_the_first_one_does(tab: Tab, run: Run) -> None:
     """Pause and step a run in a tab; leave it in the other one before what that asked for."""
+    tab.button("Pause").click()
+    expect(tab.state("Paused")).to_be_visible()
+    paused = run.status.step
     other = Tab(tab.page.context.new_page(), tab.url)
     line = LongLine(other.page)
     other.goto(f"train?run={run.id}")
-    tab.button("Pause").click()
+    expect(other.state("Paused")).to_be_visible()
     for one in (tab, other):
-        expect(one.state("Paused")).to_be_visible()
-    expect_no_violations(tab.page)  # what stands there while a run trains can be used by all
-    paused = run.status.step
+        assert one.await_step(paused) == paused
     tab.button("Train one step").click()
     for one in (tab, other):
         one.await_step(paused + 1)
@@ -131,10 +132,11 @@ def a_second_tab_sees_what_the_first_one_does(tab: Tab, run: Run) -> None:
 
 
 @pytest.mark.wide
-def test_maps_and_the_list_of_runs_can_be_used_by_all_while_a_run_trains(open_tab: OpenTab) -> None:
+def test_what_stands_there_while_a_run_trains_can_be_used_by_all(open_tab: OpenTab) -> None:
     tab = open_tab(link_of(LONG))
     tab.button("Start").click()
-    tab.await_step(1)
+    tab.await_plotly("loss", f"{LAST_STEP} > 0")
+    expect_no_violations(tab.page)
     tab.strip.get_by_role("link", name="Look inside").click()
     expect(tab.main.locator(".heads canvas").first).to_be_visible()
     expect_no_violations(tab.page)
