@@ -228,13 +228,14 @@ def _run(command: dict[str, Any], files: list[int]) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     _draw_anew()
     _reopen(is_unbuffered=command["unbuffered"])
+    kind, name, *rest = command["arguments"]
+    sys.argv, sys.path[0] = [kind, *rest], os.getcwd() if kind == "-m" else ""
     for path in reversed(os.environ.get("PYTHONPATH", "").split(os.pathsep)):
         if path and path not in sys.path:
             sys.path.insert(1, path)
-    kind, name, *rest = command["arguments"]
-    sys.argv, sys.path[0] = [kind, *rest], os.getcwd() if kind == "-m" else ""
     if kind == "-m":
-        sys.modules.pop(name, None)  # it runs as the main module
+        if not hasattr(sys.modules.get(name), "__path__"):
+            sys.modules.pop(name, None)  # it runs as the main module
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     else:
         sys.modules["__main__"] = module = types.ModuleType("__main__")

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import sys
@@ -37,10 +36,8 @@ def slurm(tmp_path, monkeypatch) -> Iterator[Path]:
     monkeypatch.setenv("PATH", f"{place}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("TFM_BACKEND", "slurm")
     monkeypatch.setattr(fake_slurm, "FOLDER", place / "slurm")
-    yield place / "slurm"
-    for path in fake_slurm.jobs():  # whatever still waits or runs
-        with contextlib.suppress(ProcessLookupError):
-            fake_slurm.scancel(["--name", fake_slurm.known(path)["name"]])
+    with fake_slurm.machine():
+        yield place / "slurm"
 
 
 @pytest.fixture

@@ -1,22 +1,25 @@
 #!/usr/bin/env python3
 """sbatch, squeue and scancel as their manuals say, for one machine; not Slurm itself.
 
-It runs what --wrap says by ``sh``, in --chdir, with the submitter's environment (--export=ALL) and
-its output in --output ("%%" is "%"), lists states by --name, and ends a job by SIGTERM. While there
-is a file ``down`` in its folder it answers like commands whose controller is gone; while there is
-one called ``drained``, jobs stay PENDING, and while there is one called ``no-gpus``, it refuses
---gres.
+The commands keep jobs as files in a folder, list states by --name, and end a job by SIGTERM. While
+``machine()`` lasts, each job runs what its --wrap says, in --chdir, with the submitter's
+environment (--export=ALL) and its output in --output ("%%" is "%"). While there is a file ``down``
+in the folder the commands answer like those whose controller is gone; while there is one called
+``drained``, jobs stay PENDING, and while there is one called ``no-gpus``, --gres is refused.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
-import time
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent / "slurm"
@@ -56,23 +59,47 @@ def sbatch(arguments: list[str]) -> None:
         sys.exit(1)
     number = len(jobs()) + 1
     path = FOLDER / f"{number:04d}.json"
-    say(path, name=said.job_name, state="PENDING", **{k: v for k, v in vars(said).items()})
-    daemon = [sys.executable, __file__, "slurmstepd", str(path)]
-    nothing = subprocess.DEVNULL
-    subprocess.Popen(daemon, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
+    say(path, name=said.job_name, state="PENDING", environment={**os.environ}, **vars(said))
     print(number if said.parsable else f"Submitted batch job {number}")
 
 
-def slurmstepd(arguments: list[str]) -> None:
-    path = Path(arguments[0])
-    while (FOLDER / "drained").exists():
-        if known(path)["state"] == "CANCELLED" or not FOLDER.exists():
-            return
-        time.sleep(0.01)
+@contextlib.contextmanager
+def machine() -> Iterator[None]:
+    """Run jobs meanwhile, each as soon as it is there; cancel and await those that are left."""
+    is_over, running = threading.Event(), dict[Path, threading.Thread]()
+
+    def look() -> None:
+        while not is_over.wait(0.01):
+            for path in jobs() if not (FOLDER / "drained").exists() else ():
+                if path not in running and known(path)["state"] == "PENDING":
+                    running[path] = threading.Thread(target=_run, args=[path])
+                    running[path].start()
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        looking.join()
+        for path in jobs():
+            with contextlib.suppress(ProcessLookupError):
+                scancel(["--name", known(path)["name"]])
+        for job in running.values():
+            job.join()
+
+
+def _run(path: Path) -> None:
     job = known(path)
+    words = shlex.split(job["wrap"])
+    is_ours = words[0] == sys.executable  # tests fork it
     with open(job["output"].replace("%%", "%"), "ab") as log:
         script = subprocess.Popen(
-            ["sh", "-c", job["wrap"]], cwd=job["chdir"], stdout=log, stderr=log
+            words if is_ours else ["sh", "-c", job["wrap"]],
+            cwd=job["chdir"],
+            env=job["environment"],
+            stdout=log,
+            stderr=log,
         )
         say(path, state="RUNNING", pid=script.pid)
         code = script.wait()
@@ -108,9 +135,7 @@ def scancel(arguments: list[str]) -> None:
 
 if __name__ == "__main__":
     called, *words = sys.argv[1:]
-    if called != "slurmstepd" and (FOLDER / "down").exists():
+    if (FOLDER / "down").exists():
         print("slurm_load_jobs error: Unable to contact slurm controller", file=sys.stderr)
         sys.exit(1)
-    {"sbatch": sbatch, "squeue": squeue, "scancel": scancel, "slurmstepd": slurmstepd}[called](
-        words
-    )
+    {"sbatch": sbatch, "squeue": squeue, "scancel": scancel}[called](words)
