@@ -38,8 +38,8 @@ from tests.fresh import SEED
 
 ROOT = Path(__file__).resolve().parent.parent
 DRAWN, QUICK = 50, 3
-MAX_FILES = 12  # of tests, for a mutant
-CPU_SECONDS = 60.0  # of tests that pass, for a mutant
+MAX_FILES = 24  # of tests, for a mutant
+CPU_SECONDS = 90.0  # of tests that pass, for a mutant
 WALL_SECONDS = 600.0
 HUNG_SECONDS = 120  # CPU-seconds after which a test is taken to hang, and the fault noticed
 HANGS = "a test that hangs or dies"
@@ -229,14 +229,18 @@ def nearest(root: Path, path: str) -> tuple[str, ...]:
     every = _imports(root)
     tests = [name for name in every if re.search(r"^tests/(?!browser/).*test_\w+\.py$", name)]
     mirror, dotted = _mirror(path), _dotted(path)
+
+    def far(test: str) -> tuple[int, int]:
+        return -len(os.path.commonpath([test, mirror.parent])), len(every[test])
+
     near = [str(mirror)]
-    near += sorted((name for name in tests if dotted in every[name]), key=lambda t: len(every[t]))
+    near += sorted((name for name in tests if dotted in every[name]), key=far)
     users = {_dotted(name): name for name, names in every.items() if dotted in names}
     near += [str(_mirror(name)) for name in users.values()]
+    if path.startswith("pages"):
+        near.append("tests/pages/test_shown.py")
     near += [name for name in tests if Path(name).parent == mirror.parent]
-    near += sorted(
-        (name for name in tests if users.keys() & every[name]), key=lambda t: len(every[t])
-    )
+    near += sorted((name for name in tests if users.keys() & every[name]), key=far)
     return tuple(name for name in dict.fromkeys(near) if name in tests)[:MAX_FILES]
 
 

@@ -167,3 +167,11 @@ def test_tokens_that_the_text_never_holds_are_named():
         task.tokenize("sistar")
     with pytest.raises(ValueError, match="nothing to read"):
         task.tokenize("  ")
+
+
+def test_the_last_letter_is_no_part_of_the_text_and_each_other_has_its_place():
+    data = load_corpus(CorpusTaskConfig.named("repeats"), seed=0)
+    for pair, row in zip(data.train.pairs[:5], data.train.tgt, strict=False):
+        assert pair.src == ()
+        assert len(pair.alignment) == len(pair.tgt)
+        assert len(row) == len(pair.tgt) + 2

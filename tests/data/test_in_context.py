@@ -250,11 +250,3 @@ def test_repeats_are_of_letters_of_which_there_are_enough(changes, field):
     with pytest.raises(ConfigError) as caught:
         CorpusTaskConfig.named("repeats").replace(**changes)
     assert [problem.field for problem in caught.value.problems] == [field]
-
-
-def test_the_last_letter_is_no_part_of_the_text_and_each_other_has_its_place():
-    data = load(attention_only("repeats").task, seed=0)
-    for pair, row in zip(data.train.pairs[:5], data.train.tgt, strict=False):
-        assert pair.src == ()
-        assert len(pair.alignment) == len(pair.tgt)
-        assert len(row) == len(pair.tgt) + 2

@@ -68,6 +68,9 @@ def test_the_maps_over_the_picture_are_the_weights_of_the_forward_pass(looked_at
         np.testing.assert_allclose(found.maps.sum((1, 2)), 1, atol=1e-5)
         assert list(found.words) == ["<bos>", *looked_at.truth[example][:-1]]
         assert len(found.boxes) == len(found.writes) == n
+        last = word_maps(looked_at, shown, example, weights.size(1) - 1)
+        beyond = word_maps(looked_at, shown, example, weights.size(1) + 3)
+        assert np.array_equal(beyond.maps, last.maps)  # of a model that had more heads
 
 
 def test_the_last_question_asks_for_the_first_word_that_names_a_digit(looked_at):

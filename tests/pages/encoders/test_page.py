@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.inspect.readers import reading_run
 from tests.pages.looking import n_drawn, revealed, said
 from tfm_core.runs.store import RECORDED
@@ -96,6 +98,18 @@ def test_unknown_words_get_their_sentence_and_stay_where_they_are(open_page, sto
     assert app.text_input(key="encoders-text").value == "the fod was good"
     app.text_input(key="encoders-text").set_value("slow food").run()
     assert "no answer for this sentence" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("view", "key", "most"), [("sentiment", "encoders-text", 300), ("blanks", "encoders-gaps", 200)]
+)
+def test_a_text_may_be_as_long_as_the_limit(open_page, store, view, key, most):
+    reading_run(store, TASKS[view])
+    app = viewed(open_page(PAGE), view)
+    app.text_input(key=key).set_value("a" * most).run()
+    assert "characters" not in app.error[0].value
+    app.text_input(key=key).set_value("a" * (most + 1)).run()
+    assert f"has {most + 1} characters; the limit is {most}" in app.error[0].value
 
 
 def test_gaps_are_filled_beside_the_truth(open_page, store):
