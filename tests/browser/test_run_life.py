@@ -1,7 +1,9 @@
 """A run is steered and watched from the page, and goes on whatever becomes of the page."""
 
+import dataclasses
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,11 @@ from tests.browser.conftest import OpenTab
 from tests.browser.experiments import LONG
 from tests.browser.server import AppServer
 from tests.browser.tab import LAST_STEP, Tab, link_of
+from tests.pages.made_runs import made_run
 from tests.runs.waiting import wait_until
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
+from tfm_core.runs.status import write_status
 
 pytestmark = pytest.mark.browser
 
@@ -102,12 +106,11 @@ def test_a_run_is_steered_killed_and_outlives_its_page_and_its_tab(
 
 
 def a_second_tab_sees_what_the_first_one_does(tab: Tab, run: Run) -> None:
-    """Pause and step a run in a tab; leave it in the other one before what that asked for."""
+    """Pause and step a run while another tab is open."""
     tab.button("Pause").click()
     expect(tab.state("Paused")).to_be_visible()
     paused = run.status.step
     other = Tab(tab.page.context.new_page(), tab.url)
-    line = LongLine(other.page)
     other.goto(f"train?run={run.id}")
     expect(other.state("Paused")).to_be_visible()
     for one in (tab, other):
@@ -117,18 +120,34 @@ def a_second_tab_sees_what_the_first_one_does(tab: Tab, run: Run) -> None:
         one.await_step(paused + 1)
     other.await_draws(2)  # its timers ask
     assert tab.step() == other.step() == run.status.step == paused + 1
-
-    # what a page asked for before it was left draws nothing over the next page
-    n_late = line.came_late
-    other.strip.get_by_role("combobox", name="Search pages and terms").fill("Positions")
-    other.strip.get_by_role("option", name="Positions").first.click()  # which the server opens
-    expect(other.title).to_have_text("Positions")
-    other.settle()
-    assert line.came_late > n_late
-    other.await_draws(2)  # of what is in every page's frame: all that came late is over
-    expect(other.title).to_have_text("Positions")
     assert other.went_wrong() == []
     other.page.close()
+
+
+@pytest.fixture
+def paused(server: AppServer) -> Iterator[Run]:
+    """A run that pages look at again and again, though nothing trains."""
+    run = made_run(server.store, state="paused")
+    yield run
+    write_status(run.folder, dataclasses.replace(run.status, state="stopped"))
+
+
+def test_what_a_page_asked_for_before_it_was_left_draws_nothing_over_the_next(
+    open_tab: OpenTab, paused: Run
+) -> None:
+    tab = open_tab("tensors", has_touch=False)  # a tab that nobody gets after this test
+    line = LongLine(tab.page)
+    tab.goto(f"train?run={paused.id}")
+    expect(tab.state("Paused")).to_be_visible()
+    tab.await_draws(2)  # its timers ask
+    n_late = line.came_late
+    tab.strip.get_by_role("combobox", name="Search pages and terms").fill("Positions")
+    tab.strip.get_by_role("option", name="Positions").first.click()  # which the server opens
+    expect(tab.title).to_have_text("Positions")
+    tab.settle()
+    assert line.came_late > n_late
+    tab.await_draws(2)  # of what is in every page's frame: all that came late is over
+    expect(tab.title).to_have_text("Positions")
 
 
 @pytest.mark.wide
