@@ -29,14 +29,14 @@ class Watched:
 
 
 class Visitor:
-    """One session with the app."""
+    """One session with the app. buttons: the id of each that it has been sent, by its key."""
 
     def __init__(self, connection: ClientConnection) -> None:
         """Speak over an open connection."""
         self._connection = connection
         self._page, self._query, self._script = "", "", ""
         self._every: dict[str, float] = {}  # parts of the page that tick, and how often
-        self._buttons: dict[str, str] = {}  # key -> id
+        self.buttons: dict[str, str] = {}
 
     def visit(self, page: str, query: str = "", *, patience: float = PATIENCE) -> float:
         """Ask for a page by its url path; return seconds until its script has ended well.
@@ -60,7 +60,7 @@ class Visitor:
         message = BackMsg()
         message.rerun_script.query_string = self._query
         message.rerun_script.page_script_hash = self._script
-        message.rerun_script.widget_states.widgets.add(id=self._buttons[key], trigger_value=True)
+        message.rerun_script.widget_states.widgets.add(id=self.buttons[key], trigger_value=True)
         begin = time.perf_counter()
         self._connection.send(message.SerializeToString())
         while not self._is_end_of_page(self._next(patience)):
@@ -118,7 +118,7 @@ class Visitor:
             self._every[message.auto_rerun.fragment_id] = message.auto_rerun.interval
         elif kind == "delta" and message.delta.new_element.WhichOneof("type") == "button":
             button = message.delta.new_element.button.id
-            self._buttons[button.split("-", 2)[-1]] = button
+            self.buttons[button.split("-", 2)[-1]] = button
         elif kind == "page_info_changed":
             self._query = message.page_info_changed.query_string
         return message

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import OpenTab
-from tests.browser.experiments import experiment
 from tests.browser.server import AppServer
-from tests.browser.tab import Tab, link_of
+from tests.browser.tab import Tab
+from tests.pages.learned_runs import learned_run
+from tests.pages.made_runs import with_worker
 from tests.runs.waiting import wait_until
-from tfm_core.inspect.progress.moments import moments
+from tfm_core.runs.run import Run
 
 pytestmark = pytest.mark.browser
 
@@ -28,14 +29,15 @@ RECORD = """region => {
     note();
     new MutationObserver(note).observe(region, { childList: true, subtree: true });
 }"""
-FIGURES = {
-    "train?run=recorded-korean": 2,
-    "attention?run=recorded-korean": 1,
-    "positions": 1,
-    "knockouts": 1,
-    "parameters?show=gpt2-small&versus=bert-base": 1,
-}
-"""Pages with at least so many figures: lines, maps, bars, a tree."""
+PLOTTED = """node => node._fullData
+    .filter(({ hoverinfo, type }) => hoverinfo !== "skip" && type !== "image")
+    .map(({ type, orientation, x, y, z, values }) =>
+        type === "heatmap" ? z[z.length - 1][0]
+        : type === "treemap" ? values[0] : (orientation === "h" ? x : y)[0])
+    .filter(value => typeof value === "number" && !Number.isNaN(value))
+    .map(value => Number.isInteger(value) ? value : Number(value.toPrecision(4)))
+    .map(String)"""
+"""JavaScript: of lines, maps, bars and trees the first number each, as a table writes it."""
 PICTURE = "all => all.map(one => one.toDataURL())"
 MOVES = """() => {
     const found = [];
@@ -68,30 +70,36 @@ CUT = """all => all.filter(one => one.getClientRects().length
 SECONDS = 30
 
 
-def test_a_training_is_announced_by_its_first_step_and_its_end(
-    open_tab: OpenTab, server: AppServer
+@pytest.fixture
+def training(server: AppServer) -> Iterator[Run]:
+    """A run that the process of the test trains, as far as the server knows."""
+    run = with_worker(learned_run(server.store, "translate"), "running")
+    yield run
+    with_worker(run, "stopped")
+
+
+def test_a_training_is_announced_by_a_step_and_its_end_and_seldom(
+    open_tab: OpenTab, training: Run
 ) -> None:
-    tab = open_tab(link_of(experiment(steps=400, validate_every=50)))
-    tab.main.get_by_role("button", name="Start").last.click()
+    tab = open_tab(locale="en-US")  # which makes it a page of its own
+    tab.page.clock.install()  # time passes as ever until it is told to jump
+    tab.goto(f"train?run={training.id}")
     region = tab.main.locator(".stage").get_by_role("status")
+    expect(region).to_have_text(re.compile(r"^Step 211 of [\d,]+$"))
     region.evaluate(RECORD)
-    expect(region).to_contain_text(re.compile(r"\bstep 400\b", re.I))
-    spoken = tab.page.evaluate("window.spoken")
-    (run,) = [one for one in server.store.list() if not one.meta.recorded]
-    assert run.status.state == "finished"
-    happened = {one.sentence for one in moments(run, tuple(run.snapshot_steps()))}
-    *before, (_time, last) = spoken
-    assert before
-    for _time, sentence in before:
-        assert sentence in happened or re.match(r"Step \d+ of 400$", sentence), sentence
-    assert last not in happened
-    times = [time for time, _sentence in spoken]
-    assert all(after - before >= APART - 50 for before, after in itertools.pairwise(times))
     heard = [node for node in accessibility_tree(tab) if node["role"]["value"] == "status"]
     live = [
         {one["name"]: one["value"].get("value") for one in node["properties"]} for node in heard
     ]
     assert any(one.get("live") == "polite" for one in live)
+    with_worker(training, "stopped")
+    expect(tab.state("Stopped")).to_be_visible()
+    tab.settle()
+    tab.page.clock.fast_forward(APART)
+    expect(region).to_have_text("Stopped at step 211.")
+    (first, step), *_rest, (last, _end) = tab.page.evaluate("window.spoken")
+    assert step.startswith("Step 211")
+    assert last - first >= APART - 50
 
 
 def accessibility_tree(tab: Tab) -> list[Any]:
@@ -108,13 +116,10 @@ def cells(table: Locator) -> list[list[str]]:
     )
 
 
-@pytest.mark.parametrize("path", FIGURES)
-def test_every_figure_has_a_computed_sentence_and_its_own_numbers_as_a_table(
-    open_tab: OpenTab, path: str
-) -> None:
-    tab = open_tab(path)
+def expect_numbers_as_a_table(tab: Tab, least: int) -> None:
+    """Open the table of each figure of the page, ``least`` at least: it has what is plotted."""
     figures = tab.main.locator(".figure-box")
-    expect(figures.nth(FIGURES[path] - 1).locator(".main-svg").first).to_be_attached()
+    expect(figures.nth(least - 1).locator(".main-svg").first).to_be_attached()
     for figure in figures.all():
         drawn = figure.locator(".live-figure")
         expect(drawn).to_have_attribute("aria-label", re.compile(r"\d"))
@@ -124,27 +129,28 @@ def test_every_figure_has_a_computed_sentence_and_its_own_numbers_as_a_table(
         table = tab.page.locator("dialog.data-table")
         expect(table.get_by_role("table").first).to_be_visible()
         shown = {cell for one in table.locator("table").all() for row in cells(one) for cell in row}
-        plotted = drawn.evaluate(
-            """node => node._fullData
-                .filter(({ hoverinfo, type }) => hoverinfo !== "skip" && type !== "image")
-                .map(({ type, orientation, x, y, z, values }) =>
-                    type === "heatmap" ? z[z.length - 1][0]
-                    : type === "treemap" ? values[0] : (orientation === "h" ? x : y)[0])
-                .filter(value => typeof value === "number" && !Number.isNaN(value))
-                .map(value => Number.isInteger(value) ? value : Number(value.toPrecision(4)))
-                .map(String)"""
-        )
+        plotted = drawn.evaluate(PLOTTED)
         assert plotted
-        assert set(plotted) <= shown, path
+        assert set(plotted) <= shown
         tab.page.keyboard.press("Escape")
         expect(table).to_have_count(0)
         expect(button).to_be_focused()
 
 
-def test_the_loss_is_heard_only_when_asked_for_and_follows_the_arrow_keys(
-    open_tab: OpenTab,
-) -> None:
-    tab = open_tab("train?run=recorded-korean")
+def expect_follows_the_theme(tab: Tab, canvas: str) -> None:
+    """Go from dark to light and back: each canvas is then what it was when opened."""
+    pictures = tab.main.locator(canvas)
+    expect(pictures.first).to_be_visible()
+    tab.settle()
+    dark = pictures.evaluate_all(PICTURE)
+    tab.page.emulate_media(color_scheme="light")
+    wait_until(lambda: pictures.evaluate_all(PICTURE) != dark, "it follows to the light")
+    tab.page.emulate_media(color_scheme="dark")
+    wait_until(lambda: pictures.evaluate_all(PICTURE) == dark, "it follows to the dark")
+
+
+def expect_heard_when_asked_for(tab: Tab) -> None:
+    """Switch the sound of the loss on, and go back a snapshot."""
     stage = tab.main.locator(".stage")
     scrubber = stage.get_by_role("slider", name="Training step")
     expect(scrubber).to_be_enabled()
@@ -156,36 +162,42 @@ def test_the_loss_is_heard_only_when_asked_for_and_follows_the_arrow_keys(
     scrubber.press("ArrowLeft")
     expect(stage).not_to_have_attribute("data-heard", str(before))
     assert int(stage.get_attribute("data-heard") or 0) < before
+
+
+def test_curves_are_read_as_tables_heard_and_seen_in_every_theme(open_tab: OpenTab) -> None:
+    tab = open_tab("train?run=recorded-korean", color_scheme="dark")
+    expect_follows_the_theme(tab, ".stage .head canvas")
+    expect_numbers_as_a_table(tab, 2)
+    expect_heard_when_asked_for(tab)
+    stage = tab.main.locator(".stage")
     stage.get_by_role("button", name="Data as a table").click()
     table = tab.page.get_by_role("dialog").get_by_role("table").first
     head, first, *_rows = cells(table)
     assert all(head)
     assert first[0] == "0"
     tab.page.keyboard.press("Escape")
+    tab.page.emulate_media(forced_colors="active")
+    colours = """node => [node, node.parentElement]
+        .map(part => getComputedStyle(part).backgroundColor)"""
+    own, ground = stage.locator(".figure i").first.evaluate(colours)
+    assert own != ground
+    tab.page.emulate_media(forced_colors="none")
 
 
-@pytest.mark.parametrize(
-    ("path", "canvas"),
-    [
-        ("train?run=recorded-korean", ".stage .head canvas"),
-        ("attention?run=recorded-korean", ".heads .grid canvas"),
-        ("walk?run=recorded-korean", "canvas.model"),
-    ],
-)
-def test_maps_and_canvases_follow_the_theme(open_tab: OpenTab, path: str, canvas: str) -> None:
-    tab = open_tab(path, reduced_motion="reduce")
-    fresh = open_tab(path, color_scheme="dark", reduced_motion="reduce")
-    switched, wanted = (one.main.locator(canvas) for one in (tab, fresh))
-    for maps in (switched, wanted):
-        expect(maps.first).to_be_visible()
-    tab.settle()
-    light = switched.evaluate_all(PICTURE)
-    tab.page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-    wait_until(
-        lambda: switched.evaluate_all(PICTURE) == wanted.evaluate_all(PICTURE),
-        "what was light looks as if it had always been dark",
+def test_maps_bars_and_trees_are_read_as_tables(open_tab: OpenTab) -> None:
+    tab = open_tab("attention?run=recorded-korean", color_scheme="dark")
+    expect_follows_the_theme(tab, ".heads .grid canvas")
+    expect_numbers_as_a_table(tab, 1)
+    for path in ("knockouts", "parameters?show=gpt2-small&versus=bert-base"):
+        tab.goto(path)
+        expect_numbers_as_a_table(tab, 1)
+
+
+@pytest.mark.wide
+def test_the_picture_of_the_model_follows_the_theme(open_tab: OpenTab) -> None:
+    expect_follows_the_theme(
+        open_tab("walk?run=recorded-korean", color_scheme="dark"), "canvas.model"
     )
-    assert switched.evaluate_all(PICTURE) != light
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,11 @@
 """The frame: the bar, the search, the link that is copied at one press, the run always in sight."""
 
 import re
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from tests.browser.conftest import DESKTOP, OpenTab
-from tests.browser.server import AppServer
-from tests.browser.tab import PATIENCE, await_js
 
 pytestmark = pytest.mark.browser
 
@@ -106,76 +101,3 @@ def test_a_term_is_found_by_its_key_and_a_link_copied_or_shown(open_tab: OpenTab
     tab.page.keyboard.press("Escape")
     expect(board).to_be_hidden()
     expect(ask).to_be_focused()
-
-
-AROUND = """<!DOCTYPE html><title>A course</title><body style="margin: 0"><script>
-    addEventListener("message", ({data, source}) => {
-        const frame = document.querySelector("iframe");
-        if (source !== frame.contentWindow || data.subject !== "lti.frameResize") return;
-        frame.height = data.height;
-        frame.dataset.heard = [...(frame.dataset.heard ?? "").split(" "), data.height].join(" ");
-    });
-</script><iframe src="ADDRESS" width="1000" height="300" style="border: 0"></iframe>"""
-SCROLLS = """() => {
-    const main = document.querySelector("[data-testid=stMain]");
-    return main.scrollHeight > main.clientHeight + 1;
-}"""
-
-
-@pytest.fixture
-def course() -> Iterator[Callable[[str], str]]:
-    """Serve a page of another origin on this machine; the browser lets no farther one frame us."""
-    html: list[bytes] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("content-type", "text/html")
-            self.end_headers()
-            self.wfile.write(html[-1])
-
-        def log_message(self, *_args: object) -> None:
-            """Say nothing."""
-
-    def serve(page: str) -> str:
-        html.append(page.encode())
-        return f"http://127.0.0.1:{server.server_address[1]}/"
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield serve
-        server.shutdown()
-
-
-def test_a_page_in_another_sites_frame_is_the_page_alone_and_as_high_as_it_is(
-    chromium: Browser, server: AppServer, course: Callable[[str], str]
-) -> None:
-    context = chromium.new_context(viewport={"width": 1280, "height": 720})
-    context.set_default_timeout(PATIENCE)
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    address = f"{server.url}/masks?mask=causal&embed=true"
-    page.goto(course(AROUND.replace("ADDRESS", address)))
-    frame = page.frames[1]
-    expect(frame.get_by_role("heading", level=1)).to_have_text("Masks")
-    expect(frame.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-    expect(frame.get_by_test_id("stTopNav")).to_have_count(0)
-    expect(frame.locator(".st-key-strip, .copy-link, .search")).to_have_count(0)
-    box = frame.get_by_role("heading", level=1).bounding_box()
-    assert box is not None
-    assert box["y"] < 40
-
-    # the course's page is as high as it was told; only that page scrolls
-    await_js(page, "Number(document.querySelector('iframe').height) > 600")
-    await_js(frame, f"() => !({SCROLLS})()")
-    assert not frame.evaluate(SCROLLS)
-
-    # a link within keeps the frame, and the site hears of the new page, too
-    frame.get_by_role("link", name="Next").click()
-    expect(frame.get_by_role("heading", level=1)).not_to_have_text("Masks")
-    assert "embed=true" in frame.url
-    expect(frame.locator(".st-key-strip")).to_have_count(0)
-    await_js(frame, f"() => !({SCROLLS})()")
-    assert problems == []
-    context.close()

@@ -54,18 +54,8 @@ FILLS = """() => {
     const box = document.querySelector(".presented")?.getBoundingClientRect();
     return box && box.width >= innerWidth - 1 && box.height >= innerHeight - 1;
 }"""
-WITHOUT_FIGURES = ("lessons", "glossary", "class", "runs")
+FIGURES = ", ".join(kind.css for kind in KINDS)
 MAX_PRESSES = 60
-PAGES = (
-    "",
-    "train?run=recorded-korean",
-    "attention?run=recorded-korean",
-    "walk?run=recorded-korean&show=run",
-    "masks",
-    "build",
-    "by-hand",
-    "positions",
-)
 
 
 def presented(tab: Tab) -> str:
@@ -79,69 +69,30 @@ def begin(tab: Tab) -> None:
     expect(tab.page.locator(".presenter .name")).to_contain_text("1 / ")
 
 
-def test_all_type_is_large_in_every_figure_and_it_fills_the_screen(open_tab: OpenTab) -> None:
-    tab = open_tab("", viewport=LOW)
-    for path in PAGES:
-        tab.goto(path)
-        expect(tab.main.locator(", ".join(kind.css for kind in KINDS)).first).to_be_visible()
-        begin(tab)
-        seen = set[str]()
-        for _press in range(MAX_PRESSES):
-            if (now := presented(tab)) not in seen:
-                tab.page.wait_for_function(f"() => ({SMALL})().length === 0")
-                tab.page.wait_for_function(FILLS)
-                seen.add(now)
-            at, _of, count = now.split(" ")[:3]
-            if at == count:
-                break
-            tab.page.keyboard.press("ArrowDown")
-        assert at == count, (path, seen)
-        expect(tab.strip).to_be_hidden()
-        tab.page.keyboard.press("Escape")
-        expect(tab.page.locator(".presenter")).to_have_count(0)
-        expect(tab.strip).to_be_visible()
+def expect_large(tab: Tab) -> None:
+    """Wait until all type of what is presented is large."""
+    tab.await_js(f"() => ({SMALL})().length === 0")
 
 
-def test_all_type_is_large_without_figures_and_on_every_stop_of_a_tour(open_tab: OpenTab) -> None:
-    tab = open_tab("", viewport=LOW)
-    for path in WITHOUT_FIGURES:
-        tab.goto(path)
-        begin(tab)
-        tab.page.wait_for_function(f"() => ({SMALL})().length === 0")
-        tab.page.keyboard.press("Escape")
-        expect(tab.page.locator(".presenter")).to_have_count(0)
-    tour = TOURS["digit"]
-    tab.goto(f"?run={tour.recorded}&tour=digit.1")
-    begin(tab)
-    for number in range(1, len(tour.stops) + 1):
-        expect(tab.page.locator(".tour .count")).to_have_text(f"{number} of {len(tour.stops)}")
-        tab.settle()
-        tab.page.wait_for_function(f"() => ({SMALL})().length === 0")
-        tab.page.keyboard.press("ArrowRight")
+def expect_large_figures(tab: Tab) -> None:
+    """Go from the figure that is presented to the last; each fills the screen, in large type."""
+    seen = set[str]()
+    for _press in range(MAX_PRESSES):
+        if (now := presented(tab)) not in seen:
+            expect_large(tab)
+            tab.await_js(FILLS)
+            seen.add(now)
+        at, _of, count = now.split(" ")[:3]
+        if at == count:
+            return
+        tab.page.keyboard.press("ArrowDown")
+    raise AssertionError(f"no last figure behind {seen}")
 
 
-def test_steps_of_a_page_are_beats(open_tab: OpenTab) -> None:
-    tab = open_tab("walk?run=recorded-korean&show=run&step=embedding", viewport=LOW)
-    tab.settle()
-    name = tab.page.locator(".presenter .name")
-    begin(tab)
-    expect(name).to_contain_text("1 / 2")
-    tab.page.keyboard.press("ArrowDown")
-    expect(name).to_contain_text("2 / 2")
-    title = tab.main.locator("h2").first
-    for key, by in (("PageDown", 1), ("PageDown", 1), ("ArrowLeft", -1)):
-        at = int((title.text_content() or "").split(" ")[0])
-        tab.page.keyboard.press(key)
-        expect(title).to_contain_text(f"{at + by} · ")
-        expect(name).to_contain_text(f"{at + by} · ")
-        tab.page.wait_for_function(FILLS)
-
-
-def test_a_link_begins_and_a_clicker_goes_from_beat_to_beat_and_figure_to_figure(
-    open_tab: OpenTab,
-) -> None:
+def test_a_clicker_goes_from_beat_to_beat_and_figure_to_figure(open_tab: OpenTab) -> None:
     tab = open_tab("train?run=recorded-korean&present=1", viewport=LOW)
-    expect(tab.page.locator(".presenter .name")).to_contain_text("The training")
+    name = tab.page.locator(".presenter .name")
+    expect(name).to_contain_text("The training")
     where = tab.main.locator(".stage .where")
     expect(where).to_have_text("Step 1,000 of 1,000")
     tab.page.keyboard.press("PageUp")  # a snapshot back
@@ -149,22 +100,29 @@ def test_a_link_begins_and_a_clicker_goes_from_beat_to_beat_and_figure_to_figure
     tab.page.keyboard.press("ArrowRight")
     expect(where).to_have_text("Step 1,000 of 1,000")
     tab.page.keyboard.press("PageDown")  # behind the last beat comes the next figure
-    expect(tab.page.locator(".presenter .name")).to_contain_text("2 / ")
+    expect(name).to_contain_text("2 / ")
+
+    tab.page.keyboard.press("ArrowUp")
+    expect(name).to_contain_text("The training")
+    expect_large_figures(tab)
 
     # a slider keeps its arrow keys
-    tab.page.keyboard.press("ArrowUp")
-    expect(tab.page.locator(".presenter .name")).to_contain_text("The training")
+    for title in ("2 / ", "The training"):
+        tab.page.keyboard.press("ArrowUp")
+        expect(name).to_contain_text(title)
     tab.main.locator(".stage input[type=range]").focus()
     tab.page.keyboard.press("PageUp")
-    expect(tab.page.locator(".presenter .name")).to_contain_text("The training")
+    expect(name).to_contain_text("The training")
 
-    # heads are beats too; a reload goes on, and who has left is not in it again
+    # heads are beats too; another page goes on, and who has left is not in it again
     tab.goto("attention?run=recorded-korean")
-    expect(tab.page.locator(".presenter .name")).to_contain_text("All heads")
+    expect(name).to_contain_text("All heads")
     chosen = tab.main.locator(".heads [aria-selected=true]")
-    before = chosen.get_attribute("data-head"), chosen.get_attribute("data-layer")
+    before = chosen.get_attribute("data-head")
     tab.page.keyboard.press("ArrowLeft")
-    expect(chosen).not_to_have_attribute("data-head", str(before[0]))
+    expect(chosen).not_to_have_attribute("data-head", str(before))
+    expect_large_figures(tab)
+    expect(tab.strip).to_be_hidden()
     tab.page.keyboard.press("Escape")
     expect(tab.page.locator(".presenter")).to_have_count(0)
     tab.reload()
@@ -174,8 +132,47 @@ def test_a_link_begins_and_a_clicker_goes_from_beat_to_beat_and_figure_to_figure
     # without keys it begins in the menu of links
     tab.strip.get_by_role("button", name="All links").click()
     tab.strip.get_by_role("button", name="Present this page").click()
-    expect(tab.page.locator(".presenter .name")).to_contain_text("All heads")
+    expect(name).to_contain_text("All heads")
     tab.page.locator(".presenter").get_by_role("button", name="Next figure").click()
-    expect(tab.page.locator(".presenter .name")).to_contain_text("2 / ")
+    expect(name).to_contain_text("2 / ")
     tab.page.locator(".presenter").get_by_role("button", name="Leave presenter mode").click()
     expect(tab.strip).to_be_visible()
+
+
+def test_steps_of_a_page_are_beats(open_tab: OpenTab) -> None:
+    tab = open_tab("walk?run=recorded-korean&show=run&step=embedding", viewport=LOW)
+    name = tab.page.locator(".presenter .name")
+    expect(tab.main.locator(".picture canvas.model")).to_be_visible()
+    begin(tab)
+    expect(name).to_contain_text("1 / 2")
+    expect_large(tab)
+    tab.page.keyboard.press("ArrowDown")
+    expect(name).to_contain_text("2 / 2")
+    title = tab.main.locator("h2").first
+    for key, by in (("PageDown", 1), ("PageDown", 1), ("ArrowLeft", -1)):
+        at = int((title.text_content() or "").split(" ")[0])
+        tab.page.keyboard.press(key)
+        expect(title).to_contain_text(f"{at + by} · ")
+        expect(name).to_contain_text(f"{at + by} · ")
+        tab.await_js(FILLS)
+
+
+@pytest.mark.wide
+def test_all_type_is_large_on_every_kind_of_page_and_in_the_bar_of_a_tour(
+    open_tab: OpenTab,
+) -> None:
+    tab, tour = open_tab(viewport=LOW), TOURS["digit"]
+    for path in ("build", "by-hand", "masks", "draw"):
+        tab.goto(path)
+        expect(tab.main.locator(FIGURES).first).to_be_visible()
+        begin(tab)
+        expect_large_figures(tab)
+        tab.page.keyboard.press("Escape")
+        expect(tab.page.locator(".presenter")).to_have_count(0)
+    tab.goto("glossary")  # which has no figure
+    begin(tab)
+    expect_large(tab)
+    tab.goto(f"?run={tour.recorded}&tour=digit.1")
+    expect(tab.page.locator(".tour .count")).to_have_text(f"1 of {len(tour.stops)}")
+    tab.settle()
+    expect_large(tab)

@@ -12,9 +12,8 @@ import pytest
 from playwright.sync_api import expect
 
 from pages.ui.files.publication import Publication
-from tests.browser.conftest import DESKTOP, PATIENCE
-from tests.browser.experiments import LONG
-from tests.browser.tab import link_of
+from tests.browser.conftest import DESKTOP
+from tests.browser.tab import PATIENCE, await_js
 from tests.pages.learned_runs import learned_run
 from tests.pages.made_runs import with_worker
 from tfm_core.hosting.published.folder import STATE, Folder
@@ -36,8 +35,9 @@ class Watched:
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
         page.on("websocket", lambda socket: self.wrong.append(f"a session: {socket.url}"))
         page.on("response", lambda one: self.answers.append((one.url.split("/")[-1], one.status)))
+        page.clock.install()  # time passes as ever, and faster where a test says so
         page.goto(url)
-        page.wait_for_function("() => 'ready' in document.documentElement.dataset")
+        await_js(page, "() => 'ready' in document.documentElement.dataset")
 
     def step(self):
         """The step where the play head stands."""
@@ -46,10 +46,11 @@ class Watched:
         return int(STEP.search(where.text_content())[1].replace(",", ""))
 
     def await_step(self, step):
-        self.page.wait_for_function(
+        await_js(
+            self.page,
             "least => Number(/Step ([0-9,]+) of/.exec(document.querySelector('.stage .where')"
             ".textContent)[1].replaceAll(',', '')) >= least",
-            arg=step,
+            step,
         )
 
     def statuses(self, start):
@@ -82,31 +83,46 @@ def watch(chromium):
     assert [sentence for one in opened for sentence in one.wrong] == []
 
 
-def test_a_run_is_published_watched_while_it_trains_and_taken_back(open_tab, server, watch) -> None:
-    tab = open_tab(link_of(LONG))
-    tab.button("Start").click()
-    tab.await_step(1)
+@pytest.fixture
+def paused(server):
+    """A run on the server whose worker, the process of the test, has paused it."""
+    run = with_worker(learned_run(server.store, "translate"), "paused")
+    yield run
+    with_worker(run, "stopped")
+
+
+def log_step(run, step):
+    """Write down a step, as a worker does."""
+    with (run.folder / "events.jsonl").open("a") as file:
+        record = {"event": "step", "step": step, "loss": 0.5, "accuracy": 0.25}
+        file.write(json.dumps(record) + "\n")
+
+
+def test_a_run_is_published_watched_while_it_goes_on_and_taken_back(
+    open_tab, paused, watch
+) -> None:
+    tab = open_tab(f"train?run={paused.id}")
     tab.from_menu("Publish")
     panel = tab.page.get_by_test_id("stDialog")
     panel.get_by_role("button", name="Publish", exact=True).click()
     url = panel.locator("code").text_content()
-    (run,) = server.active()
-    assert run.id not in url
+    assert paused.id not in url
     expect(panel.get_by_role("button", name="Copy link to the published page")).to_be_visible()
 
     seen = watch(url)
-    expect(seen.state).to_have_text("Training")
-    expect(seen.page.get_by_role("heading", level=1)).to_have_text(run.meta.name)
+    expect(seen.state).to_have_text("Paused")
+    expect(seen.page.get_by_role("heading", level=1)).to_have_text(paused.meta.name)
     expect(seen.page.locator(".stage .head")).not_to_have_count(0)
-    seen.await_step(seen.step() + 10)
-    seen.await_step(seen.step() + 10)
+    for step in (500, 600):
+        log_step(paused, step)
+        seen.await_step(step)
     assert seen.statuses("log-") == {206}
     assert seen.statuses("run.json") <= {200, 304}
     assert seen.page.context.cookies() == []
     lasting = [name for name, _status in seen.answers if name.endswith((".bin", ".js", ".css"))]
     assert len(lasting) == len(set(lasting))
 
-    server.end_runs()
+    with_worker(paused, "stopped")
     expect(seen.state).to_have_text("Stopped")
     panel.get_by_role("button", name="Unpublish").click()
     expect(panel.get_by_role("button", name="Publish", exact=True)).to_be_visible()
@@ -148,9 +164,7 @@ def published(tmp_path):
 
 
 def train(run, publication, step):
-    with (run.folder / "events.jsonl").open("a") as file:
-        record = {"event": "step", "step": step, "loss": 0.5, "accuracy": 0.25}
-        file.write(json.dumps(record) + "\n")
+    log_step(run, step)
     publication.update(every=0.2)
 
 
@@ -182,10 +196,9 @@ def test_any_web_server_will_do_and_may_go_and_come_back(published, watch) -> No
         "() => { Object.defineProperty(document, 'hidden', { value: true, configurable: true });"
         " document.dispatchEvent(new Event('visibilitychange')); }"
     )
-    seen.page.wait_for_function("() => new Promise(done => setTimeout(() => done(true), 0))")
     train(run, publication, 700)
     asked = len(seen.answers)
-    seen.page.evaluate("() => new Promise(done => setTimeout(done, 1000))")  # five intervals
+    seen.page.clock.run_for(60_000)  # three hundred intervals
     assert len(seen.answers) - asked <= 1  # one may have been under way
     seen.page.evaluate(
         "() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')); }"
@@ -202,6 +215,7 @@ def test_any_web_server_will_do_and_may_go_and_come_back(published, watch) -> No
     again = Plain(publication.folder.path, server.port)
     try:
         train(run, publication, 800)
+        seen.page.clock.fast_forward(60_000)
         seen.await_step(800)  # by itself
         expect(seen.said).to_be_empty()
     finally:

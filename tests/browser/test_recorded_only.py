@@ -6,7 +6,8 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser import server as servers
-from tests.browser.conftest import DESKTOP, PATIENCE
+from tests.browser.conftest import DESKTOP
+from tests.browser.tab import PATIENCE, await_js
 from tests.lacking import without
 
 pytestmark = pytest.mark.browser
@@ -60,9 +61,10 @@ def plays(stage):
     drawn = stage.evaluate(head)
     page.get_by_role("button", name="Play the training").first.click()
     expect(stage.locator(".where")).not_to_have_text(start)
-    page.wait_for_function(
+    await_js(
+        page,
         "([stage, drawn]) => stage.querySelector('.head canvas').toDataURL() !== drawn",
-        arg=[stage.element_handle(), drawn],
+        [stage.element_handle(), drawn],
     )
 
 
@@ -85,26 +87,26 @@ def test_the_first_screen_moves_and_runs_play_on_pages_of_their_own(visit) -> No
     assert hero.bounding_box()["y"] + hero.bounding_box()["height"] <= LAPTOP["height"]
     moves_by_itself(hero)  # it begins again and again
     expect(page.locator(".card")).to_have_count(14)
-    for name in ("English to Korean, recorded", "Digits, recorded"):
-        page.get_by_role("link", name=name, exact=True).last.click()
-        expect(page.get_by_role("heading", level=1)).to_have_text(name)
-        plays(page.locator("#stage"))
-        expect(page.locator("#tables table")).to_have_count(4)
-        page.get_by_role("slider", name="Training step").press("End")
-        expect(page.locator(".stage .where")).to_have_text(ENDED)
-        page.get_by_role("link", name="All recorded trainings").click()
-        expect(page.locator(".card")).to_have_count(14)
+    name = "English to Korean, recorded"
+    page.get_by_role("link", name=name, exact=True).last.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(name)
+    plays(page.locator("#stage"))
+    expect(page.locator("#tables table")).to_have_count(4)
+    page.get_by_role("slider", name="Training step").press("End")
+    expect(page.locator(".stage .where")).to_have_text(ENDED)
 
     # without motion the first screen is at rest
     page.emulate_media(reduced_motion="reduce")
-    page.reload()
+    page.get_by_role("link", name="All recorded trainings").click()
+    expect(page.locator(".card")).to_have_count(14)
     expect(page.locator("#hero .where")).to_have_text("Step 1,000 of 1,000")
-    page.wait_for_function("() => 'ready' in document.documentElement.dataset")
+    await_js(page, "() => 'ready' in document.documentElement.dataset")
     expect(page.get_by_role("button", name="Play the training")).to_have_count(1)
 
     # a link to a run leads there, or says that it is not here
     page.goto(page.url.split("?")[0] + "?run=recorded-digits")
     expect(page.get_by_role("heading", level=1)).to_have_text("Digits, recorded")
+    plays(page.locator("#stage"))
     page = visit("?run=somebodys")
     expect(page.locator("#unknown")).to_contain_text("is not here")
     expect(page.locator(".card")).to_have_count(14)
@@ -128,7 +130,7 @@ def test_a_card_plays_when_it_comes_into_sight_and_its_heads_are_no_buttons(visi
         arg=film.element_handle(),
     )
     film.locator("..").hover()  # once more for who points at it
-    page.wait_for_function("() => new Set(window.steps).size > 2")
+    await_js(page, "() => new Set(window.steps).size > 2")
     assert fits(page)
     box = film.bounding_box()
     page.mouse.click(box["x"] + 30, box["y"] + 30)

@@ -1,4 +1,4 @@
-"""Each tour, played to its end by keyboard alone; its bar covers nothing that it speaks of."""
+"""A tour by keyboard alone; its bar covers nothing that it speaks of."""
 
 import re
 
@@ -8,13 +8,12 @@ from playwright.sync_api import Locator, expect
 from pages.ui.navigation.page_table import PAGES
 from pages.ui.tour.stops import TOURS, Stop, Tour
 from tests.browser.conftest import OpenTab
-from tests.browser.server import AppServer
 from tests.browser.tab import Tab
 from tests.runs.waiting import wait_until
 
 pytestmark = pytest.mark.browser
 
-PHONE, PROJECTOR = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
+PHONE = {"width": 390, "height": 844}
 MAX_TABS = 150
 FOCUSED = """() => {
     let node = document.activeElement;
@@ -80,7 +79,7 @@ class Keys:
         for selector in stop.veils:
             expect(self.found(selector)).to_have_js_property("inert", False)
 
-    def hidden(self, stop: Stop) -> None:
+    def expect_hidden(self, stop: Stop) -> None:
         """Go through the page by the Tab key: nothing veiled takes the focus, or is read out."""
         veiled = self.found(stop.veils[0])
         expect(veiled).to_have_js_property("inert", True)
@@ -91,90 +90,67 @@ class Keys:
                 return
         raise AssertionError("the Tab key does not lead on")
 
-    def go_on(self, name: str = "Next") -> None:
+    def go_on(self, name: str) -> None:
         expect(self.bar.get_by_role("button", name=name)).to_have_attribute(
             "aria-disabled", "false"
         )
         self.press(name)
 
 
-def play(keys: Keys, tour: Tour, *, trains: bool, reload_at: int = 0) -> None:
-    """Play a tour from Home to its end. trains: a run of one's own, else the recorded one."""
-    tab, last = keys.tab, len(tour.stops)
-    for number in range(1, last + 1):
-        stop = keys.at(tour, number)
-        assert tab.page.evaluate(FOCUSED) == stop.title
-        if stop.starts:
-            name = "^Train it" if trains else "^Use the recorded run"
-            keys.press(keys.bar.get_by_role("button", name=re.compile(name)).inner_text())
-            continue
-        keys.commit(stop)
-        if number == reload_at:
-            verdict = keys.bar.locator(".verdict").inner_text()
-            tab.reload()
-            keys.at(tour, number)
-            expect(keys.bar.locator(".verdict")).to_have_text(verdict)
-            expect(keys.bar.locator(".option").first).to_have_attribute("aria-pressed", "true")
-        keys.go_on("Finish" if number == last else "Next")
+def test_a_tour_by_keyboard_alone_on_a_phone_is_reloaded_folded_left_and_resumed(
+    open_tab: OpenTab,
+) -> None:
+    tour = TOURS["digit"]
+    tab = open_tab(f"attention?run={tour.recorded}&tour=digit.4", viewport=PHONE)
+    keys = Keys(tab)
+    stop = keys.at(tour, 4)
+    keys.expect_hidden(stop)
+    keys.commit(stop)
+    verdict = keys.bar.locator(".verdict").inner_text()
+    tab.reload()
+    keys.at(tour, 4)
+    assert tab.page.evaluate(FOCUSED) == stop.title
+    expect(keys.bar.locator(".verdict")).to_have_text(verdict)
+    expect(keys.bar.locator(".option").first).to_have_attribute("aria-pressed", "true")
+    keys.press("Fold the tour")
+    expect(keys.bar.locator(".told")).to_be_hidden()
+    keys.at(tour, 4)
+    keys.press("Unfold the tour")
+    keys.go_on("Next")
+    keys.at(tour, 5)
+    tab.page.keyboard.press("Escape")
+    expect(keys.bar).to_have_count(0)
+
+    tab.goto("")
+    keys.press("Resume (5 of 6)")
+    keys.at(tour, 5)
+    keys.go_on("Next")
+    stop = keys.at(tour, 6)
+    keys.expect_hidden(stop)
+    keys.commit(stop)
+    keys.go_on("Finish")
     expect(keys.bar).to_have_count(0)
     assert "tour=" not in tab.page.url
 
 
-def test_the_first_tour_over_ones_own_run_by_keyboard_alone(
-    open_tab: OpenTab, server: AppServer
-) -> None:
-    tab, tour = open_tab(viewport=PROJECTOR), TOURS["translate"]
-    keys = Keys(tab)
-    keys.press("Take the tour")
-    play(keys, tour, trains=True)
-    run = server.store.get(tab.run_id)
-    assert run.meta.preset == tour.preset
-    tab.goto("")
-    expect(tab.main.get_by_role("button", name="Resume")).to_have_count(0)
-
-
+@pytest.mark.wide
 @pytest.mark.parametrize(
-    ("name", "way_in", "viewport", "reload_at"),
-    [
-        ("translate", "Take the tour", PHONE, 5),
-        ("digit", "Tour: six stops", PROJECTOR, 3),
-    ],
+    ("name", "page", "way_in"),
+    [("translate", "", "Take the tour"), ("discover", "grokking", "Tour: eight findings")],
 )
-def test_a_tour_over_the_recorded_run_with_a_reload_in_the_middle(
-    open_tab: OpenTab, name: str, way_in: str, viewport: dict[str, int], reload_at: int
+def test_what_each_stop_speaks_of_is_in_sight(
+    open_tab: OpenTab, name: str, page: str, way_in: str
 ) -> None:
-    keys = Keys(open_tab(viewport=viewport))
-    keys.press(way_in)
-    play(keys, TOURS[name], trains=False, reload_at=reload_at)
-
-
-@pytest.mark.parametrize("viewport", [PROJECTOR, PHONE])
-def test_the_tour_of_findings_from_the_page_of_one(
-    open_tab: OpenTab, viewport: dict[str, int]
-) -> None:
-    keys = Keys(open_tab(viewport=viewport))
-    keys.tab.goto("grokking")
-    keys.press("Tour: eight findings")
-    play(keys, TOURS["discover"], trains=False)
-
-
-def test_the_second_tour_is_folded_left_and_resumed_on_a_phone(open_tab: OpenTab) -> None:
-    tab, tour = open_tab(viewport=PHONE), TOURS["digit"]
+    tab, tour = open_tab(page, viewport=PHONE), TOURS[name]
     keys = Keys(tab)
-    tab.goto(f"train?run={tour.recorded}&tour=digit.3")
-    keys.at(tour, 3)
-    keys.press("Fold the tour")
-    expect(keys.bar.locator(".told")).to_be_hidden()
-    keys.at(tour, 3)
-    keys.press("Unfold the tour")
-    tab.page.keyboard.press("Escape")
-    expect(keys.bar).to_have_count(0)
-    tab.goto("")
-    keys.press("Resume (3 of 6)")
-    for number in range(3, len(tour.stops) + 1):
+    keys.press(way_in)
+    for number in range(1, len(tour.stops) + 1):
         stop = keys.at(tour, number)
-        if stop.veils:
-            keys.hidden(stop)
+        assert tab.page.evaluate(FOCUSED) == stop.title
+        if stop.starts:
+            offer = keys.bar.get_by_role("button", name=re.compile("^Use the recorded run"))
+            keys.press(offer.inner_text())
+            continue
         keys.commit(stop)
         keys.go_on("Finish" if number == len(tour.stops) else "Next")
     expect(keys.bar).to_have_count(0)

@@ -8,14 +8,15 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser import server as servers
+from tests.browser.conftest import DESKTOP
 from tests.browser.experiments import LONG
 from tests.browser.server import AppServer
-from tests.browser.tab import Tab
+from tests.browser.tab import PATIENCE, Tab
 from tests.hosting.store import s3
 from tests.runs.waiting import wait_until
 from tfm_core.runs.queue import tickets
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.wide]
 
 
 @pytest.fixture
@@ -54,8 +55,8 @@ def test_a_run_of_one_server_is_watched_and_paused_on_the_other(
     run = one.store.create(LONG, name="Shared")
     tickets.add(one.store.root, run.id)
     wait_until(lambda: (two.store.root / run.id).is_dir(), "the other server has the run")
-    context = chromium.new_context(viewport={"width": 1440, "height": 900})
-    context.set_default_timeout(120_000)
+    context = chromium.new_context(viewport=DESKTOP)
+    context.set_default_timeout(PATIENCE)
     tab = Tab(context.new_page(), two.url)
     tab.goto("runs")
     row = tab.main.locator(f".st-key-run-{run.id}")

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from pages import widget
-from tests.browser.conftest import PATIENCE
+from tests.browser.tab import PATIENCE
 from tests.looking.loops import HEADS as RUN_HEADS
 from tests.looking.loops import LAYERS, trained
 from tests.pages.attention.test_looks import HEADS, encoder

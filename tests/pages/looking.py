@@ -5,6 +5,7 @@ import json
 import re
 
 import numpy as np
+import plotly.graph_objects as go
 
 from tests.pages.opening import opened_at
 
@@ -90,6 +91,24 @@ def part_of(at, name):
         part.proto for part in at.get("bidi_component") if part.proto.component_name == name
     ]
     return found
+
+
+def figure_of(at, key) -> go.Figure:
+    """Return the figure that a browser is sent under a key."""
+    (found,) = [
+        json.loads(part.proto.json)
+        for part in at.get("bidi_component")
+        if part.proto.component_name == "live_figure" and part.proto.id.endswith(f"-{key}")
+    ]
+    return go.Figure(json.loads(found["figure"], object_hook=_decoded))
+
+
+def _decoded(part):
+    """Return the array that plotly has written as text, or what else it is."""
+    if "bdata" not in part:
+        return part
+    values = np.frombuffer(base64.b64decode(part["bdata"]), part["dtype"])
+    return values.reshape([int(n) for n in str(part.get("shape", values.size)).split(",")])
 
 
 def header_of(sent):

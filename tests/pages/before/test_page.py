@@ -5,7 +5,7 @@ import pytest
 from pages.ui.runs import run_time
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import constructed_run, small
-from tests.pages.looking import n_drawn, revealed, said
+from tests.pages.looking import figure_of, n_drawn, revealed, said
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import racers
 from tfm_core.inspect.speed.step_times import LENGTHS
@@ -55,18 +55,22 @@ def test_a_server_with_limits_says_why_nothing_starts(store, open_page, monkeypa
 
 
 def test_figures_and_maps_of_a_contest_stand_side_by_side(store, open_page):
-    for racer in racers("numbers", steps=1000).values():
+    racing = racers("numbers", steps=1000)
+    for racer in racing.values():
         constructed_run(store, racer)
     app = viewed(open_page(PAGE), "contest")
+    for name in racing:  # a row is the token that is written
+        assert figure_of(app, f"before-map-{name}").layout.yaxis.ticktext[0] != "<bos>"
     table = app.table[0].value
     assert list(table.columns) == ["RNN, additive", "Transformer, 1 head", "Transformer, 4 heads"]
     counts = [int(text.replace(",", "")) for text in table.loc["Parameters"]]
     assert counts[0] < counts[1] == counts[2]
     assert said(app).count("no true alignment") == 3
     assert n_drawn(app) == 3
-    sentence = app.selectbox(key="before-sentence-numbers")
-    sentence.set_value(1).run()
+    words = figure_of(app, "before-map-additive").layout.xaxis.ticktext
+    app.selectbox(key="before-sentence-numbers").set_value(1).run()
     assert not app.exception
+    assert figure_of(app, "before-map-additive").layout.xaxis.ticktext != words
 
 
 def test_times_are_measured_on_a_press_and_the_ratio_is_said(open_page, monkeypatch):
@@ -83,6 +87,9 @@ def test_times_are_measured_on_a_press_and_the_ratio_is_said(open_page, monkeypa
     assert "Recorded" not in words
     assert f"From {LENGTHS[0]} to {LENGTHS[-1]} tokens" in words
     assert n_drawn(app) == 2
+    times, ratios = (figure_of(app, f"before-{name}") for name in ("times", "ratios"))
+    assert all(len(line.x) == len(LENGTHS) for line in times.data)
+    assert all(ratio > 0 for ratio in ratios.data[0].y)
 
 
 def recurrent_run(store, score):

@@ -50,6 +50,7 @@ def test_a_page_holds_every_kind_and_example_and_stays_small(store, preset) -> N
     n_views = len(shown.kinds) * shown.n_attended
     assert len(told["views"]) == n_views == len(opened) - 1
     assert told["asking"] is None
+    assert '<section id="asking" hidden>' in made.decode()
     kind, example = told["first"]
     assert (shown.kinds[kind], example) == (shown.kind, shown.example)
     header = opened["view-0"]

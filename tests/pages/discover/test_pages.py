@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.discover.recipe import BEGINNING
 from tests.pages.experiments.test_page import guessed, labels, shown
+from tests.pages.looking import figure_of
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core.inspect.discover.phenomenon import INDUCTION, PHENOMENA
@@ -54,7 +56,17 @@ def test_who_trained_nothing_sees_the_recorded_runs_and_may_train_them(
 ) -> None:
     monkeypatch.setattr(store, "recorded", RECORDED)
     one = PHENOMENA[name]
-    app = guessed(page(name), one.question.answer)
+    app = page(name)
+    beginning = figure_of(app, "discover-beginning")
+    assert 0 < max(max(line.x) for line in beginning.data) <= BEGINNING * one.base.training.steps
+    guessed(app, one.question.answer)
+    curves = figure_of(app, "discover-curves")
+    assert sum(line.showlegend is not False for line in curves.data) >= len(one.arms)
+    (look_inside,) = [
+        link.proto for link in app.get("page_link") if link.proto.label == "Look inside"
+    ]
+    assert look_inside.page == "attention"
+    assert f"run=recorded-{name}-{one.arms[0].name}" in look_inside.query_string
     said = shown(app)
     assert "Nothing is trained yet" not in said
     assert said.count("Recorded") >= len(one.arms)

@@ -133,6 +133,21 @@ def test_one_press_queues_all_runs_in_one_group(store: RunStore, busy_queue: Run
     assert {run.labels.group for run in runs} == {ONE.title}
 
 
+def test_what_is_recorded_is_not_trained_again(
+    store: RunStore, busy_queue: RunQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    one = DEMONSTRATIONS["mask-on-the-wrong-axis"]
+    app = opened_at(PAGE, experiment=one.name)
+    (button,) = [button for button in app.button if button.label.startswith("Train 1 run")]
+    button.click().run()
+    assert not app.exception
+    (run,) = [run for run in store.list() if run.status.state == "queued"]
+    assert run.experiment == one.experiment(one.arms[1])
+    assert run.labels.group == one.title
+    assert not any(label.startswith("Train") for label in labels(app))
+
+
 def test_seeds_are_trained_of_every_arm(store: RunStore, busy_queue: RunQueue) -> None:
     app = opened_at(PAGE, experiment=ONE.name)
     app.session_state["seeds-number"] = 2

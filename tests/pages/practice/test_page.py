@@ -1,9 +1,12 @@
 """The page of good practice, through the frame."""
 
+import json
+
 import pytest
 
 from tests.pages.guided_runs import guided_run
-from tests.pages.looking import answered, revealed, said
+from tests.pages.looking import answered, figure_of, revealed, said
+from tests.pages.made_runs import with_worker
 from tfm_core.inspect.practice import lesson
 
 PAGE = "practice/page.py"
@@ -89,6 +92,18 @@ def test_a_finished_run_fills_every_step(store, open_page):
     assert "5 of 7 done" in said(app)
     app.select_slider(key="practice-tries").set_value(1).run()
     assert "+0.0 points of luck" in said(app)
+
+
+def test_the_curves_of_a_run_that_trains_grow_on_the_page(store, open_page):
+    run = with_worker(guided_run(store, "plain"), "running")
+    app = at_step(open_page(PAGE), "train")
+    for figure in ("practice-plain-loss", "practice-plain-accuracy"):
+        assert max(figure_of(app, figure).data[0].x) == 300
+    with (run.folder / "events.jsonl").open("a") as file:
+        record = {"event": "step", "step": 301, "loss": 0.5, "accuracy": 0.75}
+        file.write(json.dumps(record) + "\n")
+    app.run()
+    assert max(figure_of(app, "practice-plain-loss").data[0].x) == 301
 
 
 def test_runs_that_stopped_early_or_were_augmented_stand_beside(store, open_page):

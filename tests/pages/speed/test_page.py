@@ -64,7 +64,8 @@ def test_a_measurement_is_read_in_three_parts(store, runner):
     assert titles[:3] == ["1 · The same numbers?", "2 · What is gained", "3 · When not to use it"]
     assert "bit for bit" in at.success[0].value
     assert "as fast" in said(at)
-    assert at.get("download_button")
+    (download,) = at.get("download_button")
+    assert download.proto.label == "Every round, as CSV"
 
 
 def test_stop_ends_it_and_says_so(store, runner):

@@ -102,6 +102,15 @@ def test_a_step_is_taken_and_undone(store, stage):
     assert not at.exception
 
 
+def test_a_part_of_the_graph_is_opened(store):
+    at = at_stage(opened(), "backward")
+    closed = at.get("graphviz_chart")[0].proto.spec
+    assert "encoder.layers.0.self_attention" not in closed
+    at.selectbox(key="training-step-open").set_value("encoder.layers.0").run()
+    assert not at.exception
+    assert "encoder.layers.0.self_attention" in at.get("graphviz_chart")[0].proto.spec
+
+
 def test_a_huge_rate_overshoots_and_says_so(store):
     at = revealed(at_stage(opened(), "after"))
     at.toggle(key="training-step-follow").set_value(False).run()

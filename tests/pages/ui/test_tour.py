@@ -134,6 +134,24 @@ def test_a_model_without_what_a_stop_switches_off_is_on_no_tour() -> None:
 
 
 @pytest.mark.core(1)
+def keys_of(block: Any) -> set[str]:
+    """Return the keys of all containers and elements, by which stops find them."""
+    own = getattr(getattr(block, "proto", None), "id", "")
+    keys = {own.split("-", 2)[-1]} if own else set()
+    return keys.union(*map(keys_of, getattr(block, "children", {}).values()))
+
+
+def is_there(outline: str, app: AppTest) -> bool:
+    """Return whether one of the places that an outline names is on the page."""
+    if ".stForm" in outline and any(button.proto.is_form_submitter for button in app.button):
+        return True
+    keys = keys_of(app._tree)
+    return any(
+        name in keys or (name.endswith("-") and any(key.startswith(name) for key in keys))
+        for name in re.findall(r"st-key-([a-z-]+)", outline)
+    )
+
+
 @pytest.mark.parametrize("tour", TOURS.values(), ids=TOURS)
 def test_a_tour_leads_over_one_run_to_its_end(tour: Tour, walk: Walk) -> None:
     walker = walk(f"{tour.name}.1")
@@ -143,6 +161,8 @@ def test_a_tour_leads_over_one_run_to_its_end(tour: Tour, walk: Walk) -> None:
         assert bar["place"] == f"{tour.name}.{number}"
         assert bar["count"] == f"{number} of {len(tour.stops)}"
         assert bar["outlines"] == list(stop.outlines)
+        assert all(is_there(outline, app) for outline in stop.outlines), stop.name
+        assert not is_there(".st-key-nowhere", app)
         assert app.session_state["page"] == PAGES[stop.page].url_path
         assert address_of(app)["tour"] == bar["place"]
         assert bar["run"] == tour.recorded

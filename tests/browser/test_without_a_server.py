@@ -1,14 +1,18 @@
-"""A run as one file, opened from the disk without a network: it plays, and its model answers."""
+"""Files that need no server: a run as one page that plays and answers, a figure, a picture."""
 
 import json
 import re
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 from pages.ui.files.film import film
-from tests.browser.conftest import PATIENCE
+from tests.browser.tab import PATIENCE, await_js
+from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.attention.own_example import look_at_text
+from tfm_core.plots.export import map_svg, page
+from tfm_core.plots.heads.attention import head_map
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 
@@ -19,10 +23,10 @@ PHONE = {"width": 390, "height": 844}
 
 @pytest.fixture
 def open_file(chromium, tmp_path):
-    """Open a page from the disk; it asks for nothing, and no script of it fails."""
+    """Open a file from the disk; it asks for nothing, and no script of it fails."""
     wrong, asked, contexts = [], [], []
 
-    def opened(content, **options):
+    def opened(content, name="run.html", **options):
         context = chromium.new_context(offline=True, **options)
         context.set_default_timeout(PATIENCE)
         contexts.append(context)
@@ -30,10 +34,9 @@ def open_file(chromium, tmp_path):
         tab.on("pageerror", lambda error: wrong.append(str(error)))
         tab.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
         tab.on("request", lambda request: asked.append(request.url))
-        file = tmp_path / "run.html"
+        file = tmp_path / name
         file.write_bytes(content)
         tab.goto(file.as_uri())
-        tab.wait_for_function("() => 'ready' in document.documentElement.dataset")
         return tab
 
     yield opened
@@ -43,21 +46,27 @@ def open_file(chromium, tmp_path):
     assert all(url.startswith(("file:", "data:", "blob:")) for url in asked)
 
 
-def recorded(name):
-    return Run(RECORDED / name, recorded=True)
+@pytest.fixture(scope="module")
+def korean():
+    return Run(RECORDED / "recorded-korean", recorded=True)
 
 
 @pytest.fixture(scope="module")
-def korean():
-    return film(recorded("recorded-korean"), with_model=False)
+def korean_film(korean):
+    return film(korean, with_model=True)
+
+
+def await_ready(tab):
+    await_js(tab, "() => 'ready' in document.documentElement.dataset")
 
 
 def background(tab):
     return tab.evaluate("() => getComputedStyle(document.body).backgroundColor")
 
 
-def test_the_training_is_scrubbed_in_either_theme_and_on_paper(open_file, korean) -> None:
-    tab = open_file(korean, color_scheme="dark", viewport=PHONE, reduced_motion="reduce")
+def test_the_training_is_scrubbed_in_either_theme_and_on_paper(open_file, korean_film) -> None:
+    tab = open_file(korean_film, color_scheme="dark", viewport=PHONE, reduced_motion="reduce")
+    await_ready(tab)
     assert tab.evaluate("() => document.documentElement.scrollWidth") <= PHONE["width"]
     dark = background(tab)
     for is_dark in (False, True):
@@ -77,7 +86,6 @@ def test_the_training_is_scrubbed_in_either_theme_and_on_paper(open_file, korean
     tab.get_by_role("button", name="Step 1,000", exact=True).click()
     expect(where).to_have_text("Step 1,000 of 1,000")
     expect(tab.locator(".stage .row").first).to_have_attribute("data-verdict", "right")
-    expect(tab.get_by_role("heading", name="Ask the model")).to_be_hidden()
 
     # on paper it stands at its end in light colours
     tab.get_by_role("slider", name="Training step").press("Home")
@@ -100,32 +108,35 @@ def answer(tab):
     return json.loads(found.get_attribute("data-tokens"))
 
 
-@pytest.mark.parametrize("name", ["recorded-korean", "recorded-digits"])
-def test_the_model_in_the_page_answers_as_the_run_does(open_file, name) -> None:
-    run = recorded(name)
-    tab = open_file(film(run, with_model=True))
+def expect_answers(tab, run, n_asked):
+    """Ask about examples of the probe; the page answers as the run did."""
     examples = tab.locator("#asking .chip")
     expect(examples).to_have_count(len(run.probe().items))
-    for number in range(3):
+    for number in range(n_asked):
         examples.nth(number).click()
         assert answer(tab) == said(run, number)
-    if name == "recorded-korean":
-        typed_words(tab, run)
-    else:
-        drawn_digit(tab)
 
 
-def typed_words(tab, run):
+def test_a_model_of_texts_answers_in_the_page_as_the_run_does(
+    open_file, korean, korean_film
+) -> None:
+    tab = open_file(korean_film)
+    await_ready(tab)
+    expect_answers(tab, korean, 3)
     field = tab.get_by_label("Type words that it knows")
     field.fill("the CAT slept")
     field.press("Enter")
-    assert answer(tab) == list(look_at_text(run, "the cat slept").answer)
+    assert answer(tab) == list(look_at_text(korean, "the cat slept").answer)
     field.fill("the zebra slept")
     field.press("Enter")
     expect(tab.locator("#asking .answer")).to_contain_text("The model does not know “zebra”")
 
 
-def drawn_digit(tab):
+def test_a_model_of_pictures_reads_in_the_page_what_is_drawn(open_file) -> None:
+    digits = Run(RECORDED / "recorded-digits", recorded=True)
+    tab = open_file(film(digits, with_model=True))
+    await_ready(tab)
+    expect_answers(tab, digits, 3)
     tab.get_by_role("button", name="Clear", exact=True).click()
     board = tab.get_by_role("img", name="Drawing pad").bounding_box()
     x, top, high = board["x"] + board["width"] / 2, board["y"], board["height"]
@@ -135,3 +146,22 @@ def drawn_digit(tab):
     tab.mouse.move(x, top + 0.8 * high)
     tab.mouse.up()
     assert answer(tab) == ["1"]
+
+
+TOKENS = ("<bos>", "학교", "에")
+WEIGHTS = np.array([[0.25, 0.5, 0.25], [0.125, 0.75, 0.125], [0.0, 0.0, 1.0]])
+
+
+def test_an_exported_figure_answers_the_pointer_and_a_picture_is_drawn(open_file) -> None:
+    maps = MapView(WEIGHTS, TOKENS, TOKENS)
+    figure = head_map(maps, theme="dark")
+    tab = open_file(page(figure, title="Layer 1, head 1", words="Look for rows.", theme="dark"))
+    expect(tab.get_by_role("heading", name="Layer 1, head 1")).to_be_visible()
+    expect(tab.locator(".ytick text").first).to_have_text("<bos>")
+    tab.locator(".nsewdrag").first.hover()
+    hover = tab.locator(".hoverlayer .hovertext")
+    expect(hover).to_have_count(1)
+    assert re.search(r"query 2: 학교key 2: 학교weight 0\.7500", hover.text_content())
+    picture = open_file(map_svg(maps, title="Layer 1, head 1"), "head.svg")
+    expect(picture.locator("rect")).to_have_count(10)  # the paper and nine cells
+    expect(picture.locator("text", has_text="학교")).to_have_count(2)

@@ -1,18 +1,22 @@
-"""A browser that names messages which it holds no longer is sent them, and stays connected."""
+"""A bad line: a proxy takes a prefix away, answers are late, and what a browser held is gone."""
 
 from __future__ import annotations
 
+import json
+import urllib.request
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, WebSocketRoute, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tests.browser.conftest import DESKTOP, PATIENCE
+from tests.browser.conftest import DESKTOP
+from tests.browser.prefix_proxy import behind
 from tests.browser.server import AppServer
-from tests.browser.tab import Tab
+from tests.browser.tab import PATIENCE, Tab
 from tests.runs.waiting import wait_until
 
 pytestmark = pytest.mark.browser
@@ -74,24 +78,27 @@ class Line:
 
 @pytest.fixture
 def far(chromium: Browser, server: AppServer) -> Iterator[tuple[Tab, Line]]:
-    """A tab that is far from its server, and the line between them."""
-    context = chromium.new_context(viewport=DESKTOP)
+    """A tab that is far from its server, behind a proxy, and the line between them."""
+    port = urlsplit(server.url).port
+    assert port is not None
+    context = chromium.new_context(viewport=DESKTOP, reduced_motion="reduce", locale="en-US")
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
     line = Line(page)
-    tab = Tab(page, server.url)
-    tab.goto("attention?run=recorded-korean")
-    yield tab, line
-    went_wrong = tab.went_wrong()
-    context.close()
+    with behind("/class/of-30/", port) as address:
+        tab = Tab(page, address)
+        tab.goto("attention?run=recorded-korean")
+        yield tab, line
+        went_wrong = tab.went_wrong()
+        context.close()
     assert went_wrong == []
 
 
-def _press(tab: Tab, head: int) -> None:
+def press(tab: Tab, head: int) -> None:
     tab.main.get_by_role("gridcell", name=f"Layer 1, Head {head}:").click()
 
 
-def _await_head(tab: Tab, head: int) -> None:
+def await_head(tab: Tab, head: int) -> None:
     expect(tab.main.get_by_text(f"Layer 1, head {head}", exact=True)).to_be_visible()
     tab.settle()
 
@@ -100,19 +107,27 @@ def test_who_is_quicker_than_the_answer_stays_connected_and_what_is_gone_is_sent
     far: tuple[Tab, Line],
 ) -> None:
     tab, line = far
-    _press(tab, 2)
-    _await_head(tab, 2)
+    press(tab, 2)
+    await_head(tab, 2)
     line.hold_answers()
-    _press(tab, 3)
+    press(tab, 3)
     line.await_end()
-    _press(tab, 1)  # asked for while the page still holds the map of this head
+    press(tab, 1)  # asked for while the page still holds the map of this head
     line.let_through()  # and forgets it
-    _await_head(tab, 1)
+    await_head(tab, 1)
 
     # what a browser no longer holds is sent again
     assert line.heard
     line.claimed = set(line.heard)
     tab.reload()  # it holds nothing any more
-    _press(tab, 4)
-    _await_head(tab, 4)
+    press(tab, 4)
+    await_head(tab, 4)
     assert line.named  # what it does hold is only named
+
+    # what the app serves beside its pages is found behind the proxy
+    expect(tab.main.locator(".live-figure .main-svg").first).to_be_visible()
+    tab.go_to("Understand", "Build")
+    expect(tab.main.locator(".diagram svg g.node").first).to_be_visible()
+    with urllib.request.urlopen(f"{tab.url}/health", timeout=PATIENCE / 1000) as answer:
+        assert answer.status == 200
+        assert json.load(answer)["ok"]
