@@ -98,7 +98,7 @@ def figure_of(at, key) -> go.Figure:
     (found,) = [
         json.loads(part.proto.json)
         for part in at.get("bidi_component")
-        if part.proto.component_name == "live_figure" and part.proto.id.endswith(f"-{key}")
+        if part.proto.component_name == "live_figure" and key in part.proto.id
     ]
     return go.Figure(json.loads(found["figure"], object_hook=_decoded))
 
@@ -113,20 +113,6 @@ def _decoded(part):
 
 def header_of(sent):
     return json.loads(sent[4 : 4 + int.from_bytes(sent[:4], "little")])
-
-
-def figure_of(at, key):
-    """Return the figure whose key has these words, its numbers decoded."""
-    (sent,) = [part.proto.json for part in at.get("bidi_component") if key in part.proto.id]
-    return json.loads(json.loads(sent)["figure"], object_hook=_decoded)
-
-
-def _decoded(values):
-    """Return an array for what plotly packs as one."""
-    if "bdata" not in values:
-        return values
-    shape = [int(size) for size in values.get("shape", "-1").split(",")]
-    return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).reshape(shape)
 
 
 def n_drawn(at):
