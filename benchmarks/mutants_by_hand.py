@@ -32,8 +32,8 @@ PLANTED: tuple[tuple[str, str, str], ...] = (
     ("tfm_core/runs/auth.py", "person.email.rpartition('@')", "person.email.partition('@')"),
     ("tfm_core/runs/auth.py", 'claims.get("email_verified", True)',
      'True or claims.get("email_verified", True)'),
-    ("tfm_core/data/own/sets.py", "if own.problem is None and TOKENS in own.files:",
-     "if TOKENS in own.files:"),
+    ("tfm_core/data/own/sets.py", "if not is_example and _digest(content)[:20] != name:",
+     "if not is_example and not content:"),
     # what pages show
     ("pages/knockouts/outcome.py", "signed(after.loss - before.loss)",
      "signed(before.loss - after.loss)"),
