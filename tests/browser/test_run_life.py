@@ -33,7 +33,7 @@ class LongLine:
     """What lies between a page and its server: what a page's timers ask for comes late."""
 
     def __init__(self, page: Page) -> None:
-        self._asked: dict[str, Any] = {}
+        self.asked: dict[str, Any] = {}
         self._opened = ""
         self.came_late = 0
         page.route_web_socket("**/_stcore/stream", self._connect)
@@ -44,7 +44,7 @@ class LongLine:
         def ask(said: Any) -> None:
             message = BackMsg.FromString(said).rerun_script
             if message.is_auto_rerun:
-                self._asked[message.fragment_id] = said
+                self.asked[message.fragment_id] = said
             server.send(said)
 
         def answer(said: Any) -> None:
@@ -55,10 +55,10 @@ class LongLine:
             opened = message.new_session.page_script_hash
             if opened != self._opened:  # its script has just begun
                 self._opened = opened
-                for late in self._asked.values():
+                for late in self.asked.values():
                     server.send(late)
                     self.came_late += 1
-                self._asked.clear()
+                self.asked.clear()
 
         route.on_message(ask)
         server.on_message(answer)
@@ -139,7 +139,8 @@ def test_what_a_page_asked_for_before_it_was_left_draws_nothing_over_the_next(
     line = LongLine(tab.page)
     tab.goto(f"train?run={paused.id}")
     expect(tab.state("Paused")).to_be_visible()
-    tab.await_draws(2)  # its timers ask
+    while not line.asked:  # its timers ask
+        tab.await_draws(1)
     n_late = line.came_late
     tab.strip.get_by_role("combobox", name="Search pages and terms").fill("Positions")
     tab.strip.get_by_role("option", name="Positions").first.click()  # which the server opens
