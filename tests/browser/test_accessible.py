@@ -184,20 +184,22 @@ def test_curves_are_read_as_tables_heard_and_seen_in_every_theme(open_tab: OpenT
     tab.page.emulate_media(forced_colors="none")
 
 
-def test_maps_bars_and_trees_are_read_as_tables(open_tab: OpenTab) -> None:
+def test_maps_are_read_as_tables_and_follow_the_theme(open_tab: OpenTab) -> None:
     tab = open_tab("attention?run=recorded-korean", color_scheme="dark")
     expect_follows_the_theme(tab, ".heads .grid canvas")
     expect_numbers_as_a_table(tab, 1)
-    for path in ("knockouts", "parameters?show=gpt2-small&versus=bert-base"):
-        tab.goto(path)
-        expect_numbers_as_a_table(tab, 1)
 
 
 @pytest.mark.wide
-def test_the_picture_of_the_model_follows_the_theme(open_tab: OpenTab) -> None:
-    expect_follows_the_theme(
-        open_tab("walk?run=recorded-korean", color_scheme="dark"), "canvas.model"
-    )
+def test_bars_and_trees_are_read_as_tables_and_the_picture_follows_the_theme(
+    open_tab: OpenTab,
+) -> None:
+    tab = open_tab("knockouts", color_scheme="dark")
+    expect_numbers_as_a_table(tab, 1)
+    tab.goto("parameters?show=gpt2-small&versus=bert-base")
+    expect_numbers_as_a_table(tab, 1)
+    tab.goto("walk?run=recorded-korean")
+    expect_follows_the_theme(tab, "canvas.model")
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,14 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenTab
+from tests.browser.tab import PATIENCE
 
 pytestmark = pytest.mark.browser
 
-PAGES = [("masks", "dark"), ("attention", "light")]
 N_STOPS = 45
-"""Of the Tab key on each page; what a list repeats is compared once."""
+"""Of the Tab key; what a list repeats is compared once."""
 MIN_PIXELS = 60
 """Of at least 3 to 1: a line around a mark of 16 pixels."""
-SECONDS = 30
 AROUND = 8
 FOCUSED = """() => {
     let node = document.activeElement;
@@ -56,11 +55,8 @@ def n_changed(page: Page, box: list[float]) -> int:
     return int((contrast >= 3).sum())
 
 
-@pytest.mark.core(1)
-@pytest.mark.parametrize(("path", "theme"), PAGES)
-def test_whatever_has_the_focus_can_be_seen(open_tab: OpenTab, path: str, theme: str) -> None:
-    size = {"width": 1280, "height": 720}
-    tab = open_tab(path, viewport=size, color_scheme=theme, reduced_motion="reduce")
+def test_whatever_has_the_focus_or_is_chosen_can_be_seen(open_tab: OpenTab) -> None:
+    tab = open_tab("masks", viewport={"width": 1280, "height": 720}, color_scheme="dark")
     expect(tab.main.get_by_role("heading", level=1)).to_be_visible()
     tab.settle()
     seen = set()
@@ -72,19 +68,14 @@ def test_whatever_has_the_focus_can_be_seen(open_tab: OpenTab, path: str, theme:
         if found["kind"] in seen:
             continue
         seen.add(found["kind"])
-        end = time.monotonic() + SECONDS  # some fade in
+        end = time.monotonic() + PATIENCE / 1000  # some fade in
         while n_changed(tab.page, tab.page.evaluate(FOCUSED)["box"]) < MIN_PIXELS:
             assert time.monotonic() < end, found
     assert len(seen) > 5
 
-
-def test_what_is_chosen_can_be_seen_in_forced_colours(open_tab: OpenTab) -> None:
-    tab = open_tab("masks", forced_colors="active")
+    tab.page.emulate_media(forced_colors="active")
     outline = "node => getComputedStyle(node).outlineStyle"
-    chosen = tab.main.locator("button[data-selected]").first
-    expect(chosen).to_be_visible()
-    assert chosen.evaluate(outline) == "solid"
-    assert (
-        tab.main.locator("button[role=radio]:not([data-selected])").first.evaluate(outline)
-        == "none"
-    )
+    assert tab.main.locator("button[data-selected]").first.evaluate(outline) == "solid"
+    others = tab.main.locator("button[role=radio]:not([data-selected])")
+    assert others.first.evaluate(outline) == "none"
+    tab.page.emulate_media(forced_colors="none")

@@ -143,6 +143,7 @@ def issuer(server: AppServer) -> str:
     return found[1]
 
 
+@pytest.mark.wide
 @pytest.mark.skipif(bool(MISSING), reason=f"{MISSING} is not installed; see requirements-dev.txt")
 def test_a_run_is_its_persons_from_login_to_logout(
     login_server: AppServer, new_context: NewContext

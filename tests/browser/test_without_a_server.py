@@ -132,6 +132,7 @@ def test_a_model_of_texts_answers_in_the_page_as_the_run_does(
     expect(tab.locator("#asking .answer")).to_contain_text("The model does not know “zebra”")
 
 
+@pytest.mark.wide
 def test_a_model_of_pictures_reads_in_the_page_what_is_drawn(open_file) -> None:
     digits = Run(RECORDED / "recorded-digits", recorded=True)
     tab = open_file(film(digits, with_model=True))

@@ -43,6 +43,16 @@ test("a map is a table with the words of its axes", () => {
   assert.deepEqual(rows, [["q0 zero", 0.25, 0.75], ["q1", 0.5, 0.5]]);
 });
 
+test("bars that lie and trees are tables of their names and numbers", () => {
+  const [bars] = tablesOf({
+    data: [{ type: "bar", orientation: "h", x: packed(Float32Array.of(0.5, 0.25), "f4"), y: ["head 1", "head 2"], name: "share" }],
+    layout: { xaxis: { title: { text: "right" } }, yaxis: { title: { text: "without" } } },
+  });
+  assert.deepEqual([bars.head, bars.rows], [["without", "share"], [["head 1", 0.5], ["head 2", 0.25]]]);
+  const [tree] = tablesOf({ data: [{ type: "treemap", ids: ["all", "all/a"], values: packed(Int16Array.of(5, 3), "i2") }], layout: {} });
+  assert.deepEqual(tree.rows, [["all", 5], ["all/a", 3]]);
+});
+
 test("a file holds every number, and no formula", () => {
   const text = csvOf([{ caption: "c", head: ["a", "b"], rows: [["=1+1", 0.123456789], ['say "x", y', null], ["-2", -2]] }]);
   assert.equal(text, "a,b\r\n'=1+1,0.123456789\r\n\"say \"\"x\"\", y\",\r\n-2,-2");
