@@ -24,7 +24,7 @@ from starlette.routing import Route
 from pages.components.addresses import hosts
 from pages.components.files import joined
 from pages.i18n import _
-from pages.server import health, static_files, streamlit_internals
+from pages.server import health, plotly_internals, static_files, streamlit_internals
 from pages.server.first_page import UNUSED, FirstPage, SecurityHeaders, page_html
 from pages.server.guards import Hosts, NoMetrics, Uploads, allowed
 from pages.server.published import Published, RecordedOnly
@@ -116,6 +116,7 @@ def check_settings() -> None:
 
 check_settings()
 streamlit_internals.apply_patches(ticks.newly_done)
+plotly_internals.install()
 app: Starlette | st.App
 if settings.read().recorded_only:
     recorded = RecordedOnly(UNUSED)

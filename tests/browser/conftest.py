@@ -81,7 +81,8 @@ def server(session_server: AppServer) -> Iterator[AppServer]:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Let each test of this folder have a second try."""
-    item.add_marker(pytest.mark.flaky(reruns=1))
+    if item.config.pluginmanager.hasplugin("rerunfailures"):
+        item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 class Tabs:
@@ -162,12 +163,16 @@ def open_tab(
 ) -> Iterator[OpenTab]:
     """Open a page of the app by its path, each time as another person.
 
+    script: JavaScript that this tab runs before every page's own.
+
     Nothing may go wrong on any of the pages: no error element, nothing in the browser's console.
     """
     tabs: list[Tab] = []
 
-    def open_it(path: str = "", **options: Any) -> Tab:
+    def open_it(path: str = "", *, script: str = "", **options: Any) -> Tab:
         tab = Tab(browser_tabs.take(options), server.url)
+        if script:
+            tab.page.add_init_script(script)
         tabs.append(tab)
         tab.goto(path)
         return tab

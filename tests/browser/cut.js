@@ -1,7 +1,17 @@
 // Returns the words that a reader cannot see whole at this width: cut by their box, or outside of the page.
 () => {
   const HOLDERS = "button, h1, h2, h3, label, legend, summary, option, [role=tab], [role=option], .stMarkdown p";
+  const main = document.querySelector("[data-testid=stMain]");
   const found = [];
+
+  // A row of tabs or options may be longer than the page if it can be scrolled.
+  function scrolls(node) {
+    for (let above = node; above && above !== main; above = above.parentElement ?? above.getRootNode().host) {
+      if (/auto|scroll/.test(getComputedStyle(above).overflowX)) return true;
+    }
+    return false;
+  }
+
   function look(root) {
     root.querySelectorAll("*").forEach((node) => {
       if (node.shadowRoot) look(node.shadowRoot);
@@ -10,7 +20,7 @@
       const style = getComputedStyle(node);
       if (!box.width || !box.height || style.visibility === "hidden" || style.clipPath !== "none") return;
       const isCut = style.overflowX !== "visible" && node.scrollWidth > node.clientWidth + 2;
-      const isOutside = box.right > window.innerWidth + 1 && !node.closest("[style*=overflow], .scrolls");
+      const isOutside = box.right > window.innerWidth + 1 && !scrolls(node);
       if (isCut || isOutside) found.push(`${node.tagName}: ${node.textContent.trim().slice(0, 80)}`);
     });
   }

@@ -90,15 +90,13 @@ class AppServer:
             self.process.wait()
 
 
-def start(
-    folder: Path, environment: Mapping[str, str], base: str = "", *, root: Path = ROOT
-) -> AppServer:
+def start(folder: Path, environment: Mapping[str, str], base: str = "") -> AppServer:
     """Start the app; its runs, data and log lie in ``folder``. Fails when it does not answer.
 
-    base: the path that ``environment`` tells it to be served below. root: of a copy of the app.
+    base: the path that ``environment`` tells it to be served below.
     """
     for _try in range(PORT_TRIES):
-        server = _start(folder, environment, base, root)
+        server = _start(folder, environment, base)
         try:
             wait_until(lambda: _is_healthy(server), "the server answers", PATIENCE / 1000)  # noqa: B023
         except PortTaken:
@@ -110,7 +108,7 @@ def start(
     raise RuntimeError(f"Other programs took {PORT_TRIES} ports that had just been free.")
 
 
-def _start(folder: Path, environment: Mapping[str, str], base: str, root: Path) -> AppServer:
+def _start(folder: Path, environment: Mapping[str, str], base: str) -> AppServer:
     port = _free_port()
     paths = [str(SERVED), {**os.environ, **environment}.get("PYTHONPATH")]
     store = RunStore(folder / "runs")
@@ -121,7 +119,7 @@ def _start(folder: Path, environment: Mapping[str, str], base: str, root: Path) 
                 *(sys.executable, "-m", "streamlit", "run", "app.py"),
                 *("--server.port", str(port), "--server.headless", "true"),
             ],
-            cwd=root,
+            cwd=ROOT,
             env={
                 **os.environ,
                 **OFFLINE,

@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import wrap
 
 from babel.messages.catalog import Catalog
 
 from tests import translation
 from tests.translation import ROOT
 
-LANGUAGE = "xx"
+LANGUAGE = "la"
+"""A code that browsers and axe know, of a language that the app does not have."""
+LONG_WORD = 8
 Change = Callable[[str], str]
 
 
@@ -25,8 +28,9 @@ def bracketed(text: str) -> str:
 
 
 def stretched(text: str) -> str:
-    """Return a text in brackets that is three tenths longer."""
-    return bracketed(text + "·" * round(0.3 * len(text)))
+    """Return a text in brackets that is three tenths longer, by no word longer than a word is."""
+    more = "·" * round(0.3 * len(text))
+    return bracketed(text + " ".join(wrap(more, LONG_WORD)))
 
 
 def catalogue(change: Change = bracketed) -> Catalog:
