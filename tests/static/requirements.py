@@ -12,6 +12,7 @@ from tests.static.repository import Repository, Violation
 OURS = {"app", "pages", "tfm_core", "tests", "benchmarks", "_typeshed", ""}
 DISTRIBUTION = {
     "PIL": "pillow",
+    "_plotly_utils": "plotly",
     "axe_playwright_python": "axe-playwright-python",
     "onnx_ir": "onnx-ir",
     "pydantic_core": "pydantic",
