@@ -180,7 +180,9 @@ def pytest_runtest_makereport(
     global _last_seconds
     report = yield
     before, _last_seconds = _last_seconds, tree_seconds()
-    report.cpu_seconds, report.is_wide = _last_seconds - before, is_wide(item)
+    # what was killed below another process is lost to the sum
+    report.cpu_seconds = max(0.0, _last_seconds - before)
+    report.is_wide = is_wide(item)
     return report
 
 
