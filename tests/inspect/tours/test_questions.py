@@ -169,4 +169,3 @@ def test_the_part_of_the_training_is_that_of_the_step_named() -> None:
         step, total = (int(one.replace(",", "")) for one in found.groups())
         expected = 0 if step <= total / 10 else 1 if step <= total / 2 else 2
         assert asked.options.index(asked.answer) == expected
-        print(step, total)
