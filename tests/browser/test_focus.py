@@ -11,6 +11,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenTab
+from tests.browser.tab import PATIENCE
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +20,6 @@ N_STOPS = 45
 """Of the Tab key on each page; what a list repeats is compared once."""
 MIN_PIXELS = 60
 """Of at least 3 to 1: a line around a mark of 16 pixels."""
-SECONDS = 30
 AROUND = 8
 FOCUSED = """() => {
     let node = document.activeElement;
@@ -56,6 +56,7 @@ def n_changed(page: Page, box: list[float]) -> int:
     return int((contrast >= 3).sum())
 
 
+@pytest.mark.core(2)
 @pytest.mark.parametrize(("path", "theme"), PAGES)
 def test_whatever_has_the_focus_can_be_seen(open_tab: OpenTab, path: str, theme: str) -> None:
     size = {"width": 1280, "height": 720}
@@ -71,7 +72,7 @@ def test_whatever_has_the_focus_can_be_seen(open_tab: OpenTab, path: str, theme:
         if found["kind"] in seen:
             continue
         seen.add(found["kind"])
-        end = time.monotonic() + SECONDS  # some fade in
+        end = time.monotonic() + PATIENCE / 1000  # some fade in
         while n_changed(tab.page, tab.page.evaluate(FOCUSED)["box"]) < MIN_PIXELS:
             assert time.monotonic() < end, found
     assert len(seen) > 5
