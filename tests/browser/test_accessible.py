@@ -39,18 +39,6 @@ PLOTTED = """node => node._fullData
     .map(String)"""
 """JavaScript: of lines, maps, bars and trees the first number each, as a table writes it."""
 PICTURE = "all => all.map(one => one.toDataURL())"
-MOVES = """() => {
-    const found = [];
-    const walk = (root) => root.querySelectorAll("*").forEach((node) => {
-        if (node.matches(".stage .play")) found.push(node.title);
-        if (node.shadowRoot) walk(node.shadowRoot);
-    });
-    walk(document);
-    const animated = document.getAnimations().filter((one) => one.effect.getTiming().duration > 0);
-    return [found, animated.length];
-}"""
-
-
 SPACED = """{
     const sheet = new CSSStyleSheet();
     sheet.replaceSync(`* { letter-spacing: 0.12em !important; word-spacing: 0.16em !important;
@@ -202,6 +190,7 @@ def test_bars_and_trees_are_read_as_tables_and_the_picture_follows_the_theme(
     expect_follows_the_theme(tab, "canvas.model")
 
 
+@pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("path", "names"),
     [
@@ -221,14 +210,3 @@ def test_spaced_text_cuts_no_name_of_a_head_or_run(
         while cut := shown.evaluate_all(CUT):
             assert time.monotonic() < end, cut
             tab.page.wait_for_timeout(200)
-
-
-def test_nothing_moves_by_itself_for_those_who_ask_for_calm(open_tab: OpenTab) -> None:
-    tab = open_tab("", reduced_motion="reduce")
-    for path in ("", "train?run=recorded-korean", "walk?run=recorded-korean", "draw"):
-        if path:
-            tab.goto(path)
-        tab.settle()
-        titles, n_animated = tab.page.evaluate(MOVES)
-        assert "Pause" not in titles, path
-        assert n_animated == 0, path

@@ -84,6 +84,18 @@ DRAWN = """() => document.fonts.status === "loaded"
 NOW = """new Promise((done) => requestAnimationFrame(() => setTimeout(
     () => done(performance.now()))))"""
 """JavaScript: the time when all that is drawn stands on the screen."""
+MOVES = """() => {
+    const found = document.getAnimations()
+        .filter(({ effect }) => effect.getTiming().duration > 0)
+        .map(({ effect }) => `moves: ${effect.target?.outerHTML.slice(0, 100)}`);
+    const look = (root) => root.querySelectorAll("*").forEach((node) => {
+        if (node.matches(".stage .play") && /Pause/.test(node.title)) found.push("the stage plays");
+        if (node.shadowRoot) look(node.shadowRoot);
+    });
+    look(document);
+    return found;
+}"""
+"""JavaScript: what moves by itself for a reader who asks for calm."""
 MAX_SHIFT = 0.01
 MOVED = """async (settled) => {
     const shifts = [];
@@ -157,6 +169,7 @@ def test_every_page_is_drawn_whole_and_can_be_used_by_all(
             *without_words(tab, path, look),
             *without_names(tab),
             *moved(tab, drawn),
+            *tab.page.evaluate(MOVES),
             *tab.went_wrong(),
         ]
         assert tab.page.evaluate(THEME) == theme, path

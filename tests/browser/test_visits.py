@@ -36,8 +36,12 @@ def forgetful(tmp_path: Path) -> Iterator[AppServer]:
     server.close()
 
 
-def test_a_visit_of_every_page_leaves_no_thread_file_or_ticket(forgetful: AppServer) -> None:
-    everywhere = addresses()[: len(page_table.PAGES)]
+@pytest.mark.parametrize(
+    "apart",
+    [pytest.param(5, id="some pages"), pytest.param(1, id="every page", marks=pytest.mark.wide)],
+)
+def test_a_visit_leaves_no_thread_file_or_ticket(forgetful: AppServer, apart: int) -> None:
+    everywhere = addresses()[: len(page_table.PAGES) : apart]
     process = psutil.Process(forgetful.process.pid)
     temporary = Path(os.path.dirname(forgetful.log)) / "tmp"
 
