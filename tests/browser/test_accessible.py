@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import OpenTab
 from tests.browser.server import AppServer
-from tests.browser.tab import Tab
+from tests.browser.tab import PATIENCE, Tab
 from tests.pages.learned_runs import learned_run
 from tests.pages.made_runs import with_worker
 from tests.runs.waiting import wait_until
@@ -55,7 +55,6 @@ SPACED = """{
 CUT = """all => all.filter(one => one.getClientRects().length
         && (one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1))
     .map(one => one.textContent)"""
-SECONDS = 30
 
 
 @pytest.fixture
@@ -206,7 +205,7 @@ def test_spaced_text_cuts_no_name_of_a_head_or_run(
     tab.goto(path)
     for shown in (tab.main.locator(names), tab.main.locator(".st-key-current-run strong, h1")):
         expect(shown.first).not_to_be_empty()
-        end = time.monotonic() + SECONDS  # what is drawn may come before its room
+        end = time.monotonic() + PATIENCE / 1000  # what is drawn may come before its room
         while cut := shown.evaluate_all(CUT):
             assert time.monotonic() < end, cut
             tab.page.wait_for_timeout(200)
