@@ -6,10 +6,13 @@ pandas is imported for the first time would not find ``pandas.Series``.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
-from _plotly_utils import basevalidators, optional_imports, utils  # type: ignore[import-untyped]
-from plotly import basedatatypes
+from plotly import (
+    basedatatypes,  # noqa: F401 (which imports all that makes figures)
+    optional_imports,
+)
 
 _get_module = optional_imports.get_module
 
@@ -23,5 +26,7 @@ def get_module(name: str, should_load: bool = True) -> Any:
 
 def install() -> None:
     """Let all of plotly that figures are made with look so."""
-    for part in (basedatatypes, basevalidators, optional_imports, utils):
-        part.get_module = get_module
+    for name, part in [*sys.modules.items()]:
+        is_plotlys = name.partition(".")[0] in ("plotly", "_plotly_utils")
+        if is_plotlys and vars(part).get("get_module") is _get_module:
+            vars(part)["get_module"] = get_module
