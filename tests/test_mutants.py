@@ -3,11 +3,14 @@
 import ast
 from pathlib import Path
 
+import pytest
+
 from benchmarks import mutants
 
 ROOT = Path(mutants.__file__).resolve().parents[1]
 
 
+@pytest.mark.wide
 def test_each_mutant_is_another_program_and_the_seed_says_which():
     drawn = mutants.draw(ROOT, 12, seed=3)
     assert drawn == mutants.draw(ROOT, 12, seed=3) != mutants.draw(ROOT, 12, seed=4)

@@ -15,15 +15,20 @@ from tests import costs, tiers
 
 def test_a_test_fails_the_run_above_its_limit_not_at_it():
     core = Counter({"tests/layers/test_a.py::at": 5.0, "tests/layers/test_a.py::above": 5.1})
-    found = costs.violations(core, 1.0, whole=False)
+    found = costs.violations(core, Counter(), 1.0, whole=False)
     assert found == ["tests/layers/test_a.py::above took 5.1 CPU seconds; the limit is 5."]
-    assert costs.violations(core, 1.1, whole=False) == []  # on a slower machine
+    assert costs.violations(core, Counter(), 1.1, whole=False) == []  # on a slower machine
+    for setup, excess in ((0.05, True), (0.15, False), (9.0, False)):
+        setups = Counter({"tests/layers/test_a.py::above": setup})
+        assert bool(costs.violations(core, setups, 1.0, whole=False)) == excess
+    core["tests/layers/test_a.py::above"] = 8.1
+    assert costs.violations(core, setups, 1.0, whole=False)
 
 
 def test_a_folder_fails_the_run_where_the_whole_core_ran():
     core = Counter({f"tests/layers/test_a.py::test_{n}": 3.1 for n in range(10)})
-    assert costs.violations(core, 1.0, whole=False) == []
-    found = costs.violations(core, 1.0, whole=True)
+    assert costs.violations(core, Counter(), 1.0, whole=False) == []
+    found = costs.violations(core, Counter(), 1.0, whole=True)
     assert found == ["tests/layers took 31 CPU seconds; the limit is 30."]
 
 

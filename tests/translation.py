@@ -290,7 +290,9 @@ def compiled(catalogue: Catalog) -> bytes:
 
 
 def content(compiled: bytes) -> tuple[dict[str, str], list[tuple[object, ...]]]:
-    """Return the header without the version of Babel, and the messages."""
+    """Return the header without the version of Babel, and the messages; of an empty file none."""
+    if not compiled:
+        return {}, []
     header = gettext.GNUTranslations(io.BytesIO(compiled)).info()
     messages = read_mo(io.BytesIO(compiled))
     return (

@@ -103,7 +103,7 @@ def test_maps_and_heads_answer_pointer_and_keys_and_a_cell_is_opened(open_tab: O
 def test_the_training_plays_in_the_browser_and_all_moves_with_the_slider(
     open_tab: OpenTab,
 ) -> None:
-    tab = open_tab(f"{KOREAN}&view=lines&pin=q2")
+    tab = open_tab(f"{KOREAN}&view=lines&pin=q2", reduced_motion="no-preference")
     verdict, lines = tab.main.locator(".line"), tab.main.locator(".lines .say")
     slider = tab.main.get_by_role("slider", name="Training step")
     for key in ("End", "ArrowLeft", "ArrowLeft"):  # not all of it needs to be played

@@ -42,6 +42,7 @@ def submitted(slurm: Path) -> list[dict]:
     return [json.loads(path.read_text()) for path in sorted(slurm.glob("*.json"))]
 
 
+@pytest.mark.wide
 def test_a_run_is_trained_by_a_job_as_in_this_process(queue, store, slurm):
     run, here = store.create(tiny(), threads=2), store.create(tiny(), threads=2)
     write_status(here.folder, Status("starting"))
