@@ -1,7 +1,7 @@
 # The app in a container; docs/deploy.md says how to run it.
 #   docker build -t watch-a-transformer .                                            a CPU
 #   docker build -t watch-a-transformer --build-arg TORCH_INDEX=https://pypi.org/simple .    CUDA
-#   docker build … --build-arg REQUIREMENTS=requirements-cluster.txt .               Ray and S3, too
+#   docker build … --build-arg REQUIREMENTS=requirements-cluster.txt .               Ray, too
 #   docker build … --build-arg REQUIREMENTS=requirements-login.txt .                 what logs people in
 #   docker build … --build-arg REQUIREMENTS=requirements-light.txt .                 no PyTorch: TFM_RECORDED_ONLY=1
 ARG PYTHON=3.12
@@ -21,8 +21,8 @@ COPY requirements.txt requirements-cluster.txt requirements-login.txt requiremen
 RUN pip install --no-cache-dir --extra-index-url "${TORCH_INDEX}" -r "${REQUIREMENTS}" -c constraints.txt
 
 RUN useradd --uid 10001 --create-home app \
-    && mkdir /runs /data \
-    && chown app:app /runs /data
+    && mkdir /runs /data /shared \
+    && chown app:app /runs /data /shared
 COPY .streamlit .streamlit
 COPY tfm_core tfm_core
 COPY pages pages

@@ -19,6 +19,7 @@ import anyio
 import streamlit as st
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 
 from pages.components.addresses import hosts
@@ -27,15 +28,13 @@ from pages.i18n import _
 from pages.server import health, plotly_internals, static_files, streamlit_internals
 from pages.server.first_page import UNUSED, FirstPage, SecurityHeaders, page_html
 from pages.server.guards import Hosts, NoMetrics, Uploads, allowed
-from pages.server.published import Published, RecordedOnly
+from pages.server.recorded_only import RecordedOnly
 from pages.server.static_files import Bundles
 from pages.server.warm import prepare
-from pages.ui.accounts import login_setup
+from pages.ui.accounts import visitors
 from pages.ui.accounts.cookies import Cookies
-from pages.ui.files import publisher
 from pages.ui.navigation import ticks
 from pages.ui.runs import runs_access
-from tfm_core.hosting.published.shelf import shelf
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
 
@@ -48,15 +47,13 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
-    """Run the queue, the sweeps and the publisher while the server runs."""
+    """Run the queue and the sweeps while the server runs."""
     print_addresses()
     await anyio.to_thread.run_sync(runs_access.sweeps)
-    await anyio.to_thread.run_sync(publisher.publisher)
     threading.Thread(target=prepare, daemon=True).start()
     try:
         yield
     finally:
-        await anyio.to_thread.run_sync(publisher.close)
         await anyio.to_thread.run_sync(runs_access.close_queue)
 
 
@@ -104,7 +101,9 @@ def check_settings() -> None:
     """Exit with a message if a TFM_ variable or [auth] is wrong."""
     try:
         config = settings.checked()
-        login_setup.check(config)
+        for sentence in settings.unknown():
+            print(_(sentence), file=sys.stderr)
+        visitors.providers()
         if not config.recorded_only and find_spec("torch") is None:
             raise StudentError(
                 "PyTorch is missing: pip install -r requirements.txt, or set TFM_RECORDED_ONLY=1."
@@ -120,7 +119,11 @@ plotly_internals.install()
 app: Starlette | st.App
 if settings.read().recorded_only:
     recorded = RecordedOnly(UNUSED)
-    app = Starlette(routes=recorded.routes(prefixes()), lifespan=recorded_lifespan)
+    app = Starlette(
+        routes=recorded.routes(prefixes()),
+        middleware=[Middleware(GZipMiddleware)],
+        lifespan=recorded_lifespan,
+    )
 else:
     app = st.App(
         "pages/frame.py",
@@ -131,12 +134,6 @@ else:
         ],
         middleware=[
             Middleware(Hosts, allowed=allowed()),
-            Middleware(
-                Published,
-                shelf=shelf(settings.read().runs_dir.resolve()),
-                prefixes=prefixes(),
-                unused=UNUSED,
-            ),
             Middleware(SecurityHeaders, page=page_html(PAGE, "")),
             Middleware(FirstPage, page=PAGE, style=STYLE),
             Middleware(Bundles, folder=PAGE.parent, prefixes=prefixes()),

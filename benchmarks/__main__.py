@@ -13,38 +13,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import reliability, results, summary
+from benchmarks import results, summary
 from benchmarks.goals import LEARNING, PEERS
 
 # name: the module that has ``tables(quick)``, and what it measures
 BENCHMARKS: dict[str, tuple[str, str]] = {
     "accuracy": ("benchmarks.accuracy", "what the presets reach, in CPU-seconds of training"),
-    "superposition": ("benchmarks.superposition", "what five seeds of superposition find"),
     "beginner": ("benchmarks.beginner", "a training step against the loops of a first attempt"),
-    "batching": ("benchmarks.batching", "a batch from the device against a DataLoader"),
-    "peers": ("benchmarks.peers", "a training step against other implementations"),
-    "decoding": ("benchmarks.decoding", "writing with keys kept against reading the text again"),
     "engine": ("benchmarks.engine", "a step through the whole engine against a bare loop"),
-    "watched_loop": ("benchmarks.watched_loop", "a loop of one's own, recorded and alone"),
-    "attention_grid": ("benchmarks.attention_grid", "all heads, from click to painted"),
-    "pretrained": ("benchmarks.pretrained", "a model from a folder, beside Transformers"),
-    "comparison": ("benchmarks.comparison", "50 runs on one page, until they are painted"),
-    "anatomy": ("benchmarks.anatomy", "how fast the pages on the model show a change"),
-    "app": ("benchmarks.app", "what watching costs training, and how fast pages answer"),
     "in_sight": ("benchmarks.in_sight", "what the first screen of every page holds"),
     "page_speed": ("benchmarks.page_speed", "how long people wait for pages, in a browser"),
-    "class": ("benchmarks.classroom", "30 pupils at a lesson, and their teacher"),
-    "run_list": ("benchmarks.run_list", "how fast the list of a thousand runs opens"),
-    "watchers": ("benchmarks.watchers", "a published run and a thousand who watch it"),
-    "recorded_only": ("benchmarks.recorded_only", "a server of recorded runs alone"),
-    "reliability": ("benchmarks.reliability", "what holds under stress"),
     "mutants": ("benchmarks.mutants", "how many planted faults the tests notice"),
 }
 ON_REQUEST: dict[str, tuple[str, str]] = {
-    "compiled": ("benchmarks.compiled", "a training step with torch.compile beside one without"),
     "presets": ("benchmarks.presets", "what the entries of tfm_core/presets.py may claim"),
-    "look": ("benchmarks.look", "the maps that look finds, against what models say themselves"),
-    "long_runs": ("benchmarks.long_runs", "reading the curves of a run of 200,000 steps"),
 }
 """What is measured only where its name is given: it sets no goal."""
 TRAINED = (*(goal.name for goal in LEARNING), *PEERS)
@@ -55,10 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the requested tables as soon as each is measured; return the exit code."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    stress = {
-        name: (reliability.module(name), "a stress test") for name in reliability.STRESS_TESTS
-    }
-    known = {**BENCHMARKS, **ON_REQUEST, **stress}
+    known = {**BENCHMARKS, **ON_REQUEST}
     for name in options.names:
         if name not in known and name not in TRAINED:
             parser.error(
@@ -107,9 +86,8 @@ def _parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help=f"any of {', '.join((*BENCHMARKS, *ON_REQUEST))}, a stress test: "
-        f"{', '.join(reliability.STRESS_TESTS)}, or a goal of accuracy: {'; '.join(TRAINED)}; "
-        "all benchmarks if none",
+        help=f"any of {', '.join((*BENCHMARKS, *ON_REQUEST))}, or a goal of accuracy: "
+        f"{'; '.join(TRAINED)}; all benchmarks if none",
     )
     parser.add_argument(
         "--quick", action="store_true", help="few rounds and short runs: does it work, roughly"

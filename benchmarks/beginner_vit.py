@@ -12,8 +12,21 @@ import math
 import torch
 from torch import Tensor, nn
 
-from tfm_core.inspect.speed.loops import cut_into_patches
 from tfm_core.models.pictures import VisionTransformer
+
+
+def cut_into_patches(images: Tensor, patch_size: int) -> Tensor:
+    """Cut (B, C, H, W) into (B, n_patches, C * patch_size^2), one patch at a time."""
+    batch, channels, height, width = images.shape
+    rows, columns = height // patch_size, width // patch_size
+    patches = torch.zeros(batch, rows * columns, channels * patch_size**2, device=images.device)
+    for number, image in enumerate(images):
+        for row in range(rows):
+            for column in range(columns):
+                top, left = row * patch_size, column * patch_size
+                patch = image[:, top : top + patch_size, left : left + patch_size]
+                patches[number, row * columns + column] = patch.flatten()
+    return patches
 
 
 class LoopedAttention(nn.Module):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psutil
 
@@ -35,21 +35,11 @@ window.deep = deep;
 """``deep(selector)`` looks into shadow roots, too: components stand in them."""
 
 
-def visit(
-    browser: Browser,
-    url: str,
-    *,
-    size: tuple[int, int] = (1280, 720),
-    theme: Any = "light",
-    script: str = "",
-) -> Page:
-    """Open a page of the app in a new session, and wait until its script has ended.
-
-    script: run before the page's own, with ``deep``.
-    """
+def visit(browser: Browser, url: str, *, size: tuple[int, int]) -> Page:
+    """Open a page of the app in a new session, and wait until its script has ended."""
     width, height = size
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
-    context.add_init_script(DEEP + script)
+    context = browser.new_context(viewport={"width": width, "height": height})
+    context.add_init_script(DEEP)
     page = context.new_page()
     page.set_default_timeout(60_000)
     page.goto(url)
@@ -59,12 +49,12 @@ def visit(
 
 
 @contextmanager
-def opened(*flags: str) -> Iterator[Browser]:
-    """Open the browser, and close it at the end. flags: of Chromium's command line."""
+def opened() -> Iterator[Browser]:
+    """Open the browser, and close it at the end."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_path(), args=["--no-sandbox", *flags])
+        browser = playwright.chromium.launch(executable_path=_path(), args=["--no-sandbox"])
         try:
             yield browser
         finally:

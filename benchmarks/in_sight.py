@@ -6,54 +6,20 @@ Counted in a session that is new to the page, without scrolling.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmarks import chromium
 from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, serve
-from pages.ui.navigation.page_table import PAGES
+from pages.ui.navigation.page_table import PAGES, PageFacts
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-RUN = "recorded-korean"
-SCREENS = {"projector": (1280, 720), "laptop": (1440, 900), "phone": (390, 844)}
-THEMES = ("light", "dark")
-PARTS = {
-    "": {
-        "title": "h1",
-        "translation": ".stage",
-        "its heads": ".stage .maps",
-        "its answers": ".stage .answers",
-        "its scrubber": ".stage input[type=range]",
-        "its curve": ".stage .chart.accuracy",
-        "Train it yourself": ".st-key-begin",
-        "next steps": ".st-key-doors",
-        "drawing board": ".st-key-home-own-digit",
-        "presets": "[class*=st-key-home-teaches]",
-    },
-    f"train?run={RUN}": {
-        "title": "h1",
-        "metrics": ".stage .figures",
-        "curves": ".stage .curves",
-        "heads": ".stage .maps",
-        "answers": ".stage .answers",
-        "caption": ".stage .moment",
-        "scrubber": ".stage input[type=range]",
-    },
-    f"attention?run={RUN}": {
-        "title": "h1",
-        "controls": ".st-key-attention-controls",
-        "answer": "[class*=st-key-attention-answer]",
-        "all heads": "[class*=st-key-attention-heads]",
-        "one head": "[class*=st-key-attention-map]",
-        "questions": ".st-key-attention-questions",
-    },
-}
-"""The named parts of each page, by where they stand; the first that is drawn counts."""
+PHONE = (390, 844)
 SUBJECTS = {
     "runs": "[class*=st-key-run-]",
     "translate": ".desk",
@@ -73,15 +39,6 @@ _SETTLE = 2000  # ms
 _MOST_LOOKS = 30
 """Some pages never come to rest."""
 _ON_ITS_WAY = "[data-testid=stSkeleton], [data-testid=stSpinner], [data-test-script-state=running]"
-
-_SEEN = """(parts) => Object.fromEntries(Object.entries(parts).map(([name, selector]) => {
-    const drawn = deep(selector).map((part) => part.getBoundingClientRect())
-        .filter(({ width, height }) => width > 0 && height > 0)[0];
-    if (!drawn) return [name, 'absent'];
-    const { top, bottom, height } = drawn;
-    const share = (Math.min(bottom, innerHeight) - Math.max(top, 0)) / height;
-    return [name, share > 0.98 ? 'whole' : share > 0 ? `${Math.round(100 * share)} %` : 'below'];
-}))"""
 
 _HOLDS = "() => document.querySelector('.st-key-page').innerText"
 
@@ -166,7 +123,7 @@ _WORDS = """() => {
 
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
-    """Count what the first screens hold; ``quick`` leaves out the shares of named parts."""
+    """Count what the first screens hold; ``quick``: of every eighth page."""
     if chromium.is_lacking():
         yield Skipped("What is in sight", chromium.LACKING)
         return
@@ -176,21 +133,19 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
         chromium.opened() as browser,
         serve(Path(folder)) as served,
     ):
-        yield first_screens(served, browser)
-        if not quick:
-            yield _named_parts(served, browser)
+        yield first_screens(served, browser, list(PAGES.values())[:: 8 if quick else 1])
 
 
-def first_screens(served: Served, browser: Browser) -> Table:
+def first_screens(served: Served, browser: Browser, pages: Sequence[PageFacts]) -> Table:
     """Count words and controls at 1280x720, and look for the subject at 390x844."""
     rows, frame = [], 0
-    for facts in PAGES.values():
+    for facts in pages:
         url = f"{served.url}/{facts.url_path}"
         page = _settled(browser, url)
         words, controls = int(page.evaluate(_WORDS)), int(page.evaluate(_OF_PAGE))
         frame = max(frame, int(page.evaluate(_OF_FRAME)))
         page.context.close()
-        page = _settled(browser, url, size=SCREENS["phone"])
+        page = _settled(browser, url, size=PHONE)
         subject = page.evaluate(_SUBJECT, SUBJECTS.get(facts.name, _ANY_SUBJECT))
         page.context.close()
         rows.append((facts.name, words, controls, str(subject)))
@@ -217,11 +172,9 @@ def first_screens(served: Served, browser: Browser) -> Table:
     )  # fmt: skip
 
 
-def _settled(
-    browser: Browser, url: str, *, size: tuple[int, int] = (1280, 720), theme: Any = "light"
-) -> Page:
+def _settled(browser: Browser, url: str, *, size: tuple[int, int] = (1280, 720)) -> Page:
     """Open a page, and wait until nothing of it is still on its way and what it holds stays."""
-    page = chromium.visit(browser, url, size=size, theme=theme)
+    page = chromium.visit(browser, url, size=size)
     before, now = "", page.evaluate(_HOLDS)
     for _ in range(_MOST_LOOKS):
         if before == now and not page.locator(_ON_ITS_WAY).count():
@@ -229,35 +182,3 @@ def _settled(
         page.wait_for_timeout(_SETTLE)
         before, now = now, page.evaluate(_HOLDS)
     return page
-
-
-def _named_parts(served: Served, browser: Browser) -> Table:
-    rows = []
-    for path, parts in PARTS.items():
-        for screen, size in SCREENS.items():
-            said: list[dict[str, str]] = []
-            for theme in THEMES:
-                page = _settled(browser, f"{served.url}/{path}", size=size, theme=theme)
-                said.append(page.evaluate(_SEEN, parts))
-                page.context.close()
-            rows.append(
-                [
-                    (path.partition("?")[0] or "home").capitalize(),
-                    f"{screen}, {size[0]}x{size[1]}",
-                    _list(*said),
-                ]
-            )
-    return Table(
-        "In sight without scrolling",
-        ["page", "screen", "light and dark"],
-        rows,
-        ["A part that is cut has the share of its height that is in sight."],
-    )
-
-
-def _list(light: dict[str, str], dark: dict[str, str]) -> str:
-    words = []
-    for name, share in light.items():
-        other = dark[name]
-        words.append(f"{name}: {share}" if other == share else f"{name}: {share} (dark {other})")
-    return "; ".join(words)

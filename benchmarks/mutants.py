@@ -33,10 +33,22 @@ from tests.fresh import SEED
 
 ROOT = Path(__file__).resolve().parent.parent
 DRAWN, QUICK = 50, 3
-MAX_FILES = 24  # of tests, for a mutant
+MAX_FILES = 16  # of tests, for a mutant
+LAST = ("tests/pages/test_record.py", "tests/pages/test_every_kind_of_run.py")  # on all pages
 
 _UNSEEN = frozenset(
-    {"height", "width", "size", "gap", "opacity", "horizontal", "strict", "slots", "timeout"}
+    {
+        "height",
+        "width",
+        "size",
+        "gap",
+        "border",
+        "opacity",
+        "horizontal",
+        "strict",
+        "slots",
+        "timeout",
+    }
 )
 """Keywords whose values are layout, or have no effect that a test should look for."""
 _COMPARED: dict[type[ast.cmpop], str] = {
@@ -155,7 +167,7 @@ def _passed(node: ast.AST) -> Iterator[ast.AST]:
         yield node
     if isinstance(node, ast.keyword) and node.arg in _UNSEEN:
         yield node
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+    if isinstance(node, ast.If) and ast.unparse(node.test).startswith(("TYPE_", "__name__")):
         yield node
     if isinstance(node, ast.Call) and ast.unparse(node.func) in {"N_", "_", "st.columns"}:
         yield node
@@ -211,7 +223,7 @@ def _imports(root: Path) -> dict[str, frozenset[str]]:
 def nearest(root: Path, path: str) -> tuple[str, ...]:
     """Return the tests nearest to a module: its mirror, those that import it, its folder's.
 
-    Then, where these are few, those that import what imports it.
+    Then, where these are few, those that import what imports it, and last what all pages show.
     """
     every = _imports(root)
     tests = [name for name in every if re.search(r"^tests/(?!browser/).*test_\w+\.py$", name)]
@@ -228,7 +240,8 @@ def nearest(root: Path, path: str) -> tuple[str, ...]:
         near.append("tests/pages/test_shown.py")
     near += [name for name in tests if Path(name).parent == mirror.parent]
     near += sorted((name for name in tests if users.keys() & every[name]), key=far)
-    return tuple(name for name in dict.fromkeys(near) if name in tests)[:MAX_FILES]
+    found = [name for name in dict.fromkeys(near) if name in tests and name not in LAST]
+    return (*found[:MAX_FILES], *LAST)
 
 
 def _mirror(path: str) -> Path:

@@ -29,9 +29,9 @@ PLANTED: tuple[tuple[str, str, str], ...] = (
     ("tfm_core/inspect/errors/scores.py", "abs(one.accuracy - one.confidence)",
      "(one.accuracy - one.confidence)"),
     # guards in rare states
-    ("tfm_core/runs/auth.py", "person.email.rpartition('@')", "person.email.partition('@')"),
-    ("tfm_core/runs/auth.py", 'claims.get("email_verified", True)',
-     'True or claims.get("email_verified", True)'),
+    ("tfm_core/runs/auth.py", 'claims.get("is_logged_in") is not True',
+     'not claims.get("is_logged_in")'),
+    ("tfm_core/runs/auth.py", 'f"{issuer}\\n{subject}"', 'f"{subject}"'),
     ("tfm_core/data/own/sets.py", "if not is_example and _digest(content)[:20] != name:",
      "if not is_example and not content:"),
     # what pages show
@@ -47,6 +47,10 @@ CHANGE_NOTHING: frozenset[tuple[str, str, str]] = frozenset(
         # half of the lowest number or all of it: a softmax gives 0
         ("tfm_core/layers/attention.py", "torch.finfo(kind).min / 2",
          "((torch.finfo(kind).min) * (2))"),
+        ("tfm_core/inspect/speed/runner.py", "0.1", "0.2"),  # the pause between two looks
+        # only a shortcut: what is unknown here is asked for two lines below
+        ("tfm_core/runs/queue/resources.py", 'memory_of(device) if device == "cpu" else None',
+         "(None if device == 'cpu' else memory_of(device))"),
     }
 )  # fmt: skip
 """Path, text and new text of changes that were drawn and that nobody could see."""

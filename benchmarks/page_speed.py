@@ -5,13 +5,9 @@ The browser takes the time by its own clock, which is the machine's, as the serv
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,7 +17,7 @@ from typing import TYPE_CHECKING
 from benchmarks import chromium
 from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Skipped, Table
-from benchmarks.served import ROOT, Served, serve, wait_until
+from benchmarks.served import Served, serve, wait_until
 from benchmarks.timing import TimeRange
 from tfm_core.runs.disk.atomic import read_json
 
@@ -87,7 +83,7 @@ _PAINTED = "() => performance.getEntriesByName('first-contentful-paint')[0]?.sta
 
 
 def tables(*, quick: bool) -> Iterator[Table | Skipped]:
-    """Measure each of the three waits, what is spent where, and the scripts that pages load."""
+    """Measure each of the three waits, and what is spent where."""
     if chromium.is_lacking():
         yield Skipped("The speed of pages", chromium.LACKING)
         return
@@ -95,9 +91,7 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
     rounds = 2 if quick else 5
     with chromium.opened() as browser:
         yield _cold(browser, rounds)
-        yield _imports()
         with tempfile.TemporaryDirectory() as folder, serve(Path(folder)) as served:
-            yield _scripts(browser, served)
             yield _first_points(browser, served, rounds)
             yield _restarts(browser, served, rounds)
             yield _page_changes(browser, served, rounds)
@@ -147,54 +141,6 @@ def _moments(page: Page) -> dict[str, float]:
         **moments,
     }
     return dict(sorted(found.items(), key=lambda item: item[1]))
-
-
-def _imports() -> Table:
-    """Say which packages the server's start spends its imports on."""
-    code = "import streamlit.web.bootstrap, app"
-    command = [sys.executable, "-X", "importtime", "-c", code]
-    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stderr
-    spent = Counter[str]()
-    for own, name in re.findall(r"import time:\s+(\d+) \|\s+\d+ \|\s*(\S+)", said):
-        spent[name.partition(".")[0]] += int(own)
-    total = sum(spent.values())
-    rows = [[name, f"{value / 1000:.0f}"] for name, value in spent.most_common(14)]
-    rest = total - sum(value for _name, value in spent.most_common(14))
-    return Table(
-        "What the server imports before it answers",
-        ["package", "ms in its own modules"],
-        [*rows, ["all others", f"{rest / 1000:.0f}"], ["together", f"{total / 1000:.0f}"]],
-        ["By `python -X importtime`, which makes all of them slower."],
-    )
-
-
-def _scripts(browser: Browser, served: Served) -> Table:
-    rows = []
-    for name, path in {"home": "", "train": "train", "masks": "masks", "positions": "positions",
-                       "a run": "train?run=recorded-korean"}.items():  # fmt: skip
-        with _opened(browser) as page:
-            session = page.context.new_cdp_session(page)
-            session.send("Performance.enable")
-            page.goto(f"{served.url}/{path}")
-            page.wait_for_function("() => noted['script ended']")
-            page.wait_for_timeout(3000)
-            found = page.evaluate(_SCRIPTS)
-            spent = {one["name"]: one["value"]
-                     for one in session.send("Performance.getMetrics")["metrics"]}  # fmt: skip
-        sent, plain = (sum(one[i] for one in found) / 1e6 for i in (1, 2))
-        plotly = sum(one[2] for one in found if "plotly" in one[0].lower()) / 1e6
-        rows.append(
-            [name, str(len(found)), f"{sent:.2f}", f"{plain:.2f}", f"{plotly:.2f}",
-             *(f"{1000 * spent[part]:.0f}"
-               for part in ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration"))]
-        )  # fmt: skip
-    return Table(
-        "What a browser that is new to the app loads and runs for a page",
-        ["page", "scripts", "MB sent", "MB of code", "of it plotly",
-         "ms in scripts", "in layout", "in style"],
-        rows,
-        ["Until three seconds after its script has ended."],
-    )  # fmt: skip
 
 
 @dataclass
@@ -315,7 +261,6 @@ class _Place:
     subject: str
 
 
-_STAGE = "deep('.stage input[type=range]').some((slider) => !slider.disabled)"
 PLACES = (
     _Place("Watch", "Train", "deep('.st-key-start button').length"),
     _Place("Understand", "Masks", "deep('.lab .cell').length"),

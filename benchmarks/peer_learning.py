@@ -60,12 +60,12 @@ class Race:
 
 
 def _vit(name: str) -> Callable[[Trainer], nn.Module]:
-    return lambda trainer: peer_vits.PEERS[name].build(N_LAYERS)
+    return lambda trainer: peer_vits.build(name, N_LAYERS)
 
 
 def _translator(trainer: Trainer) -> nn.Module:
     assert isinstance(trainer.model, peer_translator.EncoderDecoder)
-    return peer_translator.TorchTranslator(trainer.model, is_equal=False)
+    return peer_translator.TorchTranslator(trainer.model)
 
 
 RACES: tuple[Race, ...] = (

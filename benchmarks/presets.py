@@ -27,7 +27,7 @@ from tfm_core.training.loop import build, train
 
 OFFICIAL = ("vit-digits",)
 """Presets that claim the official test set though they learn from a part of MNIST."""
-_PER_CENT = re.compile(r"(?P<low>\d+(?:\.\d+)? to )?\d+(?:\.(?P<digits>\d+))? %")
+_PER_CENT = re.compile(r"(?P<low>\d+(?:\.\d+)? to )?\d+(?:\.(?P<digits>\d+))?%")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +71,9 @@ def entry(preset: Preset, claims: Sequence[Claim]) -> str:
     def measured(found: re.Match[str]) -> str:
         digits = len(found["digits"] or "")
         if not found["low"]:
-            return f"{_rounded(statistics.mean(reached), digits, math.floor)} %"
+            return f"{_rounded(statistics.mean(reached), digits, math.floor)}%"
         low, high = min(reached), max(reached)
-        return f"{_rounded(low, digits, math.floor)} to {_rounded(high, digits, math.ceil)} %"
+        return f"{_rounded(low, digits, math.floor)} to {_rounded(high, digits, math.ceil)}%"
 
     reaches = _PER_CENT.sub(measured, preset.reaches, count=1)
     seconds = round(statistics.mean(claim.seconds for claim in claims))

@@ -93,6 +93,7 @@ def _memorised(trainer: Trainer, test: Measured) -> float:
 
 SCORES: dict[Score, Callable[[Trainer, Measured], float]] = {
     "whole": _whole,
+    "by heart": _whole,
     "right": _right,
     "official": _official,
     "entropy": _entropy,

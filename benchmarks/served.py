@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psutil
 
-from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,27 +41,6 @@ class Served:
                     return child.cpu_times().user > 0.5 and child.cpu_percent(0.5) == 0
         return False
 
-    @contextlib.contextmanager
-    def crowd(self, path: str, n: int, arrive_seconds: float) -> Iterator[dict[str, Any]]:
-        """Let ``n`` clients watch a published page during the block; it starts once all are there.
-
-        What they saw, as ``benchmarks.crowd`` prints it, is there when the block has ended. Raises
-        RuntimeError.
-        """
-        command = [sys.executable, "-m", "benchmarks.crowd"]
-        command += [f"{self.url}/{path}/", str(n), str(arrive_seconds)]
-        seen: dict[str, Any] = {}
-        with subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as crowd:
-            assert crowd.stdout is not None
-            assert crowd.stdin is not None
-            if crowd.stdout.readline() != "here\n":
-                raise RuntimeError("The watchers did not arrive.")
-            yield seen
-            crowd.stdin.close()
-            seen.update(json.load(crowd.stdout))
-
     def end_runs(self) -> None:
         """Stop whatever trains."""
         for run in self.store.list():
@@ -82,44 +58,24 @@ def wait_until(is_so: Callable[[], object], what: str) -> None:
         time.sleep(0.05)
 
 
-def per_step(run: Run, worker: psutil.Process, wait: Callable[[], object]) -> tuple[float, float]:
-    """Return seconds a step while ``wait`` waits: of the wall clock, of the worker's processor."""
-
-    def now() -> tuple[int, float, float]:
-        before = run.status.step
-        wait_until(lambda: run.status.step != before, "the next status")
-        spent = worker.cpu_times()
-        return run.status.step, time.perf_counter(), spent.user + spent.system
-
-    step, wall, spent = now()
-    wait()
-    step_after, wall_after, spent_after = now()
-    steps = step_after - step
-    return (wall_after - wall) / steps, (spent_after - spent) / steps
-
-
 @contextlib.contextmanager
-def serve(folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[Served]:
-    """Start the app with one warm worker; its runs, its log and what it writes for a while
-    (``tmp``) lie in ``folder``.
+def serve(folder: Path) -> Iterator[Served]:
+    """Start the app with one warm worker; its runs and its log lie in ``folder``.
 
-    environment: variables beside ours, or in their place. The server keeps its compiled modules, as
-    it does everywhere unless it is forbidden to: only its very first start compiles them.
+    The server keeps its compiled modules, as it does everywhere unless it is forbidden to: only its
+    very first start compiles them.
     """
     port = _free_port()
     store = RunStore(folder / "runs", recorded=None)
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    (folder / "tmp").mkdir(exist_ok=True)
     around = {name: text for name, text in os.environ.items() if name != _UNCOMPILED}
     ours = {
         "TFM_RUNS_DIR": str(store.root),
-        "TFM_WARM_WORKERS": "1",
         "TFM_MAX_RUNNING": "1",
-        "TMPDIR": str(folder / "tmp"),
     }
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
-            command, cwd=ROOT, env={**around, **ours, **(environment or {})}, stdout=log, stderr=log
+            command, cwd=ROOT, env={**around, **ours}, stdout=log, stderr=log
         )
     served = Served(f"http://localhost:{port}", store, psutil.Process(process.pid))
     try:

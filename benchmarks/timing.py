@@ -10,7 +10,7 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -18,8 +18,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from benchmarks.goals import goal_cell
-from benchmarks.report import Figure
 from tfm_core.inspect.speed import paired
 from tfm_core.inspect.speed.paired import Clock, TimeRange, ratio
 
@@ -29,7 +27,6 @@ __all__ = [
     "commit",
     "describe",
     "measure",
-    "median_rows",
     "milliseconds",
     "prepare",
     "processor",
@@ -141,18 +138,3 @@ def training_step(
         return loss.item()
 
     return step
-
-
-def median_rows(
-    measured: Iterable[tuple[str, str, Sequence[float]]],
-) -> tuple[list[list[str]], dict[str, Figure]]:
-    """Return table rows of words, spread and target, and the medians by goal.
-
-    measured: words, the goal and the measured values of each row.
-    """
-    rows, reached = [], {}
-    for words, goal, values in measured:
-        spread = TimeRange.of(values)
-        reached[goal] = Figure(spread.median)
-        rows.append([words, spread.show(digits=0), goal_cell(goal, spread.median)])
-    return rows, reached

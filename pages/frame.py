@@ -6,7 +6,6 @@ from pages import i18n
 from pages.components import effects
 from pages.i18n import _
 from pages.ui import state
-from pages.ui.accounts import arrivals, login
 from pages.ui.lessons import lesson_bar
 from pages.ui.navigation import frame, page_table
 from pages.ui.runs import foreign_run
@@ -17,13 +16,8 @@ st.set_page_config(page_title=_("Watch a Transformer learn"), page_icon=frame.IC
 effects.hide_icons()
 effects.follow_theme(is_dark=state.theme() == "dark")
 page = frame.navigation()
-login.come_back(page.url_path)
-if login.is_shut():
-    frame.notices()
-    with st.container(key="page"):
-        login.door()
-    st.stop()
-arrivals.note()
+if page.url_path:  # tabs, history and bookmarks tell pages apart by it
+    st.set_page_config(page_title=f"{page.title} · {_('Watch a Transformer learn')}")
 frame.lead_to_game()
 links = frame.strip()
 frame.explain()

@@ -120,11 +120,14 @@ def follow_link() -> None:
     """Switch to the language that the link names; a new session without one takes its first."""
     linked = st.query_params.get(QUERY)
     st.session_state[_UNKNOWN] = None if linked in languages() else linked
-    if linked in languages():
-        speak(linked)
-    elif _LANGUAGE not in st.session_state:
-        kept = st.context.cookies.get(COOKIE)
-        speak(kept if kept in languages() else _unasked())
+    if linked in languages() or _LANGUAGE not in st.session_state:
+        speak(of_visitor(linked, st.context.cookies.get(COOKIE), st.context.locale))
+
+
+def of_visitor(linked: str | None, kept: str | None, locale: str | None) -> str:
+    """Return the language that a link, else a cookie, the server or the browser asks for."""
+    chosen = (name for name in (linked, kept) if name in languages())
+    return next(chosen, None) or _unasked(locale)
 
 
 def unknown_in_link() -> str | None:
@@ -136,14 +139,14 @@ def unknown_in_link() -> str | None:
 def in_link() -> str | None:
     """Return what links say of the language: nothing where everything is in English."""
     spoken = language()
-    return None if spoken == _unasked() == ENGLISH else spoken
+    return None if spoken == _unasked(st.context.locale) == ENGLISH else spoken
 
 
-def _unasked() -> str:
+def _unasked(locale: str | None) -> str:
     """Return the language of who has chosen none: the server's, else the browser's."""
     if DEFAULT != ENGLISH or "TFM_LANGUAGE" in os.environ:
         return DEFAULT
-    browsers = (st.context.locale or "").replace("_", "-").lower()
+    browsers = (locale or "").replace("_", "-").lower()
     parts = browsers.split("-")
     tried = ("-".join(parts[:n]) for n in range(len(parts), 0, -1))
     known = {code.replace("_", "-").lower(): code for code in languages()}

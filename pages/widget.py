@@ -13,11 +13,16 @@ from __future__ import annotations
 import importlib
 import logging
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pages.ui.files import film
-from tfm_core.export import figures
+from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.plots.export import map_svg
+from tfm_core.plots.heads.attention import usual_top
+from tfm_core.probe.labels import axes, kind_of, modules_by_kind, rows
+from tfm_core.probe.masks import cut
 from tfm_core.runs.notebook import OpenedRun, open_run
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
@@ -27,6 +32,8 @@ if TYPE_CHECKING:
     from tfm_core.looking.seen import Look
 
 _SCRIPT = Path(__file__).parent / "components" / "notebook.js"
+_MAX_HEADS = 16
+"""Heads of the last layer of one kind of attention that are drawn."""
 
 
 def show(run: str | Path | OpenedRun | Look, *, height: int = 640) -> Any:
@@ -73,6 +80,41 @@ def contents(which: str | Path | OpenedRun | Look) -> tuple[str, str, str]:
 
 def _contents(run: Run) -> tuple[str, str, str]:
     page = film.film(run, with_model=False).decode()
-    drawn = figures.of(run, run.curves())
-    svgs = [content.decode() for name, content in drawn if name.endswith(".svg")]
-    return run.meta.name, page, "".join(svgs)
+    return run.meta.name, page, "".join(svg for _kind, svg in heads(run))
+
+
+def heads(run: Run) -> Iterator[tuple[str, str]]:
+    """Yield kind and SVG of the heads of the last layer of each attention, on the first example."""
+    steps = run.snapshot_steps()
+    try:
+        probe = run.probe()
+        item = probe.items[0]
+        snapshot = run.snapshot(steps[-1])
+    except (StudentError, IndexError):  # a run that kept none, or whose files are damaged
+        return
+    for kind, modules in modules_by_kind(run.experiment).items():
+        weights = snapshot.attention.get(modules[-1])
+        if weights is None:
+            continue
+        names = axes(run.experiment, item, modules[-1])
+        called = rows(run.experiment, item, modules[-1])
+        n_queries, n_keys = names.shape
+        may_attend = cut(snapshot.masks[modules[-1]], 0, names.shape)
+        for head, one in enumerate(weights[0][:_MAX_HEADS, :n_queries, :n_keys], 1):
+            layer = len(modules)
+            view = MapView(
+                one.astype("float32"),
+                called.names,
+                names.key,
+                may_attend,
+                called.title,
+                kind_of(run.experiment, modules[-1]).key,
+            )
+            yield (
+                kind,
+                map_svg(
+                    view,
+                    top=usual_top(view.seen()),
+                    title=f"{kind} attention, layer {layer}, head {head}, step {snapshot.step:,}",
+                ).decode(),
+            )

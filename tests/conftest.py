@@ -1,12 +1,10 @@
 """Every test begins alike, whatever ran before it; the many are shared out among processes."""
 
-from __future__ import annotations
-
 import functools
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,11 +40,29 @@ def _a_fresh_start() -> None:
     torch = sys.modules.get("torch")
     if torch is None or getattr(torch.__spec__, "_initializing", False):
         return  # nobody has changed it yet; a thread of the app may be importing it just now
-    torch.default_generator.manual_seed(
-        0
-    )  # manual_seed would note a stack for each GPU there may be
+    # manual_seed would note a stack for each GPU there may be
+    torch.default_generator.manual_seed(0)
     torch.set_num_threads(1)
     torch.set_flush_denormal(False)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> object:
+    """Return an empty store of runs, without the recorded ones."""
+    from tfm_core.runs.store import RunStore
+
+    return RunStore(tmp_path / "runs", recorded=None)
+
+
+@pytest.fixture
+def opened(store: object, tmp_path: Path) -> Callable[..., object]:
+    """Open a small pretrained model of a name, with a tokenizer, as a run."""
+    from tests.pretrained.with_tokenizer import folder_with_tokenizer
+    from tfm_core.export.opening import open_run
+
+    return lambda name, **config: open_run(
+        folder_with_tokenizer(name, tmp_path / "opened" / name, **config), store
+    )
 
 
 @pytest.fixture

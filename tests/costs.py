@@ -5,8 +5,6 @@ the reference the machine is, and compared with the budgets below: a core test a
 folder above its budget and a half, fails the run.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -1,7 +1,5 @@
 """Processes in which some packages are not installed, as far as they can tell."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A few combinations in which every two choices of different settings meet once."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Collection, Iterable
 from typing import Any

@@ -6,8 +6,6 @@ start itself uses the fixture ``true_start``; one whose other commands may be fo
 ``forked_all``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """A disk that refuses to be written below one folder, whatever the user who runs the tests may."""
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import io

@@ -1,15 +1,20 @@
 """The command line trains into run folders that the app shows."""
 
+import io
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from pages import publish
 from tests.runs.waiting import DEADLINE_SECONDS, wait_until
-from tfm_core.cli import main
+from tfm_core.cli import main, start
 from tfm_core.config import from_query
 from tfm_core.runs import RunStore
 
@@ -45,13 +50,24 @@ def test_a_trained_run_is_in_the_store_with_the_figures_that_were_printed(runs, 
 
 
 def test_a_preset_can_be_changed(runs, capsys):
-    assert main(["train", "--preset", "copy", *TINY, "--set", "training.steps=2"]) == 0
+    changed = ["--set", "training.steps=2", "--set", "training.validate_every=3"]
+    assert main(["train", "--preset", "copy", *TINY, *changed]) == 0
     (run,) = runs.list()
     assert run.meta.preset == "copy"
     assert run.experiment.training.steps == 2
-    out = capsys.readouterr().out
+    out, error = capsys.readouterr()
+    assert "training.validate_every: More than all 2 steps" in error
     assert "validation: loss" in out
     assert run.id in out
+
+
+def test_the_command_that_starts_the_app_has_a_short_help_of_its_own(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["watch-a-transformer", "--server.port", "7", "--help"])
+    with pytest.raises(SystemExit, match="0"):
+        start.main()
+    said = capsys.readouterr().out
+    assert "Start the app" in said
+    assert len(said.splitlines()) < 15
 
 
 def test_quiet_says_nothing(capfd):
@@ -122,16 +138,13 @@ def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(runs):
     assert run.has_checkpoint
 
 
-def test_runs_are_listed(runs, capsys):
+def test_runs_presets_and_devices_are_listed(runs, capsys):
     main(["train", *TINY, "--set", "training.steps=1", "--quiet"])
     (run,) = runs.list()
     assert main(["runs"]) == 0
     assert f"{run.id:<18} finished" in capsys.readouterr().out
     main(["runs", "--json"])
     assert json.loads(capsys.readouterr().out)[0]["id"] == run.id
-
-
-def test_presets_and_devices_are_listed(capsys):
     assert main(["presets"]) == 0
     assert "copy" in capsys.readouterr().out
     assert main(["devices"]) == 0
@@ -167,12 +180,59 @@ def test_a_run_is_exported_and_imported_as_it_was(runs, capsys, tmp_path, monkey
     assert capsys.readouterr().out.strip().endswith("-tensorboard.zip")
 
 
+@pytest.mark.parametrize(
+    "out", ["missing/folder/x.zip", "file/x.zip", f"{'x' * 300}.zip", "/dev/full"]
+)
+def test_a_place_that_cannot_be_written_is_named(out, runs, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("mine")
+    if out == "/dev/full" and not stat.S_ISCHR(os.stat(out).st_mode):
+        pytest.skip("this machine has no such device")
+    main(["train", *TINY, "--set", "training.steps=1", "--quiet"])
+    (run,) = runs.list()
+    for command in (
+        ["export", run.id],
+        ["lesson", "scorm", "carry-the-one", "--address", "https://a.b"],
+    ):
+        assert main([*command, "--out", out]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"{out} cannot be written: ")
+        assert error.count("\n") == 1
+    assert publish.main([run.id, "--to", out]) == 2
+    assert capsys.readouterr().err.startswith(f"{out} cannot be written: ")
+    assert (tmp_path / "file").read_text() == "mine"
+    assert out != "/dev/full" or stat.S_ISCHR(os.stat(out).st_mode)
+
+
+def test_an_export_goes_through_a_link_and_into_a_pipe(runs, capsys, tmp_path):
+    main(["train", *TINY, "--set", "training.steps=1", "--quiet"])
+    (run,) = runs.list()
+    (tmp_path / "disk.zip").write_bytes(b"old")
+    (tmp_path / "link.zip").symlink_to(tmp_path / "disk.zip")
+    assert main(["export", run.id, "--out", str(tmp_path / "link.zip")]) == 0
+    assert (tmp_path / "link.zip").is_symlink()
+    assert zipfile.is_zipfile(tmp_path / "disk.zip")
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor() as pool:
+        read = pool.submit((tmp_path / "pipe").read_bytes)
+        assert main(["export", run.id, "--out", str(tmp_path / "pipe")]) == 0
+        assert zipfile.is_zipfile(io.BytesIO(read.result()))
+
+
+def test_a_path_that_is_too_long_for_the_disk_is_no_folder_of_runs(runs, capsys):
+    for arguments in (["open", "a" * 5_000], ["import", "a" * 5_000], ["import", ""]):
+        assert main(arguments) == 2
+        error = capsys.readouterr().err
+        assert "of runs" not in error
+        assert error.count("\n") == 1
+
+
 def test_a_file_that_is_no_run_is_one_sentence(runs, capsys, tmp_path):
     (tmp_path / "a.zip").write_bytes(b"PK")
     assert main(["import", str(tmp_path / "a.zip")]) == 2
-    assert "This is not a readable zip" in capsys.readouterr().err
+    assert "is not a readable zip" in capsys.readouterr().err
     assert main(["import", str(tmp_path / "b.zip")]) == 2
-    assert "There is no file" in capsys.readouterr().err
+    assert "is not a file." in capsys.readouterr().err
 
 
 def test_a_pipe_that_knows_few_characters_gets_the_others_as_question_marks():

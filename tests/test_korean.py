@@ -29,7 +29,7 @@ from tfm_core.sentences import N_
         ("**서울**", "으로", "**서울**로"),
         ("`d_model`", "은", "`d_model`은"),
         ("어텐션(attention)", "를", "어텐션(attention)을"),
-        ("95 %", "을", "95 %를"),
+        ("95%", "을", "95%를"),
         ("책", "예요", "책이에요"),
         ("logits", "을", "logits를"),
         ("logit", "을", "logit을"),
@@ -38,6 +38,9 @@ from tfm_core.sentences import N_
         ("batch", "이며", "batch며"),
         ("“달걀”", "로", "“달걀”로"),
         ("(3)", "이", "(3)이"),
+        ("1", "번째", "첫 번째"),
+        ("10", "번째", "열 번째"),
+        ("11", "번째", "11번째"),
     ],
 )
 def test_particle_follows_the_last_sound(word: str, particle: str, expected: str) -> None:

@@ -1,13 +1,14 @@
 """What a server imports before its first visitor brings none of the packages that take seconds."""
 
-from __future__ import annotations
-
 import os
+import pydoc
 import subprocess
 import sys
 from pathlib import Path
 
+import tfm_core
 from tests.static.repository import ROOT
+from tfm_core.runs.notebook import list_runs
 
 SCRIPT = """
 import sys
@@ -40,6 +41,14 @@ bring(
     "torch", "optuna",
 )
 """
+
+
+def test_the_package_names_what_a_notebook_uses() -> None:
+    assert {"look", "runs"} <= set(dir(tfm_core)) & set(tfm_core.__all__)
+    assert tfm_core.runs.list is list_runs
+    words = pydoc.plain(pydoc.render_doc(tfm_core))
+    assert "tfm_core.look(" in words
+    assert "tfm_core.runs" in words
 
 
 def test_imports_of_the_core_and_of_pages_are_light(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Links to share: short, versioned, and the same experiment at the other end."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from urllib.parse import urlencode
 
@@ -58,7 +56,7 @@ def experiments(draw) -> Experiment:
         raise
 
 
-def test_a_preset_is_named_and_nothing_more_is_said() -> None:
+def test_a_preset_is_named_and_only_what_differs_from_it_is_said() -> None:
     for name, preset in PRESETS.items():
         values = preset.experiment.model_dump()
         query = link(values)
@@ -67,6 +65,14 @@ def test_a_preset_is_named_and_nothing_more_is_said() -> None:
         assert len(urlencode(query)) < 90
         assert drafts.differences(opened(query), values) == []
         assert drafts.preset_of(Draft(opened(query), base=url_config.base_of(query))) == name
+    values = PRESETS["translate"].experiment.model_dump()
+    values["model"]["n_heads"] = 8
+    values["training"]["optimizer"] = "adam"
+    values["training"]["weight_decay"] = 0.0  # its own
+    query = link(values, "translate")
+    said = {key: text for key, text in query.items() if "." in key}
+    assert said == {"model.n_heads": "8", "training.optimizer": "adam"}
+    assert drafts.differences(opened(query), values) == []
 
 
 @given(experiments(), st.none() | st.sampled_from(sorted(PRESETS)))
@@ -80,23 +86,15 @@ def test_any_valid_experiment_comes_out_as_it_went_in(experiment, preset) -> Non
         assert len(urlencode(query)) <= len(urlencode({"v": 1, **plain, "made": str(HERE)}))
 
 
-def test_only_what_differs_from_the_named_preset_is_said() -> None:
-    values = PRESETS["translate"].experiment.model_dump()
-    values["model"]["n_heads"] = 8
-    values["training"]["optimizer"] = "adam"
-    values["training"]["weight_decay"] = 0.0  # its own
-    query = link(values, "translate")
-    said = {key: text for key, text in query.items() if "." in key}
-    assert said == {"model.n_heads": "8", "training.optimizer": "adam"}
-    assert drafts.differences(opened(query), values) == []
-
-
-def test_a_preset_that_has_changed_since_is_said() -> None:
+def test_presets_give_way_to_families_and_changes_since_are_said() -> None:
     query = link(PRESETS["copy"].experiment.model_dump())
     query["preset"] = "copy~zzzz"
     values, (sentence,) = url_config.read(query)
     assert "“Copy a sequence” has changed" in sentence
     assert values == PRESETS["copy"].experiment.model_dump()
+    values, sentences = url_config.read({"preset": "copy", "model.family": "vit"})
+    assert not sentences
+    assert values["model"]["family"] == "vit"
 
 
 def test_a_link_that_is_newer_or_wrong_is_answered_in_a_sentence() -> None:
@@ -118,12 +116,6 @@ def test_a_link_that_is_newer_or_wrong_is_answered_in_a_sentence() -> None:
             assert good["model"]["d_model"] == 32
 
 
-def test_a_preset_beside_another_family_gives_way_to_it() -> None:
-    values, sentences = url_config.read({"preset": "copy", "model.family": "vit"})
-    assert not sentences
-    assert values["model"]["family"] == "vit"
-
-
 def test_what_it_was_made_with_is_read_as_it_was_said() -> None:
     for ours in (
         made_with.made_here(),
@@ -137,7 +129,7 @@ def test_what_it_was_made_with_is_read_as_it_was_said() -> None:
         assert made_with.read(text) is None
 
 
-def test_why_a_curve_may_differ_is_said() -> None:
+def test_why_a_curve_may_differ_is_said_in_one_sentence() -> None:
     for change, words in [
         ({"torch": "2.11.1"}, "PyTorch 2.11.1 (here 2.13.0)"),
         ({"device": "cuda"}, "a CUDA GPU (here the CPU)"),
@@ -149,9 +141,6 @@ def test_why_a_curve_may_differ_is_said() -> None:
         assert words in sentence
         assert ("the app has changed" in sentence) == ("app" in change)
         assert made_with.why_curves_differ(HERE, HERE) is None
-
-
-def test_two_differences_are_said_in_one_sentence() -> None:
     sentence = made_with.why_curves_differ(replace(HERE, torch="3.0", device="mps"), HERE)
     assert "PyTorch 3.0 (here 2.13.0), MPS (here the CPU)" in sentence
 

@@ -8,13 +8,10 @@ from tfm_core import machine
 from tfm_core.machine import slowness
 
 
-def test_slowness_is_measured_once_and_positive():
+def test_slowness_is_measured_once_and_a_busy_moment_changes_nothing(monkeypatch):
     first = slowness()
     assert 0.01 < first < 1000
     assert slowness() is first
-
-
-def test_a_moment_in_which_the_machine_is_busy_changes_nothing(monkeypatch):
     pieces = iter([0.2, 0.005, 0.3, 0.005, 0.1, 0.006, 0.005, 0.4, 0.006, 0.005, 0.005])
     monkeypatch.setattr(machine, "_piece", lambda: next(pieces))
     assert machine._measured.__wrapped__() <= 0.006 / machine.REFERENCE_SECONDS

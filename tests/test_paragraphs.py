@@ -1,7 +1,5 @@
 """Texts of content files are filled, and speak the language of the session."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from pathlib import Path
@@ -22,7 +20,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_paragraph_is_filled_and_speaks_the_language_of_the_session(folder: Path) -> None:
+def test_a_paragraph_is_filled_in_its_language_and_an_unknown_one_is_an_error(folder: Path) -> None:
     made = Paragraph("room/a", folder=folder, n=3)
     assert made == "3 heads divide it.\n\nTwo."
     with i18n.speaking("ko"):
@@ -31,9 +29,6 @@ def test_paragraph_is_filled_and_speaks_the_language_of_the_session(folder: Path
         assert i18n._(Paragraph("room/b", folder=folder)) == "en"  # not translated yet
     for twin in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
         assert (twin, twin.key, twin.values) == (made, made.key, made.values)
-
-
-def test_unknown_paragraph_is_an_error(folder: Path) -> None:
     with pytest.raises(KeyError, match="no-such"):
         Paragraph("room/no-such", folder=folder)
     with pytest.raises(FileNotFoundError):

@@ -1,7 +1,5 @@
 """A forked process is as one that was started; one that is left behind fails its test."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -35,11 +35,8 @@ def store(tmp_path):
     return RunStore(tmp_path)
 
 
-def test_together_they_take_18_600_kilobytes_at_most():
+def test_what_is_there_is_what_the_command_makes_in_18_600_kilobytes():
     assert sum(path.stat().st_size for path in RECORDED.rglob("*") if path.is_file()) <= 18.6e6
-
-
-def test_what_is_there_is_what_the_command_makes():
     assert set(RECORDED.glob("**/recorded-*")) == {place_of(run_id) for run_id in RECORDINGS}
     assert {path.name for path in RECORDED.parent.glob("*.jsonl")} == {
         f"speed-{name}.jsonl" for name in MEASURED
@@ -58,16 +55,20 @@ def test_they_are_listed_by_exact_ids_once_python_has_written_bytecode_beside_th
         assert not any(run.problem for run in found)
 
 
-def test_the_names_of_all_recorded_runs_can_be_translated(store):
+def test_names_can_be_translated_and_runs_of_lessons_are_not_listed(store):
     assert {store.get(run_id).meta.name for run_id in RECORDINGS} == set(NAMES)
+    lessons = {run_id for run_id, recording in RECORDINGS.items() if recording.is_lesson}
+    assert {run.id for run in store.lessons()} == lessons
+    assert not lessons & {run.id for run in store.list()}
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_a_recorded_measurement_is_whole_and_both_sides_gave_the_same(name):
+def test_a_recorded_measurement_is_whole_with_every_side_of_now(name):
     found = recorded(name)
     assert found.report.is_complete
     assert found.report.timed == found.report.cases
     assert all(case.is_equal for case in found.report.timed)
+    assert set(recorded(name).report.timed[0].sides) == set(COMPARISONS[name].sides)
 
 
 @pytest.mark.parametrize("run_id", RECORDINGS)
@@ -96,16 +97,6 @@ def test_every_part_of_a_recorded_run_can_be_read(store, run_id):
             for module, mask in example.masks.items():
                 assert np.array_equal(mask, expected_mask(run.experiment, item, module))
                 assert not (example.attention[module][:, ~mask] > 0).any()
-
-
-def _needs_its_data(run):
-    if run.experiment.task.name == "mnist" and not is_here("mnist"):
-        pytest.skip("This run learned the full MNIST, which is not in TFM_DATA_DIR.")
-
-
-@pytest.mark.parametrize("run_id", RECORDINGS)
-def test_a_run_of_pictures_says_how_they_are_scaled(store, run_id):
-    run = store.get(run_id)
     probe = run.probe()
     if probe.kind != "image":
         assert probe.mean is None
@@ -114,6 +105,11 @@ def test_a_run_of_pictures_says_how_they_are_scaled(store, run_id):
     _needs_its_data(run)
     data = data_of(run.experiment)
     assert (probe.mean, probe.std) == (data.mean.tolist(), data.std.tolist())
+
+
+def _needs_its_data(run):
+    if run.experiment.task.name == "mnist" and not is_here("mnist"):
+        pytest.skip("This run learned the full MNIST, which is not in TFM_DATA_DIR.")
 
 
 def learned_at(run):
@@ -173,12 +169,6 @@ def test_the_recorded_accuracy_is_that_of_the_recorded_weights(store, run_id):
     assert loss == pytest.approx(measured.last("loss"), rel=0.05)
 
 
-def test_runs_of_lessons_are_found_but_not_listed(store):
-    lessons = {run_id for run_id, recording in RECORDINGS.items() if recording.is_lesson}
-    assert {run.id for run in store.lessons()} == lessons
-    assert not lessons & {run.id for run in store.list()}
-
-
 def test_step_times_are_recorded_for_every_model_and_length():
     known = recorded_times()
     assert set(known.seconds) == set(rnn_attention.RACERS)
@@ -197,8 +187,3 @@ def test_a_recorded_run_can_be_trained_further(store, run_id):
     checkpoints.load(trainer, fork.folder / "checkpoints" / "last")
     assert trainer.step == steps
     assert fork.status.can_resume
-
-
-@pytest.mark.parametrize("name", MEASURED)
-def test_a_recorded_measurement_has_every_side_that_is_measured_now(name):
-    assert set(recorded(name).report.timed[0].sides) == set(COMPARISONS[name].sides)

@@ -1,7 +1,5 @@
 """What the light requirements install is enough for the recorded runs."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +7,15 @@ from pathlib import Path
 from tests.lacking import without
 from tests.static.repository import ROOT, repository
 from tests.static.requirements import DISTRIBUTION, declared
+
+APP = """
+import os
+os.environ["TFM_RECORDED_ONLY"] = "1"
+import app
+from pages import publish
+assert publish.main(["recorded-korean", "--model"]) == 2
+"""
+MISSING = "torch is missing: pip install -r requirements.txt\n"
 
 
 def test_the_recorded_runs_need_no_more_than_the_light_requirements(tmp_path: Path) -> None:
@@ -20,5 +27,15 @@ def test_the_recorded_runs_need_no_more_than_the_light_requirements(tmp_path: Pa
     environment = without(hidden, tmp_path) | {"TFM_RUNS_DIR": str(tmp_path / "runs")}
     command = [sys.executable, "-m", "pages.publish", "--recorded", "--to", str(tmp_path / "site")]
     subprocess.run(command, cwd=ROOT, check=True, env=environment)
-    code = "import os; os.environ['TFM_RECORDED_ONLY'] = '1'; import app"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, env=environment)
+    n_bytes = sum(path.stat().st_size for path in (tmp_path / "site").rglob("*.*"))
+    guide = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    assert f"files (about {n_bytes / 1e6:.0f} MB)" in guide
+    for arguments, why in (
+        (["-c", APP], MISSING),
+        (["-m", "tfm_core", "runs"], ""),
+        (["-m", "tfm_core", "train", "--preset", "copy"], MISSING),
+        (["-m", "tfm_core", "doctor"], MISSING),
+    ):
+        command = [sys.executable, *arguments]
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+        assert done.stderr == why

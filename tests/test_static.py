@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.static import __main__ as command
-from tests.static.repository import Repository
+from tests.static import budget
+from tests.static.repository import Repository, repository
 from tests.static.scripts import scripts_parse
 
 PROMISE = "| promise | tested by |\n|---|---|\n"
 CATALOGUE = "pages/locale/ko/LC_MESSAGES/pages.po"
+BUDGET = "tests/static/budget.toml"
 CASES: list[tuple[str, dict[str, str], set[str]]] = [
     (
         "imports_are_absolute",
@@ -35,16 +37,6 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
             "tfm_core/runs/__init__.py:2",
             "tfm_core/attic/old.py:1",
         },
-    ),
-    (
-        "hosting_is_loaded_by_name",
-        {
-            "tfm_core/cli/start.py": "import tfm_core.hosting.published.folder\n",
-            "tfm_core/hosting/store/s3.py": "import tfm_core.hosting.store\n",
-            "pages/runs/page.py": "import tfm_core.hosting.published.folder\n"
-            "import tfm_core.hosting.clusters\n",
-        },
-        {"tfm_core/cli/start.py:1", "pages/runs/page.py:2"},
     ),
     (
         "builders_alone_know_configs",
@@ -225,6 +217,23 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
         },
     ),
     (
+        "korean_has_none_of_its_faults",
+        {
+            "README.ko.md": "1번째\n11번째, {n:번째}\n주피터 노트북, 은닉층, 95%\n내 노트북\n",
+            "pages/content/ko/walk.md": "# 모든 층\n95 %\n2%포인트\n하위 레이어\n",
+            CATALOGUE: 'msgid ""\nmsgstr "Language: ko\\n"\n\nmsgid "{n} heads"\n'
+            'msgstr "헤드 {n}를"\n\nmsgid "Look"\nmsgstr "보십시오"\n\n'
+            'msgid "{n} a"\nmsgstr "{n:를}"\n',
+        },
+        {
+            "README.ko.md:1",
+            "README.ko.md:4",
+            *(f"pages/content/ko/walk.md:{line}" for line in (1, 2, 3, 4)),
+            f"{CATALOGUE}:4",
+            f"{CATALOGUE}:7",
+        },
+    ),
+    (
         "korean_readme_has_commands_and_links_of_the_english_one",
         {
             "README.md": "```sh\npytest\n```\n[a](docs/a.md)\n",
@@ -240,12 +249,12 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
             "pages/components/two.js": "export const two = 2;\n",
             "pages/components/broken.js": "export const one = 1;\nconst = 3;\n",
             "pages/components/film.js": 'import { three } from "./two.js";\n',
-            "pages/components/live.js": 'export const a = 1;\nconst text = "export ";\n',
+            "pages/components/gallery.js": 'export const a = 1;\nconst text = "export ";\n',
         },
         {
             "pages/components/broken.js:2",
             "pages/components/film.js:1",
-            "pages/components/live.js:1",
+            "pages/components/gallery.js:1",
         },
     ),
     (
@@ -255,7 +264,7 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
             "pages/components/alone.js": "export default function () {}\n",
             "pages/components/film.js": "",
             "pages/components/whole.py": 'component(\n    "whole")\nbundled("gone")\n',
-            "pages/components/live.py": 'STYLES = {"film": ()}\n',
+            "pages/components/film.py": 'bundled("film.js")\n',
         },
         {"pages/components/alone.js:1", "pages/components/whole.py:3"},
     ),
@@ -307,28 +316,10 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
         "promises_name_tests_that_are_there",
         {
             "docs/security.md": f"{PROMISE}| one | `tests/test_a.py::test_a` |\n| two | nothing |\n"
-            "| three | `tests/test_a.py::test_gone` |\n| four | `benchmarks/stress/kills.py` |\n"
-            "| five | `benchmarks/stress/gone.py` |\n| six | `tests/gone.py::test_a` |\n",
+            "| three | `tests/test_a.py::test_gone` |\n| four | `tests/gone.py::test_a` |\n",
             "tests/test_a.py": "def test_a():\n    pass\n",
-            "benchmarks/reliability.py": 'STRESS_TESTS: tuple[str, ...] = ("kills",)\n',
         },
-        {f"docs/security.md:{line}" for line in (4, 5, 7, 8)},
-    ),
-    (
-        "stress_tests_are_run",
-        {
-            "benchmarks/reliability.py": 'STRESS_TESTS: tuple[str, ...] = (\n    "kills",\n'
-            '    "slow",\n    "gone",\n)\n',
-            "benchmarks/stress/__init__.py": "",
-            "benchmarks/stress/kills.py": "def tables(*, quick):\n    pass\n",
-            "benchmarks/stress/slow.py": "def tables():\n    pass\n",
-            "benchmarks/stress/idle.py": "def tables(*, quick):\n    pass\n",
-        },
-        {
-            "benchmarks/reliability.py:4",
-            "benchmarks/stress/slow.py:1",
-            "benchmarks/stress/idle.py:1",
-        },
+        {f"docs/security.md:{line}" for line in (4, 5, 6)},
     ),
     (
         "settings_are_read_in_one_place",
@@ -348,6 +339,18 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
             "pages/ui/runs/visitors.py": "store().list()\n",
         },
         {f"pages/walk/page.py:{line}" for line in (2, 3, 5)},
+    ),
+    (
+        "nothing_grows",
+        {
+            "tfm_core/runs/store.py": "def read():\n    return 1\n",
+            "tests/runs/test_store.py": "",
+            BUDGET: '["tfm_core/runs"]\nlines = 1\nfiles = 1\nnames = 1\n'
+            '["sum outside tests"]\nlines = 2\nfiles = 1\nnames = 1\n'
+            '["tests/runs"]\nfiles = 1\n["sum of tests"]\nfiles = 1\n'
+            '[shapes]\n"syntax nodes a line" = 9\n',
+        },
+        {f"{BUDGET}:1"},
     ),
 ]
 
@@ -372,6 +375,54 @@ def test_a_check_finds_its_violations(
     (check,) = (check for check in command.CHECKS if check.__name__ == name)
     found = [f"{one.path}:{one.line}" for one in check(made(tmp_path, files))]
     assert sorted(found) == sorted(places)
+
+
+SHAPES = {
+    "tfm_core/runs/store.py": "import dataclasses\n@dataclasses.dataclass\nclass Run:\n    n: int\n"
+    "def _short():\n    return Run(1)\ndef used():\n    return _short()\ndef twice():\n"
+    "    return used() + used()\nA = (1,)  # fmt: skip\n"
+    "if TYPE_CHECKING:\n    import tfm_core.plots.lines\n",
+    "tfm_core/plots/lines.py": 'class Run:\n    pass\nstore = LazyModule("tfm_core.runs.store")\n',
+}
+
+
+def test_shapes_that_are_counted(tmp_path: Path) -> None:
+    counted = budget.shapes(made(tmp_path, SHAPES))
+    assert counted.pop("syntax nodes a line") == pytest.approx(4, abs=1)
+    assert counted == {
+        "dataclasses built in one place": 1,
+        "short functions with one caller in their file": 1,
+        "class names twice": 1,
+        "imports that point up": 1,
+        "circles of imports": 1,
+        "files in circles": 2,
+        "lines without format": 1,
+    }
+
+
+def test_a_budget_is_written_once_and_lowered_but_never_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(budget, "ROOT", tmp_path)
+    file = tmp_path / "tfm_core/runs/store.py"
+    made(tmp_path, {BUDGET: "", "tfm_core/runs/store.py": "A = 1\n" * 100})
+    assert budget.main() == 0
+    assert budget.allowed(Repository(tmp_path))["tfm_core/runs"]["lines"] == 100
+    file.write_text("A = 1\n" * 97)
+    (stale,) = budget.nothing_grows(Repository(tmp_path))
+    assert "sum outside tests: 97 lines" in stale.rule
+    repository.cache_clear()
+    assert budget.main() == 0
+    assert list(budget.nothing_grows(Repository(tmp_path))) == []
+    file.write_text("A = 1\n" * 98)
+    repository.cache_clear()
+    assert budget.main() == 1
+    assert "sum outside tests: 98 lines, not more than 97" in capsys.readouterr().out
+    (over, above) = budget.nothing_grows(Repository(tmp_path))
+    assert {over.rule.split(":")[0], above.rule.split(":")[0]} == {
+        "sum outside tests",
+        "tfm_core/runs",
+    }
 
 
 def test_violations_are_printed_and_end_the_command_with_1(

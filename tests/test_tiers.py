@@ -1,7 +1,5 @@
 """The tiers of the tests, and what their costs are compared with."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -13,7 +11,7 @@ import pytest
 from tests import costs, tiers
 
 
-def test_a_test_fails_the_run_above_its_limit_not_at_it():
+def test_a_test_or_a_folder_fails_the_run_above_its_limit():
     core = Counter({"tests/layers/test_a.py::at": 5.0, "tests/layers/test_a.py::above": 5.1})
     found = costs.violations(core, Counter(), 1.0, whole=False)
     assert found == ["tests/layers/test_a.py::above took 5.1 CPU seconds; the limit is 5."]
@@ -23,9 +21,6 @@ def test_a_test_fails_the_run_above_its_limit_not_at_it():
         assert bool(costs.violations(core, setups, 1.0, whole=False)) == excess
     core["tests/layers/test_a.py::above"] = 8.1
     assert costs.violations(core, setups, 1.0, whole=False)
-
-
-def test_a_folder_fails_the_run_where_the_whole_core_ran():
     core = Counter({f"tests/layers/test_a.py::test_{n}": 3.1 for n in range(10)})
     assert costs.violations(core, Counter(), 1.0, whole=False) == []
     found = costs.violations(core, Counter(), 1.0, whole=True)

@@ -3,21 +3,22 @@
 The checks are shown on a language that nobody speaks, with one fault at a time.
 """
 
-from __future__ import annotations
-
+import argparse
 import gettext
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from babel.messages.catalog import Catalog
 
+from pages import publish
 from pages.ui.navigation.terms import TERMS
 from tests import translation
 from tests.pages import pseudo
 from tests.translation import ROOT
 from tfm_core import languages
-from tfm_core.cli import WRONG_INPUT, main, words
+from tfm_core.cli import WRONG_INPUT, entry, main, start, words
 from tfm_core.sentences import Paragraph, paragraphs
 
 LANGUAGE = pseudo.LANGUAGE
@@ -169,6 +170,32 @@ def test_command_line_speaks_the_language_of_its_environment(
         assert "⟦list the presets⟧" in capsys.readouterr().out
     finally:
         words._catalogue.cache_clear()
+
+
+def of_parser(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """What a parser and those of its commands say of themselves and of their options."""
+    yield from filter(None, (parser.description, parser.epilog))
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from (str(choice.help) for choice in action._choices_actions)
+            yield from (text for one in action.choices.values() for text in of_parser(one))
+        elif not isinstance(action, argparse._HelpAction):
+            yield str(action.help)
+
+
+@pytest.mark.skipif("ko" not in SHIPPED, reason="there is no Korean catalogue yet")
+def test_every_help_text_of_the_command_line_is_there_in_korean(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TFM_LANGUAGE", "ko")
+    words._catalogue.cache_clear()
+    try:
+        parsers = (entry.parser(), publish.parser(), start.parser())
+        said = [text for parser in parsers for text in of_parser(parser)]
+    finally:
+        words._catalogue.cache_clear()
+    assert len(said) > 40
+    assert [text for text in said if not re.search("[가-힣]", text)] == []
 
 
 def test_files_of_a_translator_come_before_those_of_the_app_which_fill_their_gaps(

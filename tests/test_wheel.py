@@ -1,7 +1,5 @@
 """The wheel holds the whole app: installed alone, one command starts it anywhere."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -79,11 +77,13 @@ def test_wheel_reads_its_own_files(commands: Path, tmp_path: Path) -> None:
     """A training of a preset needs templates, texts and embedded digits of the wheel."""
     python = commands / Path(sys.executable).name
     train = ["train", "--preset", "vit-digits", "--set", "training.steps=2", "--quiet"]
-    code = "import tfm_core, sys; print(tfm_core.__file__)"
+    code = "import tfm_core, importlib.util as u; print(tfm_core.__file__, u.find_spec('pages'))"
     where = subprocess.run(
         [python, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True
     )
     assert str(commands.parent) in where.stdout
+    assert where.stdout.endswith(" None\n")  # the README says what needs a checkout
+    assert Path(where.stdout.split()[0]).with_name("py.typed").exists()
     subprocess.run([python, "-m", "tfm_core", *train], cwd=tmp_path, check=True)
     assert list((tmp_path / "runs").glob("*/experiment.json"))
 

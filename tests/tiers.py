@@ -9,8 +9,6 @@ commit, the nearest first, then an eighth of the others, another eighth with eac
 the time ``TFM_UNTIL`` (seconds since 1970) no wide test begins; the summary lists those left.
 """
 
-from __future__ import annotations
-
 import ast
 import itertools
 import os

@@ -11,8 +11,6 @@ Messages are collected from the syntax tree of the sources: the tokenizer of Pyt
 Babel's extractor uses, does not look into f-strings.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import gettext
@@ -32,7 +30,7 @@ from babel.messages.mofile import read_mo, write_mo
 from babel.messages.pofile import read_po, write_po
 
 from tests.static.repository import ROOT, Source, repository
-from tfm_core.korean import PARTICLES
+from tfm_core.korean import ENDINGS
 from tfm_core.lessons import words as lesson_words
 from tfm_core.sentences import paragraphs
 
@@ -54,7 +52,7 @@ AREAS = {
         "pages/ui/settings", "pages/ui/runs", "pages/ui/accounts", "pages/ui/address",
         "pages/server",
         "pages/ui/show", "pages/ui/state", "pages/ui/typed", "pages/ui/files", "pages/runs",
-        "pages/publish.py", "pages/film.py", "tfm_core/config", "tfm_core/presets.py",
+        "pages/publish.py", "tfm_core/config", "tfm_core/presets.py",
         "tfm_core/variants", "tfm_core/doctor", "tfm_core/mistakes",
     ),
     "lessons, tours, class": (
@@ -231,7 +229,7 @@ def write(language: str, catalogue: Catalog, root: Path = ROOT) -> None:
 def _write(path: Path, catalogue: Catalog) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     for entry in catalogue:
-        entry.flags.discard("python-format")  # "100 % of" is none
+        entry.flags.discard("python-format")  # "100% of" is none
     with path.open("wb") as file:
         write_po(file, catalogue, include_lineno=False, width=0, ignore_obsolete=True)
 
@@ -402,7 +400,7 @@ def _fields(text: str) -> set[tuple[str, str]]:
 
 def _without_particle(spec: str) -> str:
     head, _colon, last = spec.rpartition(":")
-    return head if last in PARTICLES else spec
+    return head if last in ENDINGS else spec
 
 
 def count(language: str, root: Path = ROOT) -> dict[str, tuple[int, int, int, int]]:

@@ -6,8 +6,6 @@ opened or mapped into memory count, too; only what Python itself asks for is ref
 itself there is nothing to add.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

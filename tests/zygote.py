@@ -8,8 +8,6 @@ of the zygote: its parent ends at once, so that it goes to the nearest reaper ab
 all else it is as a fresh one.
 """
 
-from __future__ import annotations
-
 import array
 import ctypes
 import gc

@@ -110,11 +110,6 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
     return look
 
 
-def n_bytes(value: Any) -> int:
-    """Return the bytes of a value with all it holds; an array that is held twice counts once."""
-    return sum(parts_of(value).values())
-
-
 def parts_of(value: Any) -> Parts:
     """Return the bytes of every object that a value holds, by identity.
 

@@ -1,4 +1,4 @@
-"""Korean: particles, whose form follows the last sound before them, and marks in HTML."""
+"""Korean: particles, whose form follows the last sound before them, ordinals, and HTML."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ _PAIRS = (
 )
 PARTICLES = {particle: pair for pair in _PAIRS for particle in pair}
 """Either form of a particle, and both: after a consonant, after a vowel."""
+_ORDINALS = dict(
+    enumerate(["첫", "두", "세", "네", "다섯", "여섯", "일곱", "여덟", "아홉", "열"], 1)
+)
+ENDINGS = {*PARTICLES, "번째"}
+"""What a placeholder may end in: ``{name:을}``, ``{n:번째}``."""
 
 _DIGITS = dict(zip("0123456789", "영일이삼사오육칠팔구", strict=True))
 _LETTERS = {"L": "엘", "M": "엠", "N": "엔", "R": "알"}
@@ -39,7 +44,11 @@ def with_particle(word: str, particle: str) -> str:
     """Return a word with the form of a particle that its last sound asks for.
 
     Marks behind the word and a gloss in brackets, as in ``어텐션(attention)``, have no sound here.
+    A number up to ten with ``번째`` is a word: 첫 번째, 열 번째, 11번째.
     """
+    if particle == "번째":
+        n = int(word) if word.isdecimal() else 0
+        return f"{_ORDINALS[n]} 번째" if n in _ORDINALS else f"{word}번째"
     after_consonant, after_vowel = PARTICLES[particle]
     final = (ord(_last_syllable(word)) - ord("가")) % 28  # 0: none, 8: ㄹ
     is_open = final == 0 or (final == 8 and after_vowel == "로")

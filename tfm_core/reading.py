@@ -1,25 +1,43 @@
 """Read untrusted files: plain ones of a bounded size, and the values in them.
 
-Run folders are untrusted input: every reader gets a file's content here and validates each value.
-Each check returns a bool for any input and never raises.
+Uploads and run folders are untrusted input: every reader opens a file here, where its size is
+limited before it is parsed, and validates each value. Each check returns a bool for any input and
+never raises.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
 import re
 import stat
+import tomllib
+import zipfile
+from collections.abc import Iterator, ValuesView
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, BinaryIO, Literal, TypeGuard
+
+from safetensors import SafetensorError, safe_open
 
 from tfm_core.disk import patiently
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 MAX_STEP_NUMBER = 10**9
 """The largest step number in a file; configurations take fewer."""
+MAX_DEPTH = 40
+"""Lists and tables of TOML inside each other; Python follows some hundred before it gives up."""
+MAX_DOTS = 100
+"""Dots in a line of TOML: ``tomllib`` keeps every beginning of a key, n²/2 names for n dots."""
+MAX_ENTRIES = 1_000_000
+"""Lists and objects of JSON; Python takes 30 times their bytes for empty ones."""
+MAX_HEADER = 2**24
+"""Bytes that say what is in a safetensors file; 100,000 tensors take about as many."""
+MAX_TENSORS = 100_000
+_POINTER = b"version https://git-lfs"
 _ONLY_LOOK = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 _FIRST_YEAR, _LAST_YEAR = 2000, 9000  # so that converting the zone cannot overflow
@@ -72,21 +90,97 @@ def content_of(path: Path, *, most: int) -> bytes:
                 most=most,
             )
         try:
-            return file.read(most)
+            content = file.read(most)
         except OSError as error:
             raise _cannot(path, error) from None
+    _check_pointer(path, content)
+    return content
+
+
+def json_of(content: bytes | str) -> Any:
+    """Return the value of JSON. Raises Unreadable where it is too large, and ValueError."""
+    opening = ("[", "{") if isinstance(content, str) else (b"[", b"{")
+    if sum(map(content.count, opening)) > MAX_ENTRIES:  # type: ignore[arg-type]  # both of a kind
+        raise Unreadable("it has more than {most:,} lists and objects", most=MAX_ENTRIES)
+    try:
+        return json.loads(content)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except ValueError:  # a whole number of more than 4,300 digits
+        raise Unreadable(_LARGE_NUMBER) from None
+    except RecursionError:
+        raise Unreadable(_DEEP) from None
 
 
 def object_of(path: Path, *, most: int) -> dict[str, Any]:
     """Return the JSON object in a file. Raises FileNotFoundError and Unreadable."""
     content = content_of(path, most=most)
     try:
-        values = json.loads(content)
-    except (ValueError, RecursionError):  # no Unicode, a number of too many digits, too deep
+        values = json_of(content)
+    except ValueError:
         raise Unreadable("{name} is not JSON", name=path.name) from None
     if not isinstance(values, dict):
         raise Unreadable("{name} holds no named values", name=path.name)
     return values
+
+
+def toml_of(text: str) -> dict[str, Any]:
+    """Return the values of TOML. Raises Unreadable with a clause."""
+    if max(line.count(".") for line in text.split("\n")) > MAX_DOTS:
+        raise Unreadable("a line has more than {most} dots", most=MAX_DOTS)
+    try:
+        values = tomllib.loads(text.replace("\r\n", "\n"))
+    except tomllib.TOMLDecodeError as error:
+        raise Unreadable("it is not TOML: {why}", why=str(error)) from None
+    except ValueError:
+        raise Unreadable(_LARGE_NUMBER) from None
+    except RecursionError:
+        raise Unreadable(_DEEP) from None
+    level: list[Any] = [values]
+    for _depth in range(MAX_DEPTH):
+        if any(isinstance(one, int) and not -(2**63) <= one < 2**63 for one in level):
+            raise Unreadable(_LARGE_NUMBER)
+        within = [one.values() if isinstance(one, dict) else one for one in level]
+        level = [part for one in within if isinstance(one, list | ValuesView) for part in one]
+    if level:
+        raise Unreadable(_DEEP)
+    return values
+
+
+@contextmanager
+def open_tensors(path: Path, framework: Literal["numpy", "pt"] = "numpy") -> Iterator[Any]:
+    """Open a plain safetensors file of a bounded header; what is read of it may be damaged.
+
+    Raises FileNotFoundError, and Unreadable with a clause, for what the caller reads, too.
+    """
+    try:
+        with os.fdopen(open_plain(path), "rb") as file:
+            check_header(path, file)
+        with safe_open(path, framework=framework) as opened:
+            yield opened
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _cannot(path, error) from None
+    except (SafetensorError, TypeError):  # a number format that NumPy does not have
+        raise Unreadable("{name} is damaged or incomplete", name=path.name) from None
+
+
+def check_header(path: Path, file: BinaryIO) -> None:
+    """Raise Unreadable where the header of a safetensors file is too large to be parsed."""
+    start = file.read(len(_POINTER))
+    _check_pointer(path, start)
+    n_bytes = int.from_bytes(start[:8], "little")
+    file.seek(8)
+    if n_bytes > MAX_HEADER or file.read(n_bytes).count(b"{") > MAX_TENSORS:
+        raise Unreadable("{name} has too many tensors, or is damaged", name=path.name)
+
+
+def zip_of(content: bytes, *, most: int) -> zipfile.ZipFile:
+    """Return a zip of at most ``most`` files. Raises Unreadable, and what ``zipfile`` raises."""
+    if content.count(b"PK\1\2") > most:  # an entry of the directory, of which each costs 1 kB
+        raise Unreadable("it has more than {most:,} files", most=most)
+    return zipfile.ZipFile(io.BytesIO(content))
 
 
 def is_whole(value: object, low: int, high: int) -> TypeGuard[int]:
@@ -133,9 +227,19 @@ def is_moment(value: object) -> TypeGuard[str]:
     return True
 
 
+def _check_pointer(path: Path, content: bytes) -> None:
+    if content.startswith(_POINTER):
+        raise Unreadable(
+            "{name} is a pointer of Git LFS, not the file; “git lfs pull” fetches it",
+            name=path.name,
+        )
+
+
 def _cannot(path: Path, error: OSError) -> Unreadable:
     return Unreadable("{name} cannot be read ({why})", name=path.name, why=error.strerror)
 
 
+_LARGE_NUMBER = N_("a number is too large")
+_DEEP = N_("it is nested too deeply")
 _DEVICE = re.compile(r"[a-z]{2,12}(:\d{1,4})?", re.ASCII)
 _HALVES = re.compile("[\ud800-\udfff]")

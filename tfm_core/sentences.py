@@ -158,15 +158,32 @@ class StudentError(ValueError):
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent with one decimal; 100 % only where nothing at all is missing."""
+    """Return a share in per cent with one decimal; 100% only where nothing at all is missing."""
     if share < 1 and round(share * 100, 1) == 100:
-        return "99.9 %"
-    return f"{share * 100:.0f} %" if share in (0, 1) else f"{share * 100:.1f} %"
+        return "99.9%"
+    return f"{share * 100:.0f}%" if share in (0, 1) else f"{share * 100:.1f}%"
+
+
+def points(before: float, after: float) -> float:
+    """Return the change between two shares as percentage points, of the shares as they are shown.
+
+    1.22% and 1.36% read 1.2% and 1.4%: beside them, +0.1 would be a riddle.
+    """
+    shown_before, shown_after = (float(percent(share)[:-1]) for share in (before, after))
+    return round(shown_after - shown_before, 1)
+
+
+def loss_words(loss: float) -> str:
+    """Return a loss with three decimals, a small one with two digits.
+
+    As ``said`` in ``stage_curves.js``.
+    """
+    return f"{loss:.3f}" if loss >= 0.1 or loss == 0 else f"{loss:#.2g}"
 
 
 def whole_percent(share: float) -> str:
     """Return a share in per cent without decimals."""
-    return f"{share * 100:.0f} %"
+    return f"{share * 100:.0f}%"
 
 
 def in_bytes(n_bytes: float) -> str:

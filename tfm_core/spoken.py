@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from tfm_core.korean import PARTICLES, with_particle
+from tfm_core.korean import ENDINGS, with_particle
 from tfm_core.sentences import CountedSentence, Paragraph, Sentence, StudentError
 
 Catalogue = gettext.NullTranslations
@@ -50,17 +50,14 @@ def filled(template: str, values: Mapping[str, object], say: Callable[[Any], str
     if not values:
         return template
     has_sentence = any(isinstance(value, Sentence | StudentError) for value in values.values())
-    if not has_sentence and "%}" not in template:
+    if not has_sentence:
         with suppress(ValueError, TypeError):  # a particle, which is no format of Python's
             return template.format(**values)
     return _Formatter(say).vformat(template, (), values)
 
 
 class _Formatter(string.Formatter):
-    """``str.format`` that translates sentences among the values and adds Korean particles.
-
-    A share reads ``98.9 %``, as ``sentences.percent`` writes it.
-    """
+    """``str.format`` that translates sentences among the values and adds Korean particles."""
 
     def __init__(self, say: Callable[[Any], str]) -> None:
         self._say = say
@@ -73,7 +70,6 @@ class _Formatter(string.Formatter):
         if isinstance(value, Sentence | StudentError):
             value = self._say(value)
         head, _colon, last = format_spec.rpartition(":")
-        if last in PARTICLES:
+        if last in ENDINGS:
             return with_particle(self.format_field(value, head), last)
-        text = str(super().format_field(value, format_spec))
-        return text.replace("%", " %") if format_spec.endswith("%") else text
+        return str(super().format_field(value, format_spec))

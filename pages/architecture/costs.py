@@ -8,7 +8,7 @@ from pages.i18n import N_, _, paragraph
 from pages.ui import show, state
 from pages.ui.runs import run_time
 from pages.ui.settings.model_choice import Chosen
-from tfm_core.config import TrainingConfig
+from tfm_core.config import TrainingConfig, built
 from tfm_core.config.shape import CaptionShape, ImageShape
 from tfm_core.facts.compute import grown, lengths, macs, unasked
 from tfm_core.facts.memory import PROCESS_BYTES, Memory, memory
@@ -103,7 +103,7 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
     tgt = ask(2, label, architecture.tgt_len, f"tgt-{architecture.tgt_len}")
     limit = getattr(chosen.model, "max_len", 8192)
     longest = chosen.model.joined_len(src, tgt)
-    if POSITIONS[chosen.model.position].has_table and longest > limit:
+    if POSITIONS[built(chosen.model).position].has_table and longest > limit:
         st.caption(paragraph("architecture/too-long", limit=limit, n=longest))
     return batch, src, tgt
 

@@ -14,6 +14,7 @@ from pages.ui.navigation import page_table
 from pages.ui.settings import names_choice
 from pages.ui.settings.model_choice import Chosen
 from tfm_core.anatomy.names import Scheme
+from tfm_core.config import built
 from tfm_core.facts.compute import layers
 from tfm_core.inspect.diagram import graph as drawing
 from tfm_core.inspect.diagram.graph import Diagram, DiagramColours
@@ -116,7 +117,7 @@ def _table(diagram: Diagram) -> list[list[str]]:
 
 def _words(chosen: Chosen) -> str:
     if not chosen.model.has_blocks:
-        return paragraph("architecture/diagram-recurrent", d=chosen.model.d_model)
+        return paragraph("architecture/diagram-recurrent", d=built(chosen.model).d_model)
     residual = RESIDUALS[getattr(chosen.model, "residual", "normal")]
     if not residual.has_sum:
         kind = "no-residuals"
@@ -124,7 +125,7 @@ def _words(chosen: Chosen) -> str:
         kind = "residuals-behind-norms"
     else:
         kind = "residual-behind-norm" if residual.normed else "residuals"
-    width = _("B is the batch; the width {d} never changes.", d=chosen.model.d_model)
+    width = _("B is the batch; the width {d} never changes.", d=built(chosen.model).d_model)
     return f"{width} {paragraph(f'architecture/diagram-{kind}')}"
 
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui.address import view_link
-from pages.ui.address.parameters import Choice, name_of
-from pages.ui.settings.model_choice import VERSUS, SizedModelView
-from pages.ui.settings.names_choice import NAMES
+from pages.ui.address.parameters import Choice
 
 
 @dataclass(frozen=True)
@@ -16,13 +13,18 @@ class _Tab(Choice):
     """A tab, whose widget holds its words."""
 
     def fits(self, state: object) -> bool:
-        return name_of(str(state), self.labels) in self.names
+        return _name_of(str(state)) in self.names
 
     def state(self, value: str) -> object:
         return _(self.labels[value])
 
     def value(self, state: object) -> str:
-        return name_of(str(state), self.labels)
+        return _name_of(str(state))
+
+
+def _name_of(words: str) -> str:
+    """Return the name of a tab by its words in English or the page's language."""
+    return next((name for name, label in TABS.items() if words in (label, _(label))), words)
 
 
 TABS = {
@@ -33,19 +35,3 @@ TABS = {
     "experts": N_("Experts"),
 }
 TAB = _Tab("tab", first="counts", key="parameters-tab", names=tuple(TABS), labels=TABS)
-
-
-@dataclass(frozen=True, slots=True)
-class BuildView(SizedModelView):
-    """What the page Build shows."""
-
-    names: str = view_link.linked(NAMES)
-
-
-@dataclass(frozen=True, slots=True)
-class ParametersView(SizedModelView):
-    """What the page Parameters shows."""
-
-    versus: str = view_link.linked(VERSUS)
-    names: str = view_link.linked(NAMES)
-    tab: str = view_link.linked(TAB)

@@ -35,8 +35,13 @@ def structure(chosen: Chosen, scheme: Scheme) -> None:
             opened.code(named_parameters(chosen.model, chosen.shape, scheme), language=None)
             opened.caption(paragraph("architecture/names-of-tensors"))
             return
-        text = printed(chosen.model, chosen.shape, scheme)
+        path = chosen.architecture.own_class if scheme == "notebook" else ""
+        text = printed(chosen.model, chosen.shape, scheme, path=path)
         opened.code(text, language=None, height=420)
+        if path:
+            opened.caption(
+                _("`print(model.{path})`: the notebook’s class is this part.", path=path)
+            )
         many = re.search(r"\(0-(\d+)\): (\d+) x", text)
         if many is not None:
             opened.caption(_("`{folded}`: {n} equal modules.", folded=many[0], n=many[2]))

@@ -136,7 +136,7 @@ def table(chosen: Chosen, scheme: Scheme) -> None:
             ),
             "formula": st.column_config.TextColumn(_("Worked out"), width=218),
             "share": st.column_config.ProgressColumn(
-                _("Share"), format="percent", min_value=0, max_value=1, width=112
+                _("Share"), format="%.1f%%", min_value=0, max_value=100, width=112
             ),
             "trainable": st.column_config.CheckboxColumn(_("Trainable"), width=80),
         },
@@ -186,7 +186,7 @@ def _frame(rows: list[ParameterRow]) -> pd.DataFrame:
                 _("0, tied to {module}", module=row.tied_to) if row.tied_to else row.formula
                 for row in rows
             ],
-            "share": [row.share for row in rows],
+            "share": [100 * row.share for row in rows],
             "trainable": [row.is_trainable for row in rows],
             "tied to": [row.tied_to for row in rows],
         }
@@ -196,7 +196,9 @@ def _frame(rows: list[ParameterRow]) -> pd.DataFrame:
 def weights(chosen: Chosen) -> None:
     run = chosen.run
     if run is None:
-        run = _run_with_weights(chosen)
+        able = [run for run in visitors.at_hand() if run.problem is None and run.has_checkpoint]
+        alike = [run for run in able if run.experiment.model.family == chosen.model.family]
+        run = next(iter([*alike, *able]), None)
         if run is None:
             st.info(_("Choose a run above to see its weights."))
             st.page_link(
@@ -227,13 +229,6 @@ def weights(chosen: Chosen) -> None:
         _("Look for weights that training moved. {words}", words=_(histogram.words)),
         key="parameters-histogram",
     )
-
-
-def _run_with_weights(chosen: Chosen) -> Run | None:
-    """Return a run to show for a model without one: of the same family where there is any."""
-    able = [run for run in visitors.at_hand() if run.problem is None and run.has_checkpoint]
-    alike = [run for run in able if run.experiment.model.family == chosen.model.family]
-    return next(iter([*alike, *able]), None)
 
 
 @st.cache_data(show_spinner=False, max_entries=8)

@@ -15,6 +15,7 @@ from pages.i18n import _
 from pages.ui import show
 from pages.ui.typed import escape
 from tfm_core import byte_cache
+from tfm_core.config import built
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.attention.cell import (
     AttentionCell,
@@ -26,6 +27,7 @@ from tfm_core.inspect.attention.cell import (
 )
 from tfm_core.inspect.attention.cell import cell as cell_of
 from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.heads.attention import outline_cells
 from tfm_core.plots.palette import VERMILION
 from tfm_core.probe.labels import MapAxes, axes, modules_by_kind, rows
@@ -45,10 +47,11 @@ def cell_at(example: Example, selection: Selection, module: str, names: MapAxes)
     return int(row), int(column)
 
 
-def outline(figure: go.Figure, cell: tuple[int, int], names: MapAxes) -> None:
+def outline(figure: go.Figure, cell: tuple[int, int], names: MapAxes, view: MapView) -> None:
+    """Frame a cell of the whole map in the figure of a view of it."""
     cells = np.zeros(names.shape, np.bool_)
     cells[cell] = True
-    outline_cells(figure, cells, VERMILION, 3)
+    outline_cells(figure, view.cut(cells), VERMILION, 3)
 
 
 def arithmetic(run: Run, example: Example, selection: Selection) -> None:
@@ -79,7 +82,7 @@ def arithmetic(run: Run, example: Example, selection: Selection) -> None:
         _product(traced)
     is_look = not run.experiment.task.has_model
     with score:
-        _score(traced, "" if is_look else run.experiment.model.position)
+        _score(traced, "" if is_look else built(run.experiment.model).position)
     with softmax:
         _softmax(traced, is_look=is_look)
     with output:
@@ -124,10 +127,10 @@ def _pickers(
 
 def _dimensions(cell: AttentionCell, columns: dict[str, tuple[str, int]]) -> None:
     """Show columns of the table of dimensions. columns: name -> title and width in pixels."""
-    dims = dimensions_table(cell)
+    dims = dimensions_table(cell)[["dimension", *columns]].dropna()
     number = st.column_config.NumberColumn
     st.dataframe(
-        dims[["dimension", *columns]],
+        dims,
         hide_index=True,
         height=min(_TALL, 38 + 35 * len(dims)),
         column_config={
@@ -243,11 +246,11 @@ def _output(cell: AttentionCell, row: str) -> None:
             "**{share}** of this head’s output in row “{row}” comes from “{key}”.",
             key=escape(cell.key_token),
             row=escape(row),
-            share=f"{cell.share * 100:.1f} %",
+            share=f"{cell.share * 100:.1f}%",
         ),
         help=_(
             "Projection onto the output; by length alone, {norm}.",
-            norm=f"{cell.norm_share * 100:.1f} %",
+            norm=f"{cell.norm_share * 100:.1f}%",
         ),
     )
 

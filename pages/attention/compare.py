@@ -180,7 +180,7 @@ def _maps(
     names = axes(run.experiment, example.item, module)
     their_names = axes(other.experiment, theirs.item, their_module)
     check_same_tokens((names.query, names.key), (their_names.query, their_names.key))
-    left = one_head(run, example, selection)
+    left = one_head(run, example, dataclasses.replace(selection, tokens=None))
     right = dataclasses.replace(
         left,
         weights=theirs.maps([their_module])[0, versus.head],
@@ -191,6 +191,7 @@ def _maps(
         _title(selection.layer, selection.head, example.step, None),
         _title(versus.layer, versus.head, theirs.step, None if other.id == run.id else other),
     )
+    left, right = left.part(selection.stretch), right.part(selection.stretch)
     top = None if selection.kind in {"patches", "picture"} else 1.0
     figures = (
         head_map(left, theme=state.theme(), top=top),

@@ -18,6 +18,7 @@ from pages.ui.model.task_panels import example_name
 from pages.ui.runs import run_words, shown_run
 from pages.ui.settings import glosses
 from tfm_core.inspect.attention.head_labels import first_heads
+from tfm_core.plots.heads.attention import MANY_KEYS
 from tfm_core.probe.labels import KINDS, axes, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
@@ -145,7 +146,12 @@ def _looks(run: Run, probe: Probe, selection: Selection) -> bool:
     """Choose how maps are drawn; return whether the darkest colour is a weight of 1."""
     kind = kinds_of(run.experiment)[selection.kind]
     st.markdown(f"**{_(kind.label)}.** {_(kind.help)}")
-    is_full = _full_scale(selection.kind)
+    module = modules_by_kind(run.experiment)[selection.kind][0]
+    _n_queries, n_keys = axes(run.experiment, probe.items[selection.example or 0], module).shape
+    if selection.stretch is not None:
+        begin, end = selection.stretch
+        n_keys = min(n_keys, end - begin)
+    is_full = _full_scale(selection.kind, is_long=n_keys >= MANY_KEYS)
     if kind.written:
         by = selection.rows or ("written" if kind.is_named_by_written else "read")
         segments(
@@ -168,20 +174,22 @@ def _looks(run: Run, probe: Probe, selection: Selection) -> bool:
     return is_full
 
 
-def _full_scale(kind: str) -> bool:
+def _full_scale(kind: str, *, is_long: bool) -> bool:
     """Choose what the darkest colour means; return whether it is a weight of 1."""
-    key = _key(f"scale-{'patches' if kind in _PATCHES else 'text'}")
+    is_small = is_long or kind in _PATCHES  # weights
     names = {True: _("0 to 1"), False: _("this map’s maximum")}
+    if is_long:
+        names[False] = _("this map’s top 1%")
     picked = st.segmented_control(
         _("Colours"),
         list(names),
         format_func=names.__getitem__,
-        default=kind not in _PATCHES,
-        key=key,
+        default=not is_small,
+        key=_key(f"scale-{'patches' if is_small else 'text'}"),
         persist_state="session",
-        help=_("“0 to 1” compares heads and steps; the maximum shows small weights."),
+        help=_("“0 to 1” compares heads and steps; the other shows small weights."),
     )
-    return kind not in _PATCHES if picked is None else picked
+    return not is_small if picked is None else picked
 
 
 def _move(

@@ -1,4 +1,4 @@
-"""Three explanations of one picture, and their deletion curves."""
+"""Three explanations of one picture."""
 
 from __future__ import annotations
 
@@ -8,34 +8,38 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _, content, paragraph
+from pages.i18n import _, content
 from pages.ui import show, state
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.attention.example import Example
-from tfm_core.inspect.attention.explanations import EXPLANATIONS, FILLS, Explained, explained
-from tfm_core.plots.heads.knockouts import deletion_curves
+from tfm_core.inspect.attention.explanations import EXPLANATIONS, Explained, explained
 from tfm_core.plots.heads.patches import patch_overlay
 from tfm_core.runs.run import Run
 
-_CLASS, _FILL = "attention-explained-class", "attention-fill"
+_CLASS = "attention-explained-class"
 
 
 def explanations(run: Run, example: Example) -> None:
-    """Show three explanations of the answer, and what the model does without what they name."""
+    """Show three explanations of the answer."""
     assert example.picture is not None
     names = run.experiment.task_as(ImageTaskConfig).facts.class_names
-    target, fill = _controls(names)
+    target = st.selectbox(
+        _("The class to explain"),
+        [None, *range(len(names))],
+        format_func=lambda index: _("The predicted class") if index is None else names[index],
+        key=_CLASS,
+        persist_state="session",
+        help=_("Only relevance depends on the class."),
+    )
     try:
-        with st.spinner(_("Removing patches …")):
-            explained = _explained(
-                run.folder,
-                trained.checkpoint_mark(run),
-                example.picture.tobytes(),
-                example.picture.shape,
-                target,
-                fill,
-            )
+        explained = _explained(
+            run.folder,
+            trained.checkpoint_mark(run),
+            example.picture.tobytes(),
+            example.picture.shape,
+            target,
+        )
     except ValueError as error:
         show.problem(error)
         return
@@ -56,46 +60,12 @@ def explanations(run: Run, example: Example) -> None:
             figure = patch_overlay(values, example.picture, theme=state.theme())
             figure.update_layout(height=300, margin={"l": 4, "r": 4, "t": 44, "b": 4})
             show.live_figure(figure, _(EXPLANATIONS[kind].help), key=f"attention-explain-{kind}")
-    words = paragraph("attention/deletion")
-    show.live_figure(
-        deletion_curves(explained.deletion, class_name=name), words, key="attention-deletion"
-    )
-    st.markdown(_verdict(explained))
     show.prose(content("attention_explanation"))
-
-
-def _controls(names: tuple[str, ...]) -> tuple[int | None, str]:
-    left, right = st.columns(2)
-    target = left.selectbox(
-        _("The class to explain"),
-        [None, *range(len(names))],
-        format_func=lambda index: _("The predicted class") if index is None else names[index],
-        key=_CLASS,
-        persist_state="session",
-        help=_("Only relevance depends on the class."),
-    )
-    fill = right.selectbox(
-        _("Fill removed patches with"),
-        list(FILLS),
-        format_func=lambda name: _(FILLS[name].label),
-        key=_FILL,
-        persist_state="session",
-    )
-    return target, fill
-
-
-def _verdict(explained: Explained) -> str:
-    best = explained.deletion.best
-    area, random = explained.deletion.areas[best], explained.deletion.random_area
-    words = {"name": _(EXPLANATIONS[best].label), "area": f"{area:.2f}", "random": f"{random:.2f}"}
-    if area >= random:
-        return paragraph("attention/no-better", **words)
-    return paragraph("attention/best", **words)
 
 
 @lru_cache(maxsize=16)
 def _explained(
-    folder: Path, mark: int, picture: bytes, shape: tuple[int, ...], target: int | None, fill: str
+    folder: Path, mark: int, picture: bytes, shape: tuple[int, ...], target: int | None
 ) -> Explained:
     pixels = np.frombuffer(picture, np.uint8).reshape(shape)
-    return explained(Run(folder), pixels, target, fill=fill)
+    return explained(Run(folder), pixels, target)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +33,7 @@ from tfm_core.inspect.attention.explanations import rollout
 from tfm_core.inspect.attention.head_labels import HeadLabels
 from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.plots.heads import attention as plots
-from tfm_core.plots.heads.attention import outline_cells
+from tfm_core.plots.heads.attention import MANY_KEYS, outline_cells
 from tfm_core.plots.palette import COLOURS, ORANGE
 from tfm_core.probe.labels import CLS, KINDS, axes, kinds_of, modules_by_kind
 from tfm_core.runs.run import Run
@@ -48,41 +47,56 @@ def in_words(run: Run, example: Example, selection: Selection) -> None:
     view = one_head(run, example, selection)
     n = len(view.query_words)
     with st.expander(_("This map in words"), icon=":material/text_fields:"):
-        rows = lines(view.weights, view.query_words, view.key)
+        rows = lines(view, range(min(n, MAX_ROWS)))
         st.markdown("\n".join(f"- {line}" for line in rows))
         if n > MAX_ROWS:
             st.caption(_("The first {n} of {all} rows; “Export” has them all.", n=MAX_ROWS, all=n))
 
 
-def lines(
-    weights: npt.NDArray[Any], query_words: Sequence[str], key_tokens: Sequence[str]
-) -> list[str]:
-    """Return a sentence for each query, MAX_ROWS at most, safe in Markdown."""
-    best = np.asarray(weights).argmax(-1)
+def lines(view: MapView, rows: Iterable[int]) -> list[str]:
+    """Return a sentence for each of some rows, safe in Markdown."""
+    best = np.asarray(view.weights).argmax(-1)
     return [
         _(
             "{query}: reads “{key}” ({place}) most, {weight}",
-            query=escape(query),
-            key=escape(key_tokens[best[i]]),
-            place=best[i] + 1,
-            weight=f"{weights[i, best[i]]:.3f}",
+            query=escape(view.query_words[i]),
+            key=escape(view.key[best[i]]),
+            place=best[i] + 1 + view.first[1],
+            weight=f"{view.weights[i, best[i]]:.3f}",
         )
-        for i, query in enumerate(query_words[:MAX_ROWS])
+        for i in rows
     ]
+
+
+def stretch_picker(run: Run, example: Example, selection: Selection) -> None:
+    """Choose which tokens of a long text the maps show."""
+    module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
+    n = max(axes(run.experiment, example.item, module).shape)
+    if n < MANY_KEYS or selection.kind in ("patches", "picture"):
+        return
+    key = "attention-tokens"
+    first, end = selection.tokens or (0, n)
+    st.session_state[key] = (first + 1, min(end, n)) if first < n else (1, n)
+
+    def picked() -> None:
+        low, high = st.session_state[key]
+        chosen.choose(run.id, tokens=None if (low, high) == (1, n) else (low - 1, high))
+
+    st.slider(_("Tokens"), 1, n, key=key, on_change=picked, width=480)
 
 
 def all_heads(run: Run, example: Example, selection: Selection) -> MapView:
     return map_view(
         run.experiment, example, kind=selection.kind, by=selection.row_names, say=_,
         glosses=glosses.shown(run.experiment),
-    )  # fmt: skip
+    ).part(selection.stretch)  # fmt: skip
 
 
 def one_head(run: Run, example: Example, selection: Selection) -> MapView:
     return map_view(
         run.experiment, example, kind=selection.kind, layer=selection.layer, head=selection.head,
         by=selection.row_names, say=_, glosses=glosses.shown(run.experiment),
-    )  # fmt: skip
+    ).part(selection.stretch)  # fmt: skip
 
 
 KIND_COLOURS = {
@@ -108,6 +122,8 @@ def heads(
     """Show all heads of the chosen attention; a click picks one."""
     kind = kinds_of(run.experiment)[selection.kind]
     view = all_heads(run, example, selection)
+    if animation is not None:
+        animation = replace(animation, weights=view.cut(animation.weights))
     style = GridStyle(
         chosen=(selection.layer, selection.head),
         theme=state.theme(),
@@ -171,14 +187,14 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
     view = one_head(run, example, selection)
     figure = plots.head_map(view, theme=state.theme(), top=top)
-    truth = alignment.true_cells(run.experiment, example, module)
+    truth = view.cut(alignment.true_cells(run.experiment, example, module))
     outline_cells(figure, truth, ORANGE)
     _explanation(view, truth, selection.kind)
     is_computed = not run.experiment.task.is_foreign
     if selection.view == "arithmetic" and is_computed:
         names = axes(run.experiment, example.item, module)
         cell = arithmetic.cell_at(example, selection, module, names)
-        arithmetic.outline(figure, cell, names)
+        arithmetic.outline(figure, cell, names, view)
     figure.update_layout(
         uirevision=f"{selection.kind} {view.query} {view.key}",
         height=min(figure.layout.height, HIGHEST),
@@ -188,11 +204,17 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
             figure, key="attention-map", follows=True, name=_("Map of the head")
         )
         return
+    rows_before, keys_before = view.first
+
+    def picked(query: int, key: int) -> None:
+        cell = (query + rows_before, key + keys_before)
+        chosen.choose(run.id, cell=cell, view="arithmetic")
+
     live_figure.live_figure(
         figure,
         key="attention-map",
         follows=True,
-        on_pick=lambda query, key: chosen.choose(run.id, cell=(query, key), view="arithmetic"),
+        on_pick=picked,
         name=_("Map of the head: arrow keys move, Enter computes a cell"),
     )
     st.caption(_("Click a cell to compute it."))
@@ -210,7 +232,7 @@ def rollout_over_layers(run: Run, example: Example, selection: Selection) -> Non
     view = one_head(run, example, selection)
     maps = example.maps(modules_by_kind(run.experiment)[selection.kind])
     reached = rollout(list(maps)).astype(np.float32)
-    figure = plots.head_map(replace(view, weights=reached), theme=state.theme(), top=None)
+    figure = plots.head_map(replace(view, weights=view.cut(reached)), theme=state.theme(), top=None)
     figure.update_layout(height=min(figure.layout.height, HIGHEST))
     live_figure.live_figure(figure, key="attention-rollout", name=_("Rollout over all layers"))
     st.caption(paragraph("attention/rollout"))
@@ -227,11 +249,27 @@ def _explanation(view: MapView, truth: npt.NDArray[np.bool_], kind: str) -> None
         )
     row = clearest_row(view.weights, view.allowed, truth)
     if row is not None:
-        only = slice(row, row + 1)
-        (line,) = lines(view.weights[only], view.query_words[only], view.key)
-        sentences.append(_("For example, row {reading}.", reading=line))
+        sentences.append(_example(view, row))
     if sentences:
         st.caption(" ".join(sentences))
+
+
+def _example(view: MapView, row: int) -> str:
+    """Return what a row of a map reads most; of two patches by their places."""
+    best = int(view.weights[row].argmax())
+    places = [name.split(",") for name in (view.query[row], view.key[best])]
+    if all(len(place) == 2 and all(map(str.isdigit, place)) for place in places):
+        return _(
+            "The patch in row {row}, column {column} looks most at row {to_row}, column "
+            "{to_column} ({weight}).",
+            row=places[0][0],
+            column=places[0][1],
+            to_row=places[1][0],
+            to_column=places[1][1],
+            weight=f"{view.weights[row, best]:.2f}",
+        )
+    (line,) = lines(view, [row])
+    return _("For example, row {reading}.", reading=line)
 
 
 def patch_by_patch(run: Run, example: Example, selection: Selection, *, top: float | None) -> None:

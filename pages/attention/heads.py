@@ -153,7 +153,7 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
         "entropy": st.column_config.NumberColumn(
             _("Entropy (nats)"), format="%.2f", help=_("0: one key per query; log n: about n keys.")
         ),
-        "evenness": share(_("Even spread"), help=_("100 %: reads everything equally.")),
+        "evenness": share(_("Even spread"), help=_("100%: reads everything equally.")),
         "distance": st.column_config.NumberColumn(
             _("Distance ({unit})", unit=unit),
             format="%.2f",

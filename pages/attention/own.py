@@ -23,7 +23,7 @@ from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig, ImageTaskConfig, SequenceTaskConfig
 from tfm_core.config.image_tasks import ImageTaskFacts
 from tfm_core.data import own_picture
-from tfm_core.data.text import TextTask, text_task
+from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import own_example
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.progress.pictures import AnswersByStep, answers_by_step, right_since
@@ -56,7 +56,7 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         if selection.source == MISTAKES:
             example = mistakes.pick(run, selection)
         else:
-            example = panels(run.experiment).own()(run, probe, selection)
+            example = _ASKS[panels(run.experiment).example](run, probe, selection)
     except ValueError as error:
         show.problem(error)
         return None
@@ -241,6 +241,8 @@ def sentence(run: Run, probe: Probe, selection: Selection) -> Example:
                 on_read=read,
             )
         sentence_field.buttons(task, key=_KEY, on_read=read)
+    if getattr(run.experiment.task, "mask_id", -1) >= 0:
+        st.caption(escape(_("Type [MASK] where the model is to guess a word.")))
     groups = sentence_field.by_class(task)
     if groups:
         sentence_field.chips(task, groups, key=_KEY, on_read=read)
@@ -251,20 +253,17 @@ def sentence(run: Run, probe: Probe, selection: Selection) -> Example:
     except ValueError as error:
         run_id, last = st.session_state.get(_READ, ("", ""))
         shown = last if run_id == run.id else first
-        return _unread(run, task, text, error, shown, selection.kind)
+        st.warning(escape(_(error)), icon=":material/spellcheck:")
+        if len(text) <= MAX_TEXT:
+            sentence_field.suggest(
+                task, text, key=_KEY, on_read=lambda nearest: chosen.choose(run.id, text=nearest)
+            )
+        st.caption(_("Shown below: “{text}”", text=escape(shown)))
+        return own_example.look_at_text(run, shown, kinds=(selection.kind,))
     st.session_state[_READ] = (run.id, text)
     sentence_field.mark_unknown(task, text)
     return example
 
 
-def _unread(
-    run: Run, task: TextTask, text: str, error: ValueError, last: str, kind: str
-) -> Example:
-    """Say why a text cannot be read and what comes nearest; show the last one that could be."""
-    st.warning(escape(_(error)), icon=":material/spellcheck:")
-    if len(text) <= MAX_TEXT:
-        sentence_field.suggest(
-            task, text, key=_KEY, on_read=lambda nearest: chosen.choose(run.id, text=nearest)
-        )
-    st.caption(_("Shown below: “{text}”", text=escape(last)))
-    return own_example.look_at_text(run, last, kinds=(kind,))
+_ASKS = {"text": sentence, "picture": picture, "scene": described}
+"""What asks for each kind of example."""

@@ -138,6 +138,7 @@ def _draw(
                 (each.step, words.whole)
                 for each, words in zip(film.examples, film.labels, strict=True)
             ]
+        figures.stretch_picker(run, example, chosen)
         is_narrow = is_beside or offer.n_heads > MANY_HEADS
         columns = st.columns([3, 2] if is_narrow else [5, 4, 4], gap="medium")
         with columns[0]:

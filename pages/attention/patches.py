@@ -11,7 +11,7 @@ from pages.components import live_figure
 from pages.i18n import _, paragraph
 from pages.ui import show, state
 from pages.ui.navigation import page_table
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, built
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.positions.similarity import geometry, tiles_of
 from tfm_core.plots.heads import attention as plots
@@ -112,7 +112,9 @@ def _patch_words(
 
 
 def positions_are_learned(experiment: Experiment) -> bool:
-    return experiment.patches_per_side > 0 and POSITIONS[experiment.model.position].has_table
+    if not experiment.patches_per_side:
+        return False
+    return POSITIONS[built(experiment.model).position].has_table
 
 
 def positions(run: Run, steps: tuple[int, ...], step: int) -> None:

@@ -46,7 +46,7 @@ def current(run_id: str, offer: Offer) -> tuple[Selection, tuple[str, ...]]:
     problems: tuple[str, ...] = ()
     if stored is not None and stored.run_id != run_id and link in ({}, stored.link):
         fresh = dataclasses.replace(  # the link belongs to another run
-            stored.selection, example=0, step=None, text="", versus="", own=""
+            stored.selection, example=0, step=None, text="", versus="", own="", tokens=None
         )
         query = to_query(fresh)
         selection = resolve({name: query[name] for name in query if name not in _PLACE}, offer)[0]

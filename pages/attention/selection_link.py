@@ -111,6 +111,17 @@ def _position_of(text: str) -> int:
     return number - 1
 
 
+def _stretch_of(text: str) -> tuple[int, int] | None:
+    first, dash, last = text.partition("-")
+    if not dash or _position_of(last) < _position_of(first):
+        raise Unfit(_("two positions, such as 5-30"))
+    return _position_of(first), _position_of(last) + 1
+
+
+def _stretch_text(tokens: tuple[int, int] | None) -> str:
+    return _("all") if tokens is None else f"{tokens[0] + 1}-{tokens[1]}"
+
+
 def _own_of(text: str) -> str:
     kind, _dash, rest = text.partition("-")
     is_number = kind in OWN_KINDS[1:] and (whole(rest) or 0) > 0
@@ -134,6 +145,7 @@ DEEPER_VIEW = Choice("deeper", names=DEEPER, first="")
 VERSUS = Text("versus", most=100, first="")
 ROW_NAMES = Choice("rows", names=ROWS, first="")
 SMALL = Choice("small", names=SMALL_MAPS, first=SMALL_MAPS[0])
+TOKENS = Written("tokens", reader=_stretch_of, writer=_stretch_text, first=None)
 OWN_EXAMPLE = Written("own", reader=_own_of, writer=str, first="")
 
 
@@ -167,6 +179,7 @@ class Selection:
     one's own that is no sentence: "picture-" and ``own_picture.to_text``, or "test-" or
     "validation-" and its number from 1, or "mistakes" for the first of them. rows: what rows are
     called by, empty as their kind of attention says. small: how a picture's heads are drawn.
+    tokens: the stretch of a text that maps show, the second behind its end; None for all.
     """
 
     kind: str = view_link.linked(KIND)
@@ -184,11 +197,17 @@ class Selection:
     own: str = view_link.linked(OWN_EXAMPLE)
     rows: str = view_link.linked(ROW_NAMES)
     small: str = view_link.linked(SMALL)
+    tokens: tuple[int, int] | None = view_link.linked(TOKENS)
 
     @property
     def row_names(self) -> RowNames | None:
         """Return what rows are called by, None as their kind of attention says."""
         return cast("RowNames", self.rows) if self.rows else None
+
+    @property
+    def stretch(self) -> tuple[int, int] | None:
+        """Return the chosen stretch; a picture has none."""
+        return None if self.kind in ("patches", "picture") else self.tokens
 
     @property
     def source(self) -> str:

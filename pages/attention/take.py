@@ -44,6 +44,7 @@ def take_away(
     animation: SnapshotAnimation | None,
     step: int,
 ) -> None:
+    selection = replace(selection, tokens=None)  # files hold the whole maps
     name = f"attention-{selection.kind}-step-{example.step}"
     one = f"{name}-layer-{selection.layer + 1}-head-{selection.head + 1}"
     left, middle, right = st.columns(3, gap="medium")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pages.i18n import N_
-from pages.ui.address import parameters, view_link
+from pages.ui.address import parameters
 
 VIEW = parameters.named(
     "view",
@@ -15,12 +13,4 @@ VIEW = parameters.named(
         "history": N_("2014 to 2018"),
     },
     key="before-view",
-    old=("before-view",),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class BeforeView:
-    """What the page shows."""
-
-    view: str = view_link.linked(VIEW)

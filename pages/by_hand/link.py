@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pages.i18n import N_
-from pages.ui.address import parameters, view_link
+from pages.ui.address import parameters
 from pages.ui.address.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text
 from tfm_core.inspect.by_hand import attention, learning
 
@@ -56,37 +55,6 @@ N_HEADS = {
 HEAD = Choice("head", names=tuple(map(str, _WIDTHS)), first="1", key="hand-head")
 FORM = Choice("form", names=FORMS, first="heads", key="hand-form")
 AT = Text("at", first="", most=20)
-
-
-@dataclass(frozen=True, slots=True)
-class ByHandView:
-    """What the page shows.
-
-    vectors, wq to wo, turned and at: as ``tfm_core.inspect.by_hand.text`` writes them, empty for
-    the defaults.
-    """
-
-    stage: str = view_link.linked(STAGE)
-    words: str = view_link.linked(WORDS)
-    one_width: float = view_link.linked(ONE_WIDTH)
-    heads_width: float = view_link.linked(HEADS_WIDTH)
-    mask: str = view_link.linked(MASK)
-    is_scaled: bool = view_link.linked(SCALE)
-    turned: str = view_link.linked(TURNED)
-    vectors: str = view_link.linked(VECTORS)
-    seed: int = view_link.linked(SEED)
-    wq: str = view_link.linked(MATRICES["query"])
-    wk: str = view_link.linked(MATRICES["key"])
-    wv: str = view_link.linked(MATRICES["value"])
-    wo: str = view_link.linked(MATRICES["out"])
-    rate: float = view_link.linked(RATE)
-    learned: int = view_link.linked(LEARNED)
-    wanted: tuple[str, ...] = view_link.linked(WANTED)
-    n_heads_of_4: float = view_link.linked(N_HEADS[4])
-    n_heads_of_6: float = view_link.linked(N_HEADS[6])
-    head: str = view_link.linked(HEAD)
-    form: str = view_link.linked(FORM)
-    at: str = view_link.linked(AT)
 
 
 _Shown = tuple[Parameter[Any], ...]

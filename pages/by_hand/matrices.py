@@ -122,7 +122,8 @@ def lesson(
 
     Returns the matrices at the chosen step, and a function that draws the learning curve.
     """
-    pairs = _pairs(given.typed)
+    indices = range(len(given.typed))
+    pairs = {f"{q + 1}-{k + 1}": (q, k) for q in indices for k in indices}
     with bar:
         for_targets, for_rate, for_step, for_loss = st.columns(
             [4, 3, 4, 4], vertical_alignment="bottom"
@@ -158,9 +159,7 @@ def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[s
     """Choose which word should attend to which; the link has the pairs as indices, ``3-2``."""
     key = f"wanted-{len(words)}"
     labels = {name: _arrow(words, pair) for name, pair in pairs.items()}
-    parameter = replace(
-        WANTED, names=tuple(pairs), first=(f"{len(words)}-2",), labels=labels, old=(key,)
-    )
+    parameter = replace(WANTED, names=tuple(pairs), first=(f"{len(words)}-2",))
     unknown = view_link.receive(parameter, key)
     targets = st.multiselect(
         _("Target attention"), list(pairs),
@@ -194,11 +193,6 @@ def _step(learned: learning.Lesson) -> int:
     view_link.warn(unknown)
     view_link.say(parameter, step)
     return step
-
-
-def _pairs(words: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-    indices = range(len(words))
-    return {f"{q + 1}-{k + 1}": (q, k) for q in indices for k in indices}
 
 
 def _arrow(words: tuple[str, ...], pair: tuple[int, int]) -> str:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pages.i18n import N_
 from pages.ui.address.parameters import Choice
-from pages.ui.address.view_link import linked
 
 VIEW = Choice(
     "view",
@@ -17,11 +14,3 @@ VIEW = Choice(
 )
 LESSON = Choice("of", first="", key="class-lesson", names=())
 """The lesson that is looked at; the page knows which there are."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClassView:
-    """What of the page stands in its link."""
-
-    view: str = linked(VIEW)
-    lesson: str = linked(LESSON)

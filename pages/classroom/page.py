@@ -7,14 +7,12 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.classroom import progress, reset, start
-from pages.classroom.key import needs_key
 from pages.classroom.link import LESSON, VIEW
-from pages.i18n import _, language
+from pages.i18n import _, language, paragraph
 from pages.ui import show
-from pages.ui.accounts import visitors
 from pages.ui.address import view_link
-from pages.ui.lessons import pupils
-from tfm_core.lessons import catalogue
+from pages.ui.lessons import pupils, teacher
+from tfm_core.lessons import catalogue, results
 
 
 def classroom() -> None:
@@ -39,7 +37,9 @@ def classroom() -> None:
 
 
 show.header("class")
-if visitors.visitor().is_host:
+if teacher.is_teacher():
     classroom()
 else:
-    needs_key()
+    results.server_key()  # made when it is first needed
+    st.info(paragraph("class/needs-key"), icon=":material/key:")
+    teacher.key_field()

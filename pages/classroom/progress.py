@@ -19,6 +19,8 @@ from tfm_core.lessons.words import TaskWords
 
 MAX_NAMED = 8
 """Pupils that a sentence names."""
+MAX_BARS = 8
+"""Answers of their own that have a bar each."""
 
 
 @st.fragment(run_every=TICK)
@@ -91,10 +93,14 @@ def _bars(task: Task, words: TaskWords, given: Sequence[tuple[str, bool]], *, n_
         wrong=len(given) - n_right,
         n=n_pupils - len(given),
     )
+    shown = _counted(task.options(words), given)
     rows = "".join(
-        _row(label, n, most=max(1, n_pupils), is_right=is_right)
-        for label, n, is_right in _counted(task.options(words), given)
+        _row(label, n, most=max(1, n_pupils), is_right=is_right) for label, n, is_right in shown
     )
+    if others := len(given) - sum(n for _label, n, _is_right in shown):
+        n = len(dict(given)) - sum(n > 0 for _label, n, _is_right in shown)
+        label = ngettext("{n} other answer", "{n} other answers", n, n=n)
+        rows += _row(label, others, most=max(1, n_pupils), is_right=False)
     title = html(words.title or task.id)
     return f'<section class="class-task"><h2>{title}</h2><p>{html(head)}</p>{rows}</section>'
 
@@ -108,7 +114,7 @@ def _counted(
     """
     count, right = Counter(answer for answer, _is in given), dict(given)
     if not options:
-        shown = [(answer, answer or _("checked")) for answer, _n in count.most_common(8)]
+        shown = [(answer, answer or _("checked")) for answer, _n in count.most_common(MAX_BARS)]
     else:
         shown = list(options.items())
     return [(label, count[answer], right.get(answer, False)) for answer, label in shown]

@@ -13,6 +13,7 @@ from pages.classroom import reading
 from pages.i18n import _, ngettext, paragraph
 from pages.ui import state
 from pages.ui.accounts import visitors
+from pages.ui.lessons import teacher
 from pages.ui.runs import runs_access
 from tfm_core.lessons import attempts, catalogue
 from tfm_core.runs.run import Run
@@ -60,10 +61,16 @@ def control() -> None:
 
 def reset() -> None:
     """Remove all attempts, and move their runs to the trash."""
-    if not visitors.visitor().is_host:
+    if not teacher.is_teacher():
         return
     found, store = left(), runs_access.store()
-    _stop(found.runs)
+    for run in _runs(found.runs):
+        if run.status.is_active:
+            with contextlib.suppress(StudentError, OSError):
+                run.request("stop")
+    ends = time.monotonic() + _PATIENCE
+    while time.monotonic() < ends and any(run.status.is_alive for run in _runs(found.runs)):
+        time.sleep(0.1)
     n_left = 0
     for run in _runs(found.runs):
         try:
@@ -83,17 +90,6 @@ def reset() -> None:
         attempts.reset(lesson)
         reading.forget(lesson)
     state.notify(_("Ready for the next class. The Runs page can restore the runs."))
-
-
-def _stop(run_ids: tuple[str, ...]) -> None:
-    """Stop what trains or waits, and wait a while for it."""
-    for run in _runs(run_ids):
-        if run.status.is_active:
-            with contextlib.suppress(StudentError, OSError):
-                run.request("stop")
-    ends = time.monotonic() + _PATIENCE
-    while time.monotonic() < ends and any(run.status.is_alive for run in _runs(run_ids)):
-        time.sleep(0.1)
 
 
 def _runs(run_ids: Iterable[str]) -> list[Run]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from pages.i18n import _
-from pages.ui.address import parameters, view_link
+from pages.ui.address import parameters
 from pages.ui.address.parameters import Choice, Choices, Flag, Number, Option, Parameter, Unfit
 from pages.ui.runs import comparison
 from tfm_core.inspect.compare.curves import AXES, METRICS
@@ -51,7 +51,6 @@ METRIC = Choices(
     first=("loss", "validation-accuracy"),
     key="compare-metrics",
     names=tuple(METRICS),
-    labels={name: metric.label for name, metric in METRICS.items()},
     maximum=3,
 )
 AXIS = parameters.named(
@@ -66,19 +65,3 @@ EXAMPLE = Number("example", first=0, key="compare-example", low=0, high=99, offs
 LAST = -1
 AT = Number("at", first=LAST, key="compare-at", low=LAST, high=1_000_000)
 """The step of answers and attention; LAST is the last common one."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompareView:
-    """What the page shows."""
-
-    runs: tuple[str, ...] = view_link.linked(RUNS)
-    metrics: tuple[str, ...] = view_link.linked(METRIC)
-    axis: str = view_link.linked(AXIS)
-    window: float = view_link.linked(WINDOW)
-    log_x: bool = view_link.linked(LOG_X)
-    log_y: bool = view_link.linked(LOG_Y)
-    bands: bool = view_link.linked(BANDS)
-    kind: str = view_link.linked(KIND)
-    example: int = view_link.linked(EXAMPLE)
-    at: int = view_link.linked(AT)

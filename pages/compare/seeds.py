@@ -121,6 +121,13 @@ def tests(grouped: Sequence[SeedGroup]) -> None:
             st.markdown(f"**{escape(group.name)}**, {_(measure.name)}: {escape(text)}")
     (first, *others), (seeds, *rest) = grouped, values
     tested = corrected([paired(seeds, by_seed) for by_seed in rest[:_MAX_PAIRS]])
+    if len(rest) > _MAX_PAIRS:
+        st.caption(
+            _(
+                "Not compared: {names}.",
+                names=escape(", ".join(one.name for one in others[_MAX_PAIRS:])),
+            )
+        )
     for other, result in zip(others, tested, strict=False):
         words = sentence(result, measure, first.name, other.name)
         st.markdown(f":material/balance: {escape(_(words))}")

@@ -167,8 +167,8 @@ def _trained(entry: StyledRun) -> str:
     return f"{words}, {show.duration(status.seconds)}" if status.seconds else words
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
+def _loss(value: float | None) -> str:
+    return "" if value is None else f"{value:#.4g}"  # four digits each, 0.004200, too
 
 
 def _share(value: float | None) -> str:
@@ -194,11 +194,11 @@ _COLUMNS = (
         N_("Parameters"),
         lambda result: "" if not result.n_parameters else f"{result.n_parameters:,}",
     ),
-    ResultColumn("loss", N_("Validation loss"), lambda result: _number(result.loss)),
+    ResultColumn("loss", N_("Validation loss"), lambda result: _loss(result.loss)),
     ResultColumn(
         "best_loss",
         N_("Lowest (step)"),
-        lambda result: _at(_number(result.best_loss), result.best_loss_step),
+        lambda result: _at(_loss(result.best_loss), result.best_loss_step),
     ),
     ResultColumn("accuracy", N_("Validation accuracy"), lambda result: _share(result.accuracy)),
     ResultColumn(

@@ -9,7 +9,7 @@ const PAUSE = 150; // milliseconds between two looks at a stroke that is still b
 const filled = (words, values) => words.replace(/\{(\w+)\}/g, (_all, name) => values[name]);
 const whole = (number) => number.toLocaleString("en");
 export const highest = (shares) => shares.indexOf(Math.max(...shares));
-export const percent = (share) => `${Math.round(100 * share)} %`;
+export const percent = (share) => `${Math.round(100 * share)}%`;
 
 // Where the thumb of a slider of n stops stands at stop i, as CSS: half a thumb is left at each end.
 export const stopAt = (i, n) => `calc(8px + (100% - 16px) * ${n > 1 ? i / (n - 1) : 1})`;

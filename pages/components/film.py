@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import base64
 import gzip
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from pages.components.files import FOLDER, bundled, joined
-from pages.i18n import _, language
-from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, LINKS, ThemeName
+from pages.components.files import FOLDER, bundled
+from pages.components.html_page import html_page
+from pages.i18n import _
 
 MAX_BYTES = 5_000_000
 """The limit of a page without the model."""
-_FONT = (
-    "Inter, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'Liberation Sans', 'Noto Sans KR', "
-    "'Apple SD Gothic Neo', 'Malgun Gothic', sans-serif"
-)
 _STYLES = (
     "focus.css",
     "packed.css",
@@ -36,8 +31,6 @@ _STYLES = (
 _RUNTIME = FOLDER / "vendor" / "onnxruntime"
 _RUNTIME_WASM = _RUNTIME / "ort-wasm-simd.wasm.gz"
 _RUNTIME_SCRIPT = _RUNTIME / "ort.wasm-core.min.js"
-
-_WASM, _NONE = " 'wasm-unsafe-eval'", "'none'"
 
 Rows = Sequence[tuple[str, str]]
 """Names and values of a small table."""
@@ -73,7 +66,8 @@ class Film:
 
     about: text below the title. stage: of ``stage.told``. views: one for each kind of attention and
     example; first: index of the initial view. moments: steps and sentences. tables: captions and
-    rows.
+    rows. gallery: the address of the gallery that it is part of. reload: seconds after which the
+    page reloads itself, 0 for never.
     """
 
     title: str
@@ -84,30 +78,32 @@ class Film:
     moments: Sequence[tuple[int, str]]
     tables: Sequence[tuple[str, Rows]]
     asked: Asked | None = None
+    gallery: str = ""
+    reload: int = 0
 
 
 def page(film: Film) -> bytes:
     """Return the page, UTF-8."""
-    style = "\n".join([colours(), joined(*_STYLES)])
-    scripts = [bundled("film.js")]
+    scripts, policy, head = [bundled("film.js")], dict[str, str](), list[str]()
     parts = {f"view-{n}": _zipped(view.content) for n, view in enumerate(film.views)}
     parts["film"] = _zipped(json.dumps(_told(film)).encode())
-    if film.asked is not None:
+    if film.asked is not None:  # WebAssembly, opened from a ``blob:`` of the page's own
         scripts.insert(0, _RUNTIME_SCRIPT.read_text(encoding="utf-8").partition("\n//# source")[0])
         parts["model"] = _zipped(film.asked.onnx)
         parts["runtime"] = _RUNTIME_WASM.read_bytes()
-    lines = [
-        f'<!doctype html><html lang="{language()}"><head><meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(scripts, style, film)}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="referrer" content="no-referrer">',
-        f"<title>{escape(film.title)}</title><style>{style}</style></head><body>",
-        *_body(film),
-        *(_part(name, content) for name, content in parts.items()),
-        *(f"<script>{script}</script>" for script in scripts[:-1]),
-        f'<script type="module">{scripts[-1]}</script></body></html>',
-    ]
-    return "\n".join(lines).encode()
+        policy = {"script-src": "'wasm-unsafe-eval'", "connect-src": "blob:"}
+    if film.reload:
+        head.append(f'<meta http-equiv="refresh" content="{film.reload}">')
+    if film.gallery:  # from a web server, which browsers ask for an icon
+        head.append('<link rel="icon" href="data:,">')
+    return html_page(
+        film.title,
+        [*_body(film), *(_part(name, content) for name, content in parts.items())],
+        styles=_STYLES,
+        scripts=scripts,
+        policy=policy,
+        head=head,
+    )
 
 
 def model_bytes(weights: int) -> int:
@@ -130,55 +126,6 @@ def _told(film: Film) -> Mapping[str, Any]:
     return {"stage": film.stage, "views": views, "first": first, "asking": asking}
 
 
-def _policy(scripts: Sequence[str], style: str, film: Film) -> str:
-    """Return the Content-Security-Policy: only what is in the page itself.
-
-    A model is WebAssembly, opened from a ``blob:`` of the page's own.
-    """
-    allowed = " ".join(_hashed(script) for script in scripts)
-    runs = film.asked is not None
-    return "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src {allowed}{_WASM if runs else ''}",
-            f"style-src {_hashed(style)}",
-            "img-src data: blob:",
-            f"connect-src {'blob:' if runs else _NONE}",
-            "base-uri 'none'",
-            "form-action 'none'",
-        ]
-    )
-
-
-def _hashed(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def colours() -> str:
-    """Return the CSS colours of both themes."""
-    light, dark = _theme("light"), _theme("dark")
-    fixed = f"--st-font: {_FONT}; --st-primary-color: {BLUE}; --st-button-radius: 8px;"
-    return (
-        f":root {{ {fixed} {light} }}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {dark} }} }}\n"
-        f":root[data-theme=dark] {{ {dark} }}\n"
-        f"@media print {{ :root, :root[data-theme] {{ {light} }} }}"
-    )
-
-
-def _theme(name: ThemeName) -> str:
-    values = {
-        "text-color": INKS[name],
-        "background-color": BACKGROUNDS[name],
-        "secondary-background-color": CARDS[name],
-        "border-color": LINES[name],
-        "link-color": LINKS[name],
-    }
-    variables = "".join(f"--st-{part}: {value}; " for part, value in values.items())
-    return f"{variables} color-scheme: {name};"
-
-
 def _body(film: Film) -> list[str]:
     happened = "".join(
         f'<li><b>{escape(_step(step))}</b><button type="button" class="small" data-step="{step}">'
@@ -189,6 +136,7 @@ def _body(film: Film) -> list[str]:
         f'<header class="top"><div><h1>{escape(film.title)}</h1>',
         f'<p class="about">{escape(film.about)}</p></div>',
         f'<a href="#asking">{escape(_("Ask the model"))}</a>' if film.asked else "",
+        *_way_back(film),
         f'<button type="button" class="small" id="theme">{escape(_("Switch theme"))}</button>',
         "</header>",
         f'<p id="problem" role="alert" hidden>{escape(_problem())}</p>',
@@ -207,6 +155,11 @@ def _body(film: Film) -> list[str]:
         *(_table(caption, rows) for caption, rows in film.tables),
         "</div></section></main>",
     ]
+
+
+def _way_back(film: Film) -> list[str]:
+    words = escape(_("All recorded trainings"))
+    return [f'<a href="{film.gallery}">{words}</a>'] if film.gallery else []
 
 
 def _step(step: int) -> str:

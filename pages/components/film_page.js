@@ -1,6 +1,5 @@
 // What a run's own page has around its stage: the theme, paper, and what happened when.
 
-import { element } from "./dom.js";
 import { settle } from "./stage.js";
 
 const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -29,18 +28,4 @@ export function followTheme(box) {
 export function goToStep(box, step) {
   box.querySelector(".stage").stage.goToStep(step);
   box.scrollIntoView({ behavior: calm() ? "auto" : "smooth" });
-}
-
-export function tableOf([caption, rows]) {
-  const table = element("table");
-  const body = element("tbody");
-  rows.forEach(([name, value]) => {
-    const row = element("tr");
-    const head = element("th", "", name);
-    head.scope = "row";
-    row.append(head, element("td", "", value));
-    body.append(row);
-  });
-  table.append(element("caption", "", caption), body);
-  return table;
 }

@@ -7,7 +7,6 @@ import { showAnimation, startAt, stopAnimation, tellDrawn } from "./animation.js
 import { forgetFrame } from "./events.js";
 import { unpack } from "./packed.js";
 
-const whole = (label) => label.replaceAll(" %", "\u00a0%");
 const LAYER = 54; // pixels that the names of the layers take
 const LARGEST = 190;
 const FEW_LAYERS = 4; // of so many, all heads stand in one screen
@@ -63,6 +62,12 @@ function pictured({ pixels, size, channels }) {
   return canvas;
 }
 
+// As top_of in Python: a weight that one in a hundred exceeds.
+function strong(weights) {
+  const known = weights.filter((weight) => !Number.isNaN(weight)).sort();
+  return known[Math.floor((known.length - 1) * 0.99)];
+}
+
 function paint(canvas, view, index) {
   const [, , rows, columns] = view.shape;
   const weights = view.shown.subarray(index * rows * columns, (index + 1) * rows * columns);
@@ -74,7 +79,7 @@ function paint(canvas, view, index) {
     paintOver(canvas, view, received(weights, rows, columns, view.over));
     return spot;
   }
-  const top = view.top === null ? largest || 1 : view.top;
+  const top = (view.top ?? (columns >= view.many ? strong(weights) : largest)) || 1;
   canvas.width = columns;
   canvas.height = rows;
   const image = new ImageData(columns, rows);
@@ -91,7 +96,7 @@ function paint(canvas, view, index) {
 export function token(tokens, position, view) {
   const first = position * view.block;
   const last = Math.min(first + view.block, tokens.length) - 1;
-  const one = (i) => `${i + 1}: ${tokens[i]}`;
+  const one = (i) => `${i + 1 + (view.first ?? 0)}: ${tokens[i]}`;
   return first === last ? one(first) : `${one(first)} ${view.words.to} ${one(last)}`;
 }
 
@@ -185,17 +190,20 @@ function table({ view, at, spots }) {
   };
 }
 
+// The width of a word in Latin letters: one of Hangul, kana or Han is twice as wide.
+const widthOf = (word) => word.length + (word.match(/[\u1100-\u11ff\u2e80-\uffdc]/g)?.length ?? 0);
+
 // How many lines of so many letters a label takes, cut between words.
 export function wrapped(label, letters) {
-  return label.split(" ").reduce(([count, at], word) => (
-    at + word.length + 1 > letters && at ? [count + 1, word.length] : [count, at + word.length + (at ? 1 : 0)]
+  return label.split(" ").map(widthOf).reduce(([count, at], width) => (
+    at + width + 1 > letters && at ? [count + 1, width] : [count, at + width + (at ? 1 : 0)]
   ), [1, 0])[0];
 }
 
 // How many lines of so many letters the longest label of the whole animation takes.
 function lines(state, letters) {
   const labels = new Set(state.view.frames.flatMap((frame) => [...frame.labels]));
-  return Math.max(1, ...[...labels].map((label) => wrapped(whole(label), letters)));
+  return Math.max(1, ...[...labels].map((label) => wrapped(label, letters)));
 }
 
 function fit(root, state) {
@@ -306,7 +314,7 @@ function show(state) {
   parts.buttons.forEach((button, i) => {
     const { largest, row, column } = state.spots[i];
     const label = view.frames[state.at].labels[i] ?? "";
-    button.lastChild.textContent = whole(label);
+    button.lastChild.textContent = label;
     button.title = label;
     button.classList.toggle("dim", Boolean(view.dim[i]));
     button.setAttribute("aria-label", `${headName(words, Number(button.dataset.layer), Number(button.dataset.head))}: `

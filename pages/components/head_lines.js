@@ -94,7 +94,7 @@ function sentence(state, held, count) {
   const list = best.map(([query, key]) => `${side === "q" ? view.key[key] : view.query[query]} ${weightOf(view, query, key).toFixed(3)}`);
   const read = list.join(", ") || words.nobody;
   if (side === "q") return `${view.rows[position]} · ${words.query_of}: ${read}`;
-  return `${words.key_of} “${view.key[position]}” (${position + 1}): ${read}`;
+  return `${words.key_of} “${view.key[position]}” (${position + 1 + (view.first ?? 0)}): ${read}`;
 }
 
 function column(state, side, tokens, x, anchor, title) {
@@ -104,7 +104,7 @@ function column(state, side, tokens, x, anchor, title) {
   tokens.forEach((token, position) => {
     const text = drawn("text", {
       x, y: middle(view, side, position), "text-anchor": anchor, "font-size": 14, fill: view.text, tabindex: -1, role: "button",
-      "aria-label": side === "q" ? view.rows[position] : `${view.words.key} ${position + 1}: ${token}`,
+      "aria-label": side === "q" ? view.rows[position] : `${view.words.key} ${position + 1 + (view.first ?? 0)}: ${token}`,
     });
     text.dataset.side = side;
     text.dataset.position = position;
@@ -192,7 +192,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const view = unpack(data);
   const state = root.headLines ?? { root, over: null };
   state.send = setTriggerValue;
-  const tokens = JSON.stringify([view.query, view.key, view.rows, view.titles, view.ink, view.glosses]);
+  const tokens = JSON.stringify([view.query, view.key, view.first, view.rows, view.titles, view.ink, view.glosses]);
   const before = state.view;
   state.view = view;
   if (tokens !== state.drawn) { buildLines(state); state.drawn = tokens; state.over = null; }

@@ -27,7 +27,7 @@ from pages.components.files import bundled, joined
 from pages.i18n import _, language
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots import described
-from tfm_core.plots.heads.attention import MASKED, SCALES
+from tfm_core.plots.heads.attention import MANY_KEYS, MASKED, SCALES
 from tfm_core.plots.heads.patches import INK
 from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, LINKS, ThemeName
 
@@ -145,7 +145,7 @@ class OverPicture:
 class GridStyle:
     """How the grid of heads is drawn.
 
-    chosen: layer and head, from 0. top: the weight with the most ink; None takes the largest of
+    chosen: layer and head, from 0. top: the weight with the most ink; None: see ``top_of``, for
     each head. dim: the heads to fade, row by row. animation: the same heads at every snapshot,
     which stands at ``step``. title: a heading. over: draw the heads over a picture, not as
     matrices. says: the animation says the answer itself.
@@ -212,13 +212,19 @@ def pack_grid(view: MapView, look: GridStyle) -> bytes:
         "over": None if over is None or block > 1 else over.header(len(view.key)),
         "chosen": look.chosen,
         "top": look.top,
+        "many": MANY_KEYS,
         "scale": SCALES[look.theme],
         "masked": MASKED[look.theme],
         "dim": list(look.dim),
         "words": _grid_words(),
         **shown.header(look.step if look.animation is not None else shown.steps[0]),
     }
-    return pack_bytes(header, values)
+    return pack_bytes(header | _places(view), values)
+
+
+def _places(view: MapView) -> dict[str, int]:
+    """Return where the keys of a stretch begin, if not at the first."""
+    return {"first": view.first[1]} if view.first[1] else {}
 
 
 def _grid_words() -> dict[str, str]:
@@ -264,18 +270,22 @@ def head_lines(
     on_pin: hears which token is pinned, and None when it is let go. ink: the colour of the lines.
     """
     n_query, n_key = view.weights.shape  # a session keeps what its callbacks hold
+    first = dict(zip("qk", view.first, strict=True))
 
     def pinned(value: object) -> None:
         known, pin = valid_pin(value, n_query, n_key)
         if known:
-            on_pin(pin)
+            on_pin(pin and (pin[0], pin[1] + first[pin[0]]))
 
     _lines(pack_lines(view, ink=ink, pin=pin), on={"pin": pinned}, key=key)
 
 
 def pack_lines(view: MapView, *, ink: str, pin: Pin | None) -> bytes:
-    if pin is not None and pin[1] >= view.weights.shape[0 if pin[0] == "q" else 1]:
-        pin = None  # pinned in a longer example
+    if pin is not None:
+        side = "qk".index(pin[0])
+        place = pin[1] - view.first[side]
+        # it may have been pinned in a longer example, or in another stretch
+        pin = (pin[0], place) if 0 <= place < view.weights.shape[side] else None
     header = {
         "query": list(view.query),
         "key": list(view.key),
@@ -286,7 +296,7 @@ def pack_lines(view: MapView, *, ink: str, pin: Pin | None) -> bytes:
         "pin": pin,
         "words": _lines_words(),
     }
-    return pack_bytes(header, view.seen())
+    return pack_bytes(header | _places(view), view.seen())
 
 
 def valid_pin(value: object, n_query: int, n_key: int) -> tuple[bool, Pin | None]:

@@ -76,9 +76,11 @@ def live_figure(
         if on_pick is not None and is_index(cell, *cells):
             on_pick(*cell)
 
+    figure: dict[str, Any] = fig.to_dict()
+    figure["layout"].pop("template", None)
     _mount(
         {
-            "figure": pio.json.to_json_plotly(translated(_untinted(fig), _)),
+            "figure": pio.json.to_json_plotly(translated(figure, _)),
             "templates": _templates(),
             "config": CONFIG,
             "language": language(),
@@ -103,12 +105,6 @@ def live_figure(
         on={"cell": None if on_pick is None else picked},
         key=key,
     )
-
-
-def _untinted(fig: go.Figure) -> dict[str, Any]:
-    figure: dict[str, Any] = fig.to_dict()
-    figure["layout"].pop("template", None)
-    return figure
 
 
 @cache

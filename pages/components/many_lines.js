@@ -58,7 +58,7 @@ export function nearest(xs, places, at) {
 }
 
 export const shownNumber = (value, isShare) => {
-  if (isShare) return `${(100 * value).toFixed(1)} %`;
+  if (isShare) return `${(100 * value).toFixed(1)}%`;
   return Number(value.toPrecision(4)).toLocaleString("en", { maximumSignificantDigits: 4 });
 };
 

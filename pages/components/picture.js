@@ -15,7 +15,7 @@ const FAR = 400; // how far it can be zoomed in
 const LEAST = 0.6; // on a narrow screen the picture begins so large, at its left
 const NARROW = 640; // pixels of the picture; there the inspector stands below it
 const INSPECTOR = 336; // pixels of its width
-const AROUND = 158; // pixels of what stands above and below it
+const AROUND = 176; // pixels of what stands above and below it
 
 const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
 const isCalm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -147,12 +147,15 @@ const openOf = (focus) => {
   return block ? `${lane} ${block}` : "";
 };
 
-// In presenter mode the picture has the whole screen, but for the rows above and below it.
-function mostHigh({ root }) {
+// The least and the greatest height of the picture, in pixels. In presenter mode it has the whole screen
+// but for the rows above and below it.
+function highs({ root }) {
   const presented = presentedHeight(root);
-  if (presented) return Math.max(200, presented - AROUND);
-  return Math.max(HIGH[0], Math.min(HIGH[1], window.innerHeight - 300));
+  if (presented) return [200, Math.max(200, presented - AROUND)];
+  return [HIGH[0], Math.max(HIGH[0], Math.min(HIGH[1], window.innerHeight - 300))];
 }
+
+const mostHigh = (state) => highs(state)[1];
 
 // How large a picture so wide and high is drawn at first.
 const scaleOf = (state) => (wide, high) => {
@@ -263,7 +266,7 @@ function describe(state, hit) {
   if (stage.kind === "answers") {
     const truth = stage.truths.length ? [filled(words.truth, { truth: glossed(state.view, stage.truths[row]) })] : [];
     const was = stage.were.length && stage.were[row] !== stage.answers[row][0] ? [filled(words.instead, { word: glossed(state.view, stage.were[row]) })] : [];
-    return [rowName(state, spot, row), ...stage.answers[row].map((word, i) => `${glossed(state.view, word)} ${(100 * stage.values[row * stage.answers[row].length + i]).toFixed(1)} %`), ...was, ...truth].join("\n");
+    return [rowName(state, spot, row), ...stage.answers[row].map((word, i) => `${glossed(state.view, word)} ${(100 * stage.values[row * stage.answers[row].length + i]).toFixed(1)}%`), ...was, ...truth].join("\n");
   }
   if (stage.kind === "heads") {
     const weight = weightAt(stage, head, row, column);
@@ -655,7 +658,8 @@ function resize(state) {
   if (!wide) return;
   relay(state, openOf(state.focus));
   const k = scaleOf(state)(state.laid.w, state.laid.h);
-  const high = Math.round(Math.max(HIGH[0], Math.min(mostHigh(state), state.laid.h * k + 16)));
+  const [least, most] = highs(state);
+  const high = Math.round(Math.max(least, Math.min(most, state.laid.h * k + 16)));
   if (!state.focus || !state.size || state.size.w !== wide) { // the height stays while a block is open
     state.root.style.setProperty("--high", `${high}px`);
     state.isSame = state.size?.w === wide && state.size?.h === high;

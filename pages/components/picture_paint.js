@@ -279,7 +279,7 @@ function answers(context, state, spot) {
   }
 }
 
-export const percent = (share) => (share > 0 && share < 0.01 ? "< 1 %" : `${Math.round(share * 100)} %`);
+export const percent = (share) => (share > 0 && share < 0.01 ? "< 1%" : `${Math.round(share * 100)}%`);
 
 function numbers(context, state, x, y, w, h, rows, columns, valueAt) {
   const [wide, tall] = [(w / columns) * state.camera.k, (h / rows) * state.camera.k];

@@ -21,7 +21,7 @@ from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.progress.stage import Stage, StageAnswer, StageFrame
 from tfm_core.plots.described import LINE, LINE_AND_EXTREMES, ONE_VALUE
 from tfm_core.plots.examples.pictures import picture_url
-from tfm_core.plots.heads.attention import MASKED, SCALES
+from tfm_core.plots.heads.attention import MANY_KEYS, MASKED, SCALES, usual_top
 from tfm_core.plots.palette import COLOURS, ORANGE
 from tfm_core.plots.training.stage import ROLE_COLOURS, StageLine
 
@@ -197,6 +197,7 @@ def pack(shown: Stage, name: str, most: int = MAX_VALUES) -> bytes:
         "n_snapshots": len(shown.frames),
         "shape": weights.shape[1:],
         "block": block,
+        "tops": [usual_top(head) for layer in weights[-1:] for heads in layer for head in heads],
     }
     return pack_bytes(header, weights)
 
@@ -212,6 +213,7 @@ _NO_MAPS = MapView(np.zeros((1, 0), np.float16), (), (), query_title="", key_tit
 def still(shown: Stage) -> dict[str, Any]:
     """Return the data that all snapshots of a stage share."""
     maps = shown.maps or _NO_MAPS
+    is_long = len(maps.key) >= MANY_KEYS
     return {
         "kinds": [
             {"label": _(kind.label), "look_for": _(kind.look_for)} for kind in shown.kind_words
@@ -235,7 +237,8 @@ def still(shown: Stage) -> dict[str, Any]:
         "key": maps.key,
         "axes": _(
             "Rows: {query}. Columns: {key}.", query=_(maps.query_title), key=_(maps.key_title)
-        ),
+        )
+        + (f" {_('Strongest colour: the top 1% of each map.')}" if is_long else ""),
         "row_words": [_(words) for words in maps.query_words],
         "glosses": None if shown.glosses is None else asdict(shown.glosses),
         "language": shown.language or "",

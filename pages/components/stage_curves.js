@@ -15,9 +15,9 @@ export const compactNumber = (value) => {
 };
 
 export const percent = (share) => {
-  if (share === 0 || share === 1) return `${100 * share} %`;
+  if (share === 0 || share === 1) return `${100 * share}%`;
   const said = (100 * share).toFixed(1);
-  return `${said === "100.0" ? "99.9" : said} %`; // as percent() in tfm_core/sentences.py
+  return `${said === "100.0" ? "99.9" : said}%`; // as percent() in tfm_core/sentences.py
 };
 
 export const said = (quantity, value) => {
@@ -213,7 +213,7 @@ function drawStill(state, part, box) {
     const y = Math.round(part.y(level)) + 0.5;
     pen.beginPath(); pen.moveTo(LEFT, y); pen.lineTo(box.width - RIGHT, y); pen.stroke();
     pen.globalAlpha = 0.8;
-    pen.fillText(quantity === "accuracy" ? `${Math.round(100 * level)} %` : String(level), LEFT - 5, y);
+    pen.fillText(quantity === "accuracy" ? `${Math.round(100 * level)}%` : String(level), LEFT - 5, y);
     pen.globalAlpha = 1;
   });
   pen.textBaseline = "top";
@@ -244,11 +244,17 @@ function drawStill(state, part, box) {
   });
   drawBetter(state, pen, part, box);
   drawUprights(state, pen, part, box);
+  drawLines(state, pen, part, box, isDrawn, AHEAD);
+}
+
+// The lines up to a step; those of all steps are faint, as what comes is not known yet.
+export function drawLines({ data, logSteps }, pen, part, box, isWanted, alpha, upTo = Infinity) {
   pen.save();
   pen.beginPath();
   pen.rect(LEFT - 4, TOP - 6, box.width - LEFT - RIGHT + 12, box.height - TOP - BOTTOM + 10);
   pen.clip();
-  data.lines.filter((line) => line.quantity === quantity && isDrawn(data, line)).forEach((line) => drawLine(state, pen, part, line));
+  data.lines.filter((line) => line.quantity === part.quantity && isWanted(data, line))
+    .forEach((line) => drawLine(pen, part, line, { alpha: STARRED.has(line.role) ? 1 : alpha, upTo, logSteps }));
   pen.restore();
 }
 
@@ -286,22 +292,25 @@ function drawUprights({ data, ink, logSteps }, pen, part, box) {
 const NAMED = 4; // newest upright lines whose words are shown
 const DOTTED = new Set(["validation", "whole", "average", "average_whole"]);
 const DASHED = new Set(["whole", "average_whole"]);
+const STARRED = new Set(["test", "best"]);
+const AHEAD = 0.3; // of the ink of a line, where the play head has not been
 
-function drawLine(state, pen, part, line) {
+function drawLine(pen, part, line, { alpha, upTo, logSteps }) {
   pen.strokeStyle = line.colour;
   pen.fillStyle = line.colour;
-  pen.globalAlpha = line.role === "batch" ? 0.3 : 1;
+  pen.globalAlpha = alpha;
   pen.lineWidth = { batch: 1, training: 2.2 }[line.role] ?? 1.8;
   pen.setLineDash(DASHED.has(line.role) ? [5, 3] : []);
-  const points = line.steps.map((step, i) => [step, line.values[i]])
-    .filter(([step, value]) => value !== null && (!state.logSteps || step >= 1));
-  if (line.role === "test" || line.role === "best") {
+  const all = line.steps.map((step, i) => [step, line.values[i]])
+    .filter(([step, value]) => value !== null && (!logSteps || step >= 1));
+  const points = all.filter(([step]) => step <= upTo);
+  if (STARRED.has(line.role)) {
     points.forEach(([step, value]) => star(pen, part.x(step), part.y(value), line.role));
   } else {
     pen.beginPath();
     points.forEach(([step, value], i) => pen[i ? "lineTo" : "moveTo"](part.x(step), part.y(value)));
     pen.stroke();
-    if (DOTTED.has(line.role) && points.length < 40) {
+    if (DOTTED.has(line.role) && all.length < 40) {
       points.forEach(([step, value]) => { pen.beginPath(); pen.arc(part.x(step), part.y(value), 2.6, 0, 7); pen.fill(); });
     }
   }
@@ -339,6 +348,8 @@ export function drawCurves(state, step, isStale) {
     pen.clearRect(0, 0, canvas.width, canvas.height);
     pen.drawImage(still, 0, 0);
     pen.scale(ratio, ratio);
+    const isPast = (data, line) => line.role !== "batch" && !STARRED.has(line.role) && isDrawn(data, line);
+    drawLines(state, pen, part, box, isPast, 1, step);
     if (curves.hover) rule(pen, part.x(curves.hover.step), box, state.ink, 0.35, 1);
     rule(pen, part.x(step), box, state.ink, 1, 1.5);
     state.data.lines.filter((line) => line.quantity === part.quantity && line.role !== "batch" && line.role !== "best" && isDrawn(state.data, line)).forEach((line) => {
@@ -375,7 +386,8 @@ function showTip(state) {
   const { words, lines } = state.data;
   const rows = lines.filter((line) => line.role !== "batch" && line.role !== "best").flatMap((line) => {
     const at = valueAt(line, hover.step);
-    return at ? [`${words[line.quantity]}, ${words[line.role]}: ${said(line.quantity, at.value)}`] : [];
+    const when = at && DOTTED.has(line.role) ? ` (${words.step} ${at.step.toLocaleString("en")})` : "";
+    return at ? [`${words[line.quantity]}, ${words[line.role]}: ${said(line.quantity, at.value)}${when}`] : [];
   });
   tip.textContent = [`${words.step} ${Math.round(hover.step).toLocaleString("en")}`, ...rows].join("\n");
   placeTip(tip, hover.x, hover.y);

@@ -2,7 +2,7 @@
 
 import { rgb } from "./colours.js";
 import { openTables } from "./data_table.js";
-import { element, headName, pixelRatio, placeTip, zoomOf } from "./dom.js";
+import { element, headName, pixelRatio, placeTip, presentedHeight, zoomOf } from "./dom.js";
 
 const GAP = 6;
 const LINE = 16; // pixels of a line of words below a map
@@ -21,6 +21,7 @@ const MAX_AXIS = [104, 64]; // pixels of a word beside and above a map
 const NARROW = 520; // pixels of a room below which the lead stands above the other heads
 const TALL = 480; // pixels that a narrow room, which grows with what is in it, gives its maps
 const LEAD_CELL = 40;
+const [LEAD_GAP, LEAD_EDGE] = [6, 4]; // pixels below the title of the large map, and around its cells
 const STRETCH = 1.6; // times as wide as it would be that a map with words may become
 const VEIL = [230, 159, 0]; // over pictures, as on every page
 
@@ -257,7 +258,7 @@ export function fitHeads(state) {
   const [layers, across] = heads.buttons.length < view.shape[0] * view.shape[1] ? [1, heads.buttons.length] : view.shape;
   const isMap = view.surface === "map";
   const ratio = isMap ? Math.min(1.6, Math.max(0.5, rows / columns)) : 1;
-  const isNarrow = heads.room.clientWidth < NARROW;
+  const isNarrow = heads.room.clientWidth < NARROW && !presentedHeight(heads.room);
   const [width, height] = [heads.room.clientWidth, isNarrow && !bare ? TALL : heads.room.clientHeight];
   const margin = isMap && !bare ? axisRoom(state) : [0, 0];
   const letters = nameRoom(state);
@@ -266,8 +267,9 @@ export function fitHeads(state) {
   heads.lead.hidden = !isMap || isReadable || bare;
   heads.margin = isReadable ? margin : [0, 0];
   if (!heads.lead.hidden) {
-    const cell = Math.min(LEAD_CELL, ((isNarrow ? width : width / 2) - margin[0]) / columns, isNarrow ? LEAD_CELL : (height - margin[1] - letters[1] - 6) / rows);
-    heads.leadSize = [Math.ceil(margin[0] + cell * columns) + 4, Math.ceil(margin[1] + cell * rows) + 4];
+    const high = height - margin[1] - letters[1] - LEAD_GAP - LEAD_EDGE;
+    const cell = Math.min(LEAD_CELL, ((isNarrow ? width : width / 2) - margin[0]) / columns, isNarrow ? LEAD_CELL : high / rows);
+    heads.leadSize = [Math.ceil(margin[0] + cell * columns) + LEAD_EDGE, Math.floor(margin[1] + cell * rows) + LEAD_EDGE];
     place = arranged(layers, across, width - (isNarrow ? 0 : heads.leadSize[0] + 14), height, ratio, [0, 0], letters);
   }
   heads.drawn = null;
@@ -403,7 +405,7 @@ export function paintHeads(state, weights, frame) {
     const number = Number(button.dataset.number);
     const own = weights.subarray(number * cells, (number + 1) * cells);
     const canvas = button.children[1];
-    if (view.surface === "map") paintMap(canvas, own, view, state);
+    if (view.surface === "map") paintMap(canvas, own, view, state, number);
     else paintVeil(canvas, rowOf(own, state), state, heads.size);
     const label = frame.labels[number] ?? "";
     if (button.lastChild.textContent !== label) {
@@ -424,15 +426,16 @@ function rowOf(own, state) {
   return own.subarray(row * n, (row + 1) * n);
 }
 
-function paintMap(canvas, own, view, state) {
+function paintMap(canvas, own, view, state, number) {
   const [, , rows, columns] = view.shape;
   if (canvas.width !== columns || canvas.height !== rows) { canvas.width = columns; canvas.height = rows; }
   const pen = canvas.getContext("2d");
   const image = pen.createImageData(columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
+  const shades = 255 / view.tops[number];
   for (let i = 0; i < own.length; i += 1) {
     const weight = own[i];
-    pixels[i] = weight !== weight ? state.maskedInk : state.table[Math.max(0, Math.min(255, Math.round(weight * 255)))];
+    pixels[i] = weight !== weight ? state.maskedInk : state.table[Math.max(0, Math.min(255, Math.round(weight * shades)))];
   }
   pen.putImageData(image, 0, 0);
 }
@@ -491,7 +494,7 @@ function paintWords(state, canvas, own, [w, h]) {
   pen.clearRect(0, 0, w, h);
   const [, , rows, columns] = view.shape;
   heads.small ??= document.createElement("canvas");
-  paintMap(heads.small, own, view, state);
+  paintMap(heads.small, own, view, state, heads.chosen);
   const most = axisRoom(state);
   const [left, top] = most;
   const cell = Math.min((w - left - 4) / columns, (h - top - 4) / rows, 64);

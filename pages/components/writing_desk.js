@@ -11,9 +11,9 @@ const MIN = 0.03; // thinner links are not drawn
 const LATER = 350; // milliseconds until the address hears of a step
 
 export function share(p) {
-  if (p > 0 && p < 0.001) return "< 0.1 %";
-  if (p < 1 && p >= 0.9995) return "> 99.9 %";
-  return p === 1 || p === 0 ? `${100 * p} %` : `${(100 * p).toFixed(1)} %`;
+  if (p > 0 && p < 0.001) return "< 0.1%";
+  if (p < 1 && p >= 0.9995) return "> 99.9%";
+  return p === 1 || p === 0 ? `${100 * p}%` : `${(100 * p).toFixed(1)}%`;
 }
 
 export const visible = (token) => (token === "\n" ? "↵" : token.replace(/^ /, "␣"));

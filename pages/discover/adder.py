@@ -36,7 +36,10 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     with right:
         _set_by_hand(run)
     _steps(run)
-    _weights(run)
+    found = adder.weights_of(run)
+    st.markdown(_("**All {n} weights**", n=adder.n_parameters(run.experiment)))
+    for start in range(0, len(found), _IN_A_ROW):
+        _row(found[start : start + _IN_A_ROW], start)
 
 
 def _table(chosen: Phenomenon, trained: ExperimentRuns) -> None:
@@ -117,14 +120,6 @@ def _steps(run: Run) -> None:
             figure = plots.small_map(values, rows, columns, state.theme())
             live_figure(figure, key=f"discover-step-{title[0]}", name=title)
     st.caption(paragraph("discover/adder-steps"))
-
-
-def _weights(run: Run) -> None:
-    """Show every weight, with what it does."""
-    found = adder.weights_of(run)
-    st.markdown(_("**All {n} weights**", n=adder.n_parameters(run.experiment)))
-    for start in range(0, len(found), _IN_A_ROW):
-        _row(found[start : start + _IN_A_ROW], start)
 
 
 def _row(parts: Sequence[adder.Weights], start: int) -> None:

@@ -9,7 +9,7 @@ from pages.discover import recipe
 from pages.i18n import _, paragraph
 from pages.ui import show, state
 from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.inspect.discover import clock, neurons, transitions
+from tfm_core.inspect.discover import clock, transitions
 from tfm_core.inspect.discover.phenomenon import GROKKING, Phenomenon
 from tfm_core.inspect.discover.transitions import KNOWN
 from tfm_core.inspect.experiments.result import ExperimentRuns
@@ -17,7 +17,6 @@ from tfm_core.plots.training import clock as plots
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
 
-MAX_CLOCKS = 6
 _TABLE = 440  # pixels
 
 
@@ -35,12 +34,7 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             _table(run)
     if len(run.snapshot_steps()) < 2:
         return
-    left, right = st.columns(2, gap="medium")
-    with left:
-        _frequencies(run)
-    with right:
-        if recipe.is_done(run):
-            _neurons(run)
+    _frequencies(run)
     if recipe.is_done(run):
         _without(run)
 
@@ -122,17 +116,6 @@ def _without(run: Run) -> None:
             [_("Logits"), _("Loss"), _("Changed")],
         )
     st.caption(paragraph("discover/grokking-restricted"))
-
-
-def _neurons(run: Run) -> None:
-    keys = clock.keys_of(run)[:MAX_CLOCKS]
-    if not keys:
-        return
-    found = neurons.neurons_of(run)
-    st.markdown(_("**Neurons on a clock**, each key frequency and its number of neurons"))
-    figure = plots.neuron_clocks(found, keys, height=recipe.HEIGHT)
-    live_figure(figure, key="discover-neurons", name=_("Neurons on a clock"))
-    st.caption(paragraph("discover/grokking-neurons"))
 
 
 def _losses(*losses: float) -> list[str]:

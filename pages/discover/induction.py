@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -29,8 +30,8 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     run = recipe.shown_run(chosen, trained)
     found = None
     if run is not None and len(run.snapshot_steps()) > 1:
-        st.markdown(_verdict(chosen, trained))
-        found = formed(measured.head_scores(run))
+        st.markdown(_verdict(chosen, trained, len(run.probe().attended)))
+        found = _formed(run)
     left, right = st.columns(2, gap="medium")
     with left:
         recipe.curves(chosen, trained)
@@ -47,36 +48,45 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         _trap(chosen, trained)
 
 
-def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
-    """Return when the head formed, over all seeds, and the rule by which it is called one."""
+def _formed(run: Run) -> Formed | None:
+    """Return a run's induction heads, first the one without which most is lost."""
+    found = formed(measured.head_scores(run))
+    if found is None or not recipe.is_done(run):
+        return found
+    by_loss = sorted(found.heads, key=lambda head: measured.without(run, [head]).accuracy)
+    return replace(found, heads=tuple(by_loss))
+
+
+def _verdict(chosen: Phenomenon, trained: ExperimentRuns, n: int) -> str:
+    """Return when the head formed, over all seeds, and the rule by which it is called one.
+
+    n: the examples on which it is measured.
+    """
     runs = trained.by_arm[chosen.arms[0].name]
-    by_seed = {
-        seed: formed(measured.head_scores(run))
-        for seed, run in runs.items()
-        if not run.status.is_active
-    }
+    by_seed = {seed: _formed(run) for seed, run in runs.items() if not run.status.is_active}
     there = [one for one in by_seed.values() if one is not None]
-    rule = paragraph("discover/induction-rule", share=whole_percent(THRESHOLD))
+    rule = paragraph("discover/induction-rule", share=whole_percent(THRESHOLD), n=n)
     if not there:
         return _("**Shown:** no induction head has formed so far.") + f" {rule}"
     first = by_seed.get(trained.seed) or there[0]
+    heads = "; ".join(recipe.head_name(*head) for head in first.heads)
     steps = [one.step for one in there]
     if len(by_seed) == 1:
         words = _(
-            "**Shown:** the induction head formed at step {step}: {head}.",
+            "**Shown:** the first induction head formed at step {step}. Induction heads: {heads}.",
             step=f"{first.step:,}",
-            head=recipe.head_name(*first.head),
+            heads=heads,
         )
     else:
         words = _(
-            "**Shown:** the induction head formed at step {mean} ± {sd}, in {n} of {all} seeds; "
-            "in seed {seed} it is {head}.",
+            "**Shown:** the first induction head formed at step {mean} ± {sd}, in {n} of {all} "
+            "seeds; in seed {seed} the induction heads are: {heads}.",
             mean=f"{statistics.mean(steps):,.0f}",
             sd=f"{statistics.stdev(steps) if len(steps) > 1 else 0:.0f}",
             n=len(there),
             all=len(by_seed),
             seed=trained.seed,
-            head=recipe.head_name(*first.head),
+            heads=heads,
         )
     return f"{words} {rule}"
 
@@ -116,7 +126,8 @@ def _without(run: Run, found: Formed | None) -> None:
     roles = (
         {}
         if found is None
-        else {found.head: _("induction head"), found.previous: _("previous letter")}
+        else dict.fromkeys(found.heads, _("induction head"))
+        | {found.previous: _("previous letter")}
     )
     together = [head for head in np.ndindex(n_layers, n_heads) if head[0] == n_layers - 1]
     rows = [[_("none"), "", _right(run, []), ""]]
@@ -146,7 +157,7 @@ def _trap(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         other = measured.elsewhere(run, chosen.base.task.name)
         scores = f"{own.matching.max():.2f} → {other.matching.max():.2f}"
         right = f"{show.percent(own.accuracy)} → {show.percent(other.accuracy)}"
-        rows.append([_(arm.label), scores, right.replace(" %", "\u00a0%")])
+        rows.append([_(arm.label), scores, right])
     show.facts(
         rows,
         [

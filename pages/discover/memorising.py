@@ -51,7 +51,8 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         with right:
             _correction(run)
     with left:
-        _widths()
+        is_live = comparison.is_live(RunIndex(visitors.at_hand()).of(BY_WIDTH).runs)
+        st.fragment(_draw_widths, run_every=comparison.TICK if is_live else None)(is_live)
 
 
 def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
@@ -226,12 +227,6 @@ def _corrected(run: Run, other: Run, was_live: bool) -> None:
 
 def _ends(before: memorising.Floats, after: memorising.Floats) -> list[str]:
     return [show.percent(float(shares[-1])) for shares in (before, after)]
-
-
-def _widths() -> None:
-    """Train models of several widths, and draw their errors: double descent."""
-    is_live = comparison.is_live(RunIndex(visitors.at_hand()).of(BY_WIDTH).runs)
-    st.fragment(_draw_widths, run_every=comparison.TICK if is_live else None)(is_live)
 
 
 def _draw_widths(was_live: bool) -> None:

@@ -63,7 +63,11 @@ def _draw(
                 width="content",
             )
         tour.start("discover", _("Tour: eight findings"))
-    _example(chosen)
+    pieces = (
+        f":orange[**{text}**]" if is_marked else text
+        for text, is_marked in chosen.example(chosen.base)
+    )
+    st.markdown(_("**For example:** {text}", text=" ".join(pieces)))
     if not question.is_guessed(chosen.name):
         left, right = st.columns(2, gap="medium")
         with left:
@@ -92,14 +96,6 @@ def cite(paper: str, address: str, differs: str) -> None:
             differs=_(differs),
         )
     )
-
-
-def _example(chosen: Phenomenon) -> None:
-    pieces = (
-        f":orange[**{text}**]" if is_marked else text
-        for text, is_marked in chosen.example(chosen.base)
-    )
-    st.markdown(_("**For example:** {text}", text=" ".join(pieces)))
 
 
 def _lines(chosen: Phenomenon, watched: ExperimentRuns, trained: ExperimentRuns) -> None:

@@ -24,7 +24,7 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     """Show when the sink formed, with both softmaxes, where it goes, and any model's own."""
     run = recipe.shown_run(chosen, trained)
     if run is not None and len(run.snapshot_steps()) > 1:
-        st.markdown(_verdict(chosen, trained))
+        st.markdown(_verdict(chosen, trained, len(run.probe().attended)))
     left, right = st.columns(2, gap="medium")
     with left:
         recipe.curves(chosen, trained)
@@ -39,15 +39,13 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     _any_run(chosen)
 
 
-def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
+def _verdict(chosen: Phenomenon, trained: ExperimentRuns, n: int) -> str:
+    """Return when the sink formed, and the rule. n: the examples on which it is measured."""
     runs = trained.by_arm[chosen.arms[0].name]
     done = {seed: run for seed, run in runs.items() if not run.status.is_active}
     found = sinks.in_words([sinks.formed(sinks.first_shares(run)) for run in done.values()])
-    return f"{_(found)} {_rule()}"
-
-
-def _rule() -> str:
-    return paragraph("discover/sinks-rule", share=whole_percent(SHARE), factor=FACTOR, far=FAR)
+    rule = paragraph("discover/sinks-rule", share=whole_percent(SHARE), factor=FACTOR, far=FAR, n=n)
+    return f"{_(found)} {rule}"
 
 
 def _arms(chosen: Phenomenon, trained: ExperimentRuns) -> None:
@@ -58,7 +56,7 @@ def _arms(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         if run is None or len(run.snapshot_steps()) < 2:
             continue
         found = sinks.first_shares(run)
-        even = found.even
+        even = float(found.even[0])
         x = found.steps.astype(float)
         lines.append(RunLine(_(arm.label), slot, x, found.shares[:, 0, 0]))
         if found.rests:
@@ -123,26 +121,24 @@ def _any_run(chosen: Phenomenon) -> None:
 
 def _all_heads(run: Run, found: FirstShares) -> None:
     n_layers, n_heads = found.shares.shape[1:]
+    steps = found.steps.astype(float)
     panels = [
         CurvePanel(
             _("layer {layer}", layer=layer + 1),
             [
-                RunLine(
-                    _("head {head}", head=head + 1),
-                    head,
-                    found.steps.astype(float),
-                    found.shares[:, layer, head],
-                )
+                RunLine(_("head {head}", head=head + 1), head, steps, found.shares[:, layer, head])
                 for head in range(n_heads)
             ]
-            + [RunLine(_("even spread"), 7, found.steps.astype(float), found.even_line)],
+            + [RunLine(_("even spread"), 7, steps, np.full_like(steps, found.even[layer]))],
             is_share=True,
         )
         for layer in range(n_layers)
     ]
     figure = plots.comparison(panels, _("step"), height=100 + 130 * n_layers)
     live_figure(figure, key="discover-any-sinks", name=_("Share on the first token by layer"))
-    st.caption(paragraph("discover/sinks-presets", even=show.percent(found.even)))
+    even = " / ".join(dict.fromkeys(map(show.percent, found.even)))
+    n = len(run.probe().attended)
+    st.caption(paragraph("discover/sinks-presets", even=even, n=n))
 
 
 recipe.page(SINKS, look)

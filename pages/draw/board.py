@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -48,20 +47,20 @@ BOARD = Written("digit", reader=_board_of, writer=str, first=FIRST)
 """A sample's index, or ``picture-`` and a drawing as ``own_picture.to_text`` writes it."""
 
 
-@dataclass(frozen=True, slots=True)
-class DrawView:
-    """What stands on the board."""
-
-    digit: str = view_link.linked(BOARD)
-
-
 def board(run: Run) -> None:
     is_live = run.status.is_active
 
     def part(is_ready: bool) -> None:
         if is_live and not run.status.is_active:
             state.draw_anew()  # once: redrawn, it no longer polls
-        _part(run, is_ready)
+        key = f"draw-{run.id}"
+        shown, pictures = _on_board(run, key), samples(run)
+        picture = shown.picture(pictures)
+        view, note = digit_models.reading_or_note(picture, partial(look_at, run), is_ready=is_ready)
+        _lab(run, shown, view, pictures, note, key)
+        if view is not None:
+            _links(run, view)
+        _keep_in_address(run, shown, view, key)
 
     digit_models.board(run, part, tick=_TICK if is_live else None)
 
@@ -93,17 +92,6 @@ def _epochs(run: Run) -> words.Epochs:
         return None
     batches = Batches.of_experiment(run.experiment)
     return lambda step: float(batches.whole(step) / per_epoch)
-
-
-def _part(run: Run, is_ready: bool) -> None:
-    key = f"draw-{run.id}"
-    shown, pictures = _on_board(run, key), samples(run)
-    picture = shown.picture(pictures)
-    view, note = digit_models.reading_or_note(picture, partial(look_at, run), is_ready=is_ready)
-    _lab(run, shown, view, pictures, note, key)
-    if view is not None:
-        _links(run, view)
-    _keep_in_address(run, shown, view, key)
 
 
 def _lab(

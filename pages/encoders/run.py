@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import streamlit as st
 
 from pages.i18n import N_, _
 from pages.ui import state
-from pages.ui.address import parameters, view_link
+from pages.ui.address import parameters
 from pages.ui.fact_line import fact_line
 from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, run_time, run_words, shown_run
@@ -31,15 +30,7 @@ VIEW = parameters.named(
         "patches": N_("CLS and patches"),
     },
     key="encoders-view",
-    old=("encoders-view",),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class EncodersView:
-    """What the page shows."""
-
-    view: str = view_link.linked(VIEW)
 
 
 def show_with(
@@ -88,7 +79,7 @@ def _train(name: str) -> None:
     time = run_time.takes(preset.experiment)
     words = _("Train it and watch, {time}", time=time)
     if st.button(words, type="primary", icon=":material/play_arrow:", key=f"encoders-train-{name}"):
-        run = run_actions.start(preset.experiment, name=preset.label, preset=name)
+        run = run_actions.start(preset.experiment, name=_(preset.label), preset=name)
         if run is not None:
             state.set_current_run(run.id)
             st.rerun()

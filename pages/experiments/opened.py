@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import streamlit as st
 
 from pages.components.live_figure import live_figure
@@ -39,13 +37,6 @@ _FEW_ROWS = 3
 """Settings that differ, at most, and are named in the sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExperimentsView:
-    """What the page shows."""
-
-    experiment: str = view_link.linked(EXPERIMENT)
-
-
 def choose() -> Demonstration:
     """Choose an experiment."""
 
@@ -68,7 +59,10 @@ def choose() -> Demonstration:
 def draw(chosen: Demonstration, trained: ExperimentRuns, was_live: bool) -> None:
     if was_live and not comparison.is_live(trained.runs):
         state.draw_anew()  # once: redrawn, it no longer polls
-    _buttons(chosen, trained)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        trials.buttons(chosen, trained)
+        if len(trained.runs) > 1:
+            _link("compare", _("Open in Compare"), comparison.runs_query(trained.runs))
     left, right = st.columns(2, gap="medium")
     with left:
         _differs(chosen)
@@ -80,7 +74,12 @@ def draw(chosen: Demonstration, trained: ExperimentRuns, was_live: bool) -> None
         conclusion = st.container()
         _links(chosen, trained)
     with right:
-        _curves(chosen, trained)
+        made = [chosen.experiment(arm) for arm in chosen.arms]
+        for sentence in caveats(made, chosen.metrics):
+            st.caption(f":material/warning: {_(sentence)}")
+        figure = trials.curves(chosen, trained)
+        if figure is not None:
+            live_figure(figure, key="experiment-curves", name=trials.curves_name(chosen))
         trials.lines(chosen, trained)
     outcome.answers(chosen, trained)
     with conclusion:  # drawn last: the models may have to write for it
@@ -117,22 +116,6 @@ def _differs(chosen: Demonstration) -> None:
                 [(_(row.label), *map(_, row.texts)) for row in changes],
                 [_("Setting"), *(_(arm.label) for arm in chosen.arms)],
             )
-
-
-def _buttons(chosen: Demonstration, trained: ExperimentRuns) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        trials.buttons(chosen, trained)
-        if len(trained.runs) > 1:
-            _link("compare", _("Open in Compare"), comparison.runs_query(trained.runs))
-
-
-def _curves(chosen: Demonstration, trained: ExperimentRuns) -> None:
-    made = [chosen.experiment(arm) for arm in chosen.arms]
-    for sentence in caveats(made, chosen.metrics):
-        st.caption(f":material/warning: {_(sentence)}")
-    figure = trials.curves(chosen, trained)
-    if figure is not None:
-        live_figure(figure, key="experiment-curves", name=trials.curves_name(chosen))
 
 
 def _links(chosen: Demonstration, trained: ExperimentRuns) -> None:

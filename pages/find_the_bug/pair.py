@@ -15,7 +15,7 @@ from pages.ui.address import parameters, view_link
 from pages.ui.address.parameters import Unfit, Written
 from pages.ui.runs import comparison, run_time, runs_access
 from pages.ui.runs.run_actions import Start
-from tfm_core.inspect.bugs.bugs import Bug, basis, of_level, with_bug
+from tfm_core.inspect.bugs.bugs import basis, of_level, with_bug
 from tfm_core.inspect.bugs.probes import can_probe
 from tfm_core.inspect.bugs.round import ComparedMeasurement, Twins
 from tfm_core.runs.run import Run
@@ -42,14 +42,6 @@ LEVEL = parameters.named(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FindTheBugView:
-    """The pair, never the answer, and how well the next bug hides."""
-
-    pair: tuple[str, str] = view_link.linked(PAIR)
-    level: str = view_link.linked(LEVEL)
-
-
 def shown() -> Twins | None:
     """Return the pair to show; None if even the recorded one is missing."""
     view_link.warn(view_link.receive(PAIR))
@@ -64,7 +56,14 @@ def shown() -> Twins | None:
 
 
 def bar(pair: Twins | None) -> None:
-    healthy = _healthy()
+    fitting = (
+        run
+        for run in visitors.listed()
+        if run.problem is None and run.experiment == basis() and not visitors.watches(run)
+    )
+    healthy = next(
+        (run for run in fitting if run.status.is_active or run.status.state == "finished"), None
+    )
     time = run_time.takes(basis())
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         with st.container(width="content"):
@@ -104,21 +103,11 @@ def _pair(ids: tuple[str, str]) -> Twins | None:
     return None if pair.bug is None else pair
 
 
-def _healthy() -> Run | None:
-    """Return a healthy run to reuse, so that a new round trains only the suspect."""
-    fitting = (
-        run
-        for run in visitors.listed()
-        if run.problem is None and run.experiment == basis() and not visitors.watches(run)
-    )
-    return next(
-        (run for run in fitting if run.status.is_active or run.status.state == "finished"), None
-    )
-
-
 def _train(level: int, healthy: Run | None) -> None:
     """Queue the suspect, and a healthy run if there is none; the names do not tell the bug."""
-    bug = _hidden(level)
+    bugs = [bug for bug in of_level(level) if bug.level == level]
+    fresh = [bug for bug in bugs if bug.name not in seen()]
+    bug = secrets.choice(fresh or bugs)
     mark = secrets.token_hex(2)
     name = _("Suspect {mark}", mark=mark)
     twin = Start(with_bug(basis(), bug), "cpu", name, is_suspect=True)
@@ -133,13 +122,6 @@ def _train(level: int, healthy: Run | None) -> None:
         st.session_state[PAIR.key] = (runs[0].id, runs[1].id)
         view_link.say(PAIR, st.session_state[PAIR.key])
     state.draw_anew()
-
-
-def _hidden(level: int) -> Bug:
-    """Choose a mistake of a level at random, preferably one that this session has not seen."""
-    bugs = [bug for bug in of_level(level) if bug.level == level]
-    fresh = [bug for bug in bugs if bug.name not in seen()]
-    return secrets.choice(fresh or bugs)
 
 
 @dataclass

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pages.i18n import N_, _
 from pages.ui import state
 from pages.ui.accounts import visitors
-from pages.ui.address import parameters, view_link
+from pages.ui.address import parameters
 from pages.ui.fact_line import fact_line
 from pages.ui.runs import shown_run
 from tfm_core.runs.run import Run
@@ -25,13 +25,6 @@ PART = parameters.named(
     },
     key="gpt-part",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class GptView:
-    """What the page shows."""
-
-    part: str = view_link.linked(PART)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,14 @@ _METHODS = {
 def part(run: Run) -> None:
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
-        prompt = _prompt(run)
+        key = f"gpt-prompt-{run.id}"
+        first = {"words": 2, "characters": 12, "bpe": 4}[
+            run.experiment.task_as(CorpusTaskConfig).unit
+        ]
+        st.session_state.setdefault(key, example_text(run, first))
+        text = st.text_input(_("Prompt"), key=key, help=_("The model continues it; may be empty."))
+        prompt = typed.within(text, 400)
+        sentence_field.mark_unknown(text_task(run.experiment.task_as(CorpusTaskConfig)), prompt)
     with right:
         method = st.segmented_control(
             _("Method"),
@@ -61,16 +68,6 @@ def part(run: Run) -> None:
     # sampling is not part of the mark: it may change within a text
     mark = (run.id, trained.checkpoint_mark(run), begun, seeds)
     st.fragment(_written)(run, mark, sampling, length)
-
-
-def _prompt(run: Run) -> str:
-    key = f"gpt-prompt-{run.id}"
-    first = {"words": 2, "characters": 12, "bpe": 4}[run.experiment.task_as(CorpusTaskConfig).unit]
-    st.session_state.setdefault(key, example_text(run, first))
-    text = st.text_input(_("Prompt"), key=key, help=_("The model continues it; may be empty."))
-    prompt = typed.within(text, 400)
-    sentence_field.mark_unknown(text_task(run.experiment.task_as(CorpusTaskConfig)), prompt)
-    return prompt
 
 
 def _written(run: Run, mark: tuple[Any, ...], sampling: SamplingConfig, length: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import textwrap
 
 import streamlit as st
 
@@ -24,11 +25,13 @@ _SEED = 6  # gives short examples
 
 def sample(experiment: Experiment) -> str:
     """Return an example of a task as one line of Markdown; empty for pictures."""
-    return panels(experiment).sample()(experiment)
+    return _SAMPLES[panels(experiment).example](experiment)
 
 
 def text(experiment: Experiment) -> str:
-    source, target = (escape(words) for words in text_sample(experiment))
+    source, target = (
+        escape(textwrap.shorten(words, 80, placeholder=" …")) for words in text_sample(experiment)
+    )
     return f"{source} → **{target}**"
 
 
@@ -75,3 +78,7 @@ def caption_sample(experiment: Experiment) -> str:
     """Return a caption in the words of a task. Raises ValueError for others."""
     task = experiment.task_as(CaptionTaskConfig)
     return caption_words.join(caption_words.caption(_SCENE, task).words, task)
+
+
+_SAMPLES = {"text": text, "picture": pictures, "scene": scene}
+"""What says each kind of example in one line."""

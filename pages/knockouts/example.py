@@ -51,6 +51,14 @@ def attention(run: Run, off: Sequence[KnockedPart], measurement: Measurement) ->
     before, after = _both(run, off, measurement)
     kinds = modules_by_kind(run.experiment)
     changed = most_moved(before, after)
+    if off and changed is None:
+        st.caption(
+            _(
+                "No attention map changes: no later attention reads what is off, or less than "
+                "0.05% of it moves."
+            )
+        )
+        return
     kind, layer, head = _chosen(
         run, off, kinds, changed, len(next(iter(before.attention.values())))
     )
@@ -69,11 +77,11 @@ def attention(run: Run, off: Sequence[KnockedPart], measurement: Measurement) ->
                 _moved(before, after, module, head) if name == "after" else "",
                 key=f"knockouts-map-{name}",
             )
-    if off and changed is None:
-        st.caption(_("No attention map changed: no attention reads what is off."))
     gone = [part for part in off if part.module == module and part.kind in ("head", "sublayer")]
     if gone and (head == MEAN or any(part.head in (None, head) for part in gone)):
-        st.caption(_("A part that is off still computes its weights; see later layers."))
+        st.caption(
+            _("A part that is off still computes its weights; only later attention changes.")
+        )
 
 
 def _without(off: Sequence[KnockedPart]) -> str:
@@ -96,14 +104,11 @@ def _chosen(
 ) -> tuple[str, int, int]:
     """Choose kind, layer and head of the attention maps.
 
-    changed: the module that changed most, shown first; None if no map changed: then the part that
-    went off last, or the last layer.
+    changed: the module that changed most, shown first; None if nothing is off: then the last layer.
     """
-    newest = next((part for part in reversed(off) if part.module), None)
-    shown = changed or (newest.module if newest is not None else "")
-    first_kind = next((kind for kind, names in kinds.items() if shown in names), list(kinds)[-1])
+    first_kind = next((kind for kind, names in kinds.items() if changed in names), list(kinds)[-1])
     names = kinds[first_kind]
-    first_layer = names.index(shown) if shown in names else len(names) - 1
+    first_layer = len(names) - 1 if changed is None else names.index(changed)
     mark = f"{run.id}-{changed}-{'+'.join(part.code for part in off)}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = first_kind

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui.address import parameters, view_link
+from pages.ui.address import parameters
 from pages.ui.address.parameters import Flag, Number, Unfit, Written
 from tfm_core.inspect.knockouts.patterns import PATTERNS
 
@@ -62,27 +61,3 @@ OTHER = Number("other", low=-1, high=98, first=-1, offset=1, key="knockouts-othe
 DRAWN = parameters.named(
     "drawn", {"accuracy": N_("Accuracy"), "loss": N_("Loss")}, key="knockouts-drawn"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class KnockoutsView:
-    """What the page shows.
-
-    off: codes of the parts that are off, None for the page's first choice. how: what replaces their
-    output. all: measure on all validation examples. example: from 0. drawn: the pruning curve's.
-    text, changed, other: the inputs of ``causes``: two texts, "" for the example and for one that
-    the page finds; or a second picture from 0, -1 for one that the page finds. head: the code of
-    one, whose pattern or whose paths are shown. pattern: with which its weights begin.
-    """
-
-    off: tuple[str, ...] | None = view_link.linked(OFF)
-    how: str = view_link.linked(HOW)
-    all: bool = view_link.linked(ALL)
-    example: int = view_link.linked(EXAMPLE)
-    view: str = view_link.linked(VIEW)
-    drawn: str = view_link.linked(DRAWN)
-    text: str = view_link.linked(TEXT)
-    changed: str = view_link.linked(CHANGED)
-    other: int = view_link.linked(OTHER)
-    head: str = view_link.linked(HEAD)
-    pattern: str = view_link.linked(PATTERN)

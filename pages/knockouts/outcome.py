@@ -34,6 +34,7 @@ from tfm_core.inspect.knockouts.parts import (
 )
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
+from tfm_core.sentences import loss_words, points
 
 MAX_CHIPS = 12
 
@@ -72,7 +73,7 @@ def scores(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> No
             all=f"{measure.n_validation(run):,}",
             step=f"{model_of(run)[1]:,}",
             accuracy=show.percent(before.accuracy).replace(" ", "\u00a0"),
-            loss=f"{before.loss:.4f}",
+            loss=loss_words(before.loss),
         )
     )
     both = measure.together(run, off, measurement.how, measurement.n)
@@ -86,27 +87,27 @@ def _figures(run: Run, before: Score, after: Score) -> None:
         st.metric(
             _("Pictures right") if is_picture else _("Tokens right"),
             show.percent(after.accuracy),
-            _points(after.accuracy - before.accuracy),
+            _points(before.accuracy, after.accuracy),
             width="content",
         )
         if before.exact is not None and after.exact is not None:
             st.metric(
                 _("Whole answers right"),
                 show.percent(after.exact),
-                _points(after.exact - before.exact),
+                _points(before.exact, after.exact),
                 width="content",
             )
         st.metric(
             _("Loss"),
-            f"{after.loss:.3f}",
+            loss_words(after.loss),
             signed(after.loss - before.loss),
             delta_color="inverse",
             width="content",
         )
 
 
-def _points(change: float) -> str:
-    return _("{change} points", change=f"{100 * change:+.1f}")
+def _points(before: float, after: float) -> str:
+    return _("{change} points", change=f"{points(before, after):+.1f}")
 
 
 def _chips(off: Sequence[KnockedPart]) -> None:

@@ -81,7 +81,11 @@ def run_to_show() -> Run | None:
     """Return the run to show; without one, show why and offer another, and return None."""
     run_id = current_run_id()
     if run_id is None:
-        return _first()
+        able = [run for run in visitors.listed() if not run.problem and run.has_checkpoint]
+        run = shown_run.first_to_show(able, FIRST_RECORDED)
+        if run is None:
+            show.empty(_("No trained model to take apart yet."), _("Train a model"), "home")
+        return run
     run = runs_access.store().get(run_id)
     if run.problem:
         show.problem(run.problem)
@@ -91,14 +95,6 @@ def run_to_show() -> Run | None:
         st.fragment(_wait, run_every=TICK if run.status.is_active else None)(run)
     _offer_recorded()
     return None
-
-
-def _first() -> Run | None:
-    able = [run for run in visitors.listed() if not run.problem and run.has_checkpoint]
-    run = shown_run.first_to_show(able, FIRST_RECORDED)
-    if run is None:
-        show.empty(_("No trained model to take apart yet."), _("Train a model"), "home")
-    return run
 
 
 def _wait(run: Run) -> None:

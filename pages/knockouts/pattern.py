@@ -42,7 +42,9 @@ def part(run: Run, measurement: Measurement, off: Sequence[KnockedPart]) -> None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         head = choose_head(run, off)
         name = view_link.choice(_("Pattern"), PATTERN)
-    view = _own(run, measurement, head)
+    example = example_without(run, measurement.example, (), measurement.how, measurement.n)
+    kind = kind_of_attention(run.experiment, head)
+    view = map_view(run.experiment, example, kind=kind, layer=head.layer, head=head.head, say=_)
     begun = patterns.pattern_of(name, view.weights, view.allowed)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -59,13 +61,6 @@ def part(run: Run, measurement: Measurement, off: Sequence[KnockedPart]) -> None
             _("The pattern: from each query, to its keys."),
             key="knockouts-drawn",
         )
-
-
-def _own(run: Run, measurement: Measurement, head: KnockedPart) -> MapView:
-    """Return the head's own weights on the example."""
-    example = example_without(run, measurement.example, (), measurement.how, measurement.n)
-    kind = kind_of_attention(run.experiment, head)
-    return map_view(run.experiment, example, kind=kind, layer=head.layer, head=head.head, say=_)
 
 
 def _edited(begun: Floats, view: MapView, key: str) -> Floats:

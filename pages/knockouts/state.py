@@ -29,7 +29,7 @@ def off(run: Run) -> tuple[KnockedPart, ...]:
     if requested is None or (is_other and lacking and not fitting):
         fitting = (first_to_go(run.experiment).code,)
     elif lacking and not is_other:
-        part = ", ".join(lacking[:4])
+        part = ", ".join([*lacking[:4], *(["…"] if len(lacking) > 4 else [])])
         problem = problem or _("This model has no {part}, so it is ignored.", part=part)
     if is_other:
         st.session_state[_PAST] = []

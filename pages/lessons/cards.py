@@ -27,7 +27,7 @@ def cards() -> None:
             for number, (column, lesson) in enumerate(row, start + 1):
                 with column:
                     _card(number, lesson)
-    if known.problems and visitors.visitor().is_admin:
+    if known.problems and visitors.visitor().may_change_all:
         with st.expander(_("Lesson files with problems"), icon=":material/error:"):
             for sentence in known.problems:
                 st.caption(f":red[{escape(_(sentence))}]")

@@ -1,8 +1,6 @@
-"""What comes out of a lesson: a signed line, xAPI statements, and a package for platforms."""
+"""What comes out of a lesson: a signed line, and a package for platforms."""
 
 from __future__ import annotations
-
-import json
 
 import streamlit as st
 
@@ -12,10 +10,9 @@ from pages.ui.accounts import visitors
 from pages.ui.lessons import open_lesson
 from pages.ui.runs import runs_access
 from pages.ui.typed import escape
-from tfm_core.lessons import attempts, results, scorm, xapi
+from tfm_core.lessons import attempts, results, scorm
 from tfm_core.lessons.attempts import Attempt
 from tfm_core.lessons.lesson import Lesson
-from tfm_core.lessons.results import Result
 
 _NAME, _PROBLEM = "lesson-name", "lesson-name-problem"
 
@@ -49,16 +46,6 @@ def _hand_in(lesson: Lesson, attempt: Attempt) -> None:
         return
     st.caption(_("Copy this line and hand it in. A changed line is refused."))
     st.code(line, language=None, wrap_lines=True, height=120)
-    said = results.read(line)
-    statements = xapi.statements([Result(said)], state.address("", {}))
-    st.download_button(
-        _("Download as xAPI"),
-        json.dumps(statements, ensure_ascii=False, indent=1),
-        file_name=f"{lesson.id}.xapi.json",
-        mime="application/json",
-        icon=":material/download:",
-        on_click="ignore",
-    )
 
 
 def _take_name(lesson: str) -> None:

@@ -23,6 +23,7 @@ EXAMPLE = "the cat sees the small dog"  # of the app's own grammar, as is its tr
 EXAMPLE_TARGET = "고양이 는 작은 개 를 본 다"
 _TEXT, _TARGET, _PAD = "masks-text", "masks-target", "masks-pad"
 _RUN, _FOLLOWED = "masks-run", "masks-run-followed"
+_MAX_SHOWN = lab.MAX_TOKENS - 2  # of a run's example: it may get two tokens around it
 _LAYER, _HEAD, _SEEDED = "masks-layer", "masks-head", "masks-seeded"
 
 
@@ -173,8 +174,8 @@ def _example(run: Run | None, chosen: str) -> str:
     if run is not None:
         item = _item(run)
         if scores.reads_target(run, chosen):
-            return " ".join(item.get("tgt", ()))
-        own = str(item.get("src_text", EXAMPLE))
+            return " ".join(item.get("tgt", ())[:_MAX_SHOWN])
+        own = " ".join(str(item.get("src_text", EXAMPLE)).split(" ")[:_MAX_SHOWN])
     if chosen != "packed":
         return own
     words = own.split()

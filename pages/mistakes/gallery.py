@@ -47,7 +47,11 @@ def gallery(run: Run, answers: Answers, counted: Confusion, cell: Cell | None, o
         elif is_text:
             _texts(run, answers, shown)
         elif answers.unit == "label":
-            _labels(run, answers, shown)
+            for place in shown:
+                example = int(answers.example[place])
+                with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
+                    st.markdown(escape(examples.source_of(run, answers, example)))
+                    _link(run, example, _single(answers, place))
         else:
             _pictures(run, answers, shown)
 
@@ -124,14 +128,6 @@ def _picture(run: Run, example: int) -> None:
     if picture is not None:
         name = html(_("Validation picture {n}", n=example + 1))
         st.html(f'<img class="mistake" alt="{name}" src="{picture_url(picture)}">')
-
-
-def _labels(run: Run, answers: Answers, places: Sequence[int]) -> None:
-    for place in places:
-        example = int(answers.example[place])
-        with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
-            st.markdown(escape(examples.source_of(run, answers, example)))
-            _link(run, example, _single(answers, place))
 
 
 def _texts(run: Run, answers: Answers, places: Sequence[int]) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pages.i18n import N_, _
-from pages.ui.address import parameters, view_link
+from pages.ui.address import parameters
 from pages.ui.address.parameters import SavedStep, Unfit, Written, whole
 
 _MAX = 1_000_000  # the largest number of a class or token that a link may name
@@ -54,14 +52,3 @@ ORDER = parameters.named(
     "order", {"loss": N_("Highest loss"), "sure": N_("Most confident")}, key="mistakes-order"
 )
 CELL = Written("cell", first=None, key="mistakes-cell", reader=_cell_of, writer=_cell_text)
-
-
-@dataclass(frozen=True, slots=True)
-class MistakesView:
-    """What the page shows. cell: the true and the predicted class whose errors are listed."""
-
-    step: int = view_link.linked(STEP)
-    show: str = view_link.linked(SHOW)
-    by: str = view_link.linked(BY)
-    order: str = view_link.linked(ORDER)
-    cell: tuple[int, int] | None = view_link.linked(CELL)

@@ -50,7 +50,7 @@ def groups(run: Run, answers: Answers) -> None:
         st.caption(_("No example shows a known pattern."))
         return
     draw = plots.losses if answers.is_language else plots.accuracies
-    words = [_("Bars: 95 % confidence.")]
+    words = [_("Bars: 95% confidence.")]
     if way.is_of_texts and answers.written is not None:
         words.append(_("A text counts if all of it is right, written alone."))
     if by == "pattern":
@@ -84,7 +84,7 @@ def tokens(run: Run, answers: Answers) -> None:
         height=372,
         column_config={
             _("loss"): st.column_config.NumberColumn(format="%.3f"),
-            _("share of all loss"): st.column_config.NumberColumn(format="%.1f %%"),
+            _("share of all loss"): st.column_config.NumberColumn(format="%.1f%%"),
         },
     )
     st.caption(paragraph("mistakes/word-loss", n=least))

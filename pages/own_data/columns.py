@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.i18n import _
 from tfm_core.data.own.layout import ColumnLayout
+from tfm_core.data.own.records import INSTRUCTION
 from tfm_core.data.own.report import Report
 
 _ROLES = ("first", "second")
@@ -44,10 +45,6 @@ def picker(report: Report, data: str) -> None:
             key=_key(data, "header"),
             disabled=not layout.has_header and bool(report.names),
         )
-    _rows(report, layout)
-
-
-def _rows(report: Report, layout: ColumnLayout) -> None:
     roles = {layout.first: _(report.columns[0]), layout.second: _(report.columns[1])}
     order = [layout.first, layout.second]
     order += [at for at in range(len(report.sample[0])) if at not in order][:_MAX_UNUSED]
@@ -59,8 +56,10 @@ def _rows(report: Report, layout: ColumnLayout) -> None:
 def unused(report: Report) -> list[str]:
     if report.layout is None or not report.sample:
         return []
-    used = (report.layout.first, report.layout.second)
-    names = [_name(report, at) for at in range(len(report.sample[0])) if at not in used]
+    used = [_name(report, at) for at in (report.layout.first, report.layout.second)]
+    joined = {part for name in used if name == INSTRUCTION for part in name.split(" + ")}
+    names = [_name(report, at) for at in range(len(report.sample[0]))]
+    names = [name for name in names if name not in {*used, *joined}]
     more = len(names) - _MAX_UNUSED
     return [*names[:_MAX_UNUSED], *([_("{n} more", n=more)] if more > 0 else [])]
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +17,8 @@ from pages.ui.typed import MAX_MEGABYTES, escape
 from tfm_core.config.own_pictures import MAX_NAME as MAX_CLASS_NAME
 from tfm_core.data.own import pictures_set
 from tfm_core.data.own.build_examples import as_zip
-from tfm_core.data.own.pictures import ENCODINGS, FITS, SIZES, PictureForm, Pictures, ReadingChoices
+from tfm_core.data.own.encodings import ENCODINGS
+from tfm_core.data.own.pictures import FITS, SIZES, PictureForm, Pictures, ReadingChoices
 from tfm_core.data.own.pictures_set import (
     Split,
     counts,
@@ -67,11 +66,12 @@ def add(kind: str) -> PictureUpload | None:
             max_upload_size=MAX_MEGABYTES,
             help=paragraph("own-data/picture-files", most=MAX_MEGABYTES),
         )
+        st.caption(paragraph("own-data/picture-limit", size=4 * max(SIZES)))
         with st.expander(_("Options"), icon=":material/tune:"):
             form = _form()
         if not files:
             return None
-        name = _common([file.name for file in files])
+        name = state.common_name([file.name for file in files])
         upload = ",".join(file.file_id for file in files)
         choices = ReadingChoices(
             *(st.session_state.get(f"own-data-{name}-{upload}") for name in _CHOICES)
@@ -91,15 +91,6 @@ def add(kind: str) -> PictureUpload | None:
     return PictureUpload(name, pictures)
 
 
-def _common(names: Sequence[str]) -> str:
-    """Return the common leading words of file names, else the first name."""
-    common, *others = [re.split(r"(?=[-_. ])", name) for name in names]
-    for other in others:
-        same = (one == two for one, two in zip(common, other, strict=False))
-        common = [word for word, _is_same in zip(common, takewhile(bool, same), strict=False)]
-    return "".join(common) or names[0]
-
-
 def _ask(upload: str) -> None:
     """Ask how to read an ambiguous upload; the guess is preselected."""
     last_upload, understood, folders = st.session_state.get(_UNDERSTOOD, ("", ReadingChoices(), ()))
@@ -116,12 +107,8 @@ def _ask(upload: str) -> None:
             key=keys["folders"],
         )
     if understood.encoding is not None:
-        st.selectbox(
-            _("File name encoding"),
-            list(ENCODINGS),
-            index=list(ENCODINGS).index(understood.encoding),
-            format_func=lambda name: _(ENCODINGS[name]),
-            key=keys["encoding"],
+        shelf.encoding_picker(
+            _("File name encoding"), ENCODINGS, understood.encoding, key=keys["encoding"]
         )
     if understood.is_turned is not None:
         st.toggle(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import streamlit as st
@@ -38,15 +38,28 @@ def rows(kind: str, shown: OwnSet | None) -> None:
             st.caption(_("None yet."))
         for own in shown_sets:
             _row(own, used_by.get(own.id, ()), is_shown=shown is not None and own.id == shown.id)
-        for own in own_sets.removed(runs_access.store(), visitors.visitor())[:3]:
-            if own.kind == kind:
-                _removed_row(own, used_by.get(own.id, ()))
+        removed = own_sets.removed(runs_access.store(), visitors.visitor())
+        for own in [own for own in removed if own.kind == kind][:3]:
+            _removed_row(own, used_by.get(own.id, ()))
 
 
 def damaged(own: OwnSet) -> None:
     st.header(escape(own.name), anchor=False)
     words = N_("This data set is damaged: {what}. Remove and add it again.", what=own.problem or "")
     show.problem(words)
+
+
+def encoding_picker(label: str, encodings: Mapping[str, str], guess: str, *, key: str) -> None:
+    """Ask for an encoding; the guess is preselected, if there is one."""
+    names = list(encodings)
+    st.selectbox(
+        label,
+        names,
+        index=names.index(guess) if guess in names else None,
+        format_func=lambda name: _(encodings[name]),
+        key=key,
+        width=300,
+    )
 
 
 def download(label: str, file: Callable[[], bytes | str], *, name: str, mime: str) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, TypeVar, cast
 
 import streamlit as st
@@ -26,14 +27,6 @@ KIND = parameters.named(
     key="own-data-kind",
 )
 SET = Text("set", first="", key="own-data-set", most=40)
-
-
-@dataclass(frozen=True, slots=True)
-class OwnDataView:
-    """What the page shows; without a set, the newest or built-in one of the kind."""
-
-    kind: str = view_link.linked(KIND)
-    set: str = view_link.linked(SET)
 
 
 def shown_set(sets: Sequence[OwnSet]) -> OwnSet | None:
@@ -66,6 +59,15 @@ def name_key(kind: str, proposed: str) -> str:
         st.session_state[_NAMED] = key, proposed
         st.session_state[key] = proposed
     return key
+
+
+def common_name(names: Sequence[str]) -> str:
+    """Return the common leading words of file names, else the first name."""
+    common, *others = [re.split(r"(?=[-_. ])", name) for name in names]
+    for other in others:
+        same = (one == two for one, two in zip(common, other, strict=False))
+        common = [word for word, _is_same in zip(common, takewhile(bool, same), strict=False)]
+    return "".join(common) or names[0]
 
 
 def begin_anew() -> None:

@@ -15,21 +15,19 @@ from pages.own_data import columns, shelf, state
 from pages.ui import show
 from pages.ui.typed import MAX_MEGABYTES, escape
 from tfm_core.data.own import texts
-from tfm_core.data.own.report import Report, as_lines, report_of
+from tfm_core.data.own.encodings import TEXT_ENCODINGS
+from tfm_core.data.own.report import Report, TextChoices, as_lines, report_of
 from tfm_core.data.own.rows import Accounting
 from tfm_core.data.own.sets import OwnSet
-from tfm_core.data.own.texts import inspect_text
+from tfm_core.data.own.texts import LONGEST, inspect_text
 from tfm_core.data.own.tokens import CUTS
 from tfm_core.plots.examples import own_data as plots
 from tfm_core.sentences import whole_percent
 from tfm_core.variants.units import UNITS
 
 _MAX_SAID = 50
-_ENDINGS = {
-    "pairs": ["csv", "tsv", "tab", "txt", "json", "jsonl", "ndjson"],
-    "labels": ["csv", "tsv", "tab", "txt", "json", "jsonl", "ndjson"],
-    "text": ["txt", "md"],
-}
+_CUT_AT = {"pairs": 0, "labels": LONGEST, "text": 0}
+"""Tokens at which long texts are cut at first, 0 for never: half a translation is a wrong one."""
 _TITLES = {
     "pairs": N_("Add pairs"),
     "labels": N_("Add sentences"),
@@ -67,12 +65,7 @@ def add(kind: str) -> TextInput | None:
             placeholder=_LIKE[kind],
             help=paragraph(f"own-data/how-{kind}"),
         )
-        file = st.file_uploader(
-            _("Or choose a file"),
-            type=_ENDINGS[kind],
-            key=state.upload_key(f"file-{kind}"),
-            max_upload_size=MAX_MEGABYTES,
-        )
+        files = _files(_("Or choose files"), f"file-{kind}", paragraph(f"own-data/files-{kind}"))
         cuts = UNITS if kind == "text" else CUTS
         unit = st.segmented_control(
             _("Tokens"),
@@ -86,15 +79,20 @@ def add(kind: str) -> TextInput | None:
             help="\n".join(f"- **{_(cut.label)}**: {_(cut.help)}" for cut in cuts.values()),
         )
         seed, test = _more(kind)
-    raw = file.getvalue() if file is not None else (pasted or "")
+    raw = files or pasted
     if not raw:
         return None
-    name = "" if file is None else file.name
-    content = raw if isinstance(raw, bytes) else raw.encode(errors="surrogatepass")
+    name = state.common_name([name for name, _content in files]) if files else ""
+    content = b"".join(one for _name, one in files) or pasted.encode(errors="surrogatepass")
     data = hashlib.blake2b(kind.encode() + content, digest_size=8).hexdigest()
     layout = columns.chosen(data)
-    merges = bool(st.session_state.get(_merge_key(data), True))
-    key = (kind, name, unit, seed, layout, merges, raw, test)
+    cut_at = int(st.session_state.get(_key(data, "cut"), _CUT_AT[kind]))
+    choices = TextChoices(
+        st.session_state.get(_key(data, "encoding")),
+        max(2, cut_at) if cut_at else None,
+        bool(st.session_state.get(_key(data, "merge"), True)),
+    )
+    key = (kind, name, unit, seed, layout, choices, raw, test)
     report = state.read_once(
         key,
         lambda: inspect_text(
@@ -105,38 +103,38 @@ def add(kind: str) -> TextInput | None:
             seed=seed,
             test=test,
             layout=layout,
-            merges_labels=merges,
+            choices=choices,
         ),
     )
     return TextInput(report, data)
 
 
-def _merge_key(data: str) -> str:
-    return f"own-data-merge-{data}"
+def _key(data: str, choice: str) -> str:
+    return f"own-data-{choice}-{data}"
 
 
-def _more(kind: str) -> tuple[int, bytes | None]:
-    if kind == "text":
-        with st.expander(_("Your own test file"), icon=":material/tune:"):
-            return 0, _test_file(kind)
-    with st.expander(_("Split"), icon=":material/tune:"):
-        seed = st.number_input(
-            _("Split seed"), 0, 9999, 0, key="own-data-text-seed", persist_state="session",
-            help=_("Draws a tenth each for validation and test."),
-        )  # fmt: skip
-        test = _test_file(kind)
-    return int(seed), test
-
-
-def _test_file(kind: str) -> bytes | None:
-    test = st.file_uploader(
-        _("Your own test file"),
-        type=_ENDINGS[kind],
-        key=state.upload_key(f"test-{kind}"),
+def _files(label: str, key: str, help_text: str) -> tuple[tuple[str, bytes], ...]:
+    files = st.file_uploader(
+        label,
+        accept_multiple_files=True,
+        key=state.upload_key(key),
         max_upload_size=MAX_MEGABYTES,
-        help=_("Not used for training."),
+        help=help_text,
     )
-    return None if test is None else test.getvalue()
+    return tuple((file.name, file.getvalue()) for file in files)
+
+
+def _more(kind: str) -> tuple[int, tuple[tuple[str, bytes], ...] | None]:
+    label = _("Your own test file")
+    with st.expander(label if kind == "text" else _("Split"), icon=":material/tune:"):
+        seed = 0
+        if kind != "text":
+            seed = st.number_input(
+                _("Split seed"), 0, 9999, 0, key="own-data-text-seed", persist_state="session",
+                help=_("Draws a tenth each for validation and test."),
+            )  # fmt: skip
+        test = _files(label, f"test-{kind}", _("Not used for training."))
+    return int(seed), test or None
 
 
 def preview(draft: TextInput) -> None:
@@ -148,20 +146,13 @@ def preview(draft: TextInput) -> None:
             _("Clear all fields"), key="own-data-again", icon=":material/undo:",
             on_click=state.begin_anew,
         )  # fmt: skip
+        _choices(draft)
         _problems(report)
-        columns.picker(report, draft.data)
         return
     shelf.save_row(report.kind, report.name, lambda name: texts.prepare(report, name=name))
     _counts(report)
     _much_left_out(report)
-    columns.picker(report, draft.data)
-    if report.spellings:
-        st.toggle(
-            _("Merge labels that differ only in case"),
-            value=True,
-            key=_merge_key(draft.data),
-            help=_("Uses the most frequent spelling."),
-        )
+    _choices(draft)
     for note in report.notes:
         st.markdown(f":orange[:material/warning:] {escape(_(note))}")
     _problems(report)
@@ -169,6 +160,32 @@ def preview(draft: TextInput) -> None:
     if report.kind == "text":
         _rows(report)
     _figures(report)
+
+
+def _choices(draft: TextInput) -> None:
+    """Ask how the data are read."""
+    report = draft.report
+    if report.encoding in {"", *TEXT_ENCODINGS}:
+        key = _key(draft.data, "encoding")
+        shelf.encoding_picker(_("Text encoding"), TEXT_ENCODINGS, report.encoding, key=key)
+    columns.picker(report, draft.data)
+    if report.layout is not None:
+        st.number_input(
+            _("Cut at (tokens)"),
+            0,
+            LONGEST,
+            _CUT_AT[report.kind],
+            key=_key(draft.data, "cut"),
+            help=paragraph("own-data/cut", most=LONGEST),
+            width=220,
+        )
+    if report.spellings:
+        st.toggle(
+            _("Merge labels that differ only in case"),
+            value=True,
+            key=_key(draft.data, "merge"),
+            help=_("Uses the most frequent spelling."),
+        )
 
 
 def saved(own: OwnSet) -> None:
@@ -217,7 +234,9 @@ def _counts(report: Report) -> None:
 def _accounted(accounting: Accounting) -> str:
     n, total = accounting.total, f"{accounting.total:,}"
     whole = ngettext("{n} line read", "{n} lines read", n, n=total)
-    if accounting.in_entries:
+    if accounting.in_answers:
+        whole = ngettext("{n} answer in chats read", "{n} answers in chats read", n, n=total)
+    elif accounting.in_entries:
         whole = ngettext("{n} entry read", "{n} entries read", n, n=total)
     parts = [_("{n} kept", n=f"{accounting.kept:,}")]
     for words, count in (

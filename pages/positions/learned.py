@@ -11,7 +11,7 @@ from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.runs import shown_run
 from pages.ui.typed import escape
-from tfm_core.config import Experiment, ModelConfig
+from tfm_core.config import Experiment, ModelConfig, built
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables as positions
 from tfm_core.plots.model import positions as plots
@@ -42,13 +42,13 @@ def learned() -> None:
 
 
 def _has_table(experiment: Experiment) -> bool:
-    return POSITIONS[experiment.model.position].has_table
+    return POSITIONS[built(experiment.model).position].has_table
 
 
 def _unlearned(model: ModelConfig) -> str:
     if not model.has_blocks:
         return _("The current run is an RNN: it has no positions to learn.")
-    kind = POSITIONS[model.position]
+    kind = POSITIONS[built(model).position]
     if kind.acts_on == "nothing":
         return _("The current run has no positions.")
     label = _(kind.label)

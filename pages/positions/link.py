@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pages.i18n import N_
-from pages.ui.address import parameters, view_link
+from pages.ui.address import parameters
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 OF_KINDS = [kind for kind in POSITIONS_OF_WORDS.values() if kind.acts_on != "nothing"]
@@ -20,12 +18,4 @@ VIEW = parameters.named(
         "race": N_("Which learns best?"),
     },
     key="positions-view",
-    old=("positions-view",),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PositionsView:
-    """What the page shows."""
-
-    view: str = view_link.linked(VIEW)

@@ -12,7 +12,7 @@ from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.runs import shown_run
 from pages.ui.typed import escape
-from tfm_core.config import RotaryConfig
+from tfm_core.config import RotaryConfig, built
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables
 from tfm_core.plots.model import positions as plots
@@ -164,7 +164,8 @@ def _run() -> Run | None:
     """Return the current run where it has this bias, else the newest that has it and snapshots."""
     current = shown_run.current_run()
     for run in [*([] if current is None else [current]), *visitors.at_hand()]:
-        is_biased = run.problem is None and run.experiment.model.position == T5_BIAS.name
+        is_known = run.problem is None and not run.experiment.task.is_foreign
+        is_biased = is_known and built(run.experiment.model).position == T5_BIAS.name
         if is_biased and run.snapshot_steps():
             return run
     return None

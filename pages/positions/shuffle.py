@@ -8,7 +8,7 @@ from pages.i18n import _, paragraph
 from pages.ui import show, typed
 from pages.ui.runs import shown_run
 from pages.ui.typed import escape
-from tfm_core.config import ImageTaskConfig
+from tfm_core.config import ImageTaskConfig, built
 from tfm_core.inspect.masks import lab
 from tfm_core.inspect.positions import shuffle
 from tfm_core.plots.model import positions as plots
@@ -77,11 +77,12 @@ def _bars(
             name, label = result.name, _(POSITIONS[result.name].label)
         bars[label] = (name, float(result.change.mean()))
     if run is not None and own is not None:
-        kind = _(POSITIONS[run.experiment.model.position].label)
+        position = built(run.experiment.model).position
+        kind = _(POSITIONS[position].label)
         if not run.experiment.model.has_blocks:
             kind = _("reads in order")
         label = _("Current run: {kind}", kind=kind)
-        bars[label] = (run.experiment.model.position, float(own[0].change.mean()))
+        bars[label] = (position, float(own[0].change.mean()))
     show.figure(plots.noticed(bars), paragraph("positions/moved"), key="positions-noticed")
 
 

@@ -98,12 +98,6 @@ def view() -> None:
             _("Pairs far above the line barely move."),
             key="positions-wavelengths",
         )
-    _formula(d_model, chosen_base)
-    _row(table)
-    show.code(tables.source_of("positions:sinusoidal"))
-
-
-def _formula(d_model: int, chosen_base: float) -> None:
     angle = rf"\frac{{pos}}{{{chosen_base:.0f}^{{\,2i/{d_model}}}}}"
     even, odd, words = st.columns([3, 3, 4], vertical_alignment="center")
     with even:
@@ -112,6 +106,15 @@ def _formula(d_model: int, chosen_base: float) -> None:
         show.formula(rf"PE_{{(pos,\,2i+1)}} = \cos{angle}")
     with words:
         st.caption(paragraph("positions/formula", last=d_model // 2 - 1))
+    position = st.slider(
+        _("One position"), 0, len(table) - 1, min(7, len(table) - 1), key="positions-row"
+    )
+    show.figure(
+        plots.row(table, position),
+        _("The vector that this position adds to a token."),
+        key="positions-row-figure",
+    )
+    show.code(tables.source_of("positions:sinusoidal"))
 
 
 def _waves(table: tables.Array) -> None:
@@ -143,15 +146,4 @@ def _products(table: tables.Array) -> None:
         plots.lines_by_offset(offsets, lines, _("dot product")),
         _("The dot product depends only on the distance."),
         key="positions-products",
-    )
-
-
-def _row(table: tables.Array) -> None:
-    position = st.slider(
-        _("One position"), 0, len(table) - 1, min(7, len(table) - 1), key="positions-row"
-    )
-    show.figure(
-        plots.row(table, position),
-        _("The vector that this position adds to a token."),
-        key="positions-row-figure",
     )

@@ -38,7 +38,7 @@ def view(runs: Runs) -> None:
         if question.guess(questions.about_weakest(evaluated), "weakest", of=of):
             show.figure(
                 plots.by_class(evaluated),
-                _("Accuracy per class, with 95 % confidence."),
+                _("Accuracy per class, with 95% confidence."),
                 key="practice-by-class",
             )
     if question.is_guessed("weakest", of=of):

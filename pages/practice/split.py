@@ -37,7 +37,9 @@ def view(runs: Runs) -> None:
         form = {_("pictures"): st.column_config.NumberColumn(format="localized")}
         st.dataframe(_roles(splits), hide_index=True, key="practice-roles", column_config=form)
         _width()
-    _question()
+    question.ask(questions.about_choosing(), _CHOOSING)
+    if question.is_revealed(_CHOOSING):
+        steps.mark_done("split")
     show.code(conclusions.wilson)
 
 
@@ -64,20 +66,14 @@ def _width() -> None:
     low, high = conclusions.wilson(round(0.9 * n), n)
     st.markdown(
         _(
-            "90 % right of {n} means **{low}** to **{high}**.",
+            "90% right of {n} means **{low}** to **{high}**.",
             n=f"{n:,}",
             low=show.percent(low),
             high=show.percent(high),
         ),
-        help=_("95 % confidence (Wilson 1927)."),
+        help=_("95% confidence (Wilson 1927)."),
     )
     question.check({"precision": questions.about_precision(n)}, of=f"{n}")
-
-
-def _question() -> None:
-    question.ask(questions.about_choosing(), _CHOOSING)
-    if question.is_revealed(_CHOOSING):
-        steps.mark_done("split")
 
 
 @st.cache_data(show_spinner=False)

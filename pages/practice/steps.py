@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
@@ -33,7 +32,6 @@ STEP = parameters.named(
         "test": N_("7 Test, once"),
     },
     key="practice-step",
-    old=("practice-step",),
 )
 Runs = dict[LessonKind, Run]
 NAMES: dict[LessonKind, str] = {
@@ -45,13 +43,6 @@ TRAIN_GUIDED = N_("Train the guided run ({time})")
 TICK = 1.5  # seconds between refreshes while runs train
 _BY_RUN: dict[str, LessonKind] = {"train": "plain", "early": "early", "augment": "augmented"}
 _DONE = "practice-done"
-
-
-@dataclass(frozen=True, slots=True)
-class PracticeView:
-    """What the page shows."""
-
-    step: str = view_link.linked(STEP)
 
 
 def runs() -> Runs:

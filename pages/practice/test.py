@@ -11,6 +11,7 @@ from pages.ui import show
 from tfm_core.inspect.compare import conclusions
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.plots.examples import practice as plots
+from tfm_core.sentences import points
 
 _TRIES = (1, 2, 5, 10, 20, 50, 100)
 
@@ -41,7 +42,7 @@ def view(runs: Runs) -> None:
         for label, evaluated in ((_("validation"), promised), (_("test"), tested))
     ]
     show.figure(
-        plots.promises(rows), _("Mark: measured; line: 95 % confidence."), key="practice-promise"
+        plots.promises(rows), _("Mark: measured; line: 95% confidence."), key="practice-promise"
     )
     st.markdown(_verdict(_(NAMES[picked[0]]), promised, tested))
     _luck(tested)
@@ -79,7 +80,7 @@ def _luck(tested: Evaluation) -> None:
             "You would report about **{best}** instead of {truth}: {gain:+.1f} points of luck.",
             best=show.percent(expected),
             truth=show.percent(tested.accuracy),
-            gain=100 * (expected - tested.accuracy),
+            gain=points(tested.accuracy, expected),
         ),
         help=_("Expected best of that many binomial draws."),
     )

@@ -38,7 +38,5 @@ else:
 
 room.undo()
 room.disk_line()
-room.host()
 run_dialogs.TWIN_DIALOG.draw()
-run_dialogs.PUBLISH_DIALOG.draw()
 run_dialogs.LABELS_DIALOG.draw()

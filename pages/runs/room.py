@@ -20,29 +20,18 @@ from tfm_core.runs.disk.failures import obstacle
 from tfm_core.runs.disk.quota import Bounds, DiskUse
 from tfm_core.runs.run import Run
 
-_LOOK_SECONDS = 5.0
-
 
 def storage_problem() -> None:
     root = runs_access.store().root
     problem = obstacle(root) if os.path.isdir(root) else None
     if problem is not None:
         show.problem(problem)
-    if settings.read().runs_url is not None:
-        _remote_problem()
-
-
-@st.fragment(run_every=_LOOK_SECONDS)
-def _remote_problem() -> None:
-    words = runs_access.trouble_elsewhere()
-    if words is not None:
-        show.problem(words)
 
 
 def disk_line() -> None:
     """Summarise disk use; on a public server only the rule that concerns visitors."""
     store, bounds = runs_access.store(), Bounds.of(settings.read())
-    if not visitors.visitor().is_admin:
+    if not visitors.visitor().may_change_all:
         if bounds != Bounds():
             st.caption(_rule())
         return
@@ -116,16 +105,3 @@ def undo() -> None:
 
 def _deleted() -> tuple[Run, ...]:
     return runs_access.store().deleted_by(visitors.visitor().owner)
-
-
-def host() -> None:
-    """Let whoever knows the server's key change every run."""
-    if not visitors.has_key():
-        return
-    if visitors.visitor().is_host:
-        words = _("You are the host: you can change all runs.")
-        st.caption(f":material/key: {words}")
-        return
-    with st.popover(_("Sign in as host"), icon=":material/key:", type="tertiary"):
-        visitors.key_field(_("Server key"), key="runs-host-key")
-        st.caption(_("Lasts until you reload or close the page."))

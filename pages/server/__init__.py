@@ -1,1 +1,1 @@
-"""What the server does around the pages: middleware, static files, published runs, warm-up."""
+"""What the server does around the pages: middleware, static files, recorded runs alone, warm-up."""

@@ -8,10 +8,11 @@ import hashlib
 import re
 from pathlib import Path
 
-from starlette.datastructures import Headers as RequestHeaders
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import MutableHeaders, QueryParams
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pages import i18n
 from tfm_core.runs import settings
 
 PRELOADED = "BidiComponent", "Html", "PageLink", "Button", "ButtonGroup", "Selectbox"
@@ -64,24 +65,32 @@ _CACHE_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"
 class FirstPage:
     """Answer every page address with Streamlit's HTML, with the style and preloads in it.
 
-    Otherwise the style would arrive as one more element of the page, and everything would move.
+    Otherwise the style would arrive as one more element of the page, and everything would move. The
+    document says the visitor's language from its first byte.
     """
 
     def __init__(self, app: ASGIApp, *, page: Path, style: str) -> None:
         """Wrap an app whose every page is this HTML file."""
         self.app = app
-        self._plain = page_html(page, style)
-        self._small = gzip.compress(self._plain, mtime=0)
-        self._tag = f'"{hashlib.sha256(self._plain).hexdigest()[:32]}"'
+        self._english = page_html(page, style)
+        self._bodies: dict[str, tuple[bytes, bytes]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if not _may_be_page(scope):
             await self.app(scope, receive, send)
             return
-        request = RequestHeaders(scope=scope)
-        is_small = "gzip" in request.get("accept-encoding", "")
-        body = self._small if is_small else self._plain
+        request = Request(scope)
+        plain, small = self._body(
+            i18n.of_visitor(
+                QueryParams(scope["query_string"]).get(i18n.QUERY),
+                request.cookies.get(i18n.COOKIE),
+                re.split("[,;]", request.headers.get("accept-language", ""))[0],
+            )
+        )
+        is_small = "gzip" in request.headers.get("accept-encoding", "")
+        body = small if is_small else plain
+        tag = f'"{hashlib.sha256(plain).hexdigest()[:32]}"'
         is_page = False
 
         async def with_own_page(message: Message) -> None:
@@ -92,8 +101,8 @@ class FirstPage:
                 is_page = message["status"] == 200 and kind.startswith("text/html")
                 if is_page:
                     del answer["last-modified"], answer["accept-ranges"]
-                    answer["etag"] = self._tag
-                    answer["vary"] = "Accept-Encoding"
+                    answer["etag"] = tag
+                    answer["vary"] = "Accept-Encoding, Accept-Language, Cookie"
                     answer["content-length"] = str(len(body))
                     if is_small:
                         answer["content-encoding"] = "gzip"
@@ -105,6 +114,13 @@ class FirstPage:
 
         headers = [(name, value) for name, value in scope["headers"] if name not in _CACHE_HEADERS]
         await self.app({**scope, "headers": headers}, receive, with_own_page)
+
+    def _body(self, language: str) -> tuple[bytes, bytes]:
+        """Return the page in a language, plain and packed."""
+        if language not in self._bodies:
+            plain = self._english.replace(b'lang="en"', f'lang="{language}"'.encode(), 1)
+            self._bodies[language] = plain, gzip.compress(plain, mtime=0)
+        return self._bodies[language]
 
 
 def _may_be_page(scope: Scope) -> bool:

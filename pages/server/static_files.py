@@ -1,13 +1,10 @@
-"""Files that the server sends: of published runs, of Streamlit, and vendors' scripts."""
+"""Files that the server sends: of Streamlit, and vendors' scripts."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import os
-import re
 from collections.abc import Collection
-from email.utils import formatdate
 from functools import lru_cache
 from pathlib import Path
 
@@ -21,71 +18,9 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pages.components.live import POLICY
 from pages.i18n import PAGES_DIR
-from tfm_core.hosting.published.folder import is_lasting, media_type
-from tfm_core.reading import Unreadable, open_plain
-from tfm_core.runs import settings
 
-_REVALIDATE = "no-cache"
 IMMUTABLE = "public, max-age=31536000, immutable"
-_RANGE = re.compile(r"bytes=(\d{1,15})-(\d{0,15})")
-
-Answer = tuple[int, dict[str, str], bytes]
-"""Status, headers, content."""
-
-
-def common_headers(unused: Collection[str]) -> dict[str, str]:
-    """Return the headers of every answer. unused: browser features to switch off."""
-    frames = settings.read().frame_ancestors
-    ancestors = "" if frames is None else f"; frame-ancestors {frames}"
-    return {
-        "accept-ranges": "bytes",
-        "content-security-policy": POLICY + ancestors,
-        "permissions-policy": ", ".join(f"{name}=()" for name in unused),
-        "referrer-policy": "no-referrer",
-        "x-content-type-options": "nosniff",
-    }
-
-
-def file_response(path: Path, request: Headers) -> Answer:
-    """Return the response for a file, with 304, byte ranges, and gzip if ``path``.gz exists."""
-    if path.suffix in {".js", ".css"} and "gzip" in request.get("accept-encoding", ""):
-        status, headers, content = _file_response(path.with_name(f"{path.name}.gz"), request)
-        if status in {200, 304}:
-            headers |= {"content-type": media_type(path.name), "content-encoding": "gzip"}
-            return status, headers | {"vary": "accept-encoding"}, content
-    return _file_response(path, request)
-
-
-def _file_response(path: Path, request: Headers) -> Answer:
-    try:
-        file = open_plain(path)
-    except (OSError, Unreadable):
-        return 404, {"cache-control": "no-store"}, b""
-    with os.fdopen(file, "rb") as opened:
-        facts = os.fstat(opened.fileno())
-        tag = f'"{facts.st_mtime_ns:x}-{facts.st_size:x}"'
-        headers = {
-            "etag": tag,
-            "last-modified": formatdate(facts.st_mtime, usegmt=True),
-            "cache-control": IMMUTABLE if is_lasting(path.name) else _REVALIDATE,
-        }
-        known = request.get("if-none-match", "")
-        if tag in (each.strip().removeprefix("W/") for each in known.split(",")):
-            return 304, headers, b""
-        headers["content-type"] = media_type(path.name)
-        part = _RANGE.fullmatch(request.get("range", ""))
-        if part is None or request.get("if-range", tag) != tag:
-            return 200, headers, opened.read(facts.st_size)
-        first, last = int(part[1]), min(int(part[2] or facts.st_size), facts.st_size - 1)
-        if first > last:
-            return 416, headers | {"content-range": f"bytes */{facts.st_size}"}, b""
-        opened.seek(first)
-        headers["content-range"] = f"bytes {first}-{last}/{facts.st_size}"
-        return 206, headers, opened.read(last - first + 1)
-
-
 MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
 _COMPRESSED = {".woff2"}
 _LOCAL = {"127.0.0.1", "::1"}

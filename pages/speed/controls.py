@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import streamlit as st
 
 from pages.i18n import _
@@ -13,9 +11,7 @@ from pages.ui import show, state
 from pages.ui.address import parameters, view_link
 from pages.ui.runs import runs_access
 from pages.ui.settings import model_choice
-from pages.ui.settings.model_choice import ModelView
 from pages.ui.typed import escape
-from tfm_core.config import Experiment
 from tfm_core.inspect.speed.registry import COMPARISONS
 
 COMPARE = parameters.named(
@@ -24,13 +20,6 @@ COMPARE = parameters.named(
     key="speed-compare",
     is_always_said=True,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SpeedView(ModelView):
-    """What the page shows."""
-
-    compare: str = view_link.linked(COMPARE)
 
 
 def pick() -> BenchmarkRequest | None:
@@ -64,8 +53,7 @@ def _compare() -> str:
 
 def press(request: BenchmarkRequest) -> bool:
     """Offer to measure, or show why it makes no sense here; return whether it is offered."""
-    experiment = request.experiment
-    why = _why_not(request.name, experiment.model_dump_json(), request.device, experiment)
+    why = COMPARISONS[request.name].why_not(request.experiment)
     if why is not None:
         st.info(_(why), icon=":material/info:")
         return False
@@ -88,13 +76,6 @@ def press(request: BenchmarkRequest) -> bool:
 def _expectation(request: BenchmarkRequest) -> str:
     comparison, device = COMPARISONS[request.name], show.device(request.device)
     words = [_("About {n} s on {device}.", n=comparison.seconds, device=device)]
-    if comparison.needs_consent:
-        words.append(_("Compiling keeps a core busy."))
     if any(run.problem is None and run.status.is_alive for run in runs_access.store().list()):
         words.append(_("A run is training: times will be longer."))
     return " ".join(words)
-
-
-@st.cache_data(show_spinner=False, max_entries=256)
-def _why_not(name: str, text: str, device: str, _experiment: Experiment) -> str | None:
-    return COMPARISONS[name].why_not(_experiment, device)

@@ -32,7 +32,6 @@ def page() -> None:
         if record is not None:
             result.recorded_result(record)
     result.code(request.name)
-    result.table()
 
 
 def _progress() -> None:

@@ -57,7 +57,7 @@ def set_running(measurement: BenchmarkProcess) -> None:
 def keep(report: SpeedReport) -> None:
     done = requested()
     if done is not None:
-        results()[done.key] = (done.label, report)
+        _results()[done.key] = report
     forget()
 
 
@@ -66,12 +66,10 @@ def forget() -> None:
     st.session_state.pop(_RUNNING, None)
 
 
-def results() -> dict[str, tuple[str, SpeedReport]]:
-    """Return the reports of this session: key -> name of the model, report."""
-    reports: dict[str, tuple[str, SpeedReport]] = st.session_state.setdefault(_RESULTS, {})
-    return reports
-
-
 def result(wanted: BenchmarkRequest) -> SpeedReport | None:
-    entry = results().get(wanted.key)
-    return None if entry is None else entry[1]
+    return _results().get(wanted.key)
+
+
+def _results() -> dict[str, SpeedReport]:
+    reports: dict[str, SpeedReport] = st.session_state.setdefault(_RESULTS, {})
+    return reports

@@ -5,27 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from pages.i18n import N_, _, ngettext, paragraph
+from pages.i18n import _, paragraph
 from pages.ui import show
 from tfm_core.inspect.speed.paired import TimeRange
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import CaseReport, SpeedReport
 
-_WHY_SLOWER = {
-    "attention": N_("On small maps, tiling costs more than storing the map."),
-    "precision": N_("Without fast 16-bit units, products are converted twice."),
-    "threads": N_("Each operation ends before the other threads have started."),
-    "data": N_("The examples are too few and too small for any gain."),
-    "loops": N_("With one sequence and one head there is nothing to loop over."),
-    "patches": N_("With one patch there is nothing to loop over."),
-}
 TIE = 0.05
 """A ratio whose logarithm is nearer to 0 than this counts as no difference."""
 
 
 def side_label(name: str, side: str) -> str:
-    if name == "threads":
-        return ngettext("{n} thread", "{n} threads", int(side), n=side)
     return _(COMPARISONS[name].sides[side])
 
 
@@ -44,20 +34,11 @@ def rate(seconds: TimeRange, count: float) -> TimeRange:
     return TimeRange(count / seconds.median, count / seconds.high, count / seconds.low)
 
 
-def crossing(report: SpeedReport) -> float | None:
-    from tfm_core.inspect.speed.passes import crossover
-
-    cpu, gpu = (
-        {case.x or 0.0: case.time(side).median for case in report.timed} for side in ("cpu", "gpu")
-    )
-    return crossover(cpu, gpu)
-
-
 def gain(report: SpeedReport, case: CaseReport) -> str:
     """Return the ratios of a case, round by round, as the caption of its figure."""
     if len(case.sides) == 1:
         return _("One more example costs little at first, then its full share.")
-    words = [] if case.x is None else [_("At {x:,.0f}:", x=case.x)]
+    words = []
     first = side_label(report.name, case.reference)
     for side in case.sides[1:]:
         ratio = case.gain(side)
@@ -71,12 +52,7 @@ def gain(report: SpeedReport, case: CaseReport) -> str:
 
 def verdict(report: SpeedReport) -> list[str]:
     """Return messages on when not to use it: first this measurement, then the rule."""
-    return [*_FINDINGS.get(report.name, _each_side)(report), paragraph(f"speed/rule-{report.name}")]
-
-
-def _each_side(report: SpeedReport) -> list[str]:
-    case = report.timed[-1]
-    return [_one(report, case, side) for side in case.sides[1:]]
+    return [*_FINDINGS[report.name](report), paragraph(f"speed/rule-{report.name}")]
 
 
 def _one(report: SpeedReport, case: CaseReport, side: str) -> str:
@@ -86,8 +62,12 @@ def _one(report: SpeedReport, case: CaseReport, side: str) -> str:
         return _("**{label}** made no clear difference here ({ratio}).", **values)
     if ratio.median > 1:
         return _("**{label}** was {ratio} as fast here.", **values)
-    words = _("**{label}** was slower here: {ratio} as fast.", **values)
-    return f"{words} {_(_WHY_SLOWER.get(report.name, ''))}".strip()
+    return " ".join([
+        _("**{label}** was slower here: {ratio} as fast.", **values),
+        _("On small maps, tiling costs more than storing the map.")
+        if report.name == "attention"
+        else _("Without fast 16-bit units, products are converted twice."),
+    ])  # fmt: skip
 
 
 def is_tie(ratio: TimeRange) -> bool:
@@ -112,21 +92,6 @@ def _attention(report: SpeedReport) -> list[str]:
     return sentences
 
 
-def _compile(report: SpeedReport) -> list[str]:
-    case = report.timed[-1]
-    first = float(case.facts["first_seconds"])
-    eager, compiled = case.time("eager").median, case.time("compiled").median
-    words = _(
-        "The first pass took **{first}**, a later one {after:.3g} ms.",
-        first=show.duration(first),
-        after=1000 * compiled,
-    )
-    if compiled < eager:
-        n = math.ceil((first - compiled) / (eager - compiled))
-        return [words, _("It pays for itself after **{n:,} passes**.", n=n)]
-    return [words, paragraph("speed/never-pays")]
-
-
 def _checkpointing(report: SpeedReport) -> list[str]:
     case = report.timed[-1]
     saved, slower = case.n_bytes, case.gain("checkpointed").median
@@ -136,7 +101,8 @@ def _checkpointing(report: SpeedReport) -> list[str]:
             after=show.size(saved["checkpointed"]),
             before=show.size(saved["plain"]),
             longer=1 / slower
-        )
+        ),
+        *(_one(report, case, side) for side in ("bf16", "fp16")),
     ]  # fmt: skip
 
 
@@ -151,35 +117,8 @@ def _batch(report: SpeedReport) -> list[str]:
     ]
 
 
-def _length(report: SpeedReport) -> list[str]:
-    timed = report.timed
-    if len(timed) < 2:
-        return []
-    sentences = []
-    for side in timed[0].sides:
-        before, after = timed[-2].time(side).median, timed[-1].time(side).median
-        sentences.append(
-            paragraph("speed/longer",
-                a=timed[-2].x or 0, b=timed[-1].x or 0, label=side_label(report.name, side),
-                times=after / before,
-                kept=timed[-1].n_bytes[side] / max(1, timed[-2].n_bytes[side])
-            )
-        )  # fmt: skip
-    return sentences
-
-
-def _gpu(report: SpeedReport) -> list[str]:
-    crossed = crossing(report)
-    if crossed is None:
-        return [paragraph("speed/never-faster")]
-    return [_("The GPU wins from a batch of **{n:,.0f}** on.", n=crossed)]
-
-
 _FINDINGS: dict[str, Callable[[SpeedReport], list[str]]] = {
     "attention": _attention,
-    "compile": _compile,
-    "checkpointing": _checkpointing,
     "batch": _batch,
-    "length": _length,
-    "gpu": _gpu,
+    "checkpointing": _checkpointing,
 }

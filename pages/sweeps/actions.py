@@ -16,9 +16,7 @@ from pages.ui.runs import runs_access
 from tfm_core.runs import settings
 from tfm_core.runs.auth import NotYours
 from tfm_core.sentences import StudentError
-from tfm_core.sweeps import ready
 from tfm_core.sweeps.driver import go_on, stop
-from tfm_core.sweeps.foreign import ImportRecord, clean
 from tfm_core.sweeps.plan import Plan, State, SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepStore
 
@@ -28,9 +26,6 @@ STATES: dict[State, str] = {
     "stopped": N_("stopped"),
     "finished": N_("finished"),
 }
-
-MAX_BROUGHT = 10
-"""Imported studies per visitor on a public server."""
 
 MAX_OF_A_VISITOR = 24
 """Runs per sweep on a public server; each visitor may have one running sweep."""
@@ -43,13 +38,12 @@ def sweep_store() -> SweepStore:
 def listed() -> list[Sweep]:
     """Return the visitor's sweeps, or all where that is allowed."""
     sweeps = sweep_store().list()
-    sees_all = settings.read().open or visitors.visitor().is_host
-    return [sweep for sweep in sweeps if sees_all or _is_ones_own(sweep)]
+    return [sweep for sweep in sweeps if not settings.read().public or _is_ones_own(sweep)]
 
 
 def may_change(plan: Plan) -> bool:
     who = visitors.visitor()
-    return who.is_admin or (not who.only_watches and plan.owner == who.owner)
+    return who.may_change_all or (not who.only_watches and plan.owner == who.owner)
 
 
 def start(plan: Plan) -> Sweep | None:
@@ -108,7 +102,7 @@ def delete(sweep: Sweep) -> bool:
 
 def deleted() -> list[Sweep]:
     who = visitors.visitor()
-    return [sweep for sweep in sweep_store().deleted() if who.is_admin or _is_ones_own(sweep)]
+    return [sweep for sweep in sweep_store().deleted() if who.may_change_all or _is_ones_own(sweep)]
 
 
 def undelete(sweep: Sweep) -> bool:
@@ -129,12 +123,10 @@ def _succeeds(sweep: Sweep, act: Callable[[], object]) -> bool:
 def _check_owner(sweep: Sweep) -> None:
     """Raise NotYours if the sweep belongs to another visitor."""
     visitors.visitor().check_acts()
-    if sweep.brought() is not None and may_delete(sweep):
-        return
     try:
         plan = sweep.plan()
     except SweepDamaged:
-        if visitors.visitor().is_admin:
+        if visitors.visitor().may_change_all:
             return
         raise
     if not may_change(plan):
@@ -144,7 +136,7 @@ def _check_owner(sweep: Sweep) -> None:
 def _check_visitor(plan: Plan) -> None:
     """Raise StudentError if a visitor's sweep is too large, or not the only one."""
     who = visitors.visitor()
-    if who.is_admin:
+    if who.may_change_all:
         return
     if plan.max_runs is None or plan.max_runs > MAX_OF_A_VISITOR:
         raise StudentError("At most {most} runs per sweep on this server.", most=MAX_OF_A_VISITOR)
@@ -160,30 +152,8 @@ def _goes_on(sweep: Sweep) -> bool:
         return False
 
 
-def import_study(content: bytes, name: str) -> Sweep:
-    """Import an Optuna study. Raises ValueError and OSError."""
-    who = visitors.visitor()
-    who.check_acts()
-    if settings.read().only_shows:
-        raise StudentError("This server is view-only: you cannot import studies.")
-    n_own = sum(
-        sweep.brought() is not None and _is_ones_own(sweep) for sweep in sweep_store().list()
-    )
-    if not who.is_admin and n_own >= MAX_BROUGHT:
-        raise StudentError("At most {most} imported studies on this server.", most=MAX_BROUGHT)
-    return sweep_store().bring(content, ImportRecord(clean(name), ready.now(), who.owner))
-
-
-def may_delete(sweep: Sweep) -> bool:
-    who = visitors.visitor()
-    return who.is_admin or (not who.only_watches and _is_ones_own(sweep))
-
-
 def _is_ones_own(sweep: Sweep) -> bool:
-    brought = sweep.brought()
-    if brought is not None:
-        return brought.owner == visitors.visitor().owner
     try:
         return sweep.plan().owner == visitors.visitor().owner
     except SweepDamaged:
-        return visitors.visitor().is_admin
+        return visitors.visitor().may_change_all

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import streamlit as st
 
 from pages.i18n import _
@@ -17,13 +15,6 @@ _PICK = "sweeps-pick"
 NEW = ""
 SWEEP = parameters.Text("sweep", first="", key="sweeps-shown", most=64)
 """The id of a sweep; empty for a new one."""
-
-
-@dataclass(frozen=True, slots=True)
-class SweepsView:
-    """What the page shows."""
-
-    sweep: str = view_link.linked(SWEEP)
 
 
 def shown() -> Sweep | None:
@@ -85,9 +76,6 @@ def deletion(sweep: Sweep) -> None:
 
 
 def _title(sweep: Sweep) -> str:
-    brought = sweep.brought()
-    if brought is not None:
-        return brought.name
     try:
         return sweep.plan().name
     except SweepDamaged:
@@ -95,9 +83,6 @@ def _title(sweep: Sweep) -> str:
 
 
 def _name(sweep: Sweep) -> str:
-    brought = sweep.brought()
-    if brought is not None:
-        return _("{name} · imported study", name=brought.name)
     try:
         plan = sweep.plan()
     except SweepDamaged:

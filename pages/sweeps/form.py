@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -17,7 +17,7 @@ from tfm_core.sentences import StudentError
 from tfm_core.sweeps import objectives, space
 from tfm_core.sweeps.objectives import OBJECTIVES
 from tfm_core.sweeps.plan import MAX_AT_ONCE, MAX_RUNS, Plan
-from tfm_core.sweeps.searches import PRUNINGS, SEARCHES, Pruning, Search
+from tfm_core.sweeps.searches import SEARCHES
 from tfm_core.sweeps.space import MAX_SETTINGS, Choices, Dimension, Range, Value
 
 RANGE, VALUES = "range", "values"
@@ -215,18 +215,13 @@ def _typed(value: Value) -> str:
 
 def _search(first: Plan, key: str) -> dict[str, Any]:
     with st.container(horizontal=True, gap="medium"):
+        about = [f"**{_(one.label)}**: {_(one.help)}" for one in SEARCHES.values()]
         search = st.segmented_control(
             _("Sampler"), list(SEARCHES), default=first.search, required=True, key=f"{key}-search",
-            format_func=lambda name: _(SEARCHES[name].label), help=_about(SEARCHES.values()),
+            format_func=lambda name: _(SEARCHES[name].label), help="\n\n".join(about),
         )  # fmt: skip
-        pruning = st.segmented_control(
-            _("Early stopping (pruning)"), list(PRUNINGS), default=first.pruning, required=True,
-            key=f"{key}-pruning", format_func=lambda name: _(PRUNINGS[name].label),
-            help=_about(PRUNINGS.values()),
-        )  # fmt: skip
-    with st.container(horizontal=True, gap="medium"):
         objective = first.objective
-        if first.edition == 1 and not key.startswith("change"):
+        if not key.startswith("change"):
             options = [option.name for option in objectives.fitting(first.base)]
             objective = st.selectbox(
                 _("Optimise"), options, options.index(first.objective),
@@ -249,13 +244,8 @@ def _search(first: Plan, key: str) -> dict[str, Any]:
         )  # fmt: skip
     return {
         "search": search,
-        "pruning": pruning,
         "objective": objective,
         "max_runs": int(max_runs) or None,
         "max_minutes": float(max_minutes) or None,
         "at_once": int(at_once),
     }
-
-
-def _about(records: Iterable[Search | Pruning]) -> str:
-    return "\n\n".join(f"**{_(record.label)}**: {_(record.help)}" for record in records)

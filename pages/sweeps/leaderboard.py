@@ -22,7 +22,7 @@ _HEIGHT = 300
 STATES = {
     "running": N_("trains"),
     "complete": N_("complete"),
-    "pruned": N_("pruned"),
+    "diverged": N_("diverged"),
     "failed": N_("no result"),
 }
 
@@ -46,13 +46,13 @@ def table(plan: Plan, trials: Sequence[Trial]) -> None:
 
 
 def ranked(plan: Plan, trials: Sequence[Trial]) -> list[Trial]:
-    """Return the trials, best first, then running, pruned and failed ones."""
+    """Return the trials, best first, then running, diverged and failed ones."""
     sign = -1 if plan.looks_for.is_maximized else 1
 
     def place(trial: Trial) -> tuple[int, float]:
         if trial.state == "complete" and trial.value is not None:
             return 0, sign * trial.value
-        return ("running", "pruned", "failed").index(trial.state) + 1, trial.number
+        return ("running", "diverged", "failed").index(trial.state) + 1, trial.number
 
     return sorted(trials, key=place)
 
@@ -67,7 +67,7 @@ def _row(plan: Plan, trial: Trial) -> dict[str, object]:
     done = ""
     if run is not None and trial.state == "running":
         status = run.status
-        done = f" {100 * status.progress:.0f} %" if status.is_alive else f", {_('waits')}"
+        done = f" {100 * status.progress:.0f}%" if status.is_alive else f", {_('waits')}"
     return {
         _("Trial"): trial.number,
         _(plan.looks_for.label): figure,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.sweeps import choice, foreign, running, setup
+from pages.sweeps import choice, running, setup
 from pages.ui import show
 
 
@@ -12,9 +12,6 @@ def page() -> None:
     if sweep is None:
         choice.undo()
         setup.new_sweep()
-        foreign.import_area()
-    elif sweep.brought() is not None:
-        foreign.imported_study(sweep)
     else:
         running.sweep_view(sweep)
 

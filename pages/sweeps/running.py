@@ -5,6 +5,7 @@ One fragment polls every two seconds while it runs.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
@@ -13,14 +14,15 @@ import streamlit as st
 from pages.i18n import _, language, ngettext
 from pages.sweeps import actions, choice, form, leaderboard
 from pages.ui import show, state
+from pages.ui.navigation import ticks
 from pages.ui.runs import runs_access
 from pages.ui.typed import escape
 from tfm_core.plots.training import sweeps as plots
 from tfm_core.runs.record.labels import MAX_NAME
-from tfm_core.sweeps import space
+from tfm_core.sweeps import space, study
 from tfm_core.sweeps.plan import Plan, SweepDamaged
 from tfm_core.sweeps.store import Sweep
-from tfm_core.sweeps.study import Study, Trial
+from tfm_core.sweeps.study import Trial
 
 TICK = 2.0
 
@@ -28,13 +30,15 @@ TICK = 2.0
 def sweep_view(sweep: Sweep) -> None:
     try:
         plan = sweep.plan()
-        trials = _trials(sweep, plan)
+        trials = _trials(sweep)
     except (SweepDamaged, OSError) as error:
         show.problem(error)
         choice.deletion(sweep)
         return
-    ticks = plan.state in ("active", "stopping")
-    st.fragment(_live, run_every=TICK if ticks else None)(sweep, plan.state)
+    if plan.state == "finished":
+        ticks.mark()
+    is_live = plan.state in ("active", "stopping")
+    st.fragment(_live, run_every=TICK if is_live else None)(sweep, plan.state)
     if actions.may_change(plan):
         with st.expander(_("Change ranges or add trials"), icon=":material/tune:"):
             _change(sweep, plan, trials)
@@ -44,14 +48,14 @@ def sweep_view(sweep: Sweep) -> None:
 def _live(sweep: Sweep, drawn_as: str) -> None:
     try:
         plan = sweep.plan()
-        trials = _trials(sweep, plan)
+        trials = _trials(sweep)
     except (SweepDamaged, OSError) as error:
         show.problem(error)
         return
     if plan.state != drawn_as:
         state.draw_anew()  # once: the buttons change, and it may stop polling
     _head(sweep, plan, trials)
-    mark = (str(sweep.folder), *_changed(sweep), plan.edition, language())
+    mark = (str(sweep.folder), *_changed(sweep), hash(plan.space), language())
     figures = _figures(mark, plan, tuple(trials))
     left, right = st.columns([11, 9], gap="medium")
     with left:
@@ -63,42 +67,23 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
             _("{figure} of each trial, and the best so far.", figure=_(plan.looks_for.label)),
             _("Waiting for the first result."),
         )
-    rows = (
+    further = (
+        ("slice", _("Each dot is a trial.")),
+        ("importance", _("Importance of each setting (PED-ANOVA).")),
         (
-            ("parallel", _("Each line is a trial; thick lines did best.")),
-            (
-                "importance",
-                _("Importance of each setting (PED-ANOVA)."),
-            ),
-        ),
-        (
-            (
-                "contour",
-                _("The two most important settings, interpolated.")
-                if "importance" in figures
-                else _("Two settings, interpolated."),
-            ),
-            ("slice", _("Each dot is a trial.")),
-        ),
-        (
-            (
-                "on-the-way",
-                _("Each run's curve; best in blue."),
-            ),
+            "contour",
+            _("The two most important settings, interpolated.")
+            if "importance" in figures
+            else _("Two settings, interpolated."),
         ),
     )
-    n_finished, n_pruned = plots.counts(plan, trials)
+    n_finished = plots.n_finished(plan, trials)
     if n_finished:
-        counts = [_("From {n} finished of {all} trials.", n=n_finished, all=len(trials))]
-        if n_pruned:
-            counts.append(_("Hollow and dotted: {n} pruned, at their last value.", n=n_pruned))
-        st.caption(" ".join(counts))
-    for row in rows:
-        there = [(name, words) for name, words in row if name in figures]
-        if there:
-            for column, (name, words) in zip(st.columns(len(there)), there, strict=True):
-                with column:
-                    _draw(figures, name, words, "")
+        st.caption(_("From {n} finished of {all} trials.", n=n_finished, all=len(trials)))
+    there = [(name, words) for name, words in further if name in figures]
+    for column, (name, words) in zip(st.columns(len(there) or 1), there, strict=False):
+        with column:
+            _draw(figures, name, words, "")
     thin = plots.thin_values(plan, trials) if n_finished >= plots.ENOUGH else []
     if thin:
         values = "; ".join(
@@ -171,7 +156,7 @@ def _buttons(sweep: Sweep, plan: Plan) -> None:
 
 def _change(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
     st.caption(_("Finished trials in the new ranges count."))
-    key = f"change-{sweep.id}-{plan.edition}-{plan.max_runs}"
+    key = f"change-{sweep.id}-{hash(plan.space)}-{plan.max_runs}"
     problem: Exception | None = None
     changed = plan
     try:
@@ -188,10 +173,10 @@ def _change(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
         disabled=problem is not None,
         key="sweeps-apply",
     ):
-        fields = ("space", "search", "pruning", "max_runs", "max_minutes", "at_once")
+        fields = ("space", "search", "max_runs", "max_minutes", "at_once")
         new = {field: getattr(changed, field) for field in fields}
         new["name"] = " ".join(name.split())
-        actions.change(sweep, lambda now: now.replace(**new))
+        actions.change(sweep, lambda now: dataclasses.replace(now, **new))
         st.rerun()
 
 
@@ -202,23 +187,22 @@ def _draw(figures: dict[str, go.Figure], name: str, words: str, otherwise: str) 
         st.info(otherwise, icon=":material/hourglass_empty:")
 
 
-def _trials(sweep: Sweep, plan: Plan) -> list[Trial]:
-    """Return the current trials. Raises SweepDamaged."""
-    return _read((str(sweep.folder), *_changed(sweep), plan.edition), sweep, plan)
+def _trials(sweep: Sweep) -> list[Trial]:
+    return _read((str(sweep.folder), *_changed(sweep)), sweep)
 
 
 def _changed(sweep: Sweep) -> tuple[int, int]:
-    """Return a cache key that changes with the journal."""
+    """Return a cache key that changes with the trials."""
     try:
-        facts = sweep.journal.stat()
+        facts = sweep.trials.stat()
     except OSError:
         return 0, 0
     return facts.st_mtime_ns, facts.st_size
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
-def _read(mark: tuple[object, ...], _sweep: Sweep, _plan: Plan) -> list[Trial]:
-    return Study(_sweep, _plan).trials()
+def _read(mark: tuple[object, ...], _sweep: Sweep) -> list[Trial]:
+    return study.read(_sweep)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

@@ -13,7 +13,6 @@ from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.fact_line import fact_line, joined
 from pages.ui.lessons import open_lesson
-from pages.ui.navigation import ticks
 from pages.ui.runs import run_time
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
@@ -24,7 +23,7 @@ from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.sweeps import ready, space
 from tfm_core.sweeps.objectives import OBJECTIVES
 from tfm_core.sweeps.plan import Plan
-from tfm_core.sweeps.searches import PRUNINGS, SEARCHES
+from tfm_core.sweeps.searches import SEARCHES
 from tfm_core.sweeps.space import Dimension, Range
 
 _BASE, _DRAFT = "sweeps-base", "draft"
@@ -66,13 +65,11 @@ def _facts(plan: Plan) -> str:
     minutes = ""
     if plan.max_minutes is not None:
         minutes = _("at most {minutes:g} min", minutes=plan.max_minutes)
-    stopping = PRUNINGS[plan.pruning]
     return joined(
         f"**{_(SEARCHES[plan.search].label)}**",
         _("{n} steps per run", n=f"{plan.base.training.steps:,}"),
         runs,
         minutes,
-        "" if plan.pruning == "none" else _(stopping.label),
         _(OBJECTIVES[plan.objective].label),
     )
 
@@ -163,7 +160,6 @@ def _start_bar(plan: Plan, problem: Exception | None, key: str) -> None:
         sweep = actions.start(plan)
         if sweep is not None:
             choice.open_sweep(sweep.id)
-            ticks.mark()
             st.rerun()
 
 

@@ -37,17 +37,13 @@ def inputs(chosen: TensorOperation) -> tuple[InputSpec, Values, tuple[int, ...] 
         source = _source(chosen)
     if chosen.second is not None:
         second = text.shape_of(_shape(chosen, "second", _("Shape of b")), "b")
-    return source, read(chosen, _typed(chosen)), second
-
-
-def _typed(chosen: TensorOperation) -> dict[str, str]:
     typed = {}
     for start in range(0, len(chosen.parameters), 2):
         pair = chosen.parameters[start : start + 2]
         for column, part in zip(st.columns(len(pair)), pair, strict=True):
             with column:
                 typed[part.name] = _parameter(chosen, part)
-    return typed
+    return source, read(chosen, typed), second
 
 
 def _parameter(chosen: TensorOperation, parameter: Argument) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
-from typing import Any
 
 from pages.i18n import N_
-from pages.ui.address import parameters, view_link
+from pages.ui.address import parameters
 from pages.ui.address.parameters import Choice, Text
 from tfm_core.inspect.tensors.operations import OPERATIONS, TensorOperation
 from tfm_core.inspect.tensors.sight import PREPARED
@@ -49,21 +47,6 @@ PARAMETERS: dict[str, dict[str, Choice | Text]] = {
     name: dict(_parameters_of(one)) for name, one in OPERATIONS.items()
 }
 """Operation -> name of a control -> its parameter in the link."""
-
-TensorsView: type[Any] = dataclasses.make_dataclass(
-    "TensorsView",
-    [
-        ("operation", str, view_link.linked(OPERATION)),
-        *[
-            (parameter.query.replace("-", "_"), str, view_link.linked(parameter))
-            for of_operation in PARAMETERS.values()
-            for parameter in of_operation.values()
-        ],
-    ],
-    frozen=True,
-    slots=True,
-)
-"""What the page shows: the operation and its settings; the link has only those of the one shown."""
 
 
 def elsewhere(chosen: TensorOperation) -> Iterator[Choice | Text]:

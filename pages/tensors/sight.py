@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from pages.components.pickers import number_sheet
@@ -31,14 +32,16 @@ def used(operation: TensorOperation) -> None:
             page_table.path_of("walk"),
             label=_("See it in the walk, step {n}", n=book_entry(operation.step).number),
             icon=":material/footprint:",
-            query_params={"step": operation.step, "source": "book"},
+            query_params={"step": operation.step, "walk-source": "book"},
         )
 
 
 def refused(outcome: OperationResult) -> None:
-    st.error(
-        _("**PyTorch refuses.** {why}", why=escape(_(outcome.explanation))), icon=":material/block:"
-    )
+    why = escape(_(outcome.explanation))
+    said = _("**PyTorch refuses.** {why}", why=why)
+    if outcome.operation.name == "assert":
+        said = _("**The program stops.** {why}", why=why)
+    st.error(said, icon=":material/block:")
     st.code(f"{outcome.error_type}: {outcome.error}", language=None, wrap_lines=True)
     colours = Colours(
         tuple(tensor.storage.size for tensor in outcome.before), len(outcome.before) > 1
@@ -85,16 +88,19 @@ def result(outcome: OperationResult) -> None:
         [SheetLine(title, tuple(boards), sentence, arithmetic)], key="tensors-sheet",
         on_pick=lambda _board, row, column: _remember(after, row, column),
     )  # fmt: skip
-    _say(outcome)
-    _check(after)
+    note = notes.note(outcome)
+    if note:
+        st.info(_(note), icon=":material/lightbulb:")
+    if outcome.operation.name == "softmax":
+        sums = " · ".join(f"{value:.4f}" for value in notes.sums(outcome))
+        st.markdown(_("Sums along axis {dim}: **{sums}**", dim=outcome.values["dim"], sums=sums))
+    elif outcome.operation.name in {"rand", "randn", "randint"}:
+        st.markdown(_("Measured: {found}.", found=_(notes.statistics(outcome))))
+    asked = {"strides": questions.about_strides(after), "view": questions.about_view(after)}
+    question.check(asked, of=f"{after.shape} {after.strides}")
     if outcome.operation.name == "einsum":
         _loops(outcome)
     memory(outcome, after, inputs, output)
-
-
-def _check(after: TensorView) -> None:
-    asked = {"strides": questions.about_strides(after), "view": questions.about_view(after)}
-    question.check(asked, of=f"{after.shape} {after.strides}")
 
 
 def _sharing(outcome: OperationResult) -> tuple[str, ...]:
@@ -104,17 +110,6 @@ def _sharing(outcome: OperationResult) -> tuple[str, ...]:
         else _("separate memory, not shared with {name}", name=tensor.name)
         for tensor, shared in zip(outcome.before, outcome.shares, strict=True)
     )
-
-
-def _say(outcome: OperationResult) -> None:
-    note = notes.note(outcome)
-    if note:
-        st.info(_(note), icon=":material/lightbulb:")
-    if outcome.operation.name == "softmax":
-        sums = " · ".join(f"{value:.4f}" for value in notes.sums(outcome))
-        st.markdown(_("Sums along axis {dim}: **{sums}**", dim=outcome.values["dim"], sums=sums))
-    elif outcome.operation.name in {"rand", "randn"}:
-        st.markdown(_("Measured: {found}.", found=_(notes.statistics(outcome))))
 
 
 def _loops(outcome: OperationResult) -> None:
@@ -165,7 +160,8 @@ def _picked(
     if outcome.operation.name not in {"matmul", "mm", "einsum"}:
         cells = _cells_of(outcome, shapes, index)
         used = frozenset(int(tensor.origins[cell]) for tensor, cell in cells)
-        return index, used, (f"y{at} = " + _reduction(outcome, cells, float(after.values[index])),)
+        made = float(after.values[index])
+        return index, used, (f"y{at} = " + _reduction(outcome, cells, made, index),)
     terms = products.terms(outcome.operation.name, outcome.values, shapes, index)
     used_indices = frozenset(
         int(tensor.origins[at])
@@ -193,17 +189,31 @@ def _cells_of(
             (tensor, products.stretched(shape, index))
             for tensor, shape in zip(outcome.before, shapes, strict=True)
         ]
-    tensor = outcome.before[0]
-    return [(tensor, cell) for cell in products.along(outcome.values, shapes[0], index)]
+    tensor, name = outcome.before[0], outcome.operation.name
+    if name == "ToTensor":
+        channel, *place = index
+        return [(tensor, (*place, channel)[: len(tensor.shape)])]
+    if name == "numel":
+        return [(tensor, cell) for cell in np.ndindex(*tensor.shape)]
+    values = {"dim": -1} if name == "Sequential" else outcome.values
+    return [(tensor, cell) for cell in products.along(values, shapes[0], index)]
 
 
-def _reduction(outcome: OperationResult, cells: list[tuple[TensorView, Index]], made: float) -> str:
+def _reduction(
+    outcome: OperationResult, cells: list[tuple[TensorView, Index]], made: float, index: Index
+) -> str:
     numbers = [f"{float(tensor.values[cell]):g}" for tensor, cell in cells]
     if outcome.operation.name == "broadcast":
         sign = f" {outcome.values['sign']} "
         return f"{sign.join(numbers)} = {made:g}"
     if outcome.operation.name == "mean":
         return f"({' + '.join(numbers)}) / {len(numbers)} = {made:.6g}"
+    if outcome.operation.name == "ToTensor":
+        return f"{int(float(numbers[0])) % 256} / 255 = {made:.6g}"
+    if outcome.operation.name == "numel":
+        return f"{' × '.join(map(str, outcome.before[0].shape))} = {made:g}"
+    if outcome.operation.name == "Sequential":
+        return f"(W₂ relu(W₁ [{', '.join(numbers)}] + b₁) + b₂)[{index[-1]}] = {made:.6g}"
     return _(
         "{place}: the largest of {numbers} is at {place}",
         place=int(made),

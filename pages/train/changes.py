@@ -1,4 +1,4 @@
-"""The changes strip: the effect of the last change, results of earlier runs, undo and reset.
+"""The changes strip: the effect of the last change, undo and reset.
 
 It stays visible below the frame's strip while the settings scroll.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.train import earlier, effects
+from pages.train import effects
 from pages.ui import state
 from pages.ui.settings import controls, drafts
 from pages.ui.settings.drafts import Checked, Draft, Moment
@@ -125,15 +125,6 @@ def _effect(
         st.markdown("  \n".join(lines))
 
     st.fragment(effect, run_every=None if was_known else _LOOK_AGAIN)()
-    if change.path in settings:
-        path = str(change.path)
-        values = [
-            drafts.get(checked.draft.values, path),
-            drafts.get(change.before.model_dump(), path),
-        ]
-        results = earlier.words(experiment, settings[path], values)
-        if results:
-            st.caption(results)
 
 
 def _last(draft: Draft, past: tuple[Moment, ...], experiment: Experiment) -> LastChange | None:

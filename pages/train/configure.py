@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -36,6 +37,8 @@ def page() -> None:
     draft = state.current_draft()  # read once: a callback may replace it meanwhile
     _link_made(draft)
     checked = drafts.check(draft)
+    advice = tuple(one for one in checked.advice if not open_lesson.asks_for(one.field))
+    checked = replace(checked, advice=advice)
     preset = drafts.preset_of(draft)
     settings = settings_of(drafts.family_of(draft.values), drafts.task_of(draft.values))
     by_path = {setting.path: setting for setting in settings}

@@ -32,21 +32,17 @@ def area(checked: Checked) -> None:
         for sentence in wrong:
             controls.complaint(sentence)
         if text_here:
-            _own_text()
+            st.caption(_("The configuration contains this text. As a data set it fits in links."))
+            st.button(
+                _("Use the built-in text"),
+                key="corpus-text-forget",
+                icon=":material/undo:",
+                on_click=_forget,
+            )
         with st.expander(
             _("Paste your own text"), expanded=bool(text_here), icon=":material/edit_note:"
         ):
             _paste(unit, text_here)
-
-
-def _own_text() -> None:
-    st.caption(_("The configuration contains this text. As a data set it fits in links."))
-    st.button(
-        _("Use the built-in text"),
-        key="corpus-text-forget",
-        icon=":material/undo:",
-        on_click=_forget,
-    )
 
 
 def _paste(unit: str, text_here: str) -> None:

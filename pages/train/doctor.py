@@ -7,8 +7,10 @@ import streamlit as st
 from pages.i18n import _, ngettext
 from pages.ui import state
 from pages.ui.accounts import visitors
+from pages.ui.lessons import open_lesson
 from pages.ui.runs import comparison, run_actions, run_words, runs_access
 from pages.ui.typed import escape
+from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.compare.names import change
 from tfm_core.inspect.symptoms.cures import Cure, Symptom
 from tfm_core.runs.run import Run
@@ -22,7 +24,11 @@ def healthy_text(run: Run) -> str:
 
 
 def panel(run: Run) -> None:
-    symptoms = run_words.symptoms(run)
+    symptoms = [
+        symptom
+        for symptom in run_words.symptoms(run) or ()
+        if not any(_gives_away(run, cure) for cure in symptom.cures)
+    ]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="doctor"):
         if not symptoms:
             return
@@ -34,6 +40,12 @@ def panel(run: Run) -> None:
         if first.cures:
             _cure_button(run, first.cures[0], key="doctor-cure", is_first=True)
         _more(run, first, others)
+
+
+def _gives_away(run: Run, cure: Cure) -> bool:
+    """Return whether a fix changes a setting that the open lesson asks for."""
+    changed = differences([run.experiment, cure.experiment])
+    return any(open_lesson.asks_for(row.field) for row in changed)
 
 
 def _more(run: Run, first: Symptom, others: list[Symptom]) -> None:

@@ -24,11 +24,13 @@ _MANY = 3.0  # from this ratio on, a factor reads better than per cent
 
 @dataclass(frozen=True, slots=True)
 class _Quantity:
-    """A quantity before and after, and its signed ratio, empty if unchanged."""
+    """A quantity before and after, and its signed ratio, empty if unchanged.
+
+    values: of both, empty where they are known too roughly to stand beside the ratio.
+    """
 
     name: str
-    old: str
-    new: str
+    values: str
     ratio: str
 
 
@@ -48,7 +50,7 @@ class Effect:
         """Return what changes, then what stays; empty until known."""
         parts = self._parts(threads)
         changed = [
-            f"{part.name} {part.old} → **{part.new}** ({part.ratio})"
+            f"{part.name} " + (f"{part.values} ({part.ratio})" if part.values else part.ratio)
             for part in parts
             if part.ratio
         ]
@@ -78,9 +80,8 @@ class Effect:
             return parts
         if then.slowdown != now.slowdown:  # measured in between: compare at the same load
             then = then.at(now.slowdown)
-        a, b = (show.rounded(time.seconds) for time in (then, now))
-        by = "" if then == now else ratio(then.seconds, now.seconds)
-        return [*parts, _Quantity(_("time"), a, b, by)]
+        by = "" if then == now else _("about {time}", time=ratio(then.seconds, now.seconds))
+        return [*parts, _Quantity(_("time"), "", by)]
 
     def _time(self, experiment: Experiment, threads: int) -> Forecast | None:
         return run_time.forecast(experiment, threads=threads)
@@ -91,13 +92,12 @@ def of_change(before: Experiment, after: Experiment) -> Effect:
 
 
 def _quantity(name: str, old: float, new: float, format_value: Callable[[float], str]) -> _Quantity:
-    return _Quantity(
-        name, format_value(old), format_value(new), "" if old == new else ratio(old, new)
-    )
+    values = f"{format_value(old)} → **{format_value(new)}**"
+    return _Quantity(name, values, "" if old == new else ratio(old, new))
 
 
 def ratio(old: float, new: float) -> str:
-    """Return a signed change: ``+20 %``, ``−0.4 %``, or ``× 4.2`` if large."""
+    """Return a signed change: ``+20%``, ``−0.4%``, or ``× 4.2`` if large."""
     if not old:
         return "+"
     if new >= _MANY * old:
@@ -106,5 +106,5 @@ def ratio(old: float, new: float) -> str:
     sign = "+" if per_cent > 0 else "−"
     size = abs(per_cent)
     if size >= 9.95:
-        return f"{sign}{min(size, 99.9) if new < old and size > 99.5 else round(size)} %"
-    return f"{sign}{size:.1f} %" if size >= 0.05 else f"{sign}<0.1 %"
+        return f"{sign}{min(size, 99.9) if new < old and size > 99.5 else round(size)}%"
+    return f"{sign}{size:.1f}%" if size >= 0.05 else f"{sign}<0.1%"

@@ -17,7 +17,7 @@ from pages.ui.runs.run_actions import Start
 from pages.ui.settings import own_choice
 from pages.ui.typed import escape
 from tfm_core.anatomy.trained import trained
-from tfm_core.config import Experiment, TunedConfig
+from tfm_core.config import Experiment, TunedConfig, built
 from tfm_core.config.tuned_tasks import TRAINS
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.shape import data_shape
@@ -98,7 +98,7 @@ def _part(run: Run) -> Part:
         )
         return Part("last", n_last=int(n_last))
     if trains == "lora":
-        most = run.experiment.model.d_model
+        most = built(run.experiment.model).d_model
         rank = st.number_input(
             _("Rank"), 1, most, min(plain.rank, most), key="fine-tune-rank", width=120
         )

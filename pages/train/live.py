@@ -20,7 +20,6 @@ from pages.ui.runs import run_actions, run_dialogs, run_words, runs_access, show
 from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.typed import escape
 from tfm_core.runs import fine_tuning
-from tfm_core.runs.backends import job
 from tfm_core.runs.queue import tickets
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
@@ -80,7 +79,6 @@ def page(run: Run) -> None:
     if fine_tuning.why_not(run) is None:
         fine_tune.area(run)
     run_dialogs.TWIN_DIALOG.draw()
-    run_dialogs.PUBLISH_DIALOG.draw()
 
 
 def _pace(run: Run, status: Status) -> float | None:
@@ -177,7 +175,7 @@ def _state_messages(run: Run, status: Status) -> None:
         if status.state == "queued":
             _queued(run, status)
         elif status.state == "failed":
-            why = escape(_(status.reason or N_("No reason was given.")))
+            why = escape(_(run_words.reason(run) or N_("No reason was given.")))
             hint = _("Press Resume to try again.")
             if outcome is not None and outcome.repeats:
                 hint = _("Resume would fail again: start a new run with other settings.")
@@ -205,7 +203,7 @@ def _queued(run: Run, status: Status) -> None:
     sentence = _("Waiting for a worker.")
     if status.queue_position:
         sentence = _("Number {n} in the queue.", n=status.queue_position)
-    why = tickets.start_error(run.folder) or job.words(run.folder)
+    why = tickets.start_error(run.folder)
     if why is not None:
         sentence = escape(_(why))
     st.info(sentence, icon=":material/hourglass_empty:")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _, paragraph
+from pages.i18n import _
 from pages.ui import show
 from pages.ui.accounts import visitors
 from pages.ui.runs import run_words, runs_access
@@ -16,10 +16,10 @@ from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.typed import escape
 from tfm_core.facts.batches import Batches
 from tfm_core.runs import settings
-from tfm_core.runs.backends import job
 from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
+from tfm_core.sentences import loss_words
 
 _RECENT = 30  # steps over which speed is averaged
 
@@ -39,31 +39,20 @@ def line(run: Run, status: Status, state_words: str, well: str = "") -> None:
 def part(run: Run, status: Status) -> None:
     curves = runs_access.curves(run)
     st.caption(" · ".join(_small(run, curves, status)))
-    for notice in _notices(run, curves):
+    started = curves.started
+    notices = [str(started["remark"])] if started.get("remark") else []
+    if curves.compiled.get("reason"):
+        notices.append(str(curves.compiled["reason"]))
+    for notice in notices:
         st.caption(f":orange[:material/warning: {escape(notice)}]")
     if status.state == "paused" and not visitors.watches(run):
-        longest = settings.read().max_pause
-        words = _("It stops if other runs wait; you can resume it.")
-        if longest:
-            time = show.duration(longest)
-            words = _("After {time} it stops if other runs wait; you can resume it.", time=time)
-        st.caption(words)
+        time = show.duration(settings.read().limits.max_pause)
+        st.caption(_("After {time} it stops if other runs wait; you can resume it.", time=time))
     with st.container(horizontal=True, gap="small"):
         for label, value, help_text in _cards(run, status, curves):
             st.metric(label, value, help=help_text, border=True, width=168)
     if _is_tested(curves) and not is_foreign(run):
         st.caption(_tested_words(run, curves))
-
-
-def _notices(run: Run, curves: Curves) -> list[str]:
-    started, experiment = curves.started, run.experiment
-    notices = [str(started["remark"])] if started.get("remark") else []
-    if curves.compiled.get("reason"):
-        notices.append(str(curves.compiled["reason"]))
-    is_old = bool(started) and "remark" not in started  # written by release 0.1
-    if is_old and experiment.seed and experiment.task.name in ("mnist-5000", "captions"):
-        notices.append(paragraph("train/old-test-digits"))
-    return notices
 
 
 def speed(curves: Curves) -> float | None:
@@ -134,7 +123,7 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
     cards.append(
         (
             _("Test loss") if is_over else _("Loss"),
-            _last(measured, "loss", lambda value: f"{value:.3f}"),
+            _last(measured, "loss", loss_words),
             f"{_('Cross-entropy on unseen examples, in nats.')} {source}",
         )
     )
@@ -223,9 +212,6 @@ def _small(run: Run, curves: Curves, status: Status) -> list[str]:
         parts.append(_("{n} threads", n=run.meta.threads))
     if run.meta.begun_on is not None:
         parts.append(_("begun on {name}", name=show.device(run.meta.begun_on)))
-    by = job.trained_by(run.folder, status)
-    if by is not None and not settings.read().public:  # machine names are private
-        parts.append(escape(_(by)))
     if curves.started.get("n_parameters"):
         n = show.count(curves.started["n_parameters"])
         parts.append(_("{n} parameters", n=n))

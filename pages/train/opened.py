@@ -16,8 +16,10 @@ from tfm_core.config import (
     LookConfig,
     OpenedConfig,
     OpenedWordsConfig,
+    built,
     family_label,
 )
+from tfm_core.config.pretrained_tasks import WITHOUT_HEAD
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.looking.unseen import sentence_of
@@ -31,6 +33,7 @@ _PAGES = {
     "vit": ("attention", "walk", "knockouts", "parameters"),
 }
 """Where there is something to see of each family, the first first."""
+_MAX_LABELS = 10
 
 
 def page(run: Run) -> None:
@@ -41,6 +44,8 @@ def page(run: Run) -> None:
     st.markdown(_facts(run))
     has_model = run.experiment.task.has_model
     st.markdown(paragraph("train/opened") if has_model else paragraph("train/look"))
+    if has_model:
+        _head(run.experiment.task_as(OpenedConfig))
     with st.container(horizontal=True, gap="small"):
         for name in _PAGES[run.experiment.model.family] if has_model else ("attention",):
             facts = page_table.PAGES[name]
@@ -51,6 +56,18 @@ def page(run: Run) -> None:
         at_work.of_run(run)
     else:
         _modules(run)
+
+
+def _head(task: OpenedConfig) -> None:
+    """Say what the head of a model answers, and which one is not here."""
+    labels = getattr(task, "label_names", ())
+    if labels:
+        names = ", ".join(labels[:_MAX_LABELS]) + (", …" if len(labels) > _MAX_LABELS else "")
+        st.caption(_("Its head labels a text: {names}. Attention shows it.", names=escape(names)))
+    if getattr(task, "mask_id", -1) >= 0:
+        st.caption(escape(_("Its head guesses the word of [MASK]. Attention shows it.")))
+    if task.left_out:
+        st.caption(_(WITHOUT_HEAD, parts=escape(task.left_out)))
 
 
 def _modules(run: Run) -> None:
@@ -94,6 +111,6 @@ def _facts(run: Run) -> str:
         _(family_label(model.family)),
         _("**{n}** parameters", n=show.count(total)),
         _("**{n}** heads a layer", n=model.n_heads),
-        _("width **{n}**", n=model.d_model),
+        _("width **{n}**", n=built(model).d_model),
         *sizes,
     )

@@ -34,7 +34,6 @@ def row(run: Run, status: Status) -> None:
     with st.popover(_("More"), icon=":material/more_horiz:", key=state.menu_key("run-more")):
         if not status.is_active:
             take_away.button(run, key="run-take")
-        run_dialogs.publish_button(run, key="run-publish")
         if is_ours:
             _new_run(run)
         _beside(run, is_ours=is_ours)

@@ -151,7 +151,7 @@ def _sizes(experiment: Experiment) -> Future[Any]:
 
 def _is_measured() -> bool:
     """Return whether a step is timed on the device: not on the CPU, nor on a remote GPU."""
-    return state.device() != "cpu" and settings.read().trains_on == "local"
+    return state.device() != "cpu" and settings.read().ray_address is None
 
 
 def _show_needs(experiment: Experiment, future: Future[Any]) -> None:
@@ -164,7 +164,7 @@ def _show_needs(experiment: Experiment, future: Future[Any]) -> None:
         st.markdown(_("No estimate for these settings."))
         return
     assert estimate is not None
-    limits = settings.read()
+    limits = settings.read().limits
     disk = storage.run_bytes(
         experiment, estimate.n_parameters, limits.max_attention, limits.max_weights
     )

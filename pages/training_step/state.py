@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from pages.i18n import N_
-from pages.ui.address import parameters, view_link
-from pages.ui.settings.model_choice import Chosen, ModelView
+from pages.ui.address import parameters
+from pages.ui.settings.model_choice import Chosen
 from tfm_core import byte_cache
 from tfm_core.config import Experiment, from_json, to_json
 from tfm_core.data.shape import data_shape
@@ -50,14 +50,6 @@ WEIGHTS = parameters.named(
     {FIRST: N_("First weights"), LAST: N_("Last checkpoint")},
     key="training-step-weights",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingStepView(ModelView):
-    """What the page shows."""
-
-    stage: str = view_link.linked(STAGE)
-    weights: str = view_link.linked(WEIGHTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tfm_core.training.loop import Trainer
 
 T = TypeVar("T")
+_HARDLY = 0.02
+"""The share of a loss below which its change is no sign of a mistake."""
 
 
 def one_layer() -> None:
@@ -107,7 +109,12 @@ def mistakes(model_at: ModelAtStep) -> None:
     st.header(_("In the code of the model"), anchor=False)
     st.caption(_("The model on the next batch, with and without the mistake."))
     for number, name in enumerate(MODEL_MISTAKES, 6 + len(BLOCK_MISTAKES)):
-        _mistake(model_at, number, partial(in_model, name=name), partial(_model, MISTAKES[name]))
+        _mistake(
+            model_at,
+            number,
+            partial(in_model, name=name),
+            partial(_model, model_at, MISTAKES[name]),
+        )
 
 
 def _mistake(
@@ -131,7 +138,8 @@ def _silent_argmax(result: SilentArgmax) -> None:
     _lines(MISTAKES["argmax-before-loss"])
     show.prose(
         paragraph("training_step/new-leaf",
-              loss=result.loss, n=result.n_gradients, all=result.n_weights, change=result.change
+              loss=f"{result.loss:,.0f}", n=result.n_gradients, all=result.n_weights,
+              change=result.change, answers=f"{result.n_answers:,}"
           )
     )  # fmt: skip
 
@@ -171,11 +179,12 @@ def _lines(mistake: Mistake) -> None:
     st.code(f"{mistake.right}  # right\n\n{mistake.wrong}", "python", wrap_lines=True)
 
 
-def _model(mistake: Mistake, result: WrongModel) -> None:
+def _model(model_at: ModelAtStep, mistake: Mistake, result: WrongModel) -> None:
     _lines(mistake)
     st.markdown(_(mistake.help))
     if result.error:
         st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
+        st.caption(_("No training goes past this error."))
         return
     show.prose(
         paragraph("training_step/model",
@@ -183,6 +192,27 @@ def _model(mistake: Mistake, result: WrongModel) -> None:
             wrong_there=result.wrong_in_training, right_there=result.right_in_training
         )
     )  # fmt: skip
+    _trained(model_at, mistake)
+
+
+def _trained(model_at: ModelAtStep, mistake: Mistake) -> None:
+    """Train the model with and without the mistake, where that is asked for."""
+    from tfm_core.inspect.training_step.wrong_blocks import N_STEPS, trained_apart
+
+    label = _("Train both for {n} steps", n=N_STEPS)
+    if not st.toggle(label, key=f"training-step-apart-{mistake.name}"):
+        return
+    with st.spinner(_("Training …"), show_time=True):
+        right, wrong = state.cached(
+            f"trained {mistake.name}",
+            model_at,
+            (),
+            partial(trained_apart, name=mistake.name),
+        )
+    words = paragraph("training_step/trained-apart", n=N_STEPS, right=right, wrong=wrong)
+    if abs(wrong - right) < _HARDLY * right:
+        words = words + " " + _("This loss does not give the mistake away.")
+    st.markdown(words)
 
 
 def _block(mistake: Mistake, result: WrongBlock) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui.address import parameters, view_link
+from pages.ui.address import parameters
 from pages.ui.address.parameters import Number, Option, SavedStep, Text, Unfit, Written
 
 MAX_TEXT = 400
@@ -92,23 +91,3 @@ FORCED: Written[Forced] = Written(
 HEAD: Written[Head] = Written(
     "head", first=None, key="translate-head", reader=read_head, writer=write_head
 )
-
-
-@dataclass(frozen=True, slots=True)
-class TranslateView:
-    """What the page shows."""
-
-    method: str = view_link.linked(METHOD)
-    text: str = view_link.linked(TEXT)
-    picture: int = view_link.linked(PICTURE)
-    weights: int = view_link.linked(WEIGHTS)
-    at: int = view_link.linked(AT)
-    forced: tuple[tuple[int, int], ...] = view_link.linked(FORCED)
-    head: tuple[int, int] | None = view_link.linked(HEAD)
-    length: int = view_link.linked(LENGTH)
-    temperature: float = view_link.linked(TEMPERATURE)
-    top_k: int = view_link.linked(TOP_K)
-    top_p: float = view_link.linked(TOP_P)
-    seed: int = view_link.linked(SEED)
-    width: int = view_link.linked(WIDTH)
-    penalty: float = view_link.linked(PENALTY)

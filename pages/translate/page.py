@@ -97,13 +97,13 @@ def _cannot(current: Run) -> None:
         shown_run.preset_buttons(_("No trained model here writes."), PRESETS, key="translate")
 
 
-def _different(runs: list[Run], most: int = 4) -> list[Run]:
+def _different(runs: list[Run]) -> list[Run]:
     """Return the first run of each family and task, a translator first."""
     by_kind: dict[tuple[str, str], Run] = {}
     for run in runs:
         by_kind.setdefault((run.experiment.model.family, run.experiment.task.kind), run)
     ordered = sorted(by_kind.values(), key=lambda run: run.experiment.model.family != _FIRST)
-    return ordered[:most]
+    return ordered[:4]
 
 
 page()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -211,10 +212,12 @@ _ROUND = (  # up to so many seconds, in a unit of so many, in steps of so many u
 
 def count(n: float) -> str:
     """Return a number with separators, from a million on with a unit: ``72,394``, ``1.2 M``."""
-    for limit, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
-        if abs(n) >= limit:
-            return f"{n / limit:.3g} {unit}"
-    return f"{n:,.0f}"
+    if n < 1e6:
+        return f"{n:,.0f}"
+    units = re.finditer(r"(1e\d+)([^|]*)\|", _("1e12 T|1e9 G|1e6 M|"))
+    found = next(unit for unit in units if n >= float(unit[1]))
+    share = n / float(found[1])
+    return f"{share:,.0f}{found[2]}" if share >= 1000 else f"{share:.3g}{found[2]}"
 
 
 size, percent = in_bytes, sentences.percent

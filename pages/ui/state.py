@@ -285,12 +285,6 @@ def has_pasted_text() -> bool:
     return bool(draft()["task"].get("text"))
 
 
-def link() -> str:
-    """Return the link to the current run, else to the configuration being edited."""
-    run_id = current_run_id()
-    return configuration_link() if run_id is None else run_link(run_id)
-
-
 def run_link(run_id: str) -> str:
     """Return the link to a run, on this page if it shows runs."""
     if not shows_run():

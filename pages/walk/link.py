@@ -1,17 +1,13 @@
-"""Link of the walk: model, step and block; and numbers of older links."""
+"""Link of the walk: model, step and block."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from pages.i18n import N_, _
-from pages.ui.address import parameters, view_link
+from pages.ui.address import parameters
 from pages.ui.address.parameters import Choice, Number, SavedStep, Text, Unfit, Written
 from pages.ui.model import walk_steps
-from pages.ui.settings.model_choice import SizedModelView
-from pages.ui.settings.names_choice import NAMES
-from tfm_core.config import ModelConfig
 
 MINE, BOOK = "mine", "book"
 SOURCE = Choice(
@@ -19,8 +15,6 @@ SOURCE = Choice(
     first=MINE,
     names=(MINE, BOOK),
     labels={MINE: N_("A model of mine"), BOOK: N_("Textbook example")},
-    renamed={"The example of the texts": BOOK},
-    old=("source",),
 )
 POSITION = parameters.named(
     "walk-positions", {"learned": N_("Learned"), "sinusoidal": N_("Sinusoidal")}
@@ -56,56 +50,3 @@ def _digit_of(text: str) -> str:
 
 DIGIT = Written("walk-digit", reader=_digit_of, writer=str, first="", key="walk-own-digit")
 """``DRAWN`` and a drawing as ``own_picture.to_text`` writes it, or "" for none."""
-
-
-@dataclass(frozen=True, slots=True)
-class WalkView(SizedModelView):
-    """What the page shows. step: its name, "" for the first; block: from 0, as ``Number`` says.
-
-    position: the kind of the textbook example; a model of one's own has its own. weights: the step
-    of a run whose weights are shown. text, digit: the reader's own sentence
-    or drawing. out: codes of parts that are knocked out.
-    """
-
-    source: str = view_link.linked(SOURCE)
-    position: str = view_link.linked(POSITION)
-    step: str = view_link.linked(STEP)
-    block: int = view_link.linked(BLOCK)
-    weights: int = view_link.linked(WEIGHTS)
-    text: str = view_link.linked(TEXT)
-    digit: str = view_link.linked(DIGIT)
-    out: tuple[str, ...] = view_link.linked(OUT)
-    names: str = view_link.linked(NAMES)
-
-
-_INTO = (
-    "tokens", "heads", "masks", "embedding", "positions", "queries-keys-values", "split", "scores",
-    "masking", "softmax", "weighted-sum", "merge", "add-norm", "feed-forward", "encoder-stack",
-)  # fmt: skip
-_BLOCK = (
-    "queries-keys-values", "split", "scores", "softmax", "weighted-sum", "merge", "add-norm",
-    "feed-forward", "encoder-stack",
-)  # fmt: skip
-_PATCHES = ("picture", "patches", "patch-projection")
-_ANSWER = ("logits", "whole")
-
-STEPS: dict[str, tuple[str, ...]] = {  # family -> steps, the first of which was number 1
-    "encoder-decoder": (*_INTO, "decoder-attention", "cross-attention", *_ANSWER),
-    "encoder-only": (*_INTO, "pooling", "", *_ANSWER),
-    "decoder-only": (*_INTO, "", "", *_ANSWER),
-    "vit": (*_PATCHES, "cls", "positions", *_BLOCK, "pooling", "head", "whole"),
-    "recurrent": (
-        "tokens", "embedding", "encoder", "bridge", "scores", "weights", "context", "writing",
-        "whole",
-    ),
-    "captioner": (
-        *_PATCHES, "positions", *_BLOCK, "tokens", "embedding", "word-positions", "masks",
-        "decoder-attention", "cross-attention", "decoder-add-norm", "decoder-feed-forward",
-        *_ANSWER,
-    ),
-}  # fmt: skip
-
-
-def steps_of(config: ModelConfig) -> tuple[str, ...]:
-    """Return the names of the steps that numbers stood for, from 1; "" where there was none."""
-    return STEPS[config.family]

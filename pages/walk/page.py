@@ -11,7 +11,7 @@ from pages.ui.fact_line import fact_line
 from pages.ui.model import walk_steps
 from pages.ui.settings import names_choice
 from pages.ui.state import body
-from pages.walk import link, picture, source, tensor
+from pages.walk import picture, source, tensor
 
 
 def page() -> None:
@@ -50,7 +50,7 @@ def _walk() -> None:
         show.problem(error)
         return
     names = [step.name for step in steps]
-    number, problem = walk_steps.current(names, link.steps_of(subject.config))
+    number, problem = walk_steps.current(names)
     view_link.warn(problem)
     step = steps[number - 1]
     walk_steps.navigation(steps, number)

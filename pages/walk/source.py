@@ -53,7 +53,7 @@ def pick() -> Chosen | str:
     view_link.say(SOURCE, picked or MINE)
     if picked == BOOK:
         return view_link.choice(_("Its positions"), POSITION)
-    return model_choice.chosen()
+    return model_choice.chosen(recorded="recorded-korean")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +154,12 @@ def knock(code: str) -> None:
 def _own(run: Run, field: DeltaGenerator) -> str:
     """Ask for the reader's own sentence, or take the drawing; return "" where there is none."""
     if TASK_KINDS[run.experiment.task.kind].own_text is None:
-        return _drawing(run)
+        if not takes_drawing(run):
+            return ""
+        view_link.warn(view_link.receive(DIGIT))
+        digit: str = st.session_state[DIGIT.key]
+        view_link.say(DIGIT, digit)
+        return digit
     view_link.warn(view_link.receive(TEXT))
     typed = field.text_input(
         _("Your sentence"),
@@ -166,15 +171,6 @@ def _own(run: Run, field: DeltaGenerator) -> str:
     )
     view_link.say(TEXT, typed)
     return typed.strip()
-
-
-def _drawing(run: Run) -> str:
-    if not takes_drawing(run):
-        return ""
-    view_link.warn(view_link.receive(DIGIT))
-    digit: str = st.session_state[DIGIT.key]
-    view_link.say(DIGIT, digit)
-    return digit
 
 
 def takes_drawing(run: Run) -> bool:

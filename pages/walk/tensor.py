@@ -11,7 +11,9 @@ from pages.i18n import _, paragraph
 from pages.ui import show, state
 from pages.ui.address import view_link
 from pages.walk.link import BLOCK
+from tfm_core.config import built
 from tfm_core.plots.model import walk as plots
+from tfm_core.pretrained.spelling import text_of
 from tfm_core.variants.forms import SCALES
 
 if TYPE_CHECKING:
@@ -219,7 +221,7 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
         right=float(both.right_bits.mean()),
         wrong=float(both.wrong_bits.mean()),
         small=subject.anatomy.sizes["d_head"] ** 0.5,
-        large=subject.config.d_model**0.5,
+        large=built(subject.config).d_model ** 0.5,
     )
     if both.is_own:
         words = words + " " + _("This model makes the mistake.")
@@ -238,4 +240,4 @@ def example_name(subject: Subject, index: int) -> str:
     src = [word for word in subject.tokens("src", index) or () if word != "<pad>"]
     if not src:  # a language model: its text is all there is
         src = [word for word in subject.tokens("tgt", index) or () if word != "<pad>"]
-    return f"{index + 1}: {' '.join(src)}" if src else ""
+    return f"{index + 1}: {text_of(src)}" if src else ""

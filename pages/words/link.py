@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pages.i18n import N_
-from pages.ui.address import parameters, view_link
+from pages.ui.address import parameters
 from pages.ui.address.parameters import Choice
 
 VIEW = parameters.named(
@@ -18,7 +16,6 @@ VIEW = parameters.named(
         "patches": N_("Words and patches"),
     },
     key="words-view",
-    old=("words-view",),
 )
 CUT = parameters.named(
     "cut",
@@ -29,7 +26,6 @@ CUT = parameters.named(
         "byte": N_("Bytes"),
     },
     key="words-cut",
-    old=("words-cut",),
 )
 CORPUS = parameters.named(
     "corpus",
@@ -39,23 +35,10 @@ CORPUS = parameters.named(
         "korean": N_("Toy grammar, Korean"),
     },
     key="words-corpus",
-    old=("words-corpus",),
 )
 TABLE = parameters.named(
     "table",
     {"src_embedding": N_("Source words"), "tgt_embedding": N_("Target words")},
     key="words-table",
-    old=("words-table",),
 )
 DIMENSIONS = Choice("words-dimensions", names=("2", "3"), first="2")
-
-
-@dataclass(frozen=True, slots=True)
-class WordsView:
-    """What the page shows."""
-
-    view: str = view_link.linked(VIEW)
-    cut: str = view_link.linked(CUT)
-    corpus: str = view_link.linked(CORPUS)
-    table: str = view_link.linked(TABLE)
-    dimensions: str = view_link.linked(DIMENSIONS)

@@ -167,12 +167,9 @@ def test_attentions_are_those_that_the_stacks_of_the_family_say(chosen):
     assert {one.name for one in stacks(config)} <= {"encoder", "decoder"}
 
 
-def test_every_family_has_an_anatomy():
+def test_every_family_has_an_anatomy_and_names_of_others_are_theirs():
     assert FAMILIES.keys() == MODEL_CONFIGS.keys()
     assert N_BUCKETS == relative.N_BUCKETS == 32  # T5, Raffel et al. 2020
-
-
-def test_the_names_of_others_are_those_of_gpt2():
     known = ARCHITECTURES["gpt2-small"]
     names = {part.path: part.names for part in anatomy(known.model, known.shape).modules}
     into = names["decoder.layers.3.self_attention.in_projection"]
@@ -183,9 +180,6 @@ def test_the_names_of_others_are_those_of_gpt2():
     for path, one in names.items():
         assert one.hugging_face, path
         assert one.transformer_lens, path
-
-
-def test_the_names_of_both_stacks_in_transformer_lens_are_those_of_t5s_blocks():
     known = ARCHITECTURES["transformer-base"]
     names = {part.path: part.names for part in anatomy(known.model, known.shape).modules}
     lens = {path: one.transformer_lens for path, one in names.items()}

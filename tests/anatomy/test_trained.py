@@ -1,7 +1,5 @@
 """A part of a model that is trained: its numbers, memory and compute against PyTorch's own."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
@@ -61,8 +59,8 @@ def built(make, trains):
 
 @pytest.mark.parametrize("trains", ["all", "last", "lora"])
 @pytest.mark.parametrize("make", [reader, writer])
-def test_memory_is_what_autograd_and_the_optimiser_keep(make, trains):
-    """Activations within 10 %, and where LoRA is trained never below."""
+def test_memory_and_the_backward_pass_are_what_is_said(make, trains):
+    """Activations within 10%, and where LoRA is trained never below."""
     config, shape, task, model = built(make, trains)
     held, logits = kept_by_autograd(model, inputs_of(shape, BATCH, SRC, TGT))
     n = sum(one.numel() for one in build_model(config, shape).parameters())
@@ -76,11 +74,6 @@ def test_memory_is_what_autograd_and_the_optimiser_keep(make, trains):
     optimizer = make_optimizer(model, Experiment().training)
     kept = [one for group in optimizer.param_groups for one in group["params"]]
     assert found.optimizer == 2 * BYTES * sum(one.numel() for one in kept)
-
-
-@pytest.mark.parametrize("trains", ["all", "last", "lora"])
-@pytest.mark.parametrize("make", [reader, writer])
-def test_the_backward_pass_computes_what_is_said(make, trains):
     """Within a fifth: LoRA's own small products, and the first layer's inputs, are left out."""
     config, shape, task, model = built(make, trains)
     inputs = inputs_of(shape, BATCH, SRC, TGT)

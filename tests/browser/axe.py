@@ -1,7 +1,5 @@
 """axe-core on a page: which elements break WCAG 2.2 A or AA, or one of axe's best practices."""
 
-from __future__ import annotations
-
 import time
 
 from axe_playwright_python.base import AXE_SCRIPT

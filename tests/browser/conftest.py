@@ -18,7 +18,6 @@ from tests.browser import server as servers
 from tests.browser.server import AppServer
 from tests.browser.tab import PATIENCE, Tab
 from tests.pages import pseudo
-from tfm_core.languages import VARIABLE
 
 CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
@@ -67,7 +66,7 @@ def session_server(
     """
     folder = tmp_path_factory.mktemp("app")
     pseudo.write(folder / "languages")
-    server = servers.start(folder, {VARIABLE: str(folder / "languages")})
+    server = servers.start(folder, {"TFM_TEST_LANGUAGES_DIR": str(folder / "languages")})
     yield server
     server.close()
 
@@ -184,5 +183,6 @@ def open_tab(
     ]
     for tab in tabs:
         tab.leave()
-    browser_tabs.give_back(is_sound=is_sound and not went_wrong)
+    is_as_before = not any(tab.is_spoilt for tab in tabs)
+    browser_tabs.give_back(is_sound=is_sound and is_as_before and not went_wrong)
     assert went_wrong == []

@@ -1,7 +1,5 @@
 """Experiments small enough to be watched in seconds, or long enough never to end meanwhile."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tfm_core.config import Experiment

@@ -1,7 +1,5 @@
 """A reverse proxy that serves the app below a prefix and takes it away, as notebook servers do."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

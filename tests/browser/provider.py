@@ -1,7 +1,5 @@
 """A real OpenID Connect provider on this machine, and the app that logs people in with it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The app as a real server, with its runs in a folder of its own, and nothing left behind."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket
@@ -110,7 +108,7 @@ def start(folder: Path, environment: Mapping[str, str], base: str = "") -> AppSe
 
 def _start(folder: Path, environment: Mapping[str, str], base: str) -> AppServer:
     port = _free_port()
-    paths = [str(SERVED), {**os.environ, **environment}.get("PYTHONPATH")]
+    paths = [str(SERVED), str(ROOT), {**os.environ, **environment}.get("PYTHONPATH")]
     store = RunStore(folder / "runs")
     log = folder / "server.log"
     with log.open("wb") as output:
@@ -125,7 +123,6 @@ def _start(folder: Path, environment: Mapping[str, str], base: str) -> AppServer
                 **OFFLINE,
                 "TFM_DATA_DIR": os.environ.get("TFM_DATA_DIR", str(folder / "data")),
                 "TFM_RUNS_DIR": str(store.root),
-                "TFM_WARM_WORKERS": "1",
                 "TFM_MAX_RUNNING": "1",
                 "TFM_TEST_SLOW_STEPS": str(LONG.training.steps),
                 **environment,

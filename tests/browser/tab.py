@@ -96,6 +96,7 @@ class Tab:
         self._n_asked = 0
         self._settled: set[str] = set()
         self.problems: list[str] = []
+        self.is_spoilt = False  # for whoever comes next
         self._ears = {
             "websocket": self._listen,
             "pageerror": self._note_error,
@@ -106,6 +107,11 @@ class Tab:
         if page not in _KNOWN:
             page.add_init_script(_REMEMBER_SOCKET)
             _KNOWN.add(page)
+
+    def run_before_pages(self, script: str) -> None:
+        """Run JavaScript before each page's own; a browser forgets it only with the tab."""
+        self.page.add_init_script(script)
+        self.is_spoilt = True
 
     def leave(self) -> None:
         """Listen no longer: the page is somebody else's from now on."""
@@ -133,7 +139,10 @@ class Tab:
         is_settled = False
         while not is_settled:
             expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
-            expect(self.main.get_by_role("heading").first).to_be_visible()  # a script has begun
+            headings = self.main.get_by_role(
+                "heading", include_hidden=True
+            )  # beside a presented figure
+            expect(headings.first).to_be_attached()  # a script has begun
             try:
                 is_settled = self._ask_settled()
             except TimedOut:

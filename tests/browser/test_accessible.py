@@ -1,7 +1,5 @@
 """What a person gets who does not see the screen as it is: by ear, as tables, calm, dark."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator
@@ -21,14 +19,19 @@ from tfm_core.runs.run import Run
 pytestmark = pytest.mark.browser
 
 APART = 10_000  # milliseconds between two sentences, at least
-RECORD = """region => {
-    window.spoken = [];
-    const note = () => {
-        if (region.textContent) window.spoken.push([performance.now(), region.textContent]);
-    };
-    note();
-    new MutationObserver(note).observe(region, { childList: true, subtree: true });
-}"""
+RECORD = """
+window.spoken = [];
+const attach = Element.prototype.attachShadow;
+Element.prototype.attachShadow = function (options) {
+    const root = attach.call(this, options);
+    new MutationObserver(() => {
+        const text = root.querySelector(".stage .spoken")?.textContent;
+        if (text && text !== window.spoken.at(-1)?.[1])
+            window.spoken.push([performance.now(), text]);
+    }).observe(root, { childList: true, subtree: true });
+    return root;
+};
+"""
 PLOTTED = """node => node._fullData
     .filter(({ hoverinfo, type }) => hoverinfo !== "skip" && type !== "image")
     .map(({ type, orientation, x, y, z, values }) =>
@@ -70,10 +73,10 @@ def test_a_training_is_announced_by_a_step_and_its_end_and_seldom(
 ) -> None:
     tab = open_tab(locale="en-US")  # which makes it a page of its own
     tab.page.clock.install()  # time passes as ever until it is told to jump
+    tab.run_before_pages(RECORD)
     tab.goto(f"train?run={training.id}")
     region = tab.main.locator(".stage").get_by_role("status")
     expect(region).to_have_text(re.compile(r"^Step 211 of [\d,]+$"))
-    region.evaluate(RECORD)
     heard = [node for node in accessibility_tree(tab) if node["role"]["value"] == "status"]
     live = [
         {one["name"]: one["value"].get("value") for one in node["properties"]} for node in heard
@@ -181,7 +184,7 @@ def test_maps_are_read_as_tables_and_follow_the_theme(open_tab: OpenTab) -> None
 def test_bars_and_trees_are_read_as_tables_and_the_picture_follows_the_theme(
     open_tab: OpenTab,
 ) -> None:
-    tab = open_tab("knockouts", color_scheme="dark")
+    tab = open_tab("knockouts?run=recorded-korean&off=decoder.1.cross", color_scheme="dark")
     expect_numbers_as_a_table(tab, 1)
     tab.goto("parameters?show=gpt2-small&versus=bert-base")
     expect_numbers_as_a_table(tab, 1)
@@ -201,7 +204,7 @@ def test_spaced_text_cuts_no_name_of_a_head_or_run(
     open_tab: OpenTab, path: str, names: str
 ) -> None:
     tab = open_tab()
-    tab.page.add_init_script(SPACED)
+    tab.run_before_pages(SPACED)
     tab.goto(path)
     for shown in (tab.main.locator(names), tab.main.locator(".st-key-current-run strong, h1")):
         expect(shown.first).not_to_be_empty()

@@ -61,9 +61,9 @@ def play(tab: Tab) -> None:
 def test_maps_and_heads_answer_pointer_and_keys_and_a_cell_is_opened(open_tab: OpenTab) -> None:
     tab = open_tab(KOREAN, viewport=PROJECTOR)
     for cell in (tab.main.get_by_role("gridcell").first, tab.main.get_by_role("gridcell").last):
-        expect(cell).to_be_in_viewport(ratio=1)
+        expect(cell).to_be_in_viewport(ratio=0.98)
     tab.await_plotly(MAP, "node._fullLayout.yaxis._length > 100")
-    expect(tab.figure(MAP).locator(".heatmaplayer image").first).to_be_in_viewport(ratio=1)
+    expect(tab.figure(MAP).locator(".heatmaplayer image").first).to_be_in_viewport(ratio=0.98)
     words = hover(tab)
     assert re.search(r"\b[01]\.\d{3,}", words), words
     assert any(token in words for token in axis(tab, "x"))

@@ -1,7 +1,5 @@
 """A bad line: a proxy takes a prefix away, answers are late, and what a browser held is gone."""
 
-from __future__ import annotations
-
 import json
 import urllib.request
 from collections.abc import Iterator

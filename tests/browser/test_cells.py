@@ -85,7 +85,7 @@ def test_numbers_by_hand_answer_clicks_keys_and_the_pointer(open_tab: OpenTab) -
     expect(weights).to_contain_text("Weights")
     tab.title.scroll_into_view_if_needed()
     expect(step).to_be_in_viewport()
-    expect(weights).to_be_in_viewport(ratio=1)
+    expect(weights).to_be_in_viewport(ratio=0.98)
     last = number(tab, "output", 2, 0)
     last.scroll_into_view_if_needed()
     expect(last).to_be_in_viewport()

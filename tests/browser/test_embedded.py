@@ -1,7 +1,5 @@
 """The app in another site's frame: a course's page as high as it is, a lesson's score reported."""
 
-from __future__ import annotations
-
 import http.server
 import io
 import threading

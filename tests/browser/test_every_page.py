@@ -43,7 +43,7 @@ MORE = {
 PHONE = ViewportSize(width=390, height=844)
 PROJECTOR = ViewportSize(width=1280, height=720)
 ZOOMED = ViewportSize(width=320, height=256)
-"""A window of 1280x1024 at 400 % (WCAG 2.2, 1.4.10)."""
+"""A window of 1280x1024 at 400% (WCAG 2.2, 1.4.10)."""
 IN_SIGHT = """() => [0, innerHeight].map(top => {
     document.querySelector('[data-testid=stMain]').scrollTo(0, top);
     const frame = document.querySelectorAll('[data-testid=stHeader], .st-key-strip');
@@ -81,12 +81,13 @@ DRAWN = """() => document.fonts.status === "loaded"
         node.querySelector("canvas") || (node.querySelector(".main-svg")
             && Math.abs(node._fullLayout.height - node.clientHeight) < 2))"""
 """JavaScript: every figure is drawn in the size that it has now."""
-NOW = """new Promise((done) => requestAnimationFrame(() => setTimeout(
-    () => done(performance.now()))))"""
-"""JavaScript: the time when all that is drawn stands on the screen."""
+NOW = """new Promise((done) => requestIdleCallback(() => requestIdleCallback(
+    () => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))))"""
+"""JavaScript: the time when nothing is left to draw, and all stands on the screen."""
 MOVES = """() => {
     const found = document.getAnimations()
-        .filter(({ effect }) => effect.getTiming().duration > 0)
+        .filter(({ effect, transitionProperty }) => effect.getTiming().duration > 0
+            && transitionProperty !== "opacity")
         .map(({ effect }) => `moves: ${effect.target?.outerHTML.slice(0, 100)}`);
     const look = (root) => root.querySelectorAll("*").forEach((node) => {
         if (node.matches(".stage .play") && /Pause/.test(node.title)) found.push("the stage plays");

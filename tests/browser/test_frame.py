@@ -94,7 +94,7 @@ def test_a_term_is_found_by_its_key_and_a_link_copied_or_shown(open_tab: OpenTab
     ask.click()
     board = tab.strip.get_by_role("dialog", name="QR code")
     code = board.get_by_role("img", name=f"QR code: {address}")
-    expect(code).to_be_in_viewport(ratio=1)
+    expect(code).to_be_in_viewport(ratio=0.98)
     assert code.evaluate("node => node.naturalWidth && node.height / innerHeight") > 0.5
     expect(board).to_contain_text(address)
     expect(board).to_contain_text("Only this computer can open it")

@@ -1,6 +1,6 @@
 """A language is switched at once, on all that stands on a page, and goes along."""
 
-from __future__ import annotations
+import re
 
 import pytest
 from playwright.sync_api import expect
@@ -39,8 +39,10 @@ def test_a_language_is_switched_at_once_and_goes_along_to_pages_links_and_visits
     # to another visit: the browser remembers
     tab.goto("masks?mask=causal")
     expect(tab.title).to_have_text("⟦Masks··⟧")
+    expect(tab.page).to_have_title(re.compile("^⟦Masks··⟧ · ⟦Watch a Transformer learn"))
     expect(tab.main.get_by_role("radio", checked=True).first).to_contain_text("⟦Causal")
     tab.strip.get_by_role("combobox", name="⟦Language··⟧").select_option("en")
     expect(tab.title).to_have_text("Masks")
     tab.reload()
     expect(tab.title).to_have_text("Masks")
+    expect(tab.page).to_have_title("Masks · Watch a Transformer learn")

@@ -1,7 +1,5 @@
 """What people type is shown as they typed it; no page asks another host for anything."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

@@ -63,7 +63,7 @@ def test_a_patch_is_chosen_and_a_digit_of_ones_own_is_read_whichever_way_it_come
     expect(tab.main.get_by_text("Upload a picture")).to_be_visible()
     expect(patches).to_have_count(0)
     upload(tab, one())
-    expect(tab.said("Model")).to_have_text(re.compile(r"^1, with [\d.]+ %$"))
+    expect(tab.said("Model")).to_have_text(re.compile(r"^1, with [\d.]+%$"))
     expect(patches).to_be_visible()
 
     # what is drawn later is read in its place, and cleared
@@ -74,7 +74,7 @@ def test_a_patch_is_chosen_and_a_digit_of_ones_own_is_read_whichever_way_it_come
     tab.main.get_by_role("button", name="Clear", exact=True).click()
     expect(patches).to_have_count(0)
     draw(tab, (145, 40), *((144 - down, 65 + 25 * down) for down in range(8)))
-    expect(tab.said("Model")).to_have_text(re.compile(r"^1, with [\d.]+ %$"))
+    expect(tab.said("Model")).to_have_text(re.compile(r"^1, with [\d.]+%$"))
 
     # a square map leaves no empty room: the height that it does not take goes back to the page
     tab.page.set_viewport_size(PHONE)

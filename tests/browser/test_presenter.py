@@ -54,6 +54,14 @@ FILLS = """() => {
     const box = document.querySelector(".presented")?.getBoundingClientRect();
     return box && box.width >= innerWidth - 1 && box.height >= innerHeight - 1;
 }"""
+CUT = """(stage) => [
+    [".room", "scrollHeight", ".room"], [".row[aria-pressed=true]", "offsetHeight", ".rows"],
+].map(([part, high, box]) =>
+    stage.querySelector(part)[high] - stage.querySelector(box).clientHeight)
+    .filter((more) => more > 1)"""
+"""JavaScript: how many pixels of a training's maps and of the chosen answer are out of sight."""
+PAPER = "(stage) => getComputedStyle(stage).getPropertyValue('--st-background-color')"
+"""JavaScript: what the maps of a stage take for their background, as a canvas takes it."""
 FIGURES = ", ".join(kind.css for kind in KINDS)
 MAX_PRESSES = 60
 
@@ -139,6 +147,17 @@ def test_a_clicker_goes_from_beat_to_beat_and_figure_to_figure(open_tab: OpenTab
     expect(tab.strip).to_be_visible()
 
 
+def test_a_presented_training_is_whole_and_as_light_as_on_its_page(open_tab: OpenTab) -> None:
+    tab = open_tab("train?run=recorded-korean", viewport=LOW)
+    stage, most = tab.main.locator(".stage"), tab.main.locator(".stage .lead canvas")
+    expect(most).to_be_visible()
+    begin(tab)
+    expect_large(tab)
+    tab.await_js(f"(stage) => ({CUT})(stage).length === 0", stage.element_handle())
+    expect(most).to_be_in_viewport(ratio=0.99)  # the rest is the share of a pixel
+    assert stage.evaluate(PAPER) == "rgb(255, 255, 255)"
+
+
 def test_steps_of_a_page_are_beats(open_tab: OpenTab) -> None:
     tab = open_tab("walk?run=recorded-korean&show=run&step=embedding", viewport=LOW)
     name = tab.page.locator(".presenter .name")
@@ -148,8 +167,10 @@ def test_steps_of_a_page_are_beats(open_tab: OpenTab) -> None:
     expect_large(tab)
     tab.page.keyboard.press("ArrowDown")
     expect(name).to_contain_text("2 / 2")
+    tab.await_js(FILLS)
     title = tab.main.locator("h2").first
     for key, by in (("PageDown", 1), ("PageDown", 1), ("ArrowLeft", -1)):
+        tab.settle()  # the buttons that lead on stand below what has come
         at = int((title.text_content() or "").split(" ")[0])
         tab.page.keyboard.press(key)
         expect(title).to_contain_text(f"{at + by} · ")

@@ -91,7 +91,7 @@ def test_the_first_screen_moves_and_runs_play_on_pages_of_their_own(visit) -> No
     page.get_by_role("link", name=name, exact=True).last.click()
     expect(page.get_by_role("heading", level=1)).to_have_text(name)
     plays(page.locator("#stage"))
-    expect(page.locator("#tables table")).to_have_count(4)
+    expect(page.locator(".tables table")).to_have_count(4)
     page.get_by_role("slider", name="Training step").press("End")
     expect(page.locator(".stage .where")).to_have_text(ENDED)
 
@@ -134,5 +134,5 @@ def test_a_card_plays_when_it_comes_into_sight_and_its_heads_are_no_buttons(visi
     assert fits(page)
     box = film.bounding_box()
     page.mouse.click(box["x"] + 30, box["y"] + 30)
-    expect(page.locator("#tables table")).to_have_count(4)
+    expect(page.locator(".tables table")).to_have_count(4)
     assert fits(page)

@@ -1,7 +1,5 @@
 """The stage in a real browser: one screen, and one scrubber that moves all of it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

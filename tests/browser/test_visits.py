@@ -1,19 +1,19 @@
 """Sessions that came and went leave nothing in the server."""
 
-from __future__ import annotations
-
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from benchmarks.stress.visits import Held, addresses, visit_all
 from pages.ui.navigation import page_table
 from tests.browser import server as servers
 from tests.browser.server import AppServer
+from tests.browser.visitor import visitor
 from tests.runs.waiting import wait_until
+from tfm_core.runs.queue import tickets
 
 pytestmark = pytest.mark.skipif(
     not hasattr(psutil.Process, "num_fds"), reason="this system does not count open files"
@@ -28,7 +28,7 @@ def forgetful(tmp_path: Path) -> Iterator[AppServer]:
         tmp_path,
         {
             "STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL": "0",
-            "TFM_WARM_WORKERS": "0",
+            "TFM_TEST_WARM_WORKERS": "0",
             "TMPDIR": str(tmp_path / "tmp"),
         },
     )
@@ -41,16 +41,34 @@ def forgetful(tmp_path: Path) -> Iterator[AppServer]:
     [pytest.param(5, id="some pages"), pytest.param(1, id="every page", marks=pytest.mark.wide)],
 )
 def test_a_visit_leaves_no_thread_file_or_ticket(forgetful: AppServer, apart: int) -> None:
-    everywhere = addresses()[: len(page_table.PAGES) : apart]
+    everywhere = [page.url_path for page in page_table.PAGES.values()][::apart]
     process = psutil.Process(forgetful.process.pid)
     temporary = Path(os.path.dirname(forgetful.log)) / "tmp"
 
-    def held() -> Held:
-        visit_all(forgetful.url, everywhere[:1])  # who goes lets those be forgotten who went before
-        return Held.of(process, forgetful.store.root, temporary)
+    def visit(paths: list[str]) -> None:
+        for path in paths:
+            with visitor(forgetful.url) as session:
+                session.visit(path)
 
-    visit_all(forgetful.url, everywhere)
+    def held() -> Counter[str]:
+        visit(everywhere[:1])  # who goes lets those be forgotten who went before
+        return Counter(
+            threads=process.num_threads(),
+            files=process.num_fds(),
+            zombies=sum(is_zombie(child) for child in process.children(recursive=True)),
+            tickets=len(tickets.waiting(forgetful.store.root)),
+            temporary=len(os.listdir(temporary)),
+        )
+
+    visit(everywhere)
     before = held()
-    visit_all(forgetful.url, everywhere)
-    wait_until(lambda: not held().left_since(before), "nothing is left of the visits")
+    visit(everywhere)
+    wait_until(lambda: not held() - before, "nothing is left of the visits")
     assert "Traceback" not in forgetful.log.read_text(errors="replace")
+
+
+def is_zombie(process: psutil.Process) -> bool:
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

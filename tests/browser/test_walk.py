@@ -69,7 +69,7 @@ def test_a_shape_is_predicted_and_the_numbers_are_those_of_the_chosen_head(
 
 
 def test_the_words_of_a_captioner_look_over_the_picture(open_tab: OpenTab) -> None:
-    tab = open_tab("walk?run=recorded-captions&show=run&step=19")
+    tab = open_tab("walk?run=recorded-captions&show=run&step=cross-attention")
     at_step(tab, "19 · Decoder: cross-attention")
     expect(tab.main.get_by_text("Answer first")).to_be_visible()
     tab.button("Show the answer").click()

@@ -1,7 +1,5 @@
 """What a page says in English though its language is another: text that no catalogue knows."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

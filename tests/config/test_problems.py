@@ -19,12 +19,11 @@ def wrong(family="vit", task="mnist-5000", **values):
     return {problem.field: str(problem.sentence) for problem in problems_of(draft)}
 
 
-def test_nothing_is_wrong_with_a_preset():
+def test_sections_and_rules_speak_at_once_and_presets_have_no_problem():
     for preset in PRESETS.values():
         assert problems_of(preset.experiment.model_dump()) == (), preset.name
-
-
-def test_every_section_speaks_at_once_in_numbers_that_one_can_read():
+    assert list(wrong(model__d_model=0, model__n_heads=5)) == ["model.d_model"]
+    assert list(wrong(model__d_model=63, model__n_heads=5)) == ["model.n_heads"]
     found = wrong(
         model__n_layers=0,
         model__dropout=2.0,
@@ -41,18 +40,10 @@ def test_every_section_speaks_at_once_in_numbers_that_one_can_read():
         "training.learning_rate": "learning_rate is 1,000,000,000; it must be at most 10.",
         "seed": "seed is 1,000,000,000,000; it must be at most 2,147,483,647.",
     }
-
-
-def test_a_rule_between_settings_is_not_hidden_by_another_mistake():
     found = wrong(model__n_heads=5, model__patch_size=29, training__steps=0)
     assert set(found) == {"training.steps", "model.n_heads", "model.patch_size"}
     assert "n_heads 5 does not divide d_model 64" in found["model.n_heads"]
     assert "patch_size 29 does not divide the 28x28 pictures" in found["model.patch_size"]
-
-
-def test_no_sentence_speaks_of_a_value_that_nobody_chose():
-    assert list(wrong(model__d_model=0, model__n_heads=5)) == ["model.d_model"]
-    assert list(wrong(model__d_model=63, model__n_heads=5)) == ["model.n_heads"]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 1e308])

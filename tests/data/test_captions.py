@@ -16,7 +16,7 @@ from tfm_core.data.caption_words import (
     longest,
     vocabulary,
 )
-from tfm_core.data.captions import are_plain, draw_scenes, load_captions
+from tfm_core.data.captions import are_plain, load_captions
 from tfm_core.data.compose import SceneChanges, compose, ink_boxes
 from tfm_core.data.scenes import (
     PlacedDigit,
@@ -49,7 +49,7 @@ def splits(data):
     return {"train": data.train, "validation": data.validation, "test": data.test}
 
 
-def test_digits_of_a_picture_stand_inside_it_on_the_grid_and_apart(data):
+def test_pictures_of_splits_differ_and_captions_are_true_of_them(data):
     for split in splits(data).values():
         for row in range(len(split)):
             scene = split.scene(row)
@@ -59,18 +59,12 @@ def test_digits_of_a_picture_stand_inside_it_on_the_grid_and_apart(data):
                 assert 0 <= placed.left < placed.right <= CANVAS
                 assert 0 <= placed.top < placed.bottom <= CANVAS
             assert all(are_disjoint(*pair) for pair in itertools.combinations(scene, 2))
-
-
-def test_no_split_shows_a_digit_of_another(data):
     seen = [
         {split.digits.images[i].numpy().tobytes() for i in split.chosen.unique().tolist()}
         for split in splits(data).values()
     ]
     assert all(len(a & b) == 0 for a, b in itertools.combinations(seen, 2))
     assert all(seen)
-
-
-def test_what_a_caption_says_is_true_of_the_places(data):
     config = data.config
     for row in range(len(data.train)):
         scene, said = data.train.scene(row), data.train.captions[row]
@@ -114,13 +108,6 @@ def expected(config, first, others):
     return f"{noun(first)}{topic} {'고 '.join(parts)}다"
 
 
-def test_smaller_numbers_are_named_first_and_equal_ones_from_the_top_left_corner():
-    scene = (PlacedDigit(7, 0, 0), PlacedDigit(3, 28, 0), PlacedDigit(7, 14, 28))
-    assert named_order(scene) == [1, 0, 2]
-    words = caption(scene, CaptionTaskConfig(n_digits=3)).words
-    assert " ".join(words) == "a three right of a seven , above a seven"
-
-
 @pytest.mark.parametrize("config", CONFIGS[:3], ids=IDS[:3])
 def test_every_caption_fits_the_vocabulary_and_the_longest(config):
     data = load_captions(config, seed=5)
@@ -138,7 +125,7 @@ def test_every_caption_fits_the_vocabulary_and_the_longest(config):
     assert (ids[ids.eq(EOS).cumsum(1).sub(ids.eq(EOS).int()) > 0] == PAD).all()
 
 
-def test_both_languages_describe_the_same_pictures():
+def test_seed_and_language_decide_what_is_drawn_and_said():
     english, korean = (
         load_captions(CaptionTaskConfig(language=name, **FEW), seed=1)
         for name in ("english", "korean")
@@ -146,21 +133,15 @@ def test_both_languages_describe_the_same_pictures():
     rows = torch.arange(11)
     assert torch.equal(english.test.pictures(rows), korean.test.pictures(rows))
     assert len(ENGLISH_PLACES) == len(KOREAN_PLACES) == 4
-
-
-def test_the_same_seed_draws_the_same_pictures_and_another_seed_others():
     first, again, other = (load_captions(CaptionTaskConfig(**FEW), seed=n) for n in (0, 0, 1))
     rows = torch.arange(13)
     assert torch.equal(first.train.pictures(rows), again.train.pictures(rows))
     assert first.train.captions == again.train.captions
     assert not torch.equal(first.train.pictures(rows), other.train.pictures(rows))
-
-
-def test_all_four_relations_are_drawn_about_as_often():
-    data = load_captions(CaptionTaskConfig(n_train=2000, n_validation=8, n_test=8), seed=0)
-    found = [relation(*sorted(data.train.scene(i), key=lambda p: p.number)) for i in range(2000)]
-    for name in ("left", "right", "above", "below"):
-        assert 0.2 < found.count(name) / 2000 < 0.3, name
+    scene = (PlacedDigit(7, 0, 0), PlacedDigit(3, 28, 0), PlacedDigit(7, 14, 28))
+    assert named_order(scene) == [1, 0, 2]
+    words = caption(scene, CaptionTaskConfig(n_digits=3)).words
+    assert " ".join(words) == "a three right of a seven , above a seven"
 
 
 def test_all_ink_lies_in_the_boxes_and_every_box_in_its_place(data):
@@ -180,41 +161,10 @@ def test_all_ink_lies_in_the_boxes_and_every_box_in_its_place(data):
         assert left_over.max() < 48
 
 
-def test_a_box_covers_the_patches_that_it_touches():
+def test_boxes_cover_what_they_touch_and_many_scenes_are_as_one_by_one():
     assert covered((0, 0, 7, 7), 7) == [0]
     assert covered((6, 0, 8, 14), 7) == [0, 1, 7, 8]
     assert covered((42, 42, 49, 49), 7) == [48]
-
-
-def test_changed_digits_stay_in_their_places():
-    split = load_captions(CaptionTaskConfig(sizes=True, **FEW), seed=2).train
-    rows = torch.arange(31)
-    wild = [torch.full((31, 2), value) for value in (45.0, 1.5, 1.0, 7.0, -7.0)]
-    picture = split.pictures(rows, SceneChanges(*wild))
-    allowed = torch.zeros(31, CANVAS, CANVAS, dtype=torch.bool)
-    for row, of_row in enumerate(split.squares[rows].tolist()):
-        for x, y, side in of_row:
-            allowed[row, y : y + side, x : x + side] = True
-    assert picture[:, 0][~allowed].max() == 0
-    assert not torch.equal(picture, split.pictures(rows))
-
-
-def test_no_change_is_no_change_and_a_shift_moves_whole_pixels():
-    split = load_captions(CaptionTaskConfig(n_digits=1, **FEW), seed=2).train
-    rows, none = torch.arange(7), torch.zeros(7, 1)
-    still = split.pictures(rows, SceneChanges(none, none + 1, none, none, none))
-    torch.testing.assert_close(still, split.pictures(rows), atol=1, rtol=0)
-    squares = split.squares[rows]
-    moved = compose(
-        split.digits_of(rows), squares, SceneChanges(none, none + 0.5, none, none + 2, none)
-    )
-    stood = compose(
-        split.digits_of(rows), squares, SceneChanges(none, none + 0.5, none, none, none)
-    )
-    torch.testing.assert_close(moved[..., 2:], stood[..., :-2], atol=1, rtol=0)
-
-
-def test_many_scenes_are_told_plain_as_one_by_one():
     generator = torch.Generator().manual_seed(0)
     numbers = torch.randint(10, (500, 3), generator=generator)
     corner = torch.randint(0, 5, (500, 3, 2), generator=generator) * GRID
@@ -228,9 +178,26 @@ def test_many_scenes_are_told_plain_as_one_by_one():
     assert 0 < sum(one_by_one) < 500
 
 
-def test_drawn_scenes_need_no_end():
-    chosen, squares = draw_scenes(
-        torch.arange(10), 23, n_digits=3, sizes=False, generator=torch.Generator().manual_seed(1)
+def test_changed_digits_stay_in_their_places_and_shifts_move_whole_pixels():
+    split = load_captions(CaptionTaskConfig(sizes=True, **FEW), seed=2).train
+    rows = torch.arange(31)
+    wild = [torch.full((31, 2), value) for value in (45.0, 1.5, 1.0, 7.0, -7.0)]
+    picture = split.pictures(rows, SceneChanges(*wild))
+    allowed = torch.zeros(31, CANVAS, CANVAS, dtype=torch.bool)
+    for row, of_row in enumerate(split.squares[rows].tolist()):
+        for x, y, side in of_row:
+            allowed[row, y : y + side, x : x + side] = True
+    assert picture[:, 0][~allowed].max() == 0
+    assert not torch.equal(picture, split.pictures(rows))
+    split = load_captions(CaptionTaskConfig(n_digits=1, **FEW), seed=2).train
+    rows, none = torch.arange(7), torch.zeros(7, 1)
+    still = split.pictures(rows, SceneChanges(none, none + 1, none, none, none))
+    torch.testing.assert_close(still, split.pictures(rows), atol=1, rtol=0)
+    squares = split.squares[rows]
+    moved = compose(
+        split.digits_of(rows), squares, SceneChanges(none, none + 0.5, none, none + 2, none)
     )
-    assert chosen.shape == (23, 3)
-    assert squares.shape == (23, 3, 3)
+    stood = compose(
+        split.digits_of(rows), squares, SceneChanges(none, none + 0.5, none, none, none)
+    )
+    torch.testing.assert_close(moved[..., 2:], stood[..., :-2], atol=1, rtol=0)

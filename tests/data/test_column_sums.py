@@ -8,7 +8,6 @@ import pytest
 from tests.training.test_loop import experiment
 from tfm_core.data.corpus.column_sums import carries, columns, is_sum, known, numbers, written
 from tfm_core.data.corpus.in_context import GENERATORS
-from tfm_core.data.load import load
 from tfm_core.training.loop import build
 
 WIDTH = 3  # two bits and their sum
@@ -36,18 +35,17 @@ def test_any_length_begins_whole_columns(length):
     assert (a + b) % 2**n == total
 
 
-def test_a_carry_runs_on_through_ones():
+def test_a_carry_runs_on_and_wrong_ways_have_their_shares():
     tokens = written([1, 1, 1], [1, 0, 0], 12)
     assert numbers(tokens) == (7, 1, 8)
     assert carries(tokens) == [0, 1, 1, 1]
-
-
-def test_what_counts_is_the_sum_alone():
     assert is_sum("110100001") == [False, False, True] * 3
     assert GENERATORS["column-sums"].counts("11") == [False, False]
-
-
-def test_shares_of_wrong_ways_are_those_of_adding_that_way():
+    trainer = build(experiment("decoder-only", "column-sums"))
+    assert trainer.objective.loss_lower_bound() == 0
+    counted = trainer.data.train.counted
+    assert counted is not None
+    assert counted[0].tolist() == is_sum(range(counted.size(1)))
     """Each way is carried out on all sums of three bits, beside the true one."""
     sums = [written(bits[:3], bits[3:], 12) for bits in product(range(2), repeat=6)]
     no_carry = one_column = 0
@@ -62,20 +60,3 @@ def test_shares_of_wrong_ways_are_those_of_adding_that_way():
     assert found.no_carry == no_carry / (4 * len(sums))
     assert found.one_column == one_column / (4 * len(sums))
     assert found.no_carry < found.one_column < 1
-
-
-def test_the_best_loss_is_none():
-    trainer = build(experiment("decoder-only", "column-sums"))
-    assert trainer.objective.loss_lower_bound() == 0
-    counted = trainer.data.train.counted
-    assert counted is not None
-    assert counted[0].tolist() == is_sum(range(counted.size(1)))
-
-
-def test_data_holds_sums():
-    data = load(experiment("decoder-only", "column-sums").task, seed=3)
-    words = data.task.tgt_vocabulary
-    for row in data.test.tgt[:20, 1:].tolist():
-        a, b, total = numbers([words.token(one) for one in row])
-        n = len(row) // WIDTH
-        assert (a + b) % 2**n == total

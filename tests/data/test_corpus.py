@@ -59,13 +59,16 @@ def probability(words):
 
 
 @pytest.mark.parametrize("unit", OF_GRAMMAR)
-def test_the_entropy_is_that_of_the_sentences_that_are_drawn(unit):
+def test_the_entropy_and_the_longest_sentence_are_those_of_the_draws(unit):
     rng = random.Random(3)
     task = corpus_task(CorpusTaskConfig(name="grammar", unit=unit))
     drawn = [grammar.sentence(rng) for _ in range(20_000)]
     entropy = mean(-math.log(probability(words)) for words in drawn)
     tokens = mean(1 + len(task.tokenize(_written(words, unit))) for words in drawn)
     assert grammar.entropy_per_token(unit) == pytest.approx(entropy / tokens, rel=0.004)
+    data = load_corpus(CorpusTaskConfig(name="grammar", unit=unit), seed=0)
+    longest = max(len(pair.tgt) for pair in data.train.pairs)
+    assert 0.6 * LONGEST_SENTENCE[unit] < longest <= LONGEST_SENTENCE[unit]
 
 
 def _written(words, unit):
@@ -73,14 +76,7 @@ def _written(words, unit):
     return text if unit == "words" else f"{text.capitalize()}."
 
 
-@pytest.mark.parametrize("unit", OF_GRAMMAR)
-def test_no_sentence_is_longer_than_is_said(unit):
-    data = load_corpus(CorpusTaskConfig(name="grammar", unit=unit), seed=0)
-    longest = max(len(pair.tgt) for pair in data.train.pairs)
-    assert 0.6 * LONGEST_SENTENCE[unit] < longest <= LONGEST_SENTENCE[unit]
-
-
-def test_a_sentence_stands_between_begin_and_end():
+def test_a_sentence_has_its_ends_and_a_window_one_token_less():
     data = load_corpus(CorpusTaskConfig(name="grammar", n_train=31), seed=1)
     assert data.windows is None
     assert data.train.src.shape == (31, 0)
@@ -90,10 +86,17 @@ def test_a_sentence_stands_between_begin_and_end():
         assert data.task.tgt_vocabulary.decode(row) == list(pair.tgt)
         assert set(row[n + 2 :]) <= {PAD}
     assert set(ALL_NOUNS) & {word for pair in data.train.pairs for word in pair.tgt}
+    data = load_corpus(CorpusTaskConfig(text=TEXT, unit="characters", context=7), seed=0)
+    full = data.validation.pairs[0]
+    assert len(full.tgt) == 6
+    assert data.validation.tgt[0].tolist()[1:7] == data.task.tgt_vocabulary.encode(full.tgt)
+    task = corpus_task(CorpusTaskConfig(unit="characters"))
+    assert task.text.startswith("Down the Rabbit-Hole\n\nAlice was beginning to get very tired")
+    assert 11_000 < len(task.tokens) < 12_000
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_windows_are_stretches_of_the_training_part(unit):
+def test_windows_and_splits_follow_each_other_and_join_to_their_text(unit):
     config = CorpusTaskConfig(text=TEXT, unit=unit, context=11)
     data = load_corpus(config, seed=0)
     tokens = learned_from_text(unit, TEXT).cut_text(TEXT)
@@ -103,10 +106,6 @@ def test_windows_are_stretches_of_the_training_part(unit):
     for start, row in zip(starts.tolist(), data.windows.rows(starts).tolist(), strict=True):
         assert row[0] == BOS
         assert data.task.tgt_vocabulary.decode(row) == train[start : start + 11]
-
-
-@pytest.mark.parametrize("unit", UNITS)
-def test_training_validation_and_test_follow_each_other_without_gap_or_overlap(unit):
     data = load_corpus(CorpusTaskConfig(text=TEXT, unit=unit, context=7), seed=0)
     decode = data.task.tgt_vocabulary.decode
     parts = [
@@ -115,23 +114,6 @@ def test_training_validation_and_test_follow_each_other_without_gap_or_overlap(u
     ]
     assert list(chain.from_iterable(parts)) == learned_from_text(unit, TEXT).cut_text(TEXT)
     assert all(parts)
-
-
-def test_what_a_window_reads_has_one_token_less_than_it_predicts():
-    data = load_corpus(CorpusTaskConfig(text=TEXT, unit="characters", context=7), seed=0)
-    full = data.validation.pairs[0]
-    assert len(full.tgt) == 6
-    assert data.validation.tgt[0].tolist()[1:7] == data.task.tgt_vocabulary.encode(full.tgt)
-
-
-def test_the_text_that_comes_along_is_that_of_alice():
-    task = corpus_task(CorpusTaskConfig(unit="characters"))
-    assert task.text.startswith("Down the Rabbit-Hole\n\nAlice was beginning to get very tired")
-    assert 11_000 < len(task.tokens) < 12_000
-
-
-@pytest.mark.parametrize("unit", UNITS)
-def test_tokens_join_to_the_text_they_were_cut_from(unit):
     task = corpus_task(CorpusTaskConfig(unit=unit))
     said = task.join_tgt(task.tokens)
     if unit != "words":
@@ -140,7 +122,7 @@ def test_tokens_join_to_the_text_they_were_cut_from(unit):
         assert learned_from_text("words", said).cut_text(said) == task.tokens
 
 
-def test_a_text_that_cannot_be_learned_gets_a_sentence_where_it_was_pasted():
+def test_texts_that_cannot_be_learned_and_tokens_they_lack_are_named():
     for text, unit, sentence in [
         ("too short", "characters", "has 9 characters; it must have 20"),
         ("x" * 200_001, "characters", "has 200,001 characters; it must have 20 to 200,000"),
@@ -152,26 +134,9 @@ def test_a_text_that_cannot_be_learned_gets_a_sentence_where_it_was_pasted():
         with pytest.raises(ConfigError, match=sentence) as caught:
             CorpusTaskConfig.parse({"text": text, "unit": unit})
         assert [problem.field for problem in caught.value.problems] == ["text"]
-
-
-def test_what_a_text_of_ones_own_never_holds_is_unknown():
-    task = corpus_task(CorpusTaskConfig(text=TEXT, unit="words"))
-    assert task.tokenize("the BAT Sat") == ("the", "<unk>", "sat")
-    assert task.unknown("The BAT Sat") == ("BAT",)
-
-
-def test_tokens_that_the_text_never_holds_are_named():
     task = corpus_task(CorpusTaskConfig(unit="words"))
     assert task.tokenize("Sister") == ("sister",)
     with pytest.raises(ValueError, match=r"“sistar”.*sister"):
         task.tokenize("sistar")
     with pytest.raises(ValueError, match="nothing to read"):
         task.tokenize("  ")
-
-
-def test_the_last_letter_is_no_part_of_the_text_and_each_other_has_its_place():
-    data = load_corpus(CorpusTaskConfig.named("repeats"), seed=0)
-    for pair, row in zip(data.train.pairs[:5], data.train.tgt, strict=False):
-        assert pair.src == ()
-        assert len(pair.alignment) == len(pair.tgt)
-        assert len(row) == len(pair.tgt) + 2

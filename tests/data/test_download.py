@@ -62,7 +62,3 @@ def test_a_damaged_archive_is_named(content, tmp_path):
     with pytest.raises(DataUnavailable, match=r"file\.gz is damaged"):
         unpack_gzip(packed, target)
     assert not target.exists()
-
-
-def test_a_missing_file_matches_nothing(tmp_path):
-    assert not matches(tmp_path / "missing", MD5)

@@ -64,7 +64,7 @@ def mnist(folder, mnist_files):
     return raw
 
 
-def test_the_embedded_digits_are_split_by_class(digits):
+def test_the_embedded_digits_are_split_by_class_and_seed_and_normalised(digits):
     sizes = [len(split) for split in (digits.train, digits.validation, digits.test)]
     assert sizes == [4000, 500, 500]
     for split, n in ((digits.train, 400), (digits.validation, 50), (digits.test, 50)):
@@ -72,22 +72,11 @@ def test_the_embedded_digits_are_split_by_class(digits):
         assert split.images.shape == (10 * n, 1, 28, 28)
         assert split.images.dtype == torch.uint8
         assert split.labels.dtype == torch.int64
-
-
-def test_no_digit_is_in_two_splits(digits):
     pictures = [
         {bytes(image.flatten().tolist()) for image in split.images}
         for split in (digits.train, digits.validation, digits.test)
     ]
     assert len(set.union(*pictures)) == 5000
-
-
-def prints(split):
-    """Return the pictures of a split as a set of bytes."""
-    return {image.numpy().tobytes() for image in split.images}
-
-
-def test_the_seed_shares_out_training_and_validation_and_leaves_the_test_alone(digits):
     config = ImageTaskConfig(name="mnist-5000")
     again = load_images(config, seed=3)
     assert torch.equal(again.train.images, digits.train.images)
@@ -98,6 +87,17 @@ def test_the_seed_shares_out_training_and_validation_and_leaves_the_test_alone(d
         assert not torch.equal(other.validation.images, digits.validation.images)
         assert not prints(other.train) & prints(digits.test)
         assert not prints(other.validation) & prints(digits.test)
+    pixels = digits.normalise(digits.train.images)
+    assert pixels.dtype == torch.float32
+    torch.testing.assert_close(pixels.mean(), torch.tensor(0.0), atol=1e-3, rtol=0)
+    torch.testing.assert_close(pixels.std(), torch.tensor(1.0), atol=1e-3, rtol=0)
+    assert digits.mean.item() == pytest.approx(0.1307, abs=0.002)
+    assert digits.std.item() == pytest.approx(0.3081, abs=0.002)
+
+
+def prints(split):
+    """Return the pictures of a split as a set of bytes."""
+    return {image.numpy().tobytes() for image in split.images}
 
 
 def test_the_splits_of_seed_0_are_those_of_the_recorded_runs():
@@ -117,18 +117,21 @@ def test_the_official_test_set_is_the_same_for_every_seed(mnist):
     assert not torch.equal(one.validation.labels, other.validation.labels)
 
 
-def test_the_digits_are_mixed(digits):
-    for split in (digits.train, digits.validation, digits.test):
-        firsts = torch.bincount(split.labels[:100], minlength=10)
-        assert firsts.min() >= 2
-        assert firsts.max() <= 22
-
-
-def test_training_takes_what_validation_leaves():
+def test_splits_take_evenly_what_is_left_and_not_too_much():
     data = load_images(ImageTaskConfig(name="mnist-5000", n_validation=1003), seed=0)
     assert [len(split) for split in (data.train, data.validation, data.test)] == [3497, 1003, 500]
     counts = torch.bincount(data.validation.labels)
     assert counts.max() - counts.min() <= 1
+    with pytest.raises(ValueError, match="n_validation 4500 uses up the 4500 training"):
+        ImageTaskConfig(name="mnist-5000", n_validation=4500)
+    data = load_images(ImageTaskConfig(name="mnist-5000", n_validation=4499), seed=0)
+    assert len(data.train) == 1
+    labels = torch.tensor([0] * 70 + [1] * 20 + [2] * 10)
+    split = ImageSplit(torch.arange(100, dtype=torch.uint8)[:, None, None, None], labels)
+    taken, left = split_off(split, 20, torch.Generator().manual_seed(0))
+    assert torch.bincount(taken.labels).tolist() == [14, 4, 2]
+    values = torch.cat([taken.images, left.images]).flatten()
+    assert values.sort().values.tolist() == list(range(100))
 
 
 @pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
@@ -149,16 +152,7 @@ def with_noise(share, seed=3):
     return load_images(config, seed=seed)
 
 
-def test_the_seed_chooses_which_labels_are_wrong():
-    one, again, other = with_noise(0.3), with_noise(0.3), with_noise(0.3, seed=4)
-    assert torch.equal(one.train.labels, again.train.labels)
-    split = ImageSplit(torch.zeros(983, 1, 1, 1, dtype=torch.uint8), torch.zeros(983).long())
-    chosen = [mislabelled(split, 0.3, 10, seed).labels for seed in (3, 4)]
-    assert not torch.equal(*chosen)
-    assert not torch.equal(one.train.images, other.train.images)
-
-
-def test_a_wrong_label_is_any_other_class_alike():
+def test_a_wrong_label_is_any_other_class_also_of_ones_own_pictures():
     true = torch.arange(10_000) % 5
     split = ImageSplit(torch.zeros(10_000, 1, 1, 1, dtype=torch.uint8), true)
     given = mislabelled(split, 0.8, 5, seed=7).labels
@@ -166,9 +160,6 @@ def test_a_wrong_label_is_any_other_class_alike():
     assert offsets[0] == 2000
     assert offsets[1:].min() > 1850  # of 2,000 each
     assert torch.equal(split.labels, true)
-
-
-def test_pictures_of_ones_own_can_be_mislabelled_too():
     config = OwnPicturesTaskConfig()
     clean, noisy = (
         load_own_pictures(config.replace(label_noise=share), seed=2) for share in (0.0, 0.5)
@@ -177,37 +168,6 @@ def test_pictures_of_ones_own_can_be_mislabelled_too():
     assert int((clean.train.labels != noisy.train.labels).sum()) == round(0.5 * n)
     assert torch.equal(clean.validation.labels, noisy.validation.labels)
     assert int(noisy.train.labels.max()) < len(config.class_names)
-
-
-def test_too_many_validation_pictures_are_refused():
-    with pytest.raises(ValueError, match="n_validation 4500 uses up the 4500 training"):
-        ImageTaskConfig(name="mnist-5000", n_validation=4500)
-    data = load_images(ImageTaskConfig(name="mnist-5000", n_validation=4499), seed=0)
-    assert len(data.train) == 1
-
-
-def test_normalised_training_pictures_have_mean_0_and_deviation_1(digits):
-    pixels = digits.normalise(digits.train.images)
-    assert pixels.dtype == torch.float32
-    torch.testing.assert_close(pixels.mean(), torch.tensor(0.0), atol=1e-3, rtol=0)
-    torch.testing.assert_close(pixels.std(), torch.tensor(1.0), atol=1e-3, rtol=0)
-    assert digits.mean.item() == pytest.approx(0.1307, abs=0.002)
-    assert digits.std.item() == pytest.approx(0.3081, abs=0.002)
-
-
-def test_moving_keeps_everything(digits):
-    moved = digits.to("cpu")
-    assert torch.equal(moved.train.images, digits.train.images)
-    assert torch.equal(moved.mean, digits.mean)
-
-
-def test_splitting_off_takes_evenly_from_uneven_classes():
-    labels = torch.tensor([0] * 70 + [1] * 20 + [2] * 10)
-    split = ImageSplit(torch.arange(100, dtype=torch.uint8)[:, None, None, None], labels)
-    taken, left = split_off(split, 20, torch.Generator().manual_seed(0))
-    assert torch.bincount(taken.labels).tolist() == [14, 4, 2]
-    values = torch.cat([taken.images, left.images]).flatten()
-    assert values.sort().values.tolist() == list(range(100))
 
 
 def test_a_full_set_in_the_folder_is_used_as_it_is(mnist):
@@ -303,13 +263,6 @@ def test_out_of_reach_says_where_files_go_and_what_works_without(folder, name):
     assert f"into {folder}" in sentence
     assert "the 5,000 MNIST digits" in sentence
     assert not [path for path in folder.rglob("*") if path.is_file()]
-
-
-def test_every_mirror_of_mnist_is_tried(folder):
-    with pytest.raises(DataUnavailable) as caught:
-        load_images(ImageTaskConfig(name="mnist"), seed=0)
-    for mirror in (*torchvision.datasets.MNIST.mirrors, *SOURCES["mnist"].mirrors):
-        assert mirror in str(caught.value)
 
 
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):

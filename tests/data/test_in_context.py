@@ -60,7 +60,7 @@ def test_what_counts_of_a_repeat_follows_from_what_came_before(name):
         assert len(set(tokens[: first - 1])) == first - 1
 
 
-def test_a_repeat_comes_back_at_many_distances_unless_it_is_fixed():
+def test_repeats_come_back_at_many_distances_and_chains_keep_their_rows():
     rng = random.Random(0)
 
     def distances(name):
@@ -69,14 +69,6 @@ def test_a_repeat_comes_back_at_many_distances_unless_it_is_fixed():
 
     assert len(distances("repeats")) > 10
     assert len(distances("fixed-repeats")) == 1
-
-
-def transitions(states):
-    pairs = Counter(pairwise(states))
-    return {(a, b): pairs[a, b] / sum(pairs[a, c] for c in STATES) for a in STATES for b in STATES}
-
-
-def test_a_chain_keeps_its_rows_and_another_has_others():
     rng = random.Random(3)
     one, other = chain(rng, 20_000), chain(rng, 20_000)
     first, second = transitions(one[:10_000]), transitions(one[10_000:])
@@ -84,7 +76,12 @@ def test_a_chain_keeps_its_rows_and_another_has_others():
     assert transitions(other) != pytest.approx(first, abs=0.1)
 
 
-def test_the_best_floor_is_the_mean_over_all_chains():
+def transitions(states):
+    pairs = Counter(pairwise(states))
+    return {(a, b): pairs[a, b] / sum(pairs[a, c] for c in STATES) for a in STATES for b in STATES}
+
+
+def test_floors_of_chains_and_lines_are_their_means():
     """Of short sequences: -ln of the exact chance of each, a Dirichlet integral over its rows."""
     exact = {}
     for states in product(STATES, repeat=4):
@@ -101,33 +98,11 @@ def test_the_best_floor_is_the_mean_over_all_chains():
     assert sum(exact.values()) == pytest.approx(1)
     for states, chance in exact.items():
         assert floors([states]).bigram == pytest.approx(-log(chance) / 4)
-
-
-def test_each_floor_is_below_the_one_before():
     rng = random.Random(1)
     found = floors([chain(rng, 64) for _ in range(300)])
     assert found.uniform == pytest.approx(log(3))
     assert found.uniform - 0.05 > found.unigram
     assert found.unigram - 0.05 > found.bigram
-
-
-def test_a_line_has_one_slope_and_its_answers_count():
-    rng, generator = random.Random(5), GENERATORS["lines"]
-    for _ in range(50):
-        tokens = line(rng, LENGTH)
-        assert len(tokens) == LENGTH
-        assert set(tokens) <= set(generator.alphabet)
-        pairs = [(int(x), int(y)) for x, y in zip(tokens[::2], tokens[1::2], strict=False)]
-        fits = [all(y - rounded(w, x) in NOISE for x, y in pairs) for w in TENTHS]
-        assert any(fits)
-        assert generator.counts(tokens) == [t % 2 == 1 for t in range(LENGTH)]
-
-
-def test_halves_are_rounded_upwards_exactly():
-    assert [rounded(w, 1) for w in (-20, -15, -14, -5, 4, 5, 14, 15)] == [-2, -1, -1, 0, 0, 1, 1, 2]
-
-
-def test_the_floor_of_lines_is_the_mean_over_all_slopes():
     """Of two examples: the chance of both answers, slope by slope, with numbers that none draws."""
     for x, other in [(1, 6), (5, 2), (4, 4)]:
         total = 0.0
@@ -144,9 +119,6 @@ def test_the_floor_of_lines_is_the_mean_over_all_slopes():
     assert {*GENERATORS["lines"].alphabet} >= {
         str(rounded(w, x) + e) for w in TENTHS for x in INPUTS for e in NOISE
     }
-
-
-def test_every_example_of_a_line_makes_the_next_answer_surer():
     rng = random.Random(2)
     losses = [losses_on_line(line(rng, 24)) for _ in range(1000)]
     means = [sum(one) / len(losses) for one in zip(*losses, strict=True)]
@@ -154,7 +126,25 @@ def test_every_example_of_a_line_makes_the_next_answer_surer():
     assert means[0] - 0.5 > means[1] > means[3] > means[-1] > noise - 0.02
 
 
-def test_the_loss_counts_the_answers_of_a_line_and_its_floor_is_known():
+def test_a_line_has_one_slope_and_its_numbers_keep_their_sign():
+    rng, generator = random.Random(5), GENERATORS["lines"]
+    for _ in range(50):
+        tokens = line(rng, LENGTH)
+        assert len(tokens) == LENGTH
+        assert set(tokens) <= set(generator.alphabet)
+        pairs = [(int(x), int(y)) for x, y in zip(tokens[::2], tokens[1::2], strict=False)]
+        fits = [all(y - rounded(w, x) in NOISE for x, y in pairs) for w in TENTHS]
+        assert any(fits)
+        assert generator.counts(tokens) == [t % 2 == 1 for t in range(LENGTH)]
+    assert [rounded(w, 1) for w in (-20, -15, -14, -5, 4, 5, 14, 15)] == [-2, -1, -1, 0, 0, 1, 1, 2]
+    task = corpus_task(CorpusTaskConfig.named("lines"))
+    assert task.tokenize(" 3 -6  1") == ("3", "-6", "1")
+    assert task.tokenize(task.join_tgt(("2", "-13"))) == ("2", "-13")
+    with pytest.raises(ValueError, match="99"):
+        task.tokenize("3 99")
+
+
+def test_the_loss_counts_answers_and_repeats_and_every_letter_of_a_chain():
     trainer = build(attention_only("lines"))
     validation = trainer.data.validation
     assert validation.counted[:, 1::2].all()
@@ -164,17 +154,33 @@ def test_the_loss_counts_the_answers_of_a_line_and_its_floor_is_known():
     bound = trainer.objective.loss_lower_bound()
     assert bound == GENERATORS["lines"].floor(drawn)
     assert trainer.objective.measure(trainer.model, "validation")[0] > bound
+    trainer = build(attention_only("repeats"))
+    data, model = trainer.data, trainer.model
+    indices = torch.arange(7)
+    metrics = trainer.objective.loss_and_metrics(model, indices, torch.Generator())
+    rows, counted = data.train.tgt[:7], data.train.counted[:7]
+    losses = F.cross_entropy(
+        model(rows[:, :0], rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten(), reduction="none"
+    )
+    torch.testing.assert_close(metrics.loss, losses[counted.flatten()].mean())
+    assert int(metrics.n_tokens) == int(counted.sum())
+    assert trainer.objective.loss_lower_bound() == 0
+    trainer = build(attention_only("markov-chains"))
+    validation = trainer.data.validation
+    assert validation.counted is None
+    words = trainer.data.task.tgt_vocabulary
+    drawn = [tuple(map(words.token, row)) for row in validation.tgt[:, 1:].tolist()]
+    bound = trainer.objective.loss_lower_bound()
+    assert bound == floors(drawn).bigram
+    assert trainer.objective.measure(trainer.model, "validation")[0] > bound
+    data = load(CorpusTaskConfig.named("repeats"), seed=2)
+    words = data.task.tgt_vocabulary
+    for pair, row in zip(data.test.pairs[:5], data.test.tgt[:5].tolist(), strict=True):
+        assert tuple(map(words.token, row[1:-1])) == pair.tgt
+        assert len(pair.tgt) == data.task.config.max_tgt_len
 
 
-def test_a_number_keeps_its_sign_where_it_is_typed():
-    task = corpus_task(CorpusTaskConfig.named("lines"))
-    assert task.tokenize(" 3 -6  1") == ("3", "-6", "1")
-    assert task.tokenize(task.join_tgt(("2", "-13"))) == ("2", "-13")
-    with pytest.raises(ValueError, match="99"):
-        task.tokenize("3 99")
-
-
-def test_after_a_trigger_comes_the_letter_before_it_and_else_what_the_chain_draws():
+def test_after_a_trigger_comes_the_letter_before_it_and_copying_is_worth_it():
     letters = back_copy(random.Random(3), 50_000)
     rows = next_letters()
     assert rows.keys() == set(ALPHABET) - TRIGGERS
@@ -190,57 +196,22 @@ def test_after_a_trigger_comes_the_letter_before_it_and_else_what_the_chain_draw
         n = sum(after[last, letter] for letter in ALPHABET)
         shares = {letter: after[last, letter] / n for letter in ALPHABET}
         assert shares == pytest.approx(row, abs=5 / n**0.5)
-
-
-def test_copying_back_is_worth_what_triggers_cost_without():
     rng = random.Random(1)
     drawn = [back_copy(rng, 31) for _ in range(300)]
     found = copy_floors(drawn)
     assert found.bigram - 0.1 > found.copying > 0
-    certain = [("a", "x", "a"), ("b", "x", "b")]  # after x come a and b alike
+    others = [back_copy(rng, 31) for _ in range(10_000)]
+    pairs = Counter(pair for each in others for pair in pairwise(each))
+    firsts = Counter(first for each in others for first in each[:-1])
+    counted = sum(log(firsts[a] / pairs[a, b]) for each in drawn for a, b in pairwise(each))
+    assert found.bigram == pytest.approx((300 * log(23) + counted) / (300 * 31), abs=0.003)
+    certain = [("a", "x", "a"), ("b", "x", "b")]
     row = next_letters()
     expected = 2 * log(23) - log(row["a"]["x"]) - log(row["b"]["x"])
     assert copy_floors(certain).copying == pytest.approx(expected / 6)
-    assert copy_floors(certain).bigram == pytest.approx((2 * log(23) + 2 * log(2)) / 6)
-
-
-def test_the_best_loss_of_back_copies_is_known():
-    trainer = build(attention_only("back-copy"))
-    bound = trainer.objective.loss_lower_bound()
-    assert trainer.objective.measure(trainer.model, "validation")[0] > bound > 0
-
-
-def test_the_loss_counts_the_repeat_alone():
-    trainer = build(attention_only("repeats"))
-    data, model = trainer.data, trainer.model
-    indices = torch.arange(7)
-    metrics = trainer.objective.loss_and_metrics(model, indices, torch.Generator())
-    rows, counted = data.train.tgt[:7], data.train.counted[:7]
-    losses = F.cross_entropy(
-        model(rows[:, :0], rows[:, :-1]).flatten(0, 1), rows[:, 1:].flatten(), reduction="none"
-    )
-    torch.testing.assert_close(metrics.loss, losses[counted.flatten()].mean())
-    assert int(metrics.n_tokens) == int(counted.sum())
-    assert trainer.objective.loss_lower_bound() == 0
-
-
-def test_every_letter_of_a_chain_counts_and_the_best_loss_is_known():
-    trainer = build(attention_only("markov-chains"))
-    validation = trainer.data.validation
-    assert validation.counted is None
-    words = trainer.data.task.tgt_vocabulary
-    drawn = [tuple(map(words.token, row)) for row in validation.tgt[:, 1:].tolist()]
-    bound = trainer.objective.loss_lower_bound()
-    assert bound == floors(drawn).bigram
-    assert trainer.objective.measure(trainer.model, "validation")[0] > bound
-
-
-def test_what_is_read_is_all_but_the_last_letter():
-    data = load(CorpusTaskConfig.named("repeats"), seed=2)
-    words = data.task.tgt_vocabulary
-    for pair, row in zip(data.test.pairs[:5], data.test.tgt[:5].tolist(), strict=True):
-        assert tuple(map(words.token, row[1:-1])) == pair.tgt
-        assert len(pair.tgt) == data.task.config.max_tgt_len
+    before_x = sum(one["x"] for one in row.values())  # the first letter is any alike
+    expected -= log(row["a"]["x"] / before_x) + log(row["b"]["x"] / before_x)
+    assert copy_floors(certain).bigram == pytest.approx(expected / 6)
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,16 @@
 """Text as tensors, and vocabularies."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
 import torch
 
-from tfm_core.config import CORPUS_TASKS, TASK_FACTS, TEXT_TASKS, TextTaskConfig, task_config
+from tfm_core.config import CORPUS_TASKS, TEXT_TASKS, TextTaskConfig, task_config
 from tfm_core.config.text_tasks import shares
 from tfm_core.data.load import load
 from tfm_core.data.text import text_task
 from tfm_core.data.text.span_corruption import SENTINELS, whole
-from tfm_core.data.text_data import encode_src, load_text, n_shared_sources
+from tfm_core.data.text_data import load_text, n_shared_sources
 from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD, SPECIALS, UNK, Vocabulary
 from tfm_core.presets import PRESETS
 
@@ -41,25 +39,12 @@ def told_apart(pair):
     return pair.tgt if MASK in pair.src else pair.src
 
 
-def test_splits_share_no_source(data):
+def test_splits_share_no_source_have_their_sizes_and_decode_to_the_pairs(data):
     assert not sources(data.train) & sources(data.validation)
     assert not sources(data.train) & sources(data.test)
     assert not sources(data.validation) & sources(data.test)
-
-
-def test_splits_have_the_sizes_asked_for(data):
     assert [len(getattr(data, split)) for split in SPLITS] == [211, 13, 17]
     assert all(len(sources(getattr(data, split))) == len(getattr(data, split)) for split in SPLITS)
-
-
-def test_the_seed_decides(config, data):
-    again, other = load_text(config, seed=3), load_text(config, seed=4)
-    assert all(getattr(again, split).pairs == getattr(data, split).pairs for split in SPLITS)
-    assert torch.equal(again.train.src, data.train.src)
-    assert other.train.pairs != data.train.pairs
-
-
-def test_ids_decode_to_the_pairs(data):
     task = data.task
     for split in (data.train, data.validation, data.test):
         for src, tgt, pair in zip(split.src, split.tgt, split.pairs, strict=True):
@@ -108,36 +93,10 @@ def test_a_small_task_is_shared_out(name, size, exist):
     assert min(map(len, parts)) >= 1
 
 
-def test_shares_keep_proportions_and_leave_nobody_out():
-    assert shares((10, 20, 70), 1000) == (10, 20, 70)
-    assert shares((10, 20, 70), 50) == (5, 10, 35)
-    assert shares((1, 1, 998), 10) == (1, 1, 8)
-
-
-def test_what_a_small_task_has_in_all_is_known_without_making_it():
-    for name in [n for n, facts in TEXT_TASKS.items() if facts.n_pairs]:
-        facts = TEXT_TASKS[name]
-        for size in facts.sizes[:2]:
-            every = text_task(TextTaskConfig(name=name, size=size)).every(100_000)
-            assert len(every) == facts.n_pairs(size)
-
-
-def test_a_task_of_which_nobody_knows_how_many_pairs_has_enough():
-    for name in [n for n, facts in TEXT_TASKS.items() if not facts.n_pairs]:
-        for size in TEXT_TASKS[name].sizes:
-            assert text_task(TextTaskConfig(name=name, size=size)).every(6_252) is None
-
-
-def test_sources_are_padded_to_the_longest(data):
-    source = data.train.pairs[0].src
-    assert encode_src(data.task, [source]).shape == (1, len(source))
-    assert encode_src(data.task, [source], length=len(source) + 3)[0, -3:].tolist() == [PAD] * 3
-
-
-def test_moving_keeps_the_pairs(data):
-    moved = data.to("cpu")
-    assert moved.train.pairs is data.train.pairs
-    assert torch.equal(moved.test.tgt, data.test.tgt)
+def test_dates_are_ten_characters_and_no_answer_is_longer():
+    config = TextTaskConfig(name="dates")
+    every = {len(pair.tgt) for pair in load_text(config, seed=0).train.pairs}
+    assert every == {10} == {config.max_tgt_len}
 
 
 def mirrored(src):
@@ -167,7 +126,7 @@ def test_what_is_said_of_unseen_examples_is_true(name):
         in_training = len(train) / 100**2
     if facts.answer == "label":
         return  # a few labels, all of them known
-    said = re.search(r"(\d+) %", facts.unseen)
+    said = re.search(r"(\d+)%", facts.unseen)
     assert in_training == pytest.approx(int(said[1]) / 100 if said else 0, abs=0.02)
 
 
@@ -183,49 +142,37 @@ def test_what_presets_say_of_sentences_that_look_like_training_is_true(name, low
     said = re.search(r"1 in (\d+)", preset.reaches)
     assert int(said[1]) == pytest.approx(1 / (share if low < 0.1 else low), abs=0.5)
     facts = TEXT_TASKS[name].unseen
-    _default, at_preset = re.findall(r"(\d+) %", facts)
+    _default, at_preset = re.findall(r"(\d+)%", facts)
     assert share == pytest.approx(int(at_preset) / 100, abs=0.02)
     assert f"{len(data.train):,}" in facts
     written = {(pair.src, pair.tgt) for pair in data.train.pairs}
     assert not [pair for pair in data.test.pairs if (pair.src, pair.tgt) in written]
 
 
-def test_every_task_says_what_is_new_in_an_unseen_example():
-    for name in [*TASK_FACTS]:
-        assert TASK_FACTS[name].unseen.endswith(".")
-
-
 ANIMALS = Vocabulary(("dog", "cat", "bear"))
 
 
-def test_special_tokens_come_first():
+def test_special_tokens_come_first_and_what_a_task_has_in_all_is_known():
     assert [ANIMALS.token(id) for id in range(4)] == list(SPECIALS)
     assert (PAD, BOS, EOS, UNK) == (0, 1, 2, 3)
     assert len(ANIMALS) == 7
-
-
-def test_decoding_undoes_encoding():
-    assert ANIMALS.decode(ANIMALS.encode(["cat", "dog", "bear"])) == ["cat", "dog", "bear"]
-
-
-def test_decoding_drops_padding_and_begin_and_stops_at_the_end():
     assert ANIMALS.decode([BOS, 4, PAD, 5, EOS, 6]) == ["dog", "cat"]
-
-
-def test_an_unknown_token_gets_the_unknown_number():
     assert ANIMALS.id_of("zebra") == UNK
     assert "zebra" not in ANIMALS
     assert "dog" in ANIMALS
-
-
-def test_the_nearest_words_are_spelled_alike():
-    assert ANIMALS.nearest("beer") == ["bear"]
-    assert ANIMALS.nearest("xylophone") == []
-
-
-def test_a_token_may_stand_only_once():
     with pytest.raises(ValueError, match="only once in a vocabulary: dog"):
         Vocabulary(("dog", "dog"))
+    for name in [n for n, facts in TEXT_TASKS.items() if facts.n_pairs]:
+        facts = TEXT_TASKS[name]
+        for size in facts.sizes[:2]:
+            every = text_task(TextTaskConfig(name=name, size=size)).every(100_000)
+            assert len(every) == facts.n_pairs(size)
+    for name in [n for n, facts in TEXT_TASKS.items() if not facts.n_pairs]:
+        for size in TEXT_TASKS[name].sizes:
+            assert text_task(TextTaskConfig(name=name, size=size)).every(6_252) is None
+    assert shares((10, 20, 70), 1000) == (10, 20, 70)
+    assert shares((10, 20, 70), 50) == (5, 10, 35)
+    assert shares((1, 1, 998), 10) == (1, 1, 8)
 
 
 @pytest.mark.parametrize("id", [-1, 7])

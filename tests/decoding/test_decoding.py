@@ -22,7 +22,6 @@ from tfm_core.decoding import (
     beam_steps,
     filtered_probs,
     greedy,
-    greedy_steps,
     length_penalty,
     next_logits,
     sampled_steps,
@@ -96,20 +95,6 @@ def test_nothing_is_written_behind_the_end():
         assert model.training
 
 
-def test_each_step_adds_one_token_and_changes_none():
-    model = text_model("encoder-decoder")
-    before = None
-    for decoded in greedy_steps(model, text_batch()[0], max_len=7):
-        if before is not None:
-            assert torch.equal(decoded.ids[:, :-1], before)
-        before = decoded.ids
-
-
-def test_at_least_one_token_is_asked_for():
-    with pytest.raises(ValueError, match="max_len is 0"):
-        greedy(text_model("decoder-only"), text_batch()[0], max_len=0)
-
-
 @pytest.mark.parametrize(
     "sampling", [SamplingConfig(temperature=0), SamplingConfig(1e-6), SamplingConfig(top_k=1)]
 )
@@ -120,102 +105,9 @@ def test_no_temperature_or_one_choice_is_greedy(model, src, sampling):
         assert found.ids[0].tolist() == targets
 
 
-def test_a_beam_of_one_is_greedy(model, src):
+def test_a_beam_of_one_is_greedy_and_a_full_one_finds_the_best_text(model, src):
     (beam,) = last(beam_steps(model, src, max_len=LONG, width=1))
     assert list(beam.ids) == greedy(model, src, max_len=LONG).ids[0].tolist()
-
-
-def test_top_k_keeps_the_likeliest_in_their_proportions():
-    for top_k in [1, 3, 22, 23, 99]:
-        before = logits().softmax(-1)
-        after = filtered_probs(logits(), SamplingConfig(top_k=top_k))
-        kept = min(top_k, 23)
-        assert ((after > 0).sum(-1) == kept).all()
-        assert (
-            before.topk(kept).values.min(-1).values >= before.masked_fill(after > 0, 0).amax(-1)
-        ).all()
-        scale = before.masked_fill(after == 0, 0.0).sum(-1, keepdim=True)
-        torch.testing.assert_close(after * scale, before.masked_fill(after == 0, 0.0))
-
-
-def test_the_nucleus_is_the_smallest_set_with_the_mass():
-    for top_p in [0.05, 0.3, 0.7, 0.95, 1.0]:
-        for before, after in zip(
-            logits().softmax(-1), filtered_probs(logits(), SamplingConfig(top_p=top_p)), strict=True
-        ):
-            kept = before[after > 0]
-            assert float(kept.sum()) >= top_p - 1e-6
-            assert float(kept.sum() - kept.min()) < top_p  # without its least one it is too small
-            assert len(kept) == 23 or float(before[after == 0].max()) <= float(kept.min())
-
-
-def test_temperature_sharpens_and_flattens_without_changing_the_order():
-    entropies = []
-    for temperature in (0.25, 0.5, 1.0, 2.0, 4.0):
-        chances = filtered_probs(logits(), SamplingConfig(temperature))
-        torch.testing.assert_close(chances.sum(-1), torch.ones(5))
-        assert torch.equal(chances.argsort(-1), logits().argsort(-1))
-        entropies.append(float(-(chances * chances.log()).sum()))
-    assert entropies == sorted(entropies)
-    torch.testing.assert_close(filtered_probs(logits(), SamplingConfig()), logits().softmax(-1))
-
-
-def test_draws_follow_the_distribution(model, src):
-    seeds = range(4000)
-    step = next(sampled_steps(model, src, max_len=1, seeds=seeds))
-    share = torch.bincount(step.ids[:, 0], minlength=TGT_WORDS) / len(seeds)
-    torch.testing.assert_close(share, step.before[0], atol=0.03, rtol=0)
-
-
-def test_a_draw_is_that_of_multinomial_for_its_seed_and_place():
-    chances = filtered_probs(logits(11), SamplingConfig(top_k=7))
-    for position, first in ((0, 0), (5, 40)):
-        seeds = range(first, first + 11)
-        generators = [torch.Generator().manual_seed(seed * 1_000_003 + position) for seed in seeds]
-        one_by_one = [
-            torch.multinomial(row, 1, generator=generator)
-            for row, generator in zip(chances, generators, strict=True)
-        ]
-        assert torch.equal(_sample(chances, seeds, position), torch.cat(one_by_one))
-
-
-def test_writing_on_is_the_same_as_never_having_stopped(model, src):
-    seeds = [3, 5]
-    whole = last(sampled_steps(model, src, [7, 8], max_len=9, seeds=seeds)).ids
-    half = last(sampled_steps(model, src, [7, 8], max_len=5, seeds=seeds)).ids
-    assert torch.equal(last(sampled_steps(model, src, half, max_len=9, seeds=seeds)).ids, whole)
-    assert not torch.equal(whole[0], whole[1])
-
-
-def test_each_step_tells_what_it_drew_from(model, src):
-    ids = [7, 8]
-    for step in sampled_steps(
-        model, src, ids, max_len=6, sampling=SamplingConfig(0.7, 5), seeds=[2]
-    ):
-        torch.testing.assert_close(
-            step.before, next_logits(model, src, torch.tensor([ids])).softmax(-1)
-        )
-        ids = step.ids[0].tolist()
-        assert float(step.after[0, ids[-1]]) > 0
-
-
-def test_what_is_never_written_is_never_drawn(model, src):
-    never = tuple(range(15))
-    step = last(
-        sampled_steps(model, src, max_len=7, seeds=range(20), constraints=Constraints(never=never))
-    )
-    assert int(step.ids.min()) >= 15
-
-
-def test_a_context_sees_only_the_last_tokens(model, src):
-    if isinstance(model, RecurrentTranslator):
-        pytest.skip("a state holds everything that was read")
-    long = torch.tensor([[4, 5, 6, 7, 8, 9]])
-    short = model(src, torch.tensor([[BOS, 8, 9]]))[:, -1]
-    torch.testing.assert_close(next_logits(model, src, long, context=3), short)
-
-
-def test_a_beam_that_drops_nothing_finds_the_best_text_of_all(model, src):
     """And so it never scores below greedy."""
     length = 2
     best = last(beam_steps(model, src, max_len=length, width=TGT_WORDS**length))[0]
@@ -228,7 +120,82 @@ def test_a_beam_that_drops_nothing_finds_the_best_text_of_all(model, src):
     assert scores[plain.ids] == pytest.approx(plain.score, abs=1e-5)
 
 
-def test_beams_stand_in_order_and_the_ended_ones_stay(model, src):
+def test_top_k_nucleus_and_temperature_keep_proportions_and_order():
+    for top_k in [1, 3, 22, 23, 99]:
+        before = logits().softmax(-1)
+        after = filtered_probs(logits(), SamplingConfig(top_k=top_k))
+        kept = min(top_k, 23)
+        assert ((after > 0).sum(-1) == kept).all()
+        assert (
+            before.topk(kept).values.min(-1).values >= before.masked_fill(after > 0, 0).amax(-1)
+        ).all()
+        scale = before.masked_fill(after == 0, 0.0).sum(-1, keepdim=True)
+        torch.testing.assert_close(after * scale, before.masked_fill(after == 0, 0.0))
+    for top_p in [0.05, 0.3, 0.7, 0.95, 1.0]:
+        for before, after in zip(
+            logits().softmax(-1), filtered_probs(logits(), SamplingConfig(top_p=top_p)), strict=True
+        ):
+            kept = before[after > 0]
+            assert float(kept.sum()) >= top_p - 1e-6
+            assert float(kept.sum() - kept.min()) < top_p  # without its least one it is too small
+            assert len(kept) == 23 or float(before[after == 0].max()) <= float(kept.min())
+    entropies = []
+    for temperature in (0.25, 0.5, 1.0, 2.0, 4.0):
+        chances = filtered_probs(logits(), SamplingConfig(temperature))
+        torch.testing.assert_close(chances.sum(-1), torch.ones(5))
+        assert torch.equal(chances.argsort(-1), logits().argsort(-1))
+        entropies.append(float(-(chances * chances.log()).sum()))
+    assert entropies == sorted(entropies)
+    torch.testing.assert_close(filtered_probs(logits(), SamplingConfig()), logits().softmax(-1))
+
+
+def test_draws_follow_the_distribution_and_are_those_of_multinomial(model, src):
+    seeds = range(4000)
+    step = next(sampled_steps(model, src, max_len=1, seeds=seeds))
+    share = torch.bincount(step.ids[:, 0], minlength=TGT_WORDS) / len(seeds)
+    torch.testing.assert_close(share, step.before[0], atol=0.03, rtol=0)
+    chances = filtered_probs(logits(11), SamplingConfig(top_k=7))
+    for position, first in ((0, 0), (5, 40)):
+        seeds = range(first, first + 11)
+        generators = [torch.Generator().manual_seed(seed * 1_000_003 + position) for seed in seeds]
+        one_by_one = [
+            torch.multinomial(row, 1, generator=generator)
+            for row, generator in zip(chances, generators, strict=True)
+        ]
+        assert torch.equal(_sample(chances, seeds, position), torch.cat(one_by_one))
+
+
+def test_writing_on_is_as_never_having_stopped_and_tells_what_it_drew_from(model, src):
+    seeds = [3, 5]
+    whole = last(sampled_steps(model, src, [7, 8], max_len=9, seeds=seeds)).ids
+    half = last(sampled_steps(model, src, [7, 8], max_len=5, seeds=seeds)).ids
+    assert torch.equal(last(sampled_steps(model, src, half, max_len=9, seeds=seeds)).ids, whole)
+    assert not torch.equal(whole[0], whole[1])
+    ids = [7, 8]
+    for step in sampled_steps(
+        model, src, ids, max_len=6, sampling=SamplingConfig(0.7, 5), seeds=[2]
+    ):
+        torch.testing.assert_close(
+            step.before, next_logits(model, src, torch.tensor([ids])).softmax(-1)
+        )
+        ids = step.ids[0].tolist()
+        assert float(step.after[0, ids[-1]]) > 0
+
+
+def test_what_is_never_written_is_never_drawn_and_a_context_sees_the_last_tokens(model, src):
+    never = tuple(range(15))
+    step = last(
+        sampled_steps(model, src, max_len=7, seeds=range(20), constraints=Constraints(never=never))
+    )
+    assert int(step.ids.min()) >= 15
+    if isinstance(model, RecurrentTranslator):
+        pytest.skip("a state holds everything that was read")
+    long = torch.tensor([[4, 5, 6, 7, 8, 9]])
+    short = model(src, torch.tensor([[BOS, 8, 9]]))[:, -1]
+    torch.testing.assert_close(next_logits(model, src, long, context=3), short)
+
+
+def test_beams_stand_in_order_hang_together_and_are_one_wide_at_least(model, src):
     done = {}
     for beams in beam_steps(model, src, max_len=9, width=5):
         scores = [beam.score for beam in beams]
@@ -239,6 +206,20 @@ def test_beams_stand_in_order_and_the_ended_ones_stay(model, src):
             assert done.get(beam.ids, beam.score) == beam.score
             if beam.is_done:
                 done[beam.ids] = beam.score
+    before = None
+    for beams in beam_steps(model, src, max_len=9, width=5, alpha=0.7):
+        for beam in beams if before else []:
+            parent = before[beam.parent]
+            assert beam.ids == parent.ids if parent.is_done else beam.ids[:-1] == parent.ids
+        before = beams
+        for beam in beams:
+            divisor = ((5 + len(beam.ids)) / 6) ** 0.7
+            assert beam.ranking == pytest.approx(beam.score / divisor)
+            assert beam.score == pytest.approx(score_of(model, src, beam.ids), abs=1e-4)
+    with pytest.raises(ValueError, match="0 wide; it must be at least 1"):
+        next(beam_steps(model, src, max_len=3, width=0))
+    with pytest.raises(ValueError, match="writes all positions at once"):
+        next(beam_steps(text_model("encoder-only"), text_batch()[0][:1], max_len=3, width=2))
 
 
 @pytest.mark.parametrize(
@@ -256,12 +237,7 @@ def test_what_is_no_distribution_is_refused(settings, sentence):
         SamplingConfig(**settings)
 
 
-def test_a_beam_is_at_least_one_wide(model, src):
-    with pytest.raises(ValueError, match="0 wide; it must be at least 1"):
-        next(beam_steps(model, src, max_len=3, width=0))
-
-
-def test_a_forced_token_stands_at_its_place_and_moves_no_draw_before_it(model, src):
+def test_forced_tokens_stand_in_draws_and_in_every_beam(model, src):
     free = last(sampled_steps(model, src, max_len=8, seeds=[3, 5])).ids
     forced = last(
         sampled_steps(model, src, max_len=8, seeds=[3, 5], constraints=Constraints(forced={2: 11}))
@@ -271,28 +247,12 @@ def test_a_forced_token_stands_at_its_place_and_moves_no_draw_before_it(model, s
     given = [*free[0, :2].tolist(), 11]
     on = last(sampled_steps(model, src, given, max_len=8, seeds=[3])).ids
     assert torch.equal(on[0], forced[0])
-
-
-def test_every_beam_holds_a_forced_token_and_its_score_counts_it(model, src):
     beams = last(
         beam_steps(model, src, max_len=3, width=4, constraints=Constraints(forced={0: 11}))
     )
     assert {beam.ids[0] for beam in beams} == {11}
     for beam in beams:
         assert beam.score == pytest.approx(score_of(model, src, beam.ids), abs=1e-4)
-
-
-def test_beams_hang_together_as_a_tree(model, src):
-    before = None
-    for beams in beam_steps(model, src, max_len=9, width=5, alpha=0.7):
-        for beam in beams if before else []:
-            parent = before[beam.parent]
-            assert beam.ids == parent.ids if parent.is_done else beam.ids[:-1] == parent.ids
-        before = beams
-        for beam in beams:
-            divisor = ((5 + len(beam.ids)) / 6) ** 0.7
-            assert beam.ranking == pytest.approx(beam.score / divisor)
-            assert beam.score == pytest.approx(score_of(model, src, beam.ids), abs=1e-4)
 
 
 @pytest.mark.parametrize("alpha", [0.6, 2.0])
@@ -314,11 +274,6 @@ def test_the_length_penalty_is_that_of_wu_and_others():
                 text_model("decoder-only"), text_batch()[0][:1], max_len=3, width=2, alpha=-1
             )
         )
-
-
-def test_an_encoder_writes_all_at_once_and_says_so():
-    with pytest.raises(ValueError, match="writes all positions at once"):
-        next(beam_steps(text_model("encoder-only"), text_batch()[0][:1], max_len=3, width=2))
 
 
 def every_text(length):

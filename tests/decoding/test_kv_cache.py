@@ -1,7 +1,5 @@
 """Cached keys and values: the same logits as reading the whole text again, and sooner."""
 
-from __future__ import annotations
-
 import dataclasses
 import sys
 
@@ -163,7 +161,7 @@ def test_an_attention_laid_out_for_single_tokens_computes_what_the_layer_does(mi
 
 @torch.no_grad()
 @pytest.mark.parametrize("family", FAMILIES)
-def test_rows_go_on_from_whichever_row_is_chosen(family):
+def test_rows_go_on_from_any_row_and_padding_behind_an_end_masks_nothing(family):
     model, src = made(family, {})
     one, ids = src[:1], texts(4)
     next_logits = reading(model, one)
@@ -174,6 +172,19 @@ def test_rows_go_on_from_whichever_row_is_chosen(family):
     torch.testing.assert_close(
         next_logits(grown, chosen), again(model, one, grown), atol=2e-5, rtol=1e-4
     )
+    model, src = made(family, {})
+    ids = texts().clamp(min=4)
+    for held, is_full in (([EOS, PAD, PAD], True), ([PAD, 7, 5], False)):
+        ids[1, 2:5] = torch.tensor(held)
+        encoded = model.encode(src[:1]) if hasattr(model, "encode") else None
+        cached = CachedDecoder(model, src[:1], encoded)
+        for length in range(LONG):
+            found = cached(ids[:, :length])
+        asked = slice(0, 1) if is_full else slice(None)  # behind an end nobody asks
+        assert cached.is_full == is_full
+        torch.testing.assert_close(
+            found[asked], again(model, src[:1], ids[:, :length])[asked], atol=2e-5, rtol=1e-4
+        )
 
 
 @torch.no_grad()
@@ -226,24 +237,6 @@ def test_texts_that_ended_are_read_no_more_and_the_others_stay_the_same(
         assert not found.ids[row, length:].any()
         torch.testing.assert_close(
             found.confidence[row, :length], alone.confidence[0], atol=2e-5, rtol=1e-4
-        )
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("family", FAMILIES)
-def test_padding_behind_an_end_masks_nothing_and_padding_within_a_text_does(family):
-    model, src = made(family, {})
-    ids = texts().clamp(min=4)
-    for held, is_full in (([EOS, PAD, PAD], True), ([PAD, 7, 5], False)):
-        ids[1, 2:5] = torch.tensor(held)
-        encoded = model.encode(src[:1]) if hasattr(model, "encode") else None
-        cached = CachedDecoder(model, src[:1], encoded)
-        for length in range(LONG):
-            found = cached(ids[:, :length])
-        asked = slice(0, 1) if is_full else slice(None)  # behind an end nobody asks
-        assert cached.is_full == is_full
-        torch.testing.assert_close(
-            found[asked], again(model, src[:1], ids[:, :length])[asked], atol=2e-5, rtol=1e-4
         )
 
 
@@ -321,7 +314,7 @@ def test_a_step_reads_one_token(family, monkeypatch):
     assert len(read) > 1
 
 
-def test_a_context_that_slides_reads_the_text_anew():
+def test_a_slid_context_and_a_watched_model_are_read_anew():
     model, _src = made("decoder-only", {})
     nothing, ids = torch.zeros(2, 0, dtype=torch.int64), texts()
     with torch.no_grad():
@@ -331,6 +324,23 @@ def test_a_context_that_slides_reads_the_text_anew():
             torch.testing.assert_close(
                 next_logits(ids[:, :length]), again(model, nothing, seen), atol=2e-5, rtol=1e-4
             )
+    model, _src = made("encoder-decoder", {})
+    assert not supports_cache(model.train())
+    model.eval()
+    block = model.decoder.layers[0]
+    handle = block.cross_attention.register_forward_hook(lambda *_args: None)
+    assert not supports_cache(model)
+    handle.remove()
+    assert supports_cache(model)
+    block.join = lambda x, norm, sublayer, skip: x
+    assert not supports_cache(model)
+    del block.join
+    attention, block.self_attention = block.self_attention, torch.nn.Identity()
+    assert not supports_cache(model)
+    block.self_attention = attention
+    with recorder.recording(Watching()):
+        assert not supports_cache(model)
+    assert supports_cache(model)
 
 
 @pytest.mark.parametrize(
@@ -349,23 +359,3 @@ class Watching:
 
     def record(self, module, tensors):
         """Keep nothing."""
-
-
-def test_a_model_that_is_watched_or_changed_is_read_whole():
-    model, _src = made("encoder-decoder", {})
-    assert not supports_cache(model.train())
-    model.eval()
-    block = model.decoder.layers[0]
-    handle = block.cross_attention.register_forward_hook(lambda *_args: None)
-    assert not supports_cache(model)
-    handle.remove()
-    assert supports_cache(model)
-    block.join = lambda x, norm, sublayer, skip: x
-    assert not supports_cache(model)
-    del block.join
-    attention, block.self_attention = block.self_attention, torch.nn.Identity()
-    assert not supports_cache(model)
-    block.self_attention = attention
-    with recorder.recording(Watching()):
-        assert not supports_cache(model)
-    assert supports_cache(model)

@@ -1,7 +1,5 @@
 """Runs to take away: of every kind, small, and trained for a few steps or not at all."""
 
-from __future__ import annotations
-
 import io
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """The rules by which a page cuts and joins texts are those of the tasks, word for word."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil
@@ -12,12 +10,11 @@ import pytest
 from pages.components.files import FOLDER
 from tests.inspect.source.test_use import PEOPLE
 from tests.training.test_loop import experiment
-from tfm_core.config import CaptionTaskConfig, Experiment
+from tfm_core.config import Experiment
 from tfm_core.config.codec import default_sections
 from tfm_core.config.text_tasks import TEXT_TASKS
-from tfm_core.data import caption_words
 from tfm_core.data.own.tokens import learned
-from tfm_core.data.text import TEXT_GENERATORS, text_task
+from tfm_core.data.text import text_task
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.export.query_settings import as_json, query_settings
 from tfm_core.inspect.source.carried import carried
@@ -75,7 +72,13 @@ with_node = pytest.mark.skipif(NODE is None, reason="there is no node on the PAT
 
 
 @with_node
-def test_the_page_cuts_into_pieces_as_a_set_does() -> None:
+def test_the_page_cuts_and_joins_as_tasks_and_sets_do() -> None:
+    cases = {name: case(chosen) for name, chosen in EXPERIMENTS.items()}
+    for (name, one), answer in zip(cases.items(), answers(list(cases.values())), strict=True):
+        task = text_task(EXPERIMENTS[name].task)
+        wanted = [list(task.tokenize(text)) for text in one["typed"]]
+        assert answer["cut"] == wanted, name
+        assert answer["joined"] == [task.join_tgt(tokens) for tokens in one["tokens"]], name
     task = text_task(EXPERIMENTS["own-pairs"].task)
     texts = [task.join_src(pair.src) for pair in task.splits["train"]]
     cutter = learned("bpe", texts, n_merges=60)
@@ -92,30 +95,3 @@ def test_the_page_cuts_into_pieces_as_a_set_does() -> None:
     (answer,) = answers([{"told": told, "typed": texts, "tokens": tokens}])
     assert answer["cut"] == [list(one) for one in tokens]
     assert answer["joined"] == [cutter.join(one) for one in tokens]
-
-
-@with_node
-def test_the_page_cuts_and_joins_as_the_tasks_do() -> None:
-    cases = {name: case(chosen) for name, chosen in EXPERIMENTS.items()}
-    for (name, one), answer in zip(cases.items(), answers(list(cases.values())), strict=True):
-        task = text_task(EXPERIMENTS[name].task)
-        wanted = [list(task.tokenize(text)) for text in one["typed"]]
-        assert answer["cut"] == wanted, name
-        assert answer["joined"] == [task.join_tgt(tokens) for tokens in one["tokens"]], name
-
-
-def test_every_task_that_a_file_can_cut_a_page_can_cut_too() -> None:
-    assert set(SPELLINGS) <= set(TEXT_TASKS)
-    assert set(TEXT_GENERATORS) >= set(SPELLINGS)
-
-
-@pytest.mark.parametrize("language", ["english", "korean"])
-def test_captions_join_as_their_language_does(language) -> None:
-    chosen = experiment("captioner", "captions", task={"language": language})
-    assert isinstance(chosen.task, CaptionTaskConfig)
-    spelled = query_settings(chosen, carried(chosen)).spelled
-    words = list(caption_words.vocabulary(chosen.task).tokens)
-    text = "".join(
-        word if n == 0 or word in spelled.suffixes else f" {word}" for n, word in enumerate(words)
-    )
-    assert text == caption_words.join(words, chosen.task)

@@ -1,7 +1,5 @@
 """ONNX files answer as their models do, whatever the family and its variants."""
 
-from __future__ import annotations
-
 import itertools
 import json
 
@@ -121,7 +119,7 @@ def test_a_captioner_is_written() -> None:
     assert set(file.inputs) == {"images", "tgt_in"}
 
 
-def test_a_language_model_reads_a_text_alone() -> None:
+def test_a_language_model_reads_a_text_and_stays_as_it_is() -> None:
     torch.manual_seed(3)
     shape = TextShape(TGT_WORDS, TGT_WORDS, one_vocabulary=True, has_source=False)
     model = build_text(text_config("decoder-only", position="learned", n_layers=1), shape)
@@ -132,19 +130,16 @@ def test_a_language_model_reads_a_text_alone() -> None:
         said = model.eval()(tgt[:, :0], tgt)
     (answer,) = session(file.content).run(None, {"tgt_in": tgt.numpy()})
     np.testing.assert_allclose(answer, said.numpy(), atol=1e-4)
-
-
-def session(content: bytes) -> onnxruntime.InferenceSession:
-    return onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-
-
-def test_a_model_stays_as_it_is() -> None:
     model = text_model("decoder-only", position="rotary", dropout=0.1, n_layers=1).train()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     export.exported(model, TEXTS, src_len=S, tgt_len=T)
     assert model.training
     torch.testing.assert_close(model.state_dict(), before, rtol=0, atol=0)
     model(*text_batch()).logsumexp(-1).sum().backward()  # no tensor of the tracing is left in it
+
+
+def session(content: bytes) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
 
 
 class Answers:

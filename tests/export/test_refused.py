@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import load, save
 
 import tfm_core
-from tests.export.exported import members, packed, unpacked
+from tests.export.exported import members, packed
 from tests.runs.waiting import tiny
 from tfm_core.export import layout
 from tfm_core.export.archive import Refused
@@ -44,10 +44,6 @@ def refused(content: bytes, store: RunStore, match: str, **settings) -> None:
         import_run(io.BytesIO(content), store, **settings)
     left = [path.name for path in store.root.iterdir()] if store.root.exists() else []
     assert left == []
-
-
-def test_the_zip_itself_is_taken(good, store):
-    assert import_run(io.BytesIO(packed(good)), store).problem is None
 
 
 def test_as_many_files_as_a_zip_may_hold_are_taken(good, store):
@@ -340,7 +336,3 @@ def test_a_run_that_trained_when_it_was_taken_is_stopped_here(good, store):
     run = import_run(io.BytesIO(packed(with_facts(good, state="running", step=7))), store)
     assert run.status.state == "stopped"
     assert "at step 7" in run.status.reason
-
-
-def test_what_unzips_it_by_hand_finds_the_same(good, tmp_path):
-    assert (unpacked(packed(good), tmp_path) / layout.MODEL).read_bytes() == good[layout.MODEL]

@@ -132,16 +132,6 @@ def test_a_stopped_run_goes_on_elsewhere_as_if_it_had_never_left(store, elsewher
     assert_trained_alike(again, whole)
 
 
-def test_a_brought_run_is_trained_further_as_the_first_one_is(store, elsewhere):
-    run = store.create(tiny())
-    execute(run)
-    here = store.fork(run.id, steps=9)
-    there = elsewhere.fork(brought(run, elsewhere).id, steps=9)
-    execute(here)
-    execute(there)
-    assert_trained_alike(here, there)
-
-
 def test_of_many_large_snapshots_some_are_taken_the_first_and_the_last_among_them(
     store, elsewhere, monkeypatch
 ):

@@ -45,23 +45,17 @@ def test_scalars_are_the_curves(run, read, tag, split, column):
     np.testing.assert_allclose([one.value for one in scalars], series[column], rtol=1e-6)
 
 
-def test_wall_times_begin_with_the_run_and_end_when_it_had_trained(run, read):
+def test_settings_are_hyperparameters_heads_pictures_and_times_the_runs(run, read):
     times = [one.wall_time for one in read.Scalars("loss/train")]
     began = datetime.fromisoformat(run.meta.created).timestamp()
     assert times == sorted(times)
     assert times[0] >= began
     assert times[-1] == pytest.approx(began + run.status.seconds, abs=0.01)
-
-
-def test_every_setting_is_a_hyperparameter(run, read):
     content = read.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
     told = HParamsPluginData.FromString(content).session_start_info.hparams
     assert told["model.d_model"].number_value == run.experiment.model.d_model
     assert told["seed"].number_value == run.experiment.seed
     assert told["task.name"].string_value == "english-korean"
-
-
-def test_heads_are_pictures_of_the_snapshots(run, read):
     tags = [tag for tag in read.Tags()["images"] if tag.startswith("attention/")]
     assert len(tags) == 3
     pictures = read.Images(tags[0])
@@ -70,15 +64,6 @@ def test_heads_are_pictures_of_the_snapshots(run, read):
     assert (steps[0], steps[-1]) == (run.snapshot_steps()[0], run.snapshot_steps()[-1])
     picture = Image.open(io.BytesIO(pictures[-1].encoded_image_string))
     assert picture.width > picture.height  # heads stand side by side
-
-
-def test_a_weight_of_one_is_black_and_of_none_is_white():
-    maps = np.array([[[1.0, 0.0]], [[0.5, 0.25]]])
-    pixels = tensorboard.tiles(maps)
-    side = (pixels.shape[0] - 4) // 1
-    middle = pixels[2 + side // 2]
-    assert middle[2 + side // 2] == 0
-    assert middle[2 + side + side // 2] == 255
 
 
 def test_a_run_of_no_steps_has_event_files_all_the_same(tmp_path):

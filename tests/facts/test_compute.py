@@ -9,7 +9,7 @@ from tests.models.variants import CAPTION_SHAPE, SMALL, vit_model
 from tfm_core.config import MODEL_CONFIGS, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES, of_experiment
-from tfm_core.facts.compute import PARTS, grown, macs, unasked
+from tfm_core.facts.compute import macs, unasked
 from tfm_core.models.build import build_model
 from tfm_core.presets import PRESETS
 from tfm_core.probe.capture import capture
@@ -40,17 +40,6 @@ def test_flops_are_those_of_the_flop_counter(family):
         expected = counted(model, *(one.to(next(model.parameters()).device) for one in inputs))
         found = 2 * sum(macs(config, shape, batch=2, src_len=7, tgt_len=5).values())
         assert found == expected, settings
-
-
-def test_a_language_model_has_no_source_to_compute_with():
-    config = MODEL_CONFIGS["decoder-only"].parse(SMALL)
-    shape = TextShape(19, 19, one_vocabulary=True, has_source=False)
-    tgt = torch.ones(2, 5, dtype=torch.long)
-    expected = counted(build_model(config, shape), tgt[:, :0], tgt)
-    for src_len in (0, 7):
-        assert (
-            2 * sum(macs(config, shape, batch=2, src_len=src_len, tgt_len=5).values()) == expected
-        )
 
 
 @pytest.mark.parametrize("name", ["bert-base", "gpt2-small", "transformer-base", "vit-b"])
@@ -94,27 +83,7 @@ def test_what_nobody_asks_for_is_what_training_leaves_out(settings):
     assert unasked(ViTConfig.parse({**config.model_dump(), "pooling": "mean"}), shape) == 0
 
 
-def test_scores_grow_with_the_square_of_the_length_and_the_rest_in_proportion():
-    known = ARCHITECTURES["bert-base"]
-    short = macs(known.model, known.shape, src_len=128, tgt_len=128)
-    long = macs(known.model, known.shape, src_len=256, tgt_len=256)
-    assert long["scores"] == 4 * short["scores"]
-    assert long["projections"] == 2 * short["projections"]
-    assert long["feed-forward"] == 2 * short["feed-forward"]
-    assert tuple(long) == PARTS
-
-
-def test_depth_doubles_the_blocks_and_width_squares_their_matrices():
-    known = ARCHITECTURES["vit-b"]
-    once = macs(known.model, known.shape)
-    deep = macs(*grown(known.model, known.shape, "depth", 2))
-    wide = macs(*grown(known.model, known.shape, "width", 2))
-    assert deep["feed-forward"] == 2 * once["feed-forward"]
-    assert wide["projections"] == 4 * once["projections"]
-    assert wide["scores"] == 2 * once["scores"]
-
-
-def test_flops_of_presets_are_those_of_the_flop_counter():
+def test_flops_are_those_of_the_counter_and_training_costs_three_passes():
     for name, preset in PRESETS.items():
         known = of_experiment(preset.experiment, "")
         lengths = {"src_len": known.src_len, "tgt_len": known.tgt_len}
@@ -123,19 +92,14 @@ def test_flops_of_presets_are_those_of_the_flop_counter():
             model = build_model(known.model, known.shape)
             expected = counted(model, *example_of(known))
         assert 2 * sum(macs(known.model, known.shape, **lengths).values()) == expected, name
-
-
-def example_of(known):
-    """Return one of the longest examples of a task, on the default device."""
-    shape, words = known.shape, torch.ones(1, known.tgt_len, dtype=torch.long)
-    if isinstance(shape, TextShape):
-        n_src = known.src_len if shape.has_source else 0
-        return torch.ones(1, n_src, dtype=torch.long), words
-    images = torch.ones(1, shape.channels, shape.image_size, shape.image_size)
-    return (images,) if isinstance(shape, ImageShape) else (images, words)
-
-
-def test_training_costs_three_forward_passes():
+    config = MODEL_CONFIGS["decoder-only"].parse(SMALL)
+    shape = TextShape(19, 19, one_vocabulary=True, has_source=False)
+    tgt = torch.ones(2, 5, dtype=torch.long)
+    expected = counted(build_model(config, shape), tgt[:, :0], tgt)
+    for src_len in (0, 7):
+        assert (
+            2 * sum(macs(config, shape, batch=2, src_len=src_len, tgt_len=5).values()) == expected
+        )
     """Each product has two in the backward pass, but for those that read no learned input."""
     known = ARCHITECTURES["gpt2-small"]
     model = build_model(
@@ -146,3 +110,13 @@ def test_training_costs_three_forward_passes():
         model(words[:, :0], words).sum().backward()
     forward = counted(model, words[:, :0], words)
     assert counter.get_total_flops() == 3 * forward
+
+
+def example_of(known):
+    """Return one of the longest examples of a task, on the default device."""
+    shape, words = known.shape, torch.ones(1, known.tgt_len, dtype=torch.long)
+    if isinstance(shape, TextShape):
+        n_src = known.src_len if shape.has_source else 0
+        return torch.ones(1, n_src, dtype=torch.long), words
+    images = torch.ones(1, shape.channels, shape.image_size, shape.image_size)
+    return (images,) if isinstance(shape, ImageShape) else (images, words)

@@ -16,7 +16,7 @@ def total(one):
     return parameter_table(one.model, one.shape).total
 
 
-def test_a_word_more_costs_a_row_of_its_table_and_of_the_output():
+def test_a_word_costs_its_rows_and_other_sizes_change_nothing():
     base, d = known("translate"), 64
     own = sizes_of(base)
     wider = resized(base, FreeSizes(src_vocabulary=own.src_vocabulary + 3))
@@ -26,6 +26,12 @@ def test_a_word_more_costs_a_row_of_its_table_and_of_the_output():
     longer = resized(base, FreeSizes(src_len=own.src_len + 5, tgt_len=7))
     assert (longer.src_len, longer.tgt_len) == (own.src_len + 5, 7)
     assert total(longer) == total(base)
+    base = known("translate")
+    assert resized(base, FreeSizes()) is base
+    assert resized(base, sizes_of(base)) is base
+    base = known("gpt-grammar")
+    with pytest.raises(ValueError, match="65 tokens need 65 rows"):
+        resized(base, FreeSizes(tgt_len=65))
 
 
 @pytest.mark.parametrize(
@@ -45,15 +51,3 @@ def test_each_model_has_the_sizes_that_it_reads_and_writes(name, names):
     assert (new is base) is (not names)
     if names:
         parameter_table(new.model, new.shape)
-
-
-def test_the_sizes_of_the_task_change_nothing():
-    base = known("translate")
-    assert resized(base, FreeSizes()) is base
-    assert resized(base, sizes_of(base)) is base
-
-
-def test_a_learned_table_that_is_too_short_is_said():
-    base = known("gpt-grammar")
-    with pytest.raises(ValueError, match="65 tokens need 65 rows"):
-        resized(base, FreeSizes(tgt_len=65))

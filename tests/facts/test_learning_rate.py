@@ -7,21 +7,15 @@ from tfm_core.presets import PRESETS
 COPY = PRESETS["copy"].experiment
 
 
-def test_a_preset_is_nearest_to_itself_whatever_its_size():
+def test_the_rate_to_try_is_that_of_the_nearest_preset_of_its_optimiser():
     for name, preset in PRESETS.items():
         chosen = preset.experiment
         wider = changed(chosen, "model", d_model=2 * chosen.model.d_model)
         assert nearest_preset(chosen).name == nearest_preset(wider).name == name
         assert usual_rate(chosen) == chosen.training.learning_rate
-
-
-def test_the_rate_to_try_is_the_presets_or_else_a_tenth():
     assert calmer_rate(changed(COPY, "training", learning_rate=10.0)) == 0.004
     assert calmer_rate(changed(COPY, "training", learning_rate=0.005)) == 0.0005
     assert calmer_rate(changed(COPY, "training", optimizer="sgd", learning_rate=10.0)) == 0.1
-
-
-def test_what_a_preset_learns_with_by_muon_is_not_usual_for_adam():
     digits = PRESETS["vit-digits"].experiment
     assert digits.training.optimizer == "muon"
     for optimizer in ("adam", "adamw"):

@@ -1,19 +1,17 @@
 """What a run keeps on the disk is what the algebra says; what is kept of attention is bounded."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.training.test_loop import EXPERIMENTS
 from tfm_core.config import Experiment
 from tfm_core.facts import storage
 from tfm_core.presets import PRESETS
-from tfm_core.runs.settings import Settings
+from tfm_core.runs.settings.fixed import LOCAL
 from tfm_core.runs.store import RECORDED, RunStore
 
 pytestmark = pytest.mark.quick
 
-MAX = Settings().max_attention
+MAX = LOCAL.max_attention
 RUNS = [run for run in RunStore(RECORDED.parent, recorded=RECORDED).list() if run.snapshot_steps()]
 PATCH_1 = Experiment.parse(
     {
@@ -40,16 +38,18 @@ def test_a_snapshot_holds_what_is_counted_and_takes_about_the_forecast(run) -> N
     assert storage.snapshots_bytes(run.experiment, most) == pytest.approx(taken, rel=0.35)
 
 
-def test_every_preset_keeps_the_attention_of_all_its_examples() -> None:
+def test_attention_of_presets_is_kept_and_a_whole_run_has_two_checkpoints() -> None:
     for name, preset in PRESETS.items():
         examples = storage.examples_kept(preset.experiment, MAX)
         assert examples == storage.n_examples(preset.experiment), name
-
-
-def test_patches_of_one_pixel_are_kept_of_one_example() -> None:
     assert storage.attention_numbers(PATCH_1) == 2 * 16 * 784**2
     assert storage.examples_kept(PATCH_1, MAX) == 1
     assert storage.examples_kept(PATCH_1, MAX // 2) == 0
+    experiment = PRESETS["translate"].experiment
+    snapshots = storage.snapshots_bytes(experiment, MAX)
+    assert storage.run_bytes(experiment, 1_000, MAX, 0) - snapshots == 2 * 3 * 4 * 1_000
+    sets = storage.run_bytes(experiment, 1_000, MAX, 10**6) - snapshots - 2 * 3 * 4 * 1_000
+    assert sets == storage.WEIGHT_SETS * 2 * 1_000
 
 
 @pytest.mark.parametrize("most", [0, 1, 1_000, 10_000, MAX])
@@ -58,11 +58,3 @@ def test_what_is_kept_is_never_more_than_may_be(most: int) -> None:
         n = storage.examples_kept(experiment, most)
         assert n * storage.attention_numbers(experiment) <= most
         assert 0 <= n <= storage.n_examples(experiment)
-
-
-def test_a_whole_run_has_two_checkpoints_beside_its_snapshots() -> None:
-    experiment = PRESETS["translate"].experiment
-    snapshots = storage.snapshots_bytes(experiment, MAX)
-    assert storage.run_bytes(experiment, 1_000, MAX, 0) - snapshots == 2 * 3 * 4 * 1_000
-    sets = storage.run_bytes(experiment, 1_000, MAX, 10**6) - snapshots - 2 * 3 * 4 * 1_000
-    assert sets == storage.WEIGHT_SETS * 2 * 1_000

@@ -16,17 +16,25 @@ def changed(experiment: Experiment, section: str, **values) -> Experiment:
     return experiment.replace(**{section: part})
 
 
-def test_a_preset_takes_what_was_measured():
+def test_everything_has_a_time_and_halves_precision_and_checkpointing_cost():
     for name, preset in PRESETS.items():
         assert seconds(preset.experiment) == pytest.approx(preset.seconds), name
-
-
-def test_everything_has_a_time():
     for family, task in ((own, task) for own in FAMILIES for task in tasks_for(own)):
         values = default_sections(family, task)
         if "patch_size" in values["model"]:
             values["model"]["patch_size"] = 1  # divides all pictures
         assert seconds(Experiment.parse(values)) > 0
+    whole = PRESETS["vit-digits"].experiment
+    n = whole.training.steps // 2
+    assert seconds(whole, n) == pytest.approx(seconds(whole) / 2, rel=0.1)
+    halved = changed(whole, "training", batch_warmup=0.5)
+    assert 0.4 * seconds(whole) < 2 * seconds(halved, n) < 0.8 * seconds(whole)
+    assert seconds(halved) - seconds(halved, n) == pytest.approx(seconds(whole) / 2, rel=0.1)
+    chosen = PRESETS["vit-digits"].experiment
+    for name in ("bf16", "fp16"):
+        assert seconds(changed(chosen, "training", precision=name)) > 1.2 * seconds(chosen)
+    again = seconds(changed(chosen, "training", checkpointing=True)) / seconds(chosen)
+    assert 1.1 < again < 4 / 3
 
 
 @pytest.mark.parametrize("name", ["translate", "gpt-text", "vit-digits", "captions"])
@@ -42,20 +50,3 @@ def test_deeper_wider_and_longer_take_more(name):
     assert seconds(larger) > seconds(chosen)
     shorter = changed(chosen, "training", steps=chosen.training.steps // 2)
     assert seconds(shorter) == pytest.approx(seconds(chosen) / 2, rel=0.1)  # a validation is first
-
-
-def test_the_first_half_of_a_training_is_half_of_it_but_for_half_batches():
-    whole = PRESETS["vit-digits"].experiment
-    n = whole.training.steps // 2
-    assert seconds(whole, n) == pytest.approx(seconds(whole) / 2, rel=0.1)
-    halved = changed(whole, "training", batch_warmup=0.5)
-    assert 0.4 * seconds(whole) < 2 * seconds(halved, n) < 0.8 * seconds(whole)
-    assert seconds(halved) - seconds(halved, n) == pytest.approx(seconds(whole) / 2, rel=0.1)
-
-
-def test_precision_and_checkpointing_cost_what_they_cost_on_a_cpu():
-    chosen = PRESETS["vit-digits"].experiment
-    for name in ("bf16", "fp16"):
-        assert seconds(changed(chosen, "training", precision=name)) > 1.2 * seconds(chosen)
-    again = seconds(changed(chosen, "training", checkpointing=True)) / seconds(chosen)
-    assert 1.1 < again < 4 / 3

@@ -1,7 +1,5 @@
 """Runs with snapshots made of drawn numbers: what a page needs, without training anything."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Runs of encoder-only models that read: a few steps of training, and a checkpoint."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from tests.training.test_loop import experiment

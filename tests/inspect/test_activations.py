@@ -8,10 +8,8 @@ import torch
 
 from tfm_core.inspect import activations
 from tfm_core.inspect.attention.trained import inputs_of, model_of
-from tfm_core.plots.model import architecture as plots
 from tfm_core.probe.capture import capture
 from tfm_core.runs.store import RECORDED, RunStore
-from tfm_core.variants.activations import ACTIVATIONS
 
 
 def test_relu_and_gelu_are_what_their_papers_say():
@@ -47,11 +45,3 @@ def test_the_numbers_of_a_run_are_those_that_its_layers_bend(run_id, tmp_path):
         assert one.below == pytest.approx(zeros[one.layer] / one.n, abs=1e-3)
         if name == "relu":
             assert one.slope == pytest.approx(1 - one.below, abs=1e-3)
-
-
-def test_every_activation_has_a_look_and_the_models_own_is_thick():
-    assert len({(each.colour, each.dash) for each in ACTIVATIONS.values()}) == len(ACTIVATIONS)
-    u = np.linspace(-1, 1, 5)
-    figure = plots.lines({name: (name, u, u) for name in ACTIVATIONS}, "gelu", "value")
-    widths = {line.name: line.line.width for line in figure.data}
-    assert max(widths, key=widths.get) == "gelu"

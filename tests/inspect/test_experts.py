@@ -9,7 +9,6 @@ import torch
 from tests.training.test_loop import experiment
 from tfm_core.inspect import experts
 from tfm_core.inspect.attention.trained import inputs_of, model_of
-from tfm_core.plots.model import experts as plots
 from tfm_core.probe.capture import capture
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
@@ -25,7 +24,7 @@ def run(tmp_path_factory):
     return made
 
 
-def test_routes_are_those_of_the_router_on_each_token_and_on_no_padding(run):
+def test_routes_loads_and_dead_experts_are_those_of_the_router(run):
     last = run.snapshot_steps()[-1]
     snapshot, (model, step) = run.snapshot(last), model_of(run)
     assert step == last
@@ -38,9 +37,6 @@ def test_routes_are_those_of_the_router_on_each_token_and_on_no_padding(run):
             assert found.gates.shape == (len(found.tokens), N_EXPERTS)
             expected = expected[: len(found.tokens)]
             np.testing.assert_allclose(found.gates, expected.numpy(), atol=2e-3)
-
-
-def test_loads_are_shares_of_all_choices_at_every_snapshot(run):
     steps = run.snapshot_steps()
     names = experts.layers(run.snapshot(steps[-1]))
     assert [name.partition(".")[0] for name in names] == ["encoder", "decoder"]
@@ -51,24 +47,9 @@ def test_loads_are_shares_of_all_choices_at_every_snapshot(run):
         assert load.n_tokens == n_sources
         assert load.shares.sum() == pytest.approx(1)
         assert load.shares.max() <= 1 / 2  # each token passes two
-
-
-def test_an_expert_that_no_token_passes_is_dead(run):
     load = experts.loads(run, "encoder.layers.0.feed_forward", run.snapshot_steps()[:1])[0]
     shares = np.array([0.5, 0.0, 0.5, 0.0, 0.0])
     assert dataclasses.replace(load, shares=shares).dead == (2, 4, 5)
-
-
-def test_a_snapshot_of_another_example_is_refused_in_a_sentence(run):
     item = run.probe().attended[0]
     with pytest.raises(ValueError, match="fewer tokens"):
         experts.routed(run.experiment, item, np.zeros((1, 5)), "encoder.layers.0.feed_forward")
-
-
-def test_the_map_has_a_row_for_each_expert_and_a_column_for_each_token():
-    gates = np.array([[0.25, 0.75, 0.0], [1.0, 0.0, 0.0]])
-    (heat,) = plots.routes(["a", "a"], gates).data
-    assert np.asarray(heat.z).tolist() == gates.T.tolist()
-    assert list(heat.y) == [1, 2, 3]
-    lines = plots.loads([0, 7], gates, at=7).data
-    assert [list(line.y) for line in lines] == gates.T.tolist()

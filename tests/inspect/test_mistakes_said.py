@@ -40,12 +40,9 @@ def test_runs_are_named_by_the_mistake_that_they_differ_in(path, registry):
     assert len({str(name) for name in names(made)}) == len(registry)
 
 
-def test_a_run_without_residuals_is_called_that():
+def test_runs_and_their_losses_are_called_what_they_are():
     made = [changed("model__mistakes", name) for name in ("", "no-residuals")]
     assert [str(name) for name in names(made)] == ["no mistakes", "no residuals"]
-
-
-def test_a_decoder_is_causal_in_words_only_where_it_is():
     assert set(OF_MASK) == set(CAUSALITIES)
     said = {name: kind_of(changed("model__mistakes", OF_MASK[name]), DECODER) for name in OF_MASK}
     assert len({kind.label for kind in said.values()}) == len(CAUSALITIES)
@@ -53,6 +50,18 @@ def test_a_decoder_is_causal_in_words_only_where_it_is():
     for name in ("none", "transposed"):
         assert "hides the future" not in said[name].look_for
         assert "Mistake" in said[name].help
+    right, wrong = (
+        start(changed("training__mistakes", name)) for name in ("", "softmax-before-loss")
+    )
+    for trainer, is_softmaxed in ((right, False), (wrong, True)):
+        found = answers(trainer)
+        example = next(n for n in range(4) if found.of(n))
+        answer = one_answer(trainer, found, found.of(example)[0])
+        assert answer.is_changed is is_softmaxed
+        counted = found.losses[found.counts].mean()
+        assert float(counted) == pytest.approx(found.loss, abs=1e-5)
+        assert bool((abs(answer.logits - 0.5) <= 0.5).all()) is is_softmaxed
+    assert sorted(answers(right).owners.tolist()) == sorted(answers(wrong).owners.tolist())
 
 
 @pytest.mark.parametrize("name", SCALES)
@@ -73,21 +82,6 @@ def test_the_arithmetic_of_a_cell_divides_as_the_model_does(name):
     assert found.scale == pytest.approx(divisor[name])
     assert found.scaled == pytest.approx(float(scores[1, 1, 0]), rel=1e-4)
     assert found.bias == 0
-
-
-def test_a_loss_of_probabilities_is_taken_apart_as_one():
-    right, wrong = (
-        start(changed("training__mistakes", name)) for name in ("", "softmax-before-loss")
-    )
-    for trainer, is_softmaxed in ((right, False), (wrong, True)):
-        found = answers(trainer)
-        example = next(n for n in range(4) if found.of(n))
-        answer = one_answer(trainer, found, found.of(example)[0])
-        assert answer.is_changed is is_softmaxed
-        counted = found.losses[found.counts].mean()
-        assert float(counted) == pytest.approx(found.loss, abs=1e-5)
-        assert bool((abs(answer.logits - 0.5) <= 0.5).all()) is is_softmaxed
-    assert sorted(answers(right).owners.tolist()) == sorted(answers(wrong).owners.tolist())
 
 
 @pytest.mark.parametrize(

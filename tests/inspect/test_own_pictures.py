@@ -1,7 +1,5 @@
 """A run that learned pictures of one's own is looked into like any other, its set there or not."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

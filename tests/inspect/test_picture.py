@@ -1,17 +1,14 @@
 """The picture of a model at work: its numbers are those of the model's forward pass."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
 
 from tfm_core.anatomy import Attention
-from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.inspect.knockouts.engine import knocked_out
 from tfm_core.inspect.knockouts.parts import first_to_go
-from tfm_core.inspect.picture import picture, pooled_columns, stages
-from tfm_core.inspect.walk.subject import book_example, by_shape, subject
+from tfm_core.inspect.picture import picture, stages
+from tfm_core.inspect.walk.subject import book_example, subject
 from tfm_core.presets import PRESETS
 from tfm_core.training.setup import new_model
 
@@ -26,7 +23,7 @@ def seen(request):
     return subject(PRESETS[request.param].experiment)
 
 
-def test_every_attention_of_the_anatomy_is_in_it_with_its_own_weights(seen) -> None:
+def test_attention_sums_and_answers_are_in_the_picture(seen) -> None:
     shown = picture(seen, 1)
     maps = {stage.path: stage for _lane, _place, stage in stages(shown) if stage.kind == "heads"}
     attentions = {part.path for part in seen.anatomy.all if isinstance(part, Attention)}
@@ -39,18 +36,12 @@ def test_every_attention_of_the_anatomy_is_in_it_with_its_own_weights(seen) -> N
         assert np.all(sums < 1 + 1e-5)
         if path.endswith("self_attention"):  # padding, which is left out, gets nothing
             np.testing.assert_allclose(sums, 1, atol=1e-5)
-
-
-def test_scores_become_the_weights_by_a_softmax(seen) -> None:
     for _lane, _place, stage in stages(picture(seen)):
         if stage.kind != "heads":
             continue
         scores = np.where(np.isnan(stage.scores), -np.inf, stage.scores)
         expected = torch.from_numpy(scores).softmax(-1).numpy()
         np.testing.assert_allclose(np.nan_to_num(stage.values), expected, atol=1e-5)
-
-
-def test_what_is_added_is_the_sum_of_two_of_its_vectors(seen) -> None:
     shown = picture(seen)
     for lane, place, stage in stages(shown):
         if stage.skips_from < 0:
@@ -63,9 +54,6 @@ def test_what_is_added_is_the_sum_of_two_of_its_vectors(seen) -> None:
         kept = np.flatnonzero([True] * rows)[: len(before.values)]
         skipped = seen.cache[f"{norm}.skipped"][0].numpy()[kept]
         np.testing.assert_array_equal(before.values, skipped)
-
-
-def test_the_likeliest_answers_stand_at_the_rows_that_answer(seen) -> None:
     shown = picture(seen)
     last = shown.lanes[-1].stages[-1]
     assert last.kind == "answers"
@@ -75,39 +63,27 @@ def test_the_likeliest_answers_stand_at_the_rows_that_answer(seen) -> None:
     assert all(-1 <= row < n_tokens for row in last.rows)
 
 
-def test_a_source_and_its_target_as_one_sequence_are_answered_at_the_target() -> None:
+def test_answers_stand_at_the_target_of_one_sequence_with_their_truth_where_there_is_one() -> None:
     shown = picture(subject(PRESETS["addition"].experiment))
     (lane,) = shown.lanes
     answered = [lane.tokens[row] for row in lane.stages[-1].rows]
     assert answered[0] == "<bos>"
     assert lane.tokens[: lane.tokens.index("<bos>")] == ("4", "1", "+", "3", "4")
+    for name, is_known in (("translate", True), ("vit-digits", True), ("gpt-grammar", False)):
+        seen = subject(PRESETS[name].experiment)
+        truths = picture(seen, 1).lanes[-1].stages[-1].truths
+        assert truths == (tuple(seen.truth[1]) if is_known else ())
 
 
-def test_padding_is_left_out_of_it(seen) -> None:
-    assert all("<pad>" not in lane.tokens for lane in picture(seen).lanes)
-
-
-def test_a_model_known_by_its_shapes_has_stages_without_values() -> None:
+def test_known_shapes_have_stages_without_values_and_patches_their_rows() -> None:
     shown = picture(book_example())
     assert [len(lane.stages) for lane in shown.lanes] == [3 + 6 * 6, 4 + 6 * 9]
     assert all(stage.values is None for _lane, _place, stage in stages(shown))
-
-
-def test_the_segments_of_bert_are_added_after_its_positions() -> None:
-    bert = ARCHITECTURES["bert-base"]
-    known = by_shape(bert.model, bert.shape, batch=1, src_len=5, tgt_len=1)
-    (lane,) = picture(known).lanes
-    titles = [stage.title for stage in lane.stages]
-    assert titles[:4] == ["Tokens", "Embedding", "+ positions", "+ segments"]
-    assert lane.stages[3].shape == lane.stages[2].shape
-
-
-def test_long_vectors_become_means_of_neighbours() -> None:
-    values = np.arange(12, dtype=np.float32).reshape(2, 6)
-    made, size = pooled_columns(values, 4)
-    assert size == 2
-    np.testing.assert_array_equal(made, [[0.5, 2.5, 4.5], [6.5, 8.5, 10.5]])
-    assert pooled_columns(values, 6)[1] == 1
+    (lane,) = picture(subject(PRESETS["vit-digits"].experiment)).lanes
+    assert lane.stages[0].kind == "image"
+    names = [lane.tokens[row] for row in lane.stages[0].rows]
+    assert names[0] == "1,1"
+    assert len(names) == len({*names}) == int(names[-1].partition(",")[0]) ** 2
 
 
 def test_what_a_knock_out_changes_is_told_of_the_words_that_are_likeliest() -> None:
@@ -129,18 +105,3 @@ def test_what_a_knock_out_changes_is_told_of_the_words_that_are_likeliest() -> N
     np.testing.assert_allclose(answers.sure, expected, atol=1e-6)
     assert expected[0] != pytest.approx(expected[1], abs=1e-6)
     assert picture(whole).lanes[-1].stages[-1].before is None
-
-
-def test_a_picture_knows_the_row_of_each_of_its_patches() -> None:
-    (lane,) = picture(subject(PRESETS["vit-digits"].experiment)).lanes
-    assert lane.stages[0].kind == "image"
-    names = [lane.tokens[row] for row in lane.stages[0].rows]
-    assert names[0] == "1,1"
-    assert len(names) == len({*names}) == int(names[-1].partition(",")[0]) ** 2
-
-
-def test_each_answer_has_its_truth_but_a_text_that_may_go_on_in_many_ways() -> None:
-    for name, is_known in (("translate", True), ("vit-digits", True), ("gpt-grammar", False)):
-        seen = subject(PRESETS[name].experiment)
-        truths = picture(seen, 1).lanes[-1].stages[-1].truths
-        assert truths == (tuple(seen.truth[1]) if is_known else ())

@@ -1,7 +1,5 @@
 """Questions of the topics: the answer is computed, and each wrong one gets a reason."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -11,8 +9,6 @@ from tfm_core.inspect.attention.questions import about_alignment, about_growth
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.questions import about_choosing, about_precision, about_weakest
 from tfm_core.inspect.questions import Question
-from tfm_core.inspect.speed.questions import TIE, about_equality, about_fastest
-from tfm_core.inspect.speed.report import CaseReport, Equality
 from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.inspect.tensors.questions import about_strides, about_view
 from tfm_core.inspect.tensors.sight import InputSpec, read, sight
@@ -52,7 +48,7 @@ none = np.zeros(0, np.float32)
 TEXT = "the tallest dog sees a small cat, the small dog sees it"
 
 
-def test_a_new_word_is_made_of_words_of_the_text_and_cut_as_they_are() -> None:
+def test_questions_on_words_padding_and_axes_are_asked_where_they_fit() -> None:
     word = compound_of(TEXT)
     assert word == "tallestsmall"
     learned = bpe.learn(tokenise.words_of(TEXT))
@@ -63,14 +59,15 @@ def test_a_new_word_is_made_of_words_of_the_text_and_cut_as_they_are() -> None:
     assert sound(about_compound(word, unknown)).answer == "1"
     assert sound(about_compound(word, tokenise.by_byte(word))).answer == str(len(word.encode()))
     assert compound_of("one") == compound_of("3 5 7") == ""
-
-
-def test_padding_is_counted_as_the_longer_batch_has_it() -> None:
     sentences = [["a"], ["a", "b", "c"], ["d", "e"]]
     made = tokenise.batch(sentences, length=5)
     longer = tokenise.batch([*sentences, ["f"] * 5], length=7)
     asked = sound(about_padding(made))
     assert asked.answer == str(int((~longer.mask[:3]).sum())) == "9"
+    after = sight("view", InputSpec((6,)), read(OPERATIONS["view"], {"sizes": "6"})).after
+    assert after is not None
+    assert about_strides(after) is None
+    assert about_view(after) is None
 
 
 @pytest.mark.parametrize(
@@ -91,13 +88,6 @@ def test_strides_and_views_are_those_of_torch(shape: tuple[int, ...], order: str
     viewed = about_view(after)
     assert viewed is not None
     assert sound(viewed).answer.startswith("Yes" if works else "No")
-
-
-def test_a_tensor_of_one_axis_is_not_asked_about() -> None:
-    after = sight("view", InputSpec((6,)), read(OPERATIONS["view"], {"sizes": "6"})).after
-    assert after is not None
-    assert about_strides(after) is None
-    assert about_view(after) is None
 
 
 def read_as(perplexity: float) -> Surprisals:
@@ -122,13 +112,28 @@ def test_temperature_is_asked_as_the_model_answers(other: float, said: str) -> N
     assert said in sound(about_temperature(drawn(0.7), drawn(other))).answer
 
 
-def test_who_aligns_best_is_the_highest_share_and_a_tie_is_no_question() -> None:
+def test_heads_classes_and_steps_are_asked_about_as_measured() -> None:
     asked = about_alignment({"RNN": 0.31, "one head": 0.57, "four": 0.47})
     assert asked is not None
     assert sound(asked).answer == "one head"
     assert about_alignment({"RNN": 0.5, "one": 0.5}) is None
     assert about_alignment({"RNN": 0.5}) is None
     assert sound(about_growth(16, 13.2, 5.8)).answer == "13"
+    assert sound(about_weakest(evaluation({0: 2, 1: 5}))).answer == "dog"
+    asked = sound(about_weakest(evaluation({0: 5, 2: 5})))
+    assert all(map(asked.is_right, ("cat", "hen")))
+    assert not asked.is_right("dog")
+    for n in (50, 500, 10_000):
+        assert sound(about_precision(n)).answer == "Half as wide"
+    assert sound(about_choosing()).answer == "Validation"
+    names = ["a", "b", "c"]
+    none = np.zeros(3, np.float32)
+    answer = BatchAnswer(names, none, none, none, "a", 1.0, 1.0, 43, 0.0, False)
+    asked = sound(about_guessing(answer))
+    assert float(asked.answer) == pytest.approx(np.log(43), abs=0.005)
+    for after, said in ((1.3, "falls"), (2.1, "rises"), (1.7, "same"), (np.inf, "rises")):
+        taken = StepTaken(0.1, 1.7, after, 1.0, 1.0, {}, {}, {}, {}, {})
+        assert said in sound(about_step(taken)).answer
 
 
 def evaluation(wrong: dict[int, int]) -> Evaluation:
@@ -142,48 +147,7 @@ def evaluation(wrong: dict[int, int]) -> Evaluation:
     return Evaluation(7, "validation", labels, chances, images, 0.3, ("cat", "dog", "hen"))
 
 
-def test_the_weakest_class_is_counted_and_equal_ones_are_all_right() -> None:
-    assert sound(about_weakest(evaluation({0: 2, 1: 5}))).answer == "dog"
-    asked = sound(about_weakest(evaluation({0: 5, 2: 5})))
-    assert all(map(asked.is_right, ("cat", "hen")))
-    assert not asked.is_right("dog")
-
-
-def test_four_times_as_many_examples_halve_the_interval() -> None:
-    for n in (50, 500, 10_000):
-        assert sound(about_precision(n)).answer == "Half as wide"
-    assert sound(about_choosing()).answer == "Validation"
-
-
-def checks(*pairs: tuple[float, float]) -> list[Equality]:
-    return [Equality("output", "fused", difference, tolerance) for difference, tolerance in pairs]
-
-
-def test_equality_and_speed_are_as_measured() -> None:
-    assert sound(about_equality(checks((0.0, 0.1), (0.0, 0.0)))).answer == "Yes, bit for bit"
-    assert sound(about_equality(checks((0.01, 0.1)))).answer == "Yes, up to rounding"
-    assert "No" in sound(about_equality(checks((0.01, 0.1), (0.3, 0.2)))).answer
-    case = CaseReport("pass", ("plain", "fused", "other"))
-    case.seconds = {"plain": [3.0, 5.0], "fused": [1.0, 2.0], "other": [7.0, 7.0]}
-    labels = {"plain": "Plain", "fused": "Fused", "other": "Other"}
-    asked = sound(about_fastest(case, labels, lambda _ratio: False))
-    assert asked.answer == "Fused"
-    assert "2.67" in asked.why_not("Plain")
-    assert sound(about_fastest(case, labels, lambda _ratio: True)).answer == TIE
-
-
-def test_a_step_is_asked_about_as_it_went() -> None:
-    names = ["a", "b", "c"]
-    none = np.zeros(3, np.float32)
-    answer = BatchAnswer(names, none, none, none, "a", 1.0, 1.0, 43, 0.0, False)
-    asked = sound(about_guessing(answer))
-    assert float(asked.answer) == pytest.approx(np.log(43), abs=0.005)
-    for after, said in ((1.3, "falls"), (2.1, "rises"), (1.7, "same"), (np.inf, "rises")):
-        taken = StepTaken(0.1, 1.7, after, 1.0, 1.0, {}, {}, {}, {}, {}, {})
-        assert said in sound(about_step(taken)).answer
-
-
-def test_the_word_that_counts_is_the_one_whose_loss_costs_most() -> None:
+def test_the_word_that_counts_costs_most_and_the_likeliest_of_a_gap_is_the_models() -> None:
     words = ("the", "food", "was", "the", "worst")
     shares = np.array([0.1, 0.9], np.float32)
     without = np.array([[0.1, 0.9], [0.2, 0.8], [0.1, 0.9], [0.3, 0.7], [0.95, 0.05]], np.float32)
@@ -198,9 +162,6 @@ def test_the_word_that_counts_is_the_one_whose_loss_costs_most() -> None:
         7, words, words, ("bad", "good"), shares, without=np.tile(shares, (5, 1)), **parts
     )
     assert about_word(alike) is None
-
-
-def test_the_likeliest_word_of_a_gap_is_the_models() -> None:
     model = {"eats": 0.5, "sees": 0.3, "has": 0.1, "buys": 0.05, "hates": 0.03, "likes": 0.02}
     asked = about_gap(Blank(3, model, {"sees": 1.0}, none))
     assert asked is not None

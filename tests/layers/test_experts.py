@@ -87,31 +87,25 @@ def test_where_all_experts_map_all_tokens_nothing_changes_but_the_time(top_k):
     torch.testing.assert_close(*gradients, atol=1e-6, rtol=1e-5)
 
 
-def test_an_expert_without_a_token_has_a_gradient_of_zero():
+def test_an_expert_without_a_token_has_no_gradient_and_a_token_goes_its_way():
     layer, x = mixture(), tokens().abs()
     with torch.no_grad():
         layer.router.weight[4] = -100.0
     layer(x).sum().backward()
     assert all(one.grad is not None and not one.grad.any() for one in layer.experts[4].parameters())
     assert layer.router.weight.grad.any()
-
-
-def test_a_token_goes_its_way_whatever_stands_beside_it():
     layer, x = mixture().eval(), tokens()
     with torch.no_grad():
         together, alone = layer(x), layer(x[1:2, 3:4])
     torch.testing.assert_close(together[1:2, 3:4], alone, atol=1e-6, rtol=1e-5)
 
 
-def test_shares_add_up_and_a_single_expert_keeps_its_probability():
+def test_shares_add_up_and_what_is_recorded_is_where_tokens_went():
     logits = torch.randn(B, T, 5, generator=torch.Generator().manual_seed(2))
     shares, chosen = top_shares(logits, 3)
     torch.testing.assert_close(shares, logits.gather(-1, chosen).softmax(-1))
     shares, chosen = top_shares(logits, 1)
     torch.testing.assert_close(shares, logits.softmax(-1).gather(-1, chosen))
-
-
-def test_balance_is_one_where_all_get_alike_and_e_where_one_gets_all():
     alike = 50.0 * torch.eye(5)[None]
     assert float(load_balance(alike, 1)) == pytest.approx(1)
     assert float(load_balance(alike[:, :1].expand(1, 5, 5), 1)) == pytest.approx(5)
@@ -120,9 +114,6 @@ def test_balance_is_one_where_all_get_alike_and_e_where_one_gets_all():
     load_balance(skewed, 2).backward()
     assert (logits.grad[..., 0] > 0).all()  # descending takes from the one that gets most
     assert (logits.grad[..., 2:] < 0).all()
-
-
-def test_what_is_recorded_is_where_tokens_went():
     layer, x = mixture(), tokens()
     with capture(torch.nn.Sequential(layer)) as cache, routing() as routed:
         out = layer(x)
@@ -134,8 +125,5 @@ def test_what_is_recorded_is_where_tokens_went():
     torch.testing.assert_close(gates.sum(-1), torch.ones(B, T))
     made = torch.stack([expert(x) for expert in layer.experts], -2)
     torch.testing.assert_close((made * gates[..., None]).sum(-2), out, atol=1e-6, rtol=1e-5)
-
-
-def test_more_experts_for_a_token_than_there_are_is_refused():
     with pytest.raises(ValueError, match="top_k 6"):
         mixture(5, 6)

@@ -47,16 +47,13 @@ def test_a_stack_halves_a_picture_until_each_patch_is_one_place(side, patch_size
     torch.testing.assert_close(stem(images), expected, rtol=1e-6, atol=1e-9)
 
 
-def test_a_patch_of_a_stack_knows_what_surrounds_it_and_no_more():
+def test_a_patch_of_a_stack_knows_what_surrounds_it_if_it_can_be_halved():
     """Three 3x3 convolutions of stride 2 see 15 pixels across, from 7 before the middle one."""
     stem = ConvStack(1, 7, 8)
     images = torch.randn(1, 1, 28, 28, requires_grad=True)
     stem(images)[0, 5].sum().backward()  # row 1, column 1: its window begins at pixel 8 - 7
     reached = images.grad[0, 0].abs().sum(0).nonzero().flatten()
     assert (reached.min(), reached.max()) == (1, 15)
-
-
-def test_what_cannot_be_halved_is_refused():
     assert [n for n in range(1, 29) if can_halve(28, n)] == [2, 4, 7, 14, 28]
     with pytest.raises(ValueError, match="patch_size 1 leaves none"):
         ConvStack(1, 1, 8)

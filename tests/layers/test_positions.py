@@ -16,52 +16,34 @@ from tfm_core.layers.relative import Alibi, T5RelativeBias, alibi_bias, alibi_sl
 pytestmark = pytest.mark.quick
 
 
-def test_dot_product_depends_on_the_offset_alone():
+def test_positions_tell_offsets_and_rows_from_columns():
     table = sinusoidal(101, 22).double()
     products = table @ table.T
     for offset in (0, 1, 13, 50):
         diagonal = products.diagonal(offset)
         torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), atol=1e-4, rtol=0)
-
-
-def test_at_position_zero_sines_are_zero_and_cosines_one():
     table = sinusoidal(3, 14)
     assert (table[0, 0::2] == 0).all()
     assert (table[0, 1::2] == 1).all()
-
-
-def test_formula_of_the_paper():
     table = sinusoidal(30, 16)
     for p, i in ((1, 0), (7, 3), (29, 7)):
         angle = p / 10000 ** (2 * i / 16)
         assert table[p, 2 * i].item() == pytest.approx(math.sin(angle), abs=1e-6)
         assert table[p, 2 * i + 1].item() == pytest.approx(math.cos(angle), abs=1e-6)
-
-
-def test_two_dimensional_positions_tell_rows_from_columns():
     table = sinusoidal_2d(5, 7, 12).view(5, 7, 12)
     assert (table[3, :, :6] == table[3, :1, :6]).all()
     assert (table[:, 4, 6:] == table[:1, 4, 6:]).all()
     assert len(table.flatten(0, 1).unique(dim=0)) == 35
 
 
-def test_fixed_positions_grow_with_the_sequence():
+def test_fixed_positions_grow_learned_ones_end_and_alibi_falls():
     positions = FixedPositions(5, lambda length: sinusoidal(length, 6))
     out = positions(torch.zeros(2, 11, 6))
     torch.testing.assert_close(out[0], sinusoidal(11, 6))
-
-
-def test_learned_positions_end_where_their_table_ends():
     with pytest.raises(ValueError, match="11 tokens, but the learned position table has 5 rows"):
         LearnedPositions(5, 6)(torch.zeros(2, 11, 6))
-
-
-def test_slopes_of_eight_heads_are_those_of_the_paper():
     torch.testing.assert_close(alibi_slopes(8), torch.tensor([2.0**-i for i in range(1, 9)]))
     assert len(alibi_slopes(13)) == 13
-
-
-def test_alibi_falls_linearly_with_distance():
     bias = alibi_bias(3, 7)
     assert bias.shape == (3, 7, 7)
     assert (bias.diagonal(dim1=1, dim2=2) == 0).all()
@@ -92,15 +74,11 @@ def bucket_by_counting(offset, is_causal):
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
-def test_the_buckets_of_t5_are_those_of_whole_numbers(is_causal):
+def test_the_buckets_of_t5_are_whole_numbers_and_what_is_added_their_number(is_causal):
     offsets = torch.arange(-300, 301)
     expected = [bucket_by_counting(int(offset), is_causal) for offset in offsets]
     assert bucket(offsets, is_causal=is_causal).tolist() == expected
     assert set(expected) | ({16} if not is_causal else set()) == set(range(32))
-
-
-@pytest.mark.parametrize("is_causal", [False, True])
-def test_what_t5_adds_is_the_trained_number_of_the_bucket_of_the_offset(is_causal):
     layer, x = T5RelativeBias(3, 12, is_causal=is_causal), torch.zeros(2, 3, 41, 5)
     bias = layer(x, x)[2]
     for query, key in ((0, 0), (0, 40), (40, 0), (7, 23), (23, 7)):

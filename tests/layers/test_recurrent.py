@@ -36,6 +36,8 @@ def by_hand(name, score, s, h):
         return sum(a * b for a, b in zip(s, h, strict=True))
     if name == "general":
         return sum(a * b for a, b in zip(s, times(score.matrix.weight, h), strict=True))
+    if name == "linear":
+        return times(score.joined.weight, s + h)[0]
     if name == "concat":
         inside = times(score.joined.weight, s + h)
     else:
@@ -48,7 +50,7 @@ def by_hand(name, score, s, h):
 
 
 @pytest.mark.parametrize("name", ALIGNMENT_SCORES)
-def test_scores_are_those_of_the_formula(name, states):
+def test_scores_are_those_of_the_formula_and_hidden_words_get_nothing(name, states):
     score, (s, h) = made(name), states
     found = score(score.query_projection(s), score.prepare(h))
     assert found.shape == (B, Q, K)
@@ -57,11 +59,6 @@ def test_scores_are_those_of_the_formula(name, states):
             for k in range(K):
                 expected = by_hand(name, score, s[b, q], h[b, k])
                 assert found[b, q, k].item() == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("name", ALIGNMENT_SCORES)
-def test_weights_sum_to_one_and_hidden_words_get_exactly_nothing(name, states):
-    s, h = states
     attention = RecurrentAttention(made(name))
     mask = torch.ones(B, 1, K, dtype=torch.bool)
     mask[1, 0, 2:] = False
@@ -70,6 +67,19 @@ def test_weights_sum_to_one_and_hidden_words_get_exactly_nothing(name, states):
     assert (looked.weights[1, :, 2:] == 0).all()
     expected = sum(looked.weights[:, :, k, None] * h[:, None, k] for k in range(K))
     torch.testing.assert_close(looked.context, expected)
+
+
+def test_a_linear_score_gives_every_target_word_the_same_weights_and_an_additive_one_does_not(
+    states,
+):
+    s, h = states
+    mask = torch.ones(B, 1, K, dtype=torch.bool)
+    for name in ("linear", "additive"):
+        attention = RecurrentAttention(made(name))
+        looked = attention(s, EncodedSource(h, mask, attention.prepare(h), h[:, 0]))
+        apart = (looked.weights - looked.weights[:, :1]).abs().max().item()
+        assert (apart < 1e-12) is (name == "linear")
+        assert looked.scores.std(1).min() > 0.01  # the scores themselves differ by word
 
 
 def test_a_query_that_may_see_nothing_gets_zeros(states):

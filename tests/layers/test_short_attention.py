@@ -15,11 +15,6 @@ B, H, Q, K, D = 2, 3, 5, 7, 11
 SCALE = D**-0.5
 
 
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
 def packed(length):
     """Heads as a projection leaves them: not one behind the other in memory."""
     return torch.randn(B, length, H, D).transpose(1, 2).requires_grad_()
@@ -52,16 +47,19 @@ def test_answers_and_gradients_are_those_of_the_formula(mask, size):
         torch.testing.assert_close(ours, theirs, atol=2e-6 * size, rtol=2e-5)
 
 
-def test_a_large_masked_score_hides_no_other():
+def test_a_large_masked_score_hides_nothing_and_long_rows_are_the_kernels():
     q, k = torch.ones(1, 1, 1, 1), torch.tensor([0.5, 300.0]).view(1, 1, 2, 1)
     mask = torch.tensor([True, False])
     out = short_attention(q, k, torch.tensor([3.0, 5.0]).view_as(k), mask, 1.0)
     assert out.item() == 3.0
-
-
-def test_what_is_no_number_stays_none():
     q = torch.full((1, 1, 2, 3), torch.nan)
     assert short_attention(q, q, q, None, 1.0).isnan().all()
+    many = torch.empty(1 + fast._FEW, 1, 1, D)
+    assert is_short(many, many)
+    assert not is_short(many, many.expand(-1, -1, 16, -1))
+    assert not is_short(many[:3], many[:3])
+    assert not is_short(many.bfloat16(), many.bfloat16())
+    assert not is_short(many.to("meta"), many.to("meta"))
 
 
 @pytest.mark.parametrize("divisor", [None, 2.0])
@@ -76,12 +74,3 @@ def test_a_batch_of_short_sequences_takes_it_and_a_watched_one_sees_the_same(div
         patched.delattr(attention, "fused_attention")  # so that nothing else can have answered
         actual = layer(x, mask=mask)
     torch.testing.assert_close(actual, expected)
-
-
-def test_long_rows_few_scores_and_half_precision_are_left_to_the_kernel():
-    many = torch.empty(1 + fast._FEW, 1, 1, D)
-    assert is_short(many, many)
-    assert not is_short(many, many.expand(-1, -1, 16, -1))
-    assert not is_short(many[:3], many[:3])
-    assert not is_short(many.bfloat16(), many.bfloat16())
-    assert not is_short(many.to("meta"), many.to("meta"))

@@ -1,7 +1,5 @@
 """Lesson files and runs of a test's own."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers are kept beside the runs: one file a participant, safe with many writers, and bounded."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -78,9 +76,6 @@ def test_bad_files_are_skipped_with_a_reason(tmp_path: Path) -> None:
     (folder / "somebody.json").write_text(json.dumps(good), encoding="utf-8")
     (folder / f"{'d' * 64}.json").symlink_to(folder / f"{ANN}.json")
     assert [each.browser for each in attempts.attempts("width", root=tmp_path)] == [ANN]
-    reasons = attempts.skipped("width", root=tmp_path)
-    assert len(reasons) == len(wrong) + 2
-    assert all(each.why for each in reasons)
     put(tmp_path, "0" + "c" * 63, "why", RIGHT)  # an answer replaces what was damaged
     assert len(attempts.attempts("width", root=tmp_path)) == 2
 
@@ -114,7 +109,7 @@ def test_files_and_their_number_are_bounded(
         attempts.give_name("width", ANN, "n" * 61, root=tmp_path)
 
 
-def test_a_reset_forgets_answers_and_keeps_runs(tmp_path: Path) -> None:
+def test_a_reset_forgets_answers_and_a_copy_belongs_to_no_lesson(tmp_path: Path) -> None:
     store = RunStore(tmp_path, recorded=None)
     run = finished_run(store, PRESETS["copy"].experiment, accuracy=0.9, lesson="width")
     attempts.add_run("width", ANN, run.id, root=tmp_path)
@@ -123,9 +118,6 @@ def test_a_reset_forgets_answers_and_keeps_runs(tmp_path: Path) -> None:
     assert attempts.attempts("width", root=tmp_path) == []
     assert store.get(run.id).meta.lesson == "width"
     assert [kept.id for kept in store.kept()] == [run.id]  # the folder of answers is no run
-
-
-def test_a_copy_of_a_lessons_run_belongs_to_no_lesson(tmp_path: Path) -> None:
     store = RunStore(tmp_path, recorded=None)
     run = store.create(PRESETS["copy"].experiment, lesson="width", state="stopped")
     assert store.get(run.id).meta.lesson == "width"

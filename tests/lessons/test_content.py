@@ -4,26 +4,23 @@ What is trained is either trained here, comes with the app, or is a run with the
 run was measured to reach.
 """
 
-from __future__ import annotations
-
 import itertools
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.lessons.made import finished_run
-from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.data.text.korean_words import VERBS
 from tfm_core.inspect.bugs.bugs import BUGS, basis, with_bug
-from tfm_core.inspect.discover import roles, superposition
+from tfm_core.inspect.discover import roles
 from tfm_core.inspect.discover.phenomenon import CHAINS, SINKS
 from tfm_core.lessons import catalogue
 from tfm_core.lessons.checks.looked_into import HeadAligns
 from tfm_core.lessons.checks.measured import Reached
-from tfm_core.lessons.checks.questions import PredictedCount
+from tfm_core.lessons.checks.questions import Choice, Number, PredictedCount
 from tfm_core.lessons.checks.task import Verdict, Work
 from tfm_core.lessons.lesson import Lesson
 from tfm_core.presets import PRESETS
@@ -74,26 +71,23 @@ def is_solved(pupil: Pupil, task: str, right: object, wrong: object) -> None:
     assert pupil.answer(task, right).is_right
 
 
-def questions(pupil: Pupil, *tasks: str) -> None:
-    """Assert that every option of a question is right or wrong, as its words say, and says why."""
-    for task in tasks:
-        for option in pupil.lesson.words().tasks[task].options:
-            given = float(option.text) if pupil.lesson.task(task).asks == "number" else option.text
-            verdict = pupil.answer(task, given)
+@pytest.mark.parametrize("name", catalogue.catalogue().lessons)
+def test_every_option_of_a_question_is_right_or_wrong_as_its_words_say(
+    store: RunStore, name: str
+) -> None:
+    pupil = Pupil(name, store)
+    for task in pupil.lesson.tasks:
+        if not isinstance(task, Choice | Number):
+            continue
+        for option in pupil.lesson.words().tasks[task.id].options:
+            given = float(option.text) if task.asks == "number" else option.text
+            verdict = pupil.answer(task.id, given)
             assert verdict.is_right == option.is_right
             assert verdict.sentence == option.why != ""
 
 
-def test_words_to_numbers(store: RunStore) -> None:
-    pupil = Pupil("words-to-numbers", store)
-    questions(pupil, "pieces", "padding", "table")
-    assert len("개".encode()) == 3
-    assert store.get("recorded-korean").experiment.model.d_model == 48
-
-
 def test_aligning_head(store: RunStore) -> None:
     pupil = Pupil("aligning-head", store)
-    questions(pupil, "width", "effect")
     is_solved(pupil, "head", right=[3, 1], wrong=[1, 1])
     assert 0.7 < pupil.answer("head", [3, 2]).figures["share"] < 0.88  # nearly
     task = pupil.lesson.task("head")
@@ -126,7 +120,6 @@ def recorded_as_own(store: RunStore, name: str) -> Run:
 
 def test_causal_mask(store: RunStore) -> None:
     pupil = Pupil("causal-mask", store)
-    questions(pupil, "keys", "why")
     with pytest.raises(StudentError, match="No causal mask"):
         pupil.answer("fail")
     sound, blind = (
@@ -149,7 +142,6 @@ def test_causal_mask(store: RunStore) -> None:
 
 def test_count_parameters(store: RunStore) -> None:
     pupil = Pupil("count-parameters", store)
-    questions(pupil, "doubled")
     model = new_model(pupil.begun())  # PyTorch's own count
     for task in ("queries", "feed-forward"):
         check = pupil.lesson.task(task)
@@ -165,7 +157,6 @@ def test_count_parameters(store: RunStore) -> None:
 
 def test_smallest_model(store: RunStore) -> None:
     pupil = Pupil("smallest-model", store)
-    questions(pupil, "guess")
     with pytest.raises(StudentError, match="Train a run with"):
         pupil.answer("smallest", "16")
     pupil.trained(pupil.begun(d_model=32), 0.999)
@@ -185,7 +176,6 @@ def test_smallest_model(store: RunStore) -> None:
 @pytest.mark.wide
 def test_learning_rate(store: RunStore) -> None:
     pupil = Pupil("learning-rate", store)
-    questions(pupil, "why")
     with pytest.raises(StudentError, match="Train a run"):
         pupil.answer("reach")
 
@@ -210,7 +200,6 @@ def test_learning_rate(store: RunStore) -> None:
 
 def test_name_the_bug(store: RunStore) -> None:
     pupil = Pupil("name-the-bug", store)
-    questions(pupil, "first-look")
     with pytest.raises(StudentError, match="Train a new suspect"):
         pupil.answer("bug", "no-positions")
     for bug in BUGS.values():
@@ -225,7 +214,6 @@ def test_name_the_bug(store: RunStore) -> None:
 
 def test_read_a_digit(store: RunStore) -> None:
     pupil = Pupil("read-a-digit", store)
-    questions(pupil, "patches", "order")
     assert pupil.begun().patches_per_side ** 2 == 16
     pupil.trained(pupil.begun(), 0.886)  # as measured
     assert pupil.answer("blind").is_right
@@ -239,7 +227,6 @@ def test_read_a_digit(store: RunStore) -> None:
 
 def test_induction_heads(store: RunStore) -> None:
     pupil = Pupil("induction-heads", store)
-    questions(pupil, "previous", "trap")
     begun = pupil.begun()
     assert begun == PRESETS["induction"].experiment
     pupil.trained(pupil.begun(n_layers=1), 0.15)
@@ -254,7 +241,6 @@ def test_induction_heads(store: RunStore) -> None:
 
 def test_markov_chains(store: RunStore) -> None:
     pupil = Pupil("markov-chains", store)
-    questions(pupil, "floor", "even")
     uniform, unigram, bigram = CHAINS.levels(CHAINS.base).values()
     assert uniform == pytest.approx(1.099, abs=5e-4)
     pairs, letters = (pupil.lesson.task(name) for name in ("pairs", "letters"))
@@ -268,40 +254,14 @@ def test_markov_chains(store: RunStore) -> None:
 
 def test_carry_the_one(store: RunStore) -> None:
     pupil = Pupil("carry-the-one", store)
-    questions(pupil, "cases", "carries", "order", "control")
     columns = [sum(bits) for bits in itertools.product((0, 1), repeat=3)]
     assert pupil.answer("cases", len(columns)).is_right
     carries = [(5 % 2**n + 3 % 2**n) >> n for n in range(4)]  # into each column
     assert pupil.answer("carries", sum(carries)).is_right
 
 
-def test_add_on_a_clock(store: RunStore) -> None:
-    pupil = Pupil("add-on-a-clock", store)
-    questions(pupil, "clock", "late", "causal")
-    assert PRESETS["grokking"].experiment.task_as(TextTaskConfig).size == 97
-
-
-def test_five_features(store: RunStore) -> None:
-    pupil = Pupil("five-features", store)
-    questions(pupil, "rare", "angle", "dense", "quiet")
-    assert 100 * (1 - superposition.SPARSITIES[-1]) ** 2 == pytest.approx(0.25)
-    trained = superposition.trained(0)
-    shapes = [trained.formed(k)[0] for k in range(superposition.N_SPARSITIES)]
-    assert (shapes[0], shapes[-1]) == ("right-angle", "pentagon")
-    assert "square" in shapes
-    vectors, biases = trained.vectors[-1, -1], trained.biases[-1, -1]
-    neighbours = np.sort(vectors @ vectors[0])[2:4]
-    assert (neighbours > 0.2).all()  # they point partly the same way
-    assert (biases < 0).all()
-    one, five = superposition.features([0], 1.0), superposition.features(range(5), 1.0)
-    alone, together = (superposition.responses(vectors, biases, given) for given in (one, five))
-    assert np.sort(alone)[:4].max() < 0.25
-    assert superposition.squared_error(five, together) > superposition.squared_error(one, alone)
-
-
 def test_by_heart(store: RunStore) -> None:
     pupil = Pupil("by-heart", store)
-    questions(pupil, "count", "stop")
     begun = pupil.begun()
     assert begun == PRESETS["memorising"].experiment
     task = begun.task_as(ImageTaskConfig)
@@ -320,7 +280,6 @@ def test_by_heart(store: RunStore) -> None:
 
 def test_idle_heads(store: RunStore) -> None:
     pupil = Pupil("idle-heads", store)
-    questions(pupil, "share", "moved")
     bigram, copying = SINKS.levels(SINKS.base).values()
     for name, sink in (("softmax", "none"), ("zero", "zero")):
         with pytest.raises(StudentError, match=r"Train a run|None of your finished runs"):
@@ -335,8 +294,6 @@ def test_idle_heads(store: RunStore) -> None:
 
 
 def test_first_roles(store: RunStore) -> None:
-    pupil = Pupil("first-roles", store)
-    questions(pupil, "rule", "first", "without", "together")
     run = store.get("recorded-korean")
     line = roles.timeline(run)
     assert list(line.first()) == ["aligned", "previous"]

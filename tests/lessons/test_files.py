@@ -1,7 +1,5 @@
 """A lesson is read from two files, and each mistake in them is a sentence with file and field."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -25,6 +23,22 @@ def problems(path: Path) -> list[tuple[str, str]]:
     with pytest.raises(ConfigError) as refused:
         read(path)
     return [(problem.field, problem.sentence) for problem in refused.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ("a." * 32_000 + "a = 1", "width.toml: a line has more than 100 dots."),
+        ("minutes = " + "9" * 5_000, "width.toml: a number is too large."),
+        ("minutes = 0x" + "f" * 5_000, "width.toml: a number is too large."),
+        ("minutes = " + "[" * 50 + "]" * 50, "width.toml: it is nested too deeply."),
+        ("minutes = " + "[" * 5_000, "width.toml: it is nested too deeply."),
+    ],
+)
+def test_a_file_that_would_take_gigabytes_is_refused_in_one_sentence(
+    settings: str, sentence: str, tmp_path: Path
+) -> None:
+    assert problems(written(tmp_path, settings)) == [("width.toml", sentence)]
 
 
 def test_a_lesson_is_what_its_files_say(tmp_path: Path) -> None:
@@ -233,6 +247,13 @@ def test_a_teachers_folder_adds_and_replaces_lessons_and_a_bad_file_spoils_no_ot
     assert catalogue.lesson("width").minutes == 13
     with pytest.raises(StudentError, match="no lesson “height”"):
         catalogue.lesson("height")
+
+
+def test_lessons_beyond_the_limit_are_counted(tmp_path: Path, monkeypatch) -> None:
+    for number in range(103):
+        (tmp_path / f"lesson-{number:03}.toml").write_text("id = ", encoding="utf-8")
+    monkeypatch.setenv("TFM_LESSONS_DIR", str(tmp_path))
+    assert "Lessons beyond 100 are not read: 3." in catalogue.catalogue().problems
 
 
 def test_the_example_of_the_documentation_is_a_lesson_and_its_table_has_every_check(

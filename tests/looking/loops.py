@@ -1,7 +1,5 @@
 """Small models of plain PyTorch, and loops that train them, for tests."""
 
-from __future__ import annotations
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """The callbacks report what the loops of Transformers and Lightning do."""
 
-from __future__ import annotations
-
 import importlib
 import threading
 import types
@@ -15,15 +13,17 @@ from torch.utils.data import DataLoader, TensorDataset
 import tfm_core
 from tests.looking.loops import Writer, named, probe
 from tfm_core.looking import adapters
-from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
 
 IDS = torch.randint(0, 7, (32, 5), generator=torch.Generator().manual_seed(0))
 
 
-@pytest.fixture
-def store(tmp_path):
-    return RunStore(tmp_path / "runs", recorded=None)
+def test_a_look_is_taken_each_100_steps_unless_another_number_is_given(monkeypatch) -> None:
+    taken = []
+    monkeypatch.setattr(adapters, "Watched", lambda _model, **given: taken.append(given["every"]))
+    for given in ({}, {"every": 7}):
+        adapters._Reports(probe(), given)._open(Writer(), 2000)
+    assert taken == [100, 7]
 
 
 @pytest.mark.parametrize("name", ["for_trainer", "for_lightning"])
@@ -161,7 +161,7 @@ def fit(lightning, model, callback):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_lightning(lightning, store) -> None:
+def test_lightning_and_its_errors_are_the_runs(lightning, store) -> None:
     callback = tfm_core.look.for_lightning(probe=probe(), every=4, store=store)
     fit(lightning, learner(lightning), callback)
     (run,) = store.kept()
@@ -170,10 +170,6 @@ def test_lightning(lightning, store) -> None:
     assert curves.steps["step"].tolist() == list(range(1, 9))
     assert curves.validation["accuracy"].tolist() == [0.25, 0.25]
     assert run.snapshot_steps() == [0, 4, 8]
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_an_error_in_lightning_is_the_runs(lightning, store) -> None:
     callback = tfm_core.look.for_lightning(probe=probe(), store=store)
     with pytest.raises(ZeroDivisionError):
         fit(lightning, learner(lightning, fails_at=2), callback)

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import plotly.io
 import pytest
 import torch
 from torch import nn
 
 from tests.looking.test_written_elsewhere import Recurrent
+from tests.static.repository import ROOT
 from tfm_core import look
 from tfm_core.__main__ import main
 from tfm_core.config import LookConfig
+from tfm_core.looking import opening
 from tfm_core.looking.file import FORMAT, MARK
 from tfm_core.looking.opening import left_out, open_look, stacks_of
 from tfm_core.looking.seen import Look
@@ -67,6 +71,27 @@ def test_a_file_holds_what_was_seen(pair: Look, tmp_path: Path) -> None:
         assert (other.kind, other.is_causal, other.length) == (one.kind, one.is_causal, one.length)
         assert again.names(other) == pair.names(one)
     assert repr(again) == repr(pair)
+    with pytest.raises(OSError, match="nowhere/pair cannot be written"):
+        pair.save(tmp_path / "nowhere" / "pair")
+
+
+def test_a_look_too_large_for_a_run_is_refused_before_its_weights_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = encoder().save(tmp_path / "look")
+    monkeypatch.setattr(opening, "_MAX_NUMBERS", 100)
+    monkeypatch.setattr(torch, "isfinite", lambda *_given: pytest.fail("its weights were read"))
+    assert main(["open", str(path)]) == 2
+    assert "take 392 B in a run; 200 B are allowed" in capsys.readouterr().err
+
+
+def test_names_in_bytes_are_text_in_a_look_its_file_and_its_run(tmp_path: Path) -> None:
+    names = ["the", "Ġì", "ķ", "Ī", "Ġc", "a", "t"]
+    wanted = ("the", " 안 1/3", "안 2/3", "안 3/3", " c", "a", "t")
+    seen = encoder(tokens=names)
+    assert look.load(seen.save(tmp_path / "look")).tokens == seen.tokens == (wanted,)
+    (item, *_more) = open_look(seen, RunStore(tmp_path, recorded=None)).probe().items
+    assert (tuple(item["src"]), item["src_text"]) == (wanted, "the 안 cat")
 
 
 def test_a_crop_keeps_its_positions(tmp_path: Path) -> None:
@@ -241,7 +266,9 @@ def test_weights_that_are_no_numbers_and_other_files_are_refused(tmp_path: Path)
         look.load(tmp_path)
 
 
-def test_a_notebook_shows_every_head_and_needs_no_network(pair: Look) -> None:
+def test_a_notebook_shows_every_head_and_needs_no_network(
+    pair: Look, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     html = pair._repr_html_()
     assert html.count("<img") == 8 * HEADS
     assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
@@ -249,6 +276,18 @@ def test_a_notebook_shows_every_head_and_needs_no_network(pair: Look) -> None:
     wanted = pair.maps["decoder.layers.1.multihead_attn"].weights[1, 1]
     shown = np.asarray(figure.data[0].z, np.float32)
     assert np.allclose(shown[~np.isnan(shown)], wanted.flatten().numpy())
+    assert (
+        figure.layout.title.text == "decoder.layers.1.multihead_attn, head 2"
+    )  # as the app counts
+    assert "head 1'" in pair._repr_html_()
+    assert "head 0" not in pair._repr_html_()
+    setting = re.search(r'renderers\.default = "(.+)"', (ROOT / "docs/look.md").read_text())
+    assert setting
+    monkeypatch.setattr(plotly.io.renderers, "default", setting[1])
+    bundle = figure._repr_mimebundle_()  # nbconvert takes its HTML, JupyterLab the other
+    assert set(bundle) == {"application/vnd.plotly.v1+json", "text/html"}
+    assert "cdn.plot.ly" not in bundle["text/html"]
+    assert "plotly.js v" in capsys.readouterr().out  # once in the notebook
     with pytest.raises(StudentError, match="Head 2 is not there"):
         pair.figure(head=HEADS)
     with pytest.raises(StudentError, match="no map"):

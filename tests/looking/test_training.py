@@ -1,7 +1,5 @@
 """A training loop of one's own is recorded as a run, and the run says honestly how it went."""
 
-from __future__ import annotations
-
 import io
 import json
 import math
@@ -17,22 +15,18 @@ import torch
 from torch import nn
 
 import tfm_core
+from pages.ui.runs import run_words
 from tests.looking.loops import HEADS, LAYERS, WORDS, Writer, named, probe, trained
 from tfm_core.config import ForeignModelConfig
 from tfm_core.export import bundle, importer
 from tfm_core.export.exports import EXPORTS
 from tfm_core.inspect.progress import stage
+from tfm_core.inspect.symptoms import diagnosis
 from tfm_core.probe.labels import kinds_of, modules_by_kind
 from tfm_core.runs import notebook
-from tfm_core.runs.disk import quota
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
-
-
-@pytest.fixture
-def store(tmp_path):
-    return RunStore(tmp_path / "runs", recorded=None)
 
 
 def watched(store, model=None, **given):
@@ -41,7 +35,7 @@ def watched(store, model=None, **given):
     return tfm_core.look.training(model, probe=probe(), store=store, **given)
 
 
-def test_a_run_holds_curves_maps_and_how_it_ended(store) -> None:
+def test_a_run_holds_curves_maps_words_and_how_it_ended(store) -> None:
     run = store.get(trained(store, steps=6, every=2, name="Mine").id)
     curves = run.curves()
     assert (run.meta.name, run.status.state, run.status.step) == ("Mine", "finished", 6)
@@ -56,6 +50,51 @@ def test_a_run_holds_curves_maps_and_how_it_ended(store) -> None:
     assert model.class_name == "Writer"
     assert model.n_parameters == sum(one.numel() for one in Writer().parameters())
     assert not [path for path in run.folder.iterdir() if path.name.startswith(".")]
+    run = trained(store, answers=lambda model: ["a b", "x"], truth=["a b", "c d"])
+    shown = stage.read(run)
+    assert shown.steps == (0, 2, 4, 6)
+    assert shown.maps is not None
+    assert shown.maps.weights.shape == (4, LAYERS, HEADS, 5, 5)
+    assert tuple(shown.maps.key) == WORDS[:5]
+    assert [answer.is_right for answer in shown.frames[-1].answers] == [True, False]
+
+
+@pytest.mark.parametrize("steps", [399, 400])
+def test_losses_that_are_no_numbers_are_counted_whatever_the_last_one_is(store, steps) -> None:
+    with watched(store, every=1000) as loop:
+        for step in range(1, steps + 1):
+            loop.step(math.nan if step % 20 == 0 else torch.tensor(2.0))
+    status, curves = store.get(loop.run.id).status, loop.run.curves()
+    assert status.state == "finished"
+    assert f"{steps // 20} of {steps} losses are not numbers, the first at step 20" in status.reason
+    assert run_words.symptom_marks(loop.run) == [(20, "not a number")]
+    assert np.isnan(curves.steps["loss"][curves.steps["step"] == 20]).all()
+
+
+def test_a_loss_that_stays_no_number_fails_the_run_from_its_first_step_on(store) -> None:
+    with watched(store) as loop:
+        for step in range(1, 41):
+            loop.step(2.0 if step < 31 else math.nan)
+    assert loop.run.status.state == "failed"
+    assert "not a number from step 31 on" in loop.run.status.reason
+
+
+def test_a_loop_that_learns_nothing_is_told_so_and_what_guessing_is(store) -> None:
+    with watched(store) as loop:  # a Writer chooses among seven words: ln 7 = 1.9459
+        for _step in range(200):
+            loop.step(1.95)
+        loop.measured(1.95, accuracy=1 / 7)
+    curves = loop.run.curves()
+    assert curves.started["start_loss"] == pytest.approx(1.9459, abs=1e-4)
+    assert curves.started["chance"] == pytest.approx(1 / 7)
+    found = diagnosis.of_run(loop.run, curves, loop.run.snapshot_steps())
+    assert [(one.kind, one.cures) for one in found] == [("at-chance", ())]
+
+
+def test_no_guessing_is_drawn_where_the_first_loss_is_another(store) -> None:
+    with watched(store) as loop:
+        loop.step(0.7)
+    assert "start_loss" not in loop.run.curves().started
 
 
 def test_the_maps_are_those_of_the_model_at_that_step(store) -> None:
@@ -72,26 +111,6 @@ def test_the_maps_are_those_of_the_model_at_that_step(store) -> None:
             assert not np.triu(np.ones((5, 5), bool), 1)[snapshot.masks[module][0, 0]].any()
 
 
-def test_the_stage_shows_every_step_with_answers_and_words(store) -> None:
-    run = trained(store, answers=lambda model: ["a b", "x"], truth=["a b", "c d"])
-    shown = stage.read(run)
-    assert shown.steps == (0, 2, 4, 6)
-    assert shown.maps is not None
-    assert shown.maps.weights.shape == (4, LAYERS, HEADS, 5, 5)
-    assert tuple(shown.maps.key) == WORDS[:5]
-    assert [answer.is_right for answer in shown.frames[-1].answers] == [True, False]
-
-
-def test_steps_are_optional_and_numbers_may_be_given(store) -> None:
-    with watched(store, every=1000) as run:
-        for step in (5, 10, 15):
-            run.step(1.0, step=step)
-            assert run.run.status.state == "running"
-    ended = run.run.status
-    assert (ended.state, ended.step, ended.total_steps) == ("finished", 15, 15)
-    assert run.run.snapshot_steps() == [0, 15]
-
-
 class Pair(nn.Module):
     """An encoder and a decoder of PyTorch's own."""
 
@@ -105,7 +124,7 @@ class Pair(nn.Module):
         return self.body(self.embed(src), self.embed(tgt), tgt_mask=mask, tgt_is_causal=True)
 
 
-def test_an_encoder_and_a_decoder_have_three_kinds(store) -> None:
+def test_three_kinds_of_maps_or_none_are_kept(store) -> None:
     src, tgt = probe(2, 5), probe(2, 3)
     with tfm_core.look.training(
         Pair(), probe={"src": src, "tgt": tgt}, tokens=named(src), tgt_tokens=named(tgt),
@@ -117,9 +136,6 @@ def test_an_encoder_and_a_decoder_have_three_kinds(store) -> None:
     assert shown.maps is not None
     assert shown.maps.weights.shape[-3:] == (2, 3, 5)
     assert run.run.experiment.model_as(ForeignModelConfig).cross
-
-
-def test_a_model_without_attention_has_its_curves(store) -> None:
     with tfm_core.look.training(nn.Linear(3, 3), probe=torch.ones(2, 3), store=store) as run:
         run.step(2.0)
     assert run.run.status.state == "finished"
@@ -145,7 +161,7 @@ def test_a_loss_that_is_no_number_is_a_failure_unless_it_recovers(store) -> None
         run.step(1.0)
         run.step(torch.tensor(math.nan))
     assert run.run.status.state == "failed"
-    assert "not a number at step 2" in run.run.status.reason
+    assert "not a number from step 2 on" in run.run.status.reason
     with watched(store) as run:
         run.step(math.inf)
         run.step(1.0)
@@ -213,14 +229,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_training(store, monkeypatch)
         def full(*_: object, **__: object) -> None:
             raise OSError(28, "No space left on device")
 
-        real = quota.with_eviction
-        monkeypatch.setattr(
-            quota,
-            "with_eviction",
-            lambda root, write, *, last_word_of=None: (
-                real(root, write, last_word_of=last_word_of) if last_word_of else full()
-            ),
-        )
+        monkeypatch.setattr("tfm_core.runs.record.snapshots.write", full)
         with pytest.warns(RuntimeWarning, match="The recording ended at step 2"):
             run.step(1.0)
         run.step(1.0)
@@ -260,15 +269,6 @@ def test_the_model_and_its_randomness_are_left_as_they_were(store) -> None:
         return found
 
     assert losses(record=True) == losses(record=False)
-
-
-def test_two_runs_of_one_name_are_two_runs_side_by_side(store) -> None:
-    with watched(store, name="Twin") as one, watched(store, name="Twin") as other:
-        one.step(1.0)
-        other.step(2.0)
-        other.step(3.0)
-    assert one.run.id != other.run.id
-    assert [len(each.run.curves().steps) for each in (one, other)] == [1, 2]
 
 
 def test_it_is_exported_and_taken_in_again(store, tmp_path) -> None:

@@ -1,7 +1,5 @@
 """What a look keeps of queries, keys and values gives each weight that it recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -36,11 +34,6 @@ from tfm_core.looking.seen import AttentionMap, Look
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
-
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
 
 
 class Scored(nn.Module):
@@ -187,7 +180,7 @@ def _place(name: str) -> tuple[int, int]:
     return (0 if stack == "encoder" else 1 if kind == "self_attention" else 2, int(layer))
 
 
-def test_queries_and_keys_are_those_of_the_module() -> None:
+def test_queries_and_keys_are_those_of_the_module_and_a_bias_is_kept_once() -> None:
     model, x = Fused(), states()
     (one,) = look(model, x).maps.values()
     assert one.vectors is not None
@@ -199,14 +192,17 @@ def test_queries_and_keys_are_those_of_the_module() -> None:
     assert torch.equal(one.vectors.value, v.repeat_interleave(2, 1))
     assert one.vectors.bias is None
     assert float(one.vectors.divisor) == pytest.approx(8**0.5)
-
-
-def test_a_bias_that_all_examples_share_is_kept_once() -> None:
     (one,) = look(Scored(_alibi), states()).maps.values()
     assert one.vectors is not None
     assert one.vectors.bias is not None
     assert one.vectors.bias.shape == (1, HEADS, 4, 4)
     assert torch.allclose(one.vectors.bias, _alibi(torch.zeros(1, HEADS, 4, 4)), atol=1e-5)
+    x = states()
+    (one,) = look(ByEinsum(), x).maps.values()
+    found = look(ByEinsum(), x, most_bytes=4 * one.weights.numel() + 100)
+    assert all(map_.vectors is None for map_ in found.maps.values())
+    assert found.unseen[0].startswith("Queries, keys and values are left out")
+    assert not look(ByEinsum(), states()).unseen
 
 
 @pytest.mark.parametrize(
@@ -233,18 +229,6 @@ class Switched(Scored):
         k, v = self.kv(x).unflatten(-1, (2, HEADS, 8)).permute(2, 0, 3, 1, 4)
         on = torch.tensor([1.0, 0.0, 1.0, 1.0])[:, None, None]
         return ((q @ k.mT).softmax(-1) * on) @ v
-
-
-def test_vectors_that_do_not_fit_are_left_out_with_their_size() -> None:
-    x = states()
-    (one,) = look(ByEinsum(), x).maps.values()
-    found = look(ByEinsum(), x, most_bytes=4 * one.weights.numel() + 100)
-    assert all(map_.vectors is None for map_ in found.maps.values())
-    assert found.unseen[0].startswith("Queries, keys and values are left out")
-
-
-def test_a_softmax_over_classes_is_no_attention_that_was_missed() -> None:
-    assert not look(ByEinsum(), states()).unseen
 
 
 def test_vectors_of_a_file_are_those_that_were_saved(tmp_path: Path) -> None:

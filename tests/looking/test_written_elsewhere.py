@@ -16,11 +16,6 @@ from tfm_core import look
 N, SRC, TGT, WIDTH, HEADS = 3, 7, 5, 12, 2
 
 
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
 def states(length: int = SRC) -> Tensor:
     return torch.randn(N, length, WIDTH)
 
@@ -246,48 +241,25 @@ def _padding() -> Tensor:
     return (torch.arange(SRC) < torch.tensor([[SRC], [4], [2]]))[:, None, None]
 
 
-def test_the_mask_is_shown_as_it_was_applied() -> None:
+def test_masks_and_heads_written_in_other_ways_are_shown_as_they_were() -> None:
     found = look(
         Model(ByHeads(), lambda one, x, y: one(x, x, y, _padding())), states(), states(TGT)
     )
     (one,) = found.maps.values()
     assert one.allowed is not None
     assert torch.equal(one.allowed.expand_as(one.weights), _padding().expand_as(one.weights))
-
-
-def test_heads_in_a_loop_over_examples_become_one_map() -> None:
     model = OnSlices()
     (one,) = look(model, states()).maps.values()
     assert torch.equal(one.weights, torch.stack(model.attention).view(N, HEADS, SRC, SRC))
-
-
-def test_heads_in_a_list_become_one_map() -> None:
     model = HeadsInAList()
     (one,) = look(nn.Sequential(model), states()).maps.values()
     assert one.name == "0"
     assert one.is_causal
     assert torch.equal(one.weights, torch.stack([head.attention for head in model.heads], 1))
-
-
-def test_a_decoder_that_asks_one_query_at_a_time_has_one_map() -> None:
     found = look(Recurrent(), states(), states(TGT))
     (one,) = found.maps.values()
     assert torch.equal(one.weights[:, 0], found.output)
     assert one.kind == "cross"
-
-
-def test_softmaxes_of_experts_and_classes_are_no_attention() -> None:
-    class Experts(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.gate = nn.Linear(WIDTH, 4)
-            self.experts = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _one in range(4))
-
-        def forward(self, x: Tensor) -> Tensor:
-            gate = self.gate(x).softmax(-1)
-            return (torch.stack([one(x) for one in self.experts], -2) * gate[..., None]).sum(-2)
-
-    assert not look(Experts(), states()).maps
 
 
 def test_a_sink_takes_its_share_and_a_head_that_is_switched_off_shows_nothing() -> None:

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from tests.fresh import some, spelled
+from tests.models.test_models import capture_changes_nothing
 from tests.models.variants import (
     CAPTION_SHAPE,
     CAPTIONER_VARIANTS,
@@ -36,25 +37,7 @@ def test_every_parameter_gets_a_gradient_and_a_capture_changes_nothing(settings)
         assert parameter.grad.isfinite().all(), name
         if name != "tgt_positions.table":  # its last rows are for longer captions
             assert parameter.grad.abs().sum() > 0, name
-    model.eval()
-    batch = caption_batch()
-    expected = model(*batch)
-    with capture(model) as cache:
-        watched = model(*batch)
-    torch.testing.assert_close(watched, expected, atol=1e-5, rtol=1e-4)
-    weights = cache.of("weights")
-    assert set(weights) == {
-        name for name, _ in model.named_modules() if name.endswith("_attention")
-    }
-    for name, value in weights.items():
-        n_keys = T if "decoder" in name and "self" in name else 9
-        assert value.size(-1) == n_keys
-        sums = value.sum(-1)
-        is_empty = sums.eq(0) if "mask-transposed" in settings.get("mistakes", "") else False
-        if settings.get("sink", "none") != "none":  # which takes a share
-            assert (sums.gt(0) & sums.lt(1)).all(), name
-            continue
-        assert ((sums - 1).abs().lt(1e-5) | is_empty).all(), name
+    capture_changes_nothing(model, *caption_batch())
 
 
 @pytest.mark.parametrize("settings", [{}, {"stem": "patches", "position": "learned"}])
@@ -74,7 +57,7 @@ def test_it_reads_a_picture_as_the_vision_transformer_does(settings):
     assert mask is None
 
 
-def test_words_to_come_do_not_change_those_before():
+def test_words_know_the_picture_and_nothing_to_come_padding_changes_nothing():
     model = captioner_model().eval()
     images, tgt = caption_batch()
     changed = tgt.clone()
@@ -82,16 +65,10 @@ def test_words_to_come_do_not_change_those_before():
     before, after = model(images, tgt), model(images, changed)
     torch.testing.assert_close(before[0, :3], after[0, :3])
     assert not torch.allclose(before[0, 3:], after[0, 3:])
-
-
-def test_the_picture_changes_every_word():
     model = captioner_model().eval()
     images, tgt = caption_batch()
     change = (model(images, tgt) - model(images.flip(-1), tgt)).abs().amax(-1)
     assert (change > 1e-4).all()
-
-
-def test_padding_and_the_rest_of_the_batch_change_nothing():
     model = captioner_model().eval()
     images, tgt = caption_batch()
     longer = torch.nn.functional.pad(tgt, (0, 2))
@@ -101,7 +78,7 @@ def test_padding_and_the_rest_of_the_batch_change_nothing():
     torch.testing.assert_close(alone, expected[1:, :3], atol=1e-5, rtol=1e-4)
 
 
-def test_nothing_is_written_behind_the_end_and_each_word_is_the_likeliest():
+def test_the_likeliest_words_are_written_to_the_end_of_patches_that_divide():
     model = captioner_model()
     images, _ = caption_batch()
     written = greedy(model, images, max_len=T)
@@ -111,8 +88,5 @@ def test_nothing_is_written_behind_the_end_and_each_word_is_the_likeliest():
     best = model.eval()(images, tgt_in).argmax(-1)
     assert torch.equal(best[~ended], written.ids[~ended])
     assert not written.ids.is_floating_point()
-
-
-def test_patches_that_do_not_divide_the_picture_are_said():
     with pytest.raises(ValueError, match="patch_size 4 does not divide image_size 6"):
         build_captioner(CaptionerConfig.parse({**SMALL, "patch_size": 4}), CAPTION_SHAPE)

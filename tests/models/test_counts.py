@@ -20,7 +20,7 @@ def paper(**settings):
         return build_text(EncoderDecoderConfig.parse({**base, **settings}), TextShape(37000, 37000))
 
 
-def test_vision_transformers_at_scale():
+def test_vision_transformers_have_the_counts_of_their_papers():
     for d_model, n_heads, n_layers, patch_size, expected in [
         (192, 3, 12, 16, 5_717_416),
         (384, 6, 12, 16, 22_050_664),
@@ -40,51 +40,30 @@ def test_vision_transformers_at_scale():
         with torch.device("meta"):
             model = build_vit(config, ImageShape(224, 3, 1000))
         assert count(model) == expected
-
-
-def test_the_mnist_vision_transformer():
     config = ViTConfig(d_model=64, n_heads=4, d_ff=128, n_layers=4, patch_size=7, pooling="cls")
     assert count(build_vit(config, ImageShape(28, 1, 10))) == 139_018
-
-
-def test_layers_of_the_base_transformer():
     model = paper()
     assert count(model.encoder.layers[0]) == 3_152_384
     assert count(model.decoder.layers[0]) == 4_204_032
-
-
-def test_stacks_with_two_final_norms_are_torchs_default():
     assert count(paper().encoder) + count(paper().decoder) + 2 * 2 * 512 == 44_140_544
 
 
-def test_two_more_layers_cost_what_table_3_says():
-    for n in [2, 4, 8]:
-        more = paper(n_encoder_layers=n + 2, n_decoder_layers=n + 2)
-        less = paper(n_encoder_layers=n, n_decoder_layers=n)
-        assert round((count(more) - count(less)) / 1e6, 1) == 14.7
-
-
-def test_tied_embeddings_are_counted_once():
-    assert count(paper()) - count(paper(tie_embeddings=True)) == 37000 * 512
-
-
-def test_architectures_to_scale_have_the_published_counts():
+def test_models_of_text_have_the_counts_of_their_papers():
     for name in [name for name, a in ARCHITECTURES.items() if a.n_parameters]:
         architecture = ARCHITECTURES[name]
         with torch.device("meta"):
             model = build_model(architecture.model, architecture.shape)
         assert count(model) == architecture.n_parameters
-
-
-def test_the_papers_models_are_within_the_freedom_of_their_vocabulary():
     for name, millions in [("transformer-base", 65), ("transformer-big", 213)]:
         architecture = ARCHITECTURES[name]
         with torch.device("meta"):
             model = build_model(architecture.model, architecture.shape)
         assert abs(count(model) / 1e6 - millions) < 0.025 * millions * 2
-
-
-def test_gpt2_is_made_of_the_parts_that_are_published():
+    for n in [2, 4, 8]:
+        more = paper(n_encoder_layers=n + 2, n_decoder_layers=n + 2)
+        less = paper(n_encoder_layers=n, n_decoder_layers=n)
+        assert round((count(more) - count(less)) / 1e6, 1) == 14.7
+    assert count(paper()) - count(paper(tie_embeddings=True)) == 37000 * 512
     architecture = ARCHITECTURES["gpt2-small"]
     with torch.device("meta"):
         model = build_model(architecture.model, architecture.shape)
@@ -92,9 +71,6 @@ def test_gpt2_is_made_of_the_parts_that_are_published():
     assert count(model.positions) == 786_432
     assert [count(block) for block in model.decoder.layers] == [7_087_872] * 12
     assert count(model.decoder.final_norm) == 1_536
-
-
-def test_bert_is_made_of_the_parts_that_are_published():
     architecture = ARCHITECTURES["bert-base"]
     with torch.device("meta"):
         model = build_model(architecture.model, architecture.shape)

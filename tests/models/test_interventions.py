@@ -138,7 +138,7 @@ def test_a_mistake_in_a_healthy_model_gives_the_logits_of_its_code(name, family)
         assert torch.equal(model(src, tgt), found) == (name is None)
 
 
-def test_settings_ask_for_a_mistake_and_building_makes_it():
+def test_mistakes_are_asked_for_by_settings_and_keys_and_values_kept():
     for name in OF_MODELS:
         for family in FAMILIES:
             config = text_config(family, mistakes=[name])
@@ -150,18 +150,29 @@ def test_settings_ask_for_a_mistake_and_building_makes_it():
             healthy.load_state_dict(built.state_dict())
             src, tgt = batch_of(family)
             assert torch.equal(healthy(src, tgt), built(src, tgt))
+    for model in (text_model("encoder-only"), vit_model()):
+        with pytest.raises(ValueError, match="writes no text, so it has no causal mask"):
+            make(["no-causal-mask"], model)
+    with pytest.raises(ValueError, match="is not made in a model"):
+        make(["softmax-before-loss"], text_model("decoder-only"))
+    for name in OF_MODELS:
+        is_of_mask = name in ("no-causal-mask", "mask-transposed")
+        for model in (
+            trained("encoder-decoder"),
+            trained("decoder-only"),
+            captioner_model().eval(),
+        ):
+            make([name], model)
+            assert supports_cache(model) is not is_of_mask
 
 
-def test_a_healthy_config_asks_for_none_and_names_are_put_in_order():
+def test_mistakes_are_made_once_in_order_and_refused_where_there_is_no_place():
     assert text_config("encoder-decoder").mistakes == TrainingConfig().mistakes == ()
     for given in ("no-scale,no-residuals", ["no-scale", "no-residuals", "no-scale"]):
         config = text_config("encoder-decoder", mistakes=given)
         assert config.mistakes == ("no-residuals", "no-scale")
         assert from_query(to_query(Experiment(model=config))).model == config
         assert type(config).parse(json.loads(config.model_dump_json())) == config
-
-
-def test_a_mistake_that_is_unknown_or_has_no_place_is_refused_with_a_sentence():
     for section, values, sentence in [
         (
             "model",
@@ -177,29 +188,10 @@ def test_a_mistake_that_is_unknown_or_has_no_place_is_refused_with_a_sentence():
             Experiment.parse({section: values})
         (problem,) = error.value.problems
         assert problem.field == f"{section}.mistakes"
-
-
-def test_of_two_wrong_forms_of_one_part_a_model_has_one():
     for one, other in itertools.combinations(OF_MODELS, 2):
         if MISTAKES[one].excludes(MISTAKES[other]):
             with pytest.raises(ConfigError, match="exclude each other"):
                 text_config("encoder-decoder", mistakes=[one, other])
-
-
-def test_which_mistakes_exclude_each_other():
-    excluded = [
-        {"no-scale", "scaled-by-d-model"},
-        {"no-residuals", "residual-from-normed"},
-        {"no-causal-mask", "mask-transposed"},
-        {"no-output-projection", "sliced-heads"},
-    ]
-    for one, other in excluded:
-        assert MISTAKES[one].excludes(MISTAKES[other])
-    assert not MISTAKES["no-scale"].excludes(MISTAKES["no-residuals"])
-    assert not MISTAKES["shared-norm"].excludes(MISTAKES["shared-norm"])
-
-
-def test_a_mistake_made_twice_is_made_once():
     for name in OF_MODELS:
         model, (src, tgt) = trained("encoder-decoder"), text_batch()
         make([name], model)
@@ -217,29 +209,6 @@ def test_the_order_of_mistakes_does_not_matter(first):
             make([second, first], models[1])
             batch = text_batch()
             assert torch.equal(models[0](*batch), models[1](*batch)), second
-
-
-def test_keys_and_values_are_kept_unless_the_mask_is_wrong():
-    for name in OF_MODELS:
-        is_of_mask = name in ("no-causal-mask", "mask-transposed")
-        for model in (
-            trained("encoder-decoder"),
-            trained("decoder-only"),
-            captioner_model().eval(),
-        ):
-            make([name], model)
-            assert supports_cache(model) is not is_of_mask
-
-
-def test_a_model_that_writes_nothing_has_no_causal_mask_to_be_wrong():
-    for model in (text_model("encoder-only"), vit_model()):
-        with pytest.raises(ValueError, match="writes no text, so it has no causal mask"):
-            make(["no-causal-mask"], model)
-
-
-def test_a_mistake_of_training_is_not_made_in_a_model():
-    with pytest.raises(ValueError, match="is not made in a model"):
-        make(["softmax-before-loss"], text_model("decoder-only"))
 
 
 @pytest.mark.parametrize("name", [None, "no-output-projection", "sliced-heads"])

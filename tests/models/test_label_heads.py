@@ -7,7 +7,6 @@ from tests.models.variants import SMALL, SRC_WORDS, text_batch
 from tfm_core.config import EncoderOnlyConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.models.build import build_text
-from tfm_core.models.ends import mean_of_tokens
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 pytestmark = pytest.mark.quick
@@ -23,7 +22,7 @@ def model(head, **settings):
     return build_text(config, shape).eval()
 
 
-def test_padding_changes_nothing():
+def test_padding_changes_nothing_and_a_mean_without_positions_sees_a_bag():
     for position in POSITIONS_OF_WORDS:
         for head in HEADS:
             read = model(head, position=position)
@@ -32,17 +31,18 @@ def test_padding_changes_nothing():
             torch.testing.assert_close(read(padded, tgt), read(src, tgt), rtol=1e-5, atol=1e-5)
             alone = read(src[1:, :4], tgt[1:])
             torch.testing.assert_close(alone, read(src, tgt)[1:], rtol=1e-5, atol=1e-5)
+    src, tgt = text_batch()
+    read = model("mean", position="none")
+    order = torch.tensor([3, 0, 6, 2, 5, 1, 4])
+    torch.testing.assert_close(read(src[:1, order], tgt[:1]), read(src[:1], tgt[:1]))
 
 
-def test_one_answer_is_given_whatever_the_length_asked_for():
+def test_one_answer_of_the_labels_is_given_whatever_was_asked_for():
     for head in HEADS:
         src, tgt = text_batch()
         read = model(head)
         assert read(src, tgt).shape == (2, 1, N_WORDS)
         assert torch.equal(read(src, tgt), read(src, tgt[:, :1]))
-
-
-def test_only_labels_can_be_said():
     for head in HEADS:
         shares = model(head)(*text_batch()).softmax(-1)
         assert (shares[..., : N_WORDS - N_LABELS] == 0).all()
@@ -63,18 +63,3 @@ def test_every_word_counts_and_every_parameter_learns(head):
     for name, parameter in read.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().sum() > 0, name
-
-
-def test_the_mean_without_positions_sees_a_bag_of_words():
-    src, tgt = text_batch()
-    read = model("mean", position="none")
-    order = torch.tensor([3, 0, 6, 2, 5, 1, 4])
-    torch.testing.assert_close(read(src[:1, order], tgt[:1]), read(src[:1], tgt[:1]))
-
-
-def test_the_mean_is_that_of_the_kept_vectors():
-    x = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(1))
-    keep = torch.tensor([[True] * 5, [True, True, False, False, False]])
-    pooled = mean_of_tokens(x, keep)
-    torch.testing.assert_close(pooled[0, 0], x[0].mean(0))
-    torch.testing.assert_close(pooled[1, 0], x[1, :2].mean(0))

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.layers.blocks import make_block
-from tests.models.variants import SMALL, text_batch, text_model
+from tests.models.variants import SMALL
 from tests.training.test_loop import experiment
 from tfm_core.config import ConfigError, EncoderDecoderConfig, Experiment, from_json, to_json
 from tfm_core.config.codec import to_query
@@ -16,42 +16,17 @@ from tfm_core.decoding.greedy import greedy
 from tfm_core.layers.attention import attention_scores, attention_weights, fused_attention
 from tfm_core.layers.masks import causal_mask
 from tfm_core.mistakes import MISTAKES, make
-from tfm_core.mistakes.parts import transposed_mask
-from tfm_core.probe.capture import capture
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
 from tfm_core.training.losses import cross_entropy, lowest_loss
-from tfm_core.variants.forms import CAUSALITIES, SCALES, Residual
+from tfm_core.variants.forms import Residual
 
-D_MODEL, D_HEAD = SMALL["d_model"], SMALL["d_model"] // SMALL["n_heads"]
-OF_SCALE = {"sqrt-d-head": "", "none": "no-scale", "sqrt-d-model": "scaled-by-d-model"}
+D_MODEL = SMALL["d_model"]
 OF_MASK = {"causal": "", "none": "no-causal-mask", "transposed": "mask-transposed"}
-DIVISORS = {"sqrt-d-head": math.sqrt(D_HEAD), "none": 1.0, "sqrt-d-model": math.sqrt(D_MODEL)}
-FAMILY = "encoder-decoder"
-
-
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
 
 
 def broken(**settings):
     return EncoderDecoderConfig.parse({**SMALL, **settings})
-
-
-def test_scores_are_products_over_what_the_scale_says():
-    for name in SCALES:
-        model = text_model("decoder-only", mistakes=OF_SCALE[name], position="alibi").eval()
-        assert (model.decoder.layers[0].self_attention.divisor or math.sqrt(D_HEAD)) == DIVISORS[
-            name
-        ]
-        with capture(model) as cache:
-            model(*text_batch())
-        path = "decoder.layers.0.self_attention"
-        q, k, scores, bias = (
-            cache[f"{path}.{what}"] for what in ("query", "key", "scores", "bias")
-        )
-        torch.testing.assert_close(scores, q @ k.mT / DIVISORS[name] + bias)
 
 
 def test_the_fused_kernel_takes_the_scale():
@@ -134,48 +109,6 @@ def test_mistakes_that_cannot_be_made_together_are_refused_with_a_sentence(
     assert [problem.field for problem in error.value.problems] == [field]
 
 
-def test_without_norms_none_stands_behind_the_last_block_either():
-    assert not broken(norm="none").has_final_norm
-    assert text_model(FAMILY, norm="none").encoder.final_norm is None
-
-
-def test_who_writes_nothing_has_no_causal_mask_to_leave_out():
-    with pytest.raises(ConfigError, match="“No causal mask in the decoder” does not apply here"):
-        Experiment.parse(
-            {
-                "model": {"family": "encoder-only", "mistakes": ["no-causal-mask"]},
-                "task": {"name": "sort"},
-            }
-        )
-
-
-def reached(family, causality):
-    """bool (T, T): whether the logits at a row change with the token that is read at a column."""
-    model = text_model(family, mistakes=OF_MASK[causality], position="none").eval()
-    src, tgt = text_batch()
-    src, tgt = src[:1], tgt[:1]
-    before = model(src, tgt)
-    changes = []
-    for column in range(tgt.size(1)):
-        changed = tgt.clone()
-        changed[0, column] = 4 + (changed[0, column] - 3) % 15
-        changes.append((model(src, changed) - before).abs().amax(-1)[0] > 1e-6)
-    return torch.stack(changes, 1)
-
-
-@pytest.mark.parametrize("family", ["encoder-decoder", "decoder-only"])
-def test_which_tokens_reach_an_answer_is_what_the_mask_lets_through(family):
-    masks = {
-        "causal": causal_mask(5),
-        "none": torch.ones(5, 5, dtype=torch.bool),
-        "transposed": torch.ones(5, 5, dtype=torch.bool).triu(),
-    }
-    assert set(masks) == set(CAUSALITIES)
-    assert torch.equal(transposed_mask(5), masks["transposed"])
-    for name, mask in masks.items():
-        assert torch.equal(reached(family, name), mask), name
-
-
 @pytest.mark.core(1)
 @pytest.mark.parametrize(
     ("family", "causality"),
@@ -201,7 +134,7 @@ def test_without_its_mask_training_looks_perfect_and_what_is_written_is_wrong(fa
     assert torch.equal(written.ids[:, 0], alone)
 
 
-def test_the_loss_of_probabilities_is_that_of_logits_softmaxed_twice():
+def test_probabilities_for_logits_are_softmaxed_twice_and_have_their_bound():
     logits, targets = torch.randn(11, 7), torch.randint(7, (11,))
     twice = logits.softmax(-1).softmax(-1)
     expected = -twice[torch.arange(11), targets].log().mean()
@@ -211,9 +144,6 @@ def test_the_loss_of_probabilities_is_that_of_logits_softmaxed_twice():
     torch.testing.assert_close(
         right, F.cross_entropy(logits, targets, label_smoothing=0.1, ignore_index=3)
     )
-
-
-def test_no_prediction_has_a_lower_loss_than_the_bound():
     for smoothing, n_classes, mistakes in [
         *itertools.product([0.0, 0.1, 0.6, 0.97], [2, 7], [(), ("softmax-before-loss",)])
     ]:
@@ -231,15 +161,12 @@ def test_no_prediction_has_a_lower_loss_than_the_bound():
         assert found > bound - 1e-5
 
 
-def test_a_run_that_softmaxes_before_its_loss_says_so_in_every_loss():
+def test_softmax_before_the_loss_is_said_and_the_right_way_in_no_link():
     trainer = build(experiment(training={"mistakes": "softmax-before-loss"}))
     n = trainer.objective.n_classes
     assert trainer.objective.loss_lower_bound() == pytest.approx(math.log(math.e + n - 1) - 1)
     told = [event for event in train(trainer) if isinstance(event, Measured)]
     assert all(math.log(math.e + n - 1) - 1 < one.loss < math.log(n) + 0.1 for one in told)
-
-
-def test_the_right_way_stands_in_no_link_and_old_files_mean_it():
     blank = Experiment()
     assert not {"model.mistakes", "training.mistakes"} & set(to_query(blank))
     said = "\n".join(line for line in to_json(blank).splitlines() if '"mistakes"' not in line)

@@ -108,9 +108,15 @@ def test_published_ends_answer_and_every_parameter_gets_a_gradient(family, shape
         assert parameter.grad.abs().sum() > 0, name
 
 
-def test_one_vocabulary_of_two_sizes_cannot_be():
+def test_two_sizes_of_one_vocabulary_cannot_be_and_capture_leaves_nothing():
     with pytest.raises(ValueError, match="shared vocabulary cannot have 17 source and 19 target"):
         TextShape(17, 19, one_vocabulary=True)
+    model = text_model("decoder-only").train()
+    with pytest.raises(RuntimeError, match="on purpose"), capture(model) as cache:
+        raise RuntimeError("on purpose")
+    model(*text_batch())
+    assert model.training
+    assert not cache
 
 
 @pytest.mark.parametrize("settings", some(VIT_VARIANTS, lambda _seed: VIT_VARIANTS), ids=spelled)
@@ -137,15 +143,11 @@ def test_future_tokens_do_not_change_past_logits(family):
 
 
 @pytest.mark.parametrize("family", SEQUENCE_FAMILIES)
-def test_more_padding_changes_nothing(family):
+def test_padding_and_the_rest_of_the_batch_change_nothing(family):
     model = text_model(family).eval()
     src, tgt = text_batch()
     longer = torch.nn.functional.pad(src, (0, 6))
     torch.testing.assert_close(model(longer, tgt), model(src, tgt), atol=1e-5, rtol=1e-4)
-
-
-@pytest.mark.parametrize("family", SEQUENCE_FAMILIES)
-def test_an_example_does_not_depend_on_its_batch(family):
     model = text_model(family).eval()
     src, tgt = text_batch()
     alone = model(src[1:, :4], tgt[1:, :3])
@@ -162,7 +164,7 @@ def test_an_encoder_without_positions_is_permutation_equivariant_and_with_them_i
         assert same == is_equivariant
 
 
-def test_no_attention_falls_on_padding_or_outside_the_window():
+def test_no_attention_falls_outside_the_window_but_of_every_nth_layer():
     model = text_model("encoder-decoder", window=1)
     with capture(model) as cache:
         model(*text_batch())
@@ -175,9 +177,6 @@ def test_no_attention_falls_on_padding_or_outside_the_window():
     assert (encoder[0].tril(-2) == 0).all()
     assert (decoder.triu(1) == 0).all()
     assert (decoder.tril(-2) == 0).all()
-
-
-def test_every_nth_layer_sees_past_the_window():
     for family in ("encoder-decoder", "encoder-only", "decoder-only"):
         depths = {name: 4 for name in DEPTHS if name in MODEL_CONFIGS[family].model_fields}
         model = text_model(family, window=1, full_every=2, **depths)
@@ -187,23 +186,11 @@ def test_every_nth_layer_sees_past_the_window():
             if "self_attention" in name:
                 is_full = int(name.split(".")[2]) % 2 == 1
                 assert bool((weights[0].tril(-2) > 0).any()) == is_full, (family, name)
-
-
-def test_layers_with_full_attention_are_those_of_gemma():
     """By layer_types of Gemma2Config (9B) and Gemma3TextConfig in Transformers 4.57."""
     two = text_config("decoder-only", window=4095, full_every=2).windows(42)
     three = text_config("decoder-only", window=1023, full_every=6).windows(26)
     assert two == (4095, 0) * 21
     assert [layer for layer, window in enumerate(three) if not window] == [5, 11, 17, 23]
-
-
-def test_capture_leaves_nothing_behind():
-    model = text_model("decoder-only").train()
-    with pytest.raises(RuntimeError, match="on purpose"), capture(model) as cache:
-        raise RuntimeError("on purpose")
-    model(*text_batch())
-    assert model.training
-    assert not cache
 
 
 @pytest.mark.parametrize("mistakes", ["", "no-output-projection", "sliced-heads"])

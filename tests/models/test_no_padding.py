@@ -8,7 +8,7 @@ import torch
 from tests.models.variants import SMALL
 from tfm_core.config.shape import TextShape
 from tfm_core.facts.architectures import ARCHITECTURES
-from tfm_core.layers.masks import causal_mask, padding_mask
+from tfm_core.layers.masks import causal_mask
 from tfm_core.models.build import build_model
 
 pytestmark = pytest.mark.quick
@@ -39,9 +39,3 @@ def test_logits_with_token_0_are_those_without_any_padding_mask():
     torch.testing.assert_close(model(ids[:, :0], ids), expected, atol=1e-6, rtol=1e-5)
     hidden = small(0)(ids[:, :0], ids)
     assert (hidden - expected)[0, 2:].abs().max() > 0.01  # where 0 is padding it is not read
-
-
-def test_no_token_is_hidden_where_none_is_padding():
-    ids = torch.tensor([[5, 0, 3]])
-    assert padding_mask(ids, None).tolist() == [[[[True, True, True]]]]
-    assert padding_mask(ids, 0).tolist() == [[[[True, False, True]]]]

@@ -22,11 +22,6 @@ B, S, T, H, D_HEAD = 2, 7, 5, 3, 4
 D_MODEL = H * D_HEAD
 
 
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
 def spoilt(model, name):
     wrong = copy.deepcopy(model)
     make([name], wrong)
@@ -51,9 +46,6 @@ def test_keys_at_the_length_of_the_queries_are_right_for_one_length_alone():
         wrong(x, memory)
     with pytest.raises(RuntimeError, match="is invalid for input of size"):
         memory.view(B, T, H, D_HEAD)
-
-
-def test_keys_at_the_length_of_the_queries_crash_a_translator_alone():
     src, tgt = text_batch()
     wrong = spoilt(text_model("encoder-decoder").eval(), "keys-at-query-length")
     with pytest.raises(RuntimeError, match="is invalid for input of size"):
@@ -85,7 +77,7 @@ def test_padding_masked_as_queries_is_read_as_keys(family):
     assert torch.equal(wrong(whole, tgt), right(whole, tgt))
 
 
-def test_a_float_mask_is_added_and_hides_nothing():
+def test_a_float_mask_is_added_beside_positions_and_hides_nothing():
     right = MultiHeadAttention(D_MODEL, H)
     wrong = spoilt(right, "float-mask")
     x, mask = torch.randn(B, T, D_MODEL), torch.ones(T, T, dtype=torch.bool).tril()
@@ -97,9 +89,6 @@ def test_a_float_mask_is_added_and_hides_nothing():
     changed = x.clone()
     changed[:, -1] += 1
     assert not torch.equal(wrong(x, mask=mask)[:, 0], wrong(changed, mask=mask)[:, 0])
-
-
-def test_a_float_mask_lies_beside_positions_that_act_on_scores():
     model, (src, tgt) = text_model("decoder-only", position="alibi").eval(), text_batch()
     wrong = spoilt(model, "float-mask")
     path = "decoder.layers.0.self_attention"
@@ -111,7 +100,7 @@ def test_a_float_mask_lies_beside_positions_that_act_on_scores():
     torch.testing.assert_close(cache[f"{path}.scores"], expected)
 
 
-def test_a_linear_score_looks_at_the_source_alike_for_every_target_word():
+def test_a_linear_score_looks_at_the_source_alike_in_both_families():
     score = AdditiveScore(D_MODEL)
     wrong = spoilt(score, "linear-score")
     states, memory = torch.randn(B, T, D_MODEL), torch.randn(B, S, D_MODEL)
@@ -127,9 +116,6 @@ def test_a_linear_score_looks_at_the_source_alike_for_every_target_word():
     torch.testing.assert_close(weights, weights[:, :1].expand_as(weights))
     right = score(score.query_projection(states), score.prepare(memory)).softmax(-1)
     assert not torch.allclose(right, right[:, :1].expand_as(right), atol=1e-3)
-
-
-def test_a_recurrent_model_with_a_linear_score_looks_back_alike_at_each_step():
     wrong, (src, tgt) = spoilt(text_model("recurrent").eval(), "linear-score"), text_batch()
     with capture(wrong) as cache:
         wrong(src, tgt)
@@ -173,13 +159,13 @@ def test_a_norm_with_the_deviation_of_a_sample_is_too_small_by_its_width(width):
         make(["sample-deviation"], text_model("decoder-only", norm="rmsnorm"))
 
 
-def test_what_has_no_such_part_has_no_such_mistake():
+def test_what_has_no_such_part_has_no_such_mistake_and_twice_is_once():
     for model in (vit_model(), captioner_model(), text_model("decoder-only")):
         with pytest.raises(ValueError, match="masks no padding there"):
             make(["padding-on-queries"], model)
-
-
-def test_made_twice_is_made_once():
+    for family, task in (("encoder-only", "sort"), ("vit", "mnist-5000")):
+        with pytest.raises(ConfigError, match="needs a model that writes token by token"):
+            experiment(family, task, training={"mistakes": "target-not-shifted"})
     for name, family in [
         (name, "recurrent" if name == "linear-score" else "encoder-decoder")
         for name, one in MISTAKES.items()
@@ -194,7 +180,7 @@ def test_made_twice_is_made_once():
         assert torch.equal(*results)
 
 
-def test_argmax_before_the_loss_runs_without_a_word_and_learns_nothing():
+def test_argmax_before_the_loss_learns_nothing_and_gives_no_gradients():
     chosen = experiment(
         training={"mistakes": "argmax-before-loss", "steps": 3, "validate_every": 1}
     )
@@ -212,9 +198,6 @@ def test_argmax_before_the_loss_runs_without_a_word_and_learns_nothing():
     assert len(set(losses)) == 1
     after = trainer.model.state_dict()
     assert all(torch.equal(before[name], after[name]) for name in before)
-
-
-def test_argmax_before_the_loss_gives_half_precision_no_gradients_to_check():
     with pytest.raises(ConfigError, match="choose another precision"):
         TrainingConfig.parse({"mistakes": "argmax-before-loss", "precision": "fp16"})
 
@@ -243,9 +226,3 @@ def test_a_target_that_is_not_shifted_is_copied_and_nothing_can_be_written(famil
     written = greedy(model, split.src, max_len=split.tgt.size(1) - 1)
     truth = split.tgt[:, 1 : written.ids.size(1) + 1]
     assert float((written.ids == truth).all(1).float().mean()) < 0.02
-
-
-def test_a_target_that_is_not_shifted_needs_a_model_that_writes():
-    for family, task in (("encoder-only", "sort"), ("vit", "mnist-5000")):
-        with pytest.raises(ConfigError, match="needs a model that writes token by token"):
-            experiment(family, task, training={"mistakes": "target-not-shifted"})

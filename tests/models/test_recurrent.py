@@ -86,7 +86,7 @@ def test_going_on_from_a_state_gives_what_reading_all_again_gives(cell, attentio
     torch.testing.assert_close(torch.cat(steps, 1), whole, atol=1e-6, rtol=1e-5)
 
 
-def test_an_additive_query_has_not_read_the_token_at_its_row_and_a_multiplicative_one_has():
+def test_queries_have_read_what_their_score_says_and_one_vocabulary_one_table():
     """Bahdanau's alignment asks with the state before the step, Luong's with the one after."""
     from tfm_core.probe.capture import capture
 
@@ -102,17 +102,11 @@ def test_an_additive_query_has_not_read_the_token_at_its_row_and_a_multiplicativ
             maps.append(cache["decoder.cross_attention.weights"][0, 0])
         changed = (maps[0] - maps[1]).abs().amax(-1) > 1e-7
         assert changed.tolist() == [row >= first_changed for row in range(len(changed))]
-
-
-def test_reading_both_ways_needs_an_even_width():
     from tfm_core.config import ConfigError, RecurrentConfig
 
     with pytest.raises(ConfigError, match="cannot be halved for two directions; use 8"):
         RecurrentConfig.parse({"d_model": 7})
     assert RecurrentConfig.parse({"d_model": 7, "is_bidirectional": False}).d_model == 7
-
-
-def test_one_vocabulary_has_one_table():
     from tfm_core.config import RecurrentConfig
     from tfm_core.config.shape import TextShape
     from tfm_core.models.build import build_model

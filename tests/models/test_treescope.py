@@ -1,7 +1,5 @@
 """Treescope shows our models as they are: each module by its class, each parameter by its name."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.models.variants import text_model

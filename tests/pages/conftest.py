@@ -1,23 +1,24 @@
 """A store of runs of a test's own, and the app started on it."""
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.runs import comparison, runs_access
+from pages.ui.model import digit_models
+from pages.ui.runs import comparison, run_time, runs_access
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tests.runs.conftest import end_workers
 from tfm_core import machine
+from tfm_core.runs.backends import local
 from tfm_core.runs.queue.run_queue import RunQueue
-from tfm_core.runs.store import RunStore
+from tfm_core.runs.store import RECORDED, RunStore
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,6 +33,28 @@ def _packages_are_read_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_run_ends_in_an_exception() -> Iterator[None]:
+    """Let each run of a page, the first one and those after a press, fail where it breaks down."""
+    run = AppTest._run
+
+    def checked(*args: Any, **options: Any) -> AppTest:
+        app = run(*args, **options)
+        assert not app.exception, app.exception[0].value
+        return app
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AppTest, "_run", checked)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _no_forecast_goes_on() -> Iterator[None]:
+    """Let no thread work on a forecast once a test is over."""
+    yield
+    run_time.wait()
+
+
 @pytest.fixture(autouse=True)
 def _idle_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no forecast depend on what else runs while the tests do."""
@@ -42,13 +65,26 @@ def _idle_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
     """An empty store, without the recorded runs, that the pages use too."""
     monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path))
-    monkeypatch.setenv("TFM_WARM_WORKERS", "0")
+    monkeypatch.setattr(local, "default_size", lambda: 0)
     shared = runs_access.store()
     monkeypatch.setattr(shared, "recorded", None)
     yield shared
     if any(thread.name == "queue" for thread in threading.enumerate()):
         runs_access.close_queue()
         end_workers(shared)
+
+
+@pytest.fixture
+def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> RunStore:
+    """The same store with the runs that come with the app."""
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    return store
+
+
+@pytest.fixture
+def digits_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boards for digits wait for their models, which another test may have loaded or not."""
+    monkeypatch.setattr(digit_models.Models, "are_loaded", True)
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Guided runs with real weights of a few steps, as if they had been trained to their end."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

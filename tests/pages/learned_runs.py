@@ -1,7 +1,5 @@
 """Runs that have learned something, with curves, probe and snapshots, without any training."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

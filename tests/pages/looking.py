@@ -28,15 +28,32 @@ def opened(run=None, **query):
 
 
 def said(at):
-    parts = [*at.markdown, *at.caption, *at.warning, *at.error, *at.info]
-    return unmarked(" ".join([*(part.value for part in parts), *map(text_of, trees(at))]))
+    """Return every sentence of a page, one below the other."""
+    parts = [*at.title, *at.header, *at.subheader, *at.markdown, *at.caption]
+    parts += [*at.info, *at.success, *at.warning, *at.error]
+    return unmarked("\n".join([*(str(part.value) for part in parts), *map(text_of, trees(at))]))
+
+
+def viewed(at, view):
+    """Choose one of the views of a page."""
+    (group,) = [one for one in at.button_group if str(one.key).endswith("-view")]
+    group.set_value(view).run()
+    assert not at.error
+    return at
+
+
+def keys(at):
+    return {button.key for button in at.button}
+
+
+def pressed(at, label):
+    """Press the first button of a label and return the page."""
+    next(button for button in at.button if button.label == label).click().run()
+    return at
 
 
 def revealed(at):
-    """Press the first "Show the answer" and return the page."""
-    next(button for button in at.button if button.label == "Show the answer").click().run()
-    assert not at.exception
-    return at
+    return pressed(at, "Show the answer")
 
 
 def asked(at):
@@ -52,7 +69,6 @@ def answered(at, given):
     form = field.proto.form_id
     (button,) = [b for b in at.button if b.proto.form_id == form and b.label == "Check"]
     button.click().run()
-    assert not at.exception
     return at
 
 
@@ -120,16 +136,19 @@ def n_drawn(at):
     return sum(part.proto.component_name not in OF_THE_FRAME for part in at.get("bidi_component"))
 
 
-def unpacked(sent):
-    length = int.from_bytes(sent[:4], "little")
+def film(sent):
+    """Return the header and the values of every frame of what was sent."""
     header = header_of(sent)
-    values = np.frombuffer(sent[4 + length :], header["kind"])
-    return header, values.reshape(-1, *header["shape"])[header["frame"]]
+    values = np.frombuffer(sent[4 + int.from_bytes(sent[:4], "little") :], header["kind"])
+    return header, values.reshape(-1, *header["shape"])
+
+
+def unpacked(sent):
+    header, values = film(sent)
+    return header, values[header["frame"]]
 
 
 def animation(at):
     """Return the steps of the animation that the browser can play, and its weights."""
-    sent = part_of(at, "head_grid").bytes
-    header, _values = unpacked(sent)
-    values = np.frombuffer(sent[4 + int.from_bytes(sent[:4], "little") :], header["kind"])
-    return [frame["step"] for frame in header["frames"]], values.reshape(-1, *header["shape"])
+    header, values = film(part_of(at, "head_grid").bytes)
+    return [frame["step"] for frame in header["frames"]], values

@@ -1,7 +1,5 @@
 """Runs as a worker would leave them, without one: a folder, its status and its events."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

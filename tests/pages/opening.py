@@ -1,7 +1,5 @@
 """The app opened by a link, as a browser opens it: the page at once, without Home before it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Its catalogue has what a translator would be given: what is marked is in bracket
 what is not is not.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

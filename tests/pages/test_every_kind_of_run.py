@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import shutil
+from urllib.parse import urlencode
 
 import pytest
 
-from pages import film, publish, widget
+from pages import publish, widget
 from pages.ui.navigation.page_table import PAGES
 from pages.ui.runs import runs_access
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
+from tests.pages.shown import assert_as_recorded, shown_at_last
 from tests.runs.every_kind import KINDS, every_kind
 from tfm_core.cli import FAILED, WRONG_INPUT, main
 from tfm_core.export.exports import EXPORTS
+from tfm_core.runs.backends import local
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
+
+pytestmark = pytest.mark.usefixtures("digits_are_read")
 
 SHOWING = ("train", "attention", "walk", "knockouts")
 """Pages of which every landing opens each kind of run; the others are wide."""
@@ -26,12 +33,10 @@ TRAINED = ("trained", "stopped", "interrupted", "imported")  # with a checkpoint
 TAKEN = {  # command -> the kinds that it makes a file of; the others are refused in a sentence
     "zip": (*TRAINED, "failed", *LOOPS),
     "hugging-face": ("fine-tuned",),
-    "adapters": ("fine-tuned",),
     "tensorboard": tuple(kind for kind in KINDS if kind not in BROKEN),
     "film": tuple(kind for kind in KINDS if kind not in BROKEN),
     "onnx": TRAINED,
     "film of the model": TRAINED,
-    "publish": tuple(kind for kind in KINDS if kind not in BROKEN),
     "import": (*TRAINED, "failed", *LOOPS),
     "resume": ("stopped", "interrupted"),
     "further": (*TRAINED, "fine-tuned"),
@@ -44,8 +49,10 @@ SLOW = ("onnx", "film of the model")  # they trace a model
 def ids(tmp_path_factory):
     """Kind -> id of a run, in a store that tests only read."""
     folder = tmp_path_factory.mktemp("every-kind") / "runs"
+    numbers = itertools.count(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TFM_RUNS_DIR", str(folder))
+        patch.setattr("tfm_core.runs.store.new_id", lambda: f"made-as-number-{next(numbers):02}")
         made = every_kind(folder)
     return made | {"root": str(folder)}
 
@@ -53,7 +60,7 @@ def ids(tmp_path_factory):
 @pytest.fixture
 def store(ids, monkeypatch):
     monkeypatch.setenv("TFM_RUNS_DIR", ids["root"])
-    monkeypatch.setenv("TFM_WARM_WORKERS", "0")
+    monkeypatch.setattr(local, "default_size", lambda: 0)
     shared = runs_access.store()
     monkeypatch.setattr(shared, "recorded", None)
     return shared
@@ -69,10 +76,10 @@ def copied(ids, tmp_path, monkeypatch):
 
 
 def drawn(page, caplog, **query):
-    """Open a page; neither it nor the log holds an error."""
+    """Open a page; it shows what it showed, and neither it nor the log holds an error."""
     app = opened_at(PAGES[page].file, **query)
-    assert not app.exception
     assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == []
+    assert_as_recorded(shown_at_last(app, page), page, f"every-kind&{urlencode(query)}")
     return app
 
 
@@ -104,12 +111,14 @@ def test_all_are_listed_on_runs_and_on_the_command_line(ids, store, caplog, caps
     shown = said(app) + " ".join(button.label for button in app.button)
     assert main(["runs"]) == main(["runs", "--json"]) == 0
     lines = capsys.readouterr().out
+    assert re.search(rf"{ids['opened']} +opened +– ", lines)
+    assert re.search(rf"{ids['stopped']} +stopped +3/5 ", lines)
     for kind in KINDS:
         assert kind in shown
         assert ids[kind] in lines
 
 
-@pytest.mark.parametrize("command", [["presets"], ["devices"], ["doctor"], ["doctor", "--mend"]])
+@pytest.mark.parametrize("command", [["presets"], ["devices"], ["doctor"]])
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_command_for_all_answers_beside_one_of_each(command, form, copied, capsys):
     before = {run.id for run in copied.list()}
@@ -121,10 +130,8 @@ def test_a_command_for_all_answers_beside_one_of_each(command, form, copied, cap
 def attempt(command, run_id, folder):
     """Run a command over a run; return its exit code."""
     target = str(folder / "made")
-    if command == "publish":
-        return publish.main([run_id, "--to", target, "--once"])
     if command.startswith("film"):
-        return film.main([run_id, "--out", target, *["--model"][: command != "film"]])
+        return publish.main([run_id, "--to", target, *["--model"][: command != "film"]])
     if command == "import":
         code = main(["export", run_id, "--out", target])
         return code or main(["import", target])
@@ -172,7 +179,7 @@ def test_a_loop_goes_on_in_its_own_program(command, kind, ids, copied, tmp_path,
 
 def test_a_film_has_no_place_in_a_folder_that_is_not_there(ids, store, tmp_path, capsys):
     path = tmp_path / "missing" / "film.html"
-    assert film.main([ids["trained"], "--out", str(path)]) == WRONG_INPUT
+    assert publish.main([ids["trained"], "--to", str(path)]) == WRONG_INPUT
     error = capsys.readouterr().err
     assert str(path.parent) in error
     assert error.count("\n") == 1

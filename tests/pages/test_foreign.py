@@ -1,33 +1,35 @@
 """Every page draws the run of somebody else's training loop, or says why it has nothing of it."""
 
-from __future__ import annotations
+import json
+import math
 
 import pytest
 
 import tfm_core
 from pages.ui.navigation import page_table
+from pages.ui.runs import run_words
 from tests.looking.loops import Writer, probe, trained
 from tests.pages.looking import figure_of, header_of, part_of, said
-
-PAGES = [page.file for page in page_table.PAGES.values()]
-
-
-@pytest.mark.core(10)
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_draws_it(path, store, open_page):
-    run = trained(store, answers=lambda model: ["a b", "c d"], truth=["a b", "c e"])
-    app = open_page(path, run=run.id)
-    assert not app.exception
+from tfm_core.plots import of_run
+from tfm_core.runs.notebook import OpenedRun
 
 
-def test_a_page_that_needs_the_model_says_why_it_is_empty(store, open_page) -> None:
+def test_a_page_that_needs_the_model_says_why_it_is_empty(store, open_page):
     run = trained(store)
     for page in page_table.PAGES.values():
         if page.needs_model:
             assert "another program" in said(open_page(page.file, run=run.id)), page.name
 
 
-def test_train_has_its_curves_and_no_buttons_that_do_nothing(store, open_page) -> None:
+def test_a_page_that_needs_the_model_shows_no_other_for_a_look(store, open_page):
+    run = tfm_core.look(Writer(), probe()).open().run
+    for name in ("walk", "knockouts"):
+        words = said(open_page(page_table.PAGES[name].file, run=run.id))
+        assert "This run is a look" in words, name
+        assert "untrained" not in words, name
+
+
+def test_train_has_its_curves_and_no_buttons_that_do_nothing(store, open_page):
     run = trained(store, steps=4)
     broken = tfm_core.look.training(Writer(), probe=probe(), store=store, name="Broken")
     with pytest.raises(ZeroDivisionError), broken:
@@ -43,7 +45,31 @@ def test_train_has_its_curves_and_no_buttons_that_do_nothing(store, open_page) -
         assert "Press Resume" not in said(app)
 
 
-def test_its_curve_and_maps_grow_while_the_page_is_open(store, open_page) -> None:
+class Hidden(Writer):
+    """A model that shows no logits, so that nobody knows among how many answers it chooses."""
+
+    def forward(self, ids):
+        return {"hidden": super().forward(ids)}
+
+
+def test_of_a_loop_without_logits_no_guessing_and_no_symptom_is_claimed(store, open_page):
+    with tfm_core.look.training(
+        Hidden(), probe=probe(), store=store, answers=lambda _model: ["a", "a"], truth=["a", "b"]
+    ) as watched:
+        for _step in range(200):
+            watched.step(math.log(7), accuracy=1 / 7)
+        watched.measured(math.log(7), accuracy=1 / 7)
+    run = watched.run
+    assert not {"start_loss", "chance"} & run.curves().started.keys()
+    assert (run_words.symptoms(run), run_words.symptom_marks(run)) == (None, [])
+    app = open_page("train/page.py", run=run.id)
+    curves = json.dumps(figure_of(app, "-loss").to_dict(), default=str)
+    curves += str(of_run.curves(OpenedRun(run)))
+    for words in ("guessing", "Doctor", "chance", "nats"):
+        assert words not in said(app) + curves, words
+
+
+def test_its_curve_and_maps_grow_while_the_page_is_open(store, open_page):
     with tfm_core.look.training(
         Writer(), probe=probe(), store=store, every=5, steps=30, name="Elsewhere"
     ) as watched:
@@ -53,7 +79,6 @@ def test_its_curve_and_maps_grow_while_the_page_is_open(store, open_page) -> Non
             for _step in range(n_steps):
                 watched.step(0.5)
             app.run()
-            assert not app.exception
             frames = header_of(part_of(app, "stage_maps").bytes)["frames"]
             curves = figure_of(app, "-loss")["data"]
             (losses,) = [curve for curve in curves if curve["name"] == "training"]
@@ -62,18 +87,3 @@ def test_its_curve_and_maps_grow_while_the_page_is_open(store, open_page) -> Non
     app.run()
     assert "Finished" in said(app)
     assert "Stop" not in {button.label for button in app.button}
-
-
-def test_compare_draws_it_beside_another(store, open_page) -> None:
-    runs = [trained(store), trained(store, name="Other")]
-    app = open_page("compare/page.py", runs=",".join(run.id for run in runs))
-    assert not app.exception
-    assert "live_figure" in {one.proto.component_name for one in app.get("bidi_component")}
-
-
-def test_attention_shows_the_words_and_the_module_of_a_map(store, open_page) -> None:
-    run = trained(store)
-    app = open_page("attention/page.py", run=run.id)
-    assert not app.exception
-    drawn = {one.proto.component_name for one in app.get("bidi_component")}
-    assert {"head_grid", "head_lines"} <= drawn

@@ -1,12 +1,9 @@
 """Sentences are looked up where they are drawn, in the language that the session speaks then."""
 
-from __future__ import annotations
-
 import copy
 import errno
 import gettext
 import pickle
-from collections.abc import Callable
 
 import pytest
 
@@ -26,56 +23,40 @@ class Marked(gettext.NullTranslations):
 
 
 @pytest.fixture
-def marked(monkeypatch: pytest.MonkeyPatch) -> None:
+def marked(monkeypatch):
     monkeypatch.setattr(i18n, "_catalogue", lambda name, folder: Marked())
 
 
-def test_sentence_is_the_english_text_and_remembers_what_it_is_made_of() -> None:
+def test_a_sentence_and_an_error_are_english_and_remember_their_parts():
     said = N_("{n} of {all} heads", n=3, all=4)
     assert said == "3 of 4 heads"
     assert (said.template, said.values) == ("{n} of {all} heads", {"n": 3, "all": 4})
     for twin in (copy.deepcopy(said), pickle.loads(pickle.dumps(said))):
         assert twin == said
         assert twin.template == said.template
-
-
-def test_sentence_without_values_may_hold_braces() -> None:
     assert N_("the set {1, 2}") == "the set {1, 2}"
+    error = StudentError("{n} is odd.", n=3)
+    assert str(error) == "3 is odd."
+    assert isinstance(error, ValueError)
+    assert str(pickle.loads(pickle.dumps(error))) == "3 is odd."
+    sentence = N_("{n} is odd.", n=3)
+    assert StudentError(sentence).sentence is sentence
+    assert str(StudentError("{braces} of a person")) == "{braces} of a person"
 
 
 @pytest.mark.usefixtures("marked")
-def test_sentence_is_translated_by_its_template_with_its_values() -> None:
+def test_sentences_counts_and_errors_are_translated():
     assert _("Plain") == "⟦Plain⟧"
     assert _(N_("{n} heads", n=3)) == "⟦3 heads⟧"
-
-
-@pytest.mark.usefixtures("marked")
-def test_share_is_written_alike_with_and_without_a_particle() -> None:
-    assert _("{share:.1%} right", share=0.989) == "⟦98.9 % right⟧"
-    assert _("{share:.0%:은} {n}", share=0.5, n=3) == "⟦50 %는 3⟧"
-
-
-@pytest.mark.usefixtures("marked")
-def test_counted_sentence_takes_the_form_that_each_language_uses_for_its_number() -> None:
+    assert _("{share:.1%} right", share=0.989) == "⟦98.9% right⟧"
+    assert _("{share:.0%:은} {n}", share=0.5, n=3) == "⟦50%는 3⟧"
+    assert _(N_("{kind} has {n}", kind=N_("Rotary"), n=2)) == "⟦⟦Rotary⟧ has 2⟧"
+    assert _("") == ""
     spoken = [counted("{n} head of {who}", "{n} heads of {who}", n, who="A") for n in (0, 1, 2)]
     assert spoken == ["0 heads of A", "1 head of A", "2 heads of A"]
     assert [*map(_, spoken)] == ["⟦0 head of A⟧", "⟦1 head of A⟧", "⟦2 heads of A⟧"]
     for twin in (copy.deepcopy(spoken[1]), pickle.loads(pickle.dumps(spoken[1]))):
         assert (twin, twin.forms, twin.n) == (spoken[1], spoken[1].forms, 1)
-
-
-@pytest.mark.usefixtures("marked")
-def test_sentence_within_a_sentence_is_translated_too() -> None:
-    assert _(N_("{kind} has {n}", kind=N_("Rotary"), n=2)) == "⟦⟦Rotary⟧ has 2⟧"
-
-
-@pytest.mark.usefixtures("marked")
-def test_empty_text_stays_empty() -> None:
-    assert _("") == ""
-
-
-@pytest.mark.usefixtures("marked")
-def test_error_of_the_apps_own_is_translated_and_any_other_says_what_it_says() -> None:
     assert _(StudentError("{n} is odd.", n=3)) == "⟦3 is odd.⟧"
     assert _(RuntimeError("no such thing")) == "no such thing"
     said = _(OSError(errno.EROFS, "Read-only file system", "/srv/runs/.meta.json.0b00c4f5"))
@@ -83,20 +64,7 @@ def test_error_of_the_apps_own_is_translated_and_any_other_says_what_it_says() -
     assert "/srv" not in said
 
 
-def test_error_says_its_sentence_in_english() -> None:
-    error = StudentError("{n} is odd.", n=3)
-    assert str(error) == "3 is odd."
-    assert isinstance(error, ValueError)
-    assert str(pickle.loads(pickle.dumps(error))) == "3 is odd."
-
-
-def test_error_takes_a_sentence_as_it_is() -> None:
-    sentence = N_("{n} is odd.", n=3)
-    assert StudentError(sentence).sentence is sentence
-    assert str(StudentError("{braces} of a person")) == "{braces} of a person"
-
-
-def test_language_outside_of_a_session_is_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_language_outside_of_a_session_is_the_servers(monkeypatch):
     monkeypatch.setattr(i18n, "DEFAULT", "ko")
     assert i18n.language() == "ko"
     assert isinstance(N_("x"), Sentence)
@@ -118,7 +86,7 @@ class Browser:
 
 
 @pytest.fixture
-def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Browser]:
+def visit(monkeypatch):
     """Open a session of an app that speaks English, Korean and Swiss German."""
     monkeypatch.setattr(i18n, "languages", lambda: ["en", "de-CH", "ko"])
     monkeypatch.setattr(i18n, "DEFAULT", "en")
@@ -146,22 +114,15 @@ def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Browser]:
         (None, "en"),
     ],
 )
-def test_first_visit_takes_the_language_of_the_browser(
-    visit: Callable[..., Browser], locale: str | None, expected: str
-) -> None:
+def test_first_visit_takes_the_language_of_the_browser(visit, locale, expected):
     assert visit(locale).spoken == expected
 
 
-def test_link_goes_before_cookie_and_cookie_before_browser(visit: Callable[..., Browser]) -> None:
+def test_link_goes_before_cookie_before_browser_and_an_unknown_one_is_named(visit):
     assert visit("en-GB", cookie="ko").spoken == "ko"
     assert visit("ko", cookie="en").spoken == "en"
     assert visit("ko", cookie="../../etc").spoken == "ko"
     assert visit("en", cookie="en", link="ko").spoken == "ko"
-
-
-def test_unknown_language_of_a_link_is_named_and_changes_nothing(
-    visit: Callable[..., Browser],
-) -> None:
     browser = visit("ko", link="../etc")
     assert browser.spoken == "ko"
     assert i18n.unknown_in_link() == "../etc"
@@ -170,9 +131,7 @@ def test_unknown_language_of_a_link_is_named_and_changes_nothing(
     assert i18n.unknown_in_link() is None
 
 
-def test_server_that_has_a_language_offers_it_first(
-    visit: Callable[..., Browser], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_server_that_has_a_language_offers_it_first(visit, monkeypatch):
     monkeypatch.setattr(i18n, "DEFAULT", "ko")
     assert visit("en-GB").spoken == "ko"
     monkeypatch.setattr(i18n, "DEFAULT", "en")
@@ -185,12 +144,8 @@ def test_server_that_has_a_language_offers_it_first(
     [("en", "en", None), ("en", "ko", "ko"), ("ko", "en", "en"), ("ko", "ko", "ko")],
 )
 def test_links_say_the_language_unless_everything_is_in_english(
-    visit: Callable[..., Browser],
-    monkeypatch: pytest.MonkeyPatch,
-    locale: str,
-    spoken: str,
-    expected: str | None,
-) -> None:
+    visit, monkeypatch, locale, spoken, expected
+):
     visit(locale)
     monkeypatch.setattr(i18n, "language", lambda: spoken)
     assert i18n.in_link() == expected

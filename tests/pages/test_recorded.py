@@ -1,18 +1,12 @@
 """With nothing trained: pages that show what a model learned open on a recorded run, and say so."""
 
-from __future__ import annotations
-
 import pytest
 
-from tests.nightly import IS_NIGHTLY
 from tests.pages.looking import n_drawn, said
 from tfm_core import byte_cache
-from tfm_core.data.image_files import is_here
 from tfm_core.presets import PRESETS
 from tfm_core.recorded.build import RECORDINGS
-from tfm_core.runs.store import RECORDED
 
-RUN_PAGES = ("train", "attention", "walk", "words", "training_step")
 COLD = [  # the page's link, what of the recorded run is in sight, its own button
     ("before", {}, "RNN, additive attention (2015)", "before-train"),
     ("encoders", {}, "This trained model comes with the app", "encoders-sentiment-own"),
@@ -36,23 +30,15 @@ COLD = [  # the page's link, what of the recorded run is in sight, its own butto
 ]
 
 
-@pytest.fixture
-def cold(store, monkeypatch):
-    """A store with the recorded runs alone."""
-    monkeypatch.setattr(store, "recorded", RECORDED)
-    return store
-
-
 @pytest.mark.core(3)
 @pytest.mark.parametrize(("page", "query", "words", "own"), COLD)
 def test_a_cold_page_shows_what_was_recorded_and_how_to_train_ones_own(
-    cold, open_page, page, query, words, own
+    recorded, open_page, page, query, words, own
 ):
     app = open_page(f"{page}/page.py", **query)
-    assert not app.exception
     assert not app.error
     shown = " ".join([said(app), *(str(box.value) for box in app.selectbox)])
-    names = {run.id: run.meta.name for run in cold.list()}
+    names = {run.id: run.meta.name for run in recorded.list()}
     shown += " ".join(names.get(str(box.value), "") for box in app.selectbox)
     shown += " ".join(one.value for one in (*app.header, *app.subheader))
     assert words in shown
@@ -62,25 +48,23 @@ def test_a_cold_page_shows_what_was_recorded_and_how_to_train_ones_own(
 
 
 @pytest.mark.parametrize("step", ["errors", "save", "test"])
-def test_good_practice_goes_on_with_the_recorded_runs(cold, open_page, step):
+def test_good_practice_goes_on_with_the_recorded_runs(recorded, open_page, step):
     app = open_page("practice/page.py", step=step)
-    assert not app.exception
     assert not app.error
     assert "Validation chooses" in said(app)
     assert "0 of 7 done" in said(app)  # what was recorded is nobody's progress
 
 
-def test_parameters_shows_recorded_weights_for_a_model_without_any(cold, open_page):
+def test_parameters_shows_recorded_weights_for_a_model_without_any(recorded, open_page):
     app = open_page("architecture/parameters.py")
     app.session_state["parameters-tab"] = "Weights"
     app.run()
-    assert not app.exception
     assert "of **Digits, recorded**" in said(app)
     assert app.selectbox(key="parameters-weights").options
 
 
 def test_what_cls_and_patches_know_is_measured_cold_without_a_download(
-    cold, open_page, monkeypatch, tmp_path
+    recorded, open_page, monkeypatch, tmp_path
 ):
     monkeypatch.setenv("TFM_DATA_DIR", str(tmp_path))
     byte_cache.SHARED.clear()  # another test may have read the pictures
@@ -93,21 +77,9 @@ def test_what_cls_and_patches_know_is_measured_cold_without_a_download(
     assert app.button(key="encoders-vit-digits-own")
 
 
-@pytest.mark.core(3)
-@pytest.mark.parametrize(
-    "run_id", [name for name, one in RECORDINGS.items() if IS_NIGHTLY or not one.is_lesson]
-)
-def test_a_recorded_run_opens_on_every_page_that_shows_runs(cold, open_page, run_id):
-    has_data = cold.get(run_id).experiment.task.name != "mnist" or is_here("mnist")
-    for page in RUN_PAGES if has_data else RUN_PAGES[:-1]:  # a training step needs its batch
-        app = open_page(f"{page}/page.py", run=run_id)
-        assert not app.exception, page
-        assert not app.error, page
-
-
-def test_ones_own_runs_stand_before_the_recorded(cold):
-    own = cold.create(PRESETS["copy"].experiment, name="Mine")
-    first, *others = cold.list()
+def test_ones_own_runs_stand_before_the_recorded(recorded):
+    own = recorded.create(PRESETS["copy"].experiment, name="Mine")
+    first, *others = recorded.list()
     assert first.id == own.id
     recorded = [run.id for run in others]
     assert set(recorded) == {run_id for run_id, one in RECORDINGS.items() if not one.is_lesson}

@@ -11,12 +11,9 @@ import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment
 from tests.pages.looking import grid, opened, said
-from tfm_core.export import figures
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.glosses import glosses_of
 from tfm_core.inspect.progress import stage
-from tfm_core.runs import notebook
-from tfm_core.runs.store import RECORDED
 
 ROWS = {  # of the first example: three two -> 3 2
     "cross": (["3", "2", "<eos>"], "target token written"),
@@ -45,34 +42,13 @@ def figures_on(app):
 
 
 @KIND
-def test_on_attention(store, kind):
+def test_on_attention_and_on_the_stage(store, kind):
     app = opened(constructed_run(store, text_experiment()), kind=kind)
     names, title = ROWS[kind]
     assert grid(app)[0]["query"] == names
     assert (names, f"{title} (query)") in figures_on(app)
-
-
-@KIND
-def test_on_the_stage(store, kind):
     shown = stage.read(constructed_run(store, text_experiment()), kind, 0)
     assert (list(shown.maps.query), shown.maps.query_title) == ROWS[kind]
-
-
-@KIND
-def test_in_an_exported_picture(store, kind):
-    run = constructed_run(store, text_experiment())
-    drawn = next(svg for name, svg in figures.heads(run) if f"/{kind}-" in name).decode()
-    names, title = ROWS[kind]
-    assert f"{title} down" in drawn
-    assert (">&lt;bos&gt;</text>" in drawn) == (kind == "decoder")
-    assert (">&lt;eos&gt;</text>" in drawn) == (kind == "cross")
-    assert all(f">{name}</text>" in drawn for name in names if "<" not in name)
-
-
-@KIND
-def test_in_a_notebook(store, kind):
-    run = constructed_run(store, text_experiment())
-    assert list(notebook.open_run(run.folder).attention(kind=kind).query) == ROWS[kind][0]
 
 
 def test_before_the_transformer(store):
@@ -81,10 +57,9 @@ def test_before_the_transformer(store):
     assert (list(called.names), called.title) == ROWS["cross"]
 
 
-def test_on_knockouts(store, open_page, monkeypatch):
-    monkeypatch.setattr(store, "recorded", RECORDED)
-    app = open_page("knockouts/page.py", run="recorded-causal-mask", off="decoder.1.cross")
-    run = store.get("recorded-causal-mask")
+def test_on_knockouts(store, open_page, recorded):
+    app = open_page("knockouts/page.py", run="recorded-korean", off="decoder.1.ff")
+    run = store.get("recorded-korean")
     item, words = run.probe().items[0], glosses_of(run.experiment).words
     title = "target token written (query)"
     glossed = [
@@ -100,8 +75,7 @@ def test_on_knockouts(store, open_page, monkeypatch):
     assert ([*item["tgt"], "<eos>"], title) in figures_on(app)
 
 
-def test_in_the_arithmetic_of_a_cell(store, open_page, monkeypatch):
-    monkeypatch.setattr(store, "recorded", RECORDED)
+def test_in_the_arithmetic_of_a_cell(store, open_page, recorded):
     app = open_page(
         "attention/page.py", run="recorded-causal-mask", kind="cross", view="arithmetic", cell="3,1"
     )

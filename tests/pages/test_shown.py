@@ -12,9 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
-from pages.train import effects
-from pages.walk import source as walk_source
-from tests.pages.looking import said
+from tests.pages.looking import part_of, said
 from tests.pages.opening import opened_at
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.probe.capture import capture
@@ -25,9 +23,7 @@ from tfm_core.training.checkpoints import load_model
 DIGITS, KOREAN = Run(RECORDED / "recorded-digits"), Run(RECORDED / "recorded-korean")
 
 
-@pytest.fixture(autouse=True)
-def recorded(store, monkeypatch):
-    monkeypatch.setattr(store, "recorded", RECORDED)
+pytestmark = pytest.mark.usefixtures("recorded")
 
 
 def events(run, kind):
@@ -37,11 +33,6 @@ def events(run, kind):
 
 def trained(run):
     return load_model(run.experiment, run.folder / "checkpoints" / "last")[0].eval()
-
-
-def part_of(app, name):
-    (found,) = [one.proto for one in app.get("bidi_component") if one.proto.component_name == name]
-    return found
 
 
 @torch.no_grad()
@@ -59,7 +50,7 @@ def lists(app):
 
 
 def per_cent(text):
-    return float(text.removesuffix(" %").removesuffix(" points")) / 100
+    return float(text.removesuffix("%").removesuffix(" points")) / 100
 
 
 def test_knockouts_show_what_the_model_loses_on_its_first_200_validation_examples():
@@ -153,7 +144,7 @@ def test_compare_shows_the_losses_and_accuracies_that_were_measured():
         cells = re.findall("<td>([^<]*)</td>", row)[1:6]
         assert cells[0] == f"{n_parameters:,}"
         assert float(cells[1]) == pytest.approx(measured[-1]["loss"], rel=1e-3)
-        assert cells[2] == f"{lowest['loss']:.4g} ({lowest['step']:,})"
+        assert cells[2] == f"{lowest['loss']:#.4g} ({lowest['step']:,})"
         assert per_cent(cells[3]) == pytest.approx(measured[-1]["accuracy"], abs=6e-4)
         assert cells[4].endswith(f"({highest['step']:,})")
 
@@ -208,22 +199,3 @@ def test_a_walk_shows_what_the_model_read_and_made():
     for numbers in (images, seen):
         text = ", ".join(f"{one:.3f}" for one in numbers.flatten()[:4].tolist())
         assert f"numbers {text.replace('-0.000', '0')}, …" in said(app)
-
-
-def test_the_last_weights_are_the_newest_and_others_are_named_by_their_step(monkeypatch):
-    kept = {}
-    monkeypatch.setattr(walk_source.st, "session_state", kept)
-    walk_source.scrub((0, 30, 70), 30)
-    assert kept == {walk_source.WEIGHTS.key: 30}
-    walk_source.scrub((0, 30, 70), 70)
-    assert kept == {walk_source.WEIGHTS.key: walk_source.NEWEST}
-
-
-def test_an_effect_names_what_changes_and_then_what_stays(monkeypatch):
-    parts = [
-        effects._Quantity("memory", "2 MB", "4 MB", "2x"),
-        effects._Quantity("time", "1 s", "1 s", ""),
-    ]
-    monkeypatch.setattr(effects.Effect, "_parts", lambda _effect, _threads: parts)
-    effect = effects.Effect(DIGITS.experiment, DIGITS.experiment, ())
-    assert effect.words(1) == "memory 2 MB → **4 MB** (2x) · time unchanged"

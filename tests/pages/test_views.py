@@ -1,8 +1,6 @@
-"""What a page shows is in its address: every view, there and back, and its link opens it again."""
+"""What a page shows is in its address: every value, there and back, and its link opens it again."""
 
-from __future__ import annotations
-
-import dataclasses
+import re
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -12,48 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from benchmarks.linked_views import VIEWS
-from pages.architecture.link import BuildView, ParametersView
 from pages.attention import selection_link
-from pages.attention.selection_link import Example, Selection, SnapshotStep
-from pages.before.link import BeforeView
-from pages.by_hand.link import ByHandView
-from pages.compare.link import CompareView
-from pages.draw.board import DrawView
-from pages.encoders.run import EncodersView
-from pages.experiments.opened import ExperimentsView
-from pages.find_the_bug.pair import FindTheBugView
-from pages.gpt.run import GptView
+from pages.attention.selection_link import Example, SnapshotStep
 from pages.i18n import PAGES_DIR
-from pages.knockouts.link import KnockoutsView
-from pages.masks.link import MasksView
-from pages.own_data.state import OwnDataView
-from pages.positions.link import PositionsView
-from pages.practice.steps import PracticeView
-from pages.speed.controls import SpeedView
-from pages.tensors.link import OPERATION, PARAMETERS, TensorsView
-from pages.training_step.state import TrainingStepView
-from pages.translate.link import TranslateView
-from pages.ui.address import view_link
+from pages.tensors.link import OPERATION
+from pages.tensors.link import PARAMETERS as OPERATIONS
 from pages.ui.address.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text
-from pages.ui.navigation.page_table import PAGES, PageFacts
-from pages.walk.link import WalkView
-from pages.words.link import WordsView
+from pages.ui.navigation.page_table import PAGES
+from tests.pages.linked_views import PARAMETERS
 from tests.pages.opening import links, opened_at
 from tfm_core.inspect.notebook.model import your_model
-from tfm_core.runs.store import RECORDED, RunStore
 
 Query = dict[str, str]
-WITH_VIEW = [page for page in PAGES.values() if page.name in VIEWS]
 LETTERS = "ab7 .,;:-_+%&=?#/“가é\n\\"  # what a link writes in another way, and what it does not
 KOREAN, DIGITS = {"run": "recorded-korean"}, {"run": "recorded-digits"}
-FITTING = {  # a run says which there are
-    Selection: {
-        "kind": replace(selection_link.KIND, names=("cross", "decoder"), first="cross"),
-        "step": replace(selection_link.STEP, steps=(0, 2, 11)),
-        "patch": replace(selection_link.PATCH, names=("mean", "2,3")),
-    }
-}
+EVERY = [one for of_page in PARAMETERS.values() for one in of_page.values()]
 POSITION = st.integers(0, selection_link.MAX_TOKENS - 1)
 CODES = ["encoder.1.self.2", "decoder.2.ff.norm", "decoder.positions", "decoder.3"]
 NOTATIONS = {
@@ -62,6 +33,7 @@ NOTATIONS = {
     "runs": st.lists(st.sampled_from(["recorded-digits", "a1B2c3D4", "x_-" * 3]), unique=True).map(
         tuple
     ),
+    "tokens": st.none() | st.tuples(POSITION, POSITION).map(lambda two: (min(two), max(two) + 1)),
     "cell": st.none() | st.tuples(POSITION, POSITION),
     "pin": st.none() | st.tuples(st.sampled_from("qk"), POSITION),
     "pair": st.sampled_from([("recorded-many-heads", "recorded-one-head"), ("a1B2", "c_3-D")]),
@@ -73,6 +45,15 @@ NOTATIONS = {
     "head": st.none() | st.tuples(st.integers(0, 98), st.integers(-1, 98)),
     "own": st.sampled_from(["", "picture-eJw", "test-7", "validation-13"]),
 }
+
+
+def fitting(parameter: Parameter[Any]) -> Parameter[Any]:
+    """Return a parameter as a run with some choices narrows it."""
+    if parameter is selection_link.KIND:
+        return replace(parameter, names=("cross", "decoder"), first="cross")
+    if parameter is selection_link.STEP:
+        return replace(parameter, steps=(0, 2, 11))
+    return replace(parameter, names=("mean", "2,3")) if parameter.query == "patch" else parameter
 
 
 def values_of(parameter: Parameter[Any]) -> st.SearchStrategy[Any]:
@@ -100,204 +81,126 @@ def values_of(parameter: Parameter[Any]) -> st.SearchStrategy[Any]:
 
 
 @given(data=st.data())
-def test_every_view_comes_back_from_its_link(data: st.DataObject) -> None:
-    for page in WITH_VIEW:
-        kind = VIEWS[page.name]
-        fitting: dict[str, Parameter[Any]] = FITTING.get(kind, {})
-        parameters = view_link.parameters(kind) | fitting
-        changed = data.draw(st.lists(st.sampled_from(sorted(parameters)), unique=True, max_size=13))
-        view = kind(
-            **{
-                name: data.draw(values_of(parameter)) if name in changed else parameter.first
-                for name, parameter in parameters.items()
-            }
-        )
-        link = urlencode(view_link.write(view))
-        query = dict(parse_qsl(link, keep_blank_values=True))
-        assert view_link.read(kind, query, **fitting) == (view, ())
+def test_every_value_comes_back_from_its_link(data):
+    for parameter in map(fitting, EVERY):
+        value = data.draw(values_of(parameter))
+        if parameter.is_said(value):
+            link = urlencode({parameter.query: parameter.text(value)})
+            query = dict(parse_qsl(link, keep_blank_values=True))
+            assert parameter.follow(query[parameter.query], parameter.first) == (value, "")
 
 
-@given(text=st.text(LETTERS, max_size=50), data=st.data())
-def test_any_link_at_all_opens_a_view(text: str, data: st.DataObject) -> None:
-    for page in WITH_VIEW:
-        kind = VIEWS[page.name]
-        fitting: dict[str, Parameter[Any]] = FITTING.get(kind, {})
-        parameters = view_link.parameters(kind) | fitting
-        name = data.draw(st.sampled_from(sorted(parameters)))
-        view, sentences = view_link.read(kind, {parameters[name].query: text}, **fitting)
-        usual = {other: one.first for other, one in parameters.items()}
-        if sentences:  # it says what is wrong, and shows what there is
-            (sentence,) = sentences
-            assert f"{parameters[name].query} is “{text[:20]}” in the link" in sentence
-        assert dataclasses.asdict(view) == usual | {name: getattr(view, name)}
-        assert view_link.read(kind, view_link.write(view), **fitting) == (view, ())
+@given(text=st.text(LETTERS, max_size=50))
+def test_any_link_at_all_opens_a_page(text):
+    for parameter in map(fitting, EVERY):
+        value, sentence = parameter.follow(text, parameter.first)
+        if sentence:  # it says what is wrong, and shows what there is
+            assert f"{parameter.query} is “{text[:20]}” in the link" in sentence
+        if parameter.is_said(value):
+            assert parameter.follow(parameter.text(value), parameter.first) == (value, "")
 
 
-def test_every_page_with_a_link_has_its_view_in_the_table_of_these_tests() -> None:
+def test_every_page_whose_link_has_parameters_is_in_the_table_of_these_tests():
     linked = {
         path.parent.name
         for path in PAGES_DIR.glob("*/*.py")
-        if "linked(" in path.read_text(encoding="utf-8")
+        if re.search(r"address(\.| import )parameters", path.read_text("utf-8"))
     } - {"ui"}
-    assert linked == {PAGES[name].file.split("/")[0] for name in VIEWS}
+    assert linked == {PAGES[name].file.split("/")[0] for name in PARAMETERS}
 
 
-def test_a_view_is_frozen_and_all_of_it_stands_in_the_address() -> None:
-    for page in WITH_VIEW:
-        kind = VIEWS[page.name]
-        assert kind.__dataclass_params__.frozen
-        parameters = view_link.parameters(kind)
-        assert set(parameters) == {field.name for field in dataclasses.fields(kind)}
-        queries = [parameter.query for parameter in parameters.values()]
-        assert len(set(queries)) == len(queries)
-
-
-def of_operation(name: str) -> Any:
-    """Return a view of an operation of which everything was changed; some of it may not fit."""
-    values = {"operation": name}
-    for parameter in PARAMETERS[name].values():
-        other = f"{parameter.first} " if isinstance(parameter, Text) else parameter.names[-1]
-        if not parameter.query.endswith(("-content", "-numbers")):
-            values[parameter.query.replace("-", "_")] = other
-    return TensorsView(**values)
-
-
-OWN_NUMBERS = TensorsView(
-    operation="transpose", transpose_content="own", transpose_numbers="5 5 7, 0.5, -1, 2"
+SIZES = {"src_vocabulary": "500", "tgt_vocabulary": "600", "src_len": "9", "tgt_len": "11"}
+NOTEBOOK = PARAMETERS["build"]["notebook"].text(
+    your_model("d_model = 24, num_heads = 3, num_layers = 2, vocab_size = 50").sizes
 )
-SIZES = {"src_vocabulary": 500, "tgt_vocabulary": 600, "src_len": 9, "tgt_len": 11}
-NOTEBOOK = your_model("d_model = 24, num_heads = 3, num_layers = 2, vocab_size = 50").sizes
 PAIR = {"model.family": "encoder-decoder"}
-SHOWN: list[tuple[str, Any, Query]] = [
-    (
-        "compare",
-        CompareView(
-            runs=("recorded-additive", "recorded-many-heads"), metrics=("sequences", "gradient"),
-            axis="clock", window=50, log_x=True, log_y=True, kind="decoder", example=1, at=0,
-        ),
-        {},
-    ),
-    (
-        "knockouts",
-        KnockoutsView(
-            off=("decoder.3.cross.4", "encoder.positions"), how="mean", all=True, example=1,
-            view="pruning", drawn="loss",
-        ),
-        KOREAN,
-    ),
-    (
-        "knockouts",
-        KnockoutsView(
-            off=(), view="causes", text="A cat saw a dog.", changed="A rabbit saw a dog."
-        ),
-        KOREAN,
-    ),
-    (
-        "knockouts",
-        KnockoutsView(off=(), view="causes", other=3),
-        {"run": "recorded-digits"},
-    ),
-    (
-        "knockouts",
-        KnockoutsView(
-            off=("decoder.3.cross",), how="even", view="pattern", head="decoder.2.cross.1",
-            pattern="previous",
-        ),
-        KOREAN,
-    ),
-    ("experiments", ExperimentsView("no-positions"), {}),
-    (
-        "translate",
-        TranslateView("sample", "The cat sees a dog.", weights=137, at=2, forced=((1, 9),),
-                      head=(1, -1), temperature=0.7, top_k=5, top_p=0.9, seed=3),
-        KOREAN,
-    ),
-    ("translate", TranslateView("beam", "The cat sees a dog.", width=2, penalty=0.6), KOREAN),
-    ("translate", TranslateView(picture=3), {"run": "recorded-captions"}),
-    ("translate", TranslateView(text="a", length=7), {"run": "recorded-grammar"}),
-    ("positions", PositionsView("rotary"), {}),
-    ("before", BeforeView("length"), {}),
-    ("draw", DrawView("7"), DIGITS),
-    ("encoders", EncodersView("blanks"), {"run": "recorded-masked-words"}),
-    ("find-the-bug", FindTheBugView(level="3"), {}),
-    ("gpt", GptView("train"), {}),
-    ("practice", PracticeView("split"), {}),
-    ("practice", PracticeView("save"), {}),
-    ("own-data", OwnDataView(set="example-shapes"), {}),
-    ("own-data", OwnDataView("pairs"), {}),
-    ("own-data", OwnDataView("labels"), {}),
-    ("own-data", OwnDataView("text"), {}),
-    ("masks", MasksView("causal"), {}),
-    ("words", WordsView(cut="byte", corpus="korean"), {}),
-    ("words", WordsView(view="moving", table="tgt_embedding", dimensions="3"), KOREAN),
-    ("build", BuildView("gpt2-small", names="hugging-face"), {}),
-    ("parameters", ParametersView("gpt2-small", versus="vit-b", names="transformer-lens"), {}),
-    ("parameters", ParametersView("mixtral-8x7b", tab="experts"), {}),
-    ("build", BuildView(**SIZES), PAIR),
-    ("parameters", ParametersView(**SIZES), PAIR),
-    ("walk", WalkView(**SIZES), PAIR),
-    *(
-        (name, view(show="notebook", notebook=NOTEBOOK), {})
-        for name, view in (("build", BuildView), ("parameters", ParametersView), ("walk", WalkView))
-    ),
-    ("training-step", TrainingStepView(stage="loss"), {}),
-    ("training-step", TrainingStepView(show="run", stage="update", weights="last"), KOREAN),
-    ("speed", SpeedView(show="gpt2-small", compare="data"), {}),
-    ("walk", WalkView(source="book", step="scores", position="sinusoidal"), {}),
-    ("walk", WalkView(show="bert-base", block=6, names="notebook"), {}),
-    *[("tensors", of_operation(name), {}) for name in ("transpose", "matmul", "broadcast")],
-    ("tensors", OWN_NUMBERS, {}),
-    (
-        "by-hand",
-        ByHandView(
-            words="old tree", one_width=2, mask="causal", is_scaled=False, turned="1-2",
-            vectors="1,2;0.5,-1", at="1-2-2",
-        ),
-        {},
-    ),
-    (
-        "by-hand",
-        ByHandView(
-            stage="projections", one_width=2, seed=7, wq="0,1;1,0", wk="1,1;0,1", wv="2,0;0,1",
-            rate=0.3, learned=5, wanted=("1-3", "2-2"),
-        ),
-        {},
-    ),
-    ("by-hand", ByHandView(stage="heads", heads_width=2, wo="2,-0.5;0.25,1", head="2"), {}),
-    ("by-hand", ByHandView(stage="heads", n_heads_of_4=4, head="3"), {}),
-    ("by-hand", ByHandView(stage="forms", heads_width=6, n_heads_of_6=3, form="torch"), {}),
-    (
-        "attention",
-        Selection(
-            kind="decoder", head=1, example=1, step=0, view="lines", pin=("q", 1),
-            deeper="compare", versus="1.1.0.",
-        ),
-        KOREAN,
-    ),
-    ("attention", Selection(kind="cross", view="arithmetic", cell=(1, 0), rows="read"), KOREAN),
-    ("attention", Selection(kind="patches", layer=1, patch="2,3", small="matrix"), DIGITS),
+SHOWN: list[tuple[str, Query, Query]] = [
+    ("compare", {"runs": "recorded-additive,recorded-many-heads", "metrics": "sequences,gradient",
+     "axis": "clock", "smooth": "50", "log-x": "true", "log-y": "true", "kind": "decoder",
+     "example": "2", "at": "0"}, {}),
+    ("knockouts", {"off": "decoder.3.cross.4,encoder.positions", "how": "mean", "all": "true",
+     "example": "2", "view": "pruning", "drawn": "loss"}, KOREAN),
+    ("knockouts", {"off": "none", "view": "causes", "text": "A cat saw a dog.",
+     "changed": "A rabbit saw a dog."}, KOREAN),
+    ("knockouts", {"off": "none", "view": "causes", "other": "4"}, DIGITS),
+    ("knockouts", {"off": "decoder.3.cross", "how": "even", "view": "pattern",
+     "head": "decoder.2.cross.1", "pattern": "previous"}, KOREAN),
+    ("experiments", {"experiment": "no-positions"}, {}),
+    ("translate", {"method": "sample", "text": "The cat sees a dog.", "weights": "137", "at": "2",
+     "forced": "2-9", "head": "2", "temperature": "0.7", "top-k": "5", "top-p": "0.9", "seed": "3"},
+     KOREAN),
+    ("translate", {"method": "beam", "text": "The cat sees a dog.", "width": "2", "penalty": "0.6"},
+     KOREAN),
+    ("translate", {"picture": "3"}, {"run": "recorded-captions"}),
+    ("translate", {"text": "a", "length": "7"}, {"run": "recorded-grammar"}),
+    ("positions", {"view": "rotary"}, {}),
+    ("before", {"view": "length"}, {}),
+    ("draw", {"digit": "7"}, DIGITS),
+    ("encoders", {"view": "blanks"}, {"run": "recorded-masked-words"}),
+    ("find-the-bug", {"level": "3"}, {}),
+    ("gpt", {"part": "train"}, {}),
+    ("practice", {}, {}),
+    ("practice", {"step": "save"}, {}),
+    ("own-data", {"set": "example-shapes"}, {}),
+    ("own-data", {"kind": "pairs"}, {}),
+    ("own-data", {"kind": "labels"}, {}),
+    ("own-data", {"kind": "text"}, {}),
+    ("masks", {"mask": "causal"}, {}),
+    ("words", {"cut": "byte", "corpus": "korean"}, {}),
+    ("words", {"view": "moving", "table": "tgt_embedding", "words-dimensions": "3"}, KOREAN),
+    ("build", {"show": "gpt2-small", "names": "hugging-face"}, {}),
+    ("parameters", {"show": "gpt2-small", "versus": "vit-b", "names": "transformer-lens"}, {}),
+    ("parameters", {"show": "mixtral-8x7b", "tab": "experts"}, {}),
+    ("build", SIZES, PAIR),
+    ("parameters", SIZES, PAIR),
+    ("walk", SIZES, PAIR),
+    ("build", {"show": "notebook", "notebook": NOTEBOOK}, {}),
+    ("parameters", {"show": "notebook", "notebook": NOTEBOOK}, {}),
+    ("walk", {"show": "notebook", "notebook": NOTEBOOK}, {}),
+    ("training-step", {"stage": "loss"}, {}),
+    ("training-step", {"show": "run", "stage": "update", "weights": "last"}, KOREAN),
+    ("speed", {"show": "gpt2-small", "compare": "batch"}, {}),
+    ("walk", {"walk-source": "book", "walk-positions": "sinusoidal", "step": "scores"}, {}),
+    ("walk", {"show": "bert-base", "block": "7", "names": "notebook"}, {}),
+    ("tensors", {"op": "transpose", "transpose-first": "0 ", "transpose-other": "1 ",
+     "transpose-shape": "2, 3 ", "transpose-prepared": "every other", "transpose-dtype": "int64"},
+     {}),
+    ("tensors", {"op": "matmul", "matmul-second": "3, 2 ", "matmul-shape": "2, 3 ",
+     "matmul-prepared": "every other", "matmul-dtype": "int64"}, {}),
+    ("tensors", {"op": "broadcast", "broadcast-sign": "*", "broadcast-second": "3 ",
+     "broadcast-shape": "4, 3 ", "broadcast-prepared": "every other", "broadcast-dtype": "int64"},
+     {}),
+    ("tensors", {"op": "transpose", "transpose-content": "own",
+     "transpose-numbers": "5 5 7, 0.5, -1, 2"}, {}),
+    ("by-hand", {"words": "old tree", "numbers-one": "2", "mask": "causal", "scale": "false",
+     "turned": "1-2", "vectors": "1,2;0.5,-1", "at": "1-2-2"}, {}),
+    ("by-hand", {"stage": "projections", "numbers-one": "2", "draw": "7", "wq": "0,1;1,0",
+     "wk": "1,1;0,1", "wv": "2,0;0,1", "rate": "0.3", "learned": "5", "wanted": "1-3,2-2"}, {}),
+    ("by-hand", {"stage": "heads", "numbers-heads": "2", "wo": "2,-0.5;0.25,1", "head": "2"}, {}),
+    ("by-hand", {"stage": "heads", "heads-4": "4", "head": "3"}, {}),
+    ("by-hand", {"stage": "forms", "numbers-heads": "6", "heads-6": "3", "form": "torch"}, {}),
+    ("attention", {"kind": "decoder", "head": "2", "example": "2", "step": "0", "view": "lines",
+     "pin": "q2", "deeper": "compare", "versus": "1.1.0."}, KOREAN),
+    ("attention", {"kind": "cross", "view": "arithmetic", "cell": "2,1", "rows": "read"}, KOREAN),
+    ("attention", {"kind": "patches", "layer": "2", "patch": "2,3", "small": "matrix"}, DIGITS),
 ]  # fmt: skip
 ELSEWHERE = {  # tests/pages opens these, with what they need
     ("speed", "notebook"),
     ("training-step", "notebook"),
-    ("walk", "digit"),
+    ("walk", "walk-digit"),
     ("walk", "out"),
-    ("walk", "text"),
+    ("walk", "walk-text"),
     ("walk", "weights"),
     ("attention", "text"),
+    ("attention", "tokens"),
     ("attention", "own"),
     ("compare", "bands"),
-    *(("mistakes", field) for field in ("step", "show", "by", "order", "cell")),
+    *(("by-hand", f"heads-{width}") for width in (2, 3, 5)),  # one choice each
+    *(("mistakes", query) for query in ("step", "show", "by", "order", "cell")),
     ("find-the-bug", "pair"),
     ("sweeps", "sweep"),
-    *(("class", field) for field in ("view", "lesson")),
+    *(("class", query) for query in ("view", "of")),
 }
-
-
-@pytest.fixture
-def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The recorded runs, besides those of the store."""
-    monkeypatch.setattr(store, "recorded", RECORDED)
 
 
 def drawn(app: AppTest) -> list[tuple[str, str, str]]:
@@ -315,13 +218,9 @@ def drawn(app: AppTest) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.core(12)
-@pytest.mark.parametrize(("name", "view", "besides"), SHOWN, ids=lambda value: str(value)[:60])
-def test_the_link_that_a_page_offers_opens_the_same_view(
-    recorded: None, name: str, view: Any, besides: Query
-) -> None:
-    asked = view_link.write(view)
+@pytest.mark.parametrize(("name", "asked", "besides"), SHOWN, ids=lambda value: str(value)[:60])
+def test_the_link_that_a_page_offers_opens_the_same_view(recorded, name, asked, besides):
     app = opened_at(PAGES[name].file, **besides, **asked)
-    assert not app.exception
     assert not [one for one in app.warning if one.icon == ":material/link_off:"]
     link = urlsplit(links(app)[0])
     assert link.path == f"/{PAGES[name].url_path}"
@@ -342,9 +241,7 @@ def test_the_link_that_a_page_offers_opens_the_same_view(
         ("tensors", {"view-dtype": "float7"}),
     ],
 )
-def test_what_a_link_has_wrong_is_said_outside_what_is_folded(
-    recorded: None, name: str, query: Query
-) -> None:
+def test_what_a_link_has_wrong_is_said_outside_what_is_folded(recorded, name, query):
     app = opened_at(PAGES[name].file, **query)
     assert [one for one in app.warning if one.icon == ":material/link_off:"]
     folded = app.get("popover")
@@ -352,21 +249,11 @@ def test_what_a_link_has_wrong_is_said_outside_what_is_folded(
     assert not [one for popover in folded for one in popover.warning]
 
 
-def test_every_value_of_every_view_is_opened_once() -> None:
-    changed = {
-        (name, field)
-        for name, view, _besides in SHOWN
-        for field, parameter in view_link.parameters(type(view)).items()
-        if getattr(view, field) != parameter.first
+def test_every_parameter_of_every_page_is_opened_once():
+    changed = {(name, query) for name, asked, _besides in SHOWN for query in asked}
+    every = {(name, query) for name, of_page in PARAMETERS.items() for query in of_page}
+    one_operation = {OPERATION.query, *(one.query for one in OPERATIONS["transpose"].values())}
+    others = {("tensors", query) for query in PARAMETERS["tensors"]} - {
+        ("tensors", query) for query in one_operation
     }
-    every = {(page.name, field) for page in WITH_VIEW for field in fields_of(page)}
-    assert every - changed - ELSEWHERE == set()
-
-
-def fields_of(page: PageFacts) -> list[str]:
-    """Return the fields of a page's view; one of the tensors' operations stands for all of them."""
-    kind = VIEWS[page.name]
-    if kind is not TensorsView:
-        return list(view_link.parameters(kind))
-    opened = {OPERATION.query, *(one.query for one in PARAMETERS["transpose"].values())}
-    return [name for name, one in view_link.parameters(kind).items() if one.query in opened]
+    assert every - changed - ELSEWHERE - others == set()

@@ -1,7 +1,5 @@
 """Many curves in one figure: looks that differ and stay, raw values in sight, points thinned."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -30,7 +28,7 @@ def line(slot: int, n: int = 1000) -> RunLine:
     return RunLine(f"run {slot}", slot, x, np.sin(x + slot))
 
 
-def test_all_looks_differ_and_neighbours_in_colour_and_in_line_style() -> None:
+def test_looks_differ_and_what_is_hidden_keeps_its_place():
     every = [style_of(slot) for slot in range(N_LOOKS)]
     assert N_LOOKS > 50
     assert len(set(every)) == N_LOOKS
@@ -39,18 +37,12 @@ def test_all_looks_differ_and_neighbours_in_colour_and_in_line_style() -> None:
     for one, other in itertools.pairwise(every):
         assert one.dash != other.dash
     assert style_of(N_LOOKS) == style_of(0)
-
-
-def test_a_run_keeps_its_look_while_others_come_and_go() -> None:
     first = slots("abc", {})
     assert first == {"a": 0, "b": 1, "c": 2}
     without = slots("bc", first)
     assert without == {"b": 1, "c": 2}
     assert slots("bcd", without) == {"b": 1, "c": 2, "d": 0}
     assert slots("xb", {"b": 7}) == {"x": 0, "b": 7}
-
-
-def test_what_is_hidden_is_not_in_the_figure_and_its_place_is_kept() -> None:
     x = np.arange(100.0)
     spread = SpreadBand("two runs", 2, x, x, x - 1, x + 1)
     panels = [CurvePanel("loss", [line(0, 90), line(1, 90)], [spread], is_noisy=True)]
@@ -65,7 +57,7 @@ def test_what_is_hidden_is_not_in_the_figure_and_its_place_is_kept() -> None:
     assert (place.x0, place.x1) == (10, 200)
 
 
-def test_what_was_measured_is_drawn_below_its_mean() -> None:
+def test_measured_points_and_long_runs_keep_every_extreme():
     (raw, mean) = comparison(
         [CurvePanel("loss", [line(0, 90)], is_noisy=True)], "step", window=7
     ).data
@@ -74,9 +66,6 @@ def test_what_was_measured_is_drawn_below_its_mean() -> None:
     assert mean.line.width > raw.line.width
     assert np.std(mean.y) < np.std(raw.y)
     assert len(comparison([CurvePanel("loss", [line(0)], is_noisy=True)], "step").data) == 1
-
-
-def test_fifty_long_runs_are_thinned_and_keep_every_extreme() -> None:
     panels = [CurvePanel("loss", [line(slot) for slot in range(50)], is_noisy=True)]
     most = most_points(panels, 10)
     assert MIN_POINTS <= most < 1000
@@ -91,61 +80,21 @@ def test_fifty_long_runs_are_thinned_and_keep_every_extreme() -> None:
     )  # fmt: skip
 
 
-def test_what_a_band_sums_up_stands_behind_it_without_a_name() -> None:
+def test_a_band_is_drawn_around_its_mean_and_behind_it_what_it_sums_up():
     x = np.arange(5.0)
     faint = [RunLine("a", 3, x, x, is_faint=True), RunLine("b", 3, x, x + 1, is_faint=True)]
     panel = CurvePanel("loss", faint, [SpreadBand("mean", 3, x, x, x - 1, x + 1)])
     named = [trace.name for trace in comparison([panel], "step").data if trace.showlegend]
     assert named == ["mean"]
     assert len(comparison([panel], "step").data) == 4
-
-
-def test_panels_share_one_x_axis_and_the_pointer_reads_them_together() -> None:
-    panels = [CurvePanel("loss", [line(0)]), CurvePanel("right", [line(0)], is_share=True)]
-    figure = comparison(panels, "step", is_log_y=True)
-    assert {trace.xaxis for trace in figure.data} == {"x"}
-    assert [trace.yaxis for trace in figure.data] == ["y", "y2"]
-    assert (figure.layout.hovermode, figure.layout.hoversubplots) == ("x unified", "axis")
-    assert figure.layout.yaxis.domain[0] > figure.layout.yaxis2.domain[1]
-    assert (figure.layout.yaxis.type, figure.layout.yaxis2.type) == ("log", "linear")
-    assert [trace.showlegend for trace in figure.data] == [True, False]
-    assert [trace.hovertemplate for trace in figure.data] == ["%{y:.4~g} loss", "%{y:.1%} right"]
-    most = comparison([CurvePanel("loss", [line(n) for n in range(12)])], "step")
-    assert most.layout.hovermode == "x unified"
-    many = comparison([CurvePanel("loss", [line(n) for n in range(13)])], "step")
-    assert many.layout.hovermode == "closest"
-    assert many.layout.meta == {"manyLines": True}
-    assert figure.layout.meta is None
-    assert many.layout.meta == {"manyLines": True}
-    assert figure.layout.meta is None
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e-3])
-def test_a_logarithmic_axis_leaves_out_0_and_thins_evenly(scale: float) -> None:
-    one = line(0, 5000)
-    drawn = RunLine(one.name, 0, one.x * scale, one.y)
-    (trace,) = comparison([CurvePanel("loss", [drawn])], "epoch", is_log_x=True).data
-    assert trace.x[0] == pytest.approx(scale)
-    below = (trace.x < 100 * scale).sum()
-    assert below > 20
-
-
-def test_a_band_is_an_area_around_its_mean_and_no_name_is_markup() -> None:
-    x = np.arange(5.0)
     band = SpreadBand("<b>mean</b>", 3, x, x, x - 1, x + 1)
     high, low, mean = comparison([CurvePanel("loss", [], [band])], "step").data
     assert low.fill == "tonexty"
     assert (high.y > mean.y).all()
     assert (mean.name, mean.line.color) == ("&lt;b&gt;mean&lt;/b&gt;", style_of(3).colour)
-
-
-def test_no_runs_make_an_empty_figure() -> None:
     assert comparison([], "step").data == ()
     empty = RunLine("x", 0, np.array([]), np.array([]))
     assert len(comparison([CurvePanel("loss", [empty])], "step", is_log_x=True).data[0].x) == 0
-
-
-def test_the_mean_of_a_band_lies_within_its_members_as_drawn() -> None:
     x = np.arange(101.0)
     members = [RunLine(f"seed {n}", 0, x, np.exp(-x / (9 + n)), is_faint=True) for n in range(3)]
     smoothed = [smooth(one.y, 10) for one in members]
@@ -160,3 +109,13 @@ def test_the_mean_of_a_band_lies_within_its_members_as_drawn() -> None:
     assert len(parts) == 3
     assert (np.min(parts, axis=0) <= drawn.y + 1e-6).all()
     assert (drawn.y <= np.max(parts, axis=0) + 1e-6).all()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3])
+def test_a_logarithmic_axis_leaves_out_0_and_thins_evenly(scale):
+    one = line(0, 5000)
+    drawn = RunLine(one.name, 0, one.x * scale, one.y)
+    (trace,) = comparison([CurvePanel("loss", [drawn])], "epoch", is_log_x=True).data
+    assert trace.x[0] == pytest.approx(scale)
+    below = (trace.x < 100 * scale).sum()
+    assert below > 20

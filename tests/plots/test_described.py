@@ -1,7 +1,5 @@
 """The sentences of figures: each number in them is the figure's own."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 
@@ -9,27 +7,18 @@ from tfm_core.plots.described import MAX_TRACES, described
 from tfm_core.sentences import Sentence
 
 
-def test_a_line_tells_its_ends_and_its_extremes() -> None:
+def test_lines_maps_and_bars_tell_their_extremes():
     steps, losses = np.array([0, 7, 11, 13]), np.array([3.25, 0.5, 5.75, 1.5], np.float32)
     figure = go.Figure(go.Scatter(x=steps, y=losses, name="training", mode="lines"))
     words = described(figure.update_layout(xaxis_title="step", yaxis_title="loss"))
     for part in ("training", "3.25 at 0", "1.5 at 13", "0.5 at 7", "5.75 at 11", "step", "loss"):
         assert part in words
-
-
-def test_gaps_are_not_read_as_numbers() -> None:
     words = described(go.Figure(go.Scatter(x=[0, 1, 2, 3], y=[None, 2, np.nan, 5], name="a")))
     assert "2 at 1" in words
     assert "5 at 3" in words
     assert "nan" not in words
-
-
-def test_a_share_is_read_as_per_cent() -> None:
     figure = go.Figure(go.Scatter(x=[1, 2], y=[0.25, 0.75]), {"yaxis": {"tickformat": ".0%"}})
-    assert "75.0 %" in described(figure)
-
-
-def test_a_map_tells_its_largest_cell_by_the_words_of_its_axes() -> None:
+    assert "75.0%" in described(figure)
     cells = np.full((3, 5), 0.125)
     cells[2, 3] = 0.875
     ticks = {
@@ -39,9 +28,6 @@ def test_a_map_tells_its_largest_cell_by_the_words_of_its_axes() -> None:
     words = described(go.Figure(go.Heatmap(z=cells), ticks))
     for part in ("3 rows", "5 columns", "0.875", "q2 two", "<eos>", "0.125"):
         assert part in words
-
-
-def test_bars_tell_the_highest_and_the_lowest_whichever_way_they_lie() -> None:
     names, values = ["pad", "copy", "shift"], [7, 2, 5]
     upright = described(go.Figure(go.Bar(x=names, y=values)))
     flat = described(go.Figure(go.Bar(x=values, y=names, orientation="h")))
@@ -50,7 +36,7 @@ def test_bars_tell_the_highest_and_the_lowest_whichever_way_they_lie() -> None:
         assert "2 at copy" in words
 
 
-def test_a_tree_tells_its_largest_leaf() -> None:
+def test_trees_points_and_many_lines_are_told():
     tree = go.Treemap(
         ids=["all", "all.a", "all.b", "all.b.c"],
         parents=["", "all", "all", "all.b"],
@@ -59,26 +45,14 @@ def test_a_tree_tells_its_largest_leaf() -> None:
     words = described(go.Figure(tree))
     for part in ("2 parts", "18", "all.b.c", "11"):
         assert part in words
-
-
-def test_a_figure_without_data_says_so_and_aids_are_not_told() -> None:
-    aid = go.Scatter(x=[0, 1], y=[0, 123], hoverinfo="skip", name="aid")
-    assert described(go.Figure()) == described(go.Figure(aid))
-
-
-def test_of_many_lines_the_rest_is_counted() -> None:
     figure = go.Figure([go.Scatter(x=[0, 1], y=[0, n], name=f"run {n}") for n in range(11)])
     words = described(figure)
     assert f"{11 - MAX_TRACES} more" in words
     assert "run 10" not in words
-
-
-def test_every_part_is_a_sentence_of_its_own_to_translate() -> None:
     words = described(go.Figure(go.Scatter(x=[0, 1], y=[2, 3], name="a")))
     assert all(isinstance(part, Sentence) for part in words.values.values())
-
-
-def test_points_over_texts_are_counted_or_read_along_the_other_axis() -> None:
+    aid = go.Scatter(x=[0, 1], y=[0, 123], hoverinfo="skip", name="aid")
+    assert described(go.Figure()) == described(go.Figure(aid))
     one = go.Figure(go.Scatter(x=[0.5], y=["validation"], mode="markers", name="here"))
     assert described(one) == "here: 0.5 at validation."
     two = go.Figure(go.Scatter(x=["a", "b"], y=["c", "d"], mode="lines", name="there"))

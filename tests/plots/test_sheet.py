@@ -20,14 +20,11 @@ WORDS = ("I", "love", "AI")
 TITLES = ("1", "2", "3", "4")
 
 
-def test_every_number_can_be_read_on_its_colour():
+def test_numbers_can_be_read_on_their_colour_and_are_written_alike():
     for stops in [*SCALES.values(), *DIVERGING.values(), FIRST, SECOND]:
         for share in np.linspace(0, 1, 101):
             fill = mixed(stops, round(float(share), 3))
             assert contrast(fill, ink_on(fill)) >= 4.5
-
-
-def test_numbers_are_written_alike():
     for value, text in [
         (0.714, "0.71"),
         (-0.001, "0.00"),
@@ -71,22 +68,6 @@ def test_every_table_holds_the_numbers_of_the_attention(mask):
     assert ("masked" in boards) == (mask == "causal")
 
 
-def test_what_is_picked_is_framed_and_written_out():
-    found, made = lines(mask_of("causal", 3), Pick(1, 0, 2))
-    boards = boards_of(made)
-    for name, cell in (("scores", (1, 0)), ("weights", (1, 0)), ("output", (1, 2))):
-        cells = boards[name].panels[0].cells
-        assert [
-            (i, j) for i, row in enumerate(cells) for j, c in enumerate(row) if c.role == "picked"
-        ] == [cell]
-    assert [line.arithmetic[0][:4] for line in made] == ["q(lo", "0.00", "sum ", "outp"]
-    assert f"{found.weights[1, 0]:.4f}" in made[2].arithmetic[-1]
-
-
-def test_a_pick_outside_of_fewer_words_comes_back_in():
-    assert Pick(5, 1, 3).within(2, 2) == Pick(1, 1, 1)
-
-
 def looked(name, **source):
     operation = OPERATIONS[name]
     second = None if operation.second is None else shape_of(operation.second)
@@ -98,7 +79,7 @@ def looked(name, **source):
     )
 
 
-def test_every_operation_is_drawn_with_each_element_in_its_colour():
+def test_elements_have_their_colour_and_a_click_finds_and_frames_them():
     for name in OPERATIONS:
         seen = looked(name)
         colours = Colours(tuple(look.storage.size for look in seen.before), True)
@@ -112,15 +93,6 @@ def test_every_operation_is_drawn_with_each_element_in_its_colour():
         memory = tensor_ops.memory_board(seen.after, "Memory", colours)
         assert len(memory.panels[0].cells[0]) == seen.after.storage.size
         assert described([], {}) == []
-
-
-def test_neighbouring_elements_of_two_inputs_differ_in_colour():
-    colours = Colours((6, 6))
-    fills = [colours.fill(origin) for origin in range(12)]
-    assert len(set(fills)) == 12
-
-
-def test_a_click_finds_its_element():
     for name in ["view", "einsum", "stack", "unsqueeze", "arange"]:
         seen = looked(name)
         index_at = tensor_ops.index_at
@@ -130,12 +102,12 @@ def test_a_click_finds_its_element():
                 found += [index_at(seen.after, row, column) for column in range(len(cells))]
                 row += 1
         assert found == list(np.ndindex(*seen.after.shape))
-
-
-def test_the_order_of_reading_is_drawn_as_it_is():
-    seen = looked("transpose")
-    figure = tensor_ops.reading([*seen.before, seen.after])
-    assert [line.name for line in figure.data] == ["x", "y"]
-    assert figure.data[1].y.tolist() == [0, 3, 1, 4, 2, 5]
-    assert figure.layout.xaxis.title.text
-    assert figure.layout.yaxis.title.text
+    found, made = lines(mask_of("causal", 3), Pick(1, 0, 2))
+    boards = boards_of(made)
+    for name, cell in (("scores", (1, 0)), ("weights", (1, 0)), ("output", (1, 2))):
+        cells = boards[name].panels[0].cells
+        assert [
+            (i, j) for i, row in enumerate(cells) for j, c in enumerate(row) if c.role == "picked"
+        ] == [cell]
+    assert [line.arithmetic[0][:4] for line in made] == ["q(lo", "0.00", "sum ", "outp"]
+    assert f"{found.weights[1, 0]:.4f}" in made[2].arithmetic[-1]

@@ -11,7 +11,7 @@ from tfm_core.inspect.training_step.step import start
 from tfm_core.plots.training import speed, training_step
 
 
-def test_bars_of_time_are_milliseconds_with_their_range():
+def test_bars_of_time_and_bytes_are_exact_and_losses_that_are_no_number_gaps():
     seconds = {"plain": TimeRange(0.002, 0.001, 0.004), "fast": TimeRange(0.001, 0.001, 0.002)}
     figure = speed.times(seconds, {"fast": TimeRange(2.0, 1.0, 3.0)}, "CPU")
     (bars,) = figure.data
@@ -20,24 +20,9 @@ def test_bars_of_time_are_milliseconds_with_their_range():
     assert bars.error_x.arrayminus == pytest.approx([1.0, 0.0])
     assert "CPU" in figure.layout.xaxis.title.text
     assert "2.00x" in figure.layout.annotations[1].text
-
-
-def test_bytes_are_shown_exactly_in_the_hover():
     (bars,) = speed.counted({"plain": 3 * 2**20, "less": 1}).data
     assert bars.x[0] == pytest.approx(3.0)
     assert "3,145,728 bytes" in bars.hovertext[0]
-
-
-def test_curves_differ_by_more_than_colour():
-    lines = {name: ([1, 2], [TimeRange(1, 1, 1), TimeRange(2, 1, 4)]) for name in ("a", "<b>")}
-    first, second = speed.curves(lines, "x", "y", "ms", crossover=2.0).data
-    assert first.line.dash != second.line.dash
-    assert first.marker.symbol != second.marker.symbol
-    assert second.name == "&lt;b&gt;"
-    assert list(second.error_y.array) == [0, 2]
-
-
-def test_losses_that_are_no_number_leave_a_gap():
     figure = training_step.rates([0.1, 1.0], [2.0, float("inf")], 3.0, 0.1)
     assert np.isnan(figure.data[0].y[1])
 

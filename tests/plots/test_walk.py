@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tfm_core.plots.model.walk import cut_picture, entropies, tensor_map
+from tfm_core.plots.model.walk import cut_picture, tensor_map
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -21,32 +21,10 @@ def test_the_hover_has_the_exact_value_and_says_what_is_masked(theme):
     assert figure.layout.yaxis.autorange == "reversed"
 
 
-def test_what_is_never_negative_starts_at_zero():
-    figure = tensor_map(np.eye(3), list("abc"), list("def"), row_title="Q", column_title="K")
-    assert figure.data[0].zmin == 0
-
-
-def test_tokens_cannot_write_markup():
+def test_tokens_write_no_markup_and_a_map_of_ids_their_words():
     figure = tensor_map(np.eye(1), ["<pad>"], ["<b>"], row_title="Q", column_title="K")
     assert "&lt;pad&gt;" in figure.data[0].hovertext[0][0]
     assert "&lt;b&gt;" in figure.layout.xaxis.ticktext[0]
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-def test_a_picture_is_cut_where_its_patches_meet(channels):
-    figure = cut_picture(np.zeros((channels, 6, 6), np.uint8), 2)
-    assert sorted({shape.x0 for shape in figure.layout.shapes}) == [-0.5, 1.5, 3.5, 5.5]
-    assert len(figure.layout.annotations) == 9
-
-
-def test_three_lines_compare_the_scales():
-    bits = np.array([1.0, 2.0], np.float32)
-    figure = entropies(bits, bits + 1, bits + 2, ["a", "b"])
-    assert len(figure.data) == 3
-    assert figure.layout.yaxis.title.text == "entropy (bits)"
-
-
-def test_a_map_of_ids_writes_the_word_of_each_in_its_cell():
     words = [["a", "<b>", "c"], ["d", "e", "f"]]
     drawn = tensor_map(
         np.arange(6.0).reshape(2, 3), ["B 0: 1", "B 1: 2"], ["T 0: a", "T 1: <b>", "T 2: c"],
@@ -56,3 +34,10 @@ def test_a_map_of_ids_writes_the_word_of_each_in_its_cell():
     assert drawn.texttemplate == "%{text}<br>%{z:.0f}"
     assert drawn.hovertext[1][2] == "B 1: 2<br>T 2<br>f<br><b>5</b>"
     assert "&lt;b&gt;" in drawn.hovertext[0][1]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_picture_is_cut_where_its_patches_meet(channels):
+    figure = cut_picture(np.zeros((channels, 6, 6), np.uint8), 2)
+    assert sorted({shape.x0 for shape in figure.layout.shapes}) == [-0.5, 1.5, 3.5, 5.5]
+    assert len(figure.layout.annotations) == 9

@@ -1,13 +1,11 @@
 """Figures of words: tokens, batches, embeddings, and sides on which words stand."""
 
-from __future__ import annotations
-
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
 from tfm_core.inspect.positions.tables import cosines
-from tfm_core.inspect.text.embeddings import CLASSES, EmbeddingTable, look_up, principal
+from tfm_core.inspect.text.embeddings import EmbeddingTable, principal
 from tfm_core.inspect.text.tokenise import Token, batch
 from tfm_core.plots.texts import embeddings, tokens
 from tfm_core.plots.texts.embeddings import SIDES, sides, width
@@ -20,36 +18,22 @@ TABLE = EmbeddingTable(
 )
 
 
-def test_chips_escape_what_people_type_and_mark_what_is_unknown():
+def test_chips_escape_mark_and_count_what_is_typed():
     html = tokens.chips([Token("<i>x", 9), Token("q", 3, is_unknown=True), Token("es</w>", 11)])
     assert "<i>x" not in html
     assert "&lt;i&gt;x" in html
     assert 'class="chip unknown"' in html
     assert html.count('class="chip"') == 2
     assert '<i class="end">&lt;/w&gt;</i>' in html
-
-
-def test_chips_of_korean_say_that_they_are():
     html = tokens.chips([Token("사자", 4), Token("lion", 5), Token("사자 lion", 6)])
     assert html.count('lang="ko"') == 1
     assert '<b lang="ko">사자</b>' in html
-
-
-def test_chips_say_how_many_are_left_out():
     html = tokens.chips([Token("a", 4)] * 7, most=5)
     assert html.count('class="chip"') == 5
     assert "and 2 more" in html
 
 
-def test_the_curve_marks_the_chosen_merge():
-    figure = tokens.sizes(np.array([5, 6, 7]), np.array([30, 20, 12]), 1, {"words": (11, 4)})
-    line, mark, words = figure.data
-    assert list(line.customdata) == [0, 1, 2]
-    assert (mark.x[0], mark.y[0]) == (6, 20)
-    assert (words.x[0], words.y[0]) == (11, 4)
-
-
-def test_ids_and_mask_have_the_shape_of_the_batch():
+def test_ids_have_the_shape_of_the_batch_and_likeness_is_ordered():
     made = batch([["a", "b", "c"], ["<b>"]], length=5)
     ids, mask = tokens.ids(made).data[0], tokens.mask(made).data[0]
     np.testing.assert_array_equal(np.array(mask.z), made.mask.astype(int))
@@ -58,6 +42,11 @@ def test_ids_and_mask_have_the_shape_of_the_batch():
     assert (kinds[made.ids == 1] == 1).all()
     assert (kinds[made.ids > 3] == 2).all()
     assert "&lt;b&gt;" in ids.hovertext[1][1]
+    like = cosines(TABLE.values[-1])
+    heat = embeddings.likeness(like, WORDS, [4, 5, 6, 0, 1, 2, 3]).data[0]
+    assert heat.z[0][1] == pytest.approx(like[4, 5])
+    assert heat.hovertext[0][1] == f"dog and cat<br>cosine {like[4, 5]:.4f}"
+    assert sides(np.array([[0.5, 0.999]]), ["dog"], size=SIZE) != ["top center"]
 
 
 @pytest.mark.parametrize("in_space", [False, True])
@@ -79,38 +68,6 @@ def test_words_move_and_nothing_else(in_space):
     assert axis.range[1] > points[..., 0].max()
 
 
-def test_explained_variance_stands_on_the_axes():
-    projection = principal(TABLE.values[-1])
-    figure = embeddings.projected(TABLE, projection)
-    assert f"{100 * projection.explained[0]:.0f} %" in figure.layout.xaxis.title.text
-    assert f"{100 * projection.explained[1]:.0f} %" in figure.layout.yaxis.title.text
-
-
-def test_every_class_has_a_look_of_its_own_in_two_and_three_dimensions():
-    assert set(embeddings.LOOKS) == set(CLASSES)
-    grammar = CLASSES[: CLASSES.index("digit")]
-    looks = [embeddings.LOOKS[name] for name in (*grammar, "special")]
-    assert len(set(looks)) == len(looks)
-    for _colour, symbol in embeddings.LOOKS.values():
-        go.Scatter3d(marker={"symbol": symbol})
-        go.Scatter(marker={"symbol": symbol})
-
-
-def test_likeness_is_ordered_and_exact_on_hover():
-    like = cosines(TABLE.values[-1])
-    heat = embeddings.likeness(like, WORDS, [4, 5, 6, 0, 1, 2, 3]).data[0]
-    assert heat.z[0][1] == pytest.approx(like[4, 5])
-    assert heat.hovertext[0][1] == f"dog and cat<br>cosine {like[4, 5]:.4f}"
-
-
-def test_the_one_hot_vector_stands_beside_the_rows():
-    found = look_up(TABLE.values[-1], 5)
-    heat = embeddings.lookup(TABLE.values[-1], found, WORDS, "light").data[0]
-    hot = [row[0] for row in heat.text]
-    assert hot.count("1") == 1
-    assert heat.text[hot.index("1")][2] == f"{TABLE.values[-1][5, 0]:.2f}"
-
-
 SIZE = (700.0, 350.0)
 
 
@@ -125,14 +82,6 @@ def touch(a, b):
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
-def test_a_word_alone_stands_above_its_point():
-    assert sides(np.array([[0.5, 0.5]]), ["dog"], size=SIZE) == ["top center"]
-
-
-def test_a_word_at_the_top_does_not_leave_the_figure():
-    assert sides(np.array([[0.5, 0.999]]), ["dog"], size=SIZE) != ["top center"]
-
-
 @pytest.mark.parametrize("words", [["likes", "liked", "draws"], ["강아지", "고양이", "토끼"]])
 def test_words_of_points_that_lie_close_do_not_cover_each_other(words):
     points = np.array([[0.5, 0.5], [0.515, 0.51], [0.53, 0.5]])
@@ -143,12 +92,3 @@ def test_words_of_points_that_lie_close_do_not_cover_each_other(words):
 
     assert meetings(["top center"] * 3) > 0
     assert meetings(sides(points, words, size=SIZE)) == 0
-
-
-def test_korean_letters_are_wider():
-    assert width("개") > width("d")
-
-
-def test_words_beyond_counting_all_stand_above():
-    points = np.random.default_rng(0).random((401, 2))
-    assert set(sides(points, ["dog"] * 401, size=SIZE)) == {"top center"}

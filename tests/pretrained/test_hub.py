@@ -65,7 +65,8 @@ def test_a_model_is_downloaded_by_its_id_and_opened(fake, capsys):
     assert (name, revision) == (NAME, "abc")
     assert set(patterns) == {
         "config.json", "model.safetensors", "model.safetensors.index.json",
-        "model-*-of-*.safetensors", "tokenizer.json",
+        "model-*-of-*.safetensors", "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt",
+        "tokenizer_config.json", "added_tokens.json", "preprocessor_config.json",
     }  # fmt: skip
 
 

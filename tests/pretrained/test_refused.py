@@ -114,6 +114,13 @@ def test_a_file_of_ten_gigabytes_is_refused_unread(folder):
     assert "10.0 GiB" in refusal(folder)
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_a_pointer_of_git_lfs_is_called_one(folder, name):
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
+    (folder / name).write_text(pointer)
+    assert "“git lfs pull” fetches it" in refusal(folder)
+
+
 def test_a_pickle_is_never_read(folder):
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     assert "pickle" in refusal(folder)
@@ -141,7 +148,7 @@ def test_a_config_that_is_no_object_is_refused(folder, text):
     ("changes", "word"),
     [
         ({"model_type": "mamba"}, "mamba"),
-        ({"model_type": None}, "gpt2"),
+        ({"model_type": None}, "gpt2, llama, bert, vit, t5"),
         ({"model_type": ["gpt2"]}, "gpt2"),
         ({"auto_map": {"AutoModel": "modeling.Mine"}}, "code"),
         ({"quantization_config": {"bits": 4}}, "quantised"),
@@ -193,6 +200,21 @@ def test_missing_unexpected_and_doubled_tensors_are_named(folder):
     assert "ln_f.bias" in refusal(folder)
 
 
+@pytest.mark.parametrize(
+    ("name", "front", "word"),
+    [
+        ("llama", "lm_head.", "no output layer over words"),
+        ("t5", "decoder.", "encoder of T5"),
+        ("vit", "classifier.", "no classifier"),
+    ],
+)
+def test_half_a_model_is_called_what_it_is(name, front, word, tmp_path):
+    target = shutil.copytree(FOLDERS / name, tmp_path / "model")
+    write(target, {key: one for key, one in weights(target).items() if not key.startswith(front)})
+    assert word in refusal(target)
+    assert "tfm_core.look" in refusal(target)
+
+
 @pytest.mark.parametrize("shape", [(), (12,), (3, 3, 3), (0, 12), (37, 12, 1)])
 def test_wrong_shapes_are_refused(folder, shape):
     write(folder, weights(folder) | {"transformer.wte.weight": torch.zeros(shape)})
@@ -229,13 +251,11 @@ def test_a_file_that_changes_after_the_check_is_refused(folder):
         load_model(checked)
 
 
-def test_heads_that_are_not_opened_are_said():
-    checked = check_folder(FOLDERS / "bert-for-words")
-    assert all(name.startswith("cls.") for name in checked.left_out)
-    assert any("cls" in note for note in checked.notes)
-    assert not check_folder(FOLDERS / "bert").notes
-
-
-def test_a_distilled_deit_says_what_is_too_much(folder):
-    configure(folder, model_type="deit")
-    assert "one more token" in refusal(folder)
+def test_heads_that_are_not_opened_are_said(tmp_path):
+    target = shutil.copytree(FOLDERS / "bert-for-words", tmp_path / "model")
+    assert not check_folder(target).notes
+    others = {"cls.seq_relationship.weight": torch.zeros(2, 12), "qa_outputs.bias": torch.zeros(2)}
+    write(target, weights(target) | others)
+    checked = check_folder(target)
+    assert set(checked.left_out) == set(others)
+    assert "(cls.seq_relationship, qa_outputs)" in checked.notes[0]

@@ -1,7 +1,5 @@
 """The masks of examples, cell by cell from their definition and apart from the code under test."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tfm_core.probe.labels import axes, kind_of

@@ -1,7 +1,5 @@
 """Capture: what is kept, and what is computed for it."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

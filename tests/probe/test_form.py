@@ -67,6 +67,13 @@ def test_a_snapshot_of_another_form_is_refused() -> None:
             form_of(text_experiment(), probe).check(other)
 
 
+def test_a_map_without_its_mask_is_refused() -> None:
+    probe, snapshot = text()
+    masks = {name: mask for name, mask in snapshot.masks.items() if name != CROSS}
+    with pytest.raises(Unreadable, match=f"the mask of {CROSS} is missing"):
+        form_of(text_experiment(), probe).check(dataclasses.replace(snapshot, masks=masks))
+
+
 FEED_FORWARD = "encoder.layers.0.feed_forward"
 ROUTES = {
     "no experts": (0, FEED_FORWARD, np.zeros((3, 9, 4))),

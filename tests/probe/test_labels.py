@@ -30,17 +30,13 @@ def experiment_of(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_attention_of_every_family_has_a_kind_with_words(family):
+def test_every_attention_has_a_kind_with_words_and_is_the_models(family):
     experiment = experiment_of(family)
     for name, modules in modules_by_kind(experiment).items():
         kind = KINDS[name]
         assert all(kind_of(experiment, module) is kind for module in modules)
         assert [layer_of(module) for module in modules] == list(range(len(modules)))
         assert all([kind.label, kind.help, kind.query, kind.key, kind.look_for])
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_named_attentions_are_those_of_the_built_model(family):
     torch = pytest.importorskip("torch")
     from tfm_core.layers.attention import MultiHeadAttention
     from tfm_core.layers.recurrent import RecurrentAttention
@@ -55,35 +51,28 @@ def test_the_named_attentions_are_those_of_the_built_model(family):
     assert named == built
 
 
-def test_the_encoder_attends_over_the_source_without_special_tokens():
-    found = axes(text_experiment(), ITEM, ENCODER)
-    assert found.query == found.key == ("forty", "two")
+def test_queries_and_keys_are_the_tokens_that_each_attention_reads():
+    source, target = ("forty", "two"), ("<bos>", "4", "2", "0")
+    slots = (*source, "slot 3", "slot 4")  # 3 target tokens and <eos>
+    for family, module, query, key in (
+        ("encoder-decoder", ENCODER, source, source),
+        ("encoder-decoder", DECODER, target, target),
+        ("encoder-decoder", CROSS, target, source),
+        ("decoder-only", DECODER, (*source, *target), (*source, *target)),
+        ("encoder-only", ENCODER, slots, slots),
+    ):
+        found = axes(text_experiment(family), ITEM, module)
+        assert (found.query, found.key) == (query, key)
 
 
-def test_the_decoder_reads_its_target_shifted_right_behind_bos():
-    found = axes(text_experiment(), ITEM, DECODER)
-    assert found.query == found.key == ("<bos>", "4", "2", "0")
-
-
-def test_cross_attention_asks_from_the_target_and_reads_the_source():
-    found = axes(text_experiment(), ITEM, CROSS)
-    assert found.query == ("<bos>", "4", "2", "0")
-    assert found.key == ("forty", "two")
-
-
-def test_a_decoder_only_model_reads_source_and_target_as_one_sequence():
-    found = axes(text_experiment("decoder-only"), ITEM, DECODER)
-    assert found.query == found.key == ("forty", "two", "<bos>", "4", "2", "0")
-
-
-def test_an_encoder_only_model_has_a_slot_for_each_answer():
-    found = axes(text_experiment("encoder-only"), ITEM, ENCODER)
-    assert found.query == ("forty", "two", "slot 3", "slot 4")  # 3 target tokens and <eos>
-
-
-def test_a_source_longer_than_its_target_needs_no_slots():
+def test_a_longer_source_needs_no_slots_and_no_attention_is_refused():
     item = {"src": ["a", "b", "c", "d", "e"], "tgt": ["a"]}
     assert axes(text_experiment("encoder-only"), item, ENCODER).query == ("a", "b", "c", "d", "e")
+    for name in ["", "encoder.layers.0", "encoder.layers.x.self_attention", "a\nb"]:
+        with pytest.raises(ValueError, match=re.escape("is not an attention module")):
+            kind_of(text_experiment(), name)
+    with pytest.raises(ValueError, match="Only a Vision Transformer has patches"):
+        patches_per_side(text_experiment())
 
 
 @pytest.mark.parametrize(("pooling", "first", "count"), [("mean", "1,1", 16), ("cls", "CLS", 17)])
@@ -95,18 +84,7 @@ def test_patches_are_named_by_row_and_column_behind_the_cls_token(pooling, first
     assert patches_per_side(vit_experiment(pooling)) == 4
 
 
-def test_a_module_that_is_no_attention_is_refused():
-    for name in ["", "encoder.layers.0", "encoder.layers.x.self_attention", "a\nb"]:
-        with pytest.raises(ValueError, match=re.escape("is not an attention module")):
-            kind_of(text_experiment(), name)
-
-
-def test_a_text_model_has_no_patches():
-    with pytest.raises(ValueError, match="Only a Vision Transformer has patches"):
-        patches_per_side(text_experiment())
-
-
-def test_rows_of_cross_attention_are_called_by_the_token_that_is_written():
+def test_rows_are_called_by_the_token_that_is_written():
     named = rows(text_experiment(), ITEM, CROSS)
     assert named.names == ("4", "2", "0", "<eos>")
     assert named.words[1] == "2: writes 2, after 4"
@@ -114,26 +92,17 @@ def test_rows_of_cross_attention_are_called_by_the_token_that_is_written():
     read = rows(text_experiment(), ITEM, CROSS, "read")
     assert read.names == ("<bos>", "4", "2", "0")
     assert read.words[0] == "1: <bos>, and writes 4"
-
-
-def test_an_answer_that_was_cut_off_writes_no_end():
     cut = {**ITEM, "is_cut": True}
     assert written_tokens(text_experiment(), cut, CROSS) == ("4", "2", "0", None)
     assert rows(text_experiment(), cut, CROSS).words[3] == "query 4: 0"
-
-
-def test_a_sequence_writes_from_bos_on_and_its_source_writes_nothing():
+    named = rows(text_experiment("encoder-only"), ITEM, ENCODER, "written")
+    assert named.words[1] == "2: writes 2, at two"
+    assert named.names[:3] == ("4", "2", "0")
     experiment = text_experiment("decoder-only")
     written = written_tokens(experiment, ITEM, DECODER)
     assert written == (None, None, "4", "2", "0", "<eos>")
     assert rows(experiment, ITEM, DECODER).names == ("forty", "two", "<bos>", "4", "2", "0")
     assert rows(experiment, ITEM, DECODER, "written").names[1:4] == ("two", "4", "2")
-
-
-def test_a_position_that_answers_writes_where_it_stands():
-    named = rows(text_experiment("encoder-only"), ITEM, ENCODER, "written")
-    assert named.words[1] == "2: writes 2, at two"
-    assert named.names[:3] == ("4", "2", "0")
 
 
 @pytest.mark.parametrize("by", ["written", "read"])

@@ -55,14 +55,6 @@ def test_a_file_that_changed_just_now_is_read_each_time(tmp_path):
     assert reader.n_read == 2
 
 
-def test_a_file_that_is_gone_is_not_remembered(old):
-    reader, path = Reader(), old("a", "one")
-    reader.of(path)
-    path.unlink()
-    with pytest.raises(FileNotFoundError):
-        reader.of(path)
-
-
 def test_large_files_and_the_oldest_of_many_are_let_go(old):
     reader = Reader(most=2, largest=7)
     large = old("large", "x" * 11)

@@ -1,7 +1,5 @@
 """A cure goes on from a checkpoint that is well, and nothing of what came behind it stays."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.runs.comparing import stopping_at
@@ -64,10 +62,3 @@ def test_without_a_checkpoint_it_is_refused_in_a_sentence(store) -> None:
     run = store.create(tiny())
     with pytest.raises(ValueError, match="no checkpoint"):
         store.cure(run.id, run.experiment, begins="best")
-
-
-def test_training_further_makes_no_cure(store, sick) -> None:
-    cure = store.cure(sick.id, sick.experiment, begins="best")
-    execute(cure)
-    further = store.fork(cure.id, steps=30)
-    assert (further.meta.cure_of, further.meta.cured_from) == (None, 0)

@@ -33,24 +33,6 @@ def curves_of(path):
     return curves
 
 
-def test_each_record_is_read_once(path):
-    reader = EventReader(path)
-    assert reader.read() == []
-    append(path, step(1) + step(2))
-    assert [record["step"] for record in reader.read()] == [1, 2]
-    assert reader.read() == []
-    append(path, step(3))
-    assert [record["step"] for record in reader.read()] == [3]
-
-
-def test_a_torn_last_line_is_read_when_it_is_whole(path):
-    reader = EventReader(path)
-    append(path, step(1) + step(2)[:7])
-    assert [record["step"] for record in reader.read()] == [1]
-    append(path, step(2)[7:])
-    assert [record["step"] for record in reader.read()] == [2]
-
-
 TWO_IN_ONE = ", ".join([step(8).strip(), step(9)])
 
 
@@ -126,14 +108,6 @@ def test_reading_bit_by_bit_gives_the_same_curves(path):
         append(path, character)
         slow.extend(reader.read())
     assert slow.steps["loss"].tolist() == curves_of(path).steps["loss"].tolist() == [1.0, 8.0]
-
-
-def test_a_copy_does_not_change(path):
-    append(path, step(1))
-    curves = curves_of(path)
-    before = curves.copy()
-    curves.extend([json.loads(step(2))])
-    assert (len(before.steps), len(curves.steps)) == (1, 2)
 
 
 @pytest.mark.parametrize("number", ["three", None, True, float("nan")])

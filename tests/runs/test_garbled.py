@@ -70,7 +70,7 @@ def test_a_status_holds_what_can_be_or_is_said_to_be_damaged(store, field, odd):
     is_optional = field in {"pid", "host", "created", "heartbeat"} and odd == "nothing"
     is_name = field == "host" and odd not in {"empty", "half a character", "lines", "nothing"}
     fits = is_optional or (is_name and isinstance(ODD[odd], str))
-    if fits:  # the process elsewhere is watched for a while
+    if fits:  # a process elsewhere lives while its heart beats
         assert status.state in {"running", "interrupted"}
     else:
         assert status.state == "interrupted"

@@ -1,14 +1,12 @@
 """Name, tags, note and group of a run: kept in its folder, bounded, and mended by nobody."""
 
 import json
-import os
 
 import pytest
 
 from tests.pairwise import crossed
-from tests.runs.conftest import needs_pipes
 from tests.runs.waiting import tiny
-from tfm_core.runs import Run, RunStore
+from tfm_core.runs import Run
 from tfm_core.runs.record.labels import Labels
 from tfm_core.sentences import StudentError
 
@@ -34,7 +32,7 @@ def again(run: Run) -> Run:
     return Run(run.folder)
 
 
-def test_labels_are_found_again_as_they_were_given(store):
+def test_labels_are_found_as_given_what_is_not_said_stays(store):
     run = store.create(tiny())
     assert again(run).labels == Labels()
     store.label(run.id, tags=["baseline", "한국어"], note="First.\nSecond.", group="Heads")
@@ -44,40 +42,22 @@ def test_labels_are_found_again_as_they_were_given(store):
     )
     assert again(run).meta.name == "Eight heads"
     assert again(run).damage is None
-
-
-def test_what_is_not_said_stays_and_what_is_empty_goes(store):
     run = store.create(tiny(), group="Heads")
     assert run.labels.group == "Heads"
     store.label(run.id, tags=["one"], note="Kept.")
     assert store.label(run.id, group="").labels == Labels(None, ("one",), "Kept.", None)
     assert store.label(run.id, tags=[], note=" \n ").labels == Labels()
-
-
-def test_a_folder_without_labels_has_the_name_it_was_begun_with(store):
-    run = store.create(tiny(), name="Begun")
-    assert not (run.folder / "labels.json").exists()
-    assert run.meta.name == "Begun"
-    assert json.loads((run.folder / "meta.json").read_text())["name"] == "Begun"
-    store.rename(run.id, "Another")
-    assert json.loads((run.folder / "meta.json").read_text())["name"] == "Begun"
-
-
-def test_a_run_is_named_once_a_person_did_it(store):
-    plain, preset = store.create(tiny()), store.create(tiny(), name="Copy", preset="copy")
-    assert not plain.is_named
-    assert not preset.is_named
-    assert store.create(tiny(), name="Mine").is_named
-    assert store.rename(plain.id, plain.meta.name).is_named
-
-
-def test_tags_are_each_one_line_and_stand_once(store):
     run = store.create(tiny())
     tags = store.label(run.id, tags=["Slow, baseline", " slow ", "two\nwords", ","]).labels.tags
     assert tags == ("Slow", "baseline", "two words")
 
 
-def test_what_is_as_long_as_it_may_be_is_kept(store):
+def test_a_run_is_named_by_a_person_up_to_the_longest_name(store):
+    plain, preset = store.create(tiny()), store.create(tiny(), name="Copy", preset="copy")
+    assert not plain.is_named
+    assert not preset.is_named
+    assert store.create(tiny(), name="Mine").is_named
+    assert store.rename(plain.id, plain.meta.name).is_named
     tags = tuple("x" * (MAX_TAG - 2) + f"{k:02}" for k in range(MAX_TAGS))
     note, group, name = "x" * MAX_NOTE, "g" * MAX_GROUP, "n" * 80
     run = store.create(tiny())
@@ -120,35 +100,6 @@ def test_of_garbled_labels_the_rest_is_kept_and_said(store, field, odd):
     assert found.meta.name == ("Begun" if field == "name" else "Named")
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["folder", pytest.param("pipe", marks=needs_pipes), "link", "text", "list", "deep", "long"],
-)
-def test_what_is_no_file_of_labels_is_said_and_the_run_is_listed(store, tmp_path, kind):
-    run = store.create(tiny())
-    path = run.folder / "labels.json"
-    match kind:
-        case "folder":
-            path.mkdir()
-        case "pipe":
-            os.mkfifo(path)
-        case "link":
-            (tmp_path / "other").write_text('{"note": "secret"}')
-            path.symlink_to(tmp_path / "other")
-        case "text":
-            path.write_text("{torn")
-        case "list":
-            path.write_text("[]")
-        case "deep":
-            path.write_text("[" * 100_000)
-        case "long":
-            path.write_bytes(b" " * (2**16 + 1))
-    (found,) = store.list()
-    assert found.labels == Labels()
-    assert found.damage.startswith("This run is damaged (labels.json")
-    assert found.damage.endswith("defaults replace what is missing.")
-
-
 def test_a_copy_has_the_name_and_no_other_label(store, end):
     run = end(store.create(tiny(), name="Begun", group="Heads"), "finished", step=7)
     store.label(run.id, tags=["a"], note="Of this one alone.")
@@ -156,9 +107,3 @@ def test_a_copy_has_the_name_and_no_other_label(store, end):
     copy = store.fork(run.id, steps=19)
     assert copy.meta.name == "Named"
     assert copy.labels == Labels()
-
-
-def test_a_recorded_run_cannot_be_labelled(store, end, tmp_path):
-    run = end(RunStore(tmp_path / "recorded").create(tiny()), "finished", step=7)
-    with pytest.raises(StudentError, match="comes with the app"):
-        store.label(run.id, tags=["mine"])

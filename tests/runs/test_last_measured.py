@@ -41,11 +41,14 @@ def test_it_is_the_newest_of_the_test_else_of_the_validation(store, monkeypatch,
     assert (found["accuracy"], found["split"]) == (0.5, "test")
 
 
-def test_what_was_taken_back_does_not_count(store):
+def test_what_was_taken_back_or_is_no_file_does_not_count(store):
     run = store.create(tiny())
     write(run, measured(3, 0.25), measured(7, 0.5, "test"), {"event": "resumed", "step": 3})
     found = last_measured(run)
     assert (found["accuracy"], found["split"]) == (0.25, "validation")
+    run = store.create(tiny())
+    (run.folder / "events.jsonl").mkdir()
+    assert last_measured(run) is None
 
 
 @pytest.mark.parametrize("more", ["{torn", '{"event": "measured", "split": 3}\n', "measured\n"])
@@ -53,9 +56,3 @@ def test_what_is_garbled_is_left_out(store, more):
     run = store.create(tiny())
     write(run, measured(3, 0.25), more=more)
     assert last_measured(run)["accuracy"] == 0.25
-
-
-def test_what_is_no_plain_file_is_not_read(store):
-    run = store.create(tiny())
-    (run.folder / "events.jsonl").mkdir()
-    assert last_measured(run) is None

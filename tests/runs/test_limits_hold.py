@@ -11,7 +11,6 @@ from pages.ui.runs.run_actions import Start
 from tests.data.own.test_sets import PREPARED
 from tests.runs.waiting import tiny
 from tests.sweeps.made import a_plan
-from tfm_core.hosting.published.shelf import Shelf
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import Visitor
 from tfm_core.runs.disk.locks import limit_lock
@@ -103,12 +102,6 @@ def test_no_more_sweeps_are_made_than_may(store, monkeypatch):
     sweeps = SweepStore(store.root)
     assert at_once(lambda _n: sweeps.create(a_plan())) == MAX
     assert len(sweeps.list()) == MAX
-
-
-def test_no_more_runs_are_published_than_may(tmp_path):
-    shelf = Shelf(tmp_path)
-    assert at_once(lambda n: shelf.publish(f"run-number-{n}", most=MAX)) == MAX
-    assert len(shelf.list()) == MAX
 
 
 def test_a_lock_is_taken_again_by_its_thread_and_given_back_after_an_error(tmp_path):

@@ -15,7 +15,6 @@ from tests.runs.waiting import tiny
 from tfm_core.cli import main
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.queue.run_queue import RunQueue
-from tfm_core.runs.record.expected_time import finished
 from tfm_core.runs.run import Run, RunDamaged
 from tfm_core.runs.status import write_status
 from tfm_core.training import checkpoints
@@ -62,12 +61,6 @@ def test_a_run_goes_there_and_back_and_keeps_all_else_that_is_known_of_it(store)
     assert Run(run.folder).meta.name == "Called otherwise"
 
 
-def test_a_run_that_took_no_step_was_begun_where_it_goes_on(store):
-    run = store.create(tiny(), device="cuda:0", state="failed")
-    RunQueue(store).resume(run, "cpu")
-    assert (Run(run.folder).meta.device, Run(run.folder).meta.begun_on) == ("cpu", None)
-
-
 def test_the_scale_of_an_fp16_loss_goes_on_on_the_cpu(store):
     run = left_on("cuda:0", store, tiny(precision="fp16"))
     folder, trainers = run.folder / "checkpoints" / "last", [build(run.experiment) for _ in "ab"]
@@ -85,22 +78,6 @@ def test_a_run_whose_device_cannot_be_noted_stays_where_it_is(store):
     (run.folder / "meta.json").write_text("{")
     with pytest.raises(RunDamaged, match=r"meta\.json"):
         Run(run.folder).move_to("mps")
-
-
-def test_a_copy_trains_further_on_another_device(store):
-    run = left_on("cuda:0", store)
-    copy = store.fork(run.id, steps=6, device="cpu")
-    assert (copy.meta.device, copy.status.device, copy.meta.begun_on) == ("cpu", "cpu", "cuda:0")
-    assert execute(copy).state == "finished"
-    assert store.fork(run.id, steps=9).meta.begun_on is None
-
-
-def test_the_time_of_a_run_that_moved_says_nothing_of_either_device(whole):
-    long = dataclasses.replace(whole.status, seconds=61.0)
-    write_status(whole.folder, long)
-    assert finished(whole) is not None
-    whole.write_meta(dataclasses.replace(whole.meta, begun_on="cuda:0"))
-    assert finished(whole) is None
 
 
 def test_the_command_line_goes_on_elsewhere_and_says_what_changes(store, monkeypatch, capsys):

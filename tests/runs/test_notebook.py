@@ -1,7 +1,5 @@
 """Runs from Python: opened by what one knows of them, as tables, arrays and figures."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -14,15 +12,9 @@ from tests.nightly import IS_NIGHTLY
 from tests.pages.made_runs import damaged_run, made_run
 from tfm_core import runs
 from tfm_core.plots import of_run
-from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RECORDED, RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def store(tmp_path) -> RunStore:
-    return RunStore(tmp_path, recorded=None)
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +27,6 @@ def test_a_run_is_opened_by_id_beginning_name_and_folder(store) -> None:
     length = next(n for n in range(1, 18) if run.id[:n] != other.id[:n])
     for which in (run.id, run.id[:length], "Mine", " mine ", str(run.folder), run.folder):
         assert runs.open(which, store=store).id == run.id
-
-
-def test_a_name_that_is_anothers_id_means_the_id(store) -> None:
     run = made_run(store, name="Mine")
     made_run(store, name=run.id)
     assert runs.open(run.id, store=store).name == "Mine"
@@ -72,11 +61,6 @@ def test_curves_are_rows_by_step_and_split(store) -> None:
     assert np.isnan(last["sequence_accuracy"])
 
 
-def test_curves_of_a_run_that_has_not_begun_are_empty(store) -> None:
-    run = store.create(PRESETS["copy"].experiment)
-    assert len(runs.open(run.id, store=store).curves()) == 0
-
-
 def test_attention_comes_cut_to_the_tokens_with_their_names(korean) -> None:
     kinds = korean.attention_kinds
     for kind, n_layers in kinds.items():
@@ -106,7 +90,7 @@ def test_every_recorded_run_has_curves_attention_and_figures(folder) -> None:
     assert folder.name in run._repr_html_()
 
 
-def test_what_is_not_there_is_said(korean) -> None:
+def test_what_is_not_there_or_cannot_be_drawn_is_said(korean, store) -> None:
     for asked, sentence in [
         ({"step": 999}, "There is no snapshot of step 999; the nearest of"),
         ({"layer": 9}, "There is no layer 9: there are 3"),
@@ -117,17 +101,6 @@ def test_what_is_not_there_is_said(korean) -> None:
     ]:
         with pytest.raises(ValueError, match=sentence):
             korean.attention(**asked)
-
-
-def test_a_run_without_snapshots_or_checkpoint_says_so(store) -> None:
-    run = runs.open(made_run(store).id, store=store)
-    with pytest.raises(ValueError, match="has no snapshot yet"):
-        run.attention()
-    with pytest.raises(ValueError, match="has no checkpoint"):
-        run.model()
-
-
-def test_figures_say_what_cannot_be_drawn(korean) -> None:
     with pytest.raises(ValueError, match="There is no curve 'speed'"):
         of_run.curves(korean, "speed")
     with pytest.raises(ValueError, match=r"Choose one: run\.attention"):
@@ -138,6 +111,11 @@ def test_figures_say_what_cannot_be_drawn(korean) -> None:
     assert test.y[0] == pytest.approx(korean.run.curves().test.last("accuracy"))
     one = of_run.attention(korean.attention(layer=0), head=1)
     np.testing.assert_array_equal(one.data[0].z, korean.attention(layer=0).weights[1])
+    run = runs.open(made_run(store).id, store=store)
+    with pytest.raises(ValueError, match="has no snapshot yet"):
+        run.attention()
+    with pytest.raises(ValueError, match="has no checkpoint"):
+        run.model()
 
 
 def test_all_runs_are_a_table(store) -> None:

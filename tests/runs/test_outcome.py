@@ -1,14 +1,10 @@
 """A run that diverged or never learned says so, with its numbers; a run that learned does not."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record.outcome import outcome_of
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.training.progress import LOSS_DIVERGED, TrainingDiverged
@@ -38,56 +34,29 @@ def ended(store):
     return make
 
 
-def test_a_run_that_learned_is_nothing_to_speak_of(ended):
+def test_runs_are_judged_by_spikes_guessing_last_steps_and_floors(ended):
     assert ended(3.1, 1.0, 0.2, validation=0.3).outcome is None
-
-
-def test_an_average_that_comes_later_is_not_taken_for_learning_by_heart(ended):
+    assert ended(3.1, 50.0, 1.0, validation=0.1).outcome is None
     assert ended(3.1, 1.0, 0.2, validation=4.5).outcome.kind == "by-heart"
     assert ended(3.1, 1.0, 0.2, validation=0.3, averaged=4.5).outcome is None
-
-
-def test_a_loss_far_above_guessing_has_diverged(ended):
     found = ended(3.1, 40.0, 88.25, validation=91.0).outcome
     assert (found.kind, found.repeats) == ("diverged", False)
     assert "loss 91.0, chance 3.00" in found.sentence
-
-
-def test_a_loss_that_went_through_the_roof_and_came_back_to_guessing_has_diverged(ended):
     found = ended(3.1, 1575.4, 40.0, 2.9, validation=2.81).outcome
     assert found.kind == "diverged"
     assert "rose to 1,575 at step 2 and ended at 2.81" in found.sentence
-
-
-def test_a_loss_near_guessing_has_never_learned(ended):
     found = ended(3.2, 3.1, 3.05, validation=2.95).outcome
     assert found.kind == "never-learned"
     assert "loss 2.95, chance 3.00" in found.sentence
-
-
-def test_without_a_validation_the_last_steps_count(ended):
     assert ended(3.2, 3.1, 3.05).outcome.kind == "never-learned"
     assert ended(*[3.0] * 5, *[0.5] * 30).outcome is None
-
-
-def test_the_way_goes_to_the_lowest_loss_that_the_targets_allow(ended):
     assert ended(3.1, 2.8, validation=2.75).outcome.kind == "never-learned"
     assert ended(3.1, 2.8, validation=2.75, floor=2.7).outcome is None
-
-
-def test_a_spike_on_the_way_of_a_run_that_learned_is_no_divergence(ended):
-    assert ended(3.1, 50.0, 1.0, validation=0.1).outcome is None
 
 
 @pytest.mark.parametrize("state", ["stopped", "queued"])
 def test_only_an_ended_run_is_judged(ended, state):
     assert ended(3.1, 3.1, validation=3.1, state=state).outcome is None
-
-
-def test_a_run_without_events_is_not_judged(store):
-    run = store.create(tiny())
-    write_status(run.folder, Status("finished"))
-    assert run.outcome is None
 
 
 @pytest.mark.parametrize(("device", "repeats"), [("cpu", True), ("cuda:0", False)])
@@ -100,21 +69,10 @@ def test_a_loss_that_is_no_number_comes_again_on_the_cpu(store, device, repeats)
     assert (found.kind, found.sentence, found.repeats) == ("diverged", reason, repeats)
 
 
-def test_another_failure_speaks_for_itself(store):
+def test_another_failure_speaks_for_itself_and_recorded_runs_have_learned(store):
     run = store.create(tiny())
     write_status(run.folder, Status("failed", reason="The disk is full."))
     assert run.outcome is None
-
-
-def test_a_wild_learning_rate_is_told_of_a_real_training(store):
-    wild = tiny(steps=30, learning_rate=10.0, clip_norm=0.0)
-    run = store.create(wild)
-    execute(run)
-    assert run.outcome is not None
-    assert run.outcome == outcome_of(run.status, run.curves())
-
-
-def test_every_recorded_run_has_learned(store):
     recorded = [RunStore(store.root).get(one.name) for one in RECORDED.glob("recorded-*")]
     assert recorded
     assert [run.id for run in recorded if run.outcome] == []

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from tests.data.own.test_sets import ONE, OTHER, PREPARED
+from tests.limits import limited
 from tests.runs.waiting import tiny
 from tfm_core.config.codec import default_sections
 from tfm_core.config.experiment import Experiment
@@ -12,7 +13,7 @@ from tfm_core.data.own import place
 from tfm_core.data.own.sets import SetMissing
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import NotYours, Visitor
-from tfm_core.runs.disk import cleanup, quota, trash
+from tfm_core.runs.disk import quota
 from tfm_core.runs.disk.quota import Bounds
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.queue.limits import LimitReached
@@ -29,21 +30,12 @@ def kept(store, visitor=MINE, settings=None, **changes):
     return own_sets.keep(prepared, store=store, visitor=visitor, settings=settings)
 
 
-def test_the_folder_of_sets_is_no_run(store):
-    kept(store)
-    store.create(tiny())
-    assert len(store.list()) == 1
-    with pytest.raises(ValueError, match="not a run id"):
-        store.get(place.FOLDER)
-
-
 def test_on_a_public_server_one_sees_and_removes_only_ones_own(store):
     own = kept(store)
     assert [one.id for one in own_sets.listed(store, MINE)] == [own.id]
     assert own_sets.listed(store, THEIRS) == []
     with pytest.raises(NotYours):
         own_sets.remove(own.id, store=store, visitor=THEIRS)
-    assert own_sets.listed(store, dataclasses.replace(THEIRS, is_host=True))
     assert own_sets.listed(store, dataclasses.replace(THEIRS, is_public=False))
 
 
@@ -69,14 +61,16 @@ def test_a_set_that_another_visitor_keeps_too_stays_for_them(store):
 
 
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("settings", "limits", "sentence"),
     [
-        (Settings(max_own_data=0), "accepts no data"),
-        (Settings(max_runs=0), "accepts no data"),
-        (Settings(max_own_data=10), "all data use 0 B of 10 B"),
+        (Settings(max_running=0), {}, "accepts no data"),
+        (Settings(), {"max_own_data": 10}, "all data use 0 B of 10 B"),
     ],
 )
-def test_a_server_bounds_the_sets_of_its_visitors_but_not_its_hosts_own(store, settings, sentence):
+def test_a_server_bounds_the_sets_of_its_visitors_but_not_its_hosts_own(
+    store, monkeypatch, settings, limits, sentence
+):
+    limited(monkeypatch, **limits)
     with pytest.raises(LimitReached, match=sentence):
         kept(store, settings=settings)
     kept(store, visitor=None, settings=settings)
@@ -90,14 +84,6 @@ def test_a_stranger_keeps_so_many_sets_and_no_more(store, monkeypatch):
         kept(store, name="three")
     kept(store, name="two")  # that is there already
     kept(store, THEIRS, name="three")
-
-
-def test_what_was_removed_long_ago_is_swept_with_the_runs(store, monkeypatch):
-    own = kept(store)
-    own_sets.remove(own.id, store=store, visitor=MINE)
-    monkeypatch.setattr(trash, "KEPT_SECONDS", -1.0)
-    cleanup.clean_up(store.root)
-    assert own_sets.removed(store, MINE) == []
 
 
 def test_sets_count_into_the_disk_that_all_may_take(store, end):

@@ -1,4 +1,4 @@
-"""Owners: a run is its browser's; others may watch and copy it, and the host may do everything."""
+"""Owners: a run is its browser's; others may watch and copy it."""
 
 import json
 
@@ -12,8 +12,8 @@ pytestmark = pytest.mark.quick
 TOKEN, OTHER = "a" * 43, "b" * 43
 
 
-def visitor(token: str = TOKEN, *, is_host: bool = False, is_public: bool = True) -> Visitor:
-    return Visitor(hashed(token), is_host=is_host, is_public=is_public)
+def visitor(token: str = TOKEN, *, is_public: bool = True) -> Visitor:
+    return Visitor(hashed(token), is_public=is_public)
 
 
 def test_a_run_keeps_the_hash_of_its_owners_token_and_never_the_token(store):
@@ -24,18 +24,16 @@ def test_a_run_keeps_the_hash_of_its_owners_token_and_never_the_token(store):
     assert store.get(run.id).meta.owner == hashed(TOKEN)
 
 
-def test_only_the_owner_and_the_host_may_change_a_run(store):
+def test_only_the_owner_may_change_a_run(store):
     run = store.create(tiny(), owner=hashed(TOKEN))
     visitor().check(run)
-    visitor(OTHER, is_host=True).check(run)
     with pytest.raises(NotYours, match=r"another visitor\. Train a copy"):
         visitor(OTHER).check(run)
 
 
-def test_a_run_that_no_browser_began_is_the_hosts_where_strangers_come(store):
+def test_a_run_that_no_browser_began_is_no_strangers(store):
     run = store.create(tiny())
     assert not visitor().may_change(run)
-    assert visitor(is_host=True).may_change(run)
 
 
 def test_on_ones_own_machine_everybody_may_do_everything(store):
@@ -62,11 +60,6 @@ def test_a_copy_is_its_makers(store, end):
     assert visitor(OTHER).may_change(copy)
     assert not visitor().may_change(copy)
     assert visitor().may_change(store.get(run.id))
-
-
-def test_a_new_name_leaves_the_owner(store):
-    run = store.create(tiny(), owner=hashed(TOKEN))
-    assert store.rename(run.id, "Another").meta.owner == hashed(TOKEN)
 
 
 def test_runs_in_hand_are_counted_by_owner(store, end):

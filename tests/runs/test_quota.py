@@ -1,7 +1,5 @@
 """Room: measured, and made within what a host lets the runs take."""
 
-import os
-
 import pytest
 
 from tests.runs.waiting import tiny
@@ -77,16 +75,3 @@ def test_where_none_may_go_a_start_is_refused_and_nothing_went(store, end, bound
     with pytest.raises(LimitReached, match="The server is full"):
         quota.evict(store.root, store.kept(), bounds, keeps=new.id)
     assert ids(store) == {waits.id, hosts.id, new.id}
-
-
-def test_what_would_not_be_enough_is_not_deleted(store, end):
-    old, new = made(store, end), store.create(tiny(), owner="b" * 64)
-    with pytest.raises(LimitReached):
-        quota.evict(store.root, store.kept(), Bounds(disk=1), keeps=new.id)
-    assert ids(store) == {old.id, new.id}
-
-
-def test_without_a_bound_nothing_goes(store, end):
-    old = made(store, end)
-    assert quota.evict(store.root, store.kept(), Bounds(), keeps="") == 0
-    assert os.path.isdir(old.folder)

@@ -45,17 +45,6 @@ def test_a_worker_whose_run_was_taken_over_while_it_slept_writes_no_more(tmp_pat
     assert (tmp_path / "events.jsonl").read_text().count("\n") == 1
 
 
-def test_the_heart_beats_while_nothing_happens(tmp_path):
-    with Recorder(claim.Hold(tmp_path), Status("running")) as writer:
-        writer.change("running")
-        first = json.loads((tmp_path / "status.json").read_text())["heartbeat"]
-
-        def beat():
-            return json.loads((tmp_path / "status.json").read_text())["heartbeat"]
-
-        wait_until(lambda: beat() > first, "the heart beats")
-
-
 def test_a_gap_between_two_looks_is_sleep():
     now = 10.0
     clock = AwakeClock(lambda: now)
@@ -64,11 +53,3 @@ def test_a_gap_between_two_looks_is_sleep():
         clock.look()
     assert clock() - begin == pytest.approx(2.25)
     assert clock.asleep == 60.0
-
-
-def test_whoever_asks_first_after_a_sleep_sees_it_left_out():
-    now = 0.0
-    clock = AwakeClock(lambda: now)
-    begin = clock()
-    now = 61.0
-    assert clock() == begin

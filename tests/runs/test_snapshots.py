@@ -17,10 +17,14 @@ def weights(*shape):
     return RNG.random(shape).astype(np.float16)
 
 
+CROSS = "decoder.layers.0.cross_attention"
+
+
 def text_snapshot(step=5):
     return Snapshot(
         step=step,
-        attention={"decoder.layers.0.cross_attention": weights(2, 2, 5, 7)},
+        attention={CROSS: weights(2, 2, 5, 7)},
+        masks={CROSS: np.ones((1, 1, 1, 7), bool)},
         ids=RNG.integers(0, 11, (2, 5)).astype(np.int32),
         confidence=weights(2, 5),
         tokens=[["나는", "간다"], []],
@@ -30,7 +34,7 @@ def text_snapshot(step=5):
     )
 
 
-def test_a_text_snapshot_comes_back(tmp_path):
+def test_snapshots_of_text_and_pictures_come_back(tmp_path):
     written = text_snapshot()
     loaded = read(write(tmp_path, written))
 
@@ -41,14 +45,11 @@ def test_a_text_snapshot_comes_back(tmp_path):
     for name in ("ids", "confidence"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(written, name))
         assert getattr(loaded, name).dtype == getattr(written, name).dtype
-    for name in ("attention", "positions", "embeddings"):
+    for name in ("attention", "masks", "positions", "embeddings"):
         found_part, written_part = getattr(loaded, name), getattr(written, name)
         assert found_part.keys() == written_part.keys()
         for key, value in written_part.items():
             np.testing.assert_array_equal(found_part[key], value)
-
-
-def test_a_picture_snapshot_is_stored_in_half_precision(tmp_path):
     probabilities = RNG.random((3, 10))
     loaded = read(write(tmp_path, Snapshot(0, probabilities=probabilities)))
     assert loaded.probabilities.dtype == np.float16
@@ -73,11 +74,7 @@ def test_steps_are_listed_in_order_without_what_is_damaged(store):
         run.snapshot(5)
 
 
-def test_a_run_without_snapshots_has_none(store):
-    assert store.create(tiny()).snapshot_steps() == []
-
-
-def test_a_probe_of_pictures_comes_back(store):
+def test_probes_of_pictures_and_of_text_come_back(store):
     run = store.create(PRESETS["vit-digits"].experiment)
     images = RNG.integers(0, 256, (2, 1, 28, 28)).astype(np.uint8)
     write_probe(
@@ -91,9 +88,6 @@ def test_a_probe_of_pictures_comes_back(store):
     (run.folder / "probe.safetensors").write_bytes(b"torn")
     with pytest.raises(ValueError, match="its pictures cannot be read"):
         run.probe()
-
-
-def test_a_probe_of_text_comes_back(store):
     run = store.create(tiny())
     with pytest.raises(ValueError, match="no probe yet"):
         run.probe()

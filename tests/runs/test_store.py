@@ -27,12 +27,10 @@ def test_a_created_run_is_found_with_all_it_was_given(store):
     assert loaded.problem is None
 
 
-def test_a_run_without_a_name_is_called_after_its_task(store):
-    assert store.create(tiny()).meta.name == "Copy"
-
-
-def test_the_newest_run_is_listed_first(store):
+def test_the_newest_run_is_listed_first_and_nothing_half_made(store):
     runs = [store.create(tiny()) for _ in range(3)]
+    (store.root / ".new-half").mkdir()
+    (store.root / "stray-file").write_text("")
     assert [listed.id for listed in store.list()] == [run.id for run in reversed(runs)]
 
 
@@ -41,11 +39,7 @@ def test_the_folder_can_be_named_by_the_environment(monkeypatch, tmp_path):
     assert RunStore().create(tiny()).folder.parent == tmp_path / "elsewhere"
 
 
-def test_a_store_that_does_not_exist_yet_is_empty(tmp_path):
-    assert RunStore(tmp_path / "none", recorded=None).list() == []
-
-
-def test_an_id_that_is_no_id_is_not_looked_for(store):
+def test_an_unknown_id_or_none_is_answered_in_a_sentence(store):
     for run_id in [
         "..",
         "../secrets",
@@ -59,15 +53,15 @@ def test_an_id_that_is_no_id_is_not_looked_for(store):
     ]:
         with pytest.raises(RunNotFound, match="not a run id"):
             store.get(run_id)
-
-
-def test_an_unknown_id_is_answered_in_a_sentence(store):
     with pytest.raises(RunNotFound, match="There is no run unknown-run here"):
         store.get("unknown-run")
 
 
-def test_ids_are_letters_and_digits_which_keys_and_command_lines_take(store):
+def test_ids_are_letters_and_digits_and_files_plain_json(store):
     assert all(store.create(tiny()).id.isalnum() for _ in range(40))
+    run = store.create(tiny())
+    for name in ("experiment.json", "meta.json", "status.json"):
+        assert isinstance(json.loads((run.folder / name).read_text()), dict)
 
 
 def test_a_renamed_run_has_its_new_name_in_one_line(store):
@@ -108,12 +102,6 @@ def test_a_run_that_trains_is_not_deleted(store, end):
         store.delete(run.id)
 
 
-def test_a_waiting_run_can_be_deleted(store):
-    run = store.create(tiny())
-    store.delete(run.id)
-    assert store.list() == []
-
-
 def test_a_fork_goes_on_where_its_parent_ended(store, end):
     parent = end(
         store.create(tiny(), name="Parent", preset="copy", device="cuda:0"), "finished", step=7
@@ -131,19 +119,13 @@ def test_a_fork_goes_on_where_its_parent_ended(store, end):
     assert fork.curves().steps["step"].tolist() == [7]
 
 
-def test_a_fork_must_train_further(store, end):
+def test_a_fork_must_train_further_from_a_checkpoint_of_a_run_that_is_over(store, end):
     parent = end(store.create(tiny()), "finished", step=7)
     with pytest.raises(ValueError, match="has already done 7 steps"):
         store.fork(parent.id, steps=7)
-
-
-def test_a_run_without_a_checkpoint_cannot_be_forked(store):
     run = store.create(tiny(), state="stopped")
     with pytest.raises(ValueError, match="no checkpoint"):
         store.fork(run.id, steps=19)
-
-
-def test_a_run_that_waits_cannot_be_forked(store):
     with pytest.raises(ValueError, match="not over"):
         store.fork(store.create(tiny()).id, steps=19)
 
@@ -158,6 +140,8 @@ def test_recorded_runs_are_listed_and_forked_but_never_changed(store, end, tmp_p
         store.delete(run.id)
     with pytest.raises(ValueError, match="comes with the app"):
         store.rename(run.id, "Mine")
+    with pytest.raises(ValueError, match="comes with the app"):
+        store.label(run.id, tags=["mine"])
     fork = store.fork(run.id, steps=19)
     assert not fork.meta.recorded
     assert fork.meta.device == "cpu"
@@ -189,23 +173,6 @@ def test_a_damaged_run_is_listed_with_its_problem_and_can_be_deleted(store, end,
     assert store.list() == []
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"name": 3, "created": null, "threads": "x"}'])
-def test_a_damaged_meta_file_is_made_up_for(store, content):
-    run = store.create(tiny())
-    (run.folder / "meta.json").write_text(content)
-    (damaged,) = store.list()
-    assert damaged.meta.name == run.id
-    assert damaged.meta.threads == 1
-    assert damaged.meta.created.endswith("+00:00")
-
-
-def test_a_half_made_run_is_not_listed(store):
-    run = store.create(tiny())
-    (store.root / ".new-half").mkdir()
-    (store.root / "stray-file").write_text("")
-    assert [listed.id for listed in store.list()] == [run.id]
-
-
 def test_a_folder_that_is_called_like_a_run_and_holds_none_is_no_run(store):
     run = store.create(tiny())
     for root in (store.root, store.recorded):
@@ -214,12 +181,6 @@ def test_a_folder_that_is_called_like_a_run_and_holds_none_is_no_run(store):
     assert [listed.id for listed in store.list()] == [run.id]
     with pytest.raises(RunNotFound, match="There is no run __pycache__ here"):
         store.get("__pycache__")
-
-
-def test_files_are_plain_json(store):
-    run = store.create(tiny())
-    for name in ("experiment.json", "meta.json", "status.json"):
-        assert isinstance(json.loads((run.folder / name).read_text()), dict)
 
 
 def _host():

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from safetensors.numpy import load_file, save_file
 
 from tests.runs.waiting import tiny
-from tfm_core.runs.curves import MEASURED_COLUMNS, STEP_COLUMNS, Curves, Series
+from tfm_core.runs.curves import STEP_COLUMNS, Curves, Series
 from tfm_core.runs.record import thinned
 from tfm_core.runs.record.thinned import FILE, MAX_STEPS, ThinnedReader, thin
 
@@ -168,6 +168,7 @@ DAMAGES = {
     "a column less": lambda path: _changed(path, lambda rows: rows[:, :-1]),
     "steps that fall": lambda path: _changed(path, lambda rows: rows[::-1]),
     "steps that are none": lambda path: _changed(path, lambda rows: rows * np.nan),
+    "a step too high": lambda path: _changed(path, lambda rows: rows * 1e12),
     "float32": lambda path: _changed(path, lambda rows: rows.astype(np.float32)),
 }
 
@@ -224,7 +225,3 @@ def test_the_worker_keeps_them_as_it_goes_and_a_copy_has_them(store, monkeypatch
     copy = store.fork(run.id, steps=11)
     assert (copy.folder / FILE).read_bytes() == (run.folder / FILE).read_bytes()
     assert_equal(copy.thinned_curves(), run.curves())
-
-
-def test_the_columns_begin_with_the_step():
-    assert STEP_COLUMNS[0] == MEASURED_COLUMNS[0] == "step"

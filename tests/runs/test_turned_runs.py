@@ -1,5 +1,6 @@
 """A run whose settings were turned: repeated by resume and forks, dropped by branches and cures."""
 
+import json
 import os
 import signal
 
@@ -7,6 +8,8 @@ import pytest
 
 from tests.runs.comparing import assert_same, facts
 from tests.runs.waiting import tiny, wait_until
+from tfm_core.config.turns import Turn
+from tfm_core.runs.curves import turns_in
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control, drop, is_request, turning
 from tfm_core.runs.queue.limits import Limits
@@ -111,6 +114,19 @@ def test_a_branch_trains_without_the_last_turn_from_where_it_was_made(store, tur
     )
     assert execute(branch).state == "finished"
     assert_same(expected, branch)
+
+
+def test_a_branch_keeps_the_other_turns_of_a_run_that_was_resumed(tmp_path):
+    """Turned at step 12, killed, resumed from step 1, and turned at step 3: that one is dropped."""
+    events = tmp_path / "events.jsonl"
+    lines = [
+        {"event": "turned", "step": 12, "setting": "model.dropout", "value": 0.3},
+        {"event": "resumed", "step": 1},
+        {"event": "turned", "step": 3, "setting": "training.learning_rate", "value": 0.002},
+        {"event": "branched", "step": 2},
+    ]
+    events.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert turns_in(events) == (Turn(12, "model.dropout", 0.3),)
 
 
 def test_a_running_run_can_be_branched_before_its_first_checkpoint(store, whole):

@@ -20,7 +20,6 @@ from tfm_core.export import layout
 from tfm_core.export.archive import Refused
 from tfm_core.export.bundle import bundle
 from tfm_core.export.importer import import_run
-from tfm_core.hosting.store.upload import large_files
 from tfm_core.inspect.attention.own_example import look_at_text
 from tfm_core.inspect.writing.source import source_of
 from tfm_core.runs import own_sets
@@ -85,17 +84,6 @@ def test_a_run_whose_set_was_removed_reads_as_before(here, kind):
         assert text_task(run.experiment.task).missing is None
 
 
-def test_runs_that_kept_no_vocabulary_get_it_as_the_set_is_removed(here):
-    run = trained(here, "pairs")
-    before = read(here, run, "pairs")
-    folder = run.folder / sets.VOCABULARY
-    for path in sorted(folder.rglob("*"), reverse=True):
-        path.unlink() if path.is_file() else path.rmdir()
-    folder.rmdir()
-    remove_set(here, run)
-    assert read(here, run, "pairs") == before
-
-
 def test_a_damaged_copy_of_a_vocabulary_is_passed_over(here):
     run = trained(here, "pairs")
     set_id = sets.set_of(run.experiment.task)
@@ -127,8 +115,6 @@ def test_no_example_is_kept_and_the_zip_of_another_visitor_holds_no_name(here):
     kept = [path for path in (run.folder / sets.VOCABULARY).rglob("*") if path.is_file()]
     assert sorted(path.name for path in kept) == ["set.json", "tokens.json"]
     assert not any(b"und mehr" in path.read_bytes() for path in kept)
-    names = {name for name, _path in large_files(run.folder)}
-    assert {f"vocabulary/{run.experiment.task.data}/{path.name}" for path in kept} <= names
     with place.below(here.root):
         assert not [n for n in members(bundle(run, with_labels=False)) if "vocabulary" in n]
 

@@ -59,9 +59,7 @@ def test_a_full_disk_leaves_a_run_waiting_until_there_is_room(store, turns, monk
 def test_a_run_that_waits_without_a_ticket_is_given_one(store, turns):
     old, waits = store.create(tiny()), store.create(tiny())
     write_status(old.folder, Status("stopped"))
-    turns._mend(at_once=False)
-    assert tickets.waiting(store.root) == [], "it may just be being submitted"
-    turns._mend(at_once=False)
+    turns.start()
     assert tickets.waiting(store.root) == [waits.id]
 
 

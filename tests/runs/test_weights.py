@@ -1,11 +1,10 @@
 """The weights that a small run keeps over its training: bounded, checked, and taken along."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from tests.limits import limited
 from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
 from tfm_core.facts.storage import WEIGHT_SETS, weights_bytes
@@ -25,17 +24,10 @@ def test_a_small_run_keeps_its_first_and_last_weights_in_half_precision(whole):
         np.testing.assert_allclose(value, last[f"model/{name}"], rtol=1e-3, atol=1e-6)
 
 
-def test_they_are_kept_where_snapshots_are(store):
-    run = store.create(tiny(steps=60, snapshots=36, learning_rate=0.02))
-    execute(run)
-    assert len(run.weight_steps()) >= 4
-    assert set(run.weight_steps()) <= set(run.snapshot_steps())
-
-
 def test_a_run_keeps_none_where_all_would_take_more_than_may_be(store, monkeypatch):
     assert weights_bytes(1_000, WEIGHT_SETS * 2_000) == WEIGHT_SETS * 2_000
     assert weights_bytes(1_000, WEIGHT_SETS * 2_000 - 1) == 0
-    monkeypatch.setenv("TFM_MAX_WEIGHTS", "0")
+    limited(monkeypatch, max_weights=0)
     run = store.create(tiny())
     execute(run)
     assert run.weight_steps() == []

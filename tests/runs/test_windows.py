@@ -11,10 +11,6 @@ from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
 from tests.windows import windows
 from tfm_core import disk, reading
-from tfm_core.hosting.published.shelf import Shelf
-from tfm_core.hosting.store.storage import remote_of
-from tfm_core.hosting.store.upload import Uploader
-from tfm_core.runs.disk import locks
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.process import requests
 from tfm_core.runs.process.execute import execute
@@ -60,33 +56,6 @@ def looked_at(folder):
 def let_go_soon(file):
     """Close a file from another thread, a moment later."""
     threading.Timer(0.05, file.close).start()
-
-
-def test_what_is_open_stays(tmp_path):
-    file, folder = tmp_path / "file", tmp_path / "folder"
-    folder.mkdir()
-    file.write_text("old")
-    (folder / "part").write_text("part")
-    other = tmp_path / "other"
-    other.write_text("new")
-    with open(file), open(folder / "part"):
-        for refused in (
-            file.unlink,
-            lambda: os.replace(other, file),
-            lambda: folder.rename(tmp_path / "moved"),
-        ):
-            with pytest.raises(PermissionError):
-                refused()
-    os.replace(other, file)
-    folder.rename(tmp_path / "moved")
-    assert file.read_text() == "new"
-
-
-@pytest.mark.parametrize("name", ["a:b", "nul", "COM1.txt", "end.", "end ", "why?"])
-@pytest.mark.skipif(os.name == "nt", reason="Windows takes some of them for other things")
-def test_a_name_that_is_none_is_refused(tmp_path, name):
-    with pytest.raises(OSError, match="Invalid argument"):
-        (tmp_path / name).write_text("")
 
 
 def test_a_run_that_is_looked_at_all_the_time_trains_and_goes_on(store):
@@ -143,42 +112,8 @@ def test_an_old_claim_that_is_being_read_keeps_nobody_from_the_next(store):
     assert not claim.is_held(run.folder)
 
 
-def test_a_published_run_is_taken_away_while_its_publisher_keeps_it(store, whole):
-    shelf = Shelf(store.root)
-    one = shelf.publish(whole.id, most=1)
-    lock = locks.lock(one.lock)
-    reader = (one.folder / ".source.json").open()
-    let_go_soon(reader)
-    shelf.unpublish(whole.id)
-    locks.unlock(lock)
-    assert shelf.list() == []
-    assert not one.folder.exists()
-
-
-def test_a_checkpoint_is_replaced_while_it_is_uploaded(store, whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(disk, "OPEN_IS_HELD", True)
-    (tmp_path / "shared").mkdir()
-    remote = remote_of(f"file://{tmp_path / 'shared'}")
-    path = whole.folder / "checkpoints" / "last" / "checkpoint.safetensors"
-    before, upload = path.read_bytes(), remote.upload
-
-    def slow(held, name):
-        with open(held, "rb"):
-            new = path.with_name("new")
-            new.write_bytes(b"newer")
-            disk.replace(new, path)  # raises where the uploaded file is this one
-        upload(held, name)
-
-    monkeypatch.setattr(remote, "upload", slow)
-    name = "checkpoints/last/checkpoint.safetensors"
-    entry = Uploader(store.root, whole.folder, remote)._uploaded(name, path)
-    assert entry.size == len(before)
-    assert path.read_bytes() == b"newer"
-
-
 def test_names_are_short_and_do_not_differ_by_their_case_alone(store, whole, tmp_path):
     requests.drop(whole.folder, "stop")
-    Shelf(store.root).publish(whole.id, most=1)
     store.delete(store.create(tiny()).id)
     paths = [str(path.relative_to(tmp_path)) for path in store.root.rglob("*")]
     assert any("checkpoint" in path for path in paths)

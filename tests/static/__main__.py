@@ -1,12 +1,10 @@
 """``python -m tests.static``: print each violation as ``path:line: rule``; 1 if there is any."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Iterator
 
-from tests.static import documents, imports, requirements, scripts, texts
+from tests.static import budget, documents, imports, requirements, scripts, texts
 from tests.static.repository import ROOT, Repository, Violation, repository
 
 CHECKS = (
@@ -15,6 +13,7 @@ CHECKS = (
     *texts.CHECKS,
     *scripts.CHECKS,
     *documents.CHECKS,
+    *budget.CHECKS,
 )
 
 

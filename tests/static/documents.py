@@ -1,6 +1,4 @@
-"""What documents name is there: files, variables, tests and stress tests."""
-
-from __future__ import annotations
+"""What documents name is there: files, variables and tests."""
 
 import ast
 import re
@@ -16,12 +14,9 @@ DEPLOYMENT = (
     "Dockerfile",
     "compose.yaml",
     "docs/deploy.md",
-    "docs/cluster.md",
-    "docs/storage.md",
     "docs/cli.md",
 )
 SECURITY = "docs/security.md"
-STRESS = "benchmarks/stress"
 SETTINGS = "tfm_core/runs/settings"
 """The folder that alone reads the environment's settings."""
 
@@ -76,10 +71,9 @@ def image_gets_what_it_copies(repository: Repository) -> Iterator[Violation]:
 def promises_name_tests_that_are_there(repository: Repository) -> Iterator[Violation]:
     """Every promise names what tests it, and that is there."""
     text, functions = repository.text(SECURITY), dict[str, set[str]]()
-    stress = {name for name, _line in _stress_tests(repository)}
     for number, line in enumerate(text.splitlines(), 1):
         is_promise = line.startswith("| ") and not line.startswith("| promise |")
-        if is_promise and not re.search(rf"`(tests|{STRESS})/[\w/]+\.py(::\w+)?`", line):
+        if is_promise and not re.search(r"`tests/[\w/]+\.py(::\w+)?`", line):
             yield Violation(SECURITY, number, "this promise names no test")
         for file, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", line):
             if file not in functions:
@@ -87,41 +81,6 @@ def promises_name_tests_that_are_there(repository: Repository) -> Iterator[Viola
                 functions[file] = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
             if name not in functions[file]:
                 yield Violation(SECURITY, number, f"there is no {file}::{name}")
-        for name in re.findall(rf"`{STRESS}/(\w+)\.py`", line):
-            if name not in stress:
-                yield Violation(SECURITY, number, f"{name} is no stress test that is run")
-
-
-def stress_tests_are_run(repository: Repository) -> Iterator[Violation]:
-    """Every module of stress tests is in the list of those that are run, and has a quick form."""
-    listed = dict(_stress_tests(repository))
-    there = {
-        source.file.stem: source
-        for source in repository.python(STRESS)
-        if not source.file.name.startswith("_")
-    }
-    for name in sorted(listed.keys() - there.keys()):
-        yield Violation("benchmarks/reliability.py", listed[name], f"there is no {name}")
-    for name, source in there.items():
-        tables = [
-            node
-            for node in source.tree.body
-            if isinstance(node, ast.FunctionDef) and node.name == "tables"
-        ]
-        if not any(each.arg == "quick" for node in tables for each in node.args.kwonlyargs):
-            yield source.violation(1, "it has no tables(*, quick)")
-        if name not in listed:
-            yield source.violation(1, "benchmarks/reliability.py does not run it")
-
-
-def _stress_tests(repository: Repository) -> Iterator[tuple[str, int]]:
-    """Yield the names that ``STRESS_TESTS`` lists, with their lines."""
-    for source in repository.python("benchmarks/reliability.py"):
-        for node in source.tree.body:
-            if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "STRESS_TESTS":
-                assert isinstance(node.value, ast.Tuple)
-                for each in node.value.elts:
-                    yield ast.literal_eval(each), each.lineno
 
 
 def settings_are_read_in_one_place(repository: Repository) -> Iterator[Violation]:
@@ -176,7 +135,6 @@ CHECKS = (
     variables_of_deployment_are_settings,
     image_gets_what_it_copies,
     promises_name_tests_that_are_there,
-    stress_tests_are_run,
     settings_are_read_in_one_place,
     runs_are_changed_where_someone_asks_who_may,
 )

@@ -1,7 +1,5 @@
 """Which way imports point: pages to what they share, that to the core, and down inside the core."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 
@@ -31,7 +29,7 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("lessons",),
     ("sweeps",),
     ("plots", "recorded"),
-    ("export", "hosting"),
+    ("export",),
     ("looking",),
     ("cli",),
     ("__main__",),
@@ -76,16 +74,6 @@ def core_imports_what_lies_below(repository: Repository) -> Iterator[Violation]:
                 yield source.violation(each.line, f"the core must not import {each.target}")
             elif own and other and own != other and FLOOR.get(other, -1) >= FLOOR[own]:
                 yield source.violation(each.line, f"{own} must not import {each.target}")
-
-
-def hosting_is_loaded_by_name(repository: Repository) -> Iterator[Violation]:
-    """The core imports nothing of hosting; pages only what is published."""
-    for source in repository.app:
-        for each in source.imports:
-            if part(each.target) == "hosting" != part(source.module):
-                is_published = each.target.startswith("tfm_core.hosting.published.")
-                if source.path.startswith("tfm_core/") or not is_published:
-                    yield source.violation(each.line, f"{each.target} is loaded by its name")
 
 
 def builders_alone_know_configs(repository: Repository) -> Iterator[Violation]:
@@ -223,7 +211,6 @@ def _has(source: Source, words: str, rule: str) -> Iterator[Violation]:
 CHECKS = (
     imports_are_absolute,
     core_imports_what_lies_below,
-    hosting_is_loaded_by_name,
     builders_alone_know_configs,
     late_packages_are_loaded_from_their_top,
     core_makes_no_circle,

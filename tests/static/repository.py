@@ -85,6 +85,22 @@ class Source:
                 is_later = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
                 yield from self._imports(child, at_once=at_once and not is_later)
 
+    @cached_property
+    def all_imports(self) -> list[tuple[str, int]]:
+        """All modules that the file names, and where: for type checkers and lazily, too."""
+        found = []
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                found += [(alias.name, node.lineno) for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names = [self._target(node.module, alias.name) for alias in node.names]
+                found += [(name, node.lineno) for name in names]
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                given = node.args if node.func.id.startswith("Lazy") else []
+                values = [each.value for each in given if isinstance(each, ast.Constant)]
+                found += [(value, node.lineno) for value in values if isinstance(value, str)]
+        return found
+
     def _target(self, source: str, name: str) -> str:
         path = self.root.joinpath(*source.split("."), name)
         is_module = path.is_dir() or path.with_suffix(".py").is_file()

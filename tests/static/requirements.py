@@ -1,7 +1,5 @@
 """Every direct import is declared where the README installs it from; every pin is allowed."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 
@@ -18,11 +16,12 @@ DISTRIBUTION = {
     "pydantic_core": "pydantic",
     "pydantic_settings": "pydantic-settings",
     "xdist": "pytest-xdist",
+    "yaml": "pyyaml",
     "vit_pytorch": "vit-pytorch",
 }
 """What brings a module that has another name."""
-THROUGH_ANOTHER = {"cmaes", "onnxscript"}
-"""What Optuna's CMA-ES sampler and PyTorch's ONNX exporter import for us."""
+THROUGH_ANOTHER = {"onnxscript"}
+"""What PyTorch's ONNX exporter imports for us."""
 OPTIONAL = {
     "ray": "requirements-cluster.txt",
     "huggingface_hub": "requirements-hub.txt",
@@ -31,7 +30,7 @@ OPTIONAL = {
 """What is imported only where it is installed, and the file that installs it."""
 BROUGHT_ALONG = {"requests", "authlib"}
 """What Ray's client asks with, and what Streamlit logs people in with."""
-COMPARED_WITH = {"transformers", "peft"}
+COMPARED_WITH = {"transformers"}
 """What tests compare with where it is installed; the app never imports it."""
 DECLARED = {
     "requirements.txt": ("app.py", "pages", "tfm_core"),

@@ -1,8 +1,5 @@
 """The components' scripts: modules that parse, and one text of each entry."""
 
-from __future__ import annotations
-
-import ast
 import json
 import re
 import shutil
@@ -14,7 +11,7 @@ from pages.components.files import bundled, exports
 from tests.static.repository import Repository, Violation, line_of
 
 FOLDER = "pages/components"
-PAGES = {"film", "gallery", "live", "standalone"}
+PAGES = {"film", "gallery", "standalone"}
 """Entries that are pages of their own, so that they export nothing."""
 INSIDES = {
     "plotly": (r"\._[a-z]\w+|scatterlayer|heatmap-label|modebar", {"insides.js", "style.css"}),
@@ -77,10 +74,6 @@ def components_take_entries(repository: Repository) -> Iterator[Violation]:
     for source in repository.python(FOLDER):
         for found in re.finditer(r'(?:bundled|component)\(\s*"(\w+)', source.text):
             taken[f"{found[1]}.js"] = source.violation(line_of(source.text, found.start()), "")
-        for node in source.tree.body:
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "STYLES":
-                for name in ast.literal_eval(node.value):
-                    taken[f"{name}.js"] = source.violation(node.lineno, "")
     there = set(entries(repository.root / FOLDER))
     for name in sorted(there - taken.keys()):
         yield Violation(f"{FOLDER}/{name}", 1, "no component takes this entry")

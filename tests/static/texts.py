@@ -1,7 +1,5 @@
 """What people read is marked where it is written, translated where it is drawn, and there."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter
@@ -9,6 +7,7 @@ from collections.abc import Iterator
 
 from tests import translation
 from tests.static.repository import Repository, Source, Violation, line_of
+from tfm_core.korean import PARTICLES
 
 LOOKED_UP = {"_", "ngettext", "content"}
 """Functions that translate into the language of the session."""
@@ -19,9 +18,23 @@ WORDS = {  # the fields of records that pages draw
     "true_means", "size_label", "size_help", "x_title", "memory_words", "decay_words",
     "unseen",
 }  # fmt: skip
+FAULTS = {  # what Korean texts do not say, and what they say instead
+    r"[\d}] %(?![{(\w])|% ?포인트": "95%, %p",
+    r"[\d}] [MG](?:개|회)": "157만, 42.7억",
+    ", 미리 학습됨": "the name alone: a badge says that it is recorded",
+    "(?<!주피터 )노트북": "주피터 노트북",
+    "하위 레이어": "서브레이어",
+    "(?<!은닉)층": "레이어",
+    r"(?<!\d)(?:[1-9]|10)번째|\}번째": "첫 번째, {n:번째}",
+    r"어텐션[하합해할했]": "어텐션을 계산하다",
+    r"니까\?|십시오": "-까요?, -세요",
+    r"[^}]\}[*`”]*(?:" + "|".join(PARTICLES) + r"|은\(는\))(?![가-힣])": "{name:은}",
+}
 NAMES = {
     "BERT-base",
     "BERT-large",
+    "T5-base",
+    "T5-small",
     "<bos>",
     "n_heads",
     "d_model",
@@ -184,6 +197,21 @@ def languages_are_whole(repository: Repository) -> Iterator[Violation]:
             yield Violation(where, 1, f"run: python -m tests.translation compile {language}")
 
 
+def korean_has_none_of_its_faults(repository: Repository) -> Iterator[Violation]:
+    """No Korean text has what gives it away as translated: ``FAULTS``."""
+    texts = dict[tuple[str, int], str]()
+    for pattern in ("README.ko.md", *(f"{part}/ko/**/*.md" for part in translation.CONTENT)):
+        for path in sorted(repository.root.glob(pattern)):
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                texts[path.relative_to(repository.root).as_posix(), number] = line
+    for entry in translation.read("ko", repository.root):
+        texts["pages/locale/ko/LC_MESSAGES/pages.po", entry.lineno or 1] = str(entry.string)
+    for (where, number), text in texts.items():
+        for pattern, instead in FAULTS.items():
+            if found := re.search(pattern, text):
+                yield Violation(where, number, f"{found[0]}: write {instead}")
+
+
 def korean_readme_has_commands_and_links_of_the_english_one(
     repository: Repository,
 ) -> Iterator[Violation]:
@@ -208,5 +236,6 @@ CHECKS = (
     paragraphs_and_their_uses_match,
     words_of_records_are_marked,
     languages_are_whole,
+    korean_has_none_of_its_faults,
     korean_readme_has_commands_and_links_of_the_english_one,
 )

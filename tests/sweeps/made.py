@@ -7,16 +7,16 @@ import json
 from typing import Any
 
 from tests.runs.waiting import tiny
-from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.queue import tickets
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, write_status
 from tfm_core.runs.store import RunStore
+from tfm_core.sweeps import study
 from tfm_core.sweeps.driver import Driver
 from tfm_core.sweeps.plan import Plan
 from tfm_core.sweeps.space import Choices, Range
 from tfm_core.sweeps.store import Sweep
-from tfm_core.sweeps.study import Study, Trial
+from tfm_core.sweeps.study import Trial
 
 RATES = Range("training.learning_rate", 0.0005, 0.05, is_log=True)
 HEADS = Choices("model.n_heads", (1, 2, 3, 4))
@@ -34,38 +34,26 @@ def a_plan(**changes: Any) -> Plan:
 
 def trials_of(sweep: Sweep) -> list[Trial]:
     """The trials as a page reads them."""
-    return Study(sweep, sweep.plan()).trials()
+    return study.read(sweep)
 
 
 def ended(
     store: RunStore, run: Run, *, loss: float = 0.5, state: State = "finished", reason: str = ""
 ) -> None:
-    """End a run that waits: it measured this loss at each third of its steps."""
+    """End a run that waits: it measured this loss after each step."""
     tickets.remove(store.root, run.id)
     steps = run.experiment.training.steps
-    _measure(run, loss, steps)
-    status = dataclasses.replace(
-        run.status, state=state, step=steps, seconds=30.0, reason=reason or None
-    )
-    write_status(run.folder, status)
-
-
-def trains(store: RunStore, run: Run, *, loss: float, step: int) -> None:
-    """Let a run that waits be in training, in the hands of this process."""
-    tickets.remove(store.root, run.id)
-    _measure(run, loss, step)
-    status = run.status.with_process(process_id())
-    write_status(run.folder, dataclasses.replace(status, state="running", step=step))
-
-
-def _measure(run: Run, loss: float, last: int) -> None:
     lines: list[dict[str, Any]] = [{"event": "started", "step": 0}]
-    for step in range(1, last + 1):
+    for step in range(1, steps + 1):
         lines.append({"event": "step", "step": step, "loss": loss})
         measured = {"event": "measured", "split": "validation", "step": step, "loss": loss}
         lines.append({**measured, "accuracy": 0.5, "sequence_accuracy": 0.25})
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (run.folder / "events.jsonl").write_text(text, encoding="utf-8")
+    status = dataclasses.replace(
+        run.status, state=state, step=steps, seconds=30.0, reason=reason or None
+    )
+    write_status(run.folder, status)
 
 
 def waiting(store: RunStore) -> list[Run]:

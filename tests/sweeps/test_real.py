@@ -15,7 +15,7 @@ from tfm_core.sweeps.driver import Driver
 def test_a_sweep_trains_its_runs_and_knows_what_they_came_to(store: RunStore) -> None:
     queue = RunQueue(store, max_running=2, warm=1, limits=Limits())
     driver = Driver(queue)
-    plan = a_plan(base=tiny(20), space=(RATES,), search="tpe", pruning="median", max_runs=3)
+    plan = a_plan(base=tiny(20), space=(RATES,), search="tpe", max_runs=3)
     queue.start()
     driver.start()
     try:
@@ -33,5 +33,4 @@ def test_a_sweep_trains_its_runs_and_knows_what_they_came_to(store: RunStore) ->
         assert run.status.state == "finished"
         assert run.experiment.training.learning_rate == trial.values["training.learning_rate"]
         assert trial.value == pytest.approx(run.curves().validation.last("loss"))
-        assert trial.reports[20] == pytest.approx(trial.value)
         assert (run.labels.group, run.meta.device) == (plan.name, "cpu")

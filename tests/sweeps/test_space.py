@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import re
 from typing import Any
@@ -53,7 +54,10 @@ def test_grid_and_chance_stay_within_a_range_and_optuna_agrees(one: Range, seed:
 @given(one=RANGES | WHOLE)
 def test_a_space_comes_back_from_its_plan(one: Range) -> None:
     dimensions = (one, HEADS, Choices("model.norm_first", (True, False)))
-    assert plans.space_of(plans.space_values(dimensions)) == dimensions
+    assert (
+        plans.space_of(json.loads(json.dumps(a_plan(space=dimensions).values()))["space"])
+        == dimensions
+    )
 
 
 VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
@@ -137,9 +141,7 @@ def test_a_plan_that_cannot_be_is_said() -> None:
         ({"max_runs": 10**6}, "use 1 to 1,000"),
         ({"at_once": 0}, "0 runs at once"),
         ({"name": " \n"}, "a name of at most"),
-        ({"search": "cma-es"}, "needs two number ranges and has 1"),
         ({"search": "guess"}, "no sampler guess"),
-        ({"pruning": "axe"}, "no pruner axe"),
         (
             {
                 "search": "grid",
@@ -166,7 +168,5 @@ def test_a_plan_that_cannot_be_is_said() -> None:
 
 def test_a_plan_comes_back_from_its_folder() -> None:
     plan = a_plan(max_minutes=1.5, owner="somebody", reason="Why “so”", state="stopped")
-    assert plans.of_values(plan.values()) == plan
+    assert plans.of_values(json.loads(json.dumps(plan.values()))) == plan
     assert isinstance(plan.base, Experiment)
-    assert plan.replace(space=(RATES,)).edition == 2
-    assert plan.replace(max_runs=9).edition == 1

@@ -6,8 +6,6 @@ for. Counted are these waits, what is sent there, and the kernels that are launc
 long is not known here: that needs a GPU.
 """
 
-from __future__ import annotations
-
 import sys
 import traceback
 from collections import Counter

@@ -1,6 +1,5 @@
 """Averaged weights: they follow their formula, are tested, and go on from a checkpoint."""
 
-import copy
 import io
 import itertools
 
@@ -16,9 +15,9 @@ from tests.training.test_patience import RESTLESS
 from tfm_core.config import Experiment
 from tfm_core.data.shape import data_shape
 from tfm_core.export.bundle import bundle
-from tfm_core.export.figures import table
 from tfm_core.export.importer import import_run
 from tfm_core.export.layout import weight_names
+from tfm_core.export.metrics import table
 from tfm_core.facts.memory import of_run
 from tfm_core.inspect.source.file import source_code
 from tfm_core.plots import of_run as plots_of_run
@@ -31,7 +30,7 @@ from tfm_core.training import checkpoints
 from tfm_core.training.checkpoints import FILE, CheckpointDamaged
 from tfm_core.training.events import Measured, Step
 from tfm_core.training.loop import build, train
-from tfm_core.training.optimisation import AveragedWeights, decay_at
+from tfm_core.training.optimisation import AveragedWeights
 
 pytestmark = pytest.mark.quick
 
@@ -85,16 +84,6 @@ def test_it_is_the_average_of_the_well_kept_library(monkeypatch):
         mine.update()
         theirs.update_parameters(model)
     assert_same(mine.model.state_dict(), theirs.module.state_dict())
-
-
-def test_the_beginning_is_soon_forgotten():
-    assert [round(decay_at(0.999, n), 3) for n in (1, 10, 100)] == [0.182, 0.55, 0.918]
-    assert decay_at(0.999, 10**6) == 0.999
-    for decay in (0.9, 0.99):
-        start = 1.0
-        for n in range(1, 200):
-            start *= decay_at(decay, n)
-        assert start < 1e-4, "the share of the initial weights"
 
 
 @pytest.mark.parametrize("chosen", EXPERIMENTS, ids=IDS)
@@ -162,16 +151,13 @@ def test_a_training_that_goes_on_gives_the_same_curves_and_the_same_average(
     assert resumed.average.n_updates == whole.average.n_updates == 6
 
 
-def test_the_model_of_a_checkpoint_is_the_averaged_one(tmp_path):
+def test_a_checkpoint_holds_the_average_and_without_one_it_begins_there(tmp_path):
     trainer = build(AVERAGING)
     list(train(trainer))
     checkpoints.save(trainer, tmp_path)
     model, step = checkpoints.load_model(trainer.experiment, tmp_path)
     assert step == 6
     assert_same(model.state_dict(), trainer.average.model.state_dict())
-
-
-def test_a_checkpoint_without_an_average_goes_on_with_one_that_begins_there(tmp_path):
     trainer = build(experiment())
     list(itertools.islice(train(trainer), 12))
     checkpoints.save(trainer, tmp_path)
@@ -235,37 +221,7 @@ def test_a_run_draws_writes_and_takes_along_both_curves_and_the_average(tmp_path
         assert torch.equal(own[value], expected[name]), name
 
 
-def test_a_run_without_an_average_shows_none(tmp_path):
-    run = RunStore(tmp_path, recorded=None).create(experiment())
-    execute(run)
-    curves = run.curves()
-    assert curves.unseen is curves.validation
-    assert not any("average" in line.role for line in curve_lines(curves, has_wholes=True))
-    assert b"average" not in (run.folder / "events.jsonl").read_bytes()
-    assert set(table(curves)["split"]) == {"train", "validation", "test"}
-
-
-def test_a_copy_that_trains_further_goes_on_with_the_average(tmp_path):
-    store = RunStore(tmp_path, recorded=None)
-    run = store.create(AVERAGING)
-    execute(run)
-    further = store.fork(run.id, steps=9)
-    assert execute(further).state == "finished"
-    trainer = build(further.experiment)
-    checkpoints.load(trainer, further.folder / "checkpoints" / "last")
-    assert trainer.average.n_updates == 9
-
-
 def test_an_average_is_counted_in_the_forecast_of_memory():
     with_it, without = of_run(AVERAGING, 1000), of_run(experiment(), 1000)
     assert with_it.weights - without.weights == 4000
     assert with_it.gradients == without.gradients
-
-
-def test_the_average_is_no_part_of_what_is_trained():
-    trainer = build(AVERAGING)
-    trained = {id(one) for group in trainer.optimizer.param_groups for one in group["params"]}
-    assert not trained & {id(one) for one in trainer.average.model.parameters()}
-    assert not any(one.requires_grad for one in trainer.average.model.parameters())
-    assert not trainer.average.model.training
-    assert copy.deepcopy(trainer.average).n_updates == 0

@@ -1,11 +1,10 @@
 """torch.compile: the same training but for rounding, saved and resumed as ever, or a reason."""
 
-import os
-
 import pytest
 import torch
 from safetensors import safe_open
 
+from tests.nightly import IS_NIGHTLY
 from tests.training.far_device import DEVICE
 from tests.training.test_language import language
 from tests.training.test_loop import EXPERIMENTS, IDS, experiment
@@ -13,7 +12,6 @@ from tfm_core.training import checkpoints, compiling
 from tfm_core.training.compiling import why_no_compiler
 from tfm_core.training.events import Compiled, Measured, Started, Step
 from tfm_core.training.loop import build, train
-from tfm_core.training.share import Replica
 
 CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
     "grammar": language("grammar"),
@@ -93,8 +91,8 @@ def test_a_training_goes_on_compiled_and_back(tracing, tmp_path):
 def test_generated_code_learns_the_same(name):
     if why_no_compiler("cpu") is not None:
         pytest.skip(why_no_compiler("cpu"))
-    if not os.environ.get("TFM_TEST_COMPILER"):
-        pytest.skip("set TFM_TEST_COMPILER=1: the code of a model takes minutes to generate")
+    if not IS_NIGHTLY:
+        pytest.skip("the code of a model takes minutes to generate: TFM_NIGHTLY=1")
     torch._dynamo.reset()
     expected = list(train(build(with_settings(CHOSEN[name]))))
     found = list(train(build(with_settings(CHOSEN[name], compile=True))))
@@ -148,14 +146,9 @@ def test_recurrent_networks_are_told_why_not(name):
     assert "single kernel already" in compiling.compile_model(trainer).reason
 
 
-def test_experts_are_told_why_not():
+def test_experts_and_other_devices_are_told_why_not():
     trainer = build(with_settings(CHOSEN["experts"], compile=True))
     assert "how many tokens an expert gets" in compiling.compile_model(trainer).reason
-
-
-def test_other_devices_and_several_processes_are_told_why_not():
     trainer = build(with_settings(CHOSEN["label"], compile=True))
     trainer.device = DEVICE
     assert "this is meta" in compiling.compile_model(trainer).reason
-    trainer.device, trainer.share = torch.device("cpu"), Replica(0, 2)
-    assert "several processes" in compiling.compile_model(trainer).reason

@@ -9,18 +9,24 @@ from tfm_core.training.devices import (
     measure_threads,
     memory_used,
     resolve,
-    thread_choices,
 )
 
 FOUND = devices()
 
 
-def test_the_cpu_is_always_there():
+def test_the_cpu_is_there_and_measuring_threads_changes_nothing():
     assert FOUND[0].available
     (cpu,) = [device for device in FOUND if device.name == "cpu"]
     assert cpu.available
     assert 0 < cpu.memory_free <= cpu.memory_total
     assert cpu.thread_choices[0] == 1
+    for name in ["", "abacus", "cuda:x", "cuda:-1", "CPU", "tpu:0"]:
+        with pytest.raises(ValueError, match=r"Unknown device .* use cpu, cuda:0"):
+            resolve(name)
+    before = torch.get_num_threads()
+    took = measure_threads((1, 2), repeats=2)
+    assert took.keys() == {1, 2}
+    assert torch.get_num_threads() == before
 
 
 @pytest.mark.parametrize("device", FOUND, ids=lambda device: device.name)
@@ -35,17 +41,6 @@ def test_a_device_resolves_or_says_why_it_is_not_there(device):
             resolve(device.name)
 
 
-def test_a_name_of_no_device_is_answered_in_a_sentence():
-    for name in ["", "abacus", "cuda:x", "cuda:-1", "CPU", "tpu:0"]:
-        with pytest.raises(ValueError, match=r"Unknown device .* use cpu, cuda:0"):
-            resolve(name)
-
-
-def test_a_gpu_that_vanished_is_answered_in_a_sentence():
-    with pytest.raises(ValueError, match="cuda:99 is not available"):
-        resolve("cuda:99")
-
-
 @pytest.mark.cuda
 def test_memory_in_use_on_a_gpu_is_that_of_its_tensors():
     if not torch.cuda.is_available():
@@ -53,23 +48,6 @@ def test_memory_in_use_on_a_gpu_is_that_of_its_tensors():
     before = memory_used("cuda:0")
     tensor = torch.zeros(1024, 1024, device="cuda:0")
     assert memory_used("cuda:0") - before >= tensor.nbytes
-
-
-def test_a_process_uses_some_memory():
-    assert memory_used("cpu") > 10 * 2**20
-
-
-def test_thread_choices_rise_from_one():
-    choices = thread_choices()
-    assert choices[0] == 1
-    assert list(choices) == sorted(set(choices))
-
-
-def test_measuring_threads_leaves_their_number_as_it_was():
-    before = torch.get_num_threads()
-    took = measure_threads((1, 2), repeats=2)
-    assert took.keys() == {1, 2}
-    assert torch.get_num_threads() == before
 
 
 @pytest.mark.parametrize(

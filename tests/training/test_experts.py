@@ -28,7 +28,7 @@ def first_metrics(chosen):
     return trainer, batch, trainer.objective.learn(trainer.model, batch)
 
 
-def test_balance_is_added_to_what_is_learned_and_not_to_what_is_reported():
+def test_balance_is_told_of_as_many_experts_as_there_may_be():
     trainer, batch, metrics = first_metrics(with_experts(0.5))
     alone = trainer.objective.learn_from(trainer.model, batch)
     torch.testing.assert_close(metrics.reported, alone.loss)
@@ -36,31 +36,28 @@ def test_balance_is_added_to_what_is_learned_and_not_to_what_is_reported():
     added = 0.5 * n_layers * metrics.balance
     torch.testing.assert_close(metrics.loss.detach(), (alone.loss + added).detach())
     assert 1 <= float(metrics.balance) < 5
-
-
-def test_without_weight_balance_is_told_and_teaches_nothing():
     trainer, batch, metrics = first_metrics(with_experts(0.0))
     alone = trainer.objective.learn_from(trainer.model, batch)
     assert metrics.balance is not None
     parameters = list(trainer.model.parameters())
     both = [torch.autograd.grad(one.loss, parameters) for one in (metrics, alone)]
     torch.testing.assert_close(*both)
-
-
-def test_weight_brings_the_experts_closer_together():
     last = {}
     for weight in (0.0, 1.0):
         steps = [e for e in train(build(with_experts(weight, steps=60))) if isinstance(e, Step)]
         last[weight] = np.mean([event.balance for event in steps[-10:]])
     assert 1 <= last[1.0] < last[0.0]
-
-
-def test_the_curve_has_a_balance_where_there_are_experts_alone():
     for chosen, is_there in ((with_experts(), True), (experiment(), False)):
         curves = Curves()
         curves.extend([to_record(event) for event in train(build(chosen))])
         assert np.isfinite(curves.steps["balance"]).all() == is_there
         assert not np.isnan(curves.steps["loss"]).any()
+    with pytest.raises(ConfigError, match="top_k 4 is more than the 3 experts") as why:
+        experiment(model={"n_experts": 3, "top_k": 4})
+    assert why.value.problems[0].field == "model.top_k"
+    experiment(model={"n_experts": 0, "top_k": 4})  # there are none to choose from
+    plain, one = (build(experiment(model={"n_experts": n})) for n in (0, 1))
+    assert plain.model.state_dict().keys() == one.model.state_dict().keys()
 
 
 def test_a_snapshot_says_where_the_tokens_went_and_is_read_again(tmp_path):
@@ -87,15 +84,3 @@ def test_a_snapshot_says_where_the_tokens_went_and_is_read_again(tmp_path):
         expected = torch.zeros_like(seen[name]).scatter(-1, which, F.softmax(best, -1))
         np.testing.assert_allclose(gates, expected.numpy(), atol=2e-3)
         assert ((gates > 0).sum(-1) == 2).all()
-
-
-def test_more_experts_for_a_token_than_there_are_is_refused_in_a_sentence():
-    with pytest.raises(ConfigError, match="top_k 4 is more than the 3 experts") as why:
-        experiment(model={"n_experts": 3, "top_k": 4})
-    assert why.value.problems[0].field == "model.top_k"
-    experiment(model={"n_experts": 0, "top_k": 4})  # there are none to choose from
-
-
-def test_one_expert_is_none():
-    plain, one = (build(experiment(model={"n_experts": n})) for n in (0, 1))
-    assert plain.model.state_dict().keys() == one.model.state_dict().keys()

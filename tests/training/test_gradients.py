@@ -1,7 +1,5 @@
 """The gradient of each layer, as training tells of it at a few steps."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -10,20 +8,7 @@ import torch
 from tests.training.test_loop import EXPERIMENTS, IDS, experiment
 from tfm_core.training.events import Measured, Step, to_record
 from tfm_core.training.loop import build, train
-from tfm_core.training.optimisation import gradient_norms, part_of
-
-
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        ("decoder.layers.1.self_attention.q.weight", "decoder.layers.1"),
-        ("encoder.final_norm.bias", "encoder.final_norm"),
-        ("decoder.steps.0.weight_ih", "decoder.steps.0"),
-        ("src_embedding.table.weight", "src_embedding"),
-    ],
-)
-def test_a_parameter_is_of_a_block_or_of_what_stands_beside_them(name, part):
-    assert part_of(name) == part
+from tfm_core.training.optimisation import gradient_norms
 
 
 @pytest.mark.parametrize("limit", [None, 0.01, 1000.0])

@@ -1,15 +1,12 @@
 """Language models: they see the past only, learn a batch by heart, and resume to the last bit."""
 
-import math
-
 import pytest
 import torch
 
-from tests.training.test_loop import experiment, records
+from tests.training.test_loop import experiment, goes_on_with_the_same_curve
 from tfm_core.data.corpus.grammar import entropy_per_token
 from tfm_core.data.corpus.task import corpus_task
-from tfm_core.training import checkpoints
-from tfm_core.training.events import Measured, Step
+from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
@@ -41,46 +38,29 @@ def test_later_tokens_change_no_earlier_answer(name, position):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_batch_is_learned_by_heart(name):
-    chosen = language(
-        name,
-        model={"d_model": 48, "n_heads": 4, "d_ff": 96},
-        training={"steps": 200, "learning_rate": 0.01, "validate_every": 200},
-    )
-    trainer = build(chosen)
-    trainer.objective.n_train = 8  # the same batch again and again
-    *_, step = (event for event in train(trainer) if isinstance(event, Step))
-    # the first character of a window cannot be known, nor where two sentences begin alike
-    assert step.loss < 0.35
-    assert step.loss < 0.1 * math.log(trainer.objective.n_classes)
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_a_trainer_that_goes_on_gives_the_same_curve_bit_for_bit(name, tmp_path):
-    chosen = language(name, model={"dropout": 0.2})
-    whole = list(records(build(chosen)))
-    first = build(chosen)
-    for event in train(first):
-        if isinstance(event, Step) and event.step == 4:
-            checkpoints.save(first, tmp_path)
-            break
-    second = build(chosen)
-    checkpoints.load(second, tmp_path)
-    rest = [record for record in records(second) if record["event"] != "started"]
-    behind = [record for record in whole if record["event"] != "started" and record["step"] > 4]
-    assert rest == behind
-    assert [r["step"] for r in rest if r["event"] == "step"] == [5, 6]
+    goes_on_with_the_same_curve(language(name, model={"dropout": 0.2}), tmp_path)
 
 
-def test_windows_of_a_step_come_from_the_seed_alone():
+def test_windows_come_from_the_seed_and_a_short_text_is_one():
     one, same, other = (build(language().replace(seed=seed)) for seed in (0, 0, 1))
     assert torch.equal(one.batch_indices(5), same.batch_indices(5))
     assert not torch.equal(one.batch_indices(5), other.batch_indices(5))
     seen = torch.cat([one.batch_indices(step) for step in range(1, one.steps_per_epoch + 1)])
     assert len(seen.unique()) == len(seen)  # no window twice in an epoch
+    trainer = build(language(task={"text": "abcdefghij" * 3, "context": 64}))
+    assert trainer.data.windows.length == 24
+    assert trainer.objective.n_train == 1
+    list(train(trainer))
+    windows = build(language("own-text")).data.windows
+    trainer = build(language("own-text"))
+    started = next(train(trainer))
+    # all windows together hold so many tokens, and the text holds so few
+    assert started.reads_per_epoch == len(windows) * windows.length / len(windows.ids) > 5
+    assert next(train(build(language("grammar")))).reads_per_epoch == 1
 
 
-def test_the_measured_loss_is_the_mean_surprise_of_a_token():
+def test_the_measured_loss_is_the_mean_surprise_above_the_floor_of_a_grammar():
     trainer = build(language())
     trainer.model.eval()
     loss, accuracy, whole = trainer.objective.measure(trainer.model, "validation")
@@ -99,9 +79,6 @@ def test_the_measured_loss_is_the_mean_surprise_of_a_token():
     assert accuracy == pytest.approx(right / count)
     assert whole is None
     assert count == len(corpus_task(trainer.experiment.task).tokens) // 10
-
-
-def test_the_floor_is_the_entropy_of_the_grammar_and_nobody_knows_that_of_a_text():
     assert build(language("grammar")).objective.loss_lower_bound() == entropy_per_token(
         "characters"
     )
@@ -120,20 +97,4 @@ def test_a_grammar_model_comes_near_its_floor_and_not_below():
     )
     *_, test = (e for e in train(build(chosen)) if isinstance(e, Measured) and e.split == "test")
     floor = entropy_per_token("words")
-    assert 0.98 * floor < test.loss < 1.12 * floor  # 2,000 sentences tell it to about 1 %
-
-
-def test_a_text_shorter_than_the_context_is_one_window():
-    trainer = build(language(task={"text": "abcdefghij" * 3, "context": 64}))
-    assert trainer.data.windows.length == 24
-    assert trainer.objective.n_train == 1
-    list(train(trainer))
-
-
-def test_an_epoch_of_overlapping_windows_reads_each_token_many_times():
-    windows = build(language("own-text")).data.windows
-    trainer = build(language("own-text"))
-    started = next(train(trainer))
-    # all windows together hold so many tokens, and the text holds so few
-    assert started.reads_per_epoch == len(windows) * windows.length / len(windows.ids) > 5
-    assert next(train(build(language("grammar")))).reads_per_epoch == 1
+    assert 0.98 * floor < test.loss < 1.12 * floor  # 2,000 sentences tell it to about 1%

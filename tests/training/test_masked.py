@@ -47,7 +47,17 @@ def hidden_batch(trainer, n=1000, seed=3):
     return words, *trainer.objective.hide(words, generator)
 
 
-def test_of_the_chosen_words_most_are_hidden_some_random_some_kept(trainer):
+def test_as_many_words_are_hidden_as_the_task_says_and_others_each_step(trainer):
+    words, _src, chosen = hidden_batch(trainer)
+    lengths = (words != PAD).sum(1)
+    expected = torch.tensor([max(1, round(n * 0.15)) for n in lengths.tolist()])
+    assert torch.equal(chosen.sum(1), expected)
+    words = trainer.data.train.tgt[:1, 1:].expand(4000, -1)
+    n = int((words[0] != PAD).sum())
+    _, chosen = trainer.objective.hide(words, torch.Generator().manual_seed(1))
+    share = chosen.float().mean(0)[:n]
+    expected = float(chosen[0].sum()) / n
+    assert (share - expected).abs().max() < 5 * math.sqrt(expected / 4000)
     words = trainer.data.train.tgt[:, 1:].repeat(20, 1)
     src, chosen = trainer.objective.hide(words, torch.Generator().manual_seed(3))
     is_mask = src == trainer.objective.mask_id
@@ -65,25 +75,6 @@ def test_of_the_chosen_words_most_are_hidden_some_random_some_kept(trainer):
         assert float(cells.sum()) / n == pytest.approx(
             share, abs=5 * math.sqrt(share * (1 - share) / n)
         )
-
-
-def test_as_many_words_are_chosen_as_the_task_hides(trainer):
-    words, _src, chosen = hidden_batch(trainer)
-    lengths = (words != PAD).sum(1)
-    expected = torch.tensor([max(1, round(n * 0.15)) for n in lengths.tolist()])
-    assert torch.equal(chosen.sum(1), expected)
-
-
-def test_every_word_is_chosen_equally_often(trainer):
-    words = trainer.data.train.tgt[:1, 1:].expand(4000, -1)
-    n = int((words[0] != PAD).sum())
-    _, chosen = trainer.objective.hide(words, torch.Generator().manual_seed(1))
-    share = chosen.float().mean(0)[:n]
-    expected = float(chosen[0].sum()) / n
-    assert (share - expected).abs().max() < 5 * math.sqrt(expected / 4000)
-
-
-def test_each_step_hides_other_words_and_the_same_seed_the_same(trainer):
     _, src, _ = hidden_batch(trainer, seed=3)
     _, again, _ = hidden_batch(trainer, seed=3)
     _, other, _ = hidden_batch(trainer, seed=4)
@@ -91,18 +82,26 @@ def test_each_step_hides_other_words_and_the_same_seed_the_same(trainer):
     assert not torch.equal(src, other)
 
 
-def test_what_is_measured_is_the_hidden_words_of_the_split(trainer):
+def test_hidden_words_are_measured_alike_watched_or_not(trainer):
     _loss, accuracy, whole = trainer.objective.measure(Knows(trainer.objective), "validation")
     pairs = trainer.data.validation.pairs
     n_hidden = sum(pair.src.count(MASK) for pair in pairs)
     assert accuracy * n_hidden == pytest.approx(round(accuracy * n_hidden))
     assert whole * len(pairs) == pytest.approx(round(whole * len(pairs)))
     assert 0.2 < whole <= accuracy < 1
-
-
-def test_the_floor_is_the_loss_of_the_reader_who_knows(trainer):
     loss, _, _ = trainer.objective.measure(Knows(trainer.objective), "validation")
     assert trainer.objective.loss_lower_bound() == pytest.approx(loss, abs=1e-4)
+    _, src, _ = hidden_batch(trainer, n=5)
+    read = torch.tensor([[2, 0], [1, 3], [0, 1], [3, 2], [1, 1]])
+    trainer.model.eval()
+    with torch.inference_mode():
+        whole = trainer.model(src, src)
+        few = trainer.model(src, src, read)
+        with capture(trainer.model) as cache:
+            watched = trainer.model(src, src, read)
+    torch.testing.assert_close(few, tokens_at(whole, read))
+    torch.testing.assert_close(watched, tokens_at(whole, read))
+    torch.testing.assert_close(cache["output.logits"], whole)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -137,20 +136,6 @@ def test_what_is_learned_is_what_the_whole_answer_says_of_the_chosen_words(smoot
         strict=True,
     ):
         torch.testing.assert_close(*grads, atol=1e-5, rtol=1e-4)
-
-
-def test_few_answers_are_the_same_watched_or_not(trainer):
-    _, src, _ = hidden_batch(trainer, n=5)
-    read = torch.tensor([[2, 0], [1, 3], [0, 1], [3, 2], [1, 1]])
-    trainer.model.eval()
-    with torch.inference_mode():
-        whole = trainer.model(src, src)
-        few = trainer.model(src, src, read)
-        with capture(trainer.model) as cache:
-            watched = trainer.model(src, src, read)
-    torch.testing.assert_close(few, tokens_at(whole, read))
-    torch.testing.assert_close(watched, tokens_at(whole, read))
-    torch.testing.assert_close(cache["output.logits"], whole)
 
 
 def test_a_short_training_comes_nearer_to_the_floor_and_reports_hidden_words_alone():

@@ -45,7 +45,7 @@ def test_patience_counts_validations_in_a_row(limit, losses, best, is_over):
     assert again == patience
 
 
-def test_training_stops_exactly_when_patience_ends():
+def test_patience_ends_the_training_exactly_or_cuts_nothing_off():
     events = list(train(build(IMPATIENT)))
     losses = [event.loss for event in validations(events)]
     lowest = losses.index(min(losses))
@@ -59,9 +59,12 @@ def test_training_stops_exactly_when_patience_ends():
         in (finished.reason)
     )
     assert [e.step for e in events if isinstance(e, SnapshotDue)][-1] == finished.step
+    end = next(e for e in train(build(IMPATIENT)) if isinstance(e, Finished)).step
+    exact = experiment(training={**RESTLESS, "patience": 3, "steps": end})
+    assert list(train(build(exact)))[-1].reason is None
 
 
-def test_without_patience_all_steps_are_trained_and_the_curve_is_the_same():
+def test_with_patience_the_best_weights_are_tested_and_else_the_last():
     patient = list(records(build(experiment(training=RESTLESS))))
     cut = list(records(build(IMPATIENT)))
     steps = [event for event in cut if event["event"] == "step"]
@@ -69,15 +72,12 @@ def test_without_patience_all_steps_are_trained_and_the_curve_is_the_same():
     assert patient[-1]["step"] == 60
     assert patient[-1]["reason"] is None
     assert patient[-1]["best_step"] is not None
-
-
-def test_patience_that_ends_with_the_last_step_cut_nothing_off():
-    end = next(e for e in train(build(IMPATIENT)) if isinstance(e, Finished)).step
-    exact = experiment(training={**RESTLESS, "patience": 3, "steps": end})
-    assert list(train(build(exact)))[-1].reason is None
-
-
-def test_with_patience_the_best_weights_are_tested_and_the_last_are_kept():
+    trainer = build(experiment(training=RESTLESS))
+    *_, test, finished = train(trainer)
+    assert (test.split, test.step) == ("test", finished.step)
+    trainer.model.eval()
+    with torch.inference_mode():
+        assert trainer.objective.measure(trainer.model, "test")[0] == test.loss
     trainer = build(IMPATIENT)
     events = list(train(trainer))
     last = {name: value.clone() for name, value in trainer.model.state_dict().items()}
@@ -94,15 +94,6 @@ def test_with_patience_the_best_weights_are_tested_and_the_last_are_kept():
     list(train(again))
     for name, value in again.model.state_dict().items():
         assert torch.equal(value, last[name]), name
-
-
-def test_without_patience_the_last_weights_are_tested():
-    trainer = build(experiment(training=RESTLESS))
-    *_, test, finished = train(trainer)
-    assert (test.split, test.step) == ("test", finished.step)
-    trainer.model.eval()
-    with torch.inference_mode():
-        assert trainer.objective.measure(trainer.model, "test")[0] == test.loss
 
 
 @pytest.mark.parametrize("patience", [0, 3])

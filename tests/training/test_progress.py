@@ -1,7 +1,5 @@
 """Snapshots are taken where the loss falls: bounded, and the same ones after a stop."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 
@@ -64,17 +62,6 @@ def test_there_are_never_more_than_were_asked_for(count):
         assert {0, total} <= set(kept)
 
 
-def test_small_runs_keep_their_weights_about_a_dozen_times():
-    _steps, kept = taken(falling(1000, 100, 10), 36)
-    assert len(kept) >= 12
-
-
-def test_the_way_ends_at_the_lowest_loss_that_the_targets_allow():
-    high = [2 + loss / 2 for loss in falling(1000, 100, 10)]
-    assert len(taken(high, 36, floor=2.0)[0]) > 30
-    assert len(taken(high, 36)[0]) < 20
-
-
 @pytest.mark.parametrize(("total", "count"), [(1, 2), (6, 4), (1000, 32), (100000, 24), (5, 256)])
 def test_spaced_steps_are_log_spaced_from_first_to_last(total, count):
     steps = spaced_steps(total, count)
@@ -91,12 +78,26 @@ def falls():
     return experiment(training=training)
 
 
-def test_a_training_validates_more_often_while_its_loss_falls():
+def test_validations_and_descents_are_kept_and_checked():
     events = list(train(build(falls())))
     measured = [e.step for e in events if isinstance(e, Measured) and e.split == "validation"]
     assert {0, 50, 60} < set(measured)
     assert 4 <= len(measured) <= 3 + 7
     assert len([e for e in events if isinstance(e, SnapshotDue)]) > 12
+    _steps, kept = taken(falling(1000, 100, 10), 36)
+    assert len(kept) >= 12
+    high = [2 + loss / 2 for loss in falling(1000, 100, 10)]
+    assert len(taken(high, 36, floor=2.0)[0]) > 30
+    assert len(taken(high, 36)[0]) < 20
+    assert is_state({})
+    assert is_state(Descent().state())
+    for state in (3, {"way": 2}, {"first": "x"}, {"smoothed": None}, {"way": float("nan")}):
+        assert not is_state(state)
+    assert facts_of({"trainer": '{"step": 3, "seconds": 1, "scaler": {}}'}).descent == {}
+    descent = Descent()
+    descent.restore({})
+    descent.update(2.0)
+    assert (descent.first, descent.smoothed, descent.progress) == (2.0, 2.0, 0.0)
 
 
 def test_a_resumed_training_takes_the_same_snapshots(tmp_path):
@@ -110,18 +111,3 @@ def test_a_resumed_training_takes_the_same_snapshots(tmp_path):
     checkpoints.save(stopped, tmp_path)
     checkpoints.load(resumed, tmp_path)
     assert before + [e for e in train(resumed) if isinstance(e, SnapshotDue)] == whole
-
-
-def test_the_state_of_a_descent_is_checked():
-    assert is_state({})
-    assert is_state(Descent().state())
-    for state in (3, {"way": 2}, {"first": "x"}, {"smoothed": None}, {"way": float("nan")}):
-        assert not is_state(state)
-
-
-def test_a_checkpoint_from_before_the_loss_was_followed_can_be_read():
-    assert facts_of({"trainer": '{"step": 3, "seconds": 1, "scaler": {}}'}).descent == {}
-    descent = Descent()
-    descent.restore({})
-    descent.update(2.0)
-    assert (descent.first, descent.smoothed, descent.progress) == (2.0, 2.0, 0.0)

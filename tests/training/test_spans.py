@@ -45,16 +45,13 @@ class Knows(nn.Module):
         return logits
 
 
-def test_the_bounds_are_the_loss_and_the_accuracy_of_the_reader_who_knows(trainer):
+def test_the_bounds_of_the_reader_who_knows_are_told_when_training_starts(trainer):
     objective = trainer.objective
     loss, accuracy, whole = objective.measure(Knows(objective), "validation")
     assert objective.loss_lower_bound() == pytest.approx(loss, abs=1e-4)
     expected = objective.accuracy_upper_bound()
     assert accuracy == pytest.approx(expected, abs=5 * math.sqrt(0.25 / (60 * 4)))
     assert 0 < whole < accuracy < 1
-
-
-def test_both_are_told_when_training_starts(trainer):
     started = next(event for event in train(trainer) if isinstance(event, Started))
     assert started.floor == trainer.objective.loss_lower_bound() > 0
     assert started.chance < started.ceiling == trainer.objective.accuracy_upper_bound() < 1

@@ -72,7 +72,7 @@ def test_each_setting_that_can_be_turned_changes_what_is_learned(setting):
     assert any(not torch.equal(a, b) for a, b in zip(one.parameters, other.parameters, strict=True))
 
 
-def test_a_new_batch_size_begins_the_next_epoch_in_an_order_of_its_own():
+def test_a_turn_of_batch_or_decay_is_checked_and_comes_back():
     trainer = turned(CHOSEN["encoder-decoder"], (Turn(7, "training.batch_size", 5),))
     n = trainer.objective.n_train
     epochs = [event.epoch for event in train(trainer) if isinstance(event, Step)]
@@ -81,18 +81,12 @@ def test_a_new_batch_size_begins_the_next_epoch_in_an_order_of_its_own():
     read_since = torch.cat([trainer.batch_indices(step) for step in range(7, 7 + n // 5)])
     assert len(set(read_since.tolist())) == len(read_since) == n // 5 * 5
     assert trainer.epoch == 1 + (STEPS - 6) / (n // 5)
-
-
-def test_weight_decay_is_turned_for_matrices_alone():
     trainer = turned(CHOSEN["encoder-decoder"], (Turn(1, "training.weight_decay", 0.5),))
     list(train(trainer))
     decays = {
         group["is_decayed"]: group["weight_decay"] for group in trainer.optimizer.param_groups
     }
     assert decays == {True: 0.5, False: 0.0}
-
-
-def test_a_turn_is_checked_as_its_setting_is():
     chosen = CHOSEN["encoder-decoder"]
     assert checked(chosen, Turn(3, "training.batch_size", 32.0)) == Turn(
         3, "training.batch_size", 32
@@ -101,13 +95,10 @@ def test_a_turn_is_checked_as_its_setting_is():
         checked(chosen, Turn(3, "model.dropout", 1.5))
     with pytest.raises(StudentError, match="cannot change during a training"):
         checked(chosen, Turn(3, "model.n_heads", 4))
+    for turn in ALL_TURNED:
+        assert turn_of(to_record(Turned(turn.step, turn.setting, turn.value))) == turn
 
 
 @pytest.mark.parametrize("record", [{}, {"step": "3"}, {"step": 3, "setting": "seed", "value": 1}])
 def test_a_record_of_no_turn_is_none(record):
     assert turn_of(record) is None
-
-
-def test_a_turn_comes_back_from_its_record():
-    for turn in ALL_TURNED:
-        assert turn_of(to_record(Turned(turn.step, turn.setting, turn.value))) == turn

@@ -24,7 +24,6 @@ from tfm_core.training import trainer as trainers
 from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
 from tfm_core.training.progress import TrainingDiverged
-from tfm_core.training.setup import to_floats
 
 CHOSEN = dict(zip(IDS, EXPERIMENTS, strict=True)) | {
     "rotary": experiment(model={"position": "rotary"}),
@@ -87,14 +86,6 @@ def test_batches_drawn_ahead_are_those_drawn_one_by_one(chosen, monkeypatch):
         assert torch.equal(ahead.indices, own.rows)
 
 
-def test_large_batches_are_not_drawn_far_ahead(monkeypatch):
-    monkeypatch.setattr(trainers, "_PREFETCHED_BYTES", 0)
-    monkeypatch.setattr(trainers, "resolve", lambda _name: DEVICE)
-    trainer = build(CHOSEN["vit"])
-    trainer.batch(1)
-    assert list(trainer._prefetched) == [1]
-
-
 @pytest.mark.parametrize(
     ("name", "most"), [("encoder-decoder", 2), ("grammar", 1), ("text", 1), ("vit", 2)]
 )
@@ -113,12 +104,6 @@ def test_data_with_room_on_the_device_lies_there_and_nothing_is_remarked(monkeyp
     asked = step_of(CHOSEN["encoder-decoder"], monkeypatch)
     assert asked.trainer.data.train.src.is_meta
     assert asked.trainer.remark is None
-
-
-def test_numbers_are_read_as_they_are():
-    values = (torch.tensor(0.1), 7, torch.tensor(2**24), torch.tensor(True), math.pi)
-    assert to_floats(*values) == [float(torch.tensor(0.1)), 7.0, 2.0**24, 1.0, math.pi]
-    assert to_floats(5) == [5.0]
 
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
@@ -153,15 +138,12 @@ def lost(trainer, n_steps: int) -> list[Step]:
     return events
 
 
-def test_a_few_steps_that_overflow_fp16_are_not_the_end():
+def test_a_few_steps_that_overflow_fp16_are_not_the_end_and_all_are():
     trainer = build(experiment(training={"precision": "fp16"}))
     losses = [event.loss for event in lost(trainer, 3)]
     assert [math.isfinite(loss) for loss in losses] == [True, True, False, False, False, True]
     assert all(bool(weight.isfinite().all()) for weight in trainer.parameters)
     assert math.isfinite(trainer.descent.smoothed)
-
-
-def test_steps_that_never_stop_overflowing_are_the_end():
     trainer = build(experiment(training={"precision": "fp16", "steps": 40}))
     with pytest.raises(TrainingDiverged, match="at step 19:"):
         lost(trainer, 40)
@@ -169,12 +151,9 @@ def test_steps_that_never_stop_overflowing_are_the_end():
         lost(build(experiment(training={"steps": 40})), 1)
 
 
-def test_products_of_fp32_take_tf32_on_nvidia_gpus():
+def test_products_of_fp32_take_tf32_and_no_number_of_the_cpu_changes():
     settle(1)
     assert torch.backends.cuda.matmul.allow_tf32
-
-
-def test_settling_changes_no_number_of_the_cpu():
     torch.backends.cuda.matmul.allow_tf32 = False
     curves = []
     for _ in range(2):

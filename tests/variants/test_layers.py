@@ -25,13 +25,10 @@ def differ(one, other):
     return not torch.allclose(one, other, atol=1e-5)
 
 
-def test_any_two_norms_differ():
+def test_any_two_variants_differ_by_layer_and_by_equation():
     for one, other in [*combinations(NORMS, 2)]:
         x = torch.randn(2, 5, 11, generator=torch.Generator().manual_seed(1)) + 0.5
         assert differ(make_norm(one, 11)(x), make_norm(other, 11)(x))
-
-
-def test_any_two_activations_differ():
     for one, other in [*combinations(ACTIVATIONS, 2)]:
         x = torch.randn(2, 5, 11, generator=torch.Generator().manual_seed(1))
         layers = []
@@ -40,23 +37,11 @@ def test_any_two_activations_differ():
             layers.append(FeedForward(11, 13, activation=name))
         layers[1].load_state_dict(layers[0].state_dict(), strict=False)
         assert differ(*(layer(x) for layer in layers))
-
-
-def test_any_two_stems_differ():
     for one, other in [*combinations(STEMS, 2)]:
         pictures, words = caption_batch()
         assert differ(vit_model(stem=one)(pictures), vit_model(stem=other)(pictures))
         outputs = [captioner_model(stem=name)(pictures, words) for name in (one, other)]
         assert differ(*outputs)
-
-
-def label_model(pooling):
-    torch.manual_seed(0)
-    config = EncoderOnlyConfig(d_model=12, n_heads=3, d_ff=11, pooling=pooling)
-    return build_text(config, TextShape(17, 19, head=pooling, n_labels=3)).eval()
-
-
-def test_any_two_poolings_differ():
     for one, other in [*combinations(POOLINGS, 2)]:
         pictures, _ = caption_batch()
         models = [vit_model(pooling=name, position="none") for name in (one, other)]
@@ -65,16 +50,27 @@ def test_any_two_poolings_differ():
         texts = [label_model(name) for name in (one, other)]
         texts[1].load_state_dict(texts[0].state_dict())
         assert differ(*(model(*text_batch())[..., -3:] for model in texts))
-
-
-def test_the_pooling_of_a_text_does_not_read_its_padding():
     for name in POOLINGS:
         model, (src, tgt) = label_model(name), text_batch()
         longer = F.pad(src, (0, 3))
         torch.testing.assert_close(model(longer, tgt), model(src, tgt), atol=1e-6, rtol=1e-5)
+    for registry in [NORMS, ACTIVATIONS, STEMS, POOLINGS]:
+        said = [
+            each.latex and each.latex(7, "e") if registry is NORMS
+            else (each.latex("a", "b"), each.bend) if registry is ACTIVATIONS
+            else each.latex
+            for each in registry.values()
+        ]  # fmt: skip
+        assert len(set(said)) == len(said)
 
 
-def test_the_code_of_an_activation_is_its_layer():
+def label_model(pooling):
+    torch.manual_seed(0)
+    config = EncoderOnlyConfig(d_model=12, n_heads=3, d_ff=11, pooling=pooling)
+    return build_text(config, TextShape(17, 19, head=pooling, n_labels=3)).eval()
+
+
+def test_the_code_of_an_activation_a_norm_and_a_pooling_makes_its_layer():
     for name in ACTIVATIONS:
         torch.manual_seed(0)
         ff = FeedForward(11, 13, activation=name)
@@ -84,19 +80,13 @@ def test_the_code_of_an_activation_is_its_layer():
         )
         torch.testing.assert_close(ff.down(hidden), ff(x))
         n_matrices = sum(parameter.ndim == 2 for parameter in ff.parameters())
-        assert n_matrices == chosen.n_matrices
-
-
-def test_the_code_of_a_norm_makes_its_layer():
+        assert n_matrices == 2 + chosen.is_gated
     for eps in [1e-5, 0.03]:
         for name in [name for name, norm in NORMS.items() if norm.code]:
             names = {"torch": torch, "nn": torch.nn, "D_MODEL": 11}
             exec("\n".join(NORMS[name].classes), names)
             made = eval(NORMS[name].code(eps), names)
             assert repr(made) == repr(make_norm(name, 11, eps))
-
-
-def test_the_code_of_a_pooling_is_its_layer():
     for name in POOLINGS:
         chosen, x = POOLINGS[name], torch.randn(2, 5, 11)
         pool = resolve(chosen.layer)
@@ -108,17 +98,6 @@ def test_the_code_of_a_pooling_is_its_layer():
         torch.testing.assert_close(
             eval(chosen.of_patches.format(x="x"), names), pool(x, None)[:, 0]
         )
-
-
-def test_an_equation_is_never_anothers():
-    for registry in [NORMS, ACTIVATIONS, STEMS, POOLINGS]:
-        said = [
-            each.latex and each.latex(7, "e") if registry is NORMS
-            else (each.latex("a", "b"), each.bend) if registry is ACTIVATIONS
-            else each.latex
-            for each in registry.values()
-        ]  # fmt: skip
-        assert len(set(said)) == len(said)
 
 
 def test_an_unknown_variant_is_a_sentence_and_no_layer():

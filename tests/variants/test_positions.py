@@ -57,15 +57,12 @@ def test_any_two_kinds_give_different_answers_to_pictures(pooling):
         assert (one - other).abs().max() > 1e-4, (a, b)
 
 
-def test_a_layer_acts_on_embeddings_where_its_record_says_so():
+def test_records_say_what_acts_where_and_is_trained_or_generated():
     for kind in [k for k in POSITIONS.values() if not k.is_inside]:
         x = torch.randn(3, VALUES["length"], VALUES["d_model"])
         out = made(kind)(x)
         assert out.shape == x.shape
         assert torch.equal(out, x) == (kind.acts_on == "nothing")
-
-
-def test_a_layer_acts_in_attention_where_its_record_says_so():
     for kind in [k for k in POSITIONS.values() if k.is_inside]:
         q, k = torch.randn(2, 3, VALUES["n_heads"], 5, VALUES["d_head"])
         turned_q, turned_k, bias = made(kind)(q, k)
@@ -74,6 +71,11 @@ def test_a_layer_acts_in_attention_where_its_record_says_so():
         assert (bias is None) == turns
         if bias is not None:
             assert bias.expand(3, VALUES["n_heads"], 5, 5).any()
+    for kind in POSITIONS.values():
+        assert kind.is_learned == any(True for _ in made(kind).parameters())
+    for kind in POSITIONS.values():
+        for function in kind.functions:
+            assert function.source.startswith((f"def {function.name}(", f"class {function.name}("))
 
 
 @pytest.mark.parametrize("kind", [k for k in POSITIONS.values() if k.is_inside], ids=NAME)
@@ -92,18 +94,7 @@ def test_a_query_knows_where_it_stands_without_those_around_it(kind):
         torch.testing.assert_close(some_bias, expected.gather(2, rows.expand(-1, -1, -1, 5)))
 
 
-def test_what_is_trained_is_what_the_record_calls_learned():
-    for kind in POSITIONS.values():
-        assert kind.is_learned == any(True for _ in made(kind).parameters())
-
-
-def test_the_functions_of_the_generated_file_have_their_names():
-    for kind in POSITIONS.values():
-        for function in kind.functions:
-            assert function.source.startswith((f"def {function.name}(", f"class {function.name}("))
-
-
-def test_every_kind_is_refused_where_its_rule_says_so():
+def test_kinds_are_refused_by_their_rules_or_names_or_for_a_part_that_lacks():
     refused = {kind.name: kind.impossible(9, 3) for kind in POSITIONS.values()}
     assert any(refused.values())
     for name, sentence in refused.items():
@@ -113,22 +104,13 @@ def test_every_kind_is_refused_where_its_rule_says_so():
             assert [p.sentence for p in caught.value.problems if p.field == "position"] == [
                 sentence
             ]
-
-
-def test_an_unknown_name_is_said():
     sentence = "^There is no position kind named 'spiral'; there are none, "
     with pytest.raises(UnknownVariant, match=sentence):
         added_positions("spiral", length=3, d_model=4)
     with pytest.raises(ConfigError, match="position is 'spiral'; choose from 'none', "):
         MODEL_CONFIGS["vit"].parse({"position": "spiral"})
-
-
-def test_a_name_stands_for_one_kind():
     with pytest.raises(ValueError, match="two variants of position kind named 'rotary'"):
         Registry("position kind", ROTARY, ROTARY)
-
-
-def test_a_record_that_lacks_a_part_is_refused():
     for kind, parts, sentence in [
         (ROTARY, {"label": ""}, "'rotary' lacks its label"),
         (ROTARY, {"inside": None}, "'rotary' acts on queries and keys and lacks its inside part"),
@@ -140,9 +122,6 @@ def test_a_record_that_lacks_a_part_is_refused():
     ]:
         with pytest.raises(ValueError, match=sentence):
             dataclasses.replace(kind, **parts)
-
-
-def test_a_part_that_is_not_given_at_all_is_missed():
     parts = {field.name: getattr(ROTARY, field.name) for field in dataclasses.fields(ROTARY)}
     del parts["style"]
     with pytest.raises(TypeError, match="style"):

@@ -30,25 +30,16 @@ WHOLE = {
 }  # fmt: skip
 
 
-def test_a_record_that_lacks_a_part_says_which():
+def test_records_that_lack_a_part_or_a_name_of_their_own_are_refused():
     for part in WHOLE:
         parts = {name: value for name, value in WHOLE.items() if name != part}
         with pytest.raises(TypeError, match=f"missing 1 required keyword-only argument: '{part}'"):
             Cheese(**parts)
-
-
-def test_an_empty_part_is_a_part_that_lacks():
     with pytest.raises(ValueError, match="Cheese 'brie' lacks its help: every part of a variant"):
         Cheese(**{**WHOLE, "help": ""})
-
-
-def test_a_whole_record_can_be_copied_and_named():
     brie = Cheese(**WHOLE)
     assert copy.deepcopy(brie) == brie == pickle.loads(pickle.dumps(brie))
     assert resolve(brie.layer)(9.0) == 3.0
-
-
-def test_a_registry_says_what_it_knows_and_takes_no_name_twice():
     brie = Cheese(**WHOLE)
     with pytest.raises(UnknownVariant, match=r"There is no cheese named 'edam'; there are brie\."):
         Registry("cheese", brie)["edam"]

@@ -1,7 +1,5 @@
 """Every kind of task has all its parts; a new one is learned with no other file touched."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
@@ -30,7 +28,7 @@ from tfm_core.probe.snapshot import probe_of, take
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.training.events import Finished, Measured, SnapshotDue, Step
 from tfm_core.training.loop import build, train
-from tfm_core.training.objectives import ALL, Batch, Objective, StepMetrics
+from tfm_core.training.objectives import Batch, Objective, StepMetrics
 from tfm_core.variants.record import UnknownVariant, Variant
 from tfm_core.variants.tasks import TASK_KINDS, TaskKind
 
@@ -40,10 +38,23 @@ WORDS = {part.name for part in fields(Variant)}
 PARTS = [part.name for part in fields(TaskKind) if part.name not in WORDS]
 
 
-def test_every_kind_has_settings_and_every_settings_a_kind() -> None:
+def test_every_kind_has_settings_of_its_own_and_others_are_refused() -> None:
     assert list(TASK_CONFIGS) == list(TASK_KINDS)
     for name, config in TASK_CONFIGS.items():
         assert TASK_KINDS[name].config() is config
+    for part in ("config", "load"):
+        assert len({getattr(kind, part)() for kind in TASK_KINDS.values()}) == len(TASK_KINDS), part
+    made_of_others = ("own", "pretrained", "tuned", "look", "foreign")
+    others = [kind for kind in TASK_KINDS.values() if not kind.name.startswith(made_of_others)]
+    for part in ("shape", "objective", "probe", "snapshot"):
+        assert len({getattr(kind, part)() for kind in others}) == len(others), part
+    with pytest.raises(UnknownVariant, match=r"There is no kind of task named 'poem'"):
+        TASK_KINDS["poem"]
+    task = TASK_CONFIGS["text"](name="copy", size=3, n_train=8, n_validation=8, n_test=8)
+    with pytest.raises(ValueError, match="needs ImageData, not TextData"):
+        data_as(load(task, seed=0), ImageData)
+    with pytest.raises(ValueError, match="uses up the 4500"):
+        ImageTaskConfig(name="mnist-5000", n_validation=4500)
 
 
 @pytest.mark.parametrize("name", TASK_KINDS)
@@ -53,26 +64,6 @@ def test_every_part_of_a_kind_is_there(name: str) -> None:
         if getattr(kind, part) is not None:
             assert callable(getattr(kind, part)()), part
     assert issubclass(TASK_CONFIGS[name], SequenceTaskConfig | PictureTaskConfig)
-
-
-def test_no_two_kinds_are_loaded_shaped_or_learned_in_the_same_way() -> None:
-    for part in ("config", "load"):
-        assert len({getattr(kind, part)() for kind in TASK_KINDS.values()}) == len(TASK_KINDS), part
-    made_of_others = ("own", "pretrained", "tuned", "look", "foreign")
-    others = [kind for kind in TASK_KINDS.values() if not kind.name.startswith(made_of_others)]
-    for part in ("shape", "objective", "probe", "snapshot"):
-        assert len({getattr(kind, part)() for kind in others}) == len(others), part
-
-
-def test_an_unknown_kind_is_refused_with_a_sentence() -> None:
-    with pytest.raises(UnknownVariant, match=r"There is no kind of task named 'poem'"):
-        TASK_KINDS["poem"]
-
-
-def test_data_of_another_kind_are_refused_with_a_sentence() -> None:
-    task = TASK_CONFIGS["text"](name="copy", size=3, n_train=8, n_validation=8, n_test=8)
-    with pytest.raises(ValueError, match="needs ImageData, not TextData"):
-        data_as(load(task, seed=0), ImageData)
 
 
 # A kind of its own: a number is predicted, the share of ones among seven bits.
@@ -148,8 +139,8 @@ class ShareObjective(Objective):
         n_correct = ((predicted.detach() - share).abs() < 0.1).sum()
         return StepMetrics(F.mse_loss(predicted, share), n_correct, len(bits), None, len(bits))
 
-    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
-        return Batch(indices[part], (), (indices[part],))
+    def sample(self, indices: Tensor, generator: torch.Generator) -> Batch:
+        return Batch(indices, (), (indices,))
 
     def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         return self._metrics(model, self.data.train.bits[batch.rows])
@@ -174,10 +165,10 @@ def share_probe(trainer: Any) -> dict[str, Any]:
 
 
 def share_snapshot(trainer: Any, n_attended: int | None) -> Snapshot:
-    with capture(trainer.model, only={"weights"}) as cache:
+    with capture(trainer.model, only={"weights", "mask"}) as cache:
         predictions(trainer.model, trainer.data.validation.bits[:3])
     maps = {name: value.half().numpy() for name, value in cache.of("weights").items()}
-    return Snapshot(step=trainer.step, attention=maps)
+    return Snapshot(step=trainer.step, attention=maps, masks=cache.masks())
 
 
 def share_inputs(experiment: Experiment, item: dict[str, Any], picture: object) -> tuple[Any, ...]:
@@ -246,8 +237,3 @@ def test_a_new_kind_is_looked_into_while_it_learns(share: ShareExperiment) -> No
     assert weights.shape == (2, 7, 7)
     np.testing.assert_allclose(weights.sum(-1), 1.0, atol=2e-3)
     assert cut(share, example.item, example.attention).keys() == example.attention.keys()
-
-
-def test_an_image_task_holds_out_fewer_pictures_than_it_has() -> None:
-    with pytest.raises(ValueError, match="uses up the 4500"):
-        ImageTaskConfig(name="mnist-5000", n_validation=4500)

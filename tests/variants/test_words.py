@@ -25,12 +25,9 @@ def test_a_unit_cuts_a_text_and_loses_no_letter(name, tokens):
     assert "".join(cut).replace(" ", "") == TEXT.replace(" ", "")
 
 
-def test_every_unit_cuts_differently():
+def test_every_unit_and_every_language_has_its_own_words():
     cuts = {learned_from_text(unit, TEXT * 9) for unit in UNITS}
     assert len({tuple(cutter.cut_text(TEXT)) for cutter in cuts}) == len(UNITS)
-
-
-def test_every_language_writes_its_own_caption_of_its_own_words():
     scene = [PlacedDigit(8, 0, 0), PlacedDigit(3, LARGE, 0)]
     captions = set()
     for name in LANGUAGES:

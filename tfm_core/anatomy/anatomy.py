@@ -110,7 +110,9 @@ class Anatomy:
         for part in self.all:
             if part.parameters:
                 by_path.setdefault(part.path, part)
-        names = _CAPTIONER + _MODULES if self.family == "captioner" else _MODULES
+        names: tuple[str, ...] = _MODULES
+        if self.family == "captioner":
+            names = (*_CAPTIONER, "layers", "final_norm", "relative", *_MODULES)
 
         def order(path: str) -> tuple[int, ...]:
             steps = path.split(".") if path else []

@@ -145,6 +145,17 @@ class StackMaker:
             children=(*blocks, *final),
         )
 
+    def looking_stack(self) -> Part:
+        """Return the stack with one attention to the memory behind it, and none in its blocks."""
+        alone, memory = replace(self, keys="").stack(), tensor("memory", self.keys, "d_model")
+        kept = Saved(products=formula(f"{self.keys} d_model"))  # the memory, which no norm made
+        return replace(
+            alone,
+            inputs=(*alone.inputs, memory),
+            saved=Saved.total((alone.saved, kept)),
+            children=(*alone.children, self._cross(f"{self.name}.cross_attention", 0)),
+        )
+
     def _block(self, layer: int) -> Part:
         path, config = f"{self.name}.layers.{layer}", self.config
         last_queries = self.last_queries if layer == self.n_layers - 1 else ""

@@ -11,9 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-LENGTHS = ("S", "T", "A", "Q")
-"""The names that stand for lengths, which a call chooses; all others belong to the model."""
-
 
 @dataclass(frozen=True, slots=True)
 class Formula:

@@ -1,9 +1,9 @@
-"""Hugging Face's names of our modules: a column of names for each ``model_type`` of a config.json.
+"""Hugging Face's names of our modules: a column for each ``model_type``, and BART's names.
 
 A column maps the path of a module in the engine to its modules in Transformers 4, whose published
 weights have these names; ``{i}`` is the number of a block. Several names stand where one tensor of
 ours is several of theirs, one below the other. ``FAMILY_COLUMNS`` says whose names a page shows for
-a family of ours.
+a family of ours; those of BART are there for that alone.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ def _bart(stack: str) -> dict[str, tuple[str, ...]]:
         f"{ours}.feed_forward_norm": (f"{theirs}.final_layer_norm",),
         f"{table}_embedding.table": (f"model.{stack}.embed_tokens",),
         f"{table}_positions": (f"model.{stack}.embed_positions",),
+        f"{table}_positions.norm": (f"model.{stack}.layernorm_embedding",),
     }  # fmt: skip
     if stack == "decoder":
         names |= {
@@ -78,101 +79,35 @@ def _t5(stack: str, *, feed_forward: int) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def _megatron(stack: str) -> dict[str, tuple[str, ...]]:
-    """Return the names in Megatron's BERT, a BERT of pre-norm blocks. stack: what holds it."""
-    theirs = f"{stack}.encoder.layer.{{i}}"
-    return {
-        **_self_named(theirs, "self", "attention.ln", "ln"),
-        "encoder.final_norm": (f"{stack}.encoder.ln",),
-        "src_embedding.table": (f"{stack}.embeddings.word_embeddings",),
-        "src_positions": (f"{stack}.embeddings.position_embeddings",),
-    }
-
-
-def _gpt2(stack: str) -> dict[str, tuple[str, ...]]:
-    """Return the names in GPT-2's blocks, and of its ends. stack: what stands before all."""
-    ours, theirs = "decoder.layers.{i}", f"{stack}transformer.h.{{i}}"
-    return {
-        f"{ours}.self_attention.in_projection": (f"{theirs}.attn.c_attn",),
-        f"{ours}.self_attention.out_projection": (f"{theirs}.attn.c_proj",),
-        f"{ours}.self_attention": (f"{theirs}.attn",),
-        f"{ours}.self_attention_norm": (f"{theirs}.ln_1",),
-        f"{ours}.feed_forward.up": (f"{theirs}.mlp.c_fc",),
-        f"{ours}.feed_forward.down": (f"{theirs}.mlp.c_proj",),
-        f"{ours}.feed_forward_norm": (f"{theirs}.ln_2",),
-        "decoder.final_norm": (f"{stack}transformer.ln_f",),
-        "tgt_embedding.table": (f"{stack}transformer.wte",),
-        "output": (f"{stack}lm_head",),
-    }
-
-
-def _gpt2_reading() -> dict[str, tuple[str, ...]]:
-    """Return the names of a GPT-2 that reads what an encoder hands over."""
-    ours, theirs = "decoder.layers.{i}.cross_attention", "decoder.transformer.h.{i}"
-    return {
-        **_gpt2("decoder."),
-        f"{ours}.in_projection": (
-            f"{theirs}.crossattention.q_attn", f"{theirs}.crossattention.c_attn"
-        ),
-        f"{ours}.out_projection": (f"{theirs}.crossattention.c_proj",),
-        f"{ours}_norm": (f"{theirs}.ln_cross_attn",),
-        "tgt_positions": ("decoder.transformer.wpe",),
-    }  # fmt: skip
-
-
-def _siglip() -> dict[str, tuple[str, ...]]:
-    ours, theirs = "encoder.layers.{i}", "vision_model.encoder.layers.{i}"
-    return {
-        f"{ours}.self_attention.in_projection": (
-            f"{theirs}.self_attn.q_proj", f"{theirs}.self_attn.k_proj", f"{theirs}.self_attn.v_proj"
-        ),
-        f"{ours}.self_attention.out_projection": (f"{theirs}.self_attn.out_proj",),
-        f"{ours}.self_attention_norm": (f"{theirs}.layer_norm1",),
-        f"{ours}.feed_forward.up": (f"{theirs}.mlp.fc1",),
-        f"{ours}.feed_forward.down": (f"{theirs}.mlp.fc2",),
-        f"{ours}.feed_forward_norm": (f"{theirs}.layer_norm2",),
-        "encoder.final_norm": ("vision_model.post_layernorm",),
-        "stem.projection": ("vision_model.embeddings.patch_embedding",),
-        "positions": ("vision_model.embeddings.position_embedding",),
-        "head": ("classifier",),
-    }  # fmt: skip
-
-
-_LLAMA: dict[str, tuple[str, ...]] = {
-    "decoder.layers.{i}.self_attention.in_projection": tuple(
-        f"model.layers.{{i}}.self_attn.{one}_proj" for one in "qkv"
-    ),
-    "decoder.layers.{i}.self_attention.out_projection": ("model.layers.{i}.self_attn.o_proj",),
-    "decoder.layers.{i}.self_attention_norm": ("model.layers.{i}.input_layernorm",),
-    "decoder.layers.{i}.feed_forward.gate": ("model.layers.{i}.mlp.gate_proj",),
-    "decoder.layers.{i}.feed_forward.up": ("model.layers.{i}.mlp.up_proj",),
-    "decoder.layers.{i}.feed_forward.down": ("model.layers.{i}.mlp.down_proj",),
-    "decoder.layers.{i}.feed_forward_norm": ("model.layers.{i}.post_attention_layernorm",),
-    "decoder.final_norm": ("model.norm",),
-    "src_embedding.table": ("model.embed_tokens",),
-    "tgt_embedding.table": ("model.embed_tokens",),
-    "output": ("lm_head",),
-}
-
-MAX_EXPERTS = 64
-
-
-def _mixtral() -> dict[str, tuple[str, ...]]:
-    """Return the names of a Llama with a mixture of experts."""
-    ours, theirs = "decoder.layers.{i}.feed_forward", "model.layers.{i}.block_sparse_moe"
-    experts = {
-        f"{ours}.experts.{expert}.{here}": (f"{theirs}.experts.{expert}.{there}",)
-        for expert in range(MAX_EXPERTS)
-        for here, there in (("gate", "w1"), ("up", "w3"), ("down", "w2"))
-    }
-    return {**_LLAMA, **experts, f"{ours}.router": (f"{theirs}.gate",)}
-
-
 COLUMNS: dict[str, Column] = {
     "gpt2": {
-        **_gpt2(""),
+        "decoder.layers.{i}.self_attention.in_projection": ("transformer.h.{i}.attn.c_attn",),
+        "decoder.layers.{i}.self_attention.out_projection": ("transformer.h.{i}.attn.c_proj",),
+        "decoder.layers.{i}.self_attention": ("transformer.h.{i}.attn",),
+        "decoder.layers.{i}.self_attention_norm": ("transformer.h.{i}.ln_1",),
+        "decoder.layers.{i}.feed_forward.up": ("transformer.h.{i}.mlp.c_fc",),
+        "decoder.layers.{i}.feed_forward.down": ("transformer.h.{i}.mlp.c_proj",),
+        "decoder.layers.{i}.feed_forward_norm": ("transformer.h.{i}.ln_2",),
+        "decoder.final_norm": ("transformer.ln_f",),
         "src_embedding.table": ("transformer.wte",),
+        "tgt_embedding.table": ("transformer.wte",),
         "positions": ("transformer.wpe",),
+        "output": ("lm_head",),
+    },
+    "llama": {
+        "decoder.layers.{i}.self_attention.in_projection": tuple(
+            f"model.layers.{{i}}.self_attn.{one}_proj" for one in "qkv"
+        ),
+        "decoder.layers.{i}.self_attention.out_projection": ("model.layers.{i}.self_attn.o_proj",),
+        "decoder.layers.{i}.self_attention_norm": ("model.layers.{i}.input_layernorm",),
+        "decoder.layers.{i}.feed_forward.gate": ("model.layers.{i}.mlp.gate_proj",),
+        "decoder.layers.{i}.feed_forward.up": ("model.layers.{i}.mlp.up_proj",),
+        "decoder.layers.{i}.feed_forward.down": ("model.layers.{i}.mlp.down_proj",),
+        "decoder.layers.{i}.feed_forward_norm": ("model.layers.{i}.post_attention_layernorm",),
+        "decoder.final_norm": ("model.norm",),
+        "src_embedding.table": ("model.embed_tokens",),
+        "tgt_embedding.table": ("model.embed_tokens",),
+        "output": ("lm_head",),
     },
     "bert": {
         **_self_named(
@@ -192,21 +127,6 @@ COLUMNS: dict[str, Column] = {
         "positions": ("vit.embeddings.position_embeddings",),
         "head": ("classifier",),
     },
-    "distilbert": {
-        "encoder.layers.{i}.self_attention.in_projection": tuple(
-            f"transformer.layer.{{i}}.attention.{one}_lin" for one in "qkv"
-        ),
-        "encoder.layers.{i}.self_attention.out_projection": (
-            "transformer.layer.{i}.attention.out_lin",
-        ),
-        "encoder.layers.{i}.self_attention_norm": ("transformer.layer.{i}.sa_layer_norm",),
-        "encoder.layers.{i}.feed_forward.up": ("transformer.layer.{i}.ffn.lin1",),
-        "encoder.layers.{i}.feed_forward.down": ("transformer.layer.{i}.ffn.lin2",),
-        "encoder.layers.{i}.feed_forward_norm": ("transformer.layer.{i}.output_layer_norm",),
-        "src_embedding.table": ("embeddings.word_embeddings",),
-        "src_positions": ("embeddings.position_embeddings",),
-        "segments.norm": ("embeddings.LayerNorm",),
-    },
     "t5": {
         **_t5("encoder", feed_forward=1),
         **_t5("decoder", feed_forward=2),
@@ -214,19 +134,7 @@ COLUMNS: dict[str, Column] = {
         "tgt_embedding.table": ("shared",),
         "output": ("lm_head",),
     },
-    "llama": _LLAMA,
-    "qwen3": {
-        **_LLAMA,
-        "decoder.layers.{i}.self_attention.query_norm": ("model.layers.{i}.self_attn.q_norm",),
-        "decoder.layers.{i}.self_attention.key_norm": ("model.layers.{i}.self_attn.k_norm",),
-    },
-    "mixtral": _mixtral(),
     "bart": {**_bart("encoder"), **_bart("decoder"), "output": ("lm_head",)},
-    "megatron-bert": {
-        **_megatron("bert"), "output": ("classifier",), "output.dense": ("bert.pooler.dense",),
-    },
-    "encoder-decoder": {**_megatron("encoder"), **_gpt2_reading()},
-    "siglip": _siglip(),
 }  # fmt: skip
 
 FAMILY_COLUMNS: Mapping[str, str] = {

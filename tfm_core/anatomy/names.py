@@ -14,17 +14,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Literal
 
 from tfm_core.anatomy.hugging_face import COLUMNS, FAMILY_COLUMNS, pattern_of
 from tfm_core.anatomy.part import Names
 from tfm_core.anatomy.stacks import STACKS
-from tfm_core.config import ModelConfig, RecurrentConfig
+from tfm_core.config import ModelConfig, RecurrentConfig, built
 from tfm_core.sentences import N_
 from tfm_core.variants.forms import PROJECTIONS, RESIDUALS
 
 Scheme = Literal["ours", "notebook", "hugging-face", "transformer-lens"]
-SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 SCHEME_LABELS: Mapping[Scheme, str] = {
     "ours": N_("Ours"),
     "notebook": N_("Notebook"),
@@ -41,6 +40,7 @@ NOTEBOOK_NAMES: dict[str, tuple[str, ...]] = {  # by the end of a path
     "sink": ("sink",),
     "self_attention": ("attn", "mha", "msa"),
     "cross_attention": ("cross_attn", "encoder_attention"),
+    "feed_forward": ("ffn",),
     "feed_forward.up": ("fc1", "linear_1"),
     "feed_forward.down": ("fc2", "linear_2"),
     "self_attention_norm": ("addnorm1", "norm1", "ln1"),
@@ -206,6 +206,13 @@ def _placed(names: tuple[str, ...], layer: str) -> tuple[str, ...]:
     return tuple(name.replace("{i}", layer) for name in names)
 
 
+def parts_in_notebook(path: str) -> str:
+    """Return a path with the notebook's name of each sublayer."""
+    sublayers = ("self_attention", "cross_attention", "feed_forward")
+    parts = path.split(".")
+    return ".".join(NOTEBOOK_NAMES[one][0] if one in sublayers else one for one in parts)
+
+
 @dataclass(frozen=True, slots=True)
 class Naming:
     """How a page names the modules of one model.
@@ -250,13 +257,13 @@ class Naming:
             before = ""
         elif not path.endswith("in_projection"):
             last = last[:1]
-        for part, theirs in NOTEBOOK_NAMES.items():
-            before = ".".join(theirs[0] if one == part else one for one in before.split("."))
+        before = parts_in_notebook(before)
         return tuple(f"{before}.{name}" if before else name for name in last)
 
 
 def naming_of(config: ModelConfig, scheme: Scheme) -> Naming:
     """Return how the modules of a model are named."""
+    config = built(config)
     if isinstance(config, RecurrentConfig):
         return Naming(config.family, scheme)
     is_usual = config.has_residuals and not RESIDUALS[config.residual].normed

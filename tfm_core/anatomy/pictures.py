@@ -49,6 +49,13 @@ def vit(config: ViTConfig, shape: ImageShape) -> tuple[Maker, list[Part]]:
     return make, [*parts, positions, stack.stack(), pooled, classes, model_output("n_classes")]
 
 
+_LOOKING = {
+    "self_attention": ("decoder-attention",),
+    "feed_forward": ("decoder-feed-forward",),
+    "cross_attention": ("cross-attention",),
+}
+
+
 def captioner(config: CaptionerConfig, shape: CaptionShape) -> tuple[Maker, list[Part]]:
     """Return the parts of a captioner: a ViT's encoder, and a decoder that looks at it."""
     make = _maker(config, shape, tgt_words=shape.tgt_vocabulary, max_len=shape.tgt_len, has_cls=0)
@@ -57,7 +64,7 @@ def captioner(config: CaptionerConfig, shape: CaptionShape) -> tuple[Maker, list
     )  # fmt: skip
     decoder = StackMaker(
         make, config, "decoder", config.n_decoder_layers, "T", keys="S", read="T", has_order=True,
-        has_memory_padding=False, steps={
+        has_memory_padding=False, steps=_LOOKING if shape.has_regions else {
             **WRITING,
             "cross_attention": ("cross-attention", "decoder-add-norm"),
             "feed_forward": ("decoder-feed-forward", "logits"),
@@ -67,13 +74,13 @@ def captioner(config: CaptionerConfig, shape: CaptionShape) -> tuple[Maker, list
         _IMAGE,
         _stem(make, config, shape),
         make.positions("positions", config.position, "S", "patches"),
-        encoder.stack(),
+        *([] if shape.has_regions else [encoder.stack()]),
         model_input("tgt ids", "T", steps=("tokens",)),
         make.embedding("tgt_embedding", "tgt_words", "T", saved=IDS["T"],
                        own_name="word_embedding"),
         make.positions("tgt_positions", config.text_position, "T", "max_len",
                        own_name="word_positions", step="word-positions"),
-        decoder.stack(),
+        decoder.looking_stack() if shape.has_regions else decoder.stack(),
         head(make, "output", "tgt_words", "A", bias=config.bias),
         model_output("A", "tgt_words"),
     ]  # fmt: skip

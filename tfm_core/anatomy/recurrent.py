@@ -143,11 +143,12 @@ def _of_source(make: Maker, name: str) -> Part | None:
         return _square(make, f"{_SCORE}.of_source", "S", bias=True)
     if name == "general":
         return _square(make, f"{_SCORE}.matrix", "S")
-    if name == "concat":  # the right half of it here, the left half in the decoder
+    if name in ("concat", "linear"):  # the right half of it here, the left half in the decoder
+        n_out = "d_model" if name == "concat" else "1"
         return replace(
-            make.linear(f"{_SCORE}.joined", "d_model", "2 d_model", "S", bias=False),
+            make.linear(f"{_SCORE}.joined", n_out, "2 d_model", "S", bias=False),
             work=_ATTENTION,
-            macs=formula("S d_model d_model"),
+            macs=formula("S d_model d_model" if name == "concat" else "S d_model"),
         )
     return None
 
@@ -192,9 +193,10 @@ def _attention(make: Maker, score: AlignmentScore) -> Attention:
     children: list[Part] = []
     if score.name == "additive":
         children.append(_square(make, f"{_SCORE}.of_state", "T"))
-    elif score.n_state:
+    elif score.name in ("concat", "linear"):
+        width = "d_model d_model" if score.is_pairwise else "d_model"
         children.append(Part(kind="projection", path=f"{_SCORE}.joined", work=_ATTENTION,
-                             macs=formula("T d_model d_model")))  # fmt: skip
+                             macs=formula(f"T {width}")))  # fmt: skip
     children.append(_scores(score))
     if score.is_pairwise:
         v = make.parameter(f"{_SCORE}.v.weight", "1", "d_model", is_hidden=True)
@@ -217,10 +219,11 @@ def _attention(make: Maker, score: AlignmentScore) -> Attention:
 
 def _scores(score: AlignmentScore) -> Part:
     """Return the product of states, or the sum of two vectors for each pair of words."""
+    is_sum = score.is_pairwise or score.name == "linear"
     return Part(
         kind="scores", path=_SCORE, layer=score.layer.partition(":")[2],
         outputs=(tensor("scores", "T", "S"),), work=_ATTENTION,
-        macs=formula("" if score.is_pairwise else "T S d_model"),
+        macs=formula("" if is_sum else "T S d_model"),
         saved=Saved(full=formula("2 T S"),
                     products=formula("T S d_model" if score.is_pairwise else "")),
     )  # fmt: skip

@@ -16,6 +16,7 @@ from tfm_core.config import (
     TextModelConfig,
 )
 from tfm_core.config.shape import TextShape
+from tfm_core.variants.norms import NORMS
 
 _FIRST = ("tokens", "heads", "masks")
 """Steps of a walk before anything is computed."""
@@ -50,15 +51,29 @@ def encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> tuple[Mak
     return make, [
         model_input("src ids", "S", steps=_FIRST),
         make.embedding("src_embedding", "src_words", "S", saved=IDS["S"]),
-        make.positions("src_positions", config.position, "S", "max_len"),
+        _normed(make, config, shape, "src_positions", "S"),
         encoder.stack(),
         model_input("tgt ids", "T", steps=("tokens",)),
         make.embedding("tgt_embedding", "tgt_words", "T", tied_to=tied_to, saved=IDS["T"]),
-        make.positions("tgt_positions", config.position, "T", "max_len"),
+        _normed(make, config, shape, "tgt_positions", "T"),
         decoder.stack(),
         output(make, config, shape, tied_to or "tgt_embedding.table.weight"),
         model_output("A", "tgt_words"),
     ]
+
+
+def _normed(
+    make: Maker, config: EncoderDecoderConfig, shape: TextShape, path: str, length: str
+) -> Part:
+    """Return the positions of one side, with BART's norm behind them."""
+    positions = make.positions(path, config.position, length, "max_len")
+    if not (shape.embedding_norm and config.has_norms):
+        return positions
+    n = NORMS[config.norm].n_saved(make.sizes["d_model"])
+    saved = Saved(full=formula(f"{n} {length}"))
+    return replace(
+        positions, children=(make.norm(f"{path}.norm", config.norm, length, saved=saved),)
+    )
 
 
 def decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> tuple[Maker, list[Part]]:

@@ -12,25 +12,11 @@ from typing import Any
 
 from tfm_core.anatomy.anatomy import Anatomy, anatomy
 from tfm_core.anatomy.formula import formula
-from tfm_core.anatomy.hugging_face import COLUMNS, pattern_of
 from tfm_core.anatomy.part import Part, Saved
 from tfm_core.config import ModelConfig, TunedConfig, TunedLabelsConfig
 from tfm_core.config.shape import Shape
 from tfm_core.variants.activations import ACTIVATIONS
 
-TARGETS: dict[str, tuple[str, ...]] = {
-    "gpt2": ("c_attn",),
-    "llama": ("q_proj", "v_proj"),
-    "mistral": ("q_proj", "v_proj"),
-    "qwen3": ("q_proj", "v_proj"),
-    "bert": ("query", "value"),
-    "roberta": ("query", "value"),
-    "distilbert": ("q_lin", "v_lin"),
-}
-"""The layers that LoRA changes by ``model_type``, as PEFT chooses them; queries and values are what
-Hu et al. 2022 (section 4.2) change."""
-COLUMN_OF = {"roberta": "bert", "mistral": "llama"}
-"""The column of names of a ``model_type``, where it is called otherwise."""
 NEW = "output."
 """What the layers that answer begin with, which are new in a classifier."""
 
@@ -157,17 +143,17 @@ def _whole_lora_layers(found: Anatomy, task: TunedConfig) -> set[tuple[str, int,
 
 def lora_parts(found: Anatomy, task: TunedConfig) -> Iterator[tuple[str, int, int]]:
     """Yield the matrices that LoRA changes: the layer's path, its inputs, and rows of them."""
-    column = COLUMNS[COLUMN_OF.get(task.architecture, task.architecture)]
-    targets = TARGETS[task.architecture]
     for part in found.modules:
-        pattern, _layer = pattern_of(part.path)
-        names = column.get(pattern, ())
-        weight = next((one for one in part.parameters if one.name.endswith(".weight")), None)
-        if weight is None or len(weight.shape) != 2:
+        if not part.path.endswith(".self_attention.in_projection"):
             continue
-        rows, d_in = weight.shape
-        kv = (rows - d_in) // 2
-        widths = (d_in, kv, kv) if len(names) == 3 else (rows,)
-        for name, width in zip(names, widths, strict=False):
-            if name.rpartition(".")[2] in targets:
-                yield part.path, d_in, width
+        rows, d_in = next(one.shape for one in part.parameters if one.name.endswith(".weight"))
+        for width in (rows,) if has_one_matrix(task) else (d_in, (rows - d_in) // 2):
+            yield part.path, d_in, width
+
+
+def has_one_matrix(task: TunedConfig) -> bool:
+    """Return whether LoRA changes queries, keys and values as one matrix, as PEFT does in GPT-2.
+
+    Elsewhere it changes queries and values (Hu et al. 2022, section 4.2).
+    """
+    return task.architecture == "gpt2"

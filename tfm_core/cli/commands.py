@@ -8,20 +8,14 @@ import json
 import os
 import sys
 import unicodedata
+import zipfile
 from pathlib import Path
 
 from tfm_core.cli.words import STATES, _
-from tfm_core.runs import RunStore, settings, shared_store
+from tfm_core.runs import RunStore, settings
 from tfm_core.sentences import N_, Sentence, StudentError
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
-
-
-def compare() -> None:
-    """Upload and fetch runs, if there is a store (TFM_RUNS_URL); print why that failed."""
-    mirror = shared_store.mirror(RunStore().root)
-    if mirror is not None and (trouble := mirror.turn()) is not None:
-        print(_(trouble), file=sys.stderr)
 
 
 def _spoken(name: object) -> str:
@@ -38,7 +32,6 @@ def _padded(text: str, width: int) -> str:
 def list_runs(options: argparse.Namespace) -> int:
     """Print the runs, newest first."""
     rows, store = [], RunStore()
-    compare()
     with contextlib.suppress(FileNotFoundError):  # no run was made yet
         os.listdir(store.root)  # an unreadable folder is not one without runs
     for run in store.list():
@@ -48,7 +41,7 @@ def list_runs(options: argparse.Namespace) -> int:
                 "id": run.id,
                 "state": "damaged" if run.problem else status.state,
                 "step": status.step,
-                "total_steps": status.total_steps,
+                "total_steps": 0 if status.state == "opened" else status.total_steps,
                 "name": run.meta.name,
                 "created": run.meta.created,
                 "problem": run.damage,
@@ -58,7 +51,7 @@ def list_runs(options: argparse.Namespace) -> int:
         print(json.dumps(rows))
         return 0
     for row in rows:
-        progress = f"{row['step']}/{row['total_steps']}"
+        progress = f"{row['step']}/{row['total_steps']}" if row["total_steps"] else "–"
         state = _padded(_(STATES[str(row["state"])]), 12)
         print(f"{row['id']:<18} {state} {progress:>13}  {_spoken(row['name'])}")
         if isinstance(problem := row["problem"], str):
@@ -110,7 +103,7 @@ def examine_all(options: argparse.Namespace) -> int:
     from tfm_core.doctor import examine
 
     found = []
-    for finding in examine(mends=options.mend):
+    for finding in examine():
         found.append(finding)
         if not options.json:
             print(finding, flush=True)
@@ -121,66 +114,78 @@ def examine_all(options: argparse.Namespace) -> int:
 
 def export_run(options: argparse.Namespace) -> int:
     """Write a run as a file; what lies there already is replaced once the new one is whole."""
-    from tfm_core.export import bundle
-    from tfm_core.runs.disk.atomic import write_bytes
+    from tfm_core.export import bundle, hugging_face
+    from tfm_core.runs.disk.atomic import write_output
 
-    compare()
     run, chosen = RunStore().get(options.id), options.export
     name = bundle.file_name(run) if chosen is None else chosen.file_name(run)
     path = Path(options.out or name)
-    if path.is_dir():
+    if os.path.isdir(path):
         path /= name
-    write_bytes(path, chosen.make(run) if chosen else bundle.bundle(run, with_set=options.data))
-    print(path)
+    content = chosen.make(run) if chosen else bundle.bundle(run, with_set=options.data, say=_)
+    write_output(path, content)
+    if os.path.isfile(path) and not path.is_symlink():  # else it may be the output itself
+        print(path)
+    if (
+        chosen is not None
+        and chosen.name == "hugging-face"
+        and (note := hugging_face.note(content))
+    ):
+        print(_(note), file=sys.stderr)
     return 0
 
 
 def open_folder(options: argparse.Namespace) -> int:
-    """Make a run of a Hugging Face folder, of a model on the Hub, or of a look."""
-    from tfm_core.export.opening import open_run, size_of
+    """Make a run of a Hugging Face folder or its zip, of a model on the Hub, or of a look."""
+    from tfm_core.export.opening import open_run, size_of, unzipped
     from tfm_core.pretrained import hub
 
-    path, name = Path(options.folder), options.name
-    if path.expanduser().is_file():
-        return _open_look(path, options)
-    if hub.is_id(options.folder):
-        model = hub.found(options.folder, is_public=settings.read().public)
+    path, name = Path(options.folder).expanduser(), options.name
+    with contextlib.ExitStack() as stack:
+        if zipfile.is_zipfile(path):
+            name = name or path.stem.removesuffix("-hugging-face")
+            path = stack.enter_context(unzipped(path))
+        elif os.path.isfile(path):
+            return _open_look(path, options)
+        elif hub.is_id(options.folder):
+            model = hub.found(options.folder, is_public=settings.read().public)
+            if not options.quiet:
+                print(_(model.words), file=sys.stderr)
+            path, name = model.folder(), name or model.name.rpartition("/")[2]
         if not options.quiet:
-            print(_(model.words), file=sys.stderr)
-        path, name = model.folder(), name or model.name.rpartition("/")[2]
-    if not options.quiet:
-        print(_(size_of(path)), file=sys.stderr)
-    run = open_run(path, RunStore(), name=name)
-    compare()
+            print(_(size_of(path)), file=sys.stderr)
+        run = open_run(path, RunStore(), name=name)
     print(run.id)
     return 0
 
 
 def _open_look(path: Path, options: argparse.Namespace) -> int:
     from tfm_core.looking.file import load
-    from tfm_core.looking.opening import left_out, open_look
+    from tfm_core.looking.opening import check_room, left_out, open_look
 
-    look = load(path)
+    look = load(path, check=check_room)
     if not options.quiet:
         print(look, file=sys.stderr)
     run = open_look(look, RunStore(), name=options.name)
     if not options.quiet and (rest := left_out(look)):
         words = N_("Not shown, of another shape: {names}.", names=", ".join(rest))
         print(_(words), file=sys.stderr)
-    compare()
     print(run.id)
     return 0
 
 
 def import_run(options: argparse.Namespace) -> int:
     """Make a run of a zip."""
-    from tfm_core.export.importer import import_run
+    if not os.path.isfile(options.file):
+        raise StudentError("“{path}” is not a file.", path=options.file)
+    from tfm_core.export.importer import import_run  # with torch
 
-    path = Path(options.file)
-    if not path.is_file():
-        raise StudentError("There is no file {path}.", path=str(path))
-    with path.open("rb") as file:
+    if not zipfile.is_zipfile(options.file):
+        raise StudentError(
+            "“{path}” is not a readable zip. A folder or a look: python -m tfm_core open PATH",
+            path=options.file,
+        )
+    with open(options.file, "rb") as file:
         run = import_run(file, RunStore())
-    compare()
     print(run.id)
     return 0

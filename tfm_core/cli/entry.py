@@ -7,11 +7,12 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tfm_core.cli import lessons, training
 from tfm_core.cli.commands import (
     FAILED,
+    INTERRUPTED,
     WRONG_INPUT,
     examine_all,
     export_run,
@@ -21,7 +22,6 @@ from tfm_core.cli.commands import (
     list_runs,
     open_folder,
 )
-from tfm_core.cli.training import TRAINING, n_processes, together
 from tfm_core.cli.words import _
 from tfm_core.export.exports import EXPORTS
 from tfm_core.runs import settings
@@ -35,17 +35,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # a pipe of Windows knows few characters
         sys.stdout.reconfigure(errors="replace")
     options = parser().parse_args(arguments)
+    examines = options.command is examine_all  # which reports bad settings itself
+    return exit_code(lambda: int(options.command(options)), checks_settings=not examines)
+
+
+def exit_code(command: Callable[[], int], *, checks_settings: bool = True) -> int:
+    """Run a command; return its exit code. What goes wrong is a sentence on standard error."""
     if not logging.root.handlers:  # errors are one sentence, without a traceback
         logging.getLogger("tfm_core").addHandler(logging.NullHandler())
     try:
-        if options.command is not examine_all:
+        if checks_settings:
             settings.checked()  # before anything starts
-        if options.command in TRAINING and n_processes() > 1:
-            return together(options)
-        return int(options.command(options))
+            for sentence in settings.unknown():
+                print(_(sentence), file=sys.stderr)
+        return command()
     except ValueError as error:
         print(_(error), file=sys.stderr)
         return WRONG_INPUT
+    except ModuleNotFoundError as error:
+        words = N_("{name} is missing: pip install -r requirements.txt", name=error.name)
+        print(_(words), file=sys.stderr)
+        return WRONG_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except BrokenPipeError:  # the reader of a list has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -86,18 +98,6 @@ def parser() -> argparse.ArgumentParser:
     resume = commands.add_parser("resume", help=_("resume a run that ended early"))
     resume.add_argument("id", metavar="ID", help=_("the id of the run (see runs)"))
     resume.add_argument("--device", help=_("continue on another device: cpu, cuda:0, mps"))
-    resume.add_argument(
-        "--job", metavar="NAME", help=_("run as this job of a cluster (see docs/cluster.md)")
-    )
-    resume.add_argument(
-        "--max-seconds", type=float, metavar="S", help=_("of a job: stop after so many seconds")
-    )
-    resume.add_argument(
-        "--max-pause",
-        type=float,
-        metavar="S",
-        help=_("of a job: stop after a pause of so many seconds while others wait"),
-    )
     resume.set_defaults(command=training.resume)
     _add_output(resume)
 
@@ -146,7 +146,7 @@ def parser() -> argparse.ArgumentParser:
     opened.add_argument(
         "folder",
         metavar="PATH",
-        help=_("the folder, an id of the Hub, or the file that look.save wrote"),
+        help=_("the folder or its zip, an id of the Hub, or the file that look.save wrote"),
     )
     opened.add_argument("--name", metavar="NAME", help=_("what the run is called"))
     opened.add_argument("--quiet", action="store_true", help=_("print the id alone"))
@@ -165,9 +165,6 @@ def parser() -> argparse.ArgumentParser:
 
     doctor = commands.add_parser("doctor", help=_("check folder, disk, packages and runs"))
     doctor.add_argument("--json", action="store_true", help=_("print JSON"))
-    doctor.add_argument(
-        "--mend", action="store_true", help=_("repair the queue and claims, remove leftovers")
-    )
     doctor.set_defaults(command=examine_all)
     return whole
 
@@ -177,4 +174,3 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help=_("print the final figures as JSON, on the last line")
     )
-    parser.set_defaults(share=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -35,17 +36,6 @@ def add_parser(commands: Any) -> None:
     )
     verify.add_argument("--json", action="store_true", help=_("print JSON"))
     verify.set_defaults(command=verify_files)
-
-    to_statements = actions.add_parser(
-        "xapi", help=_("print the good results in files as xAPI statements")
-    )
-    to_statements.add_argument(
-        "files", metavar="FILE", nargs="+", help=_("text with signed lines, - for input")
-    )
-    to_statements.add_argument(
-        "--address", metavar="URL", required=True, help=_("address of the app")
-    )
-    to_statements.set_defaults(command=print_statements)
 
     to_zip = actions.add_parser("scorm", help=_("write a lesson as a SCORM 1.2 package"))
     to_zip.add_argument("id", metavar="ID", help=_("the id of a lesson of this server"))
@@ -82,8 +72,11 @@ def check_files(options: argparse.Namespace) -> int:
 
 
 def verify_files(options: argparse.Namespace) -> int:
-    """Print what each result says, and which are forged, foreign or there twice."""
-    rows = _checked(options.files)
+    """Print what each result says, and which are forged, foreign, damaged or there twice."""
+    from tfm_core.lessons import results
+
+    texts = [(name, _text(name)) for name in options.files]
+    rows = results.check(texts, results.server_key())
     if options.json:
         print(
             json.dumps(
@@ -137,45 +130,28 @@ def _plain(value: object, most: int) -> str:
     return "".join(c if c.isprintable() else "?" for c in str(value))[:most]
 
 
-def print_statements(options: argparse.Namespace) -> int:
-    """Print xAPI statements of the good results."""
-    from tfm_core.lessons.xapi import statements
-
-    rows = _checked(options.files)
-    good = [row.result for row in rows if row.standing == "good"]
-    print(json.dumps(statements(good, options.address), ensure_ascii=False, indent=1))
-    if len(good) < len(rows):
-        print(_("{n} results were left out; see verify.", n=len(rows) - len(good)), file=sys.stderr)
-    return 0
-
-
 def write_package(options: argparse.Namespace) -> int:
     """Write a lesson as a zip that a learning platform takes."""
     from tfm_core.lessons import catalogue, scorm
+    from tfm_core.runs.disk.atomic import write_output
 
     content = scorm.package(catalogue.lesson(options.id), options.address)
     path = Path(options.out or f"{options.id}.zip")
-    path.write_bytes(content)
+    write_output(path, content)
     print(path)
     return 0
 
 
-def _checked(files: list[str]) -> list[Any]:
-    from tfm_core.lessons import results
-
-    lines = [
-        (name, number, line)
-        for name in files
-        for number, line in enumerate(_text(name).splitlines(), 1)
-    ]
-    return list(results.check(lines, results.server_key()))
-
-
 def _text(name: str) -> str:
-    if name == "-":
-        return sys.stdin.read(_MAX_FILE)
     try:
-        with open(name, encoding="utf-8", errors="replace") as file:
-            return file.read(_MAX_FILE)
+        with (
+            nullcontext(sys.stdin)
+            if name == "-"
+            else open(name, encoding="utf-8", errors="replace") as file
+        ):
+            text = file.read(_MAX_FILE + 1)
     except OSError as error:
         raise StudentError("{file} cannot be read: {why}.", file=name, why=error.strerror) from None
+    if len(text) > _MAX_FILE:
+        raise StudentError("{file} is longer than {n:,} characters.", file=name, n=_MAX_FILE)
+    return text

@@ -1,38 +1,27 @@
-"""Train in this process: a new run, a resumed one, or one process of several."""
+"""Train in this process: a new run or a resumed one."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import sys
-import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm
-
-from tfm_core.cli.commands import FAILED, INTERRUPTED, compare
+from tfm_core.cli.commands import FAILED, INTERRUPTED
 from tfm_core.cli.words import STATES, _
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice_on, advice_on_moving
 from tfm_core.facts.learning_rate import advised
-from tfm_core.runs import Run, RunStore, shared_store
-from tfm_core.runs.backends import job as jobs
-from tfm_core.runs.disk import ownership
-from tfm_core.runs.process.identity import STALE_SECONDS, this_host
+from tfm_core.runs import Run, RunStore
 from tfm_core.runs.queue import claim, resources
 from tfm_core.runs.record.figures import figures, summary
 from tfm_core.runs.status import Status
-from tfm_core.runs.store import RunNotFound
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.training.events import Event
-
-
-_WATCH_SECONDS = 0.2
 
 
 def train(options: argparse.Namespace) -> int:
@@ -40,10 +29,9 @@ def train(options: argparse.Namespace) -> int:
     experiment = chosen_experiment(options.preset, options.set, options.seed)
     check_device(options.device)
     resources.check(experiment, options.device)
-    compare()
     if not options.quiet:
         for said in advised(experiment):
-            print(_(said.sentence), file=sys.stderr)
+            print(f"{said.field}: {_(said.sentence)}", file=sys.stderr)
         if (slow := advice_on(options.device, experiment.training)) is not None:
             print(_(slow), file=sys.stderr)
     run = RunStore().create(
@@ -59,13 +47,9 @@ def train(options: argparse.Namespace) -> int:
 
 def resume(options: argparse.Namespace) -> int:
     """Resume a run that ended early."""
-    if options.job is not None:
-        return _work_as_job(options)
     store = RunStore()
-    compare()
     run = store.get(options.id)
-    with shared_store.mirroring(store.root):
-        status = _watched(run)
+    status = run.status
     if run.meta.recorded:
         raise StudentError("This run comes with the app and cannot be resumed.")
     _check_trained_here(run)
@@ -76,7 +60,6 @@ def resume(options: argparse.Namespace) -> int:
             state=STATES[status.state],
         )
     _check_move(run.experiment, run.meta.device, options)
-    shared_store.take_over(run.folder)
     if options.device is not None:
         with claim.moment(run.folder):
             run.move_to(options.device)
@@ -86,7 +69,6 @@ def resume(options: argparse.Namespace) -> int:
 def further(options: argparse.Namespace) -> int:
     """Train a copy of a finished run for longer."""
     store = RunStore()
-    compare()
     parent = store.get(options.id)
     _check_trained_here(parent)
     before = "cpu" if parent.meta.recorded else parent.meta.device
@@ -114,107 +96,24 @@ def _check_move(experiment: Experiment, before: str, options: argparse.Namespace
         print(_(advice_on_moving(before, device, experiment)), file=sys.stderr)
 
 
-def _work_as_job(options: argparse.Namespace) -> int:
-    """Train a run as a job of a cluster, like a local worker."""
-    from tfm_core.runs.process import worker
-
-    store = RunStore()
-    try:
-        run = store.get(options.id)
-    except RunNotFound:
-        raise StudentError(
-            "{host} finds no run {id} in {root}. Share TFM_RUNS_DIR.",
-            host=this_host(),
-            id=options.id,
-            root=str(store.root),
-        ) from None
-    jobs.check(run.folder, run.status, options.job)  # before the output goes to the run's log
-    return worker.work(
-        run.folder, max_seconds=options.max_seconds, max_pause=options.max_pause, job=options.job
-    )
-
-
-def n_processes() -> int:
-    """Return how many processes torchrun has started; 1 without it."""
-    return int(os.environ["WORLD_SIZE"]) if "TORCHELASTIC_RUN_ID" in os.environ else 1
-
-
-def together(options: argparse.Namespace) -> int:
-    """Run a command as one of the processes that torchrun has started.
-
-    The first acts like a single process; the others only train.
-    """
-    from tfm_core.runs.process.execute import follow
-    from tfm_core.training.share import process_group
-
-    with process_group() as share:
-        if share.is_first:
-            options.share = share
-            try:
-                return int(options.command(options))
-            finally:
-                if options.share is not None:  # it was refused: there is no run
-                    share.broadcast(None)
-        for kind in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(kind, signal.SIG_IGN)  # the first one stops, and says so
-        run_id = share.broadcast(None)
-        if run_id is not None:
-            try:
-                follow(RunStore().get(run_id), share)
-            except ValueError:  # the first one says it
-                return FAILED
-            except RuntimeError as error:
-                print(f"Process {share.rank}: {str(error).splitlines()[0]}", file=sys.stderr)
-                return FAILED
-    return 0
-
-
-def _watched(run: Run) -> Status:
-    """Return a run's status; one on another machine is watched until it is certain."""
-    status = run.status
-    if status.is_alive and status.host != this_host():
-        print(
-            _(
-                "{host} trained this run last. Watching its heartbeat for up to {n:.0f} seconds.",
-                host=status.host,
-                n=STALE_SECONDS,
-            ),
-            file=sys.stderr,
-        )
-    beat = status.heartbeat
-    while status.is_alive and status.host != this_host() and status.heartbeat == beat:
-        time.sleep(_WATCH_SECONDS)
-        status = run.status
-    return status
-
-
 def _execute(run: Run, options: argparse.Namespace) -> int:
     """Train a run in this process, show its progress, and print how it ended."""
     from tfm_core.runs.process.execute import execute
     from tfm_core.runs.process.requests import BY_HAND, Control
 
-    control, share = Control(run.folder), options.share
-    if share is not None:
-        share.broadcast(run.id)
-        options.share = None
+    control = Control(run.folder)
     with Bar(run.experiment.training.steps, is_shown=not options.quiet) as bar:
 
         def on_interrupt(*_signal: object) -> None:
-            if not bar.has_begun or (control.stop_reason is not None and share is None):
+            if not bar.has_begun or control.stop_reason is not None:
                 raise KeyboardInterrupt
             control.stop_reason = BY_HAND
 
-        # torchrun forwards its signals, too
-        kinds = (signal.SIGINT,) if share is None else (signal.SIGINT, signal.SIGTERM)
-        before = [signal.signal(kind, on_interrupt) for kind in kinds]
+        before = signal.signal(signal.SIGINT, on_interrupt)
         try:
-            status = execute(run, control, bar.on_event, share=share)
+            status = execute(run, control, bar.on_event)
         finally:
-            for kind, handler in zip(kinds, before, strict=True):
-                signal.signal(kind, handler)
-    unpublished = ownership.trouble(run.folder.parent)
-    if unpublished is not None:
-        print(_(unpublished), file=sys.stderr)
+            signal.signal(signal.SIGINT, before)
     return _report(run, status, options)
 
 
@@ -240,10 +139,6 @@ def _report(run: Run, status: Status, options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(values))
     return {"finished": 0, "stopped": INTERRUPTED}.get(status.state, FAILED)
-
-
-TRAINING = (train, resume, further)
-"""The commands that torchrun may start several processes of."""
 
 
 _THREADS_AUTO = "auto"
@@ -309,6 +204,8 @@ class Bar:
         """Prepare for ``total`` steps."""
         self.has_begun = False
         self._facts: dict[str, str] = {}
+        from tqdm import tqdm
+
         self._bar: tqdm[Any] = tqdm(
             total=total, unit="step", disable=None if is_shown else True, dynamic_ncols=True
         )

@@ -7,7 +7,7 @@ from tfm_core.config.codec import from_json, from_query, to_json, to_query
 from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig
 from tfm_core.config.experiment import Experiment, sequence_len
 from tfm_core.config.family import PatchConfig
-from tfm_core.config.foreign import ForeignModelConfig, ForeignTaskConfig
+from tfm_core.config.foreign import ForeignTaskConfig
 from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskConfig
 from tfm_core.config.model import (
     DEPTHS,
@@ -16,10 +16,12 @@ from tfm_core.config.model import (
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
+    ForeignModelConfig,
     ModelConfig,
     TextModelConfig,
     TransformerConfig,
     ViTConfig,
+    built,
 )
 from tfm_core.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.config.own_tasks import OWN_TEXT_TASKS, OwnTextTaskConfig
@@ -98,6 +100,7 @@ __all__ = [
     "TunedTextConfig",
     "ViTConfig",
     "WriterConfig",
+    "built",
     "facts_of",
     "family_label",
     "from_json",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfm_core.config.experiment import Experiment
+from tfm_core.config.model import built
 from tfm_core.config.training import TrainingConfig, default_weight_decay
 from tfm_core.sentences import N_, Paragraph, Sentence, joined
 from tfm_core.variants.optimisers import OPTIMISERS
@@ -137,7 +138,7 @@ def _on_noise(training: TrainingConfig, dropout: float) -> AdviceItem:
 def advice_on_moving(before: str, device: str, experiment: Experiment) -> Sentence:
     """Return what changes for a training that continues on another device than ``before``."""
     sentences: list[Sentence] = [Paragraph("settings/moved", before=before)]
-    if experiment.model.dropout and before.partition(":")[0] != device.partition(":")[0]:
+    if built(experiment.model).dropout and before.partition(":")[0] != device.partition(":")[0]:
         sentences.append(N_("Dropout draws different values."))
     precision = PRECISIONS[experiment.training.precision]
     if device == "cpu" and precision.autocast is not None:

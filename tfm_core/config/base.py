@@ -189,6 +189,12 @@ def setting(
     return Field(default, title=label, description=help, json_schema_extra=extra, **bounds)
 
 
+def set_fact(label: str, *, default: Any = ..., **rules: Any) -> Any:
+    """Return the field of a fact about the set; links and files carry it, no control shows it."""
+    words, extra = N_("Given by the set."), dict[str, Any](carried=True)
+    return Field(default, title=label, description=words, json_schema_extra=extra, **rules)
+
+
 def acts(needs: Mapping[str, tuple[str, ...]], values: Mapping[str, Any]) -> bool:
     """Return whether a setting with these needs acts beside the other values of its config."""
     return all(

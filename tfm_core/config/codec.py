@@ -7,7 +7,6 @@ the link opens with the text that comes with the app.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from tfm_core.config.experiment import Experiment
 from tfm_core.config.model import MODEL_CONFIGS
 from tfm_core.config.task import TASK_FACTS, task_config, tasks_for
 from tfm_core.config.training import with_optimizer
+from tfm_core.reading import json_of
 from tfm_core.sentences import N_, Sentence
 
 
@@ -27,12 +27,10 @@ def to_json(config: Config) -> str:
 def from_json(text: str | bytes) -> Experiment:
     """Read an experiment from JSON. Raises ConfigError with a sentence for each problem."""
     try:
-        values = json.loads(text)
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError([Problem("", N_("Invalid JSON: {error}.", error=error))]) from None
-    except ValueError:  # Python reads no whole number of more than 4,300 digits
-        words = N_("Not a configuration: a number has thousands of digits.")
-        raise ConfigError([Problem("", words)]) from None
+        values = json_of(text)
+    except ValueError as error:
+        why = getattr(error, "sentence", error)
+        raise ConfigError([Problem("", N_("Invalid JSON: {error}.", error=why))]) from None
     return Experiment.parse(values)
 
 

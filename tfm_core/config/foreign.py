@@ -1,63 +1,18 @@
-"""A model of somebody else's code, as settings: what is known of it and of what it reads.
-
-No part of it is built here. Its modules stand under the names that models of the app have, so that
-maps, statistics and figures need no other way: ``encoder.layers.0.self_attention`` is the first
-attention that sees all positions, ``decoder.layers.0.self_attention`` the first causal one.
-"""
+"""What somebody else's model reads and writes, as settings; see ``model.ForeignModelConfig``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import Field
-
-from tfm_core.config.family import FamilyConfig
-from tfm_core.config.own_tasks import set_fact
+from tfm_core.config.base import set_fact
 from tfm_core.config.reads import SequenceTaskConfig, task_setting
 from tfm_core.sentences import N_
 
 MAX_TOKENS = 2048
 """Of an example whose maps are kept."""
-MAX_NAME = 200
-MAX_LAYERS = 999
 FOREIGN = "foreign"
 LABEL = N_("PyTorch model")
-_Names = Annotated[
-    tuple[Annotated[str, Field(min_length=1, max_length=MAX_NAME)], ...],
-    Field(max_length=MAX_LAYERS),
-]
-
-
-class ForeignModelConfig(FamilyConfig):
-    """What is known of a model: its class, its size, and the names of its attention modules.
-
-    both: modules whose queries see all positions, in the order of the forward pass; past: those
-    that see no later one; cross: those whose keys are of another sequence.
-    """
-
-    has_blocks: ClassVar[bool] = False
-    family: Literal["foreign"] = "foreign"
-    class_name: str = set_fact(N_("Class"), default="Module", min_length=1, max_length=MAX_NAME)
-    n_parameters: int = set_fact(N_("Parameters"), default=0, ge=0, le=10**15)
-    n_heads: int = set_fact(N_("Heads"), default=1, ge=1, le=4096)
-    both: _Names = set_fact(N_("Self-attention"), default=())
-    past: _Names = set_fact(N_("Causal self-attention"), default=())
-    cross: _Names = set_fact(N_("Cross-attention"), default=())
-
-    @property
-    def modules(self) -> dict[str, str]:
-        """The module of each attention: its name here -> its name in the model."""
-        stacks = {
-            "encoder.layers.{}.self_attention": self.both,
-            "decoder.layers.{}.self_attention": self.past,
-            "decoder.layers.{}.cross_attention": self.cross,
-        }
-        return {
-            here.format(layer): name
-            for here, names in stacks.items()
-            for layer, name in enumerate(names)
-        }
 
 
 @dataclass(frozen=True, slots=True)

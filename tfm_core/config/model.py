@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import CrossError, OneOf, setting, tagged
+from tfm_core.config.base import CrossError, OneOf, set_fact, setting, tagged
 from tfm_core.config.blocks import RotaryConfig, WriterConfig, check_position
-from tfm_core.config.family import PatchConfig
-from tfm_core.config.foreign import ForeignModelConfig
+from tfm_core.config.family import FamilyConfig, PatchConfig
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import TextShape
-from tfm_core.sentences import N_, Paragraph
+from tfm_core.sentences import N_, Paragraph, StudentError
 from tfm_core.variants.poolings import POOLINGS, Pooling
 from tfm_core.variants.positions import (
     ADDED_TO_PATCHES,
@@ -187,15 +186,63 @@ class CaptionerConfig(PatchConfig, WriterConfig):
         return self
 
 
+MAX_NAME = 200
+MAX_LAYERS = 999
+_Names = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=MAX_NAME)], ...],
+    Field(max_length=MAX_LAYERS),
+]
+
+
+class ForeignModelConfig(FamilyConfig):
+    """What is known of somebody else's model: its class, size and attention modules.
+
+    No part of it is built here. Its modules stand under the names that models of the app have, so
+    that maps, statistics and figures need no other way: ``encoder.layers.0.self_attention`` is the
+    first attention that sees all positions, ``decoder.layers.0.self_attention`` the first causal
+    one.
+
+    both: modules whose queries see all positions, in the order of the forward pass; past: those
+    that see no later one; cross: those whose keys are of another sequence.
+    """
+
+    has_blocks: ClassVar[bool] = False
+    family: Literal["foreign"] = "foreign"
+    class_name: str = set_fact(N_("Class"), default="Module", min_length=1, max_length=MAX_NAME)
+    n_parameters: int = set_fact(N_("Parameters"), default=0, ge=0, le=10**15)
+    n_heads: int = set_fact(N_("Heads"), default=1, ge=1, le=4096)
+    both: _Names = set_fact(N_("Self-attention"), default=())
+    past: _Names = set_fact(N_("Causal self-attention"), default=())
+    cross: _Names = set_fact(N_("Cross-attention"), default=())
+
+    @property
+    def modules(self) -> dict[str, str]:
+        """The module of each attention: its name here -> its name in the model."""
+        stacks = {
+            "encoder.layers.{}.self_attention": self.both,
+            "decoder.layers.{}.self_attention": self.past,
+            "decoder.layers.{}.cross_attention": self.cross,
+        }
+        return {
+            here.format(layer): name
+            for here, names in stacks.items()
+            for layer, name in enumerate(names)
+        }
+
+
 DEPTHS = ("n_layers", "n_encoder_layers", "n_decoder_layers")
 """The settings that say how many blocks a stack has; each family has some of them."""
 
 TextModelConfig = EncoderDecoderConfig | EncoderOnlyConfig | DecoderOnlyConfig
 TransformerConfig = TextModelConfig | ViTConfig | CaptionerConfig
 AnyModel = TextModelConfig | ViTConfig | CaptionerConfig | RecurrentConfig
-if TYPE_CHECKING:  # what asks for a setting asks no foreign model, which has none
-    ModelConfig = AnyModel
-else:
-    ModelConfig = Annotated[AnyModel | ForeignModelConfig, Field(discriminator="family")]
+ModelConfig = Annotated[AnyModel | ForeignModelConfig, Field(discriminator="family")]
 MODEL_CONFIGS: dict[str, type[AnyModel]] = tagged(AnyModel, "family")
 """The settings of each family."""
+
+
+def built(model: ModelConfig) -> AnyModel:
+    """Return the settings of a model that the app can build. Raises StudentError for any other."""
+    if isinstance(model, ForeignModelConfig):
+        raise StudentError("This model is part of another program; its settings are unknown here.")
+    return model

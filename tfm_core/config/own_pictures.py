@@ -11,9 +11,8 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import CrossError
+from tfm_core.config.base import CrossError, set_fact
 from tfm_core.config.image_tasks import Ground, ImageTaskConfig, ImageTaskFacts
-from tfm_core.config.own_tasks import set_fact
 from tfm_core.config.reads import count_setting, task_setting
 from tfm_core.sentences import N_, Paragraph, Sentence
 

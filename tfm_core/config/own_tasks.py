@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from tfm_core.config.base import set_fact
 from tfm_core.config.reads import SequenceTaskConfig, task_setting
 from tfm_core.config.text_tasks import SEQUENCE_FAMILIES
 from tfm_core.sentences import N_, Paragraph
@@ -68,12 +69,6 @@ def set_id(default: Any = ...) -> Any:
         pattern=r"^([0-9a-f]{20}|example-[a-z]{3,20})?$",
         json_schema_extra={"carried": True},
     )
-
-
-def set_fact(label: str, *, default: Any = ..., **rules: Any) -> Any:
-    """Return the field of a fact about the set; links and files carry it, no control shows it."""
-    words, extra = N_("Given by the set."), dict[str, Any](carried=True)
-    return Field(default, title=label, description=words, json_schema_extra=extra, **rules)
 
 
 class OwnTextTaskConfig(SequenceTaskConfig):

@@ -12,11 +12,10 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import Config, CrossError
+from tfm_core.config.base import Config, CrossError, set_fact
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.config.own_pictures import BETWEEN, is_class_name
-from tfm_core.config.own_tasks import set_fact
 from tfm_core.config.reads import SequenceTaskConfig, task_setting
 from tfm_core.sentences import N_, Paragraph
 
@@ -27,22 +26,20 @@ MAX_ANSWER = 64
 MAX_NAME = 60
 MAX_CLASSES = 30_000
 _MAX_ROWS = 1_000_000
-ARCHITECTURES = {
-    "gpt2": "GPT-2", "bert": "BERT", "roberta": "RoBERTa", "distilbert": "DistilBERT",
-    "vit": "ViT", "t5": "T5", "llama": "Llama", "qwen3": "Qwen3",
-    "qwen2": "Qwen2", "mistral": "Mistral", "mixtral": "Mixtral", "marian": "Marian",
-    "siglip": "SigLIP",
-    "megatron-bert": "Megatron-BERT", "encoder-decoder": N_("Megatron-BERT and GPT-2"),
-}  # fmt: skip
+ARCHITECTURES = {"gpt2": "GPT-2", "llama": "Llama", "bert": "BERT", "vit": "ViT", "t5": "T5"}
 """What each ``model_type`` is called."""
 _HELP = N_("Trained elsewhere, opened from a folder.")
 
 
+WITHOUT_HEAD = N_("Opened without its head ({parts}): what that answers is not shown.")
+
+
 class OpenedConfig(Config):
-    """What is known of a model that was opened."""
+    """What is known of a model that was opened. left_out: its heads that are not here."""
 
     called: str = set_fact(N_("Name"), default="model", max_length=MAX_NAME)
     architecture: str = set_fact(N_("Architecture"), default="", max_length=20)
+    left_out: str = set_fact(N_("Left out"), default="", max_length=1000)
 
     @property
     def is_opened(self) -> bool:
@@ -78,10 +75,21 @@ class OpenedWordsConfig(OpenedConfig):
         return self.eos or "<eos>"
 
 
+class LabelledConfig(Config):
+    """A model whose head may name a text. labels: the names, with a mark between them."""
+
+    labels: str = set_fact(N_("Classes"), default="", max_length=100_000)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """What its head can call a text; none where it has no such head."""
+        return tuple(self.labels.split(BETWEEN)) if self.labels else ()
+
+
 _WRITER = CorpusTaskFacts(N_("Pretrained model"), _HELP, (), Paragraph("settings/unseen-opened"))
 
 
-class PretrainedTextConfig(OpenedWordsConfig, CorpusTaskConfig):
+class PretrainedTextConfig(LabelledConfig, OpenedWordsConfig, CorpusTaskConfig):
     """A language model. What it is measured on is chapter 1 of Alice in Wonderland."""
 
     tasks: ClassVar[dict[str, CorpusTaskFacts]] = {"pretrained": _WRITER}
@@ -106,8 +114,11 @@ class ReaderFacts:
     answer: Literal["vectors"] = "vectors"
 
 
-class PretrainedReaderConfig(OpenedWordsConfig, SequenceTaskConfig):
-    """An encoder that makes vectors of a text."""
+class PretrainedReaderConfig(LabelledConfig, OpenedWordsConfig, SequenceTaskConfig):
+    """An encoder that makes vectors of a text.
+
+    mask_id: the token whose word its head guesses, -1 for none.
+    """
 
     tasks: ClassVar[dict[str, ReaderFacts]] = {
         "pretrained-reader": ReaderFacts(N_("Pretrained model"))
@@ -117,6 +128,7 @@ class PretrainedReaderConfig(OpenedWordsConfig, SequenceTaskConfig):
     context: int = set_fact(N_("Longest text"), default=16, ge=2, le=MAX_TOKENS)
     head: Literal["pooler", "states"] = set_fact(N_("Answer"), default="states")
     n_segments: int = set_fact(N_("Segments"), default=1, ge=0, le=64)
+    mask_id: int = set_fact(N_("Hidden word"), default=-1, ge=-1, le=_MAX_ROWS)
 
     @property
     def facts(self) -> ReaderFacts:

@@ -24,7 +24,8 @@ class TextShape:
     one label for the text, read from the mean of its words or from a <bos> put in front of it.
     n_labels: the last words of the target vocabulary, which alone are labels. mask_id: the source
     token that hides a word, 0 where none does. n_segments: BERT's segment embeddings, and the norm
-    behind all embeddings. scale_embedding: embeddings are multiplied by sqrt(d_model), as the first
+    behind all embeddings. embedding_norm: BART's norms behind the positions of both sides.
+    scale_embedding: embeddings are multiplied by sqrt(d_model), as the first
     Transformer's are; GPT-2's and BERT's are not. has_source: False for a language model, which
     only continues what it wrote. n_hidden: width of a hidden layer before the labels, 0 for none.
     bos_id, eos_id: the tokens that begin and end what is written; -1 where none does.
@@ -38,6 +39,7 @@ class TextShape:
     output_bias: bool = True
     head: str = "tokens"
     n_segments: int = 0
+    embedding_norm: bool = False
     scale_embedding: bool = True
     n_labels: int = 0
     mask_id: int = 0
@@ -90,13 +92,18 @@ class ImageShape:
 
 @dataclass(frozen=True, slots=True)
 class CaptionShape:
-    """Pixels to a side, channels; size of the vocabulary; longest caption with <bos>; padding."""
+    """Pixels to a side, channels; size of the vocabulary; longest caption with <bos>; padding.
+
+    has_regions: a pixel is a region with as many features as there are channels. No block encodes
+    them, and words attend to them once, behind the last block of the decoder.
+    """
 
     image_size: int
     channels: int
     tgt_vocabulary: int
     tgt_len: int
     pad_id: int = 0
+    has_regions: bool = False
 
 
 Shape = TextShape | ImageShape | CaptionShape

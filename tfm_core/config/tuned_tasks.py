@@ -7,17 +7,15 @@ from scratch has them. The weights and the tokenizer lie in the folder of the ru
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from tfm_core.config.base import Choice, CrossError, OneOf, setting
+from tfm_core.config.base import Choice, CrossError, OneOf, set_fact, setting
 from tfm_core.config.corpus_tasks import CorpusTaskFacts
-from tfm_core.config.own_tasks import MAX_WORDS, set_fact, set_id
+from tfm_core.config.model import ModelConfig, built
+from tfm_core.config.own_tasks import MAX_WORDS, set_id
 from tfm_core.config.pretrained_tasks import MAX_TOKENS, OpenedWordsConfig, PretrainedTextConfig
 from tfm_core.config.reads import SequenceTaskConfig, task_setting
 from tfm_core.sentences import N_, Paragraph
-
-if TYPE_CHECKING:
-    from tfm_core.config.model import ModelConfig
 
 TRAINS: dict[str, Choice] = {
     "all": Choice(N_("Everything"), N_("All weights are trained.")),
@@ -60,12 +58,12 @@ class TunedConfig(OpenedWordsConfig):
 
     def check_model(self, model: ModelConfig) -> None:
         """Raise CrossError where no such part of a model can be trained."""
-        if self.trains == "lora" and self.rank > model.d_model:
+        if self.trains == "lora" and self.rank > built(model).d_model:
             raise CrossError(
                 "task.rank",
                 "The rank is {rank}; with d_model {d_model} it can be {d_model} at most.",
                 rank=self.rank,
-                d_model=model.d_model,
+                d_model=built(model).d_model,
             )
         n_layers = int(getattr(model, "n_layers", 0))
         if self.trains == "last" and self.n_last > n_layers:

@@ -77,7 +77,14 @@ def fetch(
     with _written(path) as file:
         for address in addresses:
             try:
-                _copy(address, file, path.name, progress)
+                file.seek(0)
+                file.truncate()
+                with urllib.request.urlopen(address, timeout=_TIMEOUT) as answer:
+                    total, done = int(answer.headers.get("Content-Length") or 0), 0
+                    while chunk := answer.read(_CHUNK):
+                        file.write(chunk)
+                        done += len(chunk)
+                        progress(done, total, N_("Downloading {name}", name=path.name))
             except (OSError, http.client.HTTPException) as error:
                 failures.append(f"{address}: {_why(error)}")
                 continue
@@ -106,17 +113,6 @@ def unpack_gzip(packed: Path, path: Path) -> None:
             raise DataUnavailable(
                 "{packed} is damaged. Delete it to download it again.", packed=packed
             ) from None
-
-
-def _copy(address: str, file: IO[bytes], name: str, progress: Progress) -> None:
-    file.seek(0)
-    file.truncate()
-    with urllib.request.urlopen(address, timeout=_TIMEOUT) as answer:
-        total, done = int(answer.headers.get("Content-Length") or 0), 0
-        while chunk := answer.read(_CHUNK):
-            file.write(chunk)
-            done += len(chunk)
-            progress(done, total, N_("Downloading {name}", name=name))
 
 
 def _why(error: Exception) -> str:

@@ -48,6 +48,8 @@ def picture_to_input(
     image, size = opened(picture)
     notes: list[str] = []
     side = facts.image_size
+    if (n_bits := image.info.get("n_bits", 8)) > 8:
+        notes.append(N_("Stretched from {n} bits to 8.", n=n_bits))
     if facts.channels == 3:
         colours = _square(flattened(image).convert("RGB"), side, notes, size)
         return np.asarray(colours).transpose(2, 0, 1).copy(), notes
@@ -121,8 +123,11 @@ def opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
             size = image.size
             image.draft(None, (_LARGE, _LARGE))  # of a JPEG, as small as it may be decoded
             image.load()
-            if image.mode.startswith("I;16"):  # Pillow would cut what is brighter than 255
-                image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+            n_bits = 8
+            if image.mode.startswith("I"):  # Pillow would cut what is brighter than 255
+                values = np.asarray(image).astype(np.int64).clip(0)
+                n_bits = max(8, int(values.max()).bit_length())  # a scanner stores 12 of them in 16
+                image = Image.fromarray((values >> (n_bits - 8)).astype(np.uint8))
             factor = min(image.size) // _LARGE  # no task's pictures are nearly as large
             is_large = factor > 1 and image.mode not in {"P", "1"}
             shrunk = image.reduce(factor) if is_large else image
@@ -139,7 +144,9 @@ def opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
     except _DAMAGE:
         raise StudentError(why_not(picture)) from None
     is_plain = upright.mode in {"L", "RGB", "RGBA"}
-    return upright if is_plain else upright.convert("RGBA"), size
+    upright = upright if is_plain else upright.convert("RGBA")
+    upright.info["n_bits"] = n_bits
+    return upright, size
 
 
 _DAMAGE = (OSError, SyntaxError, EOFError, ValueError, TypeError, KeyError, struct.error)

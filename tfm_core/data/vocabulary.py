@@ -6,6 +6,7 @@ The first four numbers are the same everywhere: padding, begin, end and unknown.
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -81,19 +82,19 @@ class Vocabulary:
             raise ValueError(f"Token number {id} is not from 0 to {len(self) - 1}.")
         return SPECIALS[id] if id < len(SPECIALS) else self.tokens[id - len(SPECIALS)]
 
+    def row(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """Return the tokens of one text by their numbers. Raises ValueError as ``token``."""
+        return tuple(map(self.token, ids))
+
     def encode(self, tokens: Iterable[str]) -> list[int]:
         """Return the numbers of tokens; adds no special ones."""
         return [self.id_of(token) for token in tokens]
 
     def decode(self, ids: Iterable[int]) -> list[str]:
         """Return the tokens of numbers up to the first EOS, without PAD and BOS."""
-        tokens, specials = [], self.specials
-        for id in ids:
-            if id == specials.eos:
-                break
-            if id not in (specials.pad, specials.bos):
-                tokens.append(self.token(id))
-        return tokens
+        specials = self.specials
+        written = itertools.takewhile(lambda id: id != specials.eos, ids)
+        return list(self.row(id for id in written if id not in (specials.pad, specials.bos)))
 
     def nearest(self, word: str, n: int = 3, *, least: float = 0.6) -> list[str]:
         """Return up to ``n`` known tokens that are spelled most like ``word``, best first.

@@ -1,4 +1,4 @@
-"""The doctor: checks everything that the app needs, prints a line each, and repairs."""
+"""The doctor: checks everything that the app needs, and prints a line each."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from tfm_core.doctor.checks import (
     check_disk,
     check_folder,
     check_mnist,
-    check_store,
+    check_runs,
     check_torchvision,
     check_variables,
     check_versions,
 )
-from tfm_core.doctor.runs import check_claims, check_leftovers, check_line, check_runs
-from tfm_core.runs.shared_store import shared_store
 from tfm_core.runs.store import RunStore
 
 __all__ = ["Finding", "examine"]
 
 
-def examine(*, mends: bool) -> Iterator[Finding]:
-    """Yield what each check finds, one after the other. Raises OSError where mending fails."""
+def examine() -> Iterator[Finding]:
+    """Yield what each check finds, one after the other."""
     variables = check_variables()
     yield variables
     yield check_versions()
@@ -36,10 +34,5 @@ def examine(*, mends: bool) -> Iterator[Finding]:
     yield check_backend()
     store = RunStore()
     yield check_folder(store)
-    if (shared := shared_store()) is not None:
-        yield check_store(shared)
     yield check_disk(store)
     yield check_runs(store)
-    yield check_line(store, mends=mends)
-    yield check_claims(store, mends=mends)
-    yield check_leftovers(store, mends=mends)

@@ -1,8 +1,7 @@
-"""Check what the app needs: variables, packages, devices, data, the folder of runs, a store."""
+"""Check what the app needs: variables, packages, devices, data, the folder of runs."""
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 import os
 import platform
@@ -18,11 +17,11 @@ from tfm_core.data.download import SOURCES, DataUnavailable, matches
 from tfm_core.data.idx import idx_count
 from tfm_core.data.image_files import data_dir
 from tfm_core.runs import settings
-from tfm_core.runs.backends.backend import Unavailable
-from tfm_core.runs.backends.registry import cluster_of
+from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.disk import cleanup, locks, quota
 from tfm_core.runs.disk.failures import refusal
-from tfm_core.runs.shared_store import SharedStore
+from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.tickets import Unavailable
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError, in_bytes
 from tfm_core.training.devices import devices
@@ -34,7 +33,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the doctor. do: what would help; mended: repairs just made.
+    """One line of the doctor. do: what would help.
 
     ``problem``: something essential does not work, or not for long.
     """
@@ -43,14 +42,11 @@ class Finding:
     level: Level
     words: str
     do: str | None = None
-    mended: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the finding as text, with repairs below."""
+        """Return the finding as text."""
         line = f"{self.level:<8} {self.name:<11} {self.words}"
-        if self.do:
-            line = f"{line} {self.do}"
-        return "\n".join([line, *(f"{'':<8} {'':<11} mended: {done}" for done in self.mended)])
+        return f"{line} {self.do}" if self.do else line
 
 
 def some(names: Iterable[str]) -> str:
@@ -65,28 +61,16 @@ def count(n: int, one: str, many: str | None = None) -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
-KNOWN = {variable.name for variable in (*settings.VARIABLES, *settings.OTHERS)}
-
-
 def check_variables() -> Finding:
-    """Read every variable; name unknown ones, with the closest known name."""
+    """Read every variable; name unknown ones, with the nearest known name."""
     try:
-        said = settings.checked()
+        settings.checked()
     except StudentError as error:
         return Finding("variables", "problem", str(error), "The app and training cannot start.")
+    if unknown := settings.unknown():
+        return Finding("variables", "warning", " ".join(map(str, unknown)))
     there = sorted(name for name in os.environ if name.startswith("TFM_") and os.environ[name])
-    unknown = [_meant(name) for name in there if name not in KNOWN]
-    if unknown:
-        return Finding("variables", "warning", f"Unknown: {', '.join(unknown)}.")
-    if said.public and said.host_key is None and not said.admins:
-        words = "TFM_PUBLIC is 1 and TFM_HOST_KEY is not set: nobody can act as the host."
-        return Finding("variables", "warning", words, "Do: set it to 16 characters or more.")
     return Finding("variables", "ok", f"{', '.join(there) or 'None'} set.")
-
-
-def _meant(name: str) -> str:
-    near = difflib.get_close_matches(name, KNOWN, 1)
-    return f"{name} (is {near[0]} meant?)" if near else name
 
 
 REQUIREMENTS = Path(__file__).resolve().parents[2] / "requirements.txt"
@@ -105,7 +89,11 @@ def check_devices() -> Finding:
 def check_versions(requirements: Path = REQUIREMENTS) -> Finding:
     """Compare the installed packages with the requirements."""
     missing, others = [], []
-    wanted = _wanted(requirements)
+    if requirements.is_file():
+        lines = requirements.read_text(encoding="utf-8").splitlines()
+    else:
+        lines = importlib.metadata.requires("watch-a-transformer-learn") or []
+    wanted = [Requirement(line) for line in lines if line.strip() and not line.startswith("#")]
     for requirement in wanted:
         try:
             version = importlib.metadata.version(requirement.name)
@@ -139,14 +127,6 @@ def check_torchvision() -> Finding:
     else:
         words = f"{both} fit."
     return Finding("torchvision", "ok", words)
-
-
-def _wanted(requirements: Path) -> list[Requirement]:
-    if requirements.is_file():
-        lines = requirements.read_text(encoding="utf-8").splitlines()
-    else:
-        lines = importlib.metadata.requires("watch-a-transformer-learn") or []
-    return [Requirement(line) for line in lines if line.strip() and not line.startswith("#")]
 
 
 def _free(n_bytes: int | None) -> str:
@@ -195,17 +175,15 @@ def _others(folder: Path, names: list[str]) -> Finding:
 
 
 def check_backend() -> Finding:
-    """Ask the cluster, if any, for its version."""
-    cluster = cluster_of(settings.read())
-    if cluster is None:
+    """Ask Ray, if it trains, for its release."""
+    address = settings.read().ray_address
+    if address is None:
         return Finding("backend", "ok", "local: processes of this machine train.")
     try:
-        words, differs = cluster.examined()
+        release = RayJobs(RunStore().root, Limits(), address).release()
     except Unavailable as error:
         return Finding("backend", "problem", str(error))
-    if differs:
-        return Finding("backend", "warning", words, "Do: install the same release on both.")
-    return Finding("backend", "ok", words)
+    return Finding("backend", "ok", f"Ray {release} at {address} trains the runs.")
 
 
 SHORT_BYTES = 2**30
@@ -249,7 +227,13 @@ def check_disk(store: RunStore) -> Finding:
     return Finding("disk", "ok", words)
 
 
-def check_store(store: SharedStore) -> Finding:
-    """Write into the shared store, read it, and remove what was written."""
-    level, words, help_text = store.examined()
-    return Finding("store", level, words, help_text)
+def check_runs(store: RunStore) -> Finding:
+    """Name the runs that cannot be shown, and count those that can be resumed."""
+    runs = [run for run in store.list() if not run.meta.recorded]
+    damaged = [run.id for run in runs if run.problem is not None]
+    ended = sum(run.status.state == "interrupted" for run in runs if run.id not in damaged)
+    if damaged:
+        words = f"{count(len(damaged), 'damaged run')}: {some(damaged)}."
+        return Finding("runs", "warning", words, "See the page Runs.")
+    words = f"{count(len(runs), 'run')}, none damaged, {ended:,} interrupted."
+    return Finding("runs", "ok", words)

@@ -1,4 +1,4 @@
-"""A run as one zip: its settings, metrics, weights, model, figures and a notebook that runs it.
+"""A run as one zip: its settings, metrics, weights and model.
 
 Everything in it is read without the app, and ``take_in`` makes a run of it again. No member is a
 pickle; weights are safetensors.
@@ -15,24 +15,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from tfm_core.config import Experiment, TunedConfig
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.shape import data_shape
-from tfm_core.export import figures, layout, notebook, readme
+from tfm_core.export import layout, metrics, readme
 from tfm_core.export.exports import Progress
 from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.inspect.source.file import source_code
 from tfm_core.made_with import versions
 from tfm_core.probe.types import Array
-from tfm_core.reading import Unreadable, content_of, is_plain
+from tfm_core.reading import Unreadable, content_of, is_plain, open_tensors
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, Paragraph, StudentError
+from tfm_core.sentences import N_, Paragraph, Say, StudentError
 
 MAX_SNAPSHOT_BYTES = 12_000_000
 """Bytes of snapshots, and as many of weights over the training, that a zip holds: of more, some."""
@@ -48,11 +47,13 @@ def bundle(
     *,
     with_set: bool = False,
     with_labels: bool = True,
+    say: Say = str,
 ) -> bytes:
     """Return the zip of a run. Raises ValueError for a run that is damaged.
 
     with_set: include the custom set that it learned from. with_labels:
     so do tags, note, group and what the set is called, which are for its owner's eyes.
+    say: translates the sentences of README.txt.
     """
     if run.problem is not None:
         raise StudentError(run.problem)
@@ -60,18 +61,18 @@ def bundle(
         raise StudentError(Paragraph("pretrained/no-zip"))
     if isinstance(run.experiment.task, TunedConfig):
         raise StudentError(Paragraph("pretrained/no-tuned-zip"))
-    say = progress or (lambda share, words: None)
+    tell = progress or (lambda share, words: None)
     target = io.BytesIO()
     with (
         place.below(run.folder.parent),
         zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file,
     ):
         for share, words, name, content in _members(
-            run, with_set=with_set, with_labels=with_labels
+            run, with_set=with_set, with_labels=with_labels, say=say
         ):
-            say(share, words)
+            tell(share, words)
             file.writestr(_entry(name, run), content)
-    say(1.0, N_("Done."))
+    tell(1.0, N_("Done."))
     return target.getvalue()
 
 
@@ -109,10 +110,7 @@ def chosen_snapshots(run: Run) -> tuple[list[Path], int]:
 def estimate(run: Run) -> int:
     """Estimate the bytes of a run's zip. Never raises."""
     whole = [run.folder / _LAST, run.folder / "probe.safetensors", *chosen_snapshots(run)[0]]
-    return sum(_size(path) for path in whole) + _size(run.folder / "events.jsonl") // 3 + _PLOTLY
-
-
-_PLOTLY = 1_500_000  # bytes of plotly.js in a zip
+    return sum(_size(path) for path in whole) + _size(run.folder / "events.jsonl") // 3
 
 
 def _size(path: Path) -> int:
@@ -140,15 +138,14 @@ def _entry(name: str, run: Run) -> zipfile.ZipInfo:
 _Member = tuple[float, str, str, bytes]
 
 
-def _members(run: Run, *, with_set: bool, with_labels: bool) -> Iterator[_Member]:
+def _members(run: Run, *, with_set: bool, with_labels: bool, say: Say) -> Iterator[_Member]:
     """Yield share, what is done, name and content of each member."""
     experiment = run.experiment
-    curves = run.curves()
     snapshots, n_left_out = chosen_snapshots(run)
     tensors, metadata = _checkpoint(run.folder / _LAST)
     yield 0.0, _SETTINGS, layout.EXPERIMENT, _json(json.loads(experiment.model_dump_json()))
     yield 0.05, _SETTINGS, layout.FACTS, _json(_facts(run) | (_labels(run) if with_labels else {}))
-    yield 0.1, _SETTINGS, layout.METRICS, figures.csv_of(curves)
+    yield 0.1, _SETTINGS, layout.METRICS, metrics.csv_of(run.curves())
     data = _carried(run)
     if not experiment.task.is_foreign:
         model = source_code(experiment.model, data_shape(experiment), data=data)
@@ -166,13 +163,15 @@ def _members(run: Run, *, with_set: bool, with_labels: bool) -> Iterator[_Member
     elif with_labels:  # it says what the set is called
         for name, content in _vocabulary(experiment).items():
             yield 0.82, _NUMBERS, layout.VOCABULARY + name, content
-    for name, content in figures.of(run, curves):
-        yield 0.85, N_("Drawing the figures"), name, content
-    has_weights = bool(tensors)
-    text = notebook.of(run, data if has_weights else None)
-    yield 0.95, N_("Writing the notebook"), layout.NOTEBOOK, text.encode()
-    words = readme.of(run, data, has_weights=has_weights, n_left_out=n_left_out, has_set=with_set)
-    yield 0.98, N_("Writing the notebook"), layout.README, words.encode()
+    words = readme.of(
+        run,
+        data,
+        has_weights=bool(tensors),
+        n_left_out=n_left_out,
+        has_set=with_set,
+        say=say,
+    )
+    yield 0.98, _SETTINGS, layout.README, words.encode()
 
 
 def _weights(run: Run, tensors: dict[str, Array], metadata: dict[str, str]) -> Iterator[_Member]:
@@ -257,10 +256,10 @@ def _checkpoint(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
     if not is_plain(path):
         return {}, {}
     try:
-        with safe_open(path, framework="numpy") as file:
+        with open_tensors(path) as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             metadata = file.metadata() or {}
-    except (OSError, SafetensorError, TypeError):
+    except (FileNotFoundError, Unreadable):
         raise StudentError("This run's last checkpoint is damaged.") from None
     are_numbers = all(np.isfinite(value).all() for value in tensors.values())
     return (tensors, metadata) if are_numbers else ({}, {})

@@ -62,7 +62,7 @@ EXPORTS = (
         ":material/deployed_code:",
         "application/octet-stream",
         needs_weights=True,
-        help_there="the model's forward pass as ONNX in place of the zip",
+        help_there=N_("the model's forward pass as ONNX in place of the zip"),
     ),
     Export(
         "hugging-face",
@@ -72,18 +72,7 @@ EXPORTS = (
         ":material/hub:",
         "application/zip",
         needs_weights=True,
-        help_there="a Hugging Face folder, which Transformers loads, in place of the zip",
-        has_refusal=True,
-    ),
-    Export(
-        "adapters",
-        "tfm_core.export.adapters",
-        N_("LoRA adapters (zip)"),
-        N_("The matrices that LoRA trained, as PEFT reads them."),
-        ":material/extension:",
-        "application/zip",
-        needs_weights=True,
-        help_there="the adapters that LoRA trained, in PEFT's layout, in place of the zip",
+        help_there=N_("a Hugging Face folder, which Transformers loads, in place of the zip"),
         has_refusal=True,
     ),
     Export(
@@ -94,6 +83,6 @@ EXPORTS = (
         ":material/query_stats:",
         "application/zip",
         needs_weights=False,
-        help_there="event files for TensorBoard in place of the zip",
+        help_there=N_("event files for TensorBoard in place of the zip"),
     ),
 )

@@ -15,15 +15,19 @@ from tfm_core.config import (
     PretrainedAnswererConfig,
     PretrainedPicturesConfig,
     PretrainedReaderConfig,
+    PretrainedTextConfig,
 )
 from tfm_core.data.corpus.task import corpus_task
 from tfm_core.data.text.task import Pair
+from tfm_core.data.vocabulary import NONE
 from tfm_core.decoding import Decoded, greedy
+from tfm_core.export.opened_as import MASK
 from tfm_core.facts.storage import attention_numbers
+from tfm_core.inspect.attention.own_example import head_answer
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.models.text import DecoderOnly, EncoderDecoder
 from tfm_core.pretrained.pictures import photographs
-from tfm_core.pretrained.task import SENTENCES, reader
+from tfm_core.pretrained.task import SENTENCES, reader, tokenizer_of
 from tfm_core.probe.capture import capture
 from tfm_core.probe.items import continued, prompted_items
 from tfm_core.probe.snapshot import half, positions_of
@@ -54,20 +58,24 @@ def _probe(run: Run) -> dict[str, Any]:
     if isinstance(experiment.task, PretrainedPicturesConfig):
         images = photographs(experiment.task.facts)
         return {"kind": "image", "items": [{"label": None} for _ in images], "images": images}
-    if isinstance(experiment.task, CorpusTaskConfig):
+    if isinstance(experiment.task, PretrainedTextConfig):
         corpus, most = corpus_task(experiment.task), experiment.task.max_tgt_len
-        cut = [corpus.tokenize(text)[:most] for text in SENTENCES]
+        known = tokenizer_of(experiment.task)
+        cut = [known.tokens(one, is_whole=False, most=10**6)[:most] for one in SENTENCES]
         pairs = [Pair((), row, ((),) * len(row)) for row in cut]
         return {"kind": "text", "items": prompted_items(corpus, pairs)}
     task = experiment.task
     assert isinstance(task, PretrainedReaderConfig | PretrainedAnswererConfig)
     words, items = reader(task), []
-    for text in words.sentences:
+    for sentence in words.sentences:
+        text = sentence
+        if getattr(task, "mask_id", NONE) != NONE:  # its last word is to be guessed
+            text = f"{sentence.rpartition(' ')[0]} {MASK}."
         src = words.cut(text)
         tgt = _answer(run, src)[0][: task.max_tgt_len] if task.max_tgt_len else []
         items.append({
             "src": list(src), "tgt": tgt, "alignment": [[] for _ in tgt],
-            "src_text": words.join_src(src), "tgt_text": "",
+            "src_text": text if text != sentence else words.join_src(src), "tgt_text": "",
         })  # fmt: skip
     return {"kind": "text", "items": items}
 
@@ -98,10 +106,14 @@ def _snapshot(
     words: dict[str, Any] = {}
     if images is not None:
         words = {"probabilities": half(torch.cat(answers).softmax(-1))}
+    elif getattr(experiment.task, "labels", "") and isinstance(model, DecoderOnly):
+        words = _of_head(run, [item["tgt"][: item["prompt"]] for item in items])
     elif isinstance(model, DecoderOnly):
         words = _continuations(model, experiment, items)
     elif isinstance(experiment.task, PretrainedAnswererConfig):
         words = _answers(run, items)
+    elif isinstance(experiment.task, PretrainedReaderConfig):
+        words = _of_head(run, [item["src"] for item in items])
     return Snapshot(
         step=step,
         attention={name: _padded([one[name] for one in maps]) for name in names},
@@ -147,6 +159,18 @@ def _answers(run: Run, items: list[dict[str, Any]]) -> dict[str, Any]:
         "confidence": _padded([half(written.confidence[0]) for _tokens, written in found]),
         "tokens": [tokens for tokens, _written in found],
         "texts": [words.join_tgt(tokens) for tokens, _written in found],
+    }
+
+
+def _of_head(run: Run, texts: list[list[str]]) -> dict[str, Any]:
+    """Return what a head answers to texts: the words of a snapshot; none without a head."""
+    found = [head_answer(run, tokens) for tokens in texts]
+    if not all(found):
+        return {}
+    return {
+        "confidence": _padded([one["confidence"].astype(np.float16) for one in found]),
+        "tokens": [list(one["answer"]) for one in found],
+        "texts": [one["answer_text"] for one in found],
     }
 
 

@@ -20,18 +20,19 @@ from tfm_core.config import Experiment, SequenceTaskConfig, TunedLabelsConfig, T
 from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.data.own import place
 from tfm_core.data.shape import data_shape
-from tfm_core.data.vocabulary import BOS, EOS, MASK, NONE, PAD, SPECIALS
+from tfm_core.data.vocabulary import BOS, EOS, NONE, PAD, SPECIALS
 from tfm_core.export import bundle as zips
 from tfm_core.export.exports import Progress
 from tfm_core.export.hugging_face_card import card
-from tfm_core.export.tokenizer_json import both, reading, writing
+from tfm_core.export.tokenizer_json import both, one_text
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.pretrained.folder import CONFIG, WEIGHTS
+from tfm_core.pretrained.pictures import PREPROCESSOR
 from tfm_core.pretrained.task import tokenizer_path
 from tfm_core.pretrained.tokenizer import TOKENIZER
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, Paragraph, StudentError
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from tfm_core.models.build import Model
     from tfm_core.pretrained.architectures import Fit
 
-TARGET = "target/"
-"""The folder of the tokenizer of what is written, where what is read has other words."""
 TOLERANCE = 1e-4
 """How far an answer may be from the model's, absolutely and of its size."""
 
@@ -76,6 +75,18 @@ def bundle(run: Run, progress: Progress | None = None) -> bytes:
     if progress is not None:
         progress(0.1, N_("Writing and checking the folder"))
     return _zip(str(run.folder), checkpoint_mark(run))
+
+
+def note(content: bytes) -> Sentence | None:
+    """Return why a zip does not open as a run again, or None."""
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        if {TOKENIZER, PREPROCESSOR} & set(file.namelist()):
+            return None
+    return N_(
+        "Without {name}, Transformers loads this folder, but it does not open here: the run's "
+        "tokens lack ids for pieces on their way.",
+        name=TOKENIZER,
+    )
 
 
 def file_name(run: Run) -> str:
@@ -113,20 +124,19 @@ def hugging_face_folder(run: Run) -> HuggingFaceFolder:
     fit = _fit(run)
     config = {**fit.config, "architectures": [fit.architecture.model_class], "dtype": "float32"}
     config |= _own_ids(run)
-    names = data.classes or (data.tgt if fit.ours.model.family == "encoder-only" else ())
-    if names:
-        config["id2label"] = dict(enumerate(names))
-        config["label2id"] = {name: number for number, name in enumerate(names)}
-    words = _own_tokenizer(run) or _tokenizers(fit, data)
+    if data.classes:
+        config["id2label"] = dict(enumerate(data.classes))
+        config["label2id"] = {name: number for number, name in enumerate(data.classes)}
+    words = _own_tokenizer(run) or _tokenizer(fit, data)
     files = {
         CONFIG: _json(config),
         WEIGHTS: save(tensors_of(model, fit), {"format": "pt"}),
         **words,
     }
-    if fit.ours.model.family in ("decoder-only", "encoder-decoder"):
+    if fit.ours.model.family == "decoder-only":
         files["generation_config.json"] = _json(_generation(fit, run.experiment) | _own_ids(run))
-    if isinstance(fit.ours.shape, ImageShape) and fit.ours.shape.channels == 3:
-        files["preprocessor_config.json"] = _json(_preprocessor(fit.ours.shape, data))
+    if isinstance(fit.ours.shape, ImageShape):
+        files[PREPROCESSOR] = _json(_preprocessor(fit.ours.shape, data))
     worst = _difference(model, fit, files)
     if not worst < TOLERANCE:
         raise StudentError(Paragraph("export/hugging-face-differs", worst=worst))
@@ -174,9 +184,7 @@ def _length(experiment: Experiment, shape: Shape) -> int:
     if not isinstance(shape, TextShape):
         return 1
     task = experiment.task_as(SequenceTaskConfig)
-    if experiment.model.family == "decoder-only":
-        return task.max_src_len + task.n_answers
-    return max(task.max_src_len, task.n_answers)
+    return task.max_src_len + task.n_answers
 
 
 def _json(values: object) -> bytes:
@@ -189,13 +197,11 @@ def _generation(fit: Fit, experiment: Experiment) -> dict[str, Any]:
     first = first_target(fit)
     ids = {"pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS}
     values = {name: first + one for name, one in ids.items()}
-    if fit.ours.model.family == "encoder-decoder":
-        values["decoder_start_token_id"] = BOS
     return values | {"max_new_tokens": experiment.task_as(SequenceTaskConfig).n_answers}
 
 
-def _tokenizers(fit: Fit, data: Carried) -> dict[str, bytes]:
-    """Return the files of the tokenizers; none where a model reads pictures.
+def _tokenizer(fit: Fit, data: Carried) -> dict[str, bytes]:
+    """Return the files of the tokenizer; none where a model reads pictures.
 
     Also none where pieces come about on the way to others and have no ids of their own.
     """
@@ -207,26 +213,17 @@ def _tokenizers(fit: Fit, data: Carried) -> dict[str, bytes]:
         if first_target(fit):
             tokenizer, mark = both(data.src, data.tgt, data.spelling)
             return _tokenizer_files(tokenizer, mark=mark)
-        is_one = fit.ours.model.family == "decoder-only"
-        files = _tokenizer_files(
-            reading(data.src, data.spelling, begins=is_one), has_mask=MASK in data.src
-        )
-        if fit.ours.model.family == "encoder-decoder":
-            target = _tokenizer_files(writing(data.tgt, data.spelling))
-            files |= {TARGET + name: content for name, content in target.items()}
+        return _tokenizer_files(one_text(data.src, data.spelling))
     except ValueError:
         return {}
-    return files
 
 
-def _tokenizer_files(
-    tokenizer: Tokenizer, *, mark: str = "", has_mask: bool = False
-) -> dict[str, bytes]:
+def _tokenizer_files(tokenizer: Tokenizer, *, mark: str = "") -> dict[str, bytes]:
     """Return a tokenizer and what ``AutoTokenizer`` wants beside it. mark: of special tokens."""
     pad, bos, eos, unk = SPECIALS
     special = {
         "pad_token": mark + pad, "bos_token": mark + bos, "eos_token": mark + eos, "unk_token": unk,
-    } | ({"mask_token": MASK} if has_mask else {})  # fmt: skip
+    }  # fmt: skip
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_input_names": ["input_ids", "attention_mask"],

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 _TASKS = {
     "AutoModelForCausalLM": "text-generation",
-    "AutoModelForSeq2SeqLM": "text2text-generation",
-    "AutoModelForTokenClassification": "token-classification",
     "AutoModelForImageClassification": "image-classification",
 }
 
@@ -51,15 +49,6 @@ def _code(fit: Fit, data: Carried, has_tokenizer: bool) -> str:
         tokenizer = AutoTokenizer.from_pretrained(".")
         inputs = tokenizer({json.dumps(data.example, ensure_ascii=False)}, return_tensors="pt")
     """)
-    if auto == "AutoModelForTokenClassification":
-        return head + dedent("""\
-            answers = model(**inputs).logits.argmax(-1)[0]
-            print([model.config.id2label[int(one)] for one in answers])""")
-    if auto == "AutoModelForSeq2SeqLM":
-        return head + dedent("""\
-            target = AutoTokenizer.from_pretrained(".", subfolder="target")
-            answer = model.generate(**inputs, do_sample=False)[0]
-            print(target.decode(answer, skip_special_tokens=True))""")
     from_here = "[inputs.input_ids.size(1) :]" if _is_joined(fit) else ""
     return head + dedent(f"""\
         answer = model.generate(**inputs, do_sample=False)[0]{from_here}
@@ -104,14 +93,12 @@ def _notes(fit: Fit, *, has_tokenizer: bool) -> list[str]:
         notes.append(
             f"Its positions ({was}) are a table here, of {rows} rows: as many tokens can be read."
         )
-    if isinstance(ours.shape, TextShape) and isinstance(form.shape, TextShape):
+    if isinstance(ours.shape, TextShape):
         if first := first_target(fit):
             notes.append(
                 f"Words of the answer have the ids from {first} on; those of the source are never "
                 "written."
             )
-        elif form.shape.tgt_vocabulary > ours.shape.tgt_vocabulary:
-            notes.append(f"Ids from {ours.shape.tgt_vocabulary} on are never written.")
         if not has_tokenizer:
             notes.append(
                 "There is no tokenizer: some pieces, from which others are merged, have no ids."

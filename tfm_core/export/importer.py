@@ -25,7 +25,8 @@ from tfm_core.export.archive import MAX_UNPACKED, Archive, Refused
 from tfm_core.export.exports import Progress
 from tfm_core.export.set_in import set_in, vocabulary_in
 from tfm_core.export.weights_in import checkpoints, expected_shapes
-from tfm_core.reading import MAX_STEP_NUMBER, is_line, is_number, is_whole
+from tfm_core.pretrained.folder import CONFIG
+from tfm_core.reading import MAX_STEP_NUMBER, is_line, is_number, is_whole, json_of
 from tfm_core.runs.curves import EventReader
 from tfm_core.runs.disk.atomic import write_bytes, write_json
 from tfm_core.runs.queue.limits import Limits
@@ -165,10 +166,10 @@ def _imported(
 
 def _object(archive: Archive, name: str, *, most: int = _MAX_TEXT) -> dict[str, Any]:
     try:
-        values = json.loads(archive.read(name, most=most))
+        values = json_of(archive.read(name, most=most))
     except Refused:
         raise
-    except (ValueError, RecursionError):
+    except ValueError:
         raise Refused("{name} is not JSON.", name=name) from None
     if not isinstance(values, dict):
         raise Refused("{name} is not a JSON object.", name=name)
@@ -177,10 +178,15 @@ def _object(archive: Archive, name: str, *, most: int = _MAX_TEXT) -> dict[str, 
 
 def _facts(archive: Archive) -> dict[str, Any]:
     """Return run.json. Raises Refused where there is none, and where a newer app wrote it."""
+    if CONFIG in archive and layout.EXPERIMENT not in archive:
+        raise Refused(
+            "This zip is a Hugging Face folder. Unpack and open it, or: python -m tfm_core open ZIP"
+        )
     for name in (layout.EXPERIMENT, layout.FACTS):
         if name not in archive:
             raise Refused(
-                "This zip has no {name}, so it is not a run. Make one with “Take it with you”.",
+                "This zip has no {name}, so it is not a run. Make one with “Take it with you” or "
+                "python -m tfm_core export ID.",
                 name=name,
             )
     facts = _object(archive, layout.FACTS)

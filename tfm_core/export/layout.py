@@ -1,6 +1,6 @@
 """File names in the zip of a run, and the names of its weights.
 
-At the top is what a person wants: experiment, figures, metrics, weights, the model, a notebook.
+At the top is what a person wants: experiment, metrics, weights, the model.
 Below ``run/`` is what the app needs to take the run in again as it was.
 """
 
@@ -19,8 +19,6 @@ FACTS = "run.json"
 METRICS = "metrics.csv"
 WEIGHTS = "weights.safetensors"
 MODEL = "model.py"
-NOTEBOOK = "run.ipynb"
-CURVES = "figures/curves.html"
 EVENTS = "run/events.jsonl"
 PROBE, PICTURES = "run/probe.json", "run/probe.safetensors"
 BEST, BEST_WEIGHTS = "run/best.json", "run/best.safetensors"

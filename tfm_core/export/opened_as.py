@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tfm_core.config import (
     ConfigError,
-    DecoderOnlyConfig,
-    EncoderDecoderConfig,
-    EncoderOnlyConfig,
     Experiment,
     OpenedConfig,
     PretrainedAnswererConfig,
     PretrainedPicturesConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
-    ViTConfig,
 )
 from tfm_core.config.own_pictures import BETWEEN
 from tfm_core.config.pretrained_tasks import MAX_NAME, MAX_TOKENS
 from tfm_core.config.shape import ImageShape, TextShape
-from tfm_core.data.shape import data_shape
 from tfm_core.data.vocabulary import NONE
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.pretrained.folder import Unopenable
@@ -32,6 +27,8 @@ from tfm_core.pretrained.settings import Settings
 from tfm_core.pretrained.tokenizer import Words, read_words
 from tfm_core.sentences import Paragraph, in_bytes
 
+MASK = "[MASK]"
+"""What BERT's tokenizers call a hidden word."""
 MAX_ATTENTION = 400_000_000
 """Attention weights of one example that are looked at: 1.6 GB."""
 
@@ -46,46 +43,17 @@ class Opened:
 
 def what_opens(checked: Checked, called: str) -> Opened:
     """Return what a folder opens as. called: the run's name. Raises Unopenable."""
-    make = _maker(checked)
+    make = _MAKERS[checked.config.family]
     try:
-        opened = make(checked, called)
+        return make(checked, called)
     except ConfigError as error:
         raise Unopenable("This folder cannot be opened: {why}", why=error.sentence) from None
-    found, shape = data_shape(opened.experiment), checked.shape
-    if isinstance(found, TextShape) and isinstance(shape, TextShape):
-        found = replace(found, bos_id=shape.bos_id, eos_id=shape.eos_id)
-    if found != shape:
-        raise _no_pages(checked)
-    return opened
 
 
 def notes_of(checked: Checked) -> tuple[str, ...]:
     """Return what differs from the folder, in sentences. Raises Unopenable."""
-    _maker(checked)
     note = _pixels(checked).note if isinstance(checked.shape, ImageShape) else None
     return (*checked.notes, *([note] if note else []))
-
-
-def _maker(checked: Checked) -> Callable[[Checked, str], Opened]:
-    """Return what makes a run of a folder. Raises Unopenable where pages cannot show the model."""
-    config, shape = checked.config, checked.shape
-    if isinstance(config, DecoderOnlyConfig):
-        return _writer
-    if isinstance(config, ViTConfig):
-        return _pictures
-    if isinstance(config, EncoderDecoderConfig) and isinstance(shape, TextShape):
-        # one tokenizer reads and writes
-        if shape.one_vocabulary:
-            return _answerer
-        raise _no_pages(checked)
-    answers_tokens = isinstance(shape, TextShape) and shape.head == "tokens"
-    if isinstance(config, EncoderOnlyConfig) and not answers_tokens:
-        return _reader
-    raise _no_pages(checked)
-
-
-def _no_pages(checked: Checked) -> Unopenable:
-    return Unopenable(Paragraph("pretrained/no-pages", label=checked.family.label))
 
 
 def _made(checked: Checked, task: OpenedConfig) -> Experiment:
@@ -94,7 +62,11 @@ def _made(checked: Checked, task: OpenedConfig) -> Experiment:
 
 
 def _facts(checked: Checked, called: str) -> dict[str, Any]:
-    return {"called": called[:MAX_NAME], "architecture": checked.family.name}
+    return {
+        "called": called[:MAX_NAME],
+        "architecture": checked.family.name,
+        "left_out": checked.heads_left_out[:1000],
+    }
 
 
 # ---- pictures
@@ -144,7 +116,7 @@ def _writer(checked: Checked, called: str) -> Opened:
         raise Unopenable(Paragraph("pretrained/no-start"))
     task = PretrainedTextConfig.parse({
         **_facts_of_words(checked, called, words, ids | {"bos": begin}),
-        "context": _longest(checked),
+        "labels": _labels(checked), "context": _longest(checked),
     })  # fmt: skip
     return Opened(_made(checked, task), words)
 
@@ -152,8 +124,11 @@ def _writer(checked: Checked, called: str) -> Opened:
 def _reader(checked: Checked, called: str) -> Opened:
     shape, (words, ids) = checked.shape, _words(checked)
     assert isinstance(shape, TextShape)
+    is_guessed = "words.bias" in checked.head and MASK in words.tokens
+    mask = words.tokens.index(MASK) if is_guessed else NONE
     task = PretrainedReaderConfig.parse({
         **_facts_of_words(checked, called, words, ids),
+        "labels": _labels(checked), "mask_id": mask,
         "context": _longest(checked), "head": shape.head, "n_segments": shape.n_segments,
     })  # fmt: skip
     return Opened(_made(checked, task), words)
@@ -174,6 +149,14 @@ def _answerer(checked: Checked, called: str) -> Opened:
         **_facts_of_words(checked, called, words, ids), "context": _longest(checked),
     })  # fmt: skip
     return Opened(_made(checked, task), words)
+
+
+def _labels(checked: Checked) -> str:
+    """Return the names of the labels of a head, as a configuration has them; none without one."""
+    if (weight := checked.head.get("labels.weight")) is None:
+        return ""
+    n_labels = checked.folder.tensors[weight].shape[0]
+    return BETWEEN.join(class_names(checked.folder.config, n_labels))
 
 
 def _longest(checked: Checked) -> int:
@@ -210,3 +193,12 @@ def _facts_of_words(
         found[name] = shown[number][:100] if 0 <= number < len(shown) else ""
     n_words = shape.tgt_vocabulary
     return _facts(checked, called) | {"tokenizer": words.digest, "n_words": n_words} | found
+
+
+_MAKERS: Mapping[str, Callable[[Checked, str], Opened]] = {
+    "decoder-only": _writer,
+    "encoder-only": _reader,
+    "encoder-decoder": _answerer,
+    "vit": _pictures,
+}
+"""What makes a run of a model, by our family."""

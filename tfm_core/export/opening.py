@@ -8,20 +8,30 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
-from itertools import islice
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
 
-from tfm_core.config.pretrained_tasks import MAX_NAME
 from tfm_core.data.own import place
 from tfm_core.disk import sync_file
+from tfm_core.export.archive import Archive
 from tfm_core.export.exports import Progress
 from tfm_core.export.first_look import first_look
 from tfm_core.export.opened_as import notes_of, what_opens
-from tfm_core.pretrained.folder import CONFIG, MAX_BYTES, Unopenable
+from tfm_core.pretrained import heads
+from tfm_core.pretrained.adapter import CHECKPOINT
+from tfm_core.pretrained.folder import (
+    CONFIG,
+    MAX_BYTES,
+    SUFFIXES,
+    Folder,
+    Unopenable,
+)
 from tfm_core.pretrained.model import Checked, check_folder, parameters_of
 from tfm_core.pretrained.task import tokenizer_path
 from tfm_core.reading import is_line
@@ -35,8 +45,6 @@ from tfm_core.training.checkpoints import FILE, MODEL
 
 _FACTS = {"step": 0, "seconds": 0.0, "scaler": {}}
 """Of a checkpoint that nothing here has trained."""
-
-_MAX_LISTED, _MAX_FILES = 200, 1000
 
 
 def open_run(
@@ -55,8 +63,8 @@ def open_run(
     """
     say = progress or (lambda share, words: None)
     say(0.0, N_("Checking the folder"))
-    called = name or path.expanduser().resolve().name
     checked = check_folder(path, most=most)
+    called = name or _name_of(checked.folder)
     opened = what_opens(checked, called)
     experiment, words = opened.experiment, opened.words
     _check_room(checked, store)
@@ -69,6 +77,9 @@ def open_run(
         target = folder / "checkpoints" / "last" / FILE
         target.parent.mkdir(parents=True)
         _write_weights(checked, target, lambda share: say(0.8 * share, N_("Reading the weights")))
+        if checked.head:
+            tensors = {name: checked.folder.read(one) for name, one in checked.head.items()}
+            save_file(tensors, folder / heads.FILE)
         say(0.8, N_("Reading the first examples"))
         run = Run(folder)
         probe, snapshot = first_look(run)
@@ -89,31 +100,34 @@ def open_run(
     return run
 
 
-def folders_in(root: Path) -> dict[str, Path]:
-    """Return the folders that may be opened below a host's folder, by name. Never raises.
+@contextmanager
+def unzipped(path: Path) -> Iterator[Path]:
+    """Yield the folder in a zip as one on the disk. Raises ValueError and OSError."""
+    with path.open("rb") as file, tempfile.TemporaryDirectory() as place:
+        archive = Archive(file, most=MAX_BYTES, marked_by=CONFIG)
+        if CONFIG not in archive:
+            raise Unopenable(
+                "This zip has no {name}, so it is not a Hugging Face folder. An exported run: "
+                "python -m tfm_core import FILE",
+                name=CONFIG,
+            )
+        for one in archive.names:
+            if "/" not in one and one.endswith(SUFFIXES):
+                (Path(place) / one).write_bytes(archive.read(one, most=MAX_BYTES))
+        yield Path(place)
 
-    A link counts as what it leads to: one that leads out of the host's folder is not listed.
-    """
-    try:
-        whole, found = root.resolve(), sorted(root.iterdir())
-    except OSError:
-        return {}
-    return {
-        path.name: path
-        for path in found[:_MAX_LISTED]
-        if is_line(path.name, MAX_NAME) and (path / CONFIG).is_file() and _is_within(path, whole)
-    }
 
-
-def _is_within(path: Path, root: Path) -> bool:
-    """Return whether a folder and all that it holds lie in another one, links followed."""
-    try:
-        return all(
-            one.resolve().is_relative_to(root)
-            for one in (path, *islice(path.iterdir(), _MAX_FILES))
-        )
-    except (OSError, RuntimeError):  # a link that leads to itself
-        return False
+def _name_of(folder: Folder) -> str:
+    """Return what a folder is called: where that is “model” or a checkpoint, whose it is, too."""
+    path = folder.opened.resolve()
+    is_checkpoint = CHECKPOINT.fullmatch(path.name) is not None
+    if not is_checkpoint and path.name != "model":
+        return path.name
+    source = folder.config.get("_name_or_path")
+    given = source.replace("\\", "/").rstrip("/").rpartition("/")[2] if is_line(source, 200) else ""
+    if is_checkpoint:
+        return ", ".join([path.parent.name or given, path.name])
+    return given or path.parent.name or path.name
 
 
 def size_of(path: Path, *, most: int = MAX_BYTES) -> Sentence:
@@ -122,7 +136,19 @@ def size_of(path: Path, *, most: int = MAX_BYTES) -> Sentence:
     most: bytes of its weights.
     """
     checked = check_folder(path, most=most)
-    notes = notes_of(checked)
+    notes: list[str] = list(notes_of(checked))
+    folder = checked.folder
+    if folder.changes:
+        notes.insert(
+            0,
+            N_(
+                "Merged: the adapter “{name}” and its base “{base}”.",
+                name=folder.opened.name,
+                base=folder.path.name,
+            ),
+        )
+    elif folder.opened != path.expanduser():
+        notes.insert(0, N_("Opened: the newest checkpoint, {name}.", name=folder.path.name))
     size = N_(
         "{label}, {n:,} parameters: {size} in memory, and as much on the disk.",
         label=checked.family.label,

@@ -11,109 +11,155 @@ from tfm_core.export import layout
 from tfm_core.inspect.source.carried import Carried, command
 from tfm_core.runs.record.figures import figures
 from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, Say, Sentence, joined
+from tfm_core.variants.families import family_label
 
 _WIDTH = 88
 
 
-def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int, has_set: bool) -> str:
-    """Return the text. n_left_out: how many snapshots and weights over training are not inside."""
+def of(
+    run: Run,
+    data: Carried | None,
+    *,
+    has_weights: bool,
+    n_left_out: int,
+    has_set: bool,
+    say: Say = str,
+) -> str:
+    """Return the text. n_left_out: how many snapshots and weights over training are not inside.
+
+    say: translates its sentences.
+    """
     experiment = run.experiment
-    weights = "averaged weights" if experiment.training.ema_decay else "weights"
     files = {
-        layout.EXPERIMENT: "every setting; the Train page reads it",
-        layout.FACTS: "seed, device, versions and progress",
-        layout.METRICS: "loss, accuracy and more by step, for training, validation and test",
-        layout.WEIGHTS: f"the {weights} of the last checkpoint, named as in model.py",
-        layout.MODEL: "this model in one file that needs only PyTorch",
-        layout.NOTEBOOK: "reads these files and asks the model; needs torch, safetensors, pandas, "
-        "plotly",
-        "figures/": "the curves as an offline page, the heads of the last layers as SVG",
-        "run/": "what the app needs to import the run: events, examples, snapshots, optimiser",
+        layout.EXPERIMENT: N_("every setting; the Train page reads it"),
+        layout.FACTS: N_("seed, device, versions and progress"),
+        layout.METRICS: N_("loss, accuracy and more by step, for training, validation and test"),
+        layout.WEIGHTS: N_("the averaged weights of the last checkpoint, named as in model.py")
+        if experiment.training.ema_decay
+        else N_("the weights of the last checkpoint, named as in model.py"),
+        layout.MODEL: N_("this model in one file that needs only PyTorch"),
+        "run/": N_("what the app imports: events, examples, snapshots, optimiser"),
     }
     if not has_weights:
         del files[layout.WEIGHTS]
     is_foreign = experiment.task.is_foreign
     if is_foreign:
         del files[layout.MODEL]
-        files[layout.EXPERIMENT] = "what is known of the model"
-        files[layout.NOTEBOOK] = "reads these files; needs torch, safetensors, pandas, plotly"
+        files[layout.EXPERIMENT] = N_("what is known of the model")
     width = max(map(len, files)) + 2
-    lines = [run.meta.name, "=" * len(run.meta.name), ""]
-    lines += textwrap.wrap(summary(run), _WIDTH)
+    name = say(run.meta.name) if isinstance(run.meta.name, Sentence) else run.meta.name
+    lines = [name, "=" * len(name), "", *textwrap.wrap(say(summary(run)), _WIDTH)]
     lines += [""]
-    for name, words in files.items():
-        lines += textwrap.wrap(f"{name:<{width}}{words}", _WIDTH, subsequent_indent=" " * width)
-    lines += ["", "Next steps", "----------", ""]
+    for file, words in files.items():
+        lines += textwrap.wrap(
+            f"{file:<{width}}{say(words)}", _WIDTH, subsequent_indent=" " * width
+        )
+    next_steps = say(N_("Next steps"))
+    lines += ["", next_steps, "-" * len(next_steps), ""]
     if has_weights and data is not None:
         lines += [command(data, layout.WEIGHTS)]
-    lines += [
-        f"jupyter lab {layout.NOTEBOOK}",
-        "python -m tfm_core import THIS.zip      (or drop it on the app's Runs page)",
-        "",
-    ]
+    here = say(N_("or drop it on the app's Runs page"))
+    lines += [f"python -m tfm_core import THIS.zip      ({here})", ""]
     for note in _notes(run, has_weights=has_weights, n_left_out=n_left_out, has_set=has_set):
-        lines += [*textwrap.wrap(note, _WIDTH), ""]
+        lines += [*textwrap.wrap(say(note), _WIDTH), ""]
     return "\n".join(lines)
 
 
 def _notes(run: Run, *, has_weights: bool, n_left_out: int, has_set: bool) -> list[str]:
     experiment, is_foreign = run.experiment, run.experiment.task.is_foreign
-    notes = []
+    notes = list[str]()
     if not is_foreign:
         notes.append(
-            "Trained again from experiment.json with the same versions and kind of processor, the "
-            "run makes the same curve; other versions or devices round differently."
+            N_(
+                "Trained again from experiment.json with the same versions and kind of processor, "
+                "the run makes the same curve; other versions or devices round differently."
+            )
         )
     if run.thinned_curves().turns:
         notes.append(
-            "Settings were changed while it trained: run/events.jsonl says which and when, and "
-            "experiment.json has their first values."
+            N_(
+                "Settings were changed while it trained: run/events.jsonl says which and when, and "
+                "experiment.json has their first values."
+            )
         )
     if is_foreign:
-        notes.append("The model was trained by another program, which has code and weights.")
+        notes.append(N_("The model was trained by another program, which has code and weights."))
     elif not has_weights:
         notes.append(
-            "There are no weights here: the run had no checkpoint, or training diverged and its "
-            "weights are not finite numbers."
+            N_(
+                "There are no weights here: the run had no checkpoint, or training diverged and "
+                "its weights are not finite numbers."
+            )
         )
     if n_left_out:
         notes.append(
-            f"{n_left_out} snapshots are left out to keep the zip small; the first and the last "
-            "are here."
+            N_(
+                "{n} snapshots are left out to keep the zip small; the first and the last are "
+                "here.",
+                n=n_left_out,
+            )
         )
     if added_of(experiment.task):
         notes.append(
-            "set/ holds all the data that the model learned from: share this zip only with people "
-            "who may see them."
+            N_(
+                "set/ holds all the data that the model learned from: share this zip only with "
+                "people who may see them."
+            )
             if has_set
-            else "The data that the model learned from are not here, apart from the examples of "
-            "its snapshots. Without the data the run can be viewed and asked, but not trained on."
+            else N_(
+                "The data that the model learned from are not here, apart from the examples of its "
+                "snapshots. Without the data the run can be viewed and asked, but not trained on."
+            )
         )
     if getattr(experiment.task, "text", ""):
-        notes.append("experiment.json holds the text that the model learned from.")
+        notes.append(N_("experiment.json holds the text that the model learned from."))
     return notes
 
 
 def summary(run: Run) -> str:
-    """Return what a run is and what it reached, in plain English."""
+    """Return what a run is and what it reached."""
     values, experiment = figures(run), run.experiment
     count = values["n_parameters"]
+    task = experiment.task.facts.label
     if isinstance(experiment.model, ForeignModelConfig):
-        model, seed = f"{experiment.task.facts.label} {experiment.model.class_name}", ""
+        parts = [N_("{task}: {name}.", task=task, name=experiment.model.class_name)]
     else:
-        model = f"{experiment.task.facts.label}, learned by a model of the family "
-        model += experiment.model.family
-        seed = f", seed {experiment.seed}"
-    words = [
-        model
-        + (f" with {count:,} parameters" if count else "")
-        + f"{seed}: {values['step']:,} of {values['total_steps']:,} steps in "
-        f"{values['seconds']:.0f} s on {run.status.device}."
-    ]
-    for split in ("validation", "test"):
-        if split in values:
-            loss, accuracy = values[split]["loss"], values[split]["accuracy"]
-            if loss is not None and accuracy is not None:
-                words.append(f"Last {split}: loss {loss:.4f}, accuracy {accuracy:.1%}.")
-    words.append(f"Taken from version {tfm_core.__version__} of the app that trained it.")
-    return " ".join(words)
+        parts = [
+            N_(
+                "{task}: {family}, seed {seed}.",
+                task=task,
+                family=family_label(experiment.model.family),
+                seed=experiment.seed,
+            )
+        ]
+    if count:
+        parts.append(N_("Parameters: {n:,}.", n=count))
+    parts.append(
+        N_(
+            "{step:,} of {total:,} steps in {seconds:.0f} s on {device}.",
+            step=values["step"],
+            total=values["total_steps"],
+            seconds=values["seconds"],
+            device=run.status.device,
+        )
+    )
+    for split, title in (("validation", N_("Last validation")), ("test", N_("Last test"))):
+        found = values.get(split, {})
+        loss, accuracy = found.get("loss"), found.get("accuracy")
+        if loss is not None and accuracy is not None:
+            parts.append(
+                N_(
+                    "{split}: loss {loss:.4f}, accuracy {accuracy:.1%}.",
+                    split=title,
+                    loss=loss,
+                    accuracy=accuracy,
+                )
+            )
+    parts.append(
+        N_(
+            "Taken from version {version} of the app that trained it.",
+            version=tfm_core.__version__,
+        )
+    )
+    return joined(*parts)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.data.own.tokens import SPACE
-from tfm_core.data.vocabulary import MASK, SPECIALS, UNK
+from tfm_core.data.vocabulary import SPECIALS, UNK
 from tfm_core.inspect.source.texts import Spelling
 from tfm_core.variants.units import CLOSING, HIDDEN, OPENING
 
@@ -21,11 +21,10 @@ if TYPE_CHECKING:
 ANSWER = "▸"
 """In front of a token of the answer, where source and answer have one tokenizer."""
 
-_BEGIN, _END, _UNKNOWN = SPECIALS[1], SPECIALS[2], SPECIALS[UNK]
+_BEGIN, _UNKNOWN = SPECIALS[1], SPECIALS[UNK]
 _N_SPANS = 10
 _ONE = r"[\s\S]"
 _SIGNS = r"[\s.,!?;]+"
-_HIDDEN_WORD = r"(?<![^\s.,!?;])_{2,}(?![^\s.,!?;])"
 _FIRST_HIDDEN = r"\A(?:(?!_{2})[\s\S])*?\K_{2,}"
 
 # as ``variants.units`` has them, whose patterns read an outline: \w with marks apart
@@ -38,32 +37,18 @@ _PIECE = rf"▁?{_LETTERS}|▁?{_SIGN}"
 _RUNNING = rf" ?{_LETTER}(?:{_LETTER}|{_MARK}|{_JOINER}){{0,63}}| ?{_SIGN}| +(?= )|\s|▁"
 
 
-def reading(tokens: Sequence[str], spelling: Spelling, *, begins: bool = False) -> Tokenizer:
-    """Return the tokenizer of texts that a model reads. tokens: in the order of their ids.
+def one_text(tokens: Sequence[str], spelling: Spelling) -> Tokenizer:
+    """Return the tokenizer of texts that a language model reads and writes.
 
-    begins: whether <bos> stands in front, and the same tokenizer writes, as in a language model.
-    Raises ValueError where the merges of its pieces lead to tokens that have no id.
+    tokens: in the order of their ids. Raises ValueError where the merges of its pieces lead to
+    tokens that have no id.
     """
     from tokenizers import processors
 
     tokenizer = _tokenizer(tokens, spelling)
     _CUTS[spelling.cut](tokenizer, spelling)
-    if begins:
-        tokenizer.post_processor = processors.TemplateProcessing(
-            f"{_BEGIN} $A", None, [(_BEGIN, tokens.index(_BEGIN))]
-        )
-        _JOINS[spelling.join](tokenizer, spelling)
-    return _with_specials(tokenizer, SPECIALS)
-
-
-def writing(tokens: Sequence[str], spelling: Spelling) -> Tokenizer:
-    """Return the tokenizer of texts that a model writes; it cuts at spaces, or every character."""
-    from tokenizers import processors
-
-    tokenizer = _tokenizer(tokens, Spelling("", spelling.join))
-    _as_written(tokenizer, spelling)
     tokenizer.post_processor = processors.TemplateProcessing(
-        f"$A {_END}", None, [(_END, tokens.index(_END))]
+        f"{_BEGIN} $A", None, [(_BEGIN, tokens.index(_BEGIN))]
     )
     _JOINS[spelling.join](tokenizer, spelling)
     return _with_specials(tokenizer, SPECIALS)
@@ -165,13 +150,10 @@ def _pieces(spelling: Spelling) -> list[Any]:
 
 _CUTS: Mapping[str, Callable[[Tokenizer, Spelling], None]] = {
     "words": _cutting(lambda one: [_lower], _SIGNS, keeps=False),
-    "gaps": _cutting(lambda one: [_lower, (_HIDDEN_WORD, MASK)], _SIGNS, keeps=False),
     "spans": _cutting(_spans, _SIGNS, keeps=False),
-    "opinion": _cutting(lambda one: [_lower, (r"(?<=is|was)n['’]t", " not")], _SIGNS, keeps=False),
     "numbers": _cutting(lambda one: [_lower], r"[-\s,.]+", keeps=False),
     "symbols": _cutting(lambda one: [_lower, (r"[\s,;]+", "")], _ONE),
     "sum": _cutting(lambda one: [(r"\s+", ""), (r"=\z", "")], _ONE),
-    "residues": _cutting(lambda one: [], r"[^0-9]+", keeps=False),
     "dates": _cutting(_dates, _ONE),
     "letters": _cutting(lambda one: [*_PLAIN, *_LINES], _ONE),
     "signs": _cutting(lambda one: [*_PLAIN, *_SQUASHED], _ONE),
@@ -181,13 +163,6 @@ _CUTS: Mapping[str, Callable[[Tokenizer, Spelling], None]] = {
     "parts": _cutting(lambda one: [*_PLAIN, *_LINES], _RUNNING),
 }
 """By the name of a rule of ``Spelling``."""
-
-
-def _as_written(tokenizer: Tokenizer, spelling: Spelling) -> None:
-    from tokenizers import Regex, pre_tokenizers
-
-    pattern = _ONE if spelling.join == "plain" else r"\S+"
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(pattern), "removed", invert=True)
 
 
 def _joining(
@@ -221,7 +196,6 @@ def _running(spelling: Spelling) -> list[tuple[str, str]]:
 _JOINS: Mapping[str, Callable[..., None]] = {
     "plain": _joining(lambda one: [], spaced=False),
     "spaced": _joining(lambda one: []),
-    "sentence": _joining(lambda one: []),
     "suffixed": _joining(_suffixed),
     "running": _joining(_running),
     "united": _joining(lambda one: [(SPACE, " "), (r"\A | \z", "")], spaced=False),

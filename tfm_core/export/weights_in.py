@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import io
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.export import layout
 from tfm_core.export.archive import MAX_UNPACKED, Archive, Refused
 from tfm_core.probe.types import Array
-from tfm_core.reading import Unreadable
+from tfm_core.reading import Unreadable, check_header, json_of
 from tfm_core.runs.status import Status
 from tfm_core.sentences import Paragraph
 from tfm_core.training.checkpoint_facts import facts_of
@@ -95,10 +96,11 @@ def _tensors(archive: Archive, name: str) -> tuple[dict[str, Array], dict[str, s
     """Return the tensors of a member and its metadata. Raises Refused."""
     content = archive.read(name, most=MAX_UNPACKED)
     try:
+        check_header(Path(name), io.BytesIO(content))
         tensors = load(content)
         length = int.from_bytes(content[:8], "little")
-        metadata = json.loads(content[8 : 8 + length]).get("__metadata__", {})
-    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        metadata = json_of(content[8 : 8 + length]).get("__metadata__", {})
+    except (SafetensorError, ValueError, KeyError, TypeError, AttributeError):
         raise Refused("{name} is not a safetensors file.", name=name) from None
     return tensors, metadata
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfm_core.config import (
+    CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
@@ -24,7 +25,8 @@ class Architecture:
 
     src_len and tgt_len: tokens of one full example (0 for pictures). n_parameters: the published
     or recomputed count, exact; None where the paper does not fix it. source: where it stands.
-    batch: examples that the walk shows. note: what its text says of it, and what is left open.
+    batch: examples that the walk shows. own_class: the path of the module that is the notebook's
+    class, where more stands around it here. note: what its text says of it, and what is left open.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Architecture:
     n_parameters: int | None = None
     source: str = ""
     batch: int = 1
+    own_class: str = ""
     note: str = ""
 
 
@@ -72,6 +75,7 @@ FROM_TEXTS = (
         10,
         10,
         batch=2,
+        own_class="encoder",
         note=Paragraph("facts/study-encoder"),
     ),
     Architecture(
@@ -119,6 +123,22 @@ FROM_TEXTS = (
         note=Paragraph("facts/study-sentiment"),
     ),
     Architecture(
+        "text-captions",
+        N_("From the notebook: ImageCaptioning, 36 regions"),
+        CaptionerConfig.parse(
+            _SIZES | {
+                "n_decoder_layers": 6, "stem": "patches", "patch_size": 1, "position": "none",
+                "text_position": "learned", "projection_bias": False, "final_norm": "always",
+            }
+        ),
+        CaptionShape(6, 2048, _WORDS, _LONGEST, has_regions=True),
+        0,
+        20,
+        33_810_704,
+        batch=16,
+        note=Paragraph("facts/study-captions"),
+    ),
+    Architecture(
         "text-korean",
         N_("From the notebook: EncoderDecoderTransformer, English to Korean"),
         _pair(**_LIBRARY),
@@ -130,7 +150,7 @@ FROM_TEXTS = (
     ),
     Architecture(
         "text-vit",
-        N_("From the notebook: MyVIT for MNIST, 1,770 parameters"),
+        N_("From the notebook: MyVIT for MNIST"),
         ViTConfig(
             d_model=8, n_heads=2, d_ff=24, n_layers=2, patch_size=4, pooling="cls",
             final_norm="never", mistakes=("feed-forward-residual-from-normed", "sliced-heads"),
@@ -167,6 +187,38 @@ def _paper(name: str, label: str, d_model: int, n_heads: int, row: str) -> Archi
     shape = TextShape(37000, 37000, one_vocabulary=True, output_bias=False)
     source = N_("Vaswani et al. 2017, Table 3: {row}; no fixed vocabulary", row=row)
     return Architecture(name, label, model, shape, 128, 128, None, source)
+
+
+def _t5(name: str, label: str, width: int, heads: int, layers: int, count: int) -> Architecture:
+    model = EncoderDecoderConfig(
+        d_model=width, n_heads=heads, d_ff=4 * width, n_encoder_layers=layers,
+        n_decoder_layers=layers, dropout=0.1, activation="relu", norm="rmsnorm", norm_eps=1e-6,
+        bias=False, position="t5-bias", mistakes=("no-scale",), tie_embeddings=True,
+    )  # fmt: skip
+    shape = TextShape(
+        32128, 32128, pad_id=None, one_vocabulary=True, output_bias=False, scale_embedding=False
+    )
+    note = N_("T5 does not divide scores by √d_head: it starts from smaller query weights instead.")
+    return Architecture(name, label, model, shape, 512, 512, count, "Raffel et al. 2020", note=note)
+
+
+def _bart() -> Architecture:
+    width = {"d_model": 768, "n_heads": 12, "d_ff": 3072}
+    model = _pair(**width, activation="gelu", position="learned", max_len=1026, tie_embeddings=True)
+    shape = TextShape(
+        50265,
+        50265,
+        pad_id=1,
+        one_vocabulary=True,
+        output_bias=False,
+        scale_embedding=False,
+        embedding_norm=True,
+    )
+    note = N_("Two of the 1,026 positions of each side are never used.")
+    source = "Lewis et al. 2020"
+    return Architecture(
+        "bart-base", "BART-base", model, shape, 1024, 1024, 139_420_416, source, note=note
+    )
 
 
 def _bert(name: str, label: str, width: int, heads: int, layers: int, count: int) -> Architecture:
@@ -230,6 +282,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     for architecture in (
         _paper("transformer-base", N_("Transformer base (2017)"), 512, 8, "65 M"),
         _paper("transformer-big", N_("Transformer big (2017)"), 1024, 16, "213 M"),
+        _t5("t5-small", "T5-small", 512, 8, 6, 60_506_624),
+        _t5("t5-base", "T5-base", 768, 12, 12, 222_903_552),
+        _bart(),
         _bert("bert-base", "BERT-base", 768, 12, 12, 109_482_240),
         _bert("bert-large", "BERT-large", 1024, 16, 24, 335_141_888),
         _gpt2("gpt2-small", N_("GPT-2 small"), 768, 12, 12, 124_439_808),

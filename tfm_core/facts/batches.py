@@ -42,11 +42,6 @@ class Batches:
         """Examples in half a batch."""
         return max(1, self.size // 2)
 
-    @property
-    def smallest(self) -> int:
-        """The fewest examples of a step."""
-        return self.half if self.n_halved else self.size
-
     def size_of(self, step: int) -> int:
         """Return how many examples a step learns from; steps count from 1."""
         return self.half if step <= self.n_halved else self.size

@@ -15,7 +15,7 @@ from tfm_core.anatomy import Lengths, anatomy, stacks
 from tfm_core.config import DEPTHS, ModelConfig, RecurrentConfig
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape
 
-__all__ = ["GROWTH", "PARTS", "Lengths", "grown", "layers", "lengths", "macs", "unasked"]
+__all__ = ["PARTS", "Lengths", "grown", "layers", "lengths", "macs", "unasked"]
 
 PARTS = (
     "embedding",
@@ -62,9 +62,6 @@ def layers(config: ModelConfig) -> tuple[int, int]:
         return config.n_layers, config.n_layers
     found = {stack.name: stack.n_layers for stack in stacks(config)}
     return found.get("encoder", 0), found.get("decoder", 0)
-
-
-GROWTH = ("length", "width", "depth")
 
 
 def grown(config: ModelConfig, shape: Shape, axis: str, factor: int) -> tuple[ModelConfig, Shape]:

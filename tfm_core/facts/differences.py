@@ -19,6 +19,8 @@ SHAPE_LABELS = {
     "output_bias": N_("Bias in the output layer"),
     "head": N_("Head"),
     "n_segments": N_("Segment embeddings"),
+    "embedding_norm": N_("Norm behind the embeddings"),
+    "has_regions": N_("Regions in place of pixels"),
     "scale_embedding": N_("Embeddings times sqrt(d_model)"),
     "has_source": N_("Has a source"),
     "n_labels": N_("Number of labels"),

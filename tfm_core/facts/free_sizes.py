@@ -52,15 +52,11 @@ def resized(known: Architecture, sizes: FreeSizes) -> Architecture:
     new = FreeSizes(**(own | changed))
     if not known.shape.has_source:
         new = replace(new, src_vocabulary=new.tgt_vocabulary)
-    _check_positions(known, new)
+    n_rows = known.model.n_positions
+    needed = known.model.joined_len(new.src_len, new.tgt_len)
+    if n_rows is not None and needed > n_rows:
+        raise StudentError(Paragraph("facts/too-long", needed=needed, max_len=n_rows))
     shape = replace(
         known.shape, src_vocabulary=new.src_vocabulary, tgt_vocabulary=new.tgt_vocabulary
     )
     return replace(known, shape=shape, src_len=new.src_len, tgt_len=new.tgt_len)
-
-
-def _check_positions(known: Architecture, sizes: FreeSizes) -> None:
-    n_rows = known.model.n_positions
-    needed = known.model.joined_len(sizes.src_len, sizes.tgt_len)
-    if n_rows is not None and needed > n_rows:
-        raise StudentError(Paragraph("facts/too-long", needed=needed, max_len=n_rows))

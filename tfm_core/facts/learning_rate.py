@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, built
 from tfm_core.config.advice import Advice, advice
 from tfm_core.presets import PRESETS, Preset
 from tfm_core.variants.optimisers import OPTIMISERS
@@ -60,6 +60,6 @@ def advised(experiment: Experiment) -> tuple[Advice, ...]:
         experiment.training,
         usual_rate=usual_rate(experiment),
         n_train=experiment.task.n_training,
-        dropout=experiment.model.dropout,
+        dropout=built(experiment.model).dropout,
     )
     return tuple(sorted(found, key=lambda advice: not advice.is_warning))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tfm_core.anatomy import anatomy, attentions, stacks
 from tfm_core.anatomy.trained import trained
-from tfm_core.config import Experiment, TunedConfig
+from tfm_core.config import Experiment, TunedConfig, built
 from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.compute import lengths
@@ -106,7 +106,7 @@ def _routing_numbers(experiment: Experiment) -> int:
 def _embedded(experiment: Experiment) -> int:
     """Return the numbers of the tables of embeddings and learned positions that are kept."""
     known = of_experiment(experiment, "")
-    shape, d_model = known.shape, experiment.model.d_model
+    shape, d_model = known.shape, built(experiment.model).d_model
     if isinstance(shape, TextShape):
         both = [shape.src_vocabulary, shape.tgt_vocabulary]
         sizes = both[1:] if shape.one_vocabulary else both

@@ -50,13 +50,11 @@ def number_question(
     hint: str,
     shapes: tuple[str, ...] = (),
     values: tuple[str, ...] = (),
-    topics: tuple[str, ...] = (),
 ) -> Question:
     """Ask for a whole number; the arguments are those of ``Question``."""
     why = {str(number): reason for number, reason in (wrong or {}).items() if number != answer}
     return Question(
         text, str(answer), because, wrong=why, hint=hint, shapes=shapes, values=values,
-        topics=topics,
     )  # fmt: skip
 
 

@@ -4,6 +4,8 @@ Additive scores are those of Bahdanau, Cho & Bengio 2015, "Neural Machine Transl
 Learning to Align and Translate", appendix A.1.2; dot, general and concat those of Luong, Pham &
 Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation", section 3.1.
 
+``LinearScore`` is neither's, and shows why they have more than a linear layer.
+
 Axis letters as in ``attention``: B batch, Q queries (decoder states), K keys (source states), D
 width. There is one head, and the values are the source states themselves.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
@@ -44,22 +47,30 @@ class AdditiveScore(nn.Module):
         return _sum_of_tanh(query_projection, prepared, self.v)
 
 
-class ConcatScore(nn.Module):
-    """Luong et al. 2015, Eq. 8, concat: v^T tanh(W [s; h]), one matrix for both."""
+class _JoinedScore(nn.Module):
+    """One matrix W for both states: W [s; h] is the sum of the products of its halves."""
 
-    def __init__(self, d_model: int) -> None:
-        """Take the width of both states."""
+    def __init__(self, d_model: int, n_out: int) -> None:
+        """Take the width of both states, and the rows of W."""
         super().__init__()
-        self.joined = nn.Linear(2 * d_model, d_model, bias=False)
-        self.v = nn.Linear(d_model, 1, bias=False)
+        self.joined = nn.Linear(2 * d_model, n_out, bias=False)
 
     def prepare(self, memory: Tensor) -> Tensor:
-        """Return the right half of W times h: a product with [s; h] is the sum of two halves."""
+        """Return the right half of W times h."""
         return memory @ self.joined.weight[:, memory.size(-1) :].T
 
     def query_projection(self, states: Tensor) -> Tensor:
         """Return the left half of W times s."""
         return states @ self.joined.weight[:, : states.size(-1)].T
+
+
+class ConcatScore(_JoinedScore):
+    """Luong et al. 2015, Eq. 8, concat: v^T tanh(W [s; h])."""
+
+    def __init__(self, d_model: int) -> None:
+        """Take the width of both states."""
+        super().__init__(d_model, d_model)
+        self.v = nn.Linear(d_model, 1, bias=False)
 
     def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
         """Return scores (B, Q, K) from ``query_projection`` and ``prepare``."""
@@ -100,7 +111,22 @@ class GeneralScore(DotScore):
         return out
 
 
-AnyScore = AdditiveScore | ConcatScore | DotScore
+class LinearScore(_JoinedScore):
+    """One linear layer on both states: w^T [s; h], the sum of a number of s and a number of h.
+
+    The softmax over h cancels the number of s, so every target word gets the same weights.
+    """
+
+    def __init__(self, d_model: int) -> None:
+        """Take the width of both states."""
+        super().__init__(d_model, 1)
+
+    def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
+        """Return scores (B, Q, K) from ``query_projection`` and ``prepare``."""
+        return query_projection + prepared.mT
+
+
+AnyScore = AdditiveScore | ConcatScore | DotScore | LinearScore
 
 
 class EncodedSource(NamedTuple):
@@ -119,7 +145,7 @@ class EncodedSource(NamedTuple):
 class AttentionRead(NamedTuple):
     """Attention to the source: context (B, Q, D); scores, masked scores, weights (B, Q, K).
 
-    asked: the decoder states' share of the scores (B, Q, D).
+    query_projection: the decoder states' share of the scores (B, Q, D).
     """
 
     context: Tensor
@@ -154,12 +180,15 @@ class RecurrentAttention(nn.Module):
     def record(self, states: Tensor, source: EncodedSource, read: AttentionRead) -> None:
         """Record what was computed for all targets, as one head, where a recorder watches."""
         if recorder.active():
+            query, key = read.query_projection, source.prepared
+            if isinstance(self.score, LinearScore):  # its sum as a dot product: (q, 1) · (1, k)
+                query, key = F.pad(query, (0, 1), value=1), F.pad(key, (1, 0), value=1)
             recorder.record(
                 self,
                 query_input=states,
                 key_value_input=source.memory,
-                query=read.query_projection[:, None],
-                key=source.prepared[:, None],
+                query=query[:, None],
+                key=key[:, None],
                 value=source.memory[:, None],
                 mask=source.mask[:, None],
                 scores=read.scores[:, None],

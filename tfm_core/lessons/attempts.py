@@ -42,7 +42,6 @@ _MAX_BYTES = 65_536
 _MAX_ANSWERS, _MAX_FIGURES = 20, 12
 
 _Lesson = Annotated[str, matching(LESSON_ID)]
-_Participant = Annotated[str, matching(re.compile(r"[0-9a-f]{64}"))]
 _RunId = Annotated[str, matching(ID)]
 _Figures = Annotated[
     dict[Annotated[str, line(60)], Annotated[float, number(-1e15, 1e15)]],
@@ -87,22 +86,17 @@ class Attempt:
         return task in self.answers and self.answers[task].is_right
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A file that is no attempt, and why, as a clause."""
-
-    file: str
-    why: str
-
-
 def attempts(lesson: str, *, root: Path | None = None) -> list[Attempt]:
     """Return everybody's attempt at a lesson, by participant. Never raises."""
-    return _read_all(lesson, root)[0]
-
-
-def skipped(lesson: str, *, root: Path | None = None) -> list[Skipped]:
-    """Return the files of a lesson that can't be read. Never raises."""
-    return _read_all(lesson, root)[1]
+    try:
+        folder = _folder(lesson, root)
+    except StudentError:
+        return []
+    found = []
+    for name in _names(folder):
+        with contextlib.suppress(FileNotFoundError, Unreadable):  # reset just now, or damaged
+            found.append(_of(folder / name))
+    return found
 
 
 def attempt(lesson: str, browser: str, *, root: Path | None = None) -> Attempt:
@@ -196,22 +190,6 @@ def _make_room(folder: Path) -> None:
                 remove(folder / name)
     if len(_names(folder)) >= MAX_PARTICIPANTS:
         raise StudentError("This lesson has {n} participants, the limit here.", n=MAX_PARTICIPANTS)
-
-
-def _read_all(lesson: str, root: Path | None) -> tuple[list[Attempt], list[Skipped]]:
-    try:
-        folder = _folder(lesson, root)
-    except StudentError:
-        return [], []
-    found, wrong = [], []
-    for name in _names(folder):
-        try:
-            found.append(_of(folder / name))
-        except FileNotFoundError:  # reset just now
-            continue
-        except Unreadable as error:
-            wrong.append(Skipped(name, error.sentence))
-    return found, wrong
 
 
 def _of(path: Path) -> Attempt:

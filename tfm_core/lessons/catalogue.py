@@ -6,6 +6,7 @@ no lesson is left out, and the sentences on it are kept for who looks after the 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,11 +17,13 @@ from tfm_core.config import ConfigError
 from tfm_core.lessons.lesson import Lesson, read
 from tfm_core.runs import settings
 from tfm_core.runs.run import LESSON_ID
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 CONTENT = Path(__file__).parent / "content"
 MAX_OWN = 100
 """Lesson files of a teacher's folder that are read."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +80,19 @@ def _catalogue(own: str | None, _state: tuple[tuple[str, int, int], ...]) -> Cat
         if not os.path.isdir(folder):
             problems.append(f"TFM_LESSONS_DIR: {folder} is not a folder.")
             continue
-        for path in sorted(Path(folder).glob("*.toml"))[:MAX_OWN]:
+        paths = sorted(Path(folder).glob("*.toml"))
+        if len(paths) > MAX_OWN:
+            n = len(paths) - MAX_OWN
+            problems.append(N_("Lessons beyond {most} are not read: {n}.", most=MAX_OWN, n=n))
+        for path in paths[:MAX_OWN]:
             try:
                 one = read(path, is_own=is_own)
             except ConfigError as error:
                 problems += error.sentences
-                continue
-            found[one.id] = one
+            except Exception:  # else every page would read this file again, and fail
+                logger.exception("A lesson cannot be read: %s", path)
+                problems.append(N_("{file} cannot be read; see the server's log.", file=path.name))
+            else:
+                found[one.id] = one
     ordered = sorted(found.values(), key=lambda one: (one.order, one.id))
     return Catalogue({one.id: one for one in ordered}, tuple(problems))

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -41,7 +40,7 @@ from tfm_core.lessons.checks import CHECKS
 from tfm_core.lessons.checks.task import Name, Task, Value, with_value
 from tfm_core.lessons.words import LessonWords, parse
 from tfm_core.presets import PRESETS
-from tfm_core.reading import Unreadable, content_of
+from tfm_core.reading import Unreadable, content_of, toml_of
 from tfm_core.sentences import N_, StudentError, listed
 
 PAGES = (
@@ -283,9 +282,9 @@ def _decoded(file: str, content: bytes) -> str:
 
 def _toml(file: str, content: bytes) -> dict[str, Any]:
     try:
-        return tomllib.loads(_decoded(file, content).removeprefix("\ufeff").replace("\r\n", "\n"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError([_at(file, "", N_("it is not TOML: {why}.", why=str(error)))]) from None
+        return toml_of(_decoded(file, content).removeprefix("\ufeff"))
+    except Unreadable as error:
+        raise ConfigError([_at(file, "", N_("{why}.", why=error.sentence))]) from None
 
 
 def _at(file: str, place: str, sentence: str) -> Problem:

@@ -7,7 +7,6 @@ leaves the server. Only the server that signed a line can tell whether somebody 
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import json
@@ -15,15 +14,16 @@ import os
 import re
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 from tfm_core.config import to_json
 from tfm_core.lessons.attempts import FOLDER, Attempt
 from tfm_core.lessons.lesson import Lesson
-from tfm_core.reading import Unreadable, content_of
+from tfm_core.reading import Unreadable, content_of, json_of
 from tfm_core.runs import settings
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.disk.locks import limit_lock
@@ -33,11 +33,14 @@ from tfm_core.sentences import N_, StudentError
 KEY_FILE = ".key"  # no id of a lesson begins with a dot
 VERSION = "tfm1"
 MAX_LINE = 20_000
-_LINE = re.compile(rf"\b{VERSION}\.([A-Za-z0-9_-]{{20,{MAX_LINE}}})\.([0-9a-f]{{64}})\b", re.ASCII)
+_LINE = re.compile(rf"{VERSION}\.([A-Za-z0-9_-]{{20,{MAX_LINE}}})\.([0-9a-f]{{64}})", re.ASCII)
+_START = re.compile(rf"{VERSION}\.", re.ASCII | re.IGNORECASE)
+_WRAPPED = re.compile(r"=\r?\n|[\s>\u200b-\u200d\u2060\ufeff]")
+"""What mail programs put into a long line."""
 _PARTICIPANT = 12
 """Digits of a participant's hash in a result."""
 
-Standing = Literal["good", "forged", "other server", "duplicate"]
+Standing = Literal["good", "forged", "damaged", "other server", "duplicate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A line of a file, and what it is worth. why: in a sentence, "" of a good one."""
+    """A result in a file, its line, and what it is worth. why: in a sentence, "" of a good one."""
 
     file: str
     number: int
@@ -70,13 +73,10 @@ class Checked:
 
 @os_errors_as_sentences()
 def server_key(root: Path | None = None) -> bytes:
-    """Return the key that signs: TFM_LESSONS_KEY, else one made once, readable by its owner alone.
+    """Return the key that signs, made once and readable by its owner alone.
 
     Raises StudentError where it cannot be kept.
     """
-    said = settings.read().lessons_key
-    if said is not None:
-        return said.encode()
     root = settings.read().runs_dir if root is None else root
     path = root / FOLDER / KEY_FILE
     with limit_lock(root, "lessons"):
@@ -129,7 +129,8 @@ def line(lesson: Lesson, attempt: Attempt, *, store: RunStore, key: bytes) -> st
         "tasks": len(lesson.tasks),
         "answers": answers,
     }
-    payload = _encoded(values)
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    payload = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
     return f"{VERSION}.{payload}.{_signature(payload, key)}"
 
 
@@ -145,42 +146,46 @@ def _run(run_id: str, store: RunStore) -> dict[str, str]:
     return {"run": run_id, "configuration": hashlib.sha256(text.encode()).hexdigest()[:16]}
 
 
-def read(line: str) -> dict[str, Any]:
-    """Return what a line says, without checking its signature; {} where it says nothing."""
-    found = _LINE.fullmatch(line)
-    return {} if found is None else _decoded(found[1]) or {}
+def check(texts: Iterable[tuple[str, str]], key: bytes) -> list[Checked]:
+    """Return what each result is worth, in order; of several of one participant the best counts.
 
-
-def check(lines: Iterable[tuple[str, int, str]], key: bytes) -> list[Checked]:
-    """Return what each line is worth; one without a result is left out.
-
-    lines: file, number and text of each.
+    texts: name and text of each file. A result may be wrapped, as mail programs do.
     """
     checked: list[Checked] = []
-    seen: dict[str, str] = {}
-    people: dict[tuple[str, str], str] = {}
-    for file, number, text in lines:
-        for found in _LINE.finditer(text[: 4 * MAX_LINE]):
-            one = _checked(file, number, found[1], found[2], key)
-            place = f"{file}:{number}"
-            if one.standing == "good":
-                values = one.result.values
-                person = str(values.get("lesson")), str(values.get("participant"))
-                if found[0] in seen:
-                    why = N_("The same line stands at {place}.", place=seen[found[0]])
-                    one = Checked(file, number, "duplicate", why, one.result)
-                elif person in people:
-                    why = N_(
-                        "The same participant's result stands at {place}.", place=people[person]
-                    )
-                    one = Checked(file, number, "duplicate", why, one.result)
-                seen.setdefault(found[0], place)
-                people.setdefault(person, place)
-            checked.append(one)
+    for file, text in texts:
+        starts = [one.start() for one in _START.finditer(text)]
+        number, before = 1, 0
+        for start, end in pairwise([*starts, len(text)]):
+            number, before = number + text.count("\n", before, start), start
+            found = _LINE.match(_WRAPPED.sub("", text[start : min(end, start + 4 * MAX_LINE)]))
+            checked.append(_checked(file, number, found, key))
+    good: dict[tuple[str, str], list[int]] = {}
+    for at, one in enumerate(checked):
+        if one.standing == "good":
+            values = one.result.values
+            person = str(values.get("lesson")), str(values.get("participant"))
+            good.setdefault(person, []).append(at)
+    for places in good.values():
+        best = checked[max(places, key=lambda at: _worth(checked[at].result))]
+        why = N_(
+            "A result of the same participant that is no worse stands at {place}.",
+            place=f"{best.file}:{best.number}",
+        )
+        for at in places:
+            if checked[at] is not best:
+                checked[at] = replace(checked[at], standing="duplicate", why=why)
     return checked
 
 
-def _checked(file: str, number: int, payload: str, signature: str, key: bytes) -> Checked:
+def _worth(result: Result) -> tuple[int, str]:
+    return result.n_solved, str(result.values.get("at"))
+
+
+def _checked(file: str, number: int, found: re.Match[str] | None, key: bytes) -> Checked:
+    if found is None:
+        why = N_("This is no whole result: a character was lost or changed.")
+        return Checked(file, number, "damaged", why, Result({}))
+    payload, signature = found.groups()
     values = _decoded(payload)
     result = Result(values or {})
     if values is None:
@@ -196,18 +201,13 @@ def _signature(payload: str, key: bytes) -> str:
     return hmac.new(key, f"{VERSION}.{payload}".encode(), "sha256").hexdigest()
 
 
-def _encoded(values: dict[str, Any]) -> str:
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
 def _decoded(payload: str) -> dict[str, Any] | None:
     """Return what a payload says, None where it says nothing of this form."""
     try:
-        values: dict[str, Any] = json.loads(
+        values: dict[str, Any] = json_of(
             base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
         )
-    except (ValueError, binascii.Error, RecursionError):
+    except ValueError:
         return None
     answers = values.get("answers") if isinstance(values, dict) else None
     if not isinstance(answers, dict) or not all(isinstance(one, dict) for one in answers.values()):

@@ -11,11 +11,11 @@ import io
 import json
 import zipfile
 from string import Template
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 from xml.sax.saxutils import escape, quoteattr
 
 from tfm_core.lessons.lesson import ENGLISH, Lesson
-from tfm_core.lessons.xapi import checked_address, lesson_address
+from tfm_core.sentences import StudentError
 
 MESSAGE = "tfm-lesson"
 """The type of the message from the app's frame."""
@@ -132,7 +132,14 @@ def package(lesson: Lesson, address: str, language: str = ENGLISH) -> bytes:
     address: of the app, as pupils reach it. language: of the package, and of the app in it; English
     leaves the app to the browser's. Raises StudentError.
     """
-    base = checked_address(address)
+    try:
+        parts = urlsplit(address)
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid:
+        raise StudentError("The address of the app must begin with http:// or https://.")
+    base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
     spoken = language if language in lesson.by_language else ENGLISH
     title = lesson.words(spoken).title[:_MAX_TITLE]
     query = {"embed": "true"} | ({} if language == ENGLISH else {"lang": language})
@@ -144,7 +151,7 @@ def package(lesson: Lesson, address: str, language: str = ENGLISH) -> bytes:
         title=escape(title),
         name=quoteattr(title),
         lesson=_in_script(lesson.id),
-        address=_in_script(lesson_address(base, lesson.id, **query)),
+        address=_in_script(_lesson_address(base, lesson.id, **query)),
         origin=_in_script(origin_of(base)),
         type=_in_script(MESSAGE),
     )
@@ -167,3 +174,8 @@ def origin_of(address: str) -> str:
 def _in_script(text: str) -> str:
     """Return a text as a literal of a script in a page, which no text can end."""
     return json.dumps(text).replace("<", "\\u003c").replace("&", "\\u0026")
+
+
+def _lesson_address(base: str, lesson: str, **query: str) -> str:
+    """Return the address of a lesson."""
+    return f"{base}/lessons?{urlencode({'lesson': lesson, **query})}"

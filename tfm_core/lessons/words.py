@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from tfm_core.config.base import ConfigError, Problem
 from tfm_core.sentences import N_
 
-MAX_TITLE, MAX_GOAL, MAX_OPTIONS = 60, 200, 8
+MAX_TITLE, MAX_GOAL = 60, 200
 _HEADING = re.compile(r"^##[ \t]+(.*)$", re.MULTILINE)
 _OPTION = re.compile(r"- \[([ xX])\] +(\S.*)")
 

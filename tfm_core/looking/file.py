@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import Field
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -21,8 +22,8 @@ from tfm_core.looking.seen import AttentionMap, Look
 from tfm_core.looking.unseen import sentence_of
 from tfm_core.looking.vectors import Vectors
 from tfm_core.probe.vectors import problem_of
-from tfm_core.reading import Unreadable, is_plain, open_plain
-from tfm_core.sentences import N_, StudentError
+from tfm_core.reading import Unreadable, json_of, open_tensors
+from tfm_core.sentences import StudentError
 from tfm_core.stored import Stored, WrongValue, line, text, whole
 
 MARK = "tfm_core.look"
@@ -55,7 +56,7 @@ class _Facts:
     model: Annotated[str, line(_MAX_NAME)]
     n_parameters: Annotated[int, whole(0, 10**13)]
     tokens: Annotated[list[list[Annotated[str, text(_MAX_TOKEN)]]], Field(max_length=2)]
-    unseen: list[Annotated[str, text(_MAX_TOKEN)]]
+    unseen: Annotated[list[Annotated[str, text(_MAX_TOKEN)]], Field(max_length=_MAX_MAPS)]
     maps: Annotated[list[_Map], Field(max_length=_MAX_MAPS)]
 
 
@@ -89,41 +90,55 @@ def save(look: Look, path: str | os.PathLike[str]) -> Path:
                 tensors[f"{number}.{name}"] = vectors.contiguous()
     target = Path(path).expanduser()
     words = json.dumps(_STORED.plain(facts), ensure_ascii=False)
-    save_file(tensors, target, {MARK: words})
+    try:
+        save_file(tensors, target, {MARK: words})
+    except SafetensorError as error:
+        raise OSError(f"{target} cannot be written: {error}") from None
     return target
 
 
-def load(path: str | os.PathLike[str], *, called: str = "") -> Look:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    called: str = "",
+    check: Callable[[Look], None] = lambda look: None,
+) -> Look:
     """Read a look from a file. Raises StudentError, in a sentence, for any other file.
 
-    called: the name of the file in that sentence; its own without one.
+    called: the name of the file in that sentence; its own without one. check: raises StudentError
+    for a look that is not wanted; called before weights are read, with their shapes alone.
     """
     target = Path(path).expanduser()
     called = called or target.name
     try:
-        os.close(open_plain(target))
-        if target.stat().st_size > _MAX_BYTES:
-            raise Unreadable("it is larger than {most} GiB", most=_MAX_BYTES // 2**30)
-        with safe_open(target, framework="pt") as file:
+        with open_tensors(target, "pt") as file:
+            if target.stat().st_size > _MAX_BYTES:
+                raise Unreadable("it is larger than {most} GiB", most=_MAX_BYTES // 2**30)
             facts = _facts(file.metadata() or {})
-            maps = {one.name: _map(file, number, one) for number, one in enumerate(facts.maps)}
+            shapes = [_map(file, number, one, "meta") for number, one in enumerate(facts.maps)]
+            if len({one.name for one in shapes}) < len(shapes):
+                raise Unreadable("two maps have one name")
+            check(_look(facts, shapes))
+            maps = [_map(file, number, one) for number, one in enumerate(facts.maps)]
     except FileNotFoundError:
         raise StudentError("There is no file {path}.", path=str(target)) from None
     except Unreadable as error:
         raise StudentError(
             "{name} is not a look ({why}).", name=called, why=error.sentence
         ) from None
-    except (OSError, SafetensorError, ValueError, RecursionError):
+    except StudentError:  # of ``check``
+        raise
+    except ValueError:
         raise StudentError(
             "{name} is not a look. Make one with look.save(FILE).", name=called
         ) from None
-    if len(maps) < len(facts.maps):
-        raise StudentError(
-            "{name} is not a look ({why}).", name=called, why=N_("two maps have one name")
-        )
+    return _look(facts, maps)
+
+
+def _look(facts: _Facts, maps: Sequence[AttentionMap]) -> Look:
     return Look(
         model=facts.model,
-        maps=maps,
+        maps={one.name: one for one in maps},
         output=None,
         shapes={},
         n_parameters=facts.n_parameters,
@@ -132,20 +147,11 @@ def load(path: str | os.PathLike[str], *, called: str = "") -> Look:
     )
 
 
-def is_look(path: Path) -> bool:
-    """Return whether a file says that it is a look. Never raises."""
-    try:
-        with safe_open(path, framework="pt") as file:
-            return is_plain(path) and MARK in (file.metadata() or {})
-    except (OSError, SafetensorError):
-        return False
-
-
 def _facts(metadata: dict[str, str]) -> _Facts:
     if MARK not in metadata:
         raise Unreadable("its header does not say that it is one")
     try:
-        facts = _STORED.read(json.loads(metadata[MARK]))
+        facts = _STORED.read(json_of(metadata[MARK]))
     except WrongValue as error:
         raise Unreadable("“{name}” has a value that cannot be", name=error.name) from None
     if facts.format > FORMAT:
@@ -153,19 +159,25 @@ def _facts(metadata: dict[str, str]) -> _Facts:
     return facts
 
 
-def _map(file: Any, number: int, facts: _Map) -> AttentionMap:
-    """Read one map. Raises Unreadable where its tensors are not those of such a map."""
+def _map(file: Any, number: int, facts: _Map, device: str = "cpu") -> AttentionMap:
+    """Read one map. Raises Unreadable where its tensors are not those of such a map.
+
+    device: "meta" for weights of which only the shape is read, and no vectors.
+    """
     names = set(file.keys())
     if f"{number}.weights" not in names:
         raise Unreadable("it lacks the weights of “{name}”", name=facts.name)
     queries, keys = range(*facts.queries), range(*facts.keys)
-    weights: Tensor = file.get_tensor(f"{number}.weights")
-    is_whole = weights.ndim == 4 and weights.dtype == torch.float32
+    stored = file.get_slice(f"{number}.weights")
+    weights = torch.empty(stored.get_shape(), device="meta")
+    is_whole = weights.ndim == 4 and stored.get_dtype() == "F32"
     if not is_whole or weights.shape[2:] != (len(queries), len(keys)) or not weights.numel():
         raise Unreadable("the weights of “{name}” have another shape", name=facts.name)
     if queries.stop > facts.length[0] or keys.stop > facts.length[1]:
         raise Unreadable("“{name}” has positions beyond its length", name=facts.name)
-    if not bool(torch.isfinite(weights).all()):
+    if device != "meta":
+        weights = file.get_tensor(f"{number}.weights")
+    if device != "meta" and not bool(torch.isfinite(weights).all()):
         raise Unreadable("“{name}” has weights that are no numbers", name=facts.name)
     allowed: Tensor | None = None
     if f"{number}.allowed" in names:
@@ -178,7 +190,7 @@ def _map(file: Any, number: int, facts: _Map) -> AttentionMap:
     return AttentionMap(
         facts.name, facts.kind, weights, allowed, queries, keys,
         (facts.length[0], facts.length[1]), facts.is_fused, facts.is_over_keys,
-        _vectors(file, number, facts.name, weights),
+        None if device == "meta" else _vectors(file, number, facts.name, weights),
     )  # fmt: skip
 
 

@@ -16,10 +16,12 @@ import torch
 from torch import Tensor
 
 from tfm_core.config import Experiment, ForeignModelConfig, ForeignTaskConfig
-from tfm_core.config.foreign import MAX_LAYERS, MAX_NAME, MAX_TOKENS
+from tfm_core.config.foreign import MAX_TOKENS
+from tfm_core.config.model import MAX_LAYERS, MAX_NAME
 from tfm_core.facts.storage import N_SENTENCES
 from tfm_core.looking import Names, Words
 from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.pretrained.spelling import named, text_of
 from tfm_core.probe.types import Array, Snapshot
 from tfm_core.sentences import N_, Sentence, StudentError
 
@@ -124,7 +126,7 @@ class Plan:
                 "src": src[number],
                 "tgt": tgt[number],
                 "alignment": [[] for _ in tgt[number]],
-                "src_text": " ".join(src[number] or tgt[number]),
+                "src_text": text_of(src[number] or tgt[number]),
                 "tgt_text": str(given.truth[number]) if given.truth else "",
             }
             items.append(item if n_read else item | {"prompt": len(tgt[number])})
@@ -218,7 +220,7 @@ def _rows(what: str, names: Any, n: int, length: int) -> list[list[str]]:
         raise StudentError(
             "{what} has {found} lists for {n} examples.", what=what, found=len(rows), n=n
         )
-    made = [[str(one) for one in row] for row in rows[:n]]
+    made = [list(named([str(one) for one in row])) for row in rows[:n]]
     for row in made:
         if len(row) > length or (length and not row):
             raise StudentError(

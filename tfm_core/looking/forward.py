@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import inspect
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,8 +41,9 @@ def forward(
     """Return what one forward pass shows; see ``look``. keeps_vectors: see ``Recorder``."""
     _check_model(model)
     called = _token_lists(tokens)
-    patterns = (layers,) if isinstance(layers, str) else tuple(layers)
+    patterns = _patterns(layers)
     model = getattr(model, _COMPILED, model)
+    inputs, named = _arguments(model, inputs, named)
     names = {module: _short(name) for name, module in model.named_modules()}
     stack: list[_Running] = []
     shapes: dict[str, tuple[int, ...]] = {}
@@ -54,13 +56,12 @@ def forward(
         keeps_vectors=keeps_vectors,
     )
     with torch.no_grad(), _undisturbed(model), _followed(stack, names, shapes), recorder:
-        output = model(*inputs, **named)
+        output = _output(model, inputs, named)
     if recorder.bytes > most_bytes:
         raise StudentError(
-            "The maps take {size:.2f} GiB, more than the {most:.2f} GiB allowed. Keep some layers, "
-            "such as layers=['{name}'], or the first positions, such as crop=128.",
-            size=recorder.bytes / 2**30,
-            most=most_bytes / 2**30,
+            "The maps take {size}, more than the {most} allowed. Keep some layers, such as "
+            "layers=['{name}'], or the first positions, such as crop=128.",
+            **unseen.sizes(recorder.bytes, most_bytes),
             name=next(filter(None, recorder.modules), "*"),
         )
     if recorder.n_empty and not recorder.found:
@@ -110,6 +111,54 @@ def _token_lists(tokens: Any) -> tuple[tuple[str, ...], ...]:
     return lists
 
 
+def _patterns(layers: Any) -> tuple[str, ...]:
+    """Return names of modules, with ``*`` for anything. Raises StudentError for others."""
+    patterns = (layers,) if isinstance(layers, str) or not isinstance(layers, Iterable) else layers
+    if not all(isinstance(one, str) for one in patterns):
+        raise StudentError("layers is a list of names of modules, such as layers=['*.attn'].")
+    return tuple(patterns)
+
+
+def _arguments(
+    model: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """Return what a model is called with: the values of one mapping by name, as a tokenizer's.
+
+    A model that needs an input that is not in the mapping takes the mapping itself.
+    """
+    if len(inputs) != 1 or not isinstance(inputs[0], Mapping):
+        return inputs, named
+    values = {**inputs[0], **named}
+    if not all(isinstance(name, str) for name in values):
+        return inputs, named
+    needed = [
+        one.name
+        for one in inspect.signature(model.forward).parameters.values()
+        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    ]
+    return ((), values) if {*needed} <= values.keys() else (inputs, named)
+
+
+def _output(model: nn.Module, inputs: Sequence[Any], named: Mapping[str, Any]) -> Any:
+    """Call a model. Raises StudentError where it fails on texts or on ids that are no tensor."""
+    try:
+        return model(*inputs, **named)
+    except Exception:
+        if any(map(_is_plain, (*inputs, *named.values()))):
+            raise StudentError(
+                "The model reads tensors, not texts or lists of ids. Give "
+                "tokenizer(text, return_tensors='pt') or torch.tensor([ids])."
+            ) from None
+        raise
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether a value is a text, an id, or a list of either."""
+    if isinstance(value, list | tuple) and value:
+        return _is_plain(value[0])
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
 def _positions(crop: Any) -> slice | None:
     """Return the positions that are kept. Raises StudentError for what names none."""
     if crop is None:
@@ -142,11 +191,18 @@ def _unseen(recorder: Recorder, most_bytes: int) -> tuple[Sentence, ...]:
         Sentence(unseen.CHANGED.template, {"module": module or unseen.WHOLE})
         for module in recorder.unused()
     ]
+    found += [
+        Sentence(unseen.CHANNELS.template, {"module": module or unseen.WHOLE})
+        for module in recorder.channels
+    ]
+    if mixing := [one for one in recorder.mixing if one not in recorder.modules]:
+        names = ", ".join(one or unseen.WHOLE for one in mixing[:3])
+        values = {"names": f"{names}, …" if len(mixing) > 3 else names, "n": len(mixing)}
+        found.append(Sentence(unseen.MIXING.template, values))
     size = recorder.bytes + recorder.vector_bytes
     if size > most_bytes:
         values = {
-            "size": f"{size / 2**30:.2f}",
-            "most": f"{most_bytes / 2**30:.2f}",
+            **unseen.sizes(size, most_bytes),
             "name": next(filter(None, recorder.modules), "*"),
         }
         found.append(Sentence(unseen.NO_ROOM.template, values))

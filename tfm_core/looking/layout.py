@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -50,25 +51,75 @@ def _fits(weights: Tensor, axis: int, stride: int) -> bool:
     return weights.stride(axis) == stride and weights.shape[axis] > 1
 
 
-def as_heads(shape: tuple[int, ...], place: Place) -> tuple[int, int, int, int]:
-    """Return (batch, n_heads, query_len, key_len) of a softmax's shape."""
-    *rest, n_queries, n_keys = shape
-    batch, n_heads = (rest or [1])[0], math.prod(rest[1:])
-    if len(rest) == 1 and place.n_heads > 1 and batch % place.n_heads == 0:
-        # unless it is one of several heads that are computed one after the other
-        is_one = batch // place.n_heads not in place.shape[:-1] and batch in place.shape[:1]
-        if not is_one:
-            batch, n_heads = batch // place.n_heads, place.n_heads
-    return batch, n_heads, n_queries, n_keys
+def as_heads(values: Tensor, place: Place) -> Tensor:
+    """Return what lies by queries and keys as (batch, n_heads, query_len, key_len).
+
+    Of further axes, such as windows, the module's own number of heads tells which are heads.
+    """
+    if values.ndim < 4:
+        values = values.reshape(*(1,) * (3 - values.ndim), *values.shape)
+        batch, n_heads = values.shape[0], 1
+        if place.n_heads > 1 and batch % place.n_heads == 0:
+            # unless it is one of several heads that are computed one after the other
+            is_one = batch // place.n_heads not in place.shape[:-1] and batch in place.shape[:1]
+            if not is_one:
+                batch, n_heads = batch // place.n_heads, place.n_heads
+        return values.reshape(batch, n_heads, *values.shape[-2:])
+    axes = range(values.ndim - 3, 0, -1)
+    heads = next((one for one in axes if values.shape[one] == place.n_heads), axes[0])
+    return values.movedim(heads, -3).flatten(0, -4)
 
 
-def allowed_of(scores: Tensor, weights: Tensor) -> Tensor | None:
-    """Return the mask that scores show: very low ones are forbidden. None where all is allowed."""
-    lowest = -1e4 if scores.dtype in (torch.float16, torch.bfloat16) else -1e8
-    scores = scores.detach()
-    allowed = (scores > lowest) & ~((scores < -5e3) & (weights == 0))
-    if bool(allowed.all()):
+def is_of_channels(n_rows: int, n_heads: int, place: Place) -> bool:
+    """Return whether the rows of a map are the channels of a head, not positions."""
+    *positions, width = place.shape or (0,)
+    n_positions = {*positions, math.prod(positions[1:])}
+    return n_rows * n_heads == width and n_rows not in n_positions
+
+
+def masked_by(name: str, named: Mapping[str, Any], addends: Sequence[Tensor]) -> Tensor | None:
+    """Return what an operation forbids by very low constants; None for nothing.
+
+    addends: what it adds or puts in, of which none holds scores.
+    """
+    name = name.rstrip("_")
+    if name == "masked_fill" and _is_low(named["value"]):
+        return cast(Tensor, named["mask"])
+    if name == "where":
+        taken, other = (
+            forbidden_by(one) if any(one is given for given in addends) else torch.tensor(False)
+            for one in (named["self"], named["other"])
+        )
+        return torch.where(named["condition"], taken, other)
+    if name == "fill" and _is_low(named["value"]):
+        return torch.ones_like(named["self"], dtype=torch.bool)
+    if name == "index_put" and _is_low(named["values"]):
+        forbidden = torch.zeros_like(named["self"], dtype=torch.bool)
+        return forbidden.index_put_(named["indices"], forbidden.new_ones(()))
+    found = [forbidden_by(-one if name == "sub" else one) for one in addends]
+    return next((one for one in found if bool(one.any())), None)
+
+
+def _is_low(value: Any) -> bool:
+    return bool(torch.as_tensor(value).amax() <= _LOW)
+
+
+def forbidden_by(mask: Any) -> Tensor:
+    """Return where a mask of numbers forbids: there it is very low, and alike in all heads."""
+    low = torch.as_tensor(mask) <= _LOW
+    if low.ndim > 3:
+        low = (low.all(1, keepdim=True) & low) | torch.isneginf(mask)
+    return low
+
+
+def allowed_of(forbidden: Tensor) -> Tensor | None:
+    """Return the mask (batch, n_heads, query_len, key_len); None where all is allowed."""
+    if not bool(forbidden.any()):
         return None
-    if bool((allowed == allowed[:1, :1]).all()):
-        allowed = allowed[:1, :1]
-    return allowed.cpu()
+    if bool((forbidden == forbidden[:1, :1]).all()):
+        forbidden = forbidden[:1, :1]
+    return ~forbidden.cpu()
+
+
+_LOW = -5e3
+"""Numbers that a mask adds to scores lie below this."""

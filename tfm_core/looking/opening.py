@@ -16,6 +16,8 @@ import numpy as np
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.config.pretrained_tasks import MAX_NAME
 from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.looking.unseen import sizes
+from tfm_core.pretrained.spelling import text_of
 from tfm_core.probe.form import MAX_EXAMPLES
 from tfm_core.probe.snapshot import half
 from tfm_core.probe.types import Array, Snapshot
@@ -90,6 +92,11 @@ def _writes(one: AttentionMap) -> bool:
     return one.is_causal or "decoder" in one.name.split(".")
 
 
+def check_room(look: Look) -> None:
+    """Raise StudentError where no run can show a look. Asks only for the shapes of its weights."""
+    _n_examples(stacks_of(look))
+
+
 def left_out(look: Look) -> tuple[str, ...]:
     """Return the names of the maps that the run of a look does not show."""
     shown = {one.name for one in stacks_of(look).all}
@@ -131,10 +138,9 @@ def _n_examples(stacks: Stacks) -> int:
     each = sum(one.weights[0].numel() for one in stacks.all)
     if each > _MAX_NUMBERS:
         raise StudentError(
-            "The maps of one example take {size:.1f} GiB in a run; {most:.2f} GiB are allowed. "
-            "Look at some layers (layers=) or fewer positions (crop=).",
-            size=2 * each / 2**30,
-            most=2 * _MAX_NUMBERS / 2**30,
+            "The maps of one example take {size} in a run; {most} are allowed. Look at some layers "
+            "(layers=) or fewer positions (crop=).",
+            **sizes(2 * each, 2 * _MAX_NUMBERS),
         )
     return min(len(stacks.all[0].weights), MAX_EXAMPLES, max(1, _MAX_NUMBERS // each))
 
@@ -187,7 +193,7 @@ def _item(look: Look, stacks: Stacks, number: int) -> dict[str, Any]:
     tgt = _written(look, stacks)[1:] if stacks.cross or stacks.decoder else ()
     item: dict[str, Any] = {
         "src": list(src), "tgt": list(tgt), "alignment": [[] for _one in tgt],
-        "src_text": _text(look, src or _written(look, stacks)), "tgt_text": " ".join(tgt),
+        "src_text": _text(look, src or _written(look, stacks)), "tgt_text": text_of(tgt),
     }  # fmt: skip
     if not src:
         item["prompt"] = len(tgt)
@@ -198,7 +204,7 @@ def _text(look: Look, names: Sequence[str]) -> str:
     """Return what is read in one line: its beginning, or the model's name for mere numbers."""
     if not look.tokens:
         return look.model
-    text = " ".join(names)
+    text = text_of(names)
     return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"
 
 

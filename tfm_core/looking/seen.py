@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from tfm_core.looking.recorder import Kind
 from tfm_core.looking.vectors import Vectors
+from tfm_core.pretrained.spelling import named
 from tfm_core.sentences import N_, Sentence, StudentError
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
 
     from tfm_core.plots.palette import ThemeName
@@ -46,6 +50,41 @@ class AttentionMap:
     is_fused: bool
     is_over_keys: bool = True
     vectors: Vectors | None = None
+
+    def numpy(self) -> npt.NDArray[np.float32]:
+        """Return the weights as an array."""
+        weights: npt.NDArray[np.float32] = self.weights.numpy()
+        return weights
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return the weights, as ``numpy`` asks for them."""
+        return np.array(self.numpy(), dtype=dtype, copy=copy)
+
+    def frame(self) -> pd.DataFrame:
+        """Return a row a weight: example, layer (its name), head, query, key, weight.
+
+        Examples and heads count from 0, as in ``weights``; queries and keys are positions of the
+        text, from 0, also in a crop.
+        """
+        import pandas as pd
+
+        shape = self.weights.shape
+        example, head, query, key = (axis.ravel() for axis in np.indices(shape))
+        return pd.DataFrame({
+            "example": example,
+            "layer": self.name,
+            "head": head,
+            "query": np.array(self.queries)[query],
+            "key": np.array(self.keys)[key],
+            "weight": self.numpy().ravel(),
+        })  # fmt: skip
+
+    def __repr__(self) -> str:
+        """Return its name, its kind and its shape in a line."""
+        shape = ", ".join(map(str, self.weights.shape))
+        causal = " causal" if self.is_causal else ""
+        problem = f" {self.problem}" if self.problem else ""
+        return f"{self.name}: {self.kind}{causal} ({shape}){problem}"
 
     @property
     def problem(self) -> str:
@@ -88,6 +127,10 @@ class Look:
     tokens: tuple[tuple[str, ...], ...]
     unseen: tuple[Sentence, ...]
 
+    def __post_init__(self) -> None:
+        """Show the names that a tokenizer of bytes gave as text."""
+        object.__setattr__(self, "tokens", tuple(map(named, self.tokens)))
+
     def names(self, one: AttentionMap) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the names of a map's rows and columns: the tokens, or numbers from 1."""
         writes = one.kind == "cross" or one.is_causal or "decoder" in one.name.split(".")
@@ -99,21 +142,45 @@ class Look:
             _names(for_keys, one.keys, one.length[1]),
         )
 
-    def map(self, name: str | None = None) -> AttentionMap:
-        """Return a map by the name of its module; the first without one. Raises StudentError."""
-        if name is None and self.maps:
-            return next(iter(self.maps.values()))
-        if name in self.maps:
-            return self.maps[str(name)]
+    def map(self, name: str | int | None = None) -> AttentionMap:
+        """Return a map by the name of its module or its number, from 0; the first without one.
+
+        Raises StudentError.
+        """
+        maps = list(self.maps.values())
+        if not maps:
+            raise StudentError("This look has no map.")
+        number = 0 if name is None else name
+        if isinstance(number, int) and -len(maps) <= number < len(maps):
+            return maps[number]
+        if isinstance(name, str) and name in self.maps:
+            return self.maps[name]
         raise StudentError(
             "There is no map {name}. There are {names}.",
-            name=name or "",
-            names=", ".join(list(self.maps)[:8]) or "-",
+            name="" if name is None else name,
+            names=", ".join(list(self.maps)[:8]),
         )
+
+    __getitem__ = map
+
+    def __len__(self) -> int:
+        """Return the number of maps."""
+        return len(self.maps)
+
+    def __iter__(self) -> Iterator[AttentionMap]:
+        """Yield the maps in the order in which they were computed."""
+        return iter(self.maps.values())
+
+    def frame(self) -> pd.DataFrame:
+        """Return the weights of all maps, see ``AttentionMap.frame``. Raises StudentError."""
+        import pandas as pd
+
+        self.map()  # raises where there is none
+        return pd.concat([one.frame() for one in self], ignore_index=True)
 
     def figure(
         self,
-        name: str | None = None,
+        name: str | int | None = None,
         *,
         head: int | None = None,
         example: int = 0,
@@ -121,7 +188,8 @@ class Look:
     ) -> go.Figure:
         """Return a figure of one map, by the name of its module; without one, of the first.
 
-        head: from 0; None for the mean of all. example: of the batch, from 0. Raises StudentError.
+        head: from 0, which the title and the app call head 1; None for the mean of all. example: of
+        the batch, from 0. Raises StudentError.
         """
         from tfm_core.looking.shown import figure
 
@@ -155,14 +223,9 @@ class Look:
 
     def __repr__(self) -> str:
         """Return a line for each map."""
-        lines = [f"{self.model}, {self.n_parameters:,} parameters, {len(self.maps)} maps"]
-        for one in self.maps.values():
-            words = " ".join(filter(None, [one.kind, "causal" if one.is_causal else ""]))
-            shape = ", ".join(map(str, one.weights.shape))
-            lines.append(
-                f"  {one.name}: {words} ({shape}){' ' + one.problem if one.problem else ''}"
-            )
-        return "\n".join([*lines, *map(str, self.unseen)])
+        maps = f"{len(self)} map{'' if len(self) == 1 else 's'}"
+        lines = [f"{self.model}, {self.n_parameters:,} parameters, {maps}"]
+        return "\n".join([*lines, *(f"  {one!r}" for one in self), *map(str, self.unseen)])
 
 
 def _names(lists: tuple[tuple[str, ...], ...], positions: range, length: int) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.looking.seen import AttentionMap, Look
 from tfm_core.plots.examples.pictures import png_url
 from tfm_core.plots.export import cell_colours, map_svg
-from tfm_core.plots.heads.attention import SCALES, head_map
+from tfm_core.plots.heads.attention import SCALES, head_map, usual_top
 from tfm_core.plots.kinds import template
 from tfm_core.plots.palette import ThemeName
 from tfm_core.sentences import N_, StudentError
@@ -32,8 +32,9 @@ def figure(
     """Return one head, or the mean of all, as a figure. Raises StudentError for none of its own."""
     title = one.name or look.model
     if head is not None:
-        title = f"{title}, head {head}"
-    shown = head_map(_view(look, one, head=head, example=example), title, theme)
+        title = f"{title}, head {head + 1}"
+    view = _view(look, one, head=head, example=example)
+    shown = head_map(view, title, theme, top=usual_top(view.seen()))
     return shown.update_layout(template=template(theme))
 
 
@@ -43,8 +44,11 @@ def page_part(look: Look) -> str:
     parts = [f"<p>{escape(lines[0])}</p>"]
     for one in list(look.maps.values())[:_MAX_MAPS]:
         words = ", ".join(filter(None, [one.kind, "causal" if one.is_causal else "", one.problem]))
-        heads = range(min(one.weights.shape[1], _MAX_HEADS))
+        n_heads = one.weights.shape[1]
+        heads = range(min(n_heads, _MAX_HEADS))
         pictures = "".join(_picture(look, one, head) for head in heads)
+        if n_heads > _MAX_HEADS:
+            words += f", {n_heads - _MAX_HEADS} more heads"
         parts.append(
             f"<div><code>{escape(one.name or look.model)}</code> {escape(words)}"
             f"<div style='display:flex;flex-wrap:wrap;gap:4px;margin:2px 0 8px'>{pictures}</div>"
@@ -73,8 +77,8 @@ def _picture(look: Look, one: AttentionMap, head: int) -> str:
     mask = np.asarray(allowed.reshape(rows, every, columns, every).any((1, 3)))
     names = tuple(map(str, range(max(rows, columns))))
     pooled = MapView(small, names[:rows], names[:columns], mask)
-    colours = cell_colours(pooled, SCALES["light"], 0.0, 1.0, "light")
-    words = escape(f"{one.name or look.model}, head {head}", quote=True)
+    colours = cell_colours(pooled, SCALES["light"], 0.0, usual_top(view.seen()), "light")
+    words = escape(f"{one.name or look.model}, head {head + 1}", quote=True)
     return (
         f"<img src='{png_url(colours)}' alt='{words}' title='{words}' width='{_SIDE}' "
         f"height='{max(8, round(_SIDE * rows / columns)) if rows < columns else _SIDE}' "

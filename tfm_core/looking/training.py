@@ -26,7 +26,6 @@ from tfm_core.looking import Words, foreign
 from tfm_core.looking.forward import forward
 from tfm_core.looking.seen import Look
 from tfm_core.runs import settings
-from tfm_core.runs.disk import quota
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.process.recorder import Recorder, keeps
@@ -41,6 +40,8 @@ from tfm_core.training.events import Finished, Measured, Split, to_record
 
 MAX_SNAPSHOTS = 200
 """After each so many snapshots the next ones are twice as many steps apart."""
+_NEAR = 0.1
+"""How far a first loss may lie from that of even probabilities, as a share of it."""
 _STATUS_SECONDS, _THINNED_SECONDS = 1.0, 60.0
 
 
@@ -74,9 +75,11 @@ class Watched:
         given = foreign.Given.of(probe, words)
         self._model, self._given, self._answers = model, given, words.get("answers")
         self._every, self._total = every, steps
+        self._n_classes, self._begun = 1, dict[str, Any]()
         self._step, self._reported, self._taken, self._n_snapshots = 0, 0, 0, 0
         self._pending: dict[str, Any] | None = None
-        self._last_loss = 0.0
+        self._unread: list[tuple[int, Any]] = []  # losses, those of a GPU not waited for
+        self._n_bad, self._first_bad, self._last_good = 0, 0, 0  # losses that are no numbers
         self._is_over = self._is_blind = False
         self._note: Sentence | None = None
         look = self._look()
@@ -84,7 +87,7 @@ class Watched:
         items = self._plan.items(given)
         self._n_items = len(items)
         said = self._said()
-        most = settings.read().max_attention
+        most = settings.read().limits.max_attention
         self._n_attended = max(1, min(len(items), most // max(1, self._plan.n_weights)))
         self._device = str(next((one.device for one in model.parameters()), "cpu"))
         begun = Status("starting", total_steps=steps or 0, device=self._device)
@@ -157,6 +160,7 @@ class Watched:
             for name, value in values.items()
             if value is not None or name == "loss"
         }
+        self._unread.append((number, self._pending["loss"]))
         self._advance(number, float(epoch or 0))
         if keeps(number, self._total or number + 1):
             self._record_pending()
@@ -211,7 +215,7 @@ class Watched:
         if state == "failed" and error is not None:
             self._log(error)
         if not self._is_over:
-            self._end(state, reason or self._note)
+            self._end(state, reason or self._remark)
         with contextlib.suppress(OSError):  # closed before
             self._recorder.__exit__()
 
@@ -224,11 +228,13 @@ class Watched:
         except OSError as error:
             self._give_up(error)
             return
-        self._record({
+        self._n_classes = _n_classes(self._model, look)
+        self._begun = {
             "event": "started", "step": 0, "total_steps": self._total,
             "n_parameters": look.n_parameters, "device": self._device,
             "remark": str(joined(*remarks)) if remarks else None,
-        })  # fmt: skip
+        }  # fmt: skip
+        self._record(self._begun)
         self._keep(look, said)
 
     def _ending(self, error: BaseException | None) -> tuple[State, Sentence | str | None]:
@@ -241,8 +247,10 @@ class Watched:
                 name=type(error).__name__,
                 splitlines=_first_line(error),
             )
-        if not math.isfinite(self._last_loss):
-            return "failed", _no_number(self._step)
+        if self._first_bad > self._last_good:
+            return "failed", N_(
+                "The loss is not a number from step {step:,} on.", step=self._first_bad
+            )
         if self._total is not None and self._step < self._total:
             return "stopped", N_(
                 "The loop ended at step {step:,} of {total:,}.", step=self._step, total=self._total
@@ -309,15 +317,48 @@ class Watched:
         if self._pending is None:
             return
         values = {name: _number(name, value) for name, value in self._pending.items()}
-        self._pending, self._last_loss = None, values["loss"]
-        is_number = math.isfinite(values["loss"])
-        self._recorder.note(self._note if is_number else _no_number(self._step))
+        self._pending = None
+        self._count_losses()
+        self._recorder.note(self._remark)
+        if self._n_classes > 1:
+            self._record_guessing(values["loss"])
         self._record({
             "event": "step", "step": self._step,
             **{name: value for name, value in values.items() if math.isfinite(value)},
             "seconds": round(self._recorder.status.seconds, 3),
             "cpu_seconds": round(time.process_time() - self._cpu_begin, 3),
         })  # fmt: skip
+
+    def _count_losses(self) -> None:
+        """Count which losses are no numbers; the first of them is written down."""
+        unread, self._unread = self._unread, []
+        for step, loss in unread:
+            if math.isfinite(_number("loss", loss)):
+                self._last_good = step
+                continue
+            self._n_bad += 1
+            if self._n_bad == 1:
+                self._first_bad = step
+                if step < self._step:
+                    self._record({"event": "step", "step": step})
+
+    @property
+    def _remark(self) -> Sentence | None:
+        if not self._n_bad:
+            return self._note
+        bad = N_(
+            "{n:,} of {total:,} losses are not numbers, the first at step {step:,}. Has a batch no "
+            "targets?",
+            n=self._n_bad, total=self._reported, step=self._first_bad,
+        )  # fmt: skip
+        return bad if self._note is None else joined(bad, self._note)
+
+    def _record_guessing(self, loss: float) -> None:
+        """Write down the loss of guessing, if the first loss is that of even probabilities."""
+        n, self._n_classes = self._n_classes, 1
+        entropy = math.log(n)
+        if abs(loss - entropy) < _NEAR * entropy:
+            self._record(self._begun | {"start_loss": entropy, "chance": 1 / n})
 
     def _snapshot(self) -> None:
         """Look inside; what goes wrong is noted, and there are no further looks."""
@@ -341,7 +382,7 @@ class Watched:
         snapshot = self._plan.snapshot(look, self._step, self._n_attended, said)
         folder = self.run.folder
         try:
-            quota.with_eviction(folder.parent, lambda: snapshots.write(folder, snapshot))
+            snapshots.write(folder, snapshot)
         except OSError as error:
             self._give_up(error)
             return
@@ -381,8 +422,14 @@ class Watched:
         return [str(one) for one in said[: self._n_items]]
 
 
-def _no_number(step: int) -> Sentence:
-    return N_("The loss is not a number at step {step:,}.", step=step)
+def _n_classes(model: nn.Module, look: Look) -> int:
+    """Return among how many a model chooses, if its last layer makes logits; else 1."""
+    modules = dict(model.named_modules())
+    run = [modules[name] for name in look.shapes if name in modules]
+    last = next((one for one in reversed(run) if not list(one.children())), model)
+    logits = getattr(look.output, "logits", look.output)
+    n = int(getattr(last, "out_features", 1))
+    return n if isinstance(logits, Tensor) and logits.ndim and logits.shape[-1] == n else 1
 
 
 def _first_line(error: BaseException) -> str:

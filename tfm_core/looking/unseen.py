@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import re
 
-from tfm_core.sentences import N_, Sentence
+from tfm_core.sentences import N_, Sentence, in_bytes
 
 OPAQUE = N_("{module} computes attention in {operation}, which shows no weights.")
 CHANGED = N_("{module} changes its weights before they multiply values; they are not shown.")
+CHANNELS = N_("{module} attends to channels, not to positions; its weights are not shown.")
+MIXING = N_(
+    "Parts that mix positions without a softmax, such as linear attention or a convolution, have "
+    "no map: {n}, such as {names}."
+)
 NONE = N_("No attention was found: no softmax multiplied values.")
 NO_ROOM = N_(
-    "Queries, keys and values are left out: with the maps they take {size} GiB, more than the "
-    "{most} GiB allowed. Keep some layers, such as layers=['{name}'], or the first positions, such "
-    "as crop=128."
+    "Queries, keys and values are left out: with the maps they take {size}, more than the {most} "
+    "allowed. Keep some layers, such as layers=['{name}'], or the first positions, such as "
+    "crop=128."
 )
-_ALL = (OPAQUE, CHANGED, NONE, NO_ROOM)
+_ALL = (OPAQUE, CHANGED, CHANNELS, MIXING, NONE, NO_ROOM)
+
+
+def sizes(size: int, most: int) -> dict[str, str]:
+    """Return a size and its limit in words that differ, as ``size`` and ``most``."""
+    words = in_bytes(size), in_bytes(most)
+    if words[0] == words[1]:
+        words = f"{size:,} B", f"{most:,} B"
+    return {"size": words[0], "most": words[1]}
 
 
 def sentence_of(text: str) -> Sentence:

@@ -54,7 +54,7 @@ ARGMAX_BEFORE_LOSS = Mistake(
     place="training",
     right="loss = F.cross_entropy(logits, targets)",
     wrong="predicted = logits.argmax(-1).float().requires_grad_()\n"
-    "loss = F.mse_loss(predicted, targets.float())",
+    "loss = F.cross_entropy(predicted, targets.float())",
     loss_input=_cut_off,
     loss_code="F.one_hot(logits.argmax(-1), logits.size(-1)).float().requires_grad_()",
     refusal=_with_scaled_gradients,

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from tfm_core.config import (
@@ -29,12 +29,14 @@ from tfm_core.config.shape import (
     TextShape,
     patches_per_side,
 )
+from tfm_core.layers import recorder
+from tfm_core.layers.fast import Stack
 from tfm_core.layers.feed_forward import make_norm
 from tfm_core.layers.recurrent import RecurrentAttention
 from tfm_core.mistakes import make
-from tfm_core.models.build_stack import added_positions, stack
+from tfm_core.models.build_stack import added_positions, attention_of, stack
 from tfm_core.models.ends import LabelOutput, Pooler, Segments, Side, TokenEmbedding
-from tfm_core.models.pictures import Captioner, VisionTransformer
+from tfm_core.models.pictures import Captioner, LookingStack, VisionTransformer
 from tfm_core.models.recurrent import (
     AdditiveDecoder,
     LuongDecoder,
@@ -51,7 +53,6 @@ from tfm_core.models.text import (
 )
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
-from tfm_core.variants.families import FAMILIES
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.record import resolve
 from tfm_core.variants.stems import STEMS
@@ -73,7 +74,7 @@ M = TypeVar("M", EncoderDecoder, EncoderOnly, DecoderOnly)
 
 def build_model(config: ModelConfig, shape: Shape) -> Model:
     """Build any model; inside ``init_on_meta()`` it takes no memory and almost no time."""
-    return FAMILIES[config.family].build()(config, shape)
+    return BUILDERS[config.family](config, shape)
 
 
 def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> TextModel:
@@ -89,6 +90,10 @@ def build_encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> Enc
     src = embedding(shape.src_vocabulary)
     tgt = src if shape.one_vocabulary else embedding(shape.tgt_vocabulary)
     src_positions, tgt_positions = positions(), positions()
+    if shape.embedding_norm:
+        for each in (src_positions, tgt_positions):
+            each.norm = make_norm(config.norm, config.d_model, config.norm_eps)
+            each.register_forward_hook(_normed)
     encoder = stack(config, config.n_encoder_layers)
     decoder = stack(config, config.n_decoder_layers, has_cross=True, is_causal=True)
     model = EncoderDecoder(
@@ -99,6 +104,13 @@ def build_encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> Enc
         dropout=config.dropout,
     )
     return _finished(model, config, shape, tgt)
+
+
+def _normed(positions: nn.Module, inputs: object, placed: Tensor) -> Tensor:
+    """Return what positions made, through their norm; a forward hook."""
+    out: Tensor = positions.get_submodule("norm")(placed)
+    recorder.record(positions, normed=out)
+    return out
 
 
 def build_encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> EncoderOnly:
@@ -213,13 +225,16 @@ def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
     d_model = config.d_model
     stem = _stem(config, shape.channels)
     positions = added_positions(config.position, length=side**2, d_model=d_model, side=side)
-    picture = Side(stem, stack(config, config.n_encoder_layers), positions)
+    encoder = Stack([], None) if shape.has_regions else stack(config, config.n_encoder_layers)
+    picture = Side(stem, encoder, positions)
     embedding = TokenEmbedding(shape.tgt_vocabulary, d_model)
     positions = added_positions(config.text_position, length=shape.tgt_len, d_model=d_model)
-    decoder = stack(config, config.n_decoder_layers, has_cross=True, is_causal=True)
+    has_cross = not shape.has_regions
+    decoder = stack(config, config.n_decoder_layers, has_cross=has_cross, is_causal=True)
+    looking = LookingStack(decoder, attention_of(config)) if shape.has_regions else decoder
     model = Captioner(
         picture,
-        Side(embedding, decoder, positions),
+        Side(embedding, looking, positions),
         nn.Linear(d_model, shape.tgt_vocabulary, bias=config.bias),
         pad_id=shape.pad_id,
         dropout=config.dropout,
@@ -281,3 +296,14 @@ def init_on_meta() -> Iterator[None]:
     """
     with torch.device("cpu"), _NothingDrawn():
         yield
+
+
+BUILDERS: dict[str, Callable[..., Model]] = {
+    "encoder-decoder": build_encoder_decoder,
+    "encoder-only": build_encoder_only,
+    "decoder-only": build_decoder_only,
+    "vit": build_vit,
+    "captioner": build_captioner,
+    "recurrent": build_recurrent,
+}
+"""How each of ``variants.families`` is built."""

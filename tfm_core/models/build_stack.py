@@ -41,8 +41,8 @@ def stack(
 
 
 def _block(config: BlockConfig, has_cross: bool) -> Block:
-    self_attention = _attention(config)
-    cross_attention = _attention(config) if has_cross else None
+    self_attention = attention_of(config)
+    cross_attention = attention_of(config) if has_cross else None
     return Block(
         self_attention,
         _feed_forward(config) if config.has_feed_forward else None,
@@ -67,8 +67,8 @@ def _feed_forward(config: BlockConfig) -> FeedForward | MixtureOfExperts:
     return MixtureOfExperts(config.d_model, config.n_experts, make, top_k=config.top_k)
 
 
-def _attention(config: BlockConfig) -> MultiHeadAttention:
-    """Return an attention with its first weights.
+def attention_of(config: BlockConfig) -> MultiHeadAttention:
+    """Return an attention of a block, or behind the blocks, with its first weights.
 
     A mistake that changes which weights it has is made at once, and they are drawn again from the
     same random numbers: a matrix that is not there takes none.

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
-from tfm_core.layers.blocks import Stack
+from tfm_core.layers.blocks import Block, Stack
 from tfm_core.layers.masks import causal_mask
 from tfm_core.models.ends import Pool, Side, SpecialTokens, TokenEmbedding
 from tfm_core.models.text import OrderMask, decode_target
@@ -53,6 +53,29 @@ class VisionTransformer(nn.Module):
             pooled = self.encoder.at(first, x)[:, 0]
         out: Tensor = self.head(pooled)
         recorder.record(self.head, pooled=pooled, logits=out)
+        return out
+
+
+class LookingStack(Stack):
+    """A stack whose output attends to a memory once, behind its last block."""
+
+    def __init__(self, stack: Stack, cross_attention: nn.Module) -> None:
+        """Take the blocks of a stack that has no memory."""
+        blocks = [block for block in stack.layers if isinstance(block, Block)]
+        super().__init__(blocks, stack.final_norm, relative=stack.relative, windows=stack.windows)
+        self.cross_attention = cross_attention
+
+    def forward(
+        self,
+        x: Tensor,
+        *,
+        mask: Tensor | None = None,
+        memory: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+    ) -> Tensor:
+        """Map x: (B, T, d_model) to the same shape; memory: (B, K, d_model)."""
+        x = super().forward(x, mask=mask)
+        out: Tensor = self.cross_attention(x, memory, mask=memory_mask)
         return out
 
 

@@ -23,19 +23,27 @@ from tfm_core.sentences import N_, Say, translated
 
 
 def page(
-    *figures: go.Figure,
+    figure: go.Figure,
+    *,
     title: str,
-    words: str = "",
+    words: str,
     theme: Theme = "light",
     language: str = "en",
     say: Say = str,
 ) -> bytes:
-    """Return a self-contained HTML page of figures: interactive, and it needs no network.
+    """Return a self-contained HTML page of a figure: interactive, and it needs no network.
 
     plotly.js is inside, about 4.5 MB. title and words are plain text; words say what to look for.
-    say: translates what the figures write into the language.
+    say: translates what the figure writes into the language.
     """
-    charts = "".join(_chart(one, theme, number, say) for number, one in enumerate(figures))
+    shown = go.Figure(translated(figure.to_dict(), say)).update_layout(
+        template=template(theme), paper_bgcolor=BACKGROUNDS[theme]
+    )
+    chart = shown.to_html(
+        full_html=False,
+        div_id="figure",  # the same figure makes the same page
+        config={"displaylogo": False, "responsive": True},
+    )
     style = (
         f"body{{margin:1.5rem;background:{BACKGROUNDS[theme]};color:{INKS[theme]};"
         f"font-family:{FONT}}}"
@@ -44,21 +52,8 @@ def page(
         f'<!doctype html><html lang="{escape(language)}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{style}</style></head><body>"
-        f"<h1>{escape(title)}</h1>{charts}<p>{escape(words)}</p></body></html>"
+        f"<h1>{escape(title)}</h1>{chart}<p>{escape(words)}</p></body></html>"
     ).encode()
-
-
-def _chart(figure: go.Figure, theme: Theme, number: int, say: Say) -> str:
-    shown = go.Figure(translated(figure.to_dict(), say)).update_layout(
-        template=template(theme), paper_bgcolor=BACKGROUNDS[theme]
-    )
-    html: str = shown.to_html(
-        full_html=False,
-        include_plotlyjs=number == 0,
-        div_id=f"figure-{number}",  # the same figures make the same page
-        config={"displaylogo": False, "responsive": True},
-    )
-    return html
 
 
 def map_table(view: MapView, written: Sequence[str | None] = ()) -> pd.DataFrame:
@@ -110,27 +105,23 @@ def map_svg(
     title: str = "",
     theme: Theme = "light",
     top: float | None = 1.0,
-    scale: Sequence[str] | None = None,
-    lowest: float = 0.0,
     say: Say = str,
 ) -> bytes:
     """Return a map as SVG: every cell a square with its value as a tooltip, tokens on both axes.
 
-    view: of weights (Q, K). top: the weight with the most ink, None the largest; scale and lowest:
-    another colour scale and where it begins (a difference: the diverging one, -top). say:
-    translates.
+    view: of weights (Q, K). top: the weight with the most ink, None the largest. say: translates.
     """
     query_tokens, key_tokens, shape = view.query, view.key, view.weights.shape
-    end = top_of(view.weights) if top is None else top
-    colours = cell_colours(view, scale or SCALES[theme], lowest, end, theme)
-    size = _cell_size(shape)
+    end = top_of(view.seen()) if top is None else top
+    colours = cell_colours(view, SCALES[theme], 0.0, end, theme)
+    size = min(_CELL, _LARGEST / max(1, *shape))
     left, head = _room(query_tokens), _room(key_tokens) + (26 if title else 0)
     words = say(
         N_(
             "{rows} down, {columns} across; colours from {low:.3g} to {high:.3g}",
             rows=view.query_title,
             columns=view.key_title,
-            low=lowest,
+            low=0.0,
             high=end,
         )
     )
@@ -223,7 +214,3 @@ def _plain(text: str) -> str:
     """Return text as XML can carry it: escaped, without the signs that XML forbids."""
     legal = "".join(sign if sign >= " " else "�" for sign in text)
     return escape(legal)
-
-
-def _cell_size(shape: tuple[int, ...]) -> float:
-    return min(_CELL, _LARGEST / max(1, *shape))

@@ -19,8 +19,9 @@ from tfm_core.plots.kinds import template, ticks
 from tfm_core.plots.palette import BACKGROUNDS
 from tfm_core.plots.training.curves import MeasuredCurves, Measurements, learning_curve
 from tfm_core.probe.labels import KINDS
-from tfm_core.runs.curves import Series
+from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.notebook import Attention, OpenedRun
+from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
 Quantity = Literal["loss", "accuracy", "sequence_accuracy"]
@@ -45,6 +46,7 @@ def curves(run: OpenedRun, quantity: Quantity = "loss", *, window: int = 20) -> 
             known=", ".join(_TITLES),
         )
     found = run.run.curves()
+    is_unknown = quantity == "loss" and not is_in_nats(run.run, found)
 
     def measured(name: str, series: Series) -> Measurements:
         if quantity not in series.columns:  # whole sequences are not measured of a batch
@@ -58,12 +60,17 @@ def curves(run: OpenedRun, quantity: Quantity = "loss", *, window: int = 20) -> 
             [measured(N_("test"), found.test)],
             [measured(N_("averaged weights"), found.averaged)],
         ),
-        y_title=_TITLES[quantity],
+        y_title=N_("loss") if is_unknown else _TITLES[quantity],
         total_steps=run.status.total_steps or None,
         window=window,
         is_share=quantity != "loss",
     )
     return _shown(figure).update_layout(title={"text": run.name}, margin_t=64)
+
+
+def is_in_nats(run: Run, curves: Curves) -> bool:
+    """Return whether the loss is known to be one of probabilities; a loop may report any."""
+    return not run.experiment.task.is_foreign or "start_loss" in curves.started
 
 
 def attention(found: Attention, head: int | None = None) -> go.Figure:

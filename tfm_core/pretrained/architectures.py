@@ -11,14 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tfm_core.config import (
-    BlockConfig,
-    DecoderOnlyConfig,
-    EncoderDecoderConfig,
-    EncoderOnlyConfig,
-    ModelConfig,
-    ViTConfig,
-)
+from tfm_core.config import BlockConfig, DecoderOnlyConfig, ModelConfig, ViTConfig
 from tfm_core.config.base import acts, choices_of, needs_of, plain
 from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.data.vocabulary import BOS, EOS, PAD
@@ -38,20 +31,19 @@ class Unexportable(StudentError):
 class Architecture:
     """An architecture. name: its model_type. model_class: of Transformers, auto: what loads it.
 
-    form: of a model's own form and the longest text, the form in which it is written. config: what
-    config.json says of that form, and of which the model's own one was.
-    names: of tensors by which the reader knows what the model has at its end.
+    family: our kind of models. form: of a model's own form and the longest text, the form in which
+    it is written. config: what config.json says of that form, and of which the model's own one was.
     """
 
     name: str
+    family: str
     model_class: str
     auto: str
     form: Callable[[Any, Any, int], Form]
     config: Callable[[Any, Any, Form], dict[str, Any]]
-    names: frozenset[str] = frozenset()
 
     @property
-    def family(self) -> PretrainedFamily:
+    def reader(self) -> PretrainedFamily:
         """How it is read."""
         return PRETRAINED[self.name]
 
@@ -72,18 +64,20 @@ def fit(model: ModelConfig, shape: Shape, *, length: int) -> Fit:
 
     Raises Unexportable.
     """
-    if isinstance(shape, TextShape) and shape.is_label:
-        raise Unexportable(
-            "No architecture of Transformers labels texts like this model: each has one more layer "
-            "before the labels."
-        )
     if isinstance(model, BlockConfig) and not model.has_feed_forward:
         raise Unexportable(
             "Every architecture of Transformers has feed-forward layers; this model has none."
         )
     tries: list[tuple[Fit, list[str]]] = []
-    errors = [Unexportable("Transformers has no architecture like this family of models.")]
-    for one in ARCHITECTURES.get(model.family, ()):
+    errors = [
+        Unexportable(
+            "Only decoder-only models and Vision Transformers can be written as a Hugging Face "
+            "folder."
+        )
+    ]
+    for one in ARCHITECTURES:
+        if one.family != model.family:
+            continue
         try:
             tries.append(_fit(one, model, shape, length))
         except Unexportable as error:
@@ -93,9 +87,9 @@ def fit(model: ModelConfig, shape: Shape, *, length: int) -> Fit:
     found, obstacles = min(tries, key=lambda one: len(one[1]))
     if obstacles:
         raise Unexportable(
-            "No architecture of Transformers is equal to this model. {label} comes closest; it "
+            "No architecture of Transformers is equal to this model. The closest, {label}, "
             "would need {settings}.",
-            label=found.architecture.family.label,
+            label=found.architecture.reader.label,
             settings=listed(obstacles),
         )
     return found
@@ -107,7 +101,7 @@ def _fit(one: Architecture, model: ModelConfig, shape: Shape, length: int) -> tu
     form = one.form(model, shape, length)
     config = one.config(model, shape, form)
     try:
-        plan = one.family.plan(Settings(config), one.names)
+        plan = one.reader.plan(Settings(config), _NAMES)
     except StudentError as error:  # of a size beyond all bounds
         raise Unexportable(error.sentence) from None
     wanted, found = _effective(form), _effective(Form(plan.model, plan.shape))
@@ -175,43 +169,35 @@ def _form(model: Any, shape: Shape, **changes: Any) -> Form:
     return Form(model.model_copy(update=changes), shape)
 
 
-def _as_table(model: Any, length: int) -> dict[str, Any]:
-    """Return the settings of learned positions where they can replace those of a model."""
-    if POSITIONS[model.position].is_inside:
-        return {}
-    rows = model.n_positions if "max_len" in type(model).model_fields else None
-    return {"position": "learned", "max_len": rows or max(2, length)}
-
-
 _WITH_BIASES = {"bias": True, "projection_bias": True, "n_kv_heads": 0}
 
 
 def _gpt2_form(model: DecoderOnlyConfig, shape: TextShape, length: int) -> Form:
-    ours = Form(model, shape)
     is_joined = joins_words(model, shape)
     n_words = shape.tgt_vocabulary + (shape.src_vocabulary if is_joined else 0)
-    is_wider = ours.has_output_bias or is_joined
-    new = TextShape(
+    is_wider = Form(model, shape).has_output_bias or is_joined
+    # heads of another width would not fit what they are written as
+    width = model.d_model + model.n_heads * (is_wider and not model.has_own_width)
+    changes: dict[str, Any] = {
+        **_WITH_BIASES,
+        "d_model": width,
+        "norm_eps": model.norm_eps * model.d_model / width,
+        "tie_embeddings": model.is_tied(shape) and not (shape.scale_embedding or is_wider),
+    }
+    if not POSITIONS[model.position].is_inside:
+        changes |= {"position": "learned", "max_len": model.n_positions or max(2, length)}
+    return _form(model, _writing(n_words), **changes)
+
+
+def _writing(n_words: int) -> TextShape:
+    """Return the shape of a language model in Transformers."""
+    return TextShape(
         n_words, n_words, pad_id=None, one_vocabulary=True, output_bias=False,
         scale_embedding=False, has_source=False,
     )  # fmt: skip
-    is_tied = model.is_tied(shape) and not (shape.scale_embedding or is_wider)
-    return _form(
-        model, new, **_WITH_BIASES, **_as_table(model, length), **_wide(model, is_wider),
-        tie_embeddings=is_tied,
-    )  # fmt: skip
 
 
-def _wide(model: Any, is_wider: bool) -> dict[str, Any]:
-    """Return the settings of a model whose stream has a dimension for a bias."""
-    # heads of another width would not fit what they are written as
-    width = model.d_model + model.n_heads * (is_wider and not model.has_own_width)
-    return {"d_model": width, "norm_eps": model.norm_eps * model.d_model / width}
-
-
-def _gpt2_config(
-    model: DecoderOnlyConfig | EncoderDecoderConfig, shape: TextShape, form: Form
-) -> dict[str, Any]:
+def _gpt2_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
     new: Any = form.model
     first = shape.src_vocabulary if joins_words(model, shape) else 0
     assert isinstance(form.shape, TextShape)
@@ -220,7 +206,7 @@ def _gpt2_config(
         "vocab_size": form.shape.tgt_vocabulary,
         "n_positions": new.max_len,
         "n_embd": new.d_model,
-        "n_layer": getattr(new, "n_layers", None) or new.n_decoder_layers,
+        "n_layer": new.n_layers,
         "n_head": new.n_heads,
         "n_inner": new.d_ff,
         "activation_function": _named(new.activation, BENDS),
@@ -232,12 +218,8 @@ def _gpt2_config(
 
 
 def _llama_form(model: DecoderOnlyConfig, shape: TextShape, length: int) -> Form:
-    n_words = shape.tgt_vocabulary
-    new = TextShape(
-        n_words, n_words, pad_id=None, one_vocabulary=True, output_bias=False,
-        scale_embedding=False, has_source=False,
-    )  # fmt: skip
     is_tied = model.is_tied(shape) and not shape.scale_embedding
+    new = _writing(shape.tgt_vocabulary)
     return _form(model, new, max_len=max(2, length), tie_embeddings=is_tied)
 
 
@@ -275,130 +257,14 @@ def _rope_scaling(model: DecoderOnlyConfig) -> dict[str, Any] | None:
     return written
 
 
-def _qwen3_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
-    return _llama_config(model, shape, form) | {
-        "model_type": "qwen3", "use_sliding_window": False,
-    }  # fmt: skip
+def _vit_form(model: ViTConfig, shape: ImageShape, length: int) -> Form:
+    is_inside = POSITIONS[model.position].is_inside
+    return _form(model, shape, **_WITH_BIASES, **({} if is_inside else {"position": "learned"}))
 
 
-def _qwen2_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
-    return _llama_config(model, shape, form) | {
-        "model_type": "qwen2", "use_sliding_window": False,
-    }  # fmt: skip
-
-
-def _mistral_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
-    window = model.window + 1 if model.window else None  # which counts the query itself
-    return _llama_config(model, shape, form) | {
-        "model_type": "mistral", "sliding_window": window,
-    }  # fmt: skip
-
-
-def _mixtral_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
-    n = max(2, model.n_experts)
-    return _mistral_config(model, shape, form) | {
-        "model_type": "mixtral",
-        "num_local_experts": n, "num_experts_per_tok": min(n, max(2, model.top_k)),
-        "router_aux_loss_coef": model.balance_weight, "router_jitter_noise": 0.0,
-    }  # fmt: skip
-
-
-def _both_form(model: EncoderDecoderConfig, shape: TextShape, length: int) -> Form:
-    is_wider = Form(model, shape).has_output_bias
-    new = TextShape(
-        shape.src_vocabulary, shape.tgt_vocabulary, pad_id=PAD, output_bias=False,
-        scale_embedding=False,
-    )  # fmt: skip
-    is_tied = model.is_tied(shape) and not (shape.scale_embedding or is_wider)
-    return _form(
-        model, new, **_WITH_BIASES, **_as_table(model, length), **_wide(model, is_wider),
-        tie_embeddings=is_tied,
-    )  # fmt: skip
-
-
-def _both_config(model: EncoderDecoderConfig, shape: TextShape, form: Form) -> dict[str, Any]:
-    encoder = _megatron_settings(form) | {
-        "num_hidden_layers": model.n_encoder_layers, "vocab_size": shape.src_vocabulary,
-    }  # fmt: skip
-    decoder = _gpt2_config(model, shape, form) | {"add_cross_attention": True, "is_decoder": True}
+def _vit_config(model: ViTConfig, shape: ImageShape, form: Form) -> dict[str, Any]:
     return {
-        "model_type": "encoder-decoder", "encoder": encoder, "decoder": decoder,
-        "tie_word_embeddings": False, "decoder_start_token_id": BOS,
-        "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS,
-    }  # fmt: skip
-
-
-def _megatron_settings(form: Form) -> dict[str, Any]:
-    new: Any = form.model
-    return {
-        "model_type": "megatron-bert",
-        "hidden_size": new.d_model,
-        "num_attention_heads": new.n_heads,
-        "intermediate_size": new.d_ff,
-        "hidden_act": _named(new.activation, BENDS),
-        "layer_norm_eps": new.norm_eps,
-        "max_position_embeddings": new.max_len,
-        "type_vocab_size": 1,
-        "hidden_dropout_prob": new.dropout, "attention_probs_dropout_prob": new.dropout,
-        "pad_token_id": PAD,
-    }  # fmt: skip
-
-
-def _megatron_form(model: EncoderOnlyConfig, shape: TextShape, length: int) -> Form:
-    new = TextShape(shape.src_vocabulary, shape.tgt_vocabulary, pad_id=PAD, scale_embedding=False)
-    changes = _WITH_BIASES | _as_table(model, length)
-    return _form(model, new, **changes, tie_embeddings=False)
-
-
-def _megatron_config(model: EncoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
-    return _megatron_settings(form) | {
-        "num_hidden_layers": model.n_layers, "vocab_size": shape.src_vocabulary,
-        "num_labels": shape.tgt_vocabulary,
-    }  # fmt: skip
-
-
-def _marian_form(model: EncoderDecoderConfig, shape: TextShape, length: int) -> Form:
-    n_words = max(shape.src_vocabulary, shape.tgt_vocabulary)  # Transformers 4 has one size
-    new = TextShape(n_words, n_words, pad_id=PAD, scale_embedding=shape.scale_embedding)
-    return _form(model, new, **_WITH_BIASES, max_len=max(2, length))
-
-
-def _marian_config(model: EncoderDecoderConfig, shape: TextShape, form: Form) -> dict[str, Any]:
-    new: Any = form.model
-    assert isinstance(form.shape, TextShape)
-    sides = {
-        f"{side}_{name}": value
-        for side in ("encoder", "decoder")
-        for name, value in (("attention_heads", new.n_heads), ("ffn_dim", new.d_ff))
-    }
-    return sides | {
-        "model_type": "marian",
-        "vocab_size": form.shape.src_vocabulary,
-        "decoder_vocab_size": form.shape.tgt_vocabulary,
-        "d_model": new.d_model,
-        "encoder_layers": new.n_encoder_layers,
-        "decoder_layers": new.n_decoder_layers,
-        "max_position_embeddings": new.max_len,
-        "activation_function": _named(new.activation, BENDS),
-        "dropout": new.dropout, "attention_dropout": new.dropout,
-        "scale_embedding": form.shape.scale_embedding,
-        "share_encoder_decoder_embeddings": False,
-        "tie_word_embeddings": new.is_tied(form.shape),
-        "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS,
-        "decoder_start_token_id": BOS, "forced_eos_token_id": None,
-    }  # fmt: skip
-
-
-def _picture_form(model: ViTConfig, shape: ImageShape, length: int) -> Form:
-    return _form(model, shape, **_WITH_BIASES, **_table_of_patches(model))
-
-
-def _table_of_patches(model: ViTConfig) -> dict[str, Any]:
-    return {} if POSITIONS[model.position].is_inside else {"position": "learned"}
-
-
-def _picture_config(model: ViTConfig, shape: ImageShape) -> dict[str, Any]:
-    return {
+        "model_type": "vit",
         "hidden_size": model.d_model,
         "num_attention_heads": model.n_heads,
         "num_hidden_layers": model.n_layers,
@@ -408,28 +274,9 @@ def _picture_config(model: ViTConfig, shape: ImageShape) -> dict[str, Any]:
         "patch_size": model.patch_size,
         "image_size": shape.image_size,
         "num_channels": shape.channels,
-        "attention_dropout": model.dropout,
-    }
-
-
-def _vit_config(model: ViTConfig, shape: ImageShape, form: Form) -> dict[str, Any]:
-    return _picture_config(model, shape) | {
-        "model_type": "vit", "qkv_bias": True, "num_labels": shape.n_classes,
-        "hidden_dropout_prob": model.dropout, "attention_probs_dropout_prob": model.dropout,
-    }  # fmt: skip
-
-
-def _siglip_config(model: ViTConfig, shape: ImageShape, form: Form) -> dict[str, Any]:
-    pictures = _picture_config(model, shape) | {
-        "model_type": "siglip_vision_model", "vision_use_head": False,
-    }  # fmt: skip
-    words = {  # unused
-        "hidden_size": 8, "num_attention_heads": 1, "num_hidden_layers": 1, "vocab_size": 4,
-        "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS,
-    }  # fmt: skip
-    return {
-        "model_type": "siglip", "vision_config": pictures, "text_config": words,
         "num_labels": shape.n_classes,
+        "qkv_bias": True,
+        "hidden_dropout_prob": model.dropout, "attention_probs_dropout_prob": model.dropout,
     }  # fmt: skip
 
 
@@ -438,63 +285,21 @@ def _named(ours: str, names: Mapping[str, str]) -> str:
     return next((name for name, one in names.items() if one == ours), next(iter(names)))
 
 
-_ANSWERING = frozenset({"classifier.weight"})
+_NAMES = frozenset({"classifier.weight"})
+"""Names of tensors by which the reader of a ViT knows that it answers."""
 
-ARCHITECTURES: Mapping[str, tuple[Architecture, ...]] = {
-    "decoder-only": (
-        Architecture(
-            name="gpt2", model_class="GPT2LMHeadModel", auto="AutoModelForCausalLM",
-            form=_gpt2_form, config=_gpt2_config,
-        ),
-        Architecture(
-            name="llama", model_class="LlamaForCausalLM", auto="AutoModelForCausalLM",
-            form=_llama_form, config=_llama_config,
-        ),
-        Architecture(
-            name="mistral", model_class="MistralForCausalLM", auto="AutoModelForCausalLM",
-            form=_llama_form, config=_mistral_config,
-        ),
-        Architecture(
-            name="qwen3", model_class="Qwen3ForCausalLM", auto="AutoModelForCausalLM",
-            form=_llama_form, config=_qwen3_config,
-        ),
-        Architecture(
-            name="qwen2", model_class="Qwen2ForCausalLM", auto="AutoModelForCausalLM",
-            form=_llama_form, config=_qwen2_config,
-        ),
-        Architecture(
-            name="mixtral", model_class="MixtralForCausalLM", auto="AutoModelForCausalLM",
-            form=_llama_form, config=_mixtral_config,
-        ),
+ARCHITECTURES = (
+    Architecture(
+        name="gpt2", family="decoder-only", model_class="GPT2LMHeadModel",
+        auto="AutoModelForCausalLM", form=_gpt2_form, config=_gpt2_config,
     ),
-    "encoder-decoder": (
-        Architecture(
-            name="encoder-decoder", model_class="EncoderDecoderModel",
-            auto="AutoModelForSeq2SeqLM", form=_both_form, config=_both_config,
-        ),
-        Architecture(
-            name="marian", model_class="MarianMTModel", auto="AutoModelForSeq2SeqLM",
-            form=_marian_form, config=_marian_config,
-        ),
+    Architecture(
+        name="llama", family="decoder-only", model_class="LlamaForCausalLM",
+        auto="AutoModelForCausalLM", form=_llama_form, config=_llama_config,
     ),
-    "encoder-only": (
-        Architecture(
-            name="megatron-bert", model_class="MegatronBertForTokenClassification",
-            auto="AutoModelForTokenClassification", form=_megatron_form,
-            config=_megatron_config, names=_ANSWERING,
-        ),
+    Architecture(
+        name="vit", family="vit", model_class="ViTForImageClassification",
+        auto="AutoModelForImageClassification", form=_vit_form, config=_vit_config,
     ),
-    "vit": (
-        Architecture(
-            name="vit", model_class="ViTForImageClassification",
-            auto="AutoModelForImageClassification", form=_picture_form, config=_vit_config,
-            names=_ANSWERING,
-        ),
-        Architecture(
-            name="siglip", model_class="SiglipForImageClassification",
-            auto="AutoModelForImageClassification", form=_picture_form, config=_siglip_config,
-            names=_ANSWERING,
-        ),
-    ),
-}  # fmt: skip
-"""By our family of models, the one to prefer first."""
+)  # fmt: skip
+"""The one to prefer first."""

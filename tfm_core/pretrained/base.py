@@ -13,7 +13,6 @@ import shutil
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import nn
 
 from tfm_core.anatomy.trained import NEW
@@ -21,6 +20,7 @@ from tfm_core.config import TunedConfig, TunedLabelsConfig
 from tfm_core.data.own import place
 from tfm_core.disk import sync_file
 from tfm_core.pretrained.task import tokenizer_path
+from tfm_core.reading import Unreadable, open_tensors
 from tfm_core.sentences import Paragraph, StudentError
 
 FOLDER, FILE = "base", "checkpoint.safetensors"
@@ -90,7 +90,7 @@ def begin(model: nn.Module, task: TunedConfig) -> None:
         if not (isinstance(task, TunedLabelsConfig) and name.startswith(NEW))
     }
     try:
-        with safe_open(found(task.base), framework="pt") as file, torch.no_grad():
+        with open_tensors(found(task.base), "pt") as file, torch.no_grad():
             stored = set(file.keys())
             for name, parameter in own.items():
                 key = _PREFIX + name
@@ -99,5 +99,5 @@ def begin(model: nn.Module, task: TunedConfig) -> None:
                         Paragraph("pretrained/other-base", name=name, called=task.called)
                     )
                 parameter.copy_(file.get_tensor(key))
-    except (SafetensorError, OSError):
+    except (FileNotFoundError, Unreadable):
         raise StudentError(Paragraph("pretrained/no-base")) from None

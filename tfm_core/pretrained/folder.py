@@ -6,32 +6,36 @@ tensors, and with them the size of the model, are known before a single number i
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from tfm_core.reading import Unreadable, content_of, object_of
+from tfm_core.reading import MAX_TENSORS, Unreadable, content_of, object_of, open_tensors
 from tfm_core.sentences import StudentError, in_bytes
 
 CONFIG = "config.json"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+SUFFIXES = (".json", ".safetensors", ".txt")
+"""What the files of a folder that are read end with."""
 MAX_BYTES = 4 * 2**30
 """Most bytes of all weights, unless the caller says less."""
 
 DTYPES = {"F32": 4, "F16": 2, "BF16": 2}
 """The number formats that are read, with the bytes of a number."""
 
-_MAX_JSON, _MAX_INDEX, _MAX_SHARDS, _MAX_TENSORS = 2**20, 2**24, 200, 100_000
+_MAX_JSON, _MAX_INDEX, _MAX_SHARDS = 2**20, 2**24, 200
 _SHARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.safetensors", re.ASCII)
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth")
 _WRAPPERS = ("_orig_mod.", "module.")
 """What torch.compile and DistributedDataParallel put in front of every name."""
+_OLD = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+"""Names of the first BERT, under which bert-base-uncased still lies on the Hub."""
 
 
 class Unopenable(StudentError):
@@ -58,11 +62,14 @@ class Folder:
     """A folder whose files are checked as far as is possible without loading a tensor.
 
     config: what config.json holds. tensors: by name, without what wrappers put in front.
+    opened: what it is called after, itself or the adapter whose base it is. changes: the adapter's.
     """
 
     path: Path
     config: Mapping[str, Any]
     tensors: Mapping[str, StoredTensor]
+    opened: Path
+    changes: Mapping[str, Callable[[Tensor], Tensor]] = field(default_factory=dict)
 
     @property
     def n_bytes(self) -> int:
@@ -70,28 +77,35 @@ class Folder:
         return sum(one.n_numbers * DTYPES[one.dtype] for one in self.tensors.values())
 
     def read(self, name: str) -> Tensor:
-        """Return a tensor in fp32.
+        """Return a tensor in fp32, with an adapter's change.
 
         Raises Unopenable where it has NaN or infinite numbers, or changed since the check.
         """
-        stored = self.tensors[name]
-        try:
-            with safe_open(stored.file, framework="pt") as file:
-                values: Tensor = file.get_tensor(stored.key).float()
-        except (SafetensorError, OSError):
-            raise _damaged(stored.file) from None
-        if tuple(values.shape) != stored.shape:
-            raise _damaged(stored.file)
+        values = numbers_of(self.tensors[name])
+        if name in self.changes:
+            values = self.changes[name](values)
         # NaN is both the smallest and the largest; one pass, and no tensor as large as this one
         if not torch.stack(values.aminmax()).isfinite().all():
             raise Unopenable("{name} has NaN or infinite numbers.", name=name)
         return values
 
 
+def numbers_of(stored: StoredTensor) -> Tensor:
+    """Return a tensor in fp32. Raises Unopenable where it changed since the check."""
+    try:
+        with open_tensors(stored.file.resolve(), "pt") as file:
+            values: Tensor = file.get_tensor(stored.key).float()
+    except (FileNotFoundError, Unreadable):
+        raise _damaged(stored.file) from None
+    if tuple(values.shape) != stored.shape:
+        raise _damaged(stored.file)
+    return values
+
+
 def open_folder(path: Path, *, most: int = MAX_BYTES) -> Folder:
     """Return a folder, checked. most: bytes of all weights. Raises Unopenable."""
     path = path.expanduser()
-    if not path.is_dir():
+    if not os.path.isdir(path):
         raise Unopenable("There is no folder {path}.", path=str(path))
     config = json_in(path, CONFIG)
     if "quantization_config" in config:
@@ -106,7 +120,7 @@ def open_folder(path: Path, *, most: int = MAX_BYTES) -> Folder:
         )
     tensors: dict[str, StoredTensor] = {}
     for file in files:
-        for stored in _header(file):
+        for stored in header(file):
             if mapped is not None and mapped.get(stored.key) != file.name:
                 raise Unopenable("{name} does not fit the files of weights.", name=INDEX)
             name = _unwrapped(stored.key)
@@ -115,7 +129,7 @@ def open_folder(path: Path, *, most: int = MAX_BYTES) -> Folder:
             tensors[name] = stored
     if mapped is not None and len(mapped) != len(tensors):
         raise Unopenable("{name} does not fit the files of weights.", name=INDEX)
-    return Folder(path, config, tensors)
+    return Folder(path, config, tensors, path)
 
 
 def json_in(path: Path, name: str) -> dict[str, Any]:
@@ -149,7 +163,8 @@ def _shards(path: Path) -> tuple[list[Path], dict[str, str] | None]:
         for name in _PICKLES:
             if (path / name).exists():
                 raise Unopenable(
-                    "{name} is a pickle, which can run code. Save the model as safetensors.",
+                    "{name} is a pickle, which can run code. Transformers saves safetensors: "
+                    "model.save_pretrained(PATH)",
                     name=name,
                 )
         raise missing(WEIGHTS)
@@ -159,7 +174,7 @@ def _shards(path: Path) -> tuple[list[Path], dict[str, str] | None]:
     ):
         raise Unopenable("{name} does not fit the files of weights.", name=INDEX)
     names = sorted(set(mapped.values()))
-    if not 0 < len(names) <= _MAX_SHARDS or len(mapped) > _MAX_TENSORS:
+    if not 0 < len(names) <= _MAX_SHARDS or len(mapped) > MAX_TENSORS:
         raise Unopenable("{name} does not fit the files of weights.", name=INDEX)
     for name in names:
         if not (path / name).is_file():
@@ -167,25 +182,26 @@ def _shards(path: Path) -> tuple[list[Path], dict[str, str] | None]:
     return [path / name for name in names], mapped
 
 
-def _header(file: Path) -> list[StoredTensor]:
+def header(file: Path) -> list[StoredTensor]:
     """Return the tensors of a file, none of them loaded. Raises Unopenable."""
     found = []
     try:
-        with safe_open(file, framework="pt") as opened:
-            keys = list(opened.keys())
-            if len(keys) > _MAX_TENSORS:
-                raise _damaged(file)
-            for key in keys:
+        with open_tensors(file.resolve(), "pt") as opened:
+            for key in opened.keys():  # noqa: SIM118
                 part = opened.get_slice(key)
                 found.append(StoredTensor(file, key, part.get_dtype(), tuple(part.get_shape())))
-    except (SafetensorError, OSError):
-        raise _damaged(file) from None
+    except FileNotFoundError:
+        raise missing(file.name) from None
+    except Unreadable as error:
+        raise Unopenable("This folder cannot be opened: {why}.", why=error.sentence) from None
     return found
 
 
 def _unwrapped(name: str) -> str:
     while name.startswith(_WRAPPERS):
         name = name.partition(".")[2]
+    for old, new in _OLD.items():
+        name = name.replace(old, new)
     return name
 
 

@@ -16,10 +16,12 @@ from torch import Tensor, nn
 
 from tfm_core.anatomy.hugging_face import COLUMNS, pattern_of
 from tfm_core.config import ConfigError, ModelConfig
+from tfm_core.config.pretrained_tasks import WITHOUT_HEAD
 from tfm_core.config.shape import Shape
 from tfm_core.models.build import Model, build_model, init_on_meta
+from tfm_core.pretrained.adapter import open_any
 from tfm_core.pretrained.families import PRETRAINED, Plan, PretrainedFamily
-from tfm_core.pretrained.folder import DTYPES, MAX_BYTES, Folder, Unopenable, open_folder
+from tfm_core.pretrained.folder import DTYPES, MAX_BYTES, Folder, Unopenable
 from tfm_core.pretrained.settings import Settings
 from tfm_core.sentences import N_, Paragraph
 
@@ -29,7 +31,8 @@ class Checked:
     """A folder that fits the engine, before its weights are loaded.
 
     sources: name of a parameter here -> the names of its tensors there. left_out: tensors of heads
-    that are not opened. shapes: of the parameters here, by name.
+    that are not opened. shapes: of the parameters here, by name. head: our name of a head's tensor
+    -> its name there.
     """
 
     folder: Folder
@@ -38,6 +41,7 @@ class Checked:
     sources: Mapping[str, tuple[str, ...]]
     left_out: tuple[str, ...]
     shapes: Mapping[str, torch.Size]
+    head: Mapping[str, str]
 
     @property
     def n_parameters(self) -> int:
@@ -60,12 +64,18 @@ class Checked:
         return 4 * self.n_parameters
 
     @property
+    def heads_left_out(self) -> str:
+        """What heads that are not opened are called there."""
+        depth = {"cls": 2}  # in which BERT has two heads
+        places = [name.split(".") for name in self.left_out]
+        return ", ".join(sorted({".".join(one[: depth.get(one[0], 1)]) for one in places}))
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What differs from the folder, in sentences."""
         if not self.left_out:
             return self.plan.notes
-        parts = ", ".join(sorted({name.partition(".")[0] for name in self.left_out}))
-        return (*self.plan.notes, N_("Not opened: {parts}.", parts=parts))
+        return (*self.plan.notes, N_(WITHOUT_HEAD, parts=self.heads_left_out))
 
 
 def check_folder(path: Path, *, most: int = MAX_BYTES) -> Checked:
@@ -73,7 +83,7 @@ def check_folder(path: Path, *, most: int = MAX_BYTES) -> Checked:
 
     most: bytes of all weights. Raises Unopenable.
     """
-    folder = open_folder(path, most=most)
+    folder = open_any(path, most=most)
     family = _family(folder)
     stored = {_bare(name, family): name for name in folder.tensors}
     if len(stored) != len(folder.tensors):
@@ -90,31 +100,49 @@ def check_folder(path: Path, *, most: int = MAX_BYTES) -> Checked:
     absent = [
         name for names in wanted.values() for name in names if name not in stored
     ]  # fmt: skip
+    if absent == ["lm_head.weight"]:
+        raise Unopenable(Paragraph("pretrained/no-words", name=absent[0]))
+    if family.name == "t5" and not any(name.startswith("decoder.") for name in stored):
+        raise Unopenable(Paragraph("pretrained/encoder-alone"))
     if absent:
         raise _some(_ABSENT, absent)
+    head = _head(folder, plan, stored)
     used = {name for names in wanted.values() for name in names}
+    if head:
+        used |= {part.name for part in plan.head.values()}
     tied = {"lm_head.weight"} if "lm_head.weight" not in used else set()
     others = [
         name
         for name in stored
-        if name not in used | tied and not re.fullmatch(family.buffers or r"(?!)", name)
+        if name not in used | tied and not re.fullmatch(family.buffers, name)
     ]
     left_out = tuple(name for name in others if name.startswith(family.heads))
     unknown = [name for name in others if name not in left_out]
     if unknown:
         raise _some(_UNKNOWN, unknown)
+    if lost := {_bare(name, family) for name in folder.changes} - used:
+        raise _some(_UNKNOWN, sorted(lost))
     sources = {here: tuple(stored[name] for name in names) for here, names in wanted.items()}
     for here, names in sources.items():
         _check(here, names, folder, plan, parameters[here])
     shapes = {name: one.shape for name, one in parameters.items()}
-    return Checked(folder, family, plan, sources, left_out, shapes)
+    return Checked(folder, family, plan, sources, left_out, shapes, head)
+
+
+def _head(folder: Folder, plan: Plan, stored: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of a head's tensors; none where one is of another head."""
+    for part in plan.head.values():
+        found = folder.tensors.get(stored.get(part.name, ""))
+        if found is None or found.shape != part.shape or found.dtype not in DTYPES:
+            return {}
+    return {ours: stored[part.name] for ours, part in plan.head.items()}
 
 
 def parameters_of(checked: Checked) -> Iterator[tuple[str, Tensor]]:
     """Yield the parameters by name, in fp32, each read when its turn comes. Raises Unopenable."""
-    for name, shape in checked.shapes.items():
-        parts = [checked.folder.read(one) for one in checked.sources[name]]
-        yield name, checked.plan.adapt(name, parts).contiguous() if parts else torch.zeros(shape)
+    for name, sources in checked.sources.items():
+        parts = [checked.folder.read(one) for one in sources]
+        yield name, checked.plan.adapt(name, parts).contiguous()
 
 
 def load_model(checked: Checked) -> Model:
@@ -132,11 +160,10 @@ def _family(folder: Folder) -> PretrainedFamily:
     if folder.config.get("auto_map"):
         raise Unopenable("This model needs code from its folder, which is never run.")
     kind = folder.config.get("model_type")
-    if kind == "deit":
-        raise Unopenable(Paragraph("pretrained/deit"))
     if not isinstance(kind, str) or kind not in PRETRAINED:
         raise Unopenable(
-            "The architecture {found!r} is not supported; supported: {known}.",
+            "The architecture {found!r} is not supported; supported: {known}. In Python, "
+            "tfm_core.look(model, ids) shows the attention of any model.",
             found=str(kind)[:40],
             known=", ".join(PRETRAINED),
         )
@@ -145,18 +172,16 @@ def _family(folder: Folder) -> PretrainedFamily:
 
 def _bare(name: str, family: PretrainedFamily) -> str:
     """Return a name without what only some files of the family put in front."""
-    return name.removeprefix(family.base) if family.base else name
+    return name.removeprefix(family.base or "")
 
 
 def _sources(
     name: str, family: PretrainedFamily, plan: Plan, stored: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the tensors there of a parameter here, by their bare names; () for one of zeros."""
-    if name in plan.zeros:
-        return ()
+    """Return the tensors there of a parameter here, by their bare names."""
     if name in plan.sources:
         return plan.sources[name]
-    column = COLUMNS[family.column]
+    column = COLUMNS[family.name]
     module, _dot, leaf = name.rpartition(".")
     for path, ending in ((module, f".{leaf}"), (module, ".weight"), (module, ""), (name, "")):
         pattern, layer = pattern_of(path)
@@ -181,8 +206,6 @@ def _check(
                 dtype=folder.tensors[name].dtype,
                 known=", ".join(DTYPES),
             )
-    if not names:
-        return
     parts = [torch.empty(folder.tensors[name].shape, device="meta") for name in names]
     try:
         fits = plan.adapt(here, parts).shape == parameter.shape

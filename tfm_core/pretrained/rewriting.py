@@ -13,6 +13,7 @@ Each step is exact but for rounding:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,17 +21,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tfm_core.config import ModelConfig, RecurrentConfig, ViTConfig
+from tfm_core.config import ModelConfig, TransformerConfig, built
 from tfm_core.config.shape import Shape, TextShape
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.models.build import Model, build_model, init_on_meta
 from tfm_core.models.ends import TokenEmbedding
-from tfm_core.pretrained.stream import is_added, is_norm, stream_axis
 
 NEVER = -10_000.0
 """The bias of a word that is never written: its probability is 0 in any precision."""
 
 Weights = dict[str, Tensor]
+Shapes = dict[str, torch.Size]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Form:
     @property
     def width(self) -> int:
         """The width of the stream."""
-        return self.model.d_model
+        return built(self.model).d_model
 
     @property
     def has_output_bias(self) -> bool:
@@ -68,7 +69,7 @@ def rewritten(model: Model, ours: Form, form: Form) -> Weights:
             for name, one in model.named_parameters(remove_duplicate=False)
         }
         for step in (_heads, _tables, _positions, _biases, _words, _wider):
-            step(weights, model, ours, form, set(wanted))
+            step(weights, model, ours, form, wanted)
     chosen = {name: weights[name].contiguous() for name in wanted if name in weights}
     for name, shape in wanted.items():
         if name not in chosen or chosen[name].shape != shape:
@@ -76,7 +77,7 @@ def rewritten(model: Model, ours: Form, form: Form) -> Weights:
     return chosen
 
 
-def _heads(weights: Weights, model: Model, ours: Form, form: Form, wanted: set[str]) -> None:
+def _heads(weights: Weights, model: Model, ours: Form, form: Form, wanted: Shapes) -> None:
     """Write out keys and values that several heads share."""
     if not _is_grouped(ours.model) or _is_grouped(form.model):
         return
@@ -89,10 +90,10 @@ def _heads(weights: Weights, model: Model, ours: Form, form: Form, wanted: set[s
 
 
 def _is_grouped(model: ModelConfig) -> bool:
-    return not isinstance(model, RecurrentConfig) and model.is_grouped
+    return isinstance(model, TransformerConfig) and model.is_grouped
 
 
-def _tables(weights: Weights, model: Model, ours: Form, form: Form, wanted: set[str]) -> None:
+def _tables(weights: Weights, model: Model, ours: Form, form: Form, wanted: Shapes) -> None:
     """Multiply tables of words by what is multiplied afterwards, where that is no longer done."""
     if not isinstance(form.shape, TextShape) or form.shape.scale_embedding:
         return
@@ -101,51 +102,36 @@ def _tables(weights: Weights, model: Model, ours: Form, form: Form, wanted: set[
             weights[f"{path}.table.weight"] *= module.scale
 
 
-def _positions(weights: Weights, model: Model, ours: Form, form: Form, wanted: set[str]) -> None:
+def _positions(weights: Weights, model: Model, ours: Form, form: Form, wanted: Shapes) -> None:
     """Keep what is added for positions as a table."""
     for path, module in model.named_modules():
         name = f"{path}.table"
         if path.endswith("positions") and name in wanted and name not in weights:
             add: Callable[[Tensor], Tensor] = module
-            weights[name] = add(torch.zeros(1, _n_rows(form), ours.width))[0].clone()
+            weights[name] = add(torch.zeros(1, wanted[name][0], ours.width))[0].clone()
 
 
-def _n_rows(form: Form) -> int:
-    if isinstance(form.model, ViTConfig):
-        with init_on_meta():
-            model = build_model(form.model, form.shape)
-        return len(model.get_parameter("positions.table"))
-    length: int = form.model.max_len  # type: ignore[union-attr]  # of texts
-    return length
-
-
-def _biases(weights: Weights, model: Model, ours: Form, form: Form, wanted: set[str]) -> None:
+def _biases(weights: Weights, model: Model, ours: Form, form: Form, wanted: Shapes) -> None:
     """Make biases of zeros."""
-    for name in wanted - weights.keys():
+    for name in wanted.keys() - weights.keys():
         if name.endswith(".bias"):
             weights[name] = torch.zeros(len(weights[f"{name.removesuffix('bias')}weight"]))
 
 
-def _words(weights: Weights, model: Model, ours: Form, form: Form, wanted: set[str]) -> None:
-    """Join two vocabularies, or fill one up to the size of the other."""
-    if not (isinstance(form.shape, TextShape) and isinstance(ours.shape, TextShape)):
+def _words(weights: Weights, model: Model, ours: Form, form: Form, wanted: Shapes) -> None:
+    """Join two vocabularies; give the output layer a bias, which ``_wider`` takes in."""
+    if not joins_words(ours.model, ours.shape):
         return
+    assert isinstance(ours.shape, TextShape)
+    n_src = ours.shape.src_vocabulary
     src, tgt, out = "src_embedding.table.weight", "tgt_embedding.table.weight", "output.weight"
-    before = 0
-    if form.shape.one_vocabulary and not ours.shape.one_vocabulary:
-        before = ours.shape.src_vocabulary
-        weights[src] = weights[tgt] = torch.cat([weights[src], weights[tgt]])
-    for name, n_words in ((src, form.shape.src_vocabulary), (tgt, form.shape.tgt_vocabulary)):
-        if name in weights:
-            weights[name] = F.pad(weights[name], (0, 0, 0, n_words - len(weights[name])))
-    if out in weights:
-        behind = form.shape.tgt_vocabulary - before - len(weights[out])
-        bias = weights.get("output.bias", torch.zeros(len(weights[out])))
-        weights[out] = F.pad(weights[out], (0, 0, before, behind))
-        weights["output.bias"] = F.pad(bias, (before, behind), value=NEVER)
+    weights[src] = weights[tgt] = torch.cat([weights[src], weights[tgt]])
+    bias = weights.get("output.bias", torch.zeros(len(weights[out])))
+    weights[out] = F.pad(weights[out], (0, 0, n_src, 0))
+    weights["output.bias"] = F.pad(bias, (n_src, 0), value=NEVER)
 
 
-def _wider(weights: Weights, model: Model, ours: Form, form: Form, wanted: set[str]) -> None:
+def _wider(weights: Weights, model: Model, ours: Form, form: Form, wanted: Shapes) -> None:
     """Let more dimensions carry the bias of the output layer."""
     width, wide = ours.width, form.width
     if width == wide:
@@ -154,11 +140,10 @@ def _wider(weights: Weights, model: Model, ours: Form, form: Form, wanted: set[s
     n, more = width // n_heads, (wide - width) // n_heads
     bias = weights.pop("output.bias")
     for name, value in weights.items():
-        axis = stream_axis(name)
-        if is_added(name):
-            assert axis is not None
+        axis = _stream_axis(name)
+        if axis is not None and _ADDED.fullmatch(name):
             value = value - value.mean(axis, keepdim=True)
-        if is_norm(name) and name.endswith("weight"):
+        if name.endswith("_norm.weight"):
             value = value * (width / wide) ** 0.5
         if ".in_projection." in name:
             parts = value.view(3, n_heads, n, -1) * 1.0
@@ -173,6 +158,19 @@ def _wider(weights: Weights, model: Model, ours: Form, form: Form, wanted: set[s
         weights[name] = value
     weights["output.weight"][:, width] = bias
     weights["decoder.final_norm.bias"][width] = 1
+
+
+_ADDED = re.compile(
+    r".*\.(out_projection|down)\.(weight|bias)|\w+_embedding\.table\.weight|positions\.table"
+)
+"""The parameters of a language model whose vectors are added to the stream."""
+
+
+def _stream_axis(name: str) -> int | None:
+    """Return the axis of a parameter that is the residual stream, None for none of them."""
+    if name.endswith((".in_projection.bias", ".up.bias")):
+        return None
+    return 0 if name.endswith((".out_projection.weight", ".down.weight")) else -1
 
 
 def joins_words(model: ModelConfig, shape: Shape) -> bool:

@@ -68,14 +68,10 @@ class Settings:
             return len(names)
         return self.whole("num_labels", default=default)
 
-    def section(self, name: str, kind: str) -> Settings:
-        """Return the settings of a model inside this one. kind: its model_type."""
-        values = self._values.get(name)
-        if not isinstance(values, dict):
-            raise invalid(name, values)
-        section = Settings(values)
-        section.only("model_type", kind)
-        return section
+    def text(self, name: str) -> str | None:
+        """Return a name; None where there is none."""
+        value = self._values.get(name)
+        return None if value is None else str(value)
 
     def has(self, name: str) -> bool:
         """Return whether there is a value."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -26,6 +26,7 @@ from tfm_core.data.own import place
 from tfm_core.data.own.sets import VOCABULARY
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import Specials, Vocabulary
+from tfm_core.pretrained.spelling import labels, spelled, unlabelled
 from tfm_core.pretrained.tokenizer import TOKENIZER, Words, read_words
 from tfm_core.sentences import Paragraph, StudentError
 
@@ -49,6 +50,7 @@ QUESTIONS = (
 )
 """The same for a model that answers: three of the tasks that T5 learned, and the gaps before."""
 
+_MAX_LOST = 20
 MEASURED = 64
 """Tokens of the texts on which a model is measured."""
 
@@ -72,6 +74,25 @@ class TokenizerVocabulary(Vocabulary):
         """Return a token if it is there: a tokenizer knows its own capitals."""
         return token if token in self else None
 
+    def __contains__(self, token: object) -> bool:
+        """Return whether a token is known, alone or as ``row`` calls it."""
+        return isinstance(token, str) and self._known(token) is not None
+
+    def id_of(self, token: str) -> int:
+        """Return the number of a token, alone or as ``row`` calls it; that of <unk> otherwise."""
+        number = self._known(token)
+        return self.specials.unk if number is None else number
+
+    def _known(self, token: str) -> int | None:
+        if token in self._ids:
+            return self._ids[token]
+        older = self._ids.get(spelled(token))  # as earlier versions wrote it into runs
+        return self._ids.get(unlabelled(token), older)
+
+    def row(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """Return the tokens of one text by their numbers, each with its part of a character."""
+        return labels(super().row(ids))
+
     def token(self, id: int) -> str:
         """Return the token of a number. Raises ValueError outside the vocabulary."""
         if not 0 <= id < len(self.tokens):
@@ -90,14 +111,24 @@ class KnownTokenizer:
         """Return a text as tokens. Raises StudentError for an empty and for a too long one."""
         if not text.strip():
             raise StudentError("There is nothing to read. Type something.")
-        ids = self.words.cut(text, is_whole=is_whole).ids
+        ids = self.words.cut(text, is_whole=is_whole)
         if len(ids) > most:
             raise StudentError(
                 "Too long: {n_tokens} tokens; the limit is {longest}.",
                 n_tokens=len(ids),
                 longest=most,
             )
-        return tuple(map(self.vocabulary.token, ids))
+        return self.vocabulary.row(ids)
+
+    def typed(self, text: str, *, is_whole: bool, most: int) -> tuple[str, ...]:
+        """Return a typed text as ``tokens`` does; nothing of it may be left out in silence."""
+        tokens = self.tokens(text, is_whole=is_whole, most=most)
+        if lost := self.words.lost(text):
+            raise StudentError(
+                "The tokenizer of this model has no token for {letters}. Leave that out.",
+                letters=" ".join(lost[:_MAX_LOST]),
+            )
+        return tokens
 
     def joined(self, tokens: Sequence[str]) -> str:
         """Return the text of tokens."""
@@ -146,7 +177,7 @@ class WriterTask(CorpusTask):
     def tokens(self) -> list[str]:
         """The text as tokens."""
         known = tokenizer_of(self.config)
-        return [known.vocabulary.token(i) for i in known.words.cut(self.text, is_whole=False).ids]
+        return list(known.vocabulary.row(known.words.cut(self.text, is_whole=False)))
 
     @cached_property
     def test_tokens(self) -> list[str]:
@@ -160,7 +191,7 @@ class WriterTask(CorpusTask):
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut a typed text. Raises StudentError for an empty one."""
-        return tokenizer_of(self.config).tokens(text, is_whole=False, most=10**6)
+        return tokenizer_of(self.config).typed(text, is_whole=False, most=10**6)
 
     def join_tgt(self, tokens: Sequence[str]) -> str:
         """Write as a person reads it."""
@@ -206,7 +237,7 @@ class ReaderTask:
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut a typed text. Raises StudentError for an empty and for a too long one."""
-        return tokenizer_of(self.config).tokens(text, is_whole=True, most=self.config.max_src_len)
+        return tokenizer_of(self.config).typed(text, is_whole=True, most=self.config.max_src_len)
 
     def cut(self, text: str) -> tuple[str, ...]:
         """Cut a text and leave out what is too long, but not the token at its end."""

@@ -47,7 +47,7 @@ class TunedWriterTask(WriterTask):
     def _all_tokens(self, text: str) -> list[str]:
         known = tokenizer_of(self.config)
         cut = known.words.cut(text, is_whole=False, most=len(text))
-        return [known.vocabulary.token(i) for i in cut.ids]
+        return list(known.vocabulary.row(cut))
 
     def sample(self, rng: random.Random) -> Pair:
         """Draw a short piece of the text."""
@@ -80,7 +80,7 @@ class TunedLabelsTask(OwnTask):
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut a typed text. Raises StudentError for an empty and for a too long one."""
-        return tokenizer_of(self.config).tokens(text, is_whole=True, most=self.config.max_src_len)
+        return tokenizer_of(self.config).typed(text, is_whole=True, most=self.config.max_src_len)
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """Return none: the tokenizer cuts what it does not know."""
@@ -93,7 +93,9 @@ class TunedLabelsTask(OwnTask):
     def _pair(self, row: tuple[str, str]) -> Pair:
         cut, labels = self._sides[1]
         answer = tuple(one if one in labels else SPECIALS[3] for one in cut.cut(row[1]))
-        return Pair(self.tokenize(row[0]), answer, ((),) * len(answer))
+        known = tokenizer_of(self.config)
+        read = known.tokens(row[0], is_whole=True, most=self.config.max_src_len)
+        return Pair(read, answer, ((),) * len(answer))
 
 
 def tuned_writer(config: TunedTextConfig) -> TunedWriterTask:

@@ -169,8 +169,8 @@ class SnapshotForm:
         self._check_tables(snapshot)
 
     def _check_mask(self, name: str, mask: Array | None, weights: Array) -> None:
-        if mask is None:  # older snapshots keep none
-            return
+        if mask is None:
+            raise Unreadable("the mask of {name} is missing", name=name)
         fits = mask.ndim == 4 and all(
             size in (1, full) for size, full in zip(mask.shape, weights.shape, strict=True)
         )

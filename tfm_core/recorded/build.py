@@ -32,7 +32,6 @@ from tfm_core.inspect.positions import race
 from tfm_core.inspect.practice import lesson
 from tfm_core.inspect.speed import step_times
 from tfm_core.inspect.speed.measure import clock_name, measure
-from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import DEVICE, MEASURED, PRESET
 from tfm_core.inspect.speed.step_times import LENGTHS, step_time
 from tfm_core.presets import PRESETS
@@ -291,7 +290,7 @@ def record_speed() -> None:
     for name in MEASURED:
         lines: list[dict[str, object]] = [
             {
-                "clock": clock_name(COMPARISONS[name].clock, DEVICE),
+                "clock": clock_name(DEVICE),
                 "torch": torch.__version__.partition("+")[0],
                 "day": f"{datetime.now(UTC):%Y-%m-%d}",
             }

@@ -1,7 +1,8 @@
 """Who may do what: visitors known by a cookie, and people known by an OpenID Connect provider.
 
 A run belongs to the browser that started it. The browser keeps a random token in a cookie, the run
-its hash. Everybody with a link may watch; only the owner and the host of the server may change it.
+its hash. Everybody with a link may watch; only the owner may change it, and the host of the server
+by the command line.
 
 A person who logs in is identified by issuer and subject, which a provider gives to nobody else
 (OpenID Connect Core, section 5.7). Names and email addresses may change, so they own nothing.
@@ -18,7 +19,6 @@ from hmac import compare_digest
 
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import Run
-from tfm_core.runs.settings import Settings
 from tfm_core.sentences import N_, StudentError
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")  # 256 random bits: its hash needs no salt
@@ -34,7 +34,7 @@ class OnlyWatches(StudentError):
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who acts: the hash of a browser's token or of a person, and whether it is the host.
+    """Who acts: the hash of a browser's token or of a person.
 
     is_public: others reach the server too, and runs have owners. On one's own machine everybody may
     do everything. name: of who is logged in. only_watches: why this visitor may do nothing but
@@ -42,15 +42,14 @@ class Visitor:
     """
 
     owner: str
-    is_host: bool = False
     is_public: bool = False
     name: str | None = None
     only_watches: str = ""
 
     @property
-    def is_admin(self) -> bool:
-        """Whether this is the host, or one's own machine."""
-        return not self.only_watches and (self.is_host or not self.is_public)
+    def may_change_all(self) -> bool:
+        """Whether this is one's own machine."""
+        return not self.only_watches and not self.is_public
 
     def began(self, run: Run) -> bool:
         """Return whether this browser began the run; on one's own machine, or no browser did."""
@@ -61,7 +60,7 @@ class Visitor:
 
     def may_change(self, run: Run) -> bool:
         """Return whether this visitor may pause, stop, resume, rename, delete or bring back."""
-        return self.is_admin or (not self.only_watches and self.began(run))
+        return self.may_change_all or (not self.only_watches and self.began(run))
 
     def check_acts(self) -> None:
         """Raise OnlyWatches, in a sentence, where this visitor may neither start nor change."""
@@ -98,12 +97,11 @@ class Person:
     """A person who is logged in.
 
     id: what a run keeps of them, 64 hexadecimal digits. name: as others see it, without what
-    follows an @. email: in lower case; None where the provider says none that it has verified.
+    follows an @.
     """
 
     id: str
     name: str
-    email: str | None
 
 
 def person(claims: Mapping[str, object]) -> Person | None:
@@ -113,41 +111,15 @@ def person(claims: Mapping[str, object]) -> Person | None:
     if claims.get("is_logged_in") is not True or not is_known:
         return None
     told = hashlib.sha256(f"{issuer}\n{subject}".encode()).hexdigest()
-    return Person(told, _name(claims), _email(claims))
+    return Person(told, _name(claims))
 
 
-def visitor(person: Person | None, said: Settings, *, browser: str, is_host: bool) -> Visitor:
-    """Return the visitor on a server with logins.
-
-    browser: the owner of what somebody begins who is not logged in. is_host: has shown the key.
-    """
+def visitor(person: Person | None, *, browser: str) -> Visitor:
+    """Return the visitor on a server with logins. browser: the owner where nobody is logged in."""
     if person is None:
         why = N_("You can only watch. Log in to start runs.")
-        return Visitor(browser, is_host, is_public=True, only_watches="" if is_host else why)
-    is_host = is_host or _is_among(person, said.admins)
-    return Visitor(
-        person.id,
-        is_host,
-        is_public=True,
-        name=person.name,
-        only_watches="" if is_host else _why_not(person, said),
-    )
-
-
-def _why_not(person: Person, said: Settings) -> str:
-    """Return why a person may only watch, in a sentence; empty where they may start runs."""
-    if not said.may_start or _is_among(person, said.may_start):
-        return ""
-    if person.email is None:
-        return N_("You can only watch: your login has no verified email address.")
-    return N_("{email} may watch, but not start runs. Ask the host.", email=person.email)
-
-
-def _is_among(person: Person, listed: tuple[str, ...]) -> bool:
-    """Return whether a list names a person's address, or all of its domain."""
-    if person.email is None:
-        return False
-    return person.email in listed or f"@{person.email.rpartition('@')[2]}" in listed
+        return Visitor(browser, is_public=True, only_watches=why)
+    return Visitor(person.id, is_public=True, name=person.name)
 
 
 def _name(claims: Mapping[str, object]) -> str:
@@ -159,11 +131,3 @@ def _name(claims: Mapping[str, object]) -> str:
         if shown:
             return shown
     return "?"
-
-
-def _email(claims: Mapping[str, object]) -> str | None:
-    email = claims.get("email")
-    is_verified = claims.get("email_verified", True) in (True, "true")
-    return (
-        email.strip().lower() if isinstance(email, str) and "@" in email and is_verified else None
-    )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from tfm_core.reading import (
     is_number,
     is_text,
     is_whole,
+    json_of,
     open_plain,
 )
 
@@ -102,8 +102,8 @@ def _parsed(lines: list[bytes]) -> list[Any]:
     """Return the values of lines: parsed as one array, in half the time, where each is one."""
     if all(len(line) <= _MAX_LINE for line in lines):
         try:
-            found: list[Any] = json.loads(b"[%s]" % b",".join(lines))
-        except (ValueError, RecursionError):
+            found: list[Any] = json_of(b"[%s]" % b",".join(lines))
+        except ValueError:
             found = []
         if len(found) == len(lines):
             return found
@@ -115,8 +115,8 @@ def _parsed_line(line: bytes) -> object:
     if len(line) > _MAX_LINE:
         return None
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
+        return json_of(line)
+    except ValueError:
         return None
 
 
@@ -277,7 +277,8 @@ def turns_in(path: Path) -> tuple[Turn, ...]:
     """Return the turns that a training must follow.
 
     Those after its last checkpoint count, too: a resumed training repeats them. A record
-    ``{"event": "branched", "step": k}`` drops the turns of steps > k.
+    ``{"event": "branched", "step": k}`` drops the turn that was last set for step k + 1; all
+    turns, where k is -1.
     """
     turns: dict[Turn, None] = {}
     for records in EventReader(path).batches():
@@ -285,7 +286,11 @@ def turns_in(path: Path) -> tuple[Turn, ...]:
             if record["event"] == "turned" and (turn := turn_of(record)) is not None:
                 turns[turn] = None
             elif record["event"] == "branched":
-                turns = {turn: None for turn in turns if turn.step <= record.get("step", -1)}
+                step = record.get("step", -1)
+                if step < 0:
+                    turns.clear()
+                for turn in [turn for turn in turns if turn.step == step + 1][-1:]:
+                    del turns[turn]
     return tuple(turns)
 
 
@@ -361,7 +366,7 @@ class Curves:
     def tested(self, wanted: str) -> str | None:
         """Return which weights were tested: "best", "last" or "average"; None where none were.
 
-        wanted: those that the config says; runs of release 0.1 tested the last all the same.
+        wanted: those that the config says; some recorded runs tested the last all the same.
         """
         step, best = self.test.last("step"), self.best_validation()
         if step is None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tfm_core.anatomy.trained import TARGETS
 from tfm_core.config import (
     Experiment,
     OpenedWordsConfig,
@@ -24,6 +22,7 @@ from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.task import SPLITS
 from tfm_core.data.vocabulary import NONE, SPECIALS
+from tfm_core.reading import json_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import Paragraph, StudentError
 
@@ -122,8 +121,6 @@ def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
         "alpha": 2.0 * part.rank if part.alpha is None else part.alpha,
         "called": run.meta.name[:MAX_NAME],
     }  # fmt: skip
-    if part.trains == "lora" and facts["architecture"] not in TARGETS:
-        raise StudentError("LoRA is not known for this architecture; train its last layers.")
     task: TunedConfig
     if own is None or kind == "text":
         task = TunedTextConfig.parse(facts)
@@ -158,7 +155,7 @@ def _opened_facts(run: Run) -> dict[str, Any]:
 
 def _labels(run: Run, own: OwnSet, facts: dict[str, Any]) -> TunedLabelsConfig:
     """Return the task of labelled sentences, as long as the longest. Raises StudentError."""
-    tokens = json.loads(own.content(sets.TOKENS))
+    tokens = json_of(own.content(sets.TOKENS))
     n_labels = len(tokens[1]["words"])
     if n_labels < 2:
         raise StudentError(
@@ -185,11 +182,11 @@ def _lengths(folder: str, task: OpenedWordsConfig) -> list[int]:
 
     words, own = tokenizer_of(task).words, sets.opened(Path(folder))
     lines = [
-        json.loads(line)
+        json_of(line)
         for split in SPLITS
         for line in own.content(f"{split}.jsonl").decode().splitlines()
     ]
-    return [len(words.cut(text).ids) for text, _label in lines]
+    return [len(words.cut(text)) for text, _label in lines]
 
 
 def first_weights(run: Run) -> str:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from tfm_core.config import Experiment, ForeignModelConfig, family_label
 from tfm_core.probe.labels import axes, modules_by_kind, rows
-from tfm_core.probe.masks import cut, mask_of
+from tfm_core.probe.masks import cut
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.curves import MEASURED_COLUMNS, STEP_COLUMNS, Series
 from tfm_core.runs.run import ID, Run
@@ -191,13 +191,11 @@ class OpenedRun:
         weights = np.stack(
             [snapshot.attention[name][example, :, :n_query, :n_key] for name in wanted]
         ).astype(np.float32)
-        items = self.run.probe().items[: len(snapshot.attention[wanted[0]])]
-        mask = mask_of(self.experiment, items, wanted[0], snapshot.masks)
         return Attention(
             weights=weights if layer is None else weights[0],
             query=rows(self.experiment, item, wanted[0]).names,
             key=names.key,
-            may_attend=cut(mask, example, names.shape),
+            may_attend=cut(snapshot.masks[wanted[0]], example, names.shape),
             kind=chosen,
             step=snapshot.step,
             example=example,

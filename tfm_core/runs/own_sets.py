@@ -50,7 +50,7 @@ def keep(
             _check_room(root, prepared.n_bytes, visitor, settings)
             bounds = Bounds(disk=settings.max_disk)
             gone = quota.evict(store.root, store.kept(), bounds, keeps="", more=prepared.n_bytes)
-        own = quota.with_eviction(store.root, lambda: sets.write(prepared, owner=owner, root=root))
+        own = sets.write(prepared, owner=owner, root=root)
     if gone and told_of is not None:
         told_of(gone)
     return own
@@ -67,7 +67,7 @@ def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
     root = store.root / place.FOLDER
     own = _there(root, set_id)
     _check(own, visitor)
-    if not visitor.is_admin and sets.give_up(own, visitor.owner):
+    if not visitor.may_change_all and sets.give_up(own, visitor.owner):
         return
     active = [
         run
@@ -79,8 +79,6 @@ def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
         raise StudentError(
             "The run “{run}” uses “{name}”. Stop it first.", run=active[0].meta.name, name=own.name
         )
-    for run in store.kept():
-        keep_vocabulary(run)  # runs from before runs stored it themselves
     trash.put(root, set_id)
 
 
@@ -137,9 +135,9 @@ def removed(store: RunStore, visitor: Visitor) -> list[OwnSet]:
 
 def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) -> None:
     there = sets.listed(root)
-    if settings.only_shows or settings.max_own_data == 0:
+    if settings.only_shows:
         raise LimitReached("This server accepts no data of your own.")
-    most = settings.max_own_data
+    most = settings.limits.max_own_data
     taken = sum(own.n_bytes for own in there)
     if most is not None and taken + n_bytes > most:
         raise LimitReached(
@@ -149,7 +147,7 @@ def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) 
             n_bytes=in_bytes(n_bytes),
         )
     n_mine = sum(visitor.owner in own.owners for own in there)
-    if not visitor.is_admin and n_mine >= MAX_OF_A_STRANGER:
+    if not visitor.may_change_all and n_mine >= MAX_OF_A_STRANGER:
         raise LimitReached("You have {n} data sets, the limit here. Remove one first.", n=n_mine)
 
 
@@ -166,4 +164,4 @@ def _check(own: OwnSet, visitor: Visitor) -> None:
 
 
 def _may(own: OwnSet, visitor: Visitor) -> bool:
-    return visitor.is_admin or visitor.owner in own.owners
+    return visitor.may_change_all or visitor.owner in own.owners

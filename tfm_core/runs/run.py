@@ -15,17 +15,14 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import StrictBool
-from safetensors import SafetensorError, safe_open
 
 from tfm_core.config import ConfigError, Experiment, from_json
 from tfm_core.data.own import place
 from tfm_core.presets import PRESETS
 from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Array, Probe, Snapshot
-from tfm_core.reading import Unreadable, content_of, is_plain, object_of, open_plain
-from tfm_core.runs import shared_store
+from tfm_core.reading import Unreadable, content_of, is_plain, object_of, open_plain, open_tensors
 from tfm_core.runs.curves import Curves, EventReader
-from tfm_core.runs.disk import ownership
 from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.process import requests
@@ -48,6 +45,18 @@ _Name = Annotated[str, line(MAX_NAME)]
 _Id = Annotated[str, matching(ID)]
 _Lesson = Annotated[str, matching(LESSON_ID)]
 _Owner = Annotated[str, matching(re.compile(r"[0-9a-f]{64}"))]
+
+
+_TAIL = 2**16
+"""Bytes of the events in which the last step is looked for."""
+
+
+@lru_cache(maxsize=1024)
+def _last_step(folder: Path, _changed: int, size: int) -> int | None:
+    """Return the newest step in the events of a run; None where their end has none."""
+    found = EventReader(folder / "events.jsonl", max(0, size - _TAIL)).read()
+    steps = [one["step"] for one in found if one["event"] in ("step", "resumed") and "step" in one]
+    return max(0, steps[-1]) if steps else None
 
 
 class RunDamaged(StudentError):
@@ -201,7 +210,23 @@ class Run:
             waiting = tickets.waiting(self.folder.parent)
             position = waiting.index(self.id) + 1 if self.id in waiting else None
             return dataclasses.replace(status, queue_position=position)
-        return status
+        return self._at_last_step(status) if status.state == "interrupted" else status
+
+    def _at_last_step(self, status: Status) -> Status:
+        """Return a status with the last step that the curves hold: a killed worker wrote neither
+        that nor its own last step for sure.
+        """
+        try:
+            events = (self.folder / "events.jsonl").stat()
+        except OSError:
+            return status
+        step = _last_step(self.folder, events.st_mtime_ns, events.st_size)
+        if step is None:
+            return status
+        reason = status.reason
+        if isinstance(reason, Sentence) and "step" in reason.values:
+            reason = Sentence(reason.template, {**reason.values, "step": step})
+        return dataclasses.replace(status, step=step, reason=reason)
 
     @property
     def can_resume(self) -> bool:
@@ -212,7 +237,7 @@ class Run:
     @property
     def has_checkpoint(self) -> bool:
         """Whether there is a checkpoint to resume from."""
-        return is_plain(self._checkpoint) or ownership.has_checkpoint(self.folder)
+        return is_plain(self._checkpoint)
 
     @property
     def checkpoint_step(self) -> int | None:
@@ -223,10 +248,9 @@ class Run:
         """Return the step of a checkpoint, or None without a readable one."""
         path = self.folder / "checkpoints" / which / "checkpoint.safetensors"
         try:
-            os.close(open_plain(path))
-            with safe_open(path, framework="numpy") as file:
+            with open_tensors(path) as file:
                 return facts_of(file.metadata()).step
-        except (OSError, SafetensorError, ValueError):
+        except (FileNotFoundError, Unreadable):
             return None
 
     @property
@@ -328,17 +352,13 @@ class Run:
         if status.state == "queued":
             if kind != "stop":
                 raise StudentError("This run is in the queue. You can only stop it.")
-            shared_store.take_over(self.folder)
             if self._leave_line():
                 return
         elif not status.is_alive:
             raise StudentError(_CANNOT[status.state])
         elif self.experiment.task.is_foreign:
             raise StudentError(Paragraph("pretrained/foreign-steering"))
-        if ownership.is_theirs(self.folder):
-            shared_store.request(self.folder, kind)
-        else:
-            requests.drop(self.folder, kind)
+        requests.drop(self.folder, kind)
 
     def _leave_line(self) -> bool:
         """Stop a waiting run, unless a worker was given it this very moment."""

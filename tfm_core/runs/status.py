@@ -128,8 +128,8 @@ def read_status(folder: Path) -> Status:
     if not status.is_alive:
         return status
     mark = status.mark
-    if mark is not None and is_alive(mark, heartbeat=status.heartbeat, folder=folder):
-        silent = seconds_since_heartbeat(mark, status.heartbeat, status.uptime, folder)
+    if mark is not None and is_alive(mark, heartbeat=status.heartbeat):
+        silent = seconds_since_heartbeat(mark, status.heartbeat, status.uptime)
         return dataclasses.replace(status, silent=silent)
     return dataclasses.replace(
         status, state="interrupted", reason=_unexplained(folder, status.step)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -19,9 +20,9 @@ from tfm_core.data.own import place
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches
 from tfm_core.reading import is_plain
-from tfm_core.runs import settings, shared_store
+from tfm_core.runs import settings
 from tfm_core.runs.curves import turns_in
-from tfm_core.runs.disk import quota, trash
+from tfm_core.runs.disk import trash
 from tfm_core.runs.disk.atomic import read_json, write_bytes, write_json
 from tfm_core.runs.disk.cleanup import DRAFT
 from tfm_core.runs.disk.failures import os_errors_as_sentences
@@ -81,8 +82,7 @@ class RunStore:
     ) -> Run:
         """Create a run's folder, atomically. Raises ValueError, in a sentence.
 
-        On a full disk the trash is emptied for it. run_id: an id reserved in advance, so that a
-        restarted caller can find the run.
+        run_id: an id reserved in advance, so that a restarted caller can find the run.
         """
         if experiment.task.is_opened:
             raise StudentError(Paragraph("pretrained/not-trained"))
@@ -130,7 +130,6 @@ class RunStore:
         if not isinstance(run_id, str) or not ID.fullmatch(run_id):
             raise RunNotFound("This is not a run id: an id has 8 to 64 letters, digits, _ and -.")
         if _is_run(self.root / run_id):
-            shared_store.fetch_large(self.root / run_id)
             return Run(self.root / run_id)
         if self.recorded is not None:
             for folder in (self.recorded / run_id, self.recorded / LESSONS / run_id):
@@ -180,10 +179,11 @@ class RunStore:
         run = self._mine(run_id)
         waited = run.status.state == "queued"
         if waited:
-            quota.with_eviction(self.root, lambda: run.request("stop"), last_word_of=run.folder)
+            run.request("stop")
         if run.status.is_alive:
             raise StudentError("This run is training. Stop it first.")
-        _note_deletion(run.folder, by, waited=waited)
+        with contextlib.suppress(OSError):  # a full disk: then nobody else can restore it
+            write_json(run.folder / _DELETED, {"by": by, "waited": waited})
         trash.put(self.root, run.id)
 
     def discard(self, run: Run) -> None:
@@ -204,7 +204,7 @@ class RunStore:
     def restorable_until(self, run_id: str) -> float | None:
         """Return until when (Unix time) a deleted run can be restored, or None. Never raises.
 
-        Sooner, if its space is needed.
+        Sooner, if the host's limit needs its space.
         """
         return trash.expires_at(self.root, run_id) if ID.fullmatch(run_id) else None
 
@@ -391,7 +391,6 @@ class RunStore:
         run = self.get(run_id)
         if run.meta.recorded:
             raise StudentError("This run comes with the app and cannot be changed.")
-        shared_store.take_over(run.folder)
         return run
 
     def _add(self, write: Callable[[Path], None], run_id: str | None = None) -> Run:
@@ -400,14 +399,11 @@ class RunStore:
         name = run_id or new_id()
         draft = self.root / f"{DRAFT}{name}"
 
-        def made() -> None:
-            try:
-                write(draft)
-            except BaseException:  # on a full disk a partial run would take space
-                shutil.rmtree(draft, ignore_errors=True)
-                raise
-
-        quota.with_eviction(self.root, made)
+        try:
+            write(draft)
+        except BaseException:  # on a full disk a partial run would take space
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
         rename(draft, self.root / name)
         sync_folder(self.root)
         return Run(self.root / name)
@@ -420,7 +416,6 @@ def _write_new(folder: Path, experiment: Experiment, meta: Meta, status: Status)
     write_bytes(folder / "experiment.json", to_json(experiment).encode(), lasting=True)
     write_json(folder / "meta.json", dataclasses.asdict(meta), lasting=True)
     write_status(folder, status)
-    quota.reserve(folder)
 
 
 def _bring_along(experiment: Experiment, folder: Path) -> None:
@@ -467,17 +462,6 @@ def _copy(source: Path, folder: Path, begins: Checkpoint = "last") -> None:
             shutil.copyfile(path, copy)
     for path in folder.rglob("*"):
         sync_folder(path) if path.is_dir() else sync_file(path)
-
-
-def _note_deletion(folder: Path, by: str | None, *, waited: bool) -> None:
-    """Note who deletes a run, and whether it waited, unless the disk is full."""
-    while True:
-        try:
-            write_json(folder / _DELETED, {"by": by, "waited": waited})
-            return
-        except OSError:
-            if not quota.release_reserve(folder):
-                return
 
 
 def _deleter(folder: Path) -> object:

@@ -3,15 +3,13 @@
 All state is on the disk, so a server can be killed at any moment and another continues. A server
 holds a sweep's lock only during one look. The steps of a trial:
 
-    1. Optuna suggests it             killed before all settings are there: it failed, without a run
-    2. the id of its run is noted     killed here or before 4: the run is made, or found, and queued
-    3. its run is made and queued     an ordinary run, which no longer needs a server
-    4. that is noted                  from now on a missing run was deleted by somebody
-    5. its values are reported        at each rung, for the pruner
-    6. its end is reported            complete, pruned or failed; invalid ones fail after step 1
+    1. its settings and the id of its run are noted     killed before 3: the run is made, or found
+    2. its run is made and queued                       an ordinary run, which needs no server
+    3. that is noted                                    a missing run was deleted by somebody
+    4. its end is noted: complete, diverged or failed
 
-A run that is pruned, or stops with its sweep, gets an ordinary stop request. The reason is noted
-before, to distinguish it from a run that a person stopped.
+A run that stops with its sweep gets an ordinary stop request. That is noted before, to distinguish
+it from a run that a person stopped.
 """
 
 from __future__ import annotations
@@ -21,19 +19,16 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.lessons import attempts
-from tfm_core.runs.curves import Curves
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.queue import claim, resources, tickets
 from tfm_core.runs.queue.limits import LimitReached
 from tfm_core.runs.queue.resources import TooLarge
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.record.labels import MAX_NAME
-from tfm_core.runs.record.thinned import ThinnedReader
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunNotFound, new_id
@@ -41,7 +36,7 @@ from tfm_core.sentences import N_, StudentError
 from tfm_core.sweeps import objectives, space
 from tfm_core.sweeps.plan import Plan, SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepStore
-from tfm_core.sweeps.study import Study, Trial
+from tfm_core.sweeps.study import Study, Trial, TrialState
 from tfm_core.training.progress import is_of_divergence
 
 LOOK_SECONDS = 1.0
@@ -71,8 +66,6 @@ class Driver:
         """Prepare; ``start`` begins."""
         self.queue, self.store = queue, queue.store
         self.sweeps = SweepStore(queue.store.root)
-        self._open: dict[str, Study] = {}
-        self._readers: dict[str, ThinnedReader] = {}
         self._interrupted: dict[str, float] = {}
         self._troubles: dict[str, tuple[str, float]] = {}
         self._wake, self._closed = threading.Event(), threading.Event()
@@ -120,8 +113,6 @@ class Driver:
             with contextlib.suppress(SweepDamaged):  # the page says it
                 if sweep.plan().state in ("active", "stopping"):
                     self._drive(sweep)
-                else:
-                    self._open.pop(sweep.id, None)
 
     def _drive(self, sweep: Sweep) -> None:
         """Advance a sweep, unless another server does; note what prevents it."""
@@ -144,46 +135,34 @@ class Driver:
 
     def _back_off(self, sweep: Sweep, why: str) -> None:
         """Do not try a sweep again for a while. why: the reason, in a sentence."""
-        self._open.pop(sweep.id, None)
         self._troubles[sweep.id] = (why, time.monotonic() + RETRY_SECONDS)
 
     def _advance_sweep(self, sweep: Sweep) -> None:
-        plan = sweep.plan()  # read again under the lock
-        study = self._study_of(sweep, plan)
-        for trial in study.trials():
+        study = Study(sweep, sweep.plan())  # read again under the lock
+        for trial in list(study.trials):
             if trial.state == "running":
                 self._advance_trial(study, trial)
-        if plan.state == "active":
-            study.carry()
+        if study.plan.state == "active":
             self._suggest(study)
-        trials = study.trials()
-        if plan.state == "stopping" and not any(self._trains(trial) for trial in trials):
-            self._settle(study, trials)
-
-    def _study_of(self, sweep: Sweep, plan: Plan) -> Study:
-        known = self._open.get(sweep.id)
-        if known is None or not sweep.journal.exists():
-            known = self._open[sweep.id] = Study(sweep, plan, writes=True)
-        else:
-            known.follow(plan)
-        return known
+        elif not any(self._trains(trial) for trial in study.trials):
+            self._settle(study)
 
     def _advance_trial(self, study: Study, trial: Trial) -> None:
         """Take an unfinished trial one step further."""
-        if not trial.has_run:
+        assert trial.run_id is not None
+        if not trial.begun:
             if study.plan.state == "active":
                 self._begin(study, trial)
-            elif trial.run_id is not None and self._trains(trial):  # killed before it was noted
-                study.note(trial, "begun", True)
+            elif self._trains(trial):  # killed before it was noted
+                study.change(trial, begun=True)
             return
-        assert trial.run_id is not None
         try:
             run = self.store.get(trial.run_id)
         except RunNotFound:
-            study.tell(trial, "failed", None, N_("Its run was deleted."))
+            study.change(trial, state="failed", why=N_("Its run was deleted."))
             return
         if run.problem is not None:
-            study.tell(trial, "failed", None, run.problem)
+            study.change(trial, state="failed", why=run.problem)
             return
         self._advance_run(study, trial, run)
 
@@ -192,64 +171,31 @@ class Driver:
         if status.state != "interrupted":
             self._interrupted.pop(run.id, None)
         if status.is_active:
-            self._monitor(study, trial, run, status)
+            if study.plan.state == "stopping":
+                if not trial.held:
+                    study.change(trial, held=True)
+                with contextlib.suppress(StudentError):  # it has just ended
+                    if not any((run.folder / "requests").glob("*-stop")):
+                        run.request("stop")
         elif status.state == "finished":
             self._finished(study, trial, run)
-        elif trial.pruning:
-            self._report(study, trial, run)
-            _explain(run, trial.pruning)
-            study.tell(trial, "pruned", None, trial.pruning)
         elif status.state == "failed":
-            self._failed(study, trial, run, status)
+            reason = status.reason or N_("Its run failed.")
+            ended: TrialState = "diverged" if is_of_divergence(reason) else "failed"
+            study.change(trial, state=ended, why=reason)
         elif status.state == "interrupted" or trial.held:
             self._resume(study, trial, run, status)
         else:
-            study.tell(trial, "failed", None, status.reason or N_("Its run was stopped."))
-
-    def _monitor(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
-        """Report what a training run measured, and stop it if its sweep stops or it is pruned."""
-        plan = study.plan
-        if plan.state == "stopping":
-            if not trial.held:
-                study.note(trial, "held", True)
-            _stop(run)
-            return
-        if trial.pruning:
-            _stop(run)
-            return
-        if not self._report(study, trial, run) or plan.pruning == "none":
-            return
-        if study.is_hopeless(trial):
-            why = N_("Pruned at step {step:,}: other runs were better.", step=status.step)
-            study.note(trial, "pruning", str(why))
-            _stop(run)
-
-    def _report(self, study: Study, trial: Trial, run: Run) -> bool:
-        """Report the rungs that are over; return whether there was a new one."""
-        curves = self._curves(run)
-        steps = run.experiment.training.steps
-        reports = objectives.reports(study.plan.looks_for, curves, steps)
-        is_new = any(rung not in trial.reports for rung in reports)
-        study.report(trial, reports)
-        return is_new
+            why = status.reason or N_("Its run was stopped.")
+            study.change(trial, state="failed", why=why)
 
     def _finished(self, study: Study, trial: Trial, run: Run) -> None:
-        self._report(study, trial, run)
-        value = objectives.value(study.plan.looks_for, self._curves(run), run.experiment)
-        self._readers.pop(run.id, None)
+        value = objectives.value(study.plan.looks_for, run.curves(), run.experiment)
         if value is None:
-            study.tell(trial, "failed", None, N_("Its run did not measure this metric."))
+            why = N_("Its run did not measure this metric.")
+            study.change(trial, state="failed", why=why)
         else:
-            study.tell(trial, "complete", value)
-
-    def _failed(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
-        """A training that diverged counts as a bad one; another failure says nothing of it."""
-        reason = status.reason or N_("Its run failed.")
-        if is_of_divergence(reason):
-            self._report(study, trial, run)
-            study.tell(trial, "pruned", None, reason)
-        else:
-            study.tell(trial, "failed", None, reason)
+            study.change(trial, state="complete", value=value)
 
     def _resume(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
         """Resume a run that was stopped with its sweep, or whose worker was killed."""
@@ -260,49 +206,41 @@ class Driver:
             if time.monotonic() - since < SURE_SECONDS:
                 return
             if trial.resumed >= MAX_RESUMES:
-                study.tell(trial, "failed", None, status.reason or N_("Its run was interrupted."))
+                why = status.reason or N_("Its run was interrupted.")
+                study.change(trial, state="failed", why=why)
                 return
-            study.note(trial, "resumed", trial.resumed + 1)
+            study.change(trial, resumed=trial.resumed + 1)
         self._interrupted.pop(run.id, None)
         self.queue.resume(run)
         if trial.held:
-            study.note(trial, "held", False)
+            study.change(trial, held=False)
 
     def _suggest(self, study: Study) -> None:
         """Ask for trials, up to as many as may train at once, and within the budget."""
         for _attempt in range(MAX_IDLE):
-            plan, trials = study.plan, study.trials()
-            ended = self._over(study, trials)
+            plan, trials = study.plan, study.trials
             n_open = sum(trial.state == "running" for trial in trials)
-            if ended is not None:
-                if not n_open:
-                    self._end(study, ended)
+            ended, values = self._over(plan, trials), None
+            if ended is None and n_open < plan.at_once:
+                values = study.suggestion()
+                ended = N_("Every grid point was tried.") if values is None else None
+            if values is not None:
+                self._check_place(plan)
+                self._add(study, values)
+            elif ended is None or n_open:
                 return
-            if n_open >= plan.at_once:
+            else:
+                study.sweep.write(dataclasses.replace(plan, state="finished", reason=str(ended)))
                 return
-            self._check_place(plan)
-            study.ask(_untried(study, trials) if plan.search == "grid" else None)
-            newest = study.trials()[-1]
-            if newest.state == "running":
-                self._begin(study, newest)
 
-    def _over(self, study: Study, trials: Sequence[Trial]) -> str | None:
+    def _over(self, plan: Plan, trials: Sequence[Trial]) -> str | None:
         """Return why there shall be no further trial, in a sentence, or None."""
-        plan = study.plan
-        spent = [trial for trial in trials if trial.run_id is not None]
-        if len(spent) >= plan.most_runs:
+        if sum(trial.run_id is not None for trial in trials) >= plan.most_runs:
             return N_("Its budget of {n:,} runs is used up.", n=plan.most_runs)
         if plan.max_minutes is not None and self.seconds(trials) >= 60 * plan.max_minutes:
             return N_("Its budget of {n:g} minutes is used up.", n=plan.max_minutes)
-        if plan.search == "grid" and _untried(study, trials) is None:
-            return N_("Every grid point was tried.")
-        idle = 0
-        for trial in reversed(trials):
-            if trial.run_id is not None or trial.state == "running":
-                break
-            idle += 1
-        if idle >= MAX_IDLE:
-            return N_("The last {n} suggestions were repeated or invalid.", n=idle)
+        if len(trials) >= MAX_IDLE and all(one.run_id is None for one in trials[-MAX_IDLE:]):
+            return N_("The last {n} suggestions were repeated or invalid.", n=MAX_IDLE)
         return None
 
     def seconds(self, trials: Sequence[Trial]) -> float:
@@ -322,63 +260,66 @@ class Driver:
             limits.check(plan.base, n_queued=limits.max_queued)
         limits.check_session(0 if plan.owner is None else self.store.n_active(plan.owner))
 
-    def _begin(self, study: Study, trial: Trial) -> None:
-        """Queue a trial's run; invalid and repeated trials end without one."""
-        plan = study.plan
-        if {one.path for one in plan.space} != set(trial.values) and trial.run_id is None:
-            study.tell(trial, "failed", None, N_("Its server ended before it started."))
+    def _add(self, study: Study, values: dict[str, space.Value]) -> None:
+        """Note a suggestion and queue its run; invalid and repeated ones end without one."""
+        experiment, why = self._experiment(study.plan, values)
+        if experiment is None:
+            study.add(values, state="failed", why=why)
             return
+        for other in study.trials:  # the same experiment gives the same curve
+            if other.run_id is None or other.state == "failed":
+                continue
+            with contextlib.suppress(ConfigError):
+                if space.with_values(study.plan.base, other.values) == experiment:
+                    self._repeat(study, values, other)
+                    return
+        self._begin(study, study.add(values, run_id=new_id()))
+
+    def _repeat(self, study: Study, values: dict[str, space.Value], other: Trial) -> None:
+        if other.state == "complete":
+            why = N_("Same as trial {n}; its value is used.", n=other.number)
+            study.add(values, state="complete", value=other.value, why=why)
+        else:
+            study.add(values, state="failed", why=N_("Same as trial {n}.", n=other.number))
+
+    def _begin(self, study: Study, trial: Trial) -> None:
+        """Queue a trial's run."""
+        experiment, why = self._experiment(study.plan, trial.values)
+        if experiment is None:
+            study.change(trial, state="failed", why=why)
+            return
+        self._queue(study.plan, trial, experiment)
+        study.change(trial, begun=True)
+
+    def _experiment(
+        self, plan: Plan, values: Mapping[str, space.Value]
+    ) -> tuple[Experiment | None, str]:
+        """Return the experiment of some settings; None and the reason if it cannot be trained."""
         try:
-            experiment = space.with_values(plan.base, trial.values)
+            experiment = space.with_values(plan.base, values)
             self.queue.limits.check(experiment, n_queued=0)
             resources.check(experiment, plan.device)
         except (ConfigError, LimitReached, TooLarge) as error:
-            study.tell(trial, "failed", None, error.sentence)
-            return
-        if trial.run_id is None and self._was_tried(study, trial, experiment):
-            return
-        run_id = trial.run_id or new_id()
-        if trial.run_id is None:
-            study.note(trial, "run", run_id)
-        self._queue(plan, trial, experiment, run_id)
-        study.note(trial, "begun", True)
+            return None, error.sentence
+        return experiment, ""
 
-    def _was_tried(self, study: Study, trial: Trial, experiment: Experiment) -> bool:
-        """Tell a trial what an equal one came to: the same experiment gives the same curve."""
-        for other in study.trials():
-            if other.number == trial.number or other.run_id is None or other.state == "failed":
-                continue
-            try:
-                same = space.with_values(study.plan.base, other.values) == experiment
-            except ConfigError:
-                continue
-            if same and other.state == "complete":
-                why = N_("Same as trial {n}; its value is used.", n=other.number)
-                study.tell(trial, "complete", other.value, why)
-                return True
-            if same:
-                why = N_("Same as trial {n}.", n=other.number)
-                study.tell(trial, "failed", None, why)
-                return True
-        return False
-
-    def _queue(self, plan: Plan, trial: Trial, experiment: Experiment, run_id: str) -> None:
+    def _queue(self, plan: Plan, trial: Trial, experiment: Experiment) -> None:
         """Queue a new run, or the one that a killed server made. Raises ValueError."""
         with self.queue.one_at_a_time():
             try:
-                run = self.store.get(run_id)
+                run = self.store.get(trial.run_id or "")
             except RunNotFound:
                 self._check_place(plan)
-                words = space.words(plan.base, trial.values)
+                name = f"{plan.name} {trial.number}: {space.words(plan.base, trial.values)}"
                 run = self.store.create(
                     experiment,
                     device=plan.device,
                     threads=plan.threads,
-                    name=_cut(f"{plan.name} {trial.number}: {words}"),
+                    name=name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…",
                     owner=plan.owner,
                     owner_name=plan.owner_name,
                     group=plan.name,
-                    run_id=run_id,
+                    run_id=trial.run_id,
                     lesson=plan.lesson,
                 )
                 self._note_in_lesson(plan, run)
@@ -408,22 +349,14 @@ class Driver:
         except RunNotFound:
             return False
 
-    def _settle(self, study: Study, trials: Sequence[Trial]) -> None:
+    def _settle(self, study: Study) -> None:
         """End a stop: none of the runs trains any more."""
-        for trial in trials:
+        for trial in study.trials:
             if trial.state == "running" and trial.held and trial.run_id is not None:
                 with contextlib.suppress(RunNotFound):
                     run = self.store.get(trial.run_id)
                     _explain(run, N_("Stopped with its sweep; resumes with it."))
         study.sweep.write(dataclasses.replace(study.plan, state="stopped"))
-
-    def _end(self, study: Study, reason: str) -> None:
-        plan = dataclasses.replace(study.plan, state="finished", reason=str(reason))
-        study.sweep.write(plan)
-        study.follow(plan)
-
-    def _curves(self, run: Run) -> Curves:
-        return self._readers.setdefault(run.id, ThinnedReader(run.folder)).read()
 
 
 def stop(plan: Plan) -> Plan:
@@ -436,38 +369,9 @@ def go_on(plan: Plan) -> Plan:
     return dataclasses.replace(plan, state="active", reason=None)
 
 
-def _untried(study: Study, trials: Sequence[Trial]) -> dict[str, space.Value] | None:
-    """Return the first grid point without a trial, or None."""
-    plan = study.plan
-    placed = (space.point_in(plan.base, plan.space, trial.values) for trial in trials)
-    tried = {frozenset(values.items()) for values in placed if values is not None}
-    points = space.grid(plan.space)
-    return next((point for point in points if frozenset(point.items()) not in tried), None)
-
-
-def _stop(run: Run) -> None:
-    """Ask a run to stop, unless it was and has not answered yet."""
-    asked = run.folder / "requests"
-    if any(path.name.endswith("-stop") for path in _files(asked)):
-        return
-    with contextlib.suppress(StudentError):  # it has just ended
-        run.request("stop")
-
-
-def _files(folder: Path) -> list[Path]:
-    try:
-        return list(folder.iterdir())
-    except OSError:
-        return []
-
-
 def _explain(run: Run, why: str) -> None:
     """Let a run that was asked to stop say why."""
     with contextlib.suppress(claim.RunHeld, OSError), claim.moment(run.folder):
         status = run.status
         if status.state == "stopped" and status.reason != why:
             write_status(run.folder, dataclasses.replace(status, reason=why, queue_position=None))
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"

@@ -13,9 +13,6 @@ from tfm_core.config import Experiment
 from tfm_core.runs.curves import Curves
 from tfm_core.sentences import N_, StudentError
 
-RUNGS = 20
-"""Equal parts of a training after which runs of any length are compared."""
-
 
 @dataclass(frozen=True, slots=True)
 class Objective:
@@ -32,7 +29,7 @@ class Objective:
 
     def said(self, value: float) -> str:
         """Return a figure in words: a share as per cent, a loss with four digits."""
-        return f"{100 * value:.1f} %" if self.is_maximized else f"{value:.4g}"
+        return f"{100 * value:.1f}%" if self.is_maximized else f"{value:.4g}"
 
 
 OBJECTIVES: dict[str, Objective] = {
@@ -74,22 +71,3 @@ def value(objective: Objective, curves: Curves, experiment: Experiment) -> float
         if series.last("step") == 0:
             found = None
     return found if found is not None and math.isfinite(found) else None
-
-
-def reports(objective: Objective, curves: Curves, steps: int) -> dict[int, float]:
-    """Return the figure at each rung that is over: rung (1 to RUNGS) -> the last one measured.
-
-    Runs of other lengths, or measured at other steps, can be held against each other so.
-    """
-    series = curves.unseen
-    done = max(series.last("step") or 0.0, (curves.steps.last("step") or 0.0) - 1)
-    at, figures = series["step"], series[objective.name]
-    found = {}
-    for rung in range(1, RUNGS + 1):
-        end = math.ceil(steps * rung / RUNGS)
-        if end > done:
-            break
-        measured = figures[(at > 0) & (at <= end)]
-        if len(measured) and math.isfinite(measured[-1]):
-            found[rung] = float(measured[-1])
-    return found

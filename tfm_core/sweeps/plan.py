@@ -37,7 +37,7 @@ MAX_RUNS, MAX_MINUTES, MAX_AT_ONCE = 1_000, 7 * 24 * 60, 16
 
 FILE = "sweep.json"
 _MAX_BYTES = 4 * 2**20
-_VERSION = 1
+_VERSION = 3
 _FAR = 1e15  # no number of a setting is as large
 
 
@@ -50,8 +50,7 @@ class Plan:
     """What a sweep tries, how it searches, and how far it goes.
 
     max_runs, max_minutes: the budget; the minutes are those that its runs trained, all together.
-    edition: how often the space was changed. owner, owner_name, lesson: as of a run. reason: why it
-    ended, in a sentence.
+    owner, owner_name, lesson: as of a run. reason: why it ended, in a sentence.
     """
 
     name: Annotated[str, line(MAX_NAME)]
@@ -60,7 +59,6 @@ class Plan:
     created: Moment
     objective: Annotated[str, one_of(OBJECTIVES)] = "loss"
     search: Annotated[str, one_of(searches.SEARCHES)] = "tpe"
-    pruning: Annotated[str, one_of(searches.PRUNINGS)] = "none"
     max_runs: Annotated[int, whole(1, MAX_RUNS)] | None = 20
     max_minutes: Annotated[float, number(0, MAX_MINUTES)] | None = None
     at_once: Annotated[int, whole(1, MAX_AT_ONCE)] = 1
@@ -71,7 +69,6 @@ class Plan:
     owner_name: Annotated[str, line(MAX_NAME)] | None = None
     lesson: Annotated[str, matching(LESSON_ID)] | None = None
     state: State = "active"
-    edition: Annotated[int, whole(1, 10_000)] = 1
     reason: Annotated[str, text(10_000)] | None = None
 
     @property
@@ -89,7 +86,7 @@ class Plan:
         if not is_line(self.name, MAX_NAME):
             raise StudentError("Give the sweep a name of at most {most} characters.", most=MAX_NAME)
         space.check(self.base, self.space)
-        searches.check(self.search, self.pruning, self.space)
+        searches.check(self.search, self.space)
         objectives.check(self.base, self.objective)
         if self.max_runs is None and self.max_minutes is None:
             raise StudentError("Give the sweep a budget of runs or minutes.")
@@ -110,13 +107,6 @@ class Plan:
                 "{n} runs at once; use 1 to {most}.", n=self.at_once, most=MAX_AT_ONCE
             )
 
-    def replace(self, **changes: Any) -> Plan:
-        """Return the plan with some of it changed; another space is another edition."""
-        changed = dataclasses.replace(self, **changes)
-        if changed.space != self.space:
-            changed = dataclasses.replace(changed, edition=self.edition + 1)
-        return changed
-
     def values(self) -> dict[str, Any]:
         """Return the plan as plain values, for JSON."""
         whole = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -124,16 +114,8 @@ class Plan:
             "version": _VERSION,
             **whole,
             "base": json.loads(self.base.model_dump_json()),
-            "space": space_values(self.space),
+            "space": [dataclasses.asdict(dimension) for dimension in self.space],
         }
-
-
-def space_values(dimensions: Space) -> list[dict[str, Any]]:
-    """Return a space as plain values, for JSON."""
-    plain: list[dict[str, Any]] = json.loads(
-        json.dumps([dataclasses.asdict(d) for d in dimensions])
-    )
-    return plain
 
 
 def space_of(values: object) -> Space:

@@ -45,7 +45,6 @@ def proposed(base: Experiment, name: str) -> Plan:
         ),
         created=now(),
         search="tpe",
-        pruning="median",
         max_runs=16,
     )
 

@@ -1,9 +1,8 @@
-"""The sweeps of a folder of runs: a folder each, below ``sweeps``, with its plan and its study.
+"""The sweeps of a folder of runs: a folder each, below ``sweeps``, with its plan and its trials.
 
 sweeps/<id>/sweep.json     the plan, changed by the app at any time
-sweeps/<id>/journal.log    the study: Optuna's journal, which optuna-dashboard opens
+sweeps/<id>/trials.json    what was tried, and what it came to
 sweeps/<id>/lock           locked by whoever changes either
-sweeps/<id>/foreign.json   in place of a plan: the study is from elsewhere, and looked at only
 """
 
 from __future__ import annotations
@@ -23,12 +22,11 @@ from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.run import ID
 from tfm_core.runs.store import new_id
 from tfm_core.sentences import StudentError
-from tfm_core.sweeps import foreign
 from tfm_core.sweeps import plan as plans
-from tfm_core.sweeps.foreign import JOURNAL, ImportRecord
 from tfm_core.sweeps.plan import Plan, SweepDamaged
 
 FOLDER = SWEEPS
+TRIALS = "trials.json"
 
 MAX = 500
 """Sweeps that a folder of runs may hold; each is looked at every second while it is active."""
@@ -56,17 +54,13 @@ class Sweep:
         return self.folder.name
 
     @property
-    def journal(self) -> Path:
-        """Where Optuna writes."""
-        return self.folder / JOURNAL
+    def trials(self) -> Path:
+        """The file of its trials, missing before the first."""
+        return self.folder / TRIALS
 
     def plan(self) -> Plan:
         """Return the plan as it is now. Raises SweepDamaged, in a sentence."""
         return plans.read(self.folder)
-
-    def brought(self) -> ImportRecord | None:
-        """Return what is noted of a study from elsewhere; None for a sweep of this app."""
-        return foreign.read(self.folder)
 
     @contextlib.contextmanager
     def locked(self, patience: float = PATIENCE) -> Iterator[None]:
@@ -108,26 +102,18 @@ class SweepStore:
     def create(self, plan: Plan) -> Sweep:
         """Make a sweep's folder, whole at once. Raises ValueError, in a sentence."""
         plan.check()
-        return self._made(lambda folder: Sweep(folder).write(plan))
-
-    @os_errors_as_sentences()
-    def bring(self, content: bytes, brought: ImportRecord) -> Sweep:
-        """Keep an Optuna study from elsewhere, to look at. Raises ValueError, in a sentence."""
-        return self._made(lambda folder: foreign.write(folder, content, brought))
-
-    def _made(self, fill: Callable[[Path], None]) -> Sweep:
         with limit_lock(self.root.parent, "sweeps"):
             if len(self.list()) >= MAX:
                 raise StudentError("There are {most} sweeps already. Delete one first.", most=MAX)
-            return self._new(fill)
+            return self._new(plan)
 
-    def _new(self, fill: Callable[[Path], None]) -> Sweep:
+    def _new(self, plan: Plan) -> Sweep:
         self.root.mkdir(parents=True, exist_ok=True)
         name = new_id()
         draft = self.root / f"{_DRAFT}{name}"
         try:
             draft.mkdir()
-            fill(draft)
+            Sweep(draft).write(plan)
         except (OSError, ValueError):
             shutil.rmtree(draft, ignore_errors=True)
             raise
@@ -181,9 +167,6 @@ class SweepStore:
 
 
 def _age(sweep: Sweep) -> str:
-    brought = sweep.brought()
-    if brought is not None:
-        return brought.created
     try:
         return sweep.plan().created
     except SweepDamaged:

@@ -10,7 +10,6 @@ from tfm_core.data.captions import CaptionData, CaptionSplit
 from tfm_core.data.compose import SceneChanges
 from tfm_core.training.losses import labels_of
 from tfm_core.training.objectives import (
-    ALL,
     Batch,
     Objective,
     StepMetrics,
@@ -32,11 +31,11 @@ class CaptionObjective(Objective):
         self.n_train = len(self.data.train)
         self.n_classes = len(self.data.vocabulary)
 
-    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator) -> Batch:
         """See Objective; ``generator`` draws how each digit is changed."""
         size = (5, len(indices), self.data.train.chosen.size(1))
         changes = torch.rand(size, generator=generator) * 2 - 1
-        return Batch(indices[part], (), (indices[part], changes[:, part]))
+        return Batch(indices, (), (indices, changes))
 
     def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from tfm_core.reading import MAX_STEP_NUMBER, Unreadable, is_number, is_whole
+from tfm_core.reading import MAX_STEP_NUMBER, Unreadable, is_number, is_whole, json_of
 from tfm_core.sentences import N_
 from tfm_core.stored import Step, Stored, WrongValue, checked, number
 from tfm_core.training.progress import is_state
@@ -54,9 +53,9 @@ _CLAUSES: dict[str, str] = {  # by the field that is wrong, "" for all of them
 def facts_of(metadata: Mapping[str, str] | None) -> CheckpointFacts:
     """Return what the metadata of a checkpoint's file say. Raises Unreadable."""
     try:
-        return _STORED.read(json.loads((metadata or {})["trainer"]))
+        return _STORED.read(json_of((metadata or {})["trainer"]))
     except WrongValue as wrong:
         clause = _CLAUSES.get(wrong.name, N_("its training state is invalid"))
-    except (KeyError, ValueError, RecursionError):
+    except (KeyError, ValueError):
         clause = _CLAUSES[""]
     raise Unreadable(clause)

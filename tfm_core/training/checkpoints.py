@@ -8,13 +8,12 @@ Data order and random numbers derive from seed and step (see ``loop``), so they 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
@@ -22,8 +21,8 @@ from tfm_core.config import Experiment
 from tfm_core.data.shape import data_shape
 from tfm_core.disk import replace, sync_file, sync_folder
 from tfm_core.models.build import Model, build_model, init_on_meta
-from tfm_core.pretrained.adapters import merge_adapters
-from tfm_core.reading import open_plain
+from tfm_core.pretrained.lora import merge_lora
+from tfm_core.reading import Unreadable, open_tensors
 from tfm_core.sentences import StudentError
 from tfm_core.training.checkpoint_facts import CheckpointFacts, facts_of
 from tfm_core.training.setup import drawn_model
@@ -90,7 +89,10 @@ def load(trainer: Trainer, folder: Path) -> None:
     if trainer.average is not None:
         with _of_this_shape(folder):
             trainer.average.restore(_part(tensors, _AVERAGE) or None, facts.averaged)
-    places = _places(trainer)
+    weights = [one for group in trainer.optimizer.param_groups for one in group["params"]]
+    place = {weight: index for index, weight in enumerate(weights)}
+    named = trainer.model.named_parameters()
+    places = {name: place[one] for name, one in named if one.requires_grad}
     saved: dict[int, dict[str, Tensor]] = {}
     try:
         for key, value in tensors.items():
@@ -124,26 +126,6 @@ def load_best(trainer: Trainer, folder: Path) -> None:
     trainer.best = BestWeights(facts.step, on_device)
 
 
-def _places(trainer: Trainer) -> dict[str, int]:
-    """Return the optimiser's index of each trained parameter, by name and by number.
-
-    A checkpoint of release 0.1 numbers them: matrices that are no embeddings, then the others.
-    """
-    weights = [one for group in trainer.optimizer.param_groups for one in group["params"]]
-    place = {weight: index for index, weight in enumerate(weights)}
-    tables = {
-        weight
-        for module in trainer.model.modules()
-        if isinstance(module, nn.Embedding)
-        for weight in module.parameters()
-    }
-    own = trainer.parameters
-    once = sorted(own, key=lambda weight: weight.ndim < 2 or weight in tables)  # stable
-    by_number = {str(number): place[weight] for number, weight in enumerate(once)}
-    named = trainer.model.named_parameters()
-    return by_number | {name: place[one] for name, one in named if one.requires_grad}
-
-
 def load_weights(model: Model, folder: Path) -> int:
     """Fill a model with the weights of a checkpoint that count; return its step.
 
@@ -166,20 +148,15 @@ def load_model(experiment: Experiment, folder: Path) -> tuple[Model, int]:
     """
     if experiment.task.is_opened:
         return _mapped(experiment, folder)
-    model, step = load_adapted(experiment, folder)
-    merge_adapters(model)
+    model = drawn_model(experiment)
+    choose_trained(model, experiment, 0)
+    step = load_weights(model, folder)
+    merge_lora(model)
     return model.requires_grad_(True).eval(), step
 
 
-def load_adapted(experiment: Experiment, folder: Path) -> tuple[Model, int]:
-    """Return the same with LoRA's matrices beside those that they change. See ``load_weights``."""
-    model = drawn_model(experiment)
-    choose_trained(model, experiment, 0)
-    return model, load_weights(model, folder)
-
-
 def write_plain(experiment: Experiment, folder: Path, path: Path) -> None:
-    """Write the weights of a checkpoint that count as those of a model without adapters.
+    """Write the weights of a checkpoint that count as those of a model without LoRA.
 
     Raises CheckpointDamaged and OSError.
     """
@@ -212,8 +189,7 @@ def _mapped(experiment: Experiment, folder: Path) -> tuple[Model, int]:
 def _read(folder: Path, *, copies: bool = True) -> tuple[dict[str, Tensor], CheckpointFacts]:
     path = folder / FILE
     try:
-        os.close(open_plain(path))  # what is no plain file might be waited for
-        with safe_open(path, framework="pt") as file:
+        with open_tensors(path, "pt") as file:
             facts = facts_of(file.metadata())
             # clones: what is read is a window into the file, which Windows could not replace then
             names = list(file.keys())
@@ -222,11 +198,11 @@ def _read(folder: Path, *, copies: bool = True) -> tuple[dict[str, Tensor], Chec
             return {name: file.get_tensor(name).clone() for name in names}, facts
     except FileNotFoundError:
         raise CheckpointDamaged("There is no checkpoint in {name}.", name=folder.name) from None
-    except (SafetensorError, ValueError, OSError) as error:
+    except Unreadable as error:
         raise CheckpointDamaged(
             "The checkpoint {name} is damaged and cannot be read ({error}).",
             name=folder.name,
-            error=getattr(error, "strerror", None) or error,  # without the path
+            error=error.sentence,
         ) from None
 
 

@@ -7,7 +7,7 @@ as usual; so a training may be resumed with it or without it.
 
 On one CPU core it gains next to nothing: steps of the presets ``translate`` and
 ``vit-digits`` were 1.01 and 1.03 times as fast, after 38 and 24 s of compiling, or 1 s where
-PyTorch's cache had it (``python -m benchmarks compiled``). On a GPU it has not been measured.
+PyTorch's cache had it. On a GPU it has not been measured.
 """
 
 from __future__ import annotations
@@ -50,7 +50,16 @@ def compile_model(trainer: Trainer) -> Compiled:
                 nn.Module, torch.compile(model, backend=BACKEND, mode=mode, dynamic=False)
             )
             for _ in range(_N_PASSES.get(trainer.device.type, 1)):
-                _pass(trainer, compiled)
+                begin_step()
+                try:
+                    with trainer.autocast():
+                        loss = trainer.objective.learn(
+                            compiled, trainer.batch(trainer.step + 1)
+                        ).loss
+                    loss.backward()  # type: ignore[no-untyped-call]
+                    float(loss.detach())
+                finally:
+                    trainer.optimizer.zero_grad(set_to_none=True)
     except (torch.OutOfMemoryError, MemoryError):
         raise
     except Exception as error:
@@ -70,26 +79,12 @@ def compile_model(trainer: Trainer) -> Compiled:
     return Compiled(trainer.step, seconds=trainer.clock() - begin)
 
 
-def _pass(trainer: Trainer, compiled: nn.Module) -> None:
-    """Run the next batch forwards and backwards, wait until that is done, and forget it."""
-    begin_step()
-    try:
-        with trainer.autocast():
-            loss = trainer.objective.learn(compiled, trainer.batch(trainer.step + 1)).loss
-        loss.backward()  # type: ignore[no-untyped-call]
-        float(loss.detach())
-    finally:
-        trainer.optimizer.zero_grad(set_to_none=True)
-
-
 def begin_step() -> None:
     """Say that what CUDA graphs made in the step before may be overwritten."""
     torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
 
 
 def _why_not(trainer: Trainer) -> str | None:
-    if trainer.share is not None:
-        return N_("torch.compile is off: several processes train together.")
     if not trainer.experiment.model.has_blocks:
         return N_("torch.compile is off: a recurrent cell is a single kernel already.")
     if getattr(trainer.experiment.model, "n_experts", 0) > 1:

@@ -16,7 +16,6 @@ from tfm_core.data.moving import take_rows, to_device
 from tfm_core.data.text_data import TextData
 from tfm_core.training.losses import cross_entropy, labels_of, predicts_others
 from tfm_core.training.objectives import (
-    ALL,
     MEASURE_BATCH,
     Batch,
     Objective,
@@ -46,12 +45,12 @@ class LanguageObjective(Objective):
         self._pad = data.task.tgt_vocabulary.specials.pad
         self._lengths = (data.train.tgt != self._pad).sum(1).cpu()
 
-    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator) -> Batch:
         """See Objective; ``indices`` are sentences, or the starts of windows of the text."""
         longest = self.data.train.tgt.size(1)
         if self.data.windows is None and not self.has_one_length:
             longest = int(self._lengths[indices].max())
-        return Batch(indices[part], (longest,), (indices[part],))
+        return Batch(indices, (longest,), (indices,))
 
     def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""

@@ -124,7 +124,7 @@ def update(trainer: Trainer) -> tuple[float, float, float, float, float | None]:
         group["lr"] = rate
     dropout, _drawn = seeds_of_step(trainer.experiment, step)
     if trainer.dropout:
-        torch.manual_seed(dropout if trainer.share is None else dropout + trainer.share.rank)
+        torch.manual_seed(dropout)
     if not model.training:
         model.train()
     optimizer.zero_grad(set_to_none=True)  # before CUDA graphs write there again
@@ -146,30 +146,14 @@ def update(trainer: Trainer) -> tuple[float, float, float, float, float | None]:
 
 
 def _step_metrics(trainer: Trainer) -> StepMetrics:
-    """Return the loss of the next batch, to be differentiated, and its counts.
-
-    Of a training that processes share the loss is of this one's part, and the counts are of all.
-    """
-    share, batch = trainer.share, trainer.batch(trainer.step + 1)
-    learning: nn.Module = trainer.model if share is None else share.ddp_model
+    """Return the loss of the next batch, to be differentiated, and its counts."""
+    batch = trainer.batch(trainer.step + 1)
+    learning: nn.Module = trainer.model
     if trainer.compiled is not None:
         begin_step()
         learning = trainer.compiled
     with trainer.autocast():
-        metrics = trainer.objective.learn(learning, batch)
-    if share is None:
-        return metrics
-    n_learned = metrics.n_tokens if metrics.n_learned is None else metrics.n_learned
-    reported, n_correct, n_tokens = share.reduce_metrics(
-        metrics.reported, metrics.n_correct, metrics.n_tokens
-    )
-    return replace(
-        metrics,
-        loss=share.weight_loss(metrics.loss, n_learned),
-        n_correct=n_correct,
-        n_tokens=n_tokens,
-        reported_loss=reported,
-    )
+        return trainer.objective.learn(learning, batch)
 
 
 def _check(trainer: Trainer, loss: float) -> None:
@@ -222,14 +206,8 @@ def _validated(trainer: Trainer) -> list[Measured]:
 def _measured(trainer: Trainer, split: Split, weights: Weights) -> Measured:
     begin = trainer.clock()
     model = (trainer.model if weights == "last" else trainer.eval_model).eval()
-    scores: tuple[float, float, float | None] | None = None
-    if trainer.share is None or trainer.share.is_first:
-        with torch.inference_mode(), trainer.autocast():
-            scores = trainer.objective.measure(model, split)
-    if trainer.share is not None:
-        scores = trainer.share.broadcast(scores)
-    assert scores is not None
-    loss, accuracy, exact = scores
+    with torch.inference_mode(), trainer.autocast():
+        loss, accuracy, exact = trainer.objective.measure(model, split)
     trainer.seconds += trainer.clock() - begin
     return Measured(trainer.step, split, loss, accuracy, exact, weights)
 

@@ -1,7 +1,7 @@
 """Hidden words: masked language modelling (Devlin et al. 2019, section 3.1) and span corruption.
 
 At each training step other words of a sentence are chosen, as many as the task hides. Of the chosen
-words 80 % become <mask>, 10 % a random word and 10 % stay as they are, so that the model cannot
+words 80% become <mask>, 10% a random word and 10% stay as they are, so that the model cannot
 trust what it sees; all chosen words count in what is learned from. What is reported, while training
 and on unseen sentences, counts hidden words alone: the loss at <mask>, where the best is known.
 """
@@ -26,7 +26,7 @@ from tfm_core.data.text.span_corruption import posterior as span_posterior
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import EOS, MASK, PAD, SPECIALS
 from tfm_core.training.losses import cross_entropy, input_floor, predicts_others
-from tfm_core.training.objectives import ALL, Batch, StepMetrics, TextObjective
+from tfm_core.training.objectives import Batch, StepMetrics, TextObjective
 
 HIDDEN, RANDOM = 0.8, 0.1
 """Shares of the chosen words that become <mask>, and a random word; the rest stays."""
@@ -111,7 +111,7 @@ class MaskedObjective(ReadObjective):
         self._n_chosen = torch.tensor([0, *counts])  # by length
         self._sentences = train.tgt.cpu()  # what is drawn of them depends on no device
 
-    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator) -> Batch:
         """See Objective; ``generator`` draws which words are chosen and what is shown for them."""
         longest = self._lengths_of("train", indices)[1]
         words = self._sentences[indices, 1:longest]
@@ -120,8 +120,8 @@ class MaskedObjective(ReadObjective):
             missing = (0, self._sentences.size(1) - longest)
             words, src = (F.pad(ids, missing, value=PAD) for ids in (words, src))
             chosen = F.pad(chosen, missing)
-        n_hidden, tensors = self._at(words[part], src[part], chosen[part])
-        return Batch(indices[part], (n_hidden,), (indices[part], *tensors))
+        n_hidden, tensors = self._at(words, src, chosen)
+        return Batch(indices, (n_hidden,), (indices, *tensors))
 
     def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
@@ -173,9 +173,7 @@ class MaskedObjective(ReadObjective):
         is_correct = (logits.detach().argmax(-1) == targets) & hidden
         n_exact = (is_correct == hidden).all(1).sum()
         reported = (plain * seen).sum() / max(1, n_tokens)
-        return StepMetrics(
-            loss, is_correct.sum(), n_tokens, n_exact, len(src), reported, len(which)
-        )
+        return StepMetrics(loss, is_correct.sum(), n_tokens, n_exact, len(src), reported)
 
     @cached_property
     def _bounds(self) -> tuple[float, float] | None:

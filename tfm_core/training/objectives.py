@@ -21,7 +21,6 @@ from tfm_core.training.losses import cross_entropy, input_floor, labels_of, lowe
 from tfm_core.training.setup import to_floats
 
 MEASURE_BATCH = 500
-ALL = slice(None)
 _CPU = torch.device("cpu")
 
 
@@ -31,9 +30,9 @@ class StepMetrics:
 
     loss: mean cross-entropy, to be differentiated; n_correct of n_tokens: target tokens, or
     pictures, each of which counts as one; n_exact of n_examples: targets in which every token is
-    correct, None for pictures. reported_loss: where it is not the one to differentiate; n_learned:
-    what that one is the mean of, where these are not the n_tokens. balance: how unequally tokens
-    are spread over a layer's experts, on average, see ``load_balance``; None without experts.
+    correct, None for pictures. reported_loss: where it is not the one to differentiate. balance:
+    how unequally tokens are spread over a layer's experts, on average, see ``load_balance``; None
+    without experts.
     """
 
     loss: Tensor
@@ -42,7 +41,6 @@ class StepMetrics:
     n_exact: Tensor | None
     n_examples: int
     reported_loss: Tensor | None = None
-    n_learned: int | None = None
     balance: Tensor | None = None
 
     @property
@@ -101,18 +99,13 @@ class Objective(ABC):
         """Set ``n_train``, ``n_classes`` and what else follows from the data."""
 
     @abstractmethod
-    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
-        """Draw a batch of the training examples ``indices`` (B,), which lie on the CPU.
-
-        part: those of them to learn from. What is drawn is drawn for all: a part of a batch is
-        learned from as it would be within the whole.
-        """
+    def sample(self, indices: Tensor, generator: torch.Generator) -> Batch:
+        """Draw a batch of the training examples ``indices`` (B,), which lie on the CPU."""
 
     def learn(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """Return loss and counts of a batch whose tensors are on the model's device.
 
-        Of a model with experts, their balance is part of the loss to differentiate alone: that of
-        this batch, which is a part where processes train together.
+        Of a model with experts, their balance is part of the loss to differentiate alone.
         """
         with routing() as routed:
             metrics = self.learn_from(model, batch)
@@ -131,11 +124,11 @@ class Objective(ABC):
         """Return what the task alone says of a batch, see ``learn``."""
 
     def loss_and_metrics(
-        self, model: nn.Module, indices: Tensor, generator: torch.Generator, part: slice = ALL
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator
     ) -> StepMetrics:
         """Draw a batch, send it to the model, and return its loss and counts."""
         device = next((one.device for one in model.parameters()), _CPU)
-        return self.learn(model, send_batches([self.sample(indices, generator, part)], device)[0])
+        return self.learn(model, send_batches([self.sample(indices, generator)], device)[0])
 
     def loss_lower_bound(self) -> float | None:
         """Return the lowest loss that the targets and the mistakes allow, None where unknown."""
@@ -187,13 +180,13 @@ class TextObjective(Objective):
             logits, targets, smoothing, mistakes=self.mistakes, first_class=self.first_class
         )
 
-    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator) -> Batch:
         """See Objective; nothing is drawn at random, and all are as long as the longest."""
         train = self.data.train
         sizes = self._lengths_of("train", indices)
         if self.has_one_length:
             sizes = train.src.size(1), train.tgt.size(1)
-        return Batch(indices[part], sizes, (indices[part],))
+        return Batch(indices, sizes, (indices,))
 
     def learn_from(self, model: nn.Module, batch: Batch) -> StepMetrics:
         """See Objective."""
@@ -286,10 +279,10 @@ class ImageObjective(Objective):
         self.n_train = len(self.data.train.labels)
         self.n_classes = self.data.facts.n_classes
 
-    def sample(self, indices: Tensor, generator: torch.Generator, part: slice = ALL) -> Batch:
+    def sample(self, indices: Tensor, generator: torch.Generator) -> Batch:
         """See Objective; ``generator`` draws the augmentation."""
         moves = augment.draw(len(indices), generator=generator, **self._most)
-        return Batch(indices[part], (), (indices[part], moves[:, part]))
+        return Batch(indices, (), (indices, moves))
 
     @property
     def _most(self) -> dict[str, float]:

@@ -148,7 +148,7 @@ class AveragedWeights(Generic[AnyModel]):
     The mean of the steps lies closer to the minimum than any of them (Polyak & Juditsky 1992). Here
     it forgets exponentially: ``average <- decay * average + (1 - decay) * weights`` (Szegedy et al.
     2016, section 8). ``torch.optim.swa_utils.AveragedModel`` walks the modules at every step, which
-    takes 3 to 5 % of a step of a small model; one fused pass over lists takes a tenth of that.
+    takes 3 to 5% of a step of a small model; one fused pass over lists takes a tenth of that.
 
     model: in eval mode, never trained. n_updates: steps that went into it.
     """

@@ -16,20 +16,18 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, built
 from tfm_core.config.turns import Turn
 from tfm_core.data.download import Progress
 from tfm_core.data.load import Data, load
 from tfm_core.facts.batches import Batches
 from tfm_core.layers.blocks import enable_checkpointing
 from tfm_core.models.build import Model
-from tfm_core.sentences import Paragraph, StudentError
 from tfm_core.training.devices import resolve
-from tfm_core.training.objectives import ALL, Batch, Objective, send_batches
+from tfm_core.training.objectives import Batch, Objective, send_batches
 from tfm_core.training.optimisation import AveragedWeights, make_optimizer
 from tfm_core.training.progress import Descent, Patience
 from tfm_core.training.setup import autocast, mix, move_data, new_model, set_dropout
-from tfm_core.training.share import Replica
 from tfm_core.training.tuning import choose_trained
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.tasks import TASK_KINDS
@@ -52,9 +50,9 @@ class Trainer:
 
     best: kept where there is patience, for the test at the end. average: of the weights over the
     steps, where the config asks for it. n_nonfinite: steps in a row whose loss was NaN or infinite.
-    share: this process's part, where several train together. clock: monotonic seconds; only
-    differences are meaningful. remark: what a person should know of the data and where it is.
-    compiled: the model that torch.compile made, to train with; its parameters are the model's.
+    clock: monotonic seconds; only differences are meaningful. remark: what a person should know of
+    the data and where it is. compiled: the model that torch.compile made, to train with; its
+    parameters are the model's.
     turns: settings that change on the way, by step.
     """
 
@@ -72,7 +70,6 @@ class Trainer:
     best: BestWeights | None = None
     average: AveragedWeights[Model] | None = None
     n_nonfinite: int = 0
-    share: Replica | None = None
     clock: Callable[[], float] = time.perf_counter
     remark: str | None = None
     compiled: nn.Module | None = None
@@ -99,7 +96,7 @@ class Trainer:
     def __post_init__(self) -> None:
         """Begin with the settings of the experiment."""
         self.settings = self.experiment.training
-        self.dropout = self.experiment.model.dropout
+        self.dropout = built(self.experiment.model).dropout
         self.batches = Batches.of(self.settings, self.objective.n_train)
 
     def follow_turns(self, step: int) -> list[Turn]:
@@ -190,30 +187,9 @@ class Trainer:
         self.objective.has_one_length = is_so
         self._prefetched.clear()
 
-    def join(self, share: Replica) -> None:
-        """Train together with other processes, from the first one's weights.
-
-        Raises StudentError.
-        """
-        smallest = self.batches.smallest
-        if smallest < share.size:
-            raise StudentError(Paragraph("training/batch-too-small", n=smallest, size=share.size))
-        if share.broadcast(self.step) != self.step:
-            raise StudentError("The processes are at different steps; start them together.")
-        self.share = share
-        # in a language model, parameters for a source take no part
-        loss = self.objective.loss_and_metrics(
-            self.model.train(), self.batch_indices(self.step + 1), torch.Generator(), slice(1)
-        ).loss
-        gradients = torch.autograd.grad(loss, self.parameters, allow_unused=True)
-        has_unused = any(gradient is None for gradient in gradients)
-        share.wrap(self.model, self.device, has_unused=has_unused)
-
     def _sample(self, step: int) -> Batch:
         generator = torch.Generator().manual_seed(seeds_of_step(self.experiment, step)[1])
-        indices = self.batch_indices(step)
-        part = ALL if self.share is None else self.share.part(len(indices))
-        return self.objective.sample(indices, generator, part)
+        return self.objective.sample(self.batch_indices(step), generator)
 
 
 def build(experiment: Experiment, device: str = "cpu", progress: Progress | None = None) -> Trainer:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from tfm_core.anatomy.trained import TARGETS, is_trained
+from tfm_core.anatomy.trained import has_one_matrix, is_trained
 from tfm_core.config import Experiment, TunedConfig
 from tfm_core.models.build import Model
-from tfm_core.pretrained.adapters import Lora, add_adapters
-from tfm_core.pretrained.families import PRETRAINED
+from tfm_core.pretrained.lora import add_lora
 
 
 def choose_trained(model: Model, experiment: Experiment, seed: int) -> None:
@@ -19,13 +18,8 @@ def choose_trained(model: Model, experiment: Experiment, seed: int) -> None:
     if task.trains == "lora":
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            add_adapters(model, PRETRAINED[task.architecture], lora_of(task))
+            add_lora(model, rank=task.rank, alpha=task.alpha, is_one_matrix=has_one_matrix(task))
     n_layers = int(getattr(experiment.model, "n_layers", 0))
     for name, parameter in model.named_parameters():
         is_added = ".parametrizations." in name and not name.endswith(".original")
         parameter.requires_grad_(is_added or is_trained(name, task, n_layers))
-
-
-def lora_of(task: TunedConfig) -> Lora:
-    """Return the settings of a task's adapters."""
-    return Lora(task.rank, task.alpha, TARGETS[task.architecture])

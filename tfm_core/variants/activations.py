@@ -34,11 +34,6 @@ class Activation(Variant):
     colour: str
     dash: str
 
-    @property
-    def n_matrices(self) -> int:
-        """How many matrices the feed-forward layer has."""
-        return 2 + self.is_gated
-
 
 RELU = Activation(
     name="relu",

@@ -14,8 +14,7 @@ class AlignmentScore(Variant):
 
     attends_before_step: the state before a step attends, and the context goes into the cell
     (Bahdanau et al. 2015); else the state after it attends (Luong et al. 2015). is_pairwise: if
-    a vector is made for each pair of words. n_source, n_state: square matrices that each source
-    state and each decoder state goes through. latex: of the score. modules, prepared, scores: lines
+    a vector is made for each pair of words. latex: of the score. modules, prepared, scores: lines
     of its class in a generated file: what it holds, what is worked out once from ``memory``, and
     the scores from ``states`` and ``prepared``. walk_topic: its paragraph in the walk.
     """
@@ -23,8 +22,6 @@ class AlignmentScore(Variant):
     layer: str
     attends_before_step: bool
     is_pairwise: bool
-    n_source: int
-    n_state: int
     latex: str
     modules: tuple[str, ...]
     prepared: str
@@ -45,8 +42,6 @@ ADDITIVE = AlignmentScore(
     layer="tfm_core.layers.recurrent:AdditiveScore",
     attends_before_step=True,
     is_pairwise=True,
-    n_source=1,
-    n_state=1,
     latex=r"e_{tj} = v^\top \tanh\left(W s_{t-1} + U h_j + b\right)",
     modules=(
         "self.of_state = nn.Linear(D_MODEL, D_MODEL, bias=False)  # W",
@@ -68,8 +63,6 @@ DOT = AlignmentScore(
     layer="tfm_core.layers.recurrent:DotScore",
     attends_before_step=False,
     is_pairwise=False,
-    n_source=0,
-    n_state=0,
     latex=r"e_{tj} = s_t^\top h_j",
     modules=(),
     prepared="memory",
@@ -84,8 +77,6 @@ GENERAL = AlignmentScore(
     layer="tfm_core.layers.recurrent:GeneralScore",
     attends_before_step=False,
     is_pairwise=False,
-    n_source=1,
-    n_state=0,
     latex=r"e_{tj} = s_t^\top W h_j",
     modules=("self.matrix = nn.Linear(D_MODEL, D_MODEL, bias=False)  # W",),
     prepared="self.matrix(memory)",
@@ -100,8 +91,6 @@ CONCAT = AlignmentScore(
     layer="tfm_core.layers.recurrent:ConcatScore",
     attends_before_step=False,
     is_pairwise=True,
-    n_source=1,
-    n_state=1,
     latex=r"e_{tj} = v^\top \tanh\left(W [s_t; h_j]\right)",
     modules=(
         "self.joined = nn.Linear(2 * D_MODEL, D_MODEL, bias=False)  # W",
@@ -114,5 +103,19 @@ CONCAT = AlignmentScore(
     ),
     walk_topic="score-concat",
 )
+LINEAR = AlignmentScore(
+    name="linear",
+    label=N_("Linear"),
+    help=N_("w [s; h], before each step: the softmax cancels s."),
+    source="Bahdanau et al. 2015, appendix A.1.2, as one linear layer",
+    layer="tfm_core.layers.recurrent:LinearScore",
+    attends_before_step=True,
+    is_pairwise=False,
+    latex=r"e_{tj} = w^\top [s_{t-1}; h_j]",
+    modules=("self.joined = nn.Linear(2 * D_MODEL, 1, bias=False)  # w",),
+    prepared="memory @ self.joined.weight[:, D_MODEL:].T",
+    scores=("return states @ self.joined.weight[:, :D_MODEL].T + prepared.mT",),
+    walk_topic="score-linear",
+)
 
-ALIGNMENT_SCORES = Registry("alignment score", ADDITIVE, DOT, GENERAL, CONCAT)
+ALIGNMENT_SCORES = Registry("alignment score", ADDITIVE, DOT, GENERAL, CONCAT, LINEAR)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from functools import partial
+import functools
+from collections.abc import Mapping
 
 import streamlit as st
+from streamlit.errors import StreamlitSecretNotFoundError
 
 from pages.i18n import _
 from pages.ui import state
-from pages.ui.accounts import cookies, login_setup
+from pages.ui.accounts import cookies
 from pages.ui.address import view_link
 from pages.ui.runs import runs_access
 from pages.ui.typed import escape
@@ -17,18 +19,43 @@ from tfm_core.runs import auth, settings
 from tfm_core.runs.auth import Visitor, hashed, is_token, new_token
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
+from tfm_core.sentences import StudentError
 
-_MAX_KEY = 200
+DEFAULT_PROVIDER = "default"
+"""What Streamlit calls the provider that ``[auth]`` names itself."""
+
 _TOKEN = "visitor_token"
-_HAS_SHOWN_KEY = "has_shown_key"
+_NOT_FOUND = "no-secrets-found"
 
 
 def visitor() -> Visitor:
-    config = settings.read()
-    if login_setup.read() is None:
-        return Visitor(browser(), is_host=_is_host(), is_public=config.public)
-    person = auth.person(st.user.to_dict())
-    return auth.visitor(person, config, browser=browser(), is_host=_is_host())
+    if not providers():
+        return Visitor(browser(), is_public=settings.read().public)
+    return auth.visitor(auth.person(st.user.to_dict()), browser=browser())
+
+
+@functools.cache
+def providers() -> tuple[str, ...]:
+    """Return the login providers: the names of ``[auth.NAME]`` in Streamlit's secrets.
+
+    ``DEFAULT_PROVIDER`` is ``[auth]`` itself; nobody logs in without that section. Raises
+    StudentError where the secrets cannot be read.
+    """
+    try:
+        section = st.secrets.to_dict().get("auth")
+    except StreamlitSecretNotFoundError as error:
+        if error.error_id == _NOT_FOUND:
+            return ()
+        raise StudentError("Streamlit's secrets cannot be read. {why}", why=str(error)) from None
+    except (OSError, ValueError) as error:
+        raise StudentError("Streamlit's secrets cannot be read. {why}", why=str(error)) from None
+    if section is None:
+        return ()
+    if not isinstance(section, Mapping):
+        raise StudentError("auth in secrets.toml must be a section, [auth].")
+    named = [name for name, part in section.items() if isinstance(part, Mapping)]
+    named = [name for name in named if name != "client_kwargs"]
+    return (*named, DEFAULT_PROVIDER) if not named or "client_id" in section else tuple(named)
 
 
 def browser() -> str:
@@ -51,18 +78,13 @@ def listed(*, with_suspects: bool = False) -> list[Run]:
     trained = [run for run in runs if not run.meta.recorded]
     trained = [run for run in trained if with_suspects or not runs_access.is_hidden(run)]
     own = [run for run in trained if who.began(run)]
-    others = [run for run in trained if not who.began(run)] if _sees_all(who) else []
+    others = [run for run in trained if not who.began(run)] if not settings.read().public else []
     return [*own, *others, *(run for run in runs if run.meta.recorded)]
 
 
 def lists(run: Run) -> bool:
     """Return whether a run is listed."""
-    who = visitor()
-    return run.meta.recorded or who.began(run) or _sees_all(who)
-
-
-def _sees_all(who: Visitor) -> bool:
-    return settings.read().open or who.is_host
+    return run.meta.recorded or visitor().began(run) or not settings.read().public
 
 
 def at_hand() -> list[Run]:
@@ -109,41 +131,9 @@ def badge(run: Run) -> str:
         words = _("{name} (you)", name=name) if who.began(run) else name
         colour = "blue" if who.began(run) else "gray"
         return f":{colour}-badge[:material/person: {escape(words)}]"
-    if who.began(run) or login_setup.read() is not None:
+    if who.began(run) or providers():
         return ""
     return f":gray-badge[:material/group: {_('Another visitor’s')}]"
-
-
-def has_key() -> bool:
-    """Return whether the server has a host key."""
-    config = settings.read()
-    return (config.public or login_setup.read() is not None) and config.host_key is not None
-
-
-def show_key(text: str) -> bool:
-    """Make the session the host's if the key is right; return whether it is."""
-    if cookies.is_key(text):
-        st.session_state[_HAS_SHOWN_KEY] = True
-        return True
-    return False
-
-
-def key_field(label: str, *, key: str) -> None:
-    """Draw the field that takes the host key."""
-    st.text_input(
-        label,
-        type="password",
-        key=key,
-        max_chars=_MAX_KEY,
-        autocomplete="off",
-        on_change=partial(_take_key, key),
-    )
-
-
-def _take_key(field: str) -> None:
-    shown, st.session_state[field] = st.session_state[field], ""
-    if shown and not show_key(shown.strip()):
-        state.notify(_("Wrong key."))
 
 
 def _opened() -> list[Run]:
@@ -163,17 +153,7 @@ def _token() -> str:
     Stored in the session, which outlives its connection.
     """
     if _TOKEN not in st.session_state:
-        sent = _cookie(cookies.VISITOR)
-        st.session_state[_TOKEN] = sent if is_token(sent) else new_token()
+        sent = st.context.cookies.get(cookies.VISITOR)  # not a text in a test of a page
+        is_known = isinstance(sent, str) and is_token(sent)
+        st.session_state[_TOKEN] = sent if is_known else new_token()
     return str(st.session_state[_TOKEN])
-
-
-def _is_host() -> bool:
-    if st.session_state.get(_HAS_SHOWN_KEY):
-        return True
-    return cookies.is_host(_cookie(cookies.HOST), _token())
-
-
-def _cookie(name: str) -> str:
-    sent = st.context.cookies.get(name)
-    return sent if isinstance(sent, str) else ""  # no browser is there in a test of a page

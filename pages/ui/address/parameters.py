@@ -33,15 +33,14 @@ class Unfit(ValueError):
 class Parameter(ABC, Generic[T]):
     """One value in an address.
 
-    query: its name there. first: what is shown without it. key: of its widget, else its name. old:
-    what links of earlier called it. is_always_said: it is in the link where it is the first, too.
+    query: its name there. first: what is shown without it. key: of its widget, else its name.
+    is_always_said: it is in the link where it is the first, too.
     """
 
     query: str
     _: KW_ONLY
     first: T
     key: str = ""
-    old: tuple[str, ...] = ()
     is_always_said: bool = False
 
     @abstractmethod
@@ -84,10 +83,6 @@ class Parameter(ABC, Generic[T]):
             )
             return used, problem
 
-    def found_in(self, query: Mapping[str, str]) -> str | None:
-        """Return the link's text under the current or an old name, or None."""
-        return next((query[name] for name in (self.query, *self.old) if name in query), None)
-
 
 def one_of(names: Iterable[object]) -> str:
     return _("one of {names}", names=_listed(names))
@@ -102,20 +97,17 @@ def _listed(names: Iterable[object]) -> str:
 class Choice(Parameter[str]):
     """One of some names; ``first`` is "" where nothing may be chosen.
 
-    labels: name -> the words on the screen; links of earlier said those. renamed: words that stood
-    on the screen then -> the name.
+    labels: name -> the words on the screen.
     """
 
     names: tuple[str, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
-    renamed: Mapping[str, str] = field(default_factory=dict)
 
     def parse(self, text: str) -> str:
-        """Return the name of a name or label."""
-        name = self.renamed.get(text) or name_of(text, self.labels)
-        if name not in (*self.names, self.first):
+        """Return the name."""
+        if text not in (*self.names, self.first):
             raise Unfit(one_of(self.names))
-        return name
+        return text
 
     def fits(self, state: object) -> bool:
         return state in self.names or (state is None and not self.first)
@@ -130,18 +122,12 @@ class Choice(Parameter[str]):
         return str(state or "")
 
 
-def name_of(text: str, labels: Mapping[str, str]) -> str:
-    """Return the name of a label in English or the page's language, or the text itself."""
-    return next((name for name, label in labels.items() if text in (label, _(label))), text)
-
-
 def named(
     query: str,
     labels: Mapping[str, str],
     *,
     first: str | None = None,
     key: str = "",
-    old: tuple[str, ...] = (),
     is_always_said: bool = False,
 ) -> Choice:
     """Return a choice of names with labels; without one, the first of them is chosen."""
@@ -150,7 +136,6 @@ def named(
         query,
         first=names[0] if first is None else first,
         key=key,
-        old=old,
         is_always_said=is_always_said,
         names=names,
         labels=labels,
@@ -159,13 +144,12 @@ def named(
 
 @dataclass(frozen=True)
 class Choices(Parameter[tuple[str, ...]]):
-    """Some of the names, separated by commas; in earlier links a label each.
+    """Some of the names, separated by commas.
 
     maximum: how many names there may be; None for all of them.
     """
 
     names: tuple[str, ...]
-    labels: Mapping[str, str] = field(default_factory=dict)
     maximum: int | None = None
 
     def parse(self, text: str) -> tuple[str, ...]:
@@ -173,7 +157,7 @@ class Choices(Parameter[tuple[str, ...]]):
 
         Raises Unfit; where there are too many names, it has the first of them.
         """
-        chosen = dict.fromkeys(name_of(each, self.labels) for each in text.split(",") if each)
+        chosen = dict.fromkeys(filter(None, text.split(",")))
         if any(name not in self.names for name in chosen):
             raise Unfit(_("some of {names}", names=_listed(self.names)))
         if self.maximum is not None and len(chosen) > self.maximum:

@@ -50,7 +50,7 @@ def read(
     values, sentences = {}, []
     for name, declared in parameters(kind).items():
         parameter = fitting.get(name, declared)
-        text = parameter.found_in(query)
+        text = query.get(parameter.query)
         values[name] = parameter.first
         if text is not None:
             values[name], sentence = parameter.follow(text, parameter.first)
@@ -104,11 +104,6 @@ def is_changed() -> bool:
 
 def opened(parameter: Parameter[Any]) -> str | None:
     """Return the text of a link that was just opened; None if the page itself wrote it."""
-    for name in parameter.old:
-        if name in st.query_params and name != parameter.query:
-            text = ",".join(st.query_params.get_all(name))
-            put({name: None})
-            return text
     current = st.query_params.get(parameter.query)
     return None if current == st.session_state.get(_seen(parameter)) else current
 
@@ -185,7 +180,7 @@ def listed(
     picked = st.selectbox(
         label,
         parameter.names,
-        format_func=lambda name: _(parameter.labels.get(name, name)),
+        format_func=lambda name: _(parameter.labels[name]) if name in parameter.labels else name,
         key=parameter.key or parameter.query,
         persist_state="session",
         help=help,

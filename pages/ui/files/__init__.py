@@ -1,1 +1,1 @@
-"""Runs as files: exports, films and published folders; and uploads."""
+"""Runs as files: exports, films and the gallery; and uploads."""

@@ -32,23 +32,35 @@ MAX_VALUES = 1_600_000
 _MIN_VALUES = 20_000
 _A_VIEW = 200_000  # weights of one kind and example, from which on others are left out first
 _MAX_TEXT = 60
+RELOAD_SECONDS = 10
+"""After which a public page of a run that trains is written, and loads itself, again."""
 
 
 Progress = Callable[[float, str], None]
 """Hears the share that is done, 0 to 1, and what is being done, in words."""
 
 
-def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words: None) -> bytes:
+def film(
+    run: Run,
+    *,
+    with_model: bool,
+    progress: Progress = lambda share, words: None,
+    is_public: bool = False,
+    gallery: str = "",
+) -> bytes:
     """Return the page of a run, at most ``MAX_BYTES`` without the model.
 
-    Raises ValueError, in a sentence, where the run's probe or its checkpoint cannot be read, or its
-    model cannot be written as ONNX.
+    is_public: it lies on a web server; it then lacks the run's id, with which one could do more
+    than watch, and reloads itself while the run trains. gallery: see ``Film``. Raises ValueError,
+    in a sentence, where the run's probe or its checkpoint cannot be read, or its model cannot be
+    written as ONNX.
     """
     model = None
     if with_model:
         progress(0.05, N_("Exporting to ONNX"))
         model = _asked(run)
     progress(0.6, N_("Reading snapshots"))
+    is_live = is_public and run.status.is_active
     steps = tuple(run.snapshot_steps())
     moving = stage_view.moving(run, steps)
     is_look = isinstance(run.experiment.task, LookConfig)
@@ -62,9 +74,9 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
             about=about(run),
             stage={
                 **told(moving, name=views[first].name if views else ""),
-                "live": False,
+                "live": is_live,
                 "has_maps": bool(views),
-                "autoplay": False,
+                "autoplay": bool(gallery),
                 "loop": False,
                 "compact": False,
                 "alone": is_look,
@@ -72,8 +84,10 @@ def film(run: Run, *, with_model: bool, progress: Progress = lambda share, words
             views=views,
             first=first,
             moments=moving.moments,
-            tables=list(tables(run)),
+            tables=list(tables(run, with_id=not is_public)),
             asked=model,
+            gallery=gallery,
+            reload=RELOAD_SECONDS if is_live else 0,
         )
         small = replace(made, asked=None)
         if most < _MIN_VALUES or len(component.page(small)) <= MAX_BYTES:
@@ -101,7 +115,11 @@ def file_name(run: Run) -> str:
 
 def about(run: Run) -> str:
     """Return a line on a run: task, progress, result, time."""
-    parts = [run_words.learns(run), run_words.progress(run.status), run_words.result(run)]
+    parts = [
+        run_words.learns(run),
+        run_words.progress(run_words.reached(run)),
+        run_words.result(run),
+    ]
     if run.status.seconds:
         parts.append(_("trained {time}", time=show.duration(run.status.seconds)))
     parts.append(run.meta.created[:10])
@@ -141,11 +159,8 @@ def _view(shown: Stage, n_shown: int, most: int) -> View:
     return View(kind_number(shown), shown.example, name, pack(shown, name, most))
 
 
-def tables(run: Run, *, with_id: bool = True) -> Iterator[tuple[str, component.Rows]]:
-    """Yield the settings and versions of a run as tables with captions.
-
-    with_id: whoever has the id can do more with a run than watch it.
-    """
+def tables(run: Run, *, with_id: bool) -> Iterator[tuple[str, component.Rows]]:
+    """Yield the settings and versions of a run as tables with captions."""
     experiment, meta = run.experiment, run.meta
     if isinstance(experiment.task, LookConfig):  # whose other settings only lay out its maps
         names = ("called", "n_parameters", "modules", "n_left_out", "unseen")

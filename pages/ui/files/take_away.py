@@ -78,7 +78,8 @@ class _Made:
 
 def _zip(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
     with_set = "set" in ticked and _set(run) is not None
-    return bundle.bundle(run, progress, with_set=with_set, with_labels=not visitors.watches(run))
+    with_labels = not visitors.watches(run)
+    return bundle.bundle(run, progress, with_set=with_set, with_labels=with_labels, say=_)
 
 
 def _set(run: Run) -> OwnSet | None:
@@ -112,10 +113,7 @@ OFFERS: tuple[Offer, ...] = (
     Offer(
         "zip",
         N_("Everything (zip)"),
-        N_(
-            "Settings, metrics, weights, code, figures and a notebook that runs them. Runs "
-            "imports it."
-        ),
+        N_("Settings, metrics, weights and code. Runs imports it."),
         ":material/folder_zip:",
         "application/zip",
         lambda run: bundle.file_name(run),
@@ -164,7 +162,7 @@ def button(run: Run, *, key: str, width: str = "content") -> None:
         named,
         key=key,
         icon=":material/download:",
-        help=_("As a zip with a notebook, or for other tools."),
+        help=_("As a zip, or for other tools."),
         width="stretch" if width == "stretch" else "content",
         on_click=_close_others,
     ):

@@ -126,6 +126,12 @@ def lock(path: str) -> str:
     return _("Locked by the lesson “{title}”.", title=words(lesson).title)
 
 
+def asks_for(path: str) -> bool:
+    """Return whether the open lesson asks for a setting, so that nobody may give it away."""
+    lesson = current()
+    return lesson is not None and lesson.experiment is not None and path in lesson.open
+
+
 MAX_SHOWN = 6
 """Open settings that Train shows by themselves; with more it shows all settings."""
 

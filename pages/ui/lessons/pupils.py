@@ -14,7 +14,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui.accounts import visitors
-from pages.ui.lessons import open_lesson
+from pages.ui.lessons import open_lesson, teacher
 from pages.ui.runs import runs_access
 from pages.ui.typed import escape
 from tfm_core.lessons import attempts
@@ -71,7 +71,7 @@ def _classes(root: str) -> Classes:
 def welcome(lesson: Lesson, attempt: Attempt) -> None:
     """Tell a pupil of a class as whom the teacher sees them, and take a name if they give one."""
     who = visitors.visitor()
-    if who.is_host or open_lesson.is_preview() or not classes().is_on(lesson.id):
+    if teacher.is_teacher() or open_lesson.is_preview() or not classes().is_on(lesson.id):
         return
     number = classes().admit(lesson.id, [who.owner]).get(who.owner)
     if number is None:

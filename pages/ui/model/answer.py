@@ -58,12 +58,15 @@ def _details(experiment: Experiment, example: Example) -> Tree:
         return ["div", "", title, classes(experiment, example)]
     if example.answer is None:
         return ["div", "", title]
+    if getattr(experiment.task, "labels", "") and example.confidence is not None:
+        shares = example.confidence[: len(example.answer)].tolist()
+        return ["div", "", title, _listed(list(zip(example.answer, shares, strict=True)))]
     return ["div", "", title, _tokens(example, is_known=_has_truth(experiment, example))]
 
 
 def _sentence_verdict(experiment: Experiment, example: Example) -> list[Tree]:
     item = example.item
-    if is_language(item):
+    if is_language(item) and not getattr(experiment.task, "labels", ""):
         return _continuation_verdict(example)
     read = language_of(experiment)
     parts = [_labelled(_("Source"), item["src_text"], read)] if "src_text" in item else []

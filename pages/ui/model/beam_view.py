@@ -13,6 +13,7 @@ from pages.ui import show
 from pages.ui.typed import escape
 from tfm_core.inspect.writing.beams import BeamComparison, Hypothesis
 from tfm_core.plots.texts.writing import beam_tree, visible
+from tfm_core.pretrained.spelling import running
 
 Join = Callable[[Sequence[str]], str]
 FOUND_BY = {"wider": N_("Beam, width {wider}"), "greedy": N_("Greedy"), "sample": N_("Sample")}
@@ -120,4 +121,4 @@ def _table(
 
 def joined_by(gap: str) -> Join:
     """Return a function that joins tokens with a gap, with whitespace made visible."""
-    return lambda tokens: gap.join(visible(token) for token in tokens)
+    return lambda tokens: gap.join(map(visible, running(tokens)))

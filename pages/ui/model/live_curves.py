@@ -12,6 +12,7 @@ from pages.ui import show
 from pages.ui.runs import run_words, runs_access
 from tfm_core.config.own_tasks import OwnTextTaskFacts
 from tfm_core.config.text_tasks import TextTaskFacts
+from tfm_core.plots.of_run import is_in_nats
 from tfm_core.plots.training.curves import (
     MeasuredCurves,
     Measurements,
@@ -35,7 +36,9 @@ def part(run: Run) -> None:
     with left:
         show.live_figure(
             loss,
-            _("Should fall below guessing. Validation far above training: overfitting."),
+            _("Should fall below guessing. Validation far above training: overfitting.")
+            if is_in_nats(run, curves)
+            else _("Validation far above training: overfitting."),
             key=f"loss-{run.id}",
         )
     with right:
@@ -102,7 +105,7 @@ def _figures(
             best(_curves, "loss") if is_patient else None,
             turns,
         ),
-        y_title=_("loss (nats)"),
+        y_title=_("loss (nats)") if is_in_nats(_run, _curves) else _("loss"),
         marks=_loss_marks(started, is_smoothed=_is_floor_smoothed(_run)),
     )
     columns = [("accuracy", _("validation"), _("averaged weights"))]

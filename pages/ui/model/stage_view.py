@@ -26,18 +26,15 @@ def stage(
     run: Run,
     *,
     key: str,
-    kind: str | None = None,
-    example: int | None = None,
     plays: bool = False,
 ) -> None:
     """Show a run on stage. Raises ValueError if its probe is damaged.
 
-    key: one a place on a page. kind, example: what is shown until the viewer chooses another.
-    plays: a small one, which plays again and again. A run without a snapshot shows its curves
-    alone.
+    key: one a place on a page. plays: a small one, which plays again and again. A run
+    without a snapshot shows its curves alone.
     """
     chosen = f"{key}-chosen {run.id}"
-    kind, example = st.session_state.get(chosen, (kind, example))
+    kind, example = st.session_state.get(chosen, (None, None))
     steps = tuple(run.snapshot_steps())
     name, shown = _name(run, kind, example), None
     kinds: tuple[str, ...] = ()

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 from pages.i18n import _
 from tfm_core.config import Experiment, ImageTaskConfig
-from tfm_core.variants.record import LazyModule
 from tfm_core.variants.tasks import TASK_KINDS
-
-if TYPE_CHECKING:
-    from pages.attention import own as attention_own
-    from pages.attention.selection_link import Selection
-    from pages.home import samples
-    from tfm_core.inspect.attention.example import Example
-    from tfm_core.probe.types import Probe
-    from tfm_core.runs.run import Run
-else:  # imported where something of it is used first
-    attention_own = LazyModule("pages.attention.own")
-    samples = LazyModule("pages.home.samples")
-
 
 Item = Mapping[str, Any]
 
@@ -49,39 +36,34 @@ def _source_name(experiment: Experiment, item: Item, number: int, *, is_short: b
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPanels:
-    """The panels of a kind of task, each imported where it is drawn.
+    """What pages show of a kind of task.
 
-    sample()(experiment): an example of the task in one line, before anything is trained, or
-    nothing. example_name(experiment, item, number, *, is_short): an example in one line; a short
-    one leaves the truth out where that is long. own()(run, probe, selection): ask for an example of
-    the user's own and read it; own_words: the page content that says how.
+    example: what an example is. example_name(experiment, item, number, *, is_short): an example in
+    one line; a short one leaves the truth out where that is long. own_words: the page content that
+    says how to ask with an example of one's own.
     """
 
-    sample: Callable[[], Callable[[Experiment], str]]
+    example: Literal["text", "picture", "scene"]
     example_name: Callable[..., str]
-    own: Callable[[], Callable[[Run, Probe, Selection], Example | None]]
     own_words: str
 
 
 _TEXT = TaskPanels(
-    sample=lambda: samples.text,
+    example="text",
     example_name=_text_name,
-    own=lambda: attention_own.sentence,
     own_words="attention_own_text",
 )
 _IMAGE = TaskPanels(
-    sample=lambda: samples.pictures,
+    example="picture",
     example_name=_picture_name,
-    own=lambda: attention_own.picture,
     own_words="attention_own_image",
 )
 TASK_PANELS: dict[str, TaskPanels] = {
     "text": _TEXT,
     "image": _IMAGE,
     "caption": TaskPanels(
-        sample=lambda: samples.scene,
+        example="scene",
         example_name=_caption_name,
-        own=lambda: attention_own.described,
         own_words="attention_own_caption",
     ),
     "corpus": _TEXT,

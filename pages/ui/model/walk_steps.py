@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from pages.i18n import _
 from pages.ui.address import view_link
-from pages.ui.address.parameters import Choice, Unfit, one_of, whole
+from pages.ui.address.parameters import Choice
 from pages.ui.model import question
 from pages.ui.settings import names_choice
 from pages.ui.typed import escape
@@ -27,34 +26,13 @@ _PLACE = "walk-place"
 STEP = "step"  # in the link
 
 
-@dataclass(frozen=True)
-class StepName(Choice):
-    """The name of a step. numbered: the steps that an older link counts, from 1."""
-
-    numbered: tuple[str, ...] = ()
-
-    def parse(self, text: str) -> str:
-        """Return the name; a number is from an older link and means the nearest step."""
-        if text in self.names:
-            return text
-        rule, number = one_of(self.names), whole(text)
-        if number is None:
-            raise Unfit(rule)
-        numbers = [n for n, name in enumerate(self.numbered, 1) if name in self.names]
-        number_there = nearest(number, numbers)
-        if number_there != number:
-            raise Unfit(rule, self.numbered[number_there - 1])
-        return self.numbered[number_there - 1]
-
-
-def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str]:
+def current(names: Sequence[str]) -> tuple[int, str]:
     """Return the number of the step to show, from 1, and a problem of the link.
 
-    names: of the model's steps, in order. numbered: the steps that an older link, which has a
-    number, counts from 1.
+    names: of the model's steps, in order.
     """
-    parameter = StepName(STEP, first=names[0], names=tuple(names), numbered=tuple(numbered))
-    text = parameter.found_in(view_link.query())
+    parameter = Choice(STEP, first=names[0], names=tuple(names))
+    text = view_link.query().get(STEP)
     last = st.session_state.get(_STEP, names[0])
     wanted = last if text is None else text
     nearest_name = names[0]
@@ -68,11 +46,6 @@ def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str]:
     st.session_state[_STEP] = wanted if wanted == last else shown
     st.session_state[_PLACE] = place
     return place + 1, problem
-
-
-def nearest(wanted: int, numbers: Sequence[int]) -> int:
-    """Return the nearest number; of two, the later."""
-    return min(numbers, key=lambda number: (abs(number - wanted), -number))
 
 
 def go(name: str) -> None:

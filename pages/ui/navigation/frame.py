@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 
 import streamlit as st
@@ -25,7 +26,7 @@ from pages.components.presenter import presenter
 from pages.i18n import PAGES_DIR, _, language
 from pages.server import streamlit_internals
 from pages.ui import show, state, typed
-from pages.ui.accounts import login, login_setup, visitors
+from pages.ui.accounts import login, visitors
 from pages.ui.address import view_link
 from pages.ui.lessons import open_lesson
 from pages.ui.navigation import page_table, terms, ticks
@@ -112,9 +113,13 @@ def strip() -> DeltaGenerator | None:
                     announce_end(run.id, run_words.ended(run), key="announce-end")
         _search()
         _arrive(run_id)
-        _present()
+        if PRESENT_QUERY in view_link.query():
+            state.note_presentation()
+            # who leaves the mode and reloads is not in it again
+            view_link.put({PRESENT_QUERY: None})
+        presenter(state.page(), n_links=state.n_presentations(), key="presenter")
         has_choice = len(i18n.languages()) > 1
-        if login_setup.read() is None and not has_choice:
+        if not visitors.providers() and not has_choice:
             return st.container(width="content", key="strip-share")
         with st.container(
             horizontal=True,
@@ -125,7 +130,7 @@ def strip() -> DeltaGenerator | None:
         ):
             if has_choice:
                 _speak(is_shown=True)
-            if login_setup.read() is not None:
+            if visitors.providers():
                 login.control()
             return st.container(width="content", key="strip-share")
 
@@ -150,14 +155,6 @@ def _arrive(run_id: str | None) -> None:
     """Scroll to the top of another page, or of another run on Train."""
     place = state.page()
     arrival(f"{place}?{run_id}" if place == "train" else place, key="arrival")
-
-
-def _present() -> None:
-    """Let the page fill the screen for an audience: by the key P, or by a link."""
-    if PRESENT_QUERY in view_link.query():
-        state.note_presentation()
-        view_link.put({PRESENT_QUERY: None})  # who leaves the mode and reloads is not in it again
-    presenter(state.page(), n_links=state.n_presentations(), key="presenter")
 
 
 def lead_to_game() -> None:
@@ -262,7 +259,7 @@ def _current_run(run: Run, *, was_active: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="current-run"):
         if state.page() != "train":  # which has them in its title and on its stage
             st.markdown(f"**{escape(run.meta.name)}**", width="content")
-            st.markdown(run_words.badge(status, run.outcome), width="content")
+            st.markdown(run_words.badge_of(run), width="content")
             if not run.problem:
                 if status.is_active:
                     st.progress(status.progress, width=90)
@@ -271,7 +268,7 @@ def _current_run(run: Run, *, was_active: bool) -> None:
             st.caption(escape(_(run.problem)), width="content")
             return
         for facts in page_table.PAGES.values():
-            if facts.follows_run and not (facts.needs_model and run.experiment.task.is_foreign):
+            if facts.follows_run and (run.experiment.task.has_model or not facts.needs_model):
                 label, query = _(facts.follows_run), state.run_query(facts.name, run.id)
                 st.page_link(facts.path, label=label, icon=facts.icon, query_params=query)
 
@@ -326,8 +323,9 @@ def _entries(_spoken: str, _home: str) -> tuple[SearchEntry, ...]:
 
 
 def _entry(facts: PageFacts) -> SearchEntry:
-    words = show.words(facts.name)
-    intro = re.sub(r"[*`]", "", words.intro)  # shown as text, not as Markdown
+    intro = ""
+    with suppress(FileNotFoundError):  # a text that is missing costs its own page alone
+        intro = re.sub(r"[*`]", "", show.words(facts.name).intro)  # text, not Markdown
     about = _("Page") + (f" · {intro}" if intro else "")
     return SearchEntry(
         _(facts.title), about, state.address(facts.url_path, {}), _english(facts.title)

@@ -156,7 +156,12 @@ def train_seeds(starts: Sequence[Start], *, stays: bool = False) -> None:
         group = next((run.labels.group for run in there if run.labels.group), None)
         group = group or _new_group(starts, n, listed)
         begun = start_all(missing, group=group)
-        _join_group(there, group)
+        own = [
+            run.id
+            for run in there
+            if not run.meta.recorded and not visitors.watches(run) and run.labels.group is None
+        ]
+        run_actions.label(own, group=group)
     else:
         state.notify(_("All {n} seeds exist.", n=n))
     if stays:
@@ -186,15 +191,6 @@ def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
             return group
         number += 1
         suffix = f" ({number})"
-
-
-def _join_group(runs: Iterable[Run], group: str) -> None:
-    own = [
-        run.id
-        for run in runs
-        if not run.meta.recorded and not visitors.watches(run) and run.labels.group is None
-    ]
-    run_actions.label(own, group=group)
 
 
 def open_comparison(run_ids: Sequence[str]) -> None:

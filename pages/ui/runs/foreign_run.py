@@ -1,4 +1,4 @@
-"""A run of somebody else's training loop on a page that needs its model: why there is nothing."""
+"""A run of maps alone on a page that needs its model: why there is nothing."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ def run_without_model(page: PageFacts) -> Run | None:
     if run_id is None or not page.needs_model:
         return None
     run = runs_access.store().get(run_id)
-    return run if is_foreign(run) else None
+    return run if run.problem is None and not run.experiment.task.has_model else None
 
 
 def turn_away(page: PageFacts, run: Run) -> None:
     """Say why a page shows nothing of a run, and where to go."""
     show.header(page.name)
-    st.info(_(Paragraph("pretrained/foreign")), icon=":material/info:")
+    why = Paragraph("pretrained/foreign") if is_foreign(run) else Paragraph("pretrained/look")
+    st.info(_(why), icon=":material/info:")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for name in ("train", "attention"):
             facts = page_table.PAGES[name]

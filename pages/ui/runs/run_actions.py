@@ -1,4 +1,4 @@
-"""Actions on runs: start, open, steer, resume, train further, label, delete, publish.
+"""Actions on runs: start, open, steer, resume, train further, label, delete.
 
 Each succeeds or reports why it cannot. An action that changes a run checks its owner first: a
 button that is not shown can still be pressed.
@@ -22,7 +22,6 @@ from pages.i18n import N_, _, ngettext
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.address import view_link
-from pages.ui.files import publisher
 from pages.ui.lessons import open_lesson
 from pages.ui.navigation import page_table
 from pages.ui.runs import runs_access
@@ -61,7 +60,7 @@ class Start:
 def start_preset(name: str) -> None:
     """Train a preset in a new run, and open it."""
     preset = PRESETS[name]
-    run = start(preset.experiment, name=preset.label, preset=name)
+    run = start(preset.experiment, name=_(preset.label), preset=name)
     if run is not None:
         watch(run)
 
@@ -89,7 +88,7 @@ def enqueue(start: Start, *, group: str | None = None) -> Run:
             start.experiment,
             device=start.device,
             threads=start.threads,
-            name=start.name,
+            name=start.name or _(start.experiment.task.facts.label),
             preset=start.preset,
             owner=who.owner,
             owner_name=who.name,
@@ -138,27 +137,28 @@ def import_run(file: BinaryIO, progress: Callable[[float, str], None]) -> Run:
     return run
 
 
-def open_folder(path: Path, progress: Callable[[float, str], None], *, name: str) -> Run:
-    """Open a Hugging Face folder as the visitor's own run.
+def open_folder(path: Path, progress: Callable[[float, str], None]) -> Run:
+    """Open a Hugging Face folder as the visitor's own run; say what is opened of it.
 
     progress: see ``import_run``. Raises ValueError and OSError; nothing is left then.
     """
-    from tfm_core.export.opening import open_run
+    from tfm_core.export.opening import open_run, size_of
 
-    return _admitted(
-        lambda store, **who: open_run(path, store, name=name, progress=progress, **who)
-    )
+    words = size_of(path)
+    run = _admitted(lambda store, **who: open_run(path, store, progress=progress, **who))
+    st.toast(escape(_(words)), icon=":material/info:", duration="long")
+    return run
 
 
 def open_look(name: str, content: memoryview) -> Run:
     """Open a look file as the visitor's own run; raises and leaves as ``open_folder``."""
     from tfm_core.looking.file import load
-    from tfm_core.looking.opening import open_look
+    from tfm_core.looking.opening import check_room, open_look
 
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "look.safetensors"
         path.write_bytes(content)
-        look = load(path, called=name)
+        look = load(path, called=name, check=check_room)
     stem = Path(name).stem[:MAX_NAME]
     return _admitted(lambda store, **who: open_look(look, store, name=stem, **who))
 
@@ -391,17 +391,9 @@ def undelete(run_id: str) -> None:
         state.notify(_(error))
 
 
-def publish(run: Run) -> None:
-    publisher.publish(_owned(run.id).id)
-
-
-def unpublish(run: Run) -> None:
-    publisher.unpublish(_owned(run.id).id)
-
-
 def empty_trash() -> None:
     """Delete the trash for good; on a public server only the host may."""
-    if visitors.visitor().is_admin:
+    if visitors.visitor().may_change_all:
         runs_access.store().empty_trash()
 
 

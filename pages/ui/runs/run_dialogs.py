@@ -1,4 +1,4 @@
-"""Dialogs about one run: its name and labels, a repeat with a change, and publishing."""
+"""Dialogs about one run: its name and labels, and a repeat with a change."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from pages.components import addresses
-from pages.components.buttons import Link, copy_link
-from pages.i18n import N_, _, paragraph
+from pages.i18n import N_, _
 from pages.ui import show, state
-from pages.ui.accounts import visitors
-from pages.ui.files import publisher
 from pages.ui.runs import comparison, run_actions, runs_access
 from pages.ui.runs.run_actions import Start
 from pages.ui.settings import controls, drafts
@@ -22,7 +18,6 @@ from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment, Problem
 from tfm_core.config.codec import problems_of
 from tfm_core.inspect.compare.names import change
-from tfm_core.runs import settings
 from tfm_core.runs.record.labels import MAX_GROUP, MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
@@ -217,69 +212,3 @@ def _parsed(values: drafts.Values) -> tuple[Experiment | None, tuple[Problem, ..
 TWIN_DIALOG = RunDialog(
     "twin", N_("Repeat with a change"), ":material/alt_route:", _twin_body, width="medium"
 )
-
-
-def publish_button(run: Run, *, key: str, width: Literal["content", "stretch"] = "content") -> None:
-    """Draw the button that opens the publishing dialog, if allowed."""
-    if settings.read().max_published == 0 or not visitors.visitor().may_change(run):
-        return
-    label = _("Publish")
-    if st.button(
-        label if width == "content" else f"{label} :gray[{escape(run.meta.name)}]",
-        key=key,
-        icon=":material/podcasts:",
-        help=_("Let others watch this run."),
-        width=width,
-        on_click=PUBLISH_DIALOG.ask,  # a callback runs even if the page reruns at that moment
-        args=(run.id,),
-    ):
-        st.rerun()
-
-
-def _publish_body(run: Run) -> None:
-    """Show what publishing does or the address, and the button that changes it."""
-    path = publisher.address(run.id)
-    if path is None:
-        st.markdown(
-            _(
-                "Anyone with the unguessable address can watch **{name}** live or replay it.",
-                name=escape(run.meta.name),
-            )
-        )
-    else:
-        _published_address(run, state.address(path, {}))
-    st.caption(paragraph("runs/published-facts"))
-    if path is None:
-        pressed = st.button(
-            _("Publish"), key="publish-on", icon=":material/podcasts:", type="primary"
-        )
-        change = run_actions.publish
-    else:
-        pressed = st.button(_("Unpublish"), key="publish-off", icon=":material/public_off:")
-        change = run_actions.unpublish
-    if not pressed:
-        return
-    try:
-        change(run)
-    except (ValueError, OSError) as error:
-        show.problem(error)
-    else:
-        st.rerun(scope="fragment")
-
-
-def _published_address(run: Run, href: str) -> None:
-    """Show the address to copy, as a QR code, and to open."""
-    others = addresses.for_others(href)
-    st.code(others or href, language=None, wrap_lines=True)
-    if others is None:
-        st.warning(addresses.local_note(href), icon=":material/lan:")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        opens = _("Shows this run to anyone.")
-        copy_link(
-            [Link(_("the published page"), opens, others or href)], key=f"publish-link-{run.id}"
-        )
-        st.link_button(_("Open"), href, icon=":material/open_in_new:")
-
-
-PUBLISH_DIALOG = RunDialog("publish", N_("Publish"), ":material/podcasts:", _publish_body, "medium")
-"""Drawn by the pages whose runs have the button."""

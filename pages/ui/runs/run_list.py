@@ -9,7 +9,7 @@ from functools import partial
 
 import streamlit as st
 
-from pages.i18n import N_, _, ngettext
+from pages.i18n import _, ngettext
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.files import take_away
@@ -18,7 +18,6 @@ from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.runs.run_words import sparkline
 from pages.ui.typed import escape
 from tfm_core.config import TunedConfig
-from tfm_core.runs.disk import ownership
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 
@@ -102,10 +101,10 @@ def _facts(run: Run, drawn_as: State, apart: str) -> None:
 def _say(run: Run, drawn_as: State, apart: str) -> None:
     name = f"**{escape(run.meta.name)}**" + (f" {escape(apart)}" if apart else "")
     if run.problem is not None:
-        st.markdown(f"{name}  :red-badge[:material/broken_image: {_('Damaged')}]")
+        st.markdown(f"{name}  {run_words.badge_of(run)}")
         st.caption(escape(_(run.problem)))
         return
-    status, outcome = run.status, run.outcome
+    status = run.status
     if status.state != drawn_as:
         state.draw_anew()  # once: the row gets other buttons, and perhaps no longer ticks
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -113,7 +112,7 @@ def _say(run: Run, drawn_as: State, apart: str) -> None:
         with st.container(width="stretch", gap="xxsmall"):
             marks = [visitors.badge(run), *_labels(run)]
             if not run.meta.recorded:  # these are finished, and their names say where they are from
-                marks = [run_words.badge(status, outcome), shown_run.origin_badge(run), *marks]
+                marks = [run_words.badge_of(run), shown_run.origin_badge(run), *marks]
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 if st.button(name, key=f"open-{run.id}", type="tertiary"):
                     run_actions.watch(run)
@@ -123,18 +122,9 @@ def _say(run: Run, drawn_as: State, apart: str) -> None:
     note = run.labels.note
     if note:
         st.caption(f":material/edit_note: {escape(_shortened(note))}", help=escape(note))
-    why = outcome.sentence if outcome is not None else status.reason
-    for sentence in (why, run.damage, shown_run.origin_words(run), _elsewhere(run)):
+    for sentence in (run_words.reason(run), run.damage, shown_run.origin_words(run)):
         if sentence:
             st.caption(escape(_(sentence)))
-
-
-def _elsewhere(run: Run) -> str | None:
-    """Return which other server of a shared store has a run, or None."""
-    host = ownership.theirs(run.folder)
-    if host is None:
-        return None
-    return N_("On another server ({host}), seconds behind.", host=host)
 
 
 def _labels(run: Run) -> Iterator[str]:
@@ -158,7 +148,7 @@ def _facts_words(run: Run) -> list[str]:
         "" if run.meta.name.startswith(task) else escape(task),
         escape(run_words.model(run)),
         run_words.progress(status).translate(_NO_BREAKS),
-        escape(run_words.result(run)).replace(" %", "\u00a0%"),
+        escape(run_words.result(run)),
         show.duration(status.seconds).translate(_NO_BREAKS) if status.seconds else "",
         show.ago(run.meta.created).translate(_NO_BREAKS),
     ]
@@ -209,15 +199,20 @@ def _menu(run: Run) -> None:
         has_curves = is_whole and run.status.state != "opened"
         if has_curves and not run.status.is_active:
             take_away.button(run, key=f"take-{run.id}", width="stretch")
-        if has_curves:
-            run_dialogs.publish_button(run, key=f"publish-{run.id}", width="stretch")
         if is_trained:
             is_over = run.has_checkpoint and not run.status.is_active
             if is_over and run.status.step < MAX_STEPS:
                 _further(run)
             _beside(run)
         if can_change and is_whole:
-            _labels_button(run)
+            st.button(
+                _named(_("Name, tags and note"), run),
+                key=f"labels-{run.id}",
+                icon=":material/sell:",
+                width="stretch",
+                on_click=run_dialogs.LABELS_DIALOG.ask,
+                args=(run.id,),
+            )
         if can_change:
             _delete(run)
 
@@ -273,17 +268,6 @@ def _further(run: Run) -> None:
         copy = run_actions.train_further(run, int(steps))
         if copy is not None:
             run_actions.watch(copy)
-
-
-def _labels_button(run: Run) -> None:
-    st.button(
-        _named(_("Name, tags and note"), run),
-        key=f"labels-{run.id}",
-        icon=":material/sell:",
-        width="stretch",
-        on_click=run_dialogs.LABELS_DIALOG.ask,
-        args=(run.id,),
-    )
 
 
 def _delete(run: Run) -> None:

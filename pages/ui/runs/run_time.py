@@ -37,20 +37,9 @@ if TYPE_CHECKING:
     from tfm_core.training.estimate import Estimate
 
 
-def takes(
-    experiment: Experiment,
-    *,
-    device: str | None = None,
-    threads: int = 1,
-    measured: float | None = None,
-) -> str:
-    """Return how long a training takes, such as ``about 45 s``.
-
-    device: the session's, unless given. measured: see ``expected_time.expected``.
-    """
-    device = device or state.device()
-    estimated = forecast(experiment, device=device, threads=threads, measured=measured)
-    return words(estimated, device)
+def takes(experiment: Experiment) -> str:
+    """Return how long a training takes on the session's device, such as ``about 45 s``."""
+    return words(forecast(experiment))
 
 
 def takes_now(
@@ -82,12 +71,9 @@ def with_load(estimated: Forecast | None, device: str | None = None) -> str:
     return _("{time}, this computer is busy", time=time)
 
 
-def whose(device: str | None = None) -> str:
-    """Return what the times are estimated from, and whether the computer is busy.
-
-    device: the session's, unless given.
-    """
-    device = device or state.device()
+def whose() -> str:
+    """Return what the times are estimated from, and whether the computer is busy."""
+    device = state.device()
     basis, slowdown = _basis(device), _slowdown(device)
     if slowdown < BUSY:
         return basis
@@ -137,7 +123,6 @@ def forecast(
 def in_sequence(
     experiments: Iterable[Experiment],
     *,
-    device: str | None = None,
     threads: int = 1,
     usual: Sequence[float] = (),
 ) -> Forecast | None:
@@ -146,7 +131,7 @@ def in_sequence(
     usual: of each, in order, where they are known; see ``expected_time.expected``.
     """
     forecasts = [
-        forecast(each, device=device, threads=threads, usual=seconds)
+        forecast(each, threads=threads, usual=seconds)
         for each, seconds in zip_longest(experiments, usual)
     ]
     complete = [each for each in forecasts if each is not None]
@@ -154,40 +139,25 @@ def in_sequence(
     return expected_time.in_sequence(complete) if is_known else None
 
 
-def now(estimated: Forecast | None) -> Forecast | None:
-    """Return an earlier forecast adjusted to the current load."""
-    return estimated.at(_slowdown(state.device())) if estimated is not None else None
-
-
 def _slowdown(device: str, threads: int = 1) -> float:
     """Return the factor by which the load slows a training on a device."""
-    if device != "cpu" or settings.read().trains_on != "local":
+    if device != "cpu" or settings.read().ray_address is not None:
         return 1.0
     return machine.slowdown(threads, machine.WORKER_NICENESS)
 
 
 class _Lessons:
-    """The timings of finished runs, each read once."""
+    """The timings of finished runs, each worked out once: what has finished stays so."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[Path, tuple[int, Finished | None]] = {}
+        self._known: dict[Path, Finished] = {}
 
     def of(self, runs: Iterable[Run]) -> list[Finished]:
         with self._lock:
-            self._known = {run.folder: self._look(run) for run in runs}
-            return [lesson for _changed, lesson in self._known.values() if lesson is not None]
-
-    def _look(self, run: Run) -> tuple[int, Finished | None]:
-        """Return when a run's status last changed, and its timing."""
-        lesson = self._known.get(run.folder)
-        if lesson is not None and lesson[1] is not None:
-            return lesson  # what has finished stays so
-        try:
-            changed = (run.folder / "status.json").stat().st_mtime_ns
-        except OSError:
-            changed = 0
-        return lesson if lesson is not None and lesson[0] == changed else (changed, finished(run))
+            taught = {run.folder: self._known.get(run.folder) or finished(run) for run in runs}
+            self._known = {folder: each for folder, each in taught.items() if each is not None}
+            return list(self._known.values())
 
 
 @st.cache_resource(show_spinner=False)
@@ -320,9 +290,12 @@ def devices() -> Future[list[Device]]:
     """Return a future of the devices that runs can train on."""
 
     def work() -> list[Device]:
-        from tfm_core.runs.backends.registry import devices as look
+        from tfm_core.runs.backends.ray import DEVICES
+        from tfm_core.training import gpu_helper
 
-        return look()
+        if settings.read().ray_address is None:
+            return gpu_helper.devices()
+        return list(DEVICES)
 
     return _measurements().ask("devices", work)
 

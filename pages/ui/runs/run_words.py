@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ import streamlit as st
 
 from pages.i18n import N_, _
 from pages.ui import show
+from pages.ui.lessons import open_lesson
 from pages.ui.runs import runs_access
 from pages.ui.settings.fields import settings_by_path
 from tfm_core.config import FAMILIES, ForeignModelConfig
@@ -76,6 +78,13 @@ def badge(status: Status, outcome: Outcome | None = None) -> str:
     return f":{words.colour}-badge[{words.icon} {_(words.label)}]"
 
 
+def badge_of(run: Run) -> str:
+    """Return the badge of a run, which says so where its files are damaged."""
+    if run.problem is not None:
+        return f":red-badge[:material/broken_image: {_('Damaged')}]"
+    return badge(run.status, run.outcome)
+
+
 def learns(run: Run) -> str:
     """Return task and model in words, such as ``MNIST · Vision Transformer``."""
     if run.problem:
@@ -104,10 +113,20 @@ def progress(status: Status) -> str:
     return _("{steps} steps", steps=steps)
 
 
+def reached(run: Run) -> Status:
+    """Return the status of a run at its newest recorded step.
+
+    A worker that was killed had recorded more steps than its last status says.
+    """
+    status = run.status
+    newest = int(runs_access.curves(run).steps.last("step") or 0)
+    return status if newest <= status.step else dataclasses.replace(status, step=newest)
+
+
 def result(run: Run) -> str:
     """Return the newest accuracy on unseen examples in words, or "".
 
-    Such as ``98.2 % of tokens, 95.0 % of sequences right (test)``.
+    Such as ``98.2% of tokens, 95.0% of sequences right (test)``.
     """
     measured = _measured(run)
     if measured is None:
@@ -134,8 +153,18 @@ def ended(run: Run) -> str:
         return ""
     words = state_words(status, run.outcome)
     how = N_("{state} at step {step}.", state=words.label, step=f"{status.step:,}")
-    why = result(run) if status.state == "finished" else status.reason
+    why = result(run) if status.state == "finished" else reason(run)
     return _(joined(how, *filter(None, [why])))
+
+
+def reason(run: Run) -> str | None:
+    """Return why a run ended or is no success; never a rate that the open lesson asks for."""
+    status, outcome = run.status, run.outcome
+    if outcome is None:
+        return status.reason
+    if outcome.kind == "diverged" and open_lesson.asks_for("training.learning_rate"):
+        return N_("The loss is no longer a number.") if status.state == "failed" else None
+    return outcome.sentence
 
 
 def success(run: Run) -> float | None:
@@ -227,7 +256,9 @@ def symptoms(run: Run) -> tuple[Symptom, ...] | None:
 def symptom_marks(run: Run) -> list[tuple[int, str]]:
     """Return the steps to mark on a run's curves, with labels."""
     marked = [symptom for symptom in symptoms(run) or () if symptom.kind in _SYMPTOM_MARKS]
-    return [(symptom.step, _(_SYMPTOM_MARKS[symptom.kind])) for symptom in marked]
+    series = runs_access.curves(run).steps
+    lost = [(int(step), _("not a number")) for step in series["step"][np.isnan(series["loss"])][:1]]
+    return [*lost, *((symptom.step, _(_SYMPTOM_MARKS[symptom.kind])) for symptom in marked)]
 
 
 def turn_marks(run: Run) -> list[tuple[int, str]]:
@@ -263,7 +294,7 @@ def sparkline_name(run: Run) -> str:
 
 
 def sparkline(run: Run) -> None:
-    """Draw the training accuracy of a run, 0 to 100 %, as a small curve."""
+    """Draw the training accuracy of a run, 0 to 100%, as a small curve."""
     picture = base64.b64encode(sparkline_svg(run).encode()).decode()
     address, name = f"data:image/svg+xml;base64,{picture}", escape(sparkline_name(run))
     st.html(  # st.image would add a full-screen button

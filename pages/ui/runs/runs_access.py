@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from tfm_core.inspect.bugs.bugs import bug_of
-from tfm_core.runs import settings, shared_store
+from tfm_core.runs import settings
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.disk import ownership
 from tfm_core.runs.record.thinned import ThinnedReader
 from tfm_core.runs.run import Run
-from tfm_core.runs.shared_store import Mirror
 from tfm_core.runs.store import RunNotFound, RunStore
 from tfm_core.sentences import N_
 
@@ -57,22 +55,12 @@ def sweeps() -> Driver:
     return _sweeps(_root())
 
 
-def trouble_elsewhere() -> str | None:
-    """Return why the shared store does not work right now, or None."""
-    root = _root()
-    mirror = _mirror(root)
-    return None if mirror is None else mirror.trouble or ownership.trouble(Path(root))
-
-
 def close_queue() -> None:
     """Stop the sweeps, the queue and its idle workers; running workers go on."""
     _sweeps(_root()).close()
     _sweeps.clear()
     _queue(_root()).close()
     _queue.clear()
-    if (mirror := _mirror(_root())) is not None:
-        mirror.close()
-    _mirror.clear()
 
 
 def curves(run: Run) -> Curves:
@@ -109,16 +97,7 @@ def _queue(root: str) -> RunQueue:
 
     started = RunQueue(_store(root), calm=STARTUP_DELAY)
     started.start()
-    _mirror(root)
     return started
-
-
-@st.cache_resource(show_spinner=False)
-def _mirror(root: str) -> Mirror | None:
-    mirror = shared_store.mirror(Path(root))
-    if mirror is not None:
-        mirror.start()
-    return mirror
 
 
 @st.cache_resource(show_spinner=False)

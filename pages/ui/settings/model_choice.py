@@ -132,24 +132,6 @@ _RUN_SEEN = "model-run-seen"
 
 
 @dataclass(frozen=True, slots=True)
-class ModelView:
-    """Which model a page shows; for the draft the address has the settings (``url_config``)."""
-
-    show: str = view_link.linked(SHOW)
-    notebook: str = view_link.linked(your_notebook.TEXT)
-
-
-@dataclass(frozen=True, slots=True)
-class SizedModelView(ModelView):
-    """On pages without training the draft may have its own vocabularies and lengths."""
-
-    src_vocabulary: int = view_link.linked(SRC_VOCABULARY)
-    tgt_vocabulary: int = view_link.linked(TGT_VOCABULARY)
-    src_len: int = view_link.linked(SRC_LEN)
-    tgt_len: int = view_link.linked(TGT_LEN)
-
-
-@dataclass(frozen=True, slots=True)
 class Chosen:
     """A model to show. experiment: of the draft and a run. run: of a run only.
 
@@ -196,16 +178,19 @@ def chosen(
     is_edited: bool = False,
     is_trained: bool = False,
     example: Example | None = None,
+    recorded: str = "",
 ) -> Chosen:
     """Draw the choice of the model, with the draft's problems below it; return the model.
 
     The choice is the same on every page, and the link holds it. While the draft does not fit
     together, the last one that did is shown. is_edited: the page has the settings of the model, and
     says there what is wrong with them. is_trained: it needs an experiment, so the draft has the
-    sizes of its task. example: what it opens with while there is no run.
+    sizes of its task. example: what it opens with while there is no run; recorded: the same as the
+    id of a recorded run.
     """
     misread = _read_draft()
-    run, others = shown_run.current_run(), _other_runs()
+    others = _other_runs()
+    run = shown_run.current_run() or _unasked(recorded, others)
     own = [] if example is None else [example.name]
     names = [*own, DRAFT, *([RUN] if run is not None else []), *others]
     names += [your_notebook.NAME, *ARCHITECTURES]
@@ -213,9 +198,7 @@ def chosen(
         st.session_state[SHOW.key] = RUN
     missing = _missing() if run is None else None
     first = DRAFT if run is None else RUN
-    first_values = drafts.preset_values(state.FIRST_PRESET)
-    is_untouched = not drafts.differences(state.draft(), first_values)
-    if example is not None and run is None and is_untouched:
+    if example is not None and run is None and _is_untouched():
         first = example.name
         if _opens_example(example):
             st.session_state[SHOW.key] = example.name
@@ -252,6 +235,21 @@ def chosen(
             view_link.forget(_SIZES.values())
             return choice
         return _draft_with_sizes(choice, is_edited=is_edited)
+
+
+def _is_untouched() -> bool:
+    """Return whether nobody has changed the draft yet."""
+    return not drafts.differences(state.draft(), drafts.preset_values(state.FIRST_PRESET))
+
+
+def _unasked(recorded: str, others: dict[str, Run]) -> Run | None:
+    """Take a recorded run from the others, where neither draft nor address asks for a model."""
+    if not (_is_untouched() and (state.is_unasked(recorded) or not _asks_for_a_model())):
+        return None
+    run = others.pop(_RUN_PREFIX + recorded, None)
+    if run is not None:
+        state.show_unasked(run.id)
+    return run
 
 
 def _draft_with_sizes(draft: Chosen, *, is_edited: bool) -> Chosen:

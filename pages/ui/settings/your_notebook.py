@@ -1,4 +1,4 @@
-"""Your notebook: paste the sizes, the print or the parameter table of a model, and look at it."""
+"""Your notebook: give the sizes of a model, or a call with them, and look at it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tfm_core.config import tasks_for
 from tfm_core.config.codec import default_sections
 from tfm_core.facts.architectures import Architecture
 from tfm_core.inspect.notebook.model import YourModel, your_model
-from tfm_core.inspect.notebook.pasted import MAX_CHARACTERS
+from tfm_core.inspect.notebook.sizes import MAX_CHARACTERS
 
 NAME = "notebook"
 LABEL = N_("Your notebook")
@@ -31,17 +31,17 @@ def field() -> None:
     """Draw the field for the text."""
     view_link.warn(view_link.receive(TEXT))
     st.text_area(
-        _("Sizes, print(model) or a parameter table"),
+        _("Sizes or a call"),
         key=TEXT.key,
         persist_state="session",
-        height=200,
+        height=120,
         max_chars=MAX_CHARACTERS,
         help=paragraph("architecture/your-notebook"),
     )
 
 
 def model() -> Architecture:
-    """Return the model of the text, below what differs; of the last one that could be read."""
+    """Return the model of the text; of the last one that could be read."""
     text = str(st.session_state[TEXT.key])
     try:
         found = your_model(text)
@@ -58,34 +58,19 @@ def model() -> Architecture:
 
 def _report(found: YourModel) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="notebook-report"):
-        st.markdown(_counts(found), width="content")
+        n = found.n_lines - len(found.unread)
+        st.markdown(ngettext("{n} line read.", "{n} lines read.", n, n=n), width="content")
         if st.button(_("Train one like it"), icon=":material/model_training:", type="tertiary"):
             state.set_draft(_draft(found.architecture))
             st.switch_page(page_table.path_of("train"))
-    n = len(found.differences)
-    if n:
-        with st.expander(ngettext("{n} difference", "{n} differences", n, n=n)):
-            st.markdown("\n".join(f"- {escape(_(one))}" for one in found.differences))
+    for sentence in found.assumed:
+        st.caption(f":orange[{escape(_(sentence))}]")
     n = len(found.unread)
     if n:
         label = ngettext("{n} line was not understood", "{n} lines were not understood", n, n=n)
         with st.expander(label, icon=":material/help:"):
             rows = [(str(one.number), one.text, _(one.why)) for one in found.unread[:_LISTED]]
             show.facts(rows, [_("line"), _("text"), _("why")])
-
-
-def _counts(found: YourModel) -> str:
-    here = f"{found.total:,}"
-    if found.counted is None:
-        n = found.n_lines - len(found.unread)
-        return ngettext("{n} line read.", "{n} lines read.", n, n=n)
-    theirs = f"{found.counted:,}"
-    if found.counted == found.total:
-        return _(":green[:material/check: {n} parameters], as in your text.", n=here)
-    more = f"{abs(found.total - found.counted):,}"
-    if found.total > found.counted:
-        return _("Your text has **{theirs}** parameters: {n} more here.", theirs=theirs, n=more)
-    return _("Your text has **{theirs}** parameters: {n} fewer here.", theirs=theirs, n=more)
 
 
 def _draft(known: Architecture) -> dict[str, Any]:

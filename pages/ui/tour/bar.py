@@ -226,7 +226,7 @@ def _train(place: Place) -> None:
     preset = PRESETS[place.of.preset]
     try:
         run = run_actions.enqueue(
-            Start(preset.experiment, state.device(), preset.label, preset.name)
+            Start(preset.experiment, state.device(), _(preset.label), preset.name)
         )
     except (ValueError, OSError) as error:
         session.note(_(error))

@@ -2,7 +2,8 @@
 
 A server answers ``Tab.settle`` when the session is settled. A worker trains runs of
 ``TFM_TEST_SLOW_STEPS`` steps and more at 20 steps a second at most: a page that watches one draws
-as often on every machine, and nobody waits for the processor.
+as often on every machine, and nobody waits for the processor. ``TFM_TEST_WARM_WORKERS`` and
+``TFM_TEST_LANGUAGES_DIR`` replace constants of the app.
 """
 
 import os
@@ -59,6 +60,22 @@ def _train_slowly(least_steps):
     loop.update = slow_update
 
 
+def _keep_warm(n_workers):
+    """Let so many workers wait for runs, whatever memory there is."""
+    if n_workers is not None:
+        from tfm_core.runs.backends import local
+
+        local.default_size = lambda: int(n_workers)
+
+
+def _speak(folder):
+    """Read languages from a folder, too."""
+    if folder is not None:
+        from tfm_core import languages
+
+        languages.FOLDER = Path(folder)
+
+
 def _read_the_next():
     """Read the file of this name that this one hides."""
     for folder in sys.path:
@@ -69,7 +86,9 @@ def _read_the_next():
 
 
 _read_the_next()
+_speak(os.environ.get("TFM_TEST_LANGUAGES_DIR"))
 if "streamlit" in sys.orig_argv:
     _tell_when_settled()
+    _keep_warm(os.environ.get("TFM_TEST_WARM_WORKERS"))
 elif "tfm_core.runs.process.worker" in sys.orig_argv:
     _train_slowly(int(os.environ["TFM_TEST_SLOW_STEPS"]))

@@ -6,14 +6,18 @@ import csv
 import io
 import json
 from collections.abc import Callable
+from itertools import cycle
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.data.own.files import packed
 from tfm_core.data.own.records import BadData, read_records
 from tfm_core.data.own.report import Report
 from tfm_core.data.own.texts import inspect_text
+from tfm_core.data.own.uploads import Upload
 
 pytestmark = pytest.mark.quick
 
@@ -46,13 +50,45 @@ def json_list_indented(rows: list[list[str]]) -> str:
     return json.dumps(rows, indent=2)
 
 
-FORMATS = {
+def chats(rows: list[list[str]]) -> str:
+    every = [
+        [{"role": "user", "content": row[0]}]
+        + [{"role": "assistant", "content": one} for one in row[1:2]]
+        for row in rows
+    ]
+    return "".join(json.dumps({"messages": messages}) + "\n" for messages in every)
+
+
+def anki(rows: list[list[str]]) -> str:
+    return "#separator:semicolon\n#html:false\n" + delimited(";")(rows)
+
+
+def aligned(rows: list[list[str]]) -> tuple[tuple[str, bytes], ...]:
+    columns = zip(*([*row, ""][:2] for row in rows), strict=True)
+    texts = ["".join(" ".join(one.split("\n")) + "\n" for one in column) for column in columns]
+    return ("train.en", texts[0].encode()), ("train.ko", texts[1].encode())
+
+
+def zipped(rows: list[list[str]]) -> bytes:
+    return packed(dict(aligned(rows)))
+
+
+def in_korean(rows: list[list[str]]) -> bytes:
+    return tabs([*rows, ["한국어", "한국말"]]).encode("cp949", "xmlcharrefreplace")
+
+
+FORMATS: dict[str, Callable[[list[list[str]]], Upload]] = {
     "tsv": tabs,
     "csv": delimited(","),
     "semicolons": delimited(";"),
     "json lines": json_lines,
     "json list": json_list,
     "indented json list": json_list_indented,
+    "chats": chats,
+    "Anki": anki,
+    "two files": aligned,
+    "zip": zipped,
+    "cp949": in_korean,
 }
 CASES: dict[str, list[list[str]]] = {
     "leading quote": [['"Stop, she said', "z"], ['he said "go', "z"]],
@@ -85,13 +121,15 @@ def assert_all_is_accounted_for(report: Report, total: int) -> None:
     assert len(lines) == len(set(lines)), "no line is in two places"
 
 
-def n_in(form: str, raw: str, n_rows: int) -> int:
-    return n_rows if "list" in form else len(raw.removesuffix("\n").split("\n"))
+def n_in(form: str, raw: Any, n_rows: int) -> int:
+    if form == "cp949":
+        return raw.count(b"\n")
+    return raw.count("\n") if form in {"tsv", "csv", "semicolons", "Anki"} else n_rows
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_line_is_kept_or_listed_in_every_format(case: str) -> None:
-    for form, at in zip(FORMATS, (0, 7, N) * 2, strict=True):
+    for form, at in zip(FORMATS, cycle((0, 7, N)), strict=False):
         rows = ROWS[:at] + CASES[case] + ROWS[at:]
         raw = FORMATS[form](rows)
         report = inspect_text("pairs", raw)
@@ -177,6 +215,13 @@ def test_much_that_is_left_out_is_told_from_little() -> None:
 CELL = st.text(alphabet="ab \",;|\n'é", max_size=12)
 
 
+@pytest.mark.parametrize("form", FORMATS)
+@given(rows=st.lists(st.lists(CELL, min_size=1, max_size=4), max_size=9))
+def test_every_line_of_any_upload_is_kept_or_listed(form: str, rows: list[list[str]]) -> None:
+    raw = FORMATS[form](ROWS[:20] + rows)
+    assert_all_is_accounted_for(inspect_text("pairs", raw), n_in(form, raw, 20 + len(rows)))
+
+
 @given(st.lists(st.lists(CELL, min_size=1, max_size=4), min_size=1, max_size=12))
 def test_no_line_of_any_text_is_lost(rows: list[list[str]]) -> None:
     for write in (tabs, delimited(","), delimited(";")):
@@ -198,5 +243,5 @@ def test_what_a_library_writes_is_read_as_it_was(rows: list[tuple[str, str, str]
     file = io.StringIO()
     csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
     found = read_records(file.getvalue())
-    assert (found.problems, found.unclosed) == ((), ())
+    assert (found.problems, found.notes) == ((), ())
     assert [record.cells for record in found.records] == rows

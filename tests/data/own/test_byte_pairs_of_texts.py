@@ -18,8 +18,6 @@ from tfm_core.data.own.report import report_of
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import SPACE, Cutter, learned_from_text
 from tfm_core.data.vocabulary import SPECIALS, UNK
-from tfm_core.inspect.source.file import text_functions
-from tfm_core.inspect.source.texts import spelling_of
 from tfm_core.variants.units import normalised
 
 pytestmark = pytest.mark.quick
@@ -160,16 +158,6 @@ TYPED = [
     "쥐 한국 हिन्दी é 👩\u200d🚀!",
     CODE,
 ]
-
-
-def test_a_generated_file_cuts_alike():
-    config = CorpusTaskConfig(unit="bpe")
-    spelling, names = spelling_of(config), {}
-    exec("import re\nimport unicodedata\n" + text_functions(spelling), names)
-    cutter = corpus_task(config).cutter
-    for text in TYPED:
-        assert names["cut"](text) == cutter.cut_text(normalised(text))
-        assert names["joined"](names["cut"](text)) == normalised(text)
 
 
 @with_node

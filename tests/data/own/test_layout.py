@@ -8,6 +8,7 @@ import pytest
 
 from tfm_core.data.own.layout import ColumnLayout, guess
 from tfm_core.data.own.records import read_records
+from tfm_core.data.own.report import TextChoices
 from tfm_core.data.own.texts import inspect_text, prepare
 
 pytestmark = pytest.mark.quick
@@ -173,7 +174,7 @@ def test_labels_that_differ_in_capitals_are_one_unless_asked_otherwise() -> None
     assert report.spellings == (("positive", "Positive", "POSITIVE"),)
     assert report.balance == {"positive": 25, "negative": 6}
     assert prepare(report).details["read"]["merged"] == [["positive", "Positive", "POSITIVE"]]
-    apart = inspect_text("labels", raw, merges_labels=False)
+    apart = inspect_text("labels", raw, choices=TextChoices(merges_labels=False))
     assert apart.balance == {"positive": 18, "Positive": 6, "negative": 6}
     assert "read" not in prepare(apart).details
 

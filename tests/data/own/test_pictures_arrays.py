@@ -57,12 +57,6 @@ def test_idx_files_in_a_zip_may_have_text_beside_them_and_be_large():
     assert found.left_out == ("gzip/emnist-x-mapping.txt: It has no pictures or labels.",)
 
 
-def test_a_file_beside_idx_files_is_left_out_and_said():
-    found = read_pictures([*emnist(), ("emnist-letters-mapping.txt", b"1 65 97")], FORM)
-    assert len(found) == 38
-    assert found.left_out == ("emnist-letters-mapping.txt: It has no pictures or labels.",)
-
-
 def test_two_sets_at_once_are_refused():
     with pytest.raises(ValueError, match="upload one file of pictures and one of labels"):
         read_pictures(emnist() + emnist(prefix="emnist-digits"), FORM)
@@ -217,7 +211,7 @@ def test_every_line_is_a_picture_or_left_out_with_its_number():
     assert "254 cells instead of 257" in found.left_out[0]
     assert "whole number from 0 to 255" in found.left_out[1]
     assert "no label" in found.left_out[5]
-    assert "6 of 31 files or lines (19 %)" in found.warnings[0]
+    assert "6 of 31 files or lines (19%)" in found.warnings[0]
     np.testing.assert_array_equal(found.images[2, 0], IMAGES[3])
     assert str(found.names[2]) == "line 5 of train.csv"
 

@@ -1,16 +1,14 @@
 """A set of pictures is kept, found again, and learned from like any task."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
 
 from tests.data.own.files import packed, png, stripes
-from tfm_core.config import Experiment, OwnPicturesTaskConfig, from_json, to_json
+from tfm_core.config import OwnPicturesTaskConfig, from_json, to_json
 from tfm_core.config.own_pictures import EXAMPLE
 from tfm_core.data.load import load
-from tfm_core.data.own import place, sets
+from tfm_core.data.own import sets
 from tfm_core.data.own.build_examples import SHAPES, as_zip, shapes
 from tfm_core.data.own.pictures import PictureForm
 from tfm_core.data.own.pictures_set import (
@@ -23,12 +21,10 @@ from tfm_core.data.own.pictures_set import (
     split_parts,
     without_duplicates,
 )
-from tfm_core.data.own.pictures_task import patch, proposals, task_of
+from tfm_core.data.own.pictures_task import proposals, task_of
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.sets import SetDamaged, SetMissing
 from tfm_core.data.own_picture import picture_to_input
-from tfm_core.training.events import Finished, Measured
-from tfm_core.training.loop import build, train
 
 SMALL = PictureForm(size=16)
 
@@ -82,14 +78,6 @@ def test_splits_that_folders_name_are_kept(runs):
     one, other = (load(task, seed=seed) for seed in (0, 1))
     assert [len(part) for part in (one.train, one.validation, one.test)] == [24, 10, 6]
     assert torch.equal(one.validation.images, other.validation.images)
-
-
-def test_doubles_can_be_taken_out():
-    read = bars(20)
-    read.images[7] = read.images[3]
-    left = without_duplicates(read)
-    assert len(left) == len(read) - 1
-    assert read.names[7] not in left.names
 
 
 def test_a_dropped_duplicate_is_counted():
@@ -220,12 +208,6 @@ def test_a_picture_of_ones_own_is_inverted_only_to_suit_the_set(ground, said):
         assert [said in note for note in notes] == ([] if suits else [True])
 
 
-def test_patches_leave_some_seven_in_a_row():
-    for side in [16, 20, 24, 28, 32, 36, 40, 48, 56, 64]:
-        assert 5 <= side // patch(side) <= 9
-        assert side % patch(side) == 0
-
-
 def test_proposals_are_experiments_that_differ_and_survive_a_file(runs):
     found = proposals(kept())
     steps = [each.experiment.training.steps for each in found]
@@ -233,21 +215,3 @@ def test_proposals_are_experiments_that_differ_and_survive_a_file(runs):
     assert len({to_json(each.experiment) for each in found}) == len(found) == 3
     for each in found:
         assert from_json(to_json(each.experiment)) == each.experiment
-
-
-def test_a_set_of_ones_own_is_learned(runs):
-    (quick, *_rest) = proposals(kept())
-    values = quick.experiment.model_dump()
-    values["training"] |= {"steps": 60, "batch_size": 16, "learning_rate": 0.005}
-    events = list(train(build(Experiment.parse(values))))
-    assert isinstance(events[-1], Finished)
-    measured = [event for event in events if isinstance(event, Measured)]
-    assert measured[-1].split == "test"
-    assert measured[-1].accuracy >= 0.9
-
-
-def test_a_worker_finds_the_sets_of_the_runs_it_was_given(runs, tmp_path):
-    own = kept()
-    with place.below(tmp_path / "elsewhere"), pytest.raises(SetMissing):
-        sets.find(own.id)
-    assert dataclasses.asdict(sets.find(own.id)) == dataclasses.asdict(own)

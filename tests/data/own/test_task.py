@@ -1,14 +1,13 @@
 """Tasks of one's own sentences behave as any task, and say what is missing."""
 
 import random
-import re
 import unicodedata
 
 import pytest
 import torch
 
-from tests.data.own.test_texts import LABELS, PAIRS
-from tfm_core.config import Experiment, OwnTextTaskConfig, from_query, to_query
+from tests.data.own.test_texts import PAIRS
+from tfm_core.config import OwnTextTaskConfig, from_query, to_query
 from tfm_core.config.corpus_tasks import CorpusTaskConfig
 from tfm_core.config.own_tasks import OWN_TEXT_TASKS
 from tfm_core.data.load import load
@@ -21,8 +20,7 @@ from tfm_core.data.own.tokens import CUTS
 from tfm_core.data.shape import data_shape
 from tfm_core.data.text import text_task
 from tfm_core.data.vocabulary import EOS, UNK
-from tfm_core.inspect.source.file import text_functions
-from tfm_core.inspect.source.texts import spelling_of
+from tfm_core.presets import PRESETS
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
@@ -73,16 +71,6 @@ def test_pairs_are_learned_as_they_were_split(unit):
     assert data.task.sample(random.Random(0)) in data.train.pairs
     assert data.task.every(10) is None
     assert len(data.task.every(40)) == own.counts["train"]
-
-
-@pytest.mark.parametrize("unit", CUTS)
-def test_a_generated_file_cuts_and_joins_as_the_app_does(unit):
-    task = text_task(config := kinds.task_of(kept("pairs", PAIRS, unit=unit)))
-    spelling, names = spelling_of(config), {"re": re, "unicodedata": unicodedata}
-    exec(text_functions(spelling), names)
-    for pair in task.every(100):
-        assert tuple(names["cut"](task.join_src(pair.src))) == pair.src
-        assert names["joined"](list(pair.tgt)) == task.join_tgt(pair.tgt)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +153,16 @@ def test_proposals_follow_from_the_size_of_a_set():
             assert own.n_bytes > 0
 
 
+def test_five_random_pairs_are_learned_by_heart():
+    experiment = PRESETS["by-heart"].experiment
+    config = kinds.task_of(sets.find("example-random"))
+    assert experiment.task == config
+    short = experiment.replace(training=experiment.training.replace(steps=100).model_dump())
+    *_, tested = (event for event in train(build(short)) if isinstance(event, Measured))
+    assert (tested.sequence_accuracy, tested.split) == (1.0, "test")
+    assert tested.loss < 0.05
+
+
 def learned_from(own) -> float:
     """Return the accuracy on the test part after the usual training."""
     experiment = kinds.proposal(own).experiment
@@ -175,23 +173,6 @@ def learned_from(own) -> float:
 
 def test_the_pairs_that_come_along_are_learned():
     assert learned_from(sets.find("example-pairs")) > 0.9
-
-
-def test_labels_are_learned():
-    assert learned_from(kept("labels", LABELS)) == 1.0
-
-
-@pytest.mark.wide
-def test_a_text_is_learned():
-    own = kept("text", TEXT, unit="words")
-    config = kinds.task_of(own)
-    assert text_task(config).text == TEXT.strip("\n")
-    assert learned_from(own) > 0.7
-
-
-def test_an_experiment_of_its_own_set_is_one_in_a_link():
-    experiment = Experiment.parse(kinds.proposal(kept("text", TEXT)).experiment.model_dump())
-    assert to_query(experiment)["task.data"] == experiment.task.data
 
 
 def test_a_text_has_a_test_file_of_its_own():
@@ -222,7 +203,9 @@ def test_a_text_has_a_test_file_of_its_own():
 def test_what_is_wrong_with_the_test_file_of_a_text_is_said():
     report = inspect_text("text", TEXT, test="too short")
     assert report.refusal.startswith("The test file: The text has 9 characters")
-    assert inspect_text("text", TEXT, test=b"\xc3(" * 30).refusal.startswith("The test file")
+    assert inspect_text("text", TEXT, test="é ".encode() * 30 + b"\xc3(").refusal.startswith(
+        "The test file"
+    )
     report = inspect_text("text", TEXT, test="a bird flew over the mat, a bird with a hat. " * 9)
     assert "of 117; never learned" in report.notes[0]
     report = inspect_text("text", TEXT, test=TEXT[:400])

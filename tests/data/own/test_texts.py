@@ -1,12 +1,17 @@
 """What is pasted or uploaded: taken where it is good, and said where it is not, by line."""
 
 import codecs
+import json
+import re
 
 import pytest
 
+from tests.data.own.files import packed
 from tfm_core.data.corpus.task import read_text
 from tfm_core.data.own import build_examples, records, rows, running
+from tfm_core.data.own.encodings import TEXT_ENCODINGS
 from tfm_core.data.own.layout import ColumnLayout
+from tfm_core.data.own.report import TextChoices
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import CUTS, Cutter, learned, pieces
 from tfm_core.data.vocabulary import SPECIALS
@@ -35,6 +40,8 @@ def test_pairs_are_read_in_every_form():
         (PAIRS.replace("\n", "\r\n").encode(), ("word0 and more", "Wort0 und mehr")),
         (codecs.BOM_UTF8 + PAIRS.encode(), ("word0 and more", "Wort0 und mehr")),
         (PAIRS.encode("utf-16"), ("word0 and more", "Wort0 und mehr")),
+        ((("a.tsv", PAIRS.encode("utf-16-le")),), ("word0 and more", "Wort0 und mehr")),
+        (packed({"a/pairs.tsv": PAIRS.encode()}), ("word0 and more", "Wort0 und mehr")),
         (CSV, ("one, 0", "eins, 0")),
         (JSONL, ("one 0", "eins 0")),
         (HUGGING_FACE, ("one 0", "eins 0")),
@@ -69,18 +76,200 @@ def test_what_cannot_be_taken_at_all_is_refused_in_a_sentence():
     for raw, sentence in [
         ("", "Paste some lines"),
         ("   \n \n", "Paste some lines"),
-        (PAIRS.encode() + b"one\tgr\xfc\xdfe\n", r"^Line 41 is not UTF-8 .byte 0xFC"),
+        ("é\té\n".encode() * 9 + b"one\tgr\xfc\xdfe\n", r"^Line 10 is not UTF-8 .byte 0xFC"),
         (codecs.BOM_UTF16_LE + b"a\0b", "is not UTF-16"),
-        (PAIRS.encode("utf-16-le"), "^Line 1 has a zero byte"),
+        (PAIRS.encode() + b"\0", "^Line 41 has a zero byte"),
         ("half a character \ud800\t", "invalid character"),
         ("no table at all\n" * 50, "No line has two texts"),
-        ("a\tb\n" * 50, "Different sources: 1; at least 10"),
+        ("a\tb\n" * 50, "Different sources: 1; at least 2"),
         (b"\x89PNG\r\n\x1a\n\0\0\0", "is not UTF-8"),
     ]:
         report = inspect_text("pairs", raw)
         assert report.refusal
         with pytest.raises(ValueError, match=sentence):
             prepare(report)
+    assert inspect_text("pairs", ()).refusal == inspect_text("pairs", "").refusal
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"PK\x03\x04 [Content_Types].xml xl/workbook.xml", "a workbook"),
+        (b"PK\x03\x04 train.en train.ko", "a zip archive"),
+        (b"PAR1\x15\x04\x15", "a Parquet table"),
+        (b"{\\rtf1\\ansi Hallo}", "a formatted text (RTF)"),
+        (b"\n<!DOCTYPE html><html>a\tb</html>", "a web page"),
+    ],
+)
+def test_a_file_that_is_no_text_is_called_what_it_is(content, kind):
+    with pytest.raises(records.BadData, match=re.escape(f"This is {kind}, not a plain text. Save")):
+        rows.decoded(content)
+    if kind != "a zip archive":
+        assert f"This is {kind}, " in inspect_text("labels", (("ours", content),)).refusal
+
+
+LINES = {
+    "train.en": "".join(f"They saw {n} birds.\n" for n in range(40)).encode(),
+    "train.ko": "".join(f"그들은 새 {n}마리를 보았다.\n" for n in range(40)).encode(),
+}
+FIRST = ("They saw 0 birds.", "그들은 새 0마리를 보았다.")
+
+
+def test_two_texts_that_match_line_by_line_are_pairs():
+    opus = {
+        "README": b"of OPUS",
+        "set/en-ko.en": LINES["train.en"],
+        "set/en-ko.ko": LINES["train.ko"],
+    }
+    for upload in (tuple(LINES.items()), packed(LINES), (("set.zip", packed(opus)),)):
+        report = inspect_text("pairs", upload, test=upload)
+        assert (report.refusal, report.names, report.problems) == (None, ("en", "ko"), ())
+        assert report.preview[0] == FIRST
+        assert report.accounting.kept + report.test_accounting.kept == 80
+        assert "Not read: README." in report.notes or "README" not in str(upload)
+    report = inspect_text("pairs", tuple(LINES.items()), layout=ColumnLayout(1, 0))
+    assert report.preview[0] == FIRST[::-1]
+    named = {"tgt.txt": LINES["train.ko"], "src.txt": LINES["train.en"]}
+    assert inspect_text("pairs", tuple(named.items())).preview[0] == FIRST
+    gap = {"train.en": b"a\n\n\n" + LINES["train.en"], "train.ko": b"\nb\n\n" + LINES["train.ko"]}
+    report = inspect_text("pairs", tuple(gap.items()))
+    assert [problem.line for problem in report.problems] == [1, 2]
+    assert report.accounting.blank == 1
+
+
+@pytest.mark.parametrize(
+    ("files", "sentence"),
+    [
+        (
+            LINES | {"train.ko": LINES["train.ko"][:-1] + b"\n\n"},
+            "has 40 lines, but train.ko has 41",
+        ),
+        (LINES | {"train.de": b""}, "Files found: 3 (train.en, train.ko, train.de)."),
+        (
+            {"train.csv": b"a,b", "test.csv": b"a,b"},
+            "Files found: 2 (train.csv, test.csv). Choose",
+        ),
+        ({}, "Files found: 0"),
+        ({"a.zip": packed(LINES)}, "This is a zip archive"),
+        ({"a.txt": b"a" * 10**8}, "unpacks to more than 33 MB"),
+        ({f"{n}.txt": b"" for n in range(1_001)}, "more than 1,000 files"),
+    ],
+)
+def test_files_that_are_no_pairs_are_refused_in_a_zip_and_without(files, sentence):
+    assert sentence in inspect_text("pairs", packed(files)).refusal
+    if 1 < len(files) < 9:
+        assert sentence in inspect_text("pairs", tuple(files.items())).refusal
+        assert "Files found: " in inspect_text("text", packed(files)).refusal
+        assert "damaged" in inspect_text("pairs", packed(files)[:-9]).refusal
+
+
+def test_each_answer_of_a_chat_is_a_pair_with_the_message_before_it():
+    def chat(n, key="messages", role="role", text="content", users="user", bots="assistant"):
+        said = [("system", "Be kind."), (users, f"hello {n}"), (bots, f"hi {n}")]
+        said += [(users, f"how are you {n}"), (bots, f"fine {n}")]
+        return {"id": n, key: [{role: who, text: what} for who, what in said]}
+
+    gpt = {"key": "conversations", "role": "from", "text": "value", "users": "human", "bots": "gpt"}
+    for made in ({}, gpt):
+        every = [chat(n, **made) for n in range(20)]
+        for raw in (json.dumps(every), "\n".join(map(json.dumps, every))):
+            report = inspect_text("pairs", raw)
+            assert set(report.preview[:2]) == {("hello 0", "hi 0"), ("how are you 0", "fine 0")}
+            assert (report.accounting.total, report.accounting.kept) == (40, 40)
+            assert "20 chats read" in report.notes[0]
+            assert "system (20)" in report.notes[1]
+    alone = [chat(0)["messages"][at] for at in (2, 1, 1, 2, 1)]
+    raw = "\n".join(
+        map(json.dumps, [*every, {"messages": alone}, {"messages": alone[:0]}, {"a": 1}])
+    )
+    report = inspect_text("pairs", raw)
+    assert [problem.line for problem in report.problems] == [21, 21, 21, 22, 23]
+    assert (report.accounting.total, report.accounting.left_out) == (46, 5)
+    assert records.read_records(json.dumps(chat(0))).records[0].cells == ("hello 0", "hi 0")
+
+
+def test_an_instruction_and_its_input_are_the_source_unless_asked_otherwise():
+    rows = [
+        {"instruction": "Say it.", "input": f"one {n}", "output": f"eins {n}"} for n in range(20)
+    ]
+    report = inspect_text("pairs", json.dumps([*rows, {"instruction": "Sing.", "output": "la"}]))
+    assert report.preview[0] == ("Say it. one 0", "eins 0")
+    assert "joins two" in report.notes[0]
+    assert report.preview[20] == ("Sing.", "la")
+    report = inspect_text("pairs", json.dumps(rows), layout=ColumnLayout(2, 3))
+    assert report.preview[0] == ("one 0", "eins 0")
+
+
+LANGUAGES = {
+    "cp949": "나는 학교에 간다. 너는 집에서 책을 읽는다",
+    "cp932": "私は学生です。猫が好きです",
+    "gbk": "我喜欢学习。今天天气很好",
+    "big5": "我喜歡學習。今天天氣很好",
+    "cp1252": "Schöne Grüße – “à bientôt”, l’été",
+    "cp1251": "Привет, я дома",
+    "utf-16-le": "가나 is a word",
+}
+
+
+@pytest.mark.parametrize("encoding", LANGUAGES)
+def test_a_text_that_is_not_utf_8_is_read_as_what_the_report_says(encoding):
+    text = LANGUAGES[encoding]
+    raw = "".join(f"word {n}\t{text}, {n}\n" for n in range(20))
+    report = inspect_text("pairs", PAIRS, test=raw.encode(encoding))
+    assert str(TEXT_ENCODINGS[encoding]) in report.notes[0]
+    for kind in ("pairs", "text"):
+        report = inspect_text(kind, raw.encode(encoding))
+        assert report.encoding == encoding
+        assert f"{text}, 0" in "".join(report.preview[0])
+        assert str(TEXT_ENCODINGS[encoding]) in report.notes[0]
+
+
+def test_an_encoding_is_asked_for_where_none_is_likely():
+    raw = "".join(f"slovo {n}\tZażółć gęślą jaźń {n}\n" for n in range(20)).encode("cp1250")
+    report = inspect_text("pairs", raw)
+    assert (report.encoding, report.refusal[:16]) == ("", "Line 1 is not UT")
+    report = inspect_text("pairs", raw, choices=TextChoices(encoding="cp1250"))
+    assert report.preview[0] == ("slovo 0", "Zażółć gęślą jaźń 0")
+    files = ("a.en", raw), ("a.pl", PAIRS.replace("W", "ö").encode("cp1252") * 2)
+    assert inspect_text("pairs", files).refusal.startswith("a.en: Line 1 is not UTF-8 (byte 0xBF)")
+    report = inspect_text("pairs", raw, choices=TextChoices(encoding="cp932"))
+    assert "is not Japanese (cp932)" in report.refusal
+    assert report.encoding == "cp932"
+    for kind in ("pairs", "text"):
+        report = inspect_text(kind, PAIRS * 2, test=raw)
+        assert (report.encoding, report.refusal[:13]) == ("", "The test file")
+    report = inspect_text("pairs", PAIRS, choices=TextChoices(encoding="cp932"))
+    assert not any("UTF-8" in note for note in report.notes)
+
+
+def test_settings_of_anki_are_read_as_such():
+    cards = "".join(f'id{n}\t"<b>to</b> eat {n}<br>now"\t먹다 &amp; {n}\tverb\n' for n in range(20))
+    head = "#separator:tab\n#html:true\n#guid column:1\n#tags column:4\n"
+    report = inspect_text("pairs", head + cards)
+    assert report.preview[0] == ("to eat 0 now", "먹다 & 0")
+    assert report.accounting.header == 4
+    assert "separator: tab, html: true" in report.notes[0]
+    assert inspect_text("pairs", "#columns:id\tBack\tFront\ttags\n" + cards).names[1] == "Back"
+    plain = inspect_text("pairs", cards.replace("\t", ";").join(["#separator:Semicolon\n", ""]))
+    assert plain.preview[0][1] == "<b>to</b> eat 0 now"
+
+
+def test_long_texts_are_cut_where_asked_and_left_out_otherwise():
+    long = "".join(f"{'very ' * n}good {n}<br />yes,{n % 2}\n" for n in range(60, 180, 3))
+    left_out = inspect_text("labels", long)
+    assert left_out.accounting.left_out == 18
+    for unit in CUTS:
+        choices = TextChoices(cut_at=20)
+        report = inspect_text("labels", long, unit=unit, choices=choices)
+        assert (report.accounting.kept, report.n_cut, report.problems) == (40, 40, ())
+        assert max(report.lengths["sentence"]) == 20 - (unit == "characters")  # no space at the end
+        assert "Cut at 20 tokens: 40 examples." in report.notes
+    huge = "".join(f"{n} {'very ' * 5_000},{n % 2}\n" for n in range(20))
+    assert inspect_text("labels", huge, choices=choices).counts["train"] == 16
+    assert inspect_text("pairs", PAIRS, choices=TextChoices(cut_at=2)).preview[0] == (
+        "word0 and", "Wort0 und",
+    )  # fmt: skip
+    assert inspect_text("labels", LABELS, choices=TextChoices(cut_at=128)).n_cut == 0
 
 
 def test_what_is_huge_is_refused(monkeypatch):
@@ -102,12 +291,6 @@ def test_no_source_of_a_seeded_split_is_in_two_parts_and_another_seed_splits_oth
         parts.append(sources)
     assert parts[0] == parts[1] != parts[2]
     assert any("several answers" in note for note in report.notes)
-
-
-def test_a_line_that_stands_twice_counts_once():
-    report = inspect_text("pairs", PAIRS + PAIRS[: PAIRS.index("\n") + 1] * 3)
-    assert sum(report.counts.values()) == 40
-    assert report.accounting.repeated == 3
 
 
 def test_a_test_file_of_ones_own_is_the_test_and_what_training_holds_of_it_is_counted():
@@ -174,6 +357,18 @@ def test_a_label_that_training_does_not_have_is_left_out_of_the_test():
     )
     assert report.counts["test"] == 1
     assert "Line 1 of the test file has the label “never”" in report.problems[0].sentence
+
+
+def test_five_pairs_are_in_every_part_with_a_warning_and_five_labels_are_refused():
+    five = "".join(f"{n} {n + 1}\t{n * n} {n}\n" for n in range(5))
+    report = inspect_text("pairs", five)
+    assert report.refusal is None
+    assert report.counts == {"train": 5, "validation": 5, "test": 5}
+    assert (report.accounting.total, report.accounting.kept) == (5, 5)
+    assert len(report.preview) == len(report.lengths["source"]) == 5
+    assert ["learned by heart" in note for note in report.notes] == [True]
+    prepare(report)
+    assert "Different sentences: 5; at least 10" in inspect_text("labels", five).refusal
 
 
 @pytest.mark.parametrize("unit", CUTS)

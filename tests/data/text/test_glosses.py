@@ -1,7 +1,5 @@
 """A gloss is the source word that a target token truly comes from."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 
@@ -28,7 +26,3 @@ def test_every_token_but_endings_has_a_word_it_was_aligned_with(n_clauses: int) 
             if token in known:
                 hits[known[token] in {pair.src[position] for position in positions}] += 1
     assert hits[True] > 0.85 * hits.total()  # the rest: “sleep” where the gloss is “sleeps”
-
-
-def test_what_is_copied_has_no_gloss() -> None:
-    assert glosses(TEXT_GENERATORS["copy"](5)) == {}

@@ -9,8 +9,7 @@ import pytest
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.text import english_sentences, text_task
 from tfm_core.data.text.english_completions import completions
-from tfm_core.data.text.masked_words import chance_in_data, entropy, n_hidden, posterior
-from tfm_core.data.text_data import load_text
+from tfm_core.data.text.masked_words import chance_in_data, n_hidden, posterior
 from tfm_core.data.vocabulary import MASK
 
 TASK = text_task(TextTaskConfig(name="masked-words", size=15))
@@ -23,22 +22,15 @@ def drawn():
     return [TASK.sample(rng).tgt for _ in range(N)]
 
 
-def test_the_chances_of_all_sentences_of_a_length_are_its_share_of_the_draws(drawn):
+def test_chances_of_sentences_are_their_shares_of_the_draws(drawn):
     every = completions((None,) * 3)
     share = sum(len(words) == 3 for words in drawn) / N
     assert sum(every.values()) == pytest.approx(share, abs=4 * math.sqrt(share / N))
-
-
-def test_each_short_sentence_is_drawn_as_often_as_its_chance_says(drawn):
-    every = completions((None,) * 3)
     counts = Counter(words for words in drawn if len(words) == 3)
     assert set(counts) <= set(every)
     expected = {words: N * chance for words, chance in every.items()}
     square = sum((counts[words] - n) ** 2 / n for words, n in expected.items())
     assert abs(square - len(every)) < 5 * math.sqrt(2 * len(every))  # chi-squared
-
-
-def test_every_drawn_sentence_has_a_chance_and_fits_with_gaps(drawn):
     rng = random.Random(3)
     for words in drawn[:100]:
         hidden = set(rng.sample(range(len(words)), 2))
@@ -50,7 +42,7 @@ def test_every_drawn_sentence_has_a_chance_and_fits_with_gaps(drawn):
             assert all(a in (None, b) for a, b in zip(pattern, other, strict=True))
 
 
-def test_a_gap_is_filled_with_exactly_the_words_that_make_a_sentence(drawn):
+def test_gaps_hold_exactly_what_makes_a_sentence_and_are_typed_as_lines(drawn):
     """Brute force: every word of the vocabulary is tried, and its sentence's chance taken."""
     rng = random.Random(4)
     for words in drawn[:15]:
@@ -66,9 +58,15 @@ def test_a_gap_is_filled_with_exactly_the_words_that_make_a_sentence(drawn):
         assert set(found) == set(tried)
         for word, share in found.items():
             assert share == pytest.approx(tried[word] / sum(tried.values()))
+    tokens = TASK.tokenize("The ____ eats ___ apple.")
+    assert tokens == ("the", MASK, "eats", MASK, "apple")
+    assert TASK.join_src(tokens) == "The ___ eats ___ apple."
+    assert TASK.solve(("the", "dog", "eats", MASK, "apple")) is None  # “the” or “an”
+    only = TASK.solve(("the", MASK, "friend", "comes", MASK, "the", "school"))
+    assert only is None or only[4] == "to"
 
 
-def test_the_posterior_is_what_the_kept_sentences_show():
+def test_the_posterior_is_what_kept_sentences_show_and_frequent_ones_are_few():
     """Of many data sets of distinct sentences: which word stood in the gap how often?"""
     pattern, n = (None, "dog", "sleeps"), 4000
     every = completions(pattern)
@@ -80,14 +78,8 @@ def test_the_posterior_is_what_the_kept_sentences_show():
     expected = {words: 25 * chance_in_data(chance, n) for words, chance in every.items()}
     for words, count in expected.items():
         assert counts[words] == pytest.approx(count, abs=5 * math.sqrt(count))
-
-
-def test_frequent_sentences_are_thinned_out():
     assert chance_in_data(0.5, 1000) == pytest.approx(1)
     assert chance_in_data(1e-9, 1000) == pytest.approx(1e-6, rel=1e-3)
-
-
-def test_what_fits_nothing_has_no_posterior_and_too_many_gaps_are_said():
     assert posterior(("dog", MASK, "the"), 1000) == {}
     with pytest.raises(ValueError, match=r"6 are hidden"):
         posterior((MASK,) * 6, 1000)
@@ -100,25 +92,3 @@ def test_words_are_hidden_as_bert_hides_them(drawn):
         pair = TASK.sample(rng)
         assert pair.src.count(MASK) == n_hidden(len(pair.tgt), 15)
         assert all(a in (MASK, b) for a, b in zip(pair.src, pair.tgt, strict=True))
-
-
-def test_splits_share_no_sentence_and_the_draws_are_counted():
-    config = TextTaskConfig(name="masked-words", size=15, n_train=2000, n_validation=100)
-    data = load_text(config, seed=1)
-    parts = [{pair.tgt for pair in part.pairs} for part in (data.train, data.validation, data.test)]
-    assert len(set().union(*parts)) == sum(map(len, parts)) == 3100
-    assert data.n_draws > 3100
-
-
-def test_gaps_are_typed_as_lines_and_shown_as_lines():
-    tokens = TASK.tokenize("The ____ eats ___ apple.")
-    assert tokens == ("the", MASK, "eats", MASK, "apple")
-    assert TASK.join_src(tokens) == "The ___ eats ___ apple."
-    assert TASK.solve(("the", "dog", "eats", MASK, "apple")) is None  # “the” or “an”
-    only = TASK.solve(("the", MASK, "friend", "comes", MASK, "the", "school"))
-    assert only is None or only[4] == "to"
-
-
-def test_entropy_of_equal_words_is_the_logarithm_of_their_number():
-    assert entropy([0.125] * 8) == pytest.approx(math.log(8))
-    assert entropy([1.0]) == 0

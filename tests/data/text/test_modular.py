@@ -9,7 +9,7 @@ from tfm_core.config.codec import to_query
 from tfm_core.data.load import load
 from tfm_core.data.text import text_task
 from tfm_core.presets import PRESETS
-from tfm_core.variants.operations import OPERATIONS, is_prime
+from tfm_core.variants.operations import OPERATIONS
 
 pytestmark = pytest.mark.quick
 
@@ -47,12 +47,6 @@ def test_answers_are_what_the_equation_says(operation):
     assert drawn <= {pair.src for pair in every}
 
 
-def test_nothing_is_divided_by_zero():
-    task = text_task(configured("divide"))
-    assert task.solve(("5", "0")) is None
-    assert all(pair.src[1] != "0" for pair in load(configured("divide"), seed=1).train.pairs)
-
-
 @pytest.mark.parametrize(("size", "near"), [(12, "11, 13"), (25, "23, 29"), (6, "5, 7")])
 def test_division_takes_a_prime_modulus_alone_and_names_near_ones(size, near):
     with pytest.raises(ConfigError, match=near) as caught:
@@ -61,25 +55,18 @@ def test_division_takes_a_prime_modulus_alone_and_names_near_ones(size, near):
     assert configured("multiply", size).size == size
 
 
-def test_an_unknown_operation_is_refused_with_those_that_there_are():
+def test_operations_without_meaning_are_refused_and_addition_is_the_default():
     with pytest.raises(ConfigError, match=r"operation is .*power.*multiply"):
         configured("power")
-
-
-def test_primes():
-    assert [n for n in range(30) if is_prime(n)] == [2, 3, 5, 7, 11, 13, 17, 19, 23, 29]
-
-
-def test_only_the_sign_of_the_operation_may_stand_between_the_numbers():
     assert text_task(configured("subtract")).tokenize("12-5 =") == ("12", "5")
     for operation, text in [("add", "3 * 4"), ("subtract", "3 + 4"), ("add", "-3 + 4")]:
         with pytest.raises(ValueError, match="is not a word of this task"):
             text_task(configured(operation)).tokenize(text)
     with pytest.raises(ValueError, match="12 ÷ 34"):
         text_task(configured("divide")).tokenize("3")
-
-
-def test_addition_is_what_links_and_runs_without_an_operation_mean():
+    task = text_task(configured("divide"))
+    assert task.solve(("5", "0")) is None
+    assert all(pair.src[1] != "0" for pair in load(configured("divide"), seed=1).train.pairs)
     experiment = PRESETS["grokking"].experiment
     plain = experiment.task.model_dump(exclude={"operation"})
     assert TextTaskConfig.parse(plain) == experiment.task

@@ -19,7 +19,7 @@ def test_what_the_grammar_draws_is_known_as_such(n_clauses):
         assert is_possible(list(task.sample(rng).src), n_clauses)
 
 
-def test_what_it_never_draws_is_none():
+def test_what_is_no_sentence_becomes_the_nearest_one():
     for words in [
         "a dog like the cat",  # like, of one
         "a egg sees the cat",
@@ -30,15 +30,13 @@ def test_what_it_never_draws_is_none():
         "a hungry book",
     ]:
         assert not is_possible(words.split(), 1)
-
-
-def test_a_sentence_of_the_grammar_stays_as_it_is():
+    for name in ["dates", "copy", "addition", "masked-words"]:
+        assert nearest_sentence(TEXT_GENERATORS[name](4), "a dog sees a cat") is None
+    task = text_task(OwnTextTaskConfig())
+    assert nearest_sentence(task, "the cat looks for a dogs") is None
     found = nearest_sentence(KOREAN, "The kind teacher met a student in the park.")
     assert found.text == "The kind teacher met a student in the park."
     assert found.changes == ()
-
-
-def test_a_natural_sentence_becomes_the_nearest_one():
     for typed, text, change in [
         ("My dog likes the cat", "The dog likes the cat.", WordChange("my", "the")),
         ("A teachr bought a book", "A teacher bought a book.", WordChange("teachr", "teacher")),
@@ -72,17 +70,3 @@ def test_other_tasks_of_words_have_nearest_sentences_too(name):
     found = nearest_sentence(task, typed)
     assert task.solve(found.tokens) is not None
     assert found.text in {"forty two", "The film was really great."}
-
-
-def test_what_is_no_sentence_of_words_has_none():
-    for name in ["dates", "copy", "addition", "masked-words"]:
-        assert nearest_sentence(TEXT_GENERATORS[name](4), "a dog sees a cat") is None
-
-
-def test_nothing_typed_has_no_nearest_sentence():
-    assert nearest_sentence(KOREAN, " .,! ") is None
-
-
-def test_sentences_of_ones_own_are_not_mended():
-    task = text_task(OwnTextTaskConfig())
-    assert nearest_sentence(task, "the cat looks for a dogs") is None

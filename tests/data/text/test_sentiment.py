@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import pytest
 
-from tfm_core.config import TextTaskConfig
 from tfm_core.data.text.sentiment import (
     ADJECTIVES,
     ALTHOUGH,
@@ -19,7 +18,6 @@ from tfm_core.data.text.sentiment import (
     SentimentTask,
     judged,
 )
-from tfm_core.data.text_data import load_text
 
 TASK = SentimentTask(3)
 OPPOSITE = {"positive": "negative", "neutral": "neutral", "negative": "positive"}
@@ -35,7 +33,7 @@ def label(text):
     return judged(text.split()).label
 
 
-def test_the_rule():
+def test_the_rule_reads_short_forms_and_no_sentence_has_no_label():
     for text, expected in [
         ("good", "positive"),
         ("the food was not good", "negative"),
@@ -51,9 +49,14 @@ def test_the_rule():
         ("good but bad and slow although nice", "negative"),
     ]:
         assert label(text) == expected
+    for text in ["good bad", "the food good", "and good", "good and", "not", "the"]:
+        assert TASK.solve(text.split()) is None
+    tokens = TASK.tokenize("The food wasn't bad, but the service was VERY slow!")
+    assert " ".join(tokens) == "the food was not bad but the service was very slow"
+    assert TASK.solve(tokens) == ("negative",)
 
 
-def test_one_more_not_before_every_adjective_turns_the_label(pairs):
+def test_words_turn_the_label_or_not_and_labels_are_equally_frequent(pairs):
     for pair in pairs:
         turned = []
         for index, word in enumerate(pair.src):
@@ -62,24 +65,15 @@ def test_one_more_not_before_every_adjective_turns_the_label(pairs):
                 turned.append("not")
             turned.append(word)
         assert judged(turned).label == OPPOSITE[pair.tgt[0]]
-
-
-def test_clauses_joined_by_and_may_change_places(pairs):
     for one, two in pairwise(pairs):
         if not set(JOINS) & {*one.src, *two.src}:
             there, back = [*one.src, AND, *two.src], [*two.src, AND, *one.src]
             assert judged(there).label == judged(back).label
-
-
-def test_what_stands_before_but_and_behind_although_never_counts(pairs):
     for one, two in pairwise(pairs):
         if BUT not in two.src:
             assert judged([*one.src, BUT, *two.src]).label == two.tgt[0]
         if BUT not in two.src and not {BUT, ALTHOUGH} & {*one.src}:
             assert judged([*one.src, ALTHOUGH, *two.src]).label == one.tgt[0]
-
-
-def test_words_that_do_not_decide_can_be_exchanged_and_those_that_do_are_named(pairs):
     things = {"food": "view", "service": "music"}
     for pair in pairs:
         (decides,) = pair.alignment
@@ -89,9 +83,6 @@ def test_words_that_do_not_decide_can_be_exchanged_and_those_that_do_are_named(p
             assert word in {*NEGATIONS, *ADJECTIVES, *INTENSITIES, BUT, ALTHOUGH}
         other = [things.get(word, word) for word in pair.src]
         assert judged(other).label == pair.tgt[0]
-
-
-def test_an_adjective_that_does_not_decide_can_be_turned(pairs):
     for pair in pairs:
         (decides,) = pair.alignment
         for index, word in enumerate(pair.src):
@@ -99,26 +90,6 @@ def test_an_adjective_that_does_not_decide_can_be_turned(pairs):
                 turned = "bad" if ADJECTIVES[word] > 0 else "good"
                 changed = [*pair.src[:index], turned, *pair.src[index + 1 :]]
                 assert judged(changed).label == pair.tgt[0]
-
-
-def test_the_labels_are_equally_frequent(pairs):
     counts = Counter(pair.tgt[0] for pair in pairs)
     assert set(counts) == set(LABELS)
     assert all(abs(count / len(pairs) - 1 / 3) < 0.08 for count in counts.values())
-
-
-def test_there_are_thousands_of_sentences_in_splits_without_overlap():
-    data = load_text(TextTaskConfig(name="sentiment", size=2), seed=1)
-    parts = [{pair.src for pair in part.pairs} for part in (data.train, data.validation, data.test)]
-    assert len(set().union(*parts)) == sum(map(len, parts)) == 21_500
-
-
-def test_what_is_no_sentence_has_no_label():
-    for text in ["good bad", "the food good", "and good", "good and", "not", "the"]:
-        assert TASK.solve(text.split()) is None
-
-
-def test_people_write_it_with_punctuation_and_short_forms():
-    tokens = TASK.tokenize("The food wasn't bad, but the service was VERY slow!")
-    assert " ".join(tokens) == "the food was not bad but the service was very slow"
-    assert TASK.solve(tokens) == ("negative",)

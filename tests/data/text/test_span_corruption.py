@@ -9,7 +9,7 @@ import pytest
 
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.text import text_task
-from tfm_core.data.text.masked_words import chance_in_data, n_hidden
+from tfm_core.data.text.masked_words import n_hidden
 from tfm_core.data.text.span_corruption import SENTINELS, n_spans, posterior, whole
 from tfm_core.data.text.task import Pair
 from tfm_core.data.text_data import load_text
@@ -24,15 +24,19 @@ def pairs():
     return [TASK.sample(rng) for _ in range(400)]
 
 
-def test_the_example_of_the_paper_is_put_together_again():
+def test_the_papers_example_is_put_together_again_and_lines_are_sentinels():
     """Raffel et al. 2020, Figure 2."""
     src = f"thank you {SENTINELS[0]} me to your party {SENTINELS[1]} week"
     tgt = f"{SENTINELS[0]} for inviting {SENTINELS[1]} last {SENTINELS[2]}"
     pair = Pair(tuple(src.split()), tuple(tgt.split()), ())
     assert " ".join(whole(pair)) == "thank you for inviting me to your party last week"
+    tokens = ("the", SENTINELS[0], "drew", SENTINELS[1], "cat")
+    assert TASK.tokenize("The ___ drew <extra_id_7> cat.") == tokens
+    with pytest.raises(ValueError, match="at most 4 hidden spans"):
+        TASK.tokenize("___ the ___ the ___ the ___ the ___")
 
 
-def test_as_many_words_in_as_many_spans_are_hidden_as_the_task_says(pairs):
+def test_spans_are_hidden_and_aligned_as_the_task_says(pairs):
     seen = Counter()
     for pair in pairs:
         words = whole(pair)
@@ -48,16 +52,13 @@ def test_as_many_words_in_as_many_spans_are_hidden_as_the_task_says(pairs):
         assert len(pair.tgt) == hidden + len(at) + 1
     assert seen[1]
     assert seen[2]
-
-
-def test_a_sentinel_is_aligned_with_its_place_and_a_hidden_word_with_nothing(pairs):
     for pair in pairs:
         for token, at in zip(pair.tgt, pair.alignment, strict=True):
             is_there = token in SENTINELS and token in pair.src
             assert [pair.src[i] for i in at] == ([token] if is_there else [])
 
 
-def test_the_posterior_is_what_drawn_pairs_show():
+def test_hidden_spans_and_their_posterior_are_what_drawn_pairs_show():
     """Of many pairs with one source: how often is which answer the true one?"""
     rng = random.Random(8)
     drawn = Counter()
@@ -71,29 +72,11 @@ def test_the_posterior_is_what_drawn_pairs_show():
         square = sum((drawn[source, tgt] - n * p) ** 2 / (n * p) for tgt, p in found.items())
         assert {tgt for s, tgt in drawn if s == source} <= set(found)
         assert square < len(found) + 5 * math.sqrt(2 * len(found))  # chi-squared
-
-
-def test_the_lengths_of_hidden_spans_are_told_by_the_number_of_visible_words():
     found = posterior(("the", "doctor", SENTINELS[0], "bag", "today"), PERCENT, 1000)
     assert {len(target) for target in found} == {4}  # 4 seen and 2 hidden are 6
     assert posterior(("the", "doctor"), PERCENT, 1000) == {}
     assert posterior(("doctor", "the", SENTINELS[0]), PERCENT, 1000) == {}
-
-
-def test_likely_sentences_weigh_less_once_each_is_kept_once():
-    rare, frequent = 1e-9, 1e-2
-    assert chance_in_data(frequent, 5000) / chance_in_data(rare, 5000) < frequent / rare
-
-
-def test_no_split_shares_a_sentence_with_another_however_it_is_hidden():
     config = TextTaskConfig(name="span-corruption", size=PERCENT, n_train=3000, n_validation=100)
     data = load_text(config, seed=1)
     parts = [{whole(p) for p in part.pairs} for part in (data.train, data.validation, data.test)]
     assert len(set().union(*parts)) == sum(map(len, parts)) == 4100
-
-
-def test_lines_are_read_as_sentinels_and_too_many_are_said():
-    tokens = ("the", SENTINELS[0], "drew", SENTINELS[1], "cat")
-    assert TASK.tokenize("The ___ drew <extra_id_7> cat.") == tokens
-    with pytest.raises(ValueError, match="at most 4 hidden spans"):
-        TASK.tokenize("___ the ___ the ___ the ___ the ___")

@@ -37,16 +37,13 @@ def test_every_task_of_the_config_has_a_generator_of_its_name():
         assert text_task(TextTaskConfig(name=name, size=size)).name == name
 
 
-def test_the_target_is_a_function_of_the_source(config, task, pairs):
+def test_targets_are_functions_of_sources_within_their_vocabularies(config, task, pairs):
     for pair in pairs[: 30 if config.facts.hides else N]:
         if config.facts.hides:  # several words may fit: the truth is a distribution
             assert config.facts.answer != "blanks" or task.solve(pair.tgt) == pair.tgt
             assert task.solve(pair.src) in (None, pair.tgt)
         else:
             assert task.solve(pair.src) == pair.tgt
-
-
-def test_lengths_and_tokens_stay_within_facts_and_vocabularies(config, task, pairs):
     for pair in pairs:
         assert 1 <= len(pair.src) <= config.max_src_len
         assert 1 <= len(pair.tgt) <= config.max_tgt_len
@@ -62,18 +59,10 @@ def test_alignments_point_into_the_source_in_ascending_order(pairs):
             assert all(0 <= position < len(pair.src) for position in positions)
 
 
-def test_what_a_person_reads_can_be_typed_again(task, pairs):
+def test_pairs_can_be_typed_again_and_stand_once(task, pairs):
     for pair in pairs:
         assert task.tokenize(task.join_src(pair.src)) == pair.src
         assert task.tokenize(f"  {task.join_src(pair.src).upper()} ") == pair.src
-
-
-def test_the_same_seed_draws_the_same_pairs(task, pairs):
-    rng = random.Random(7)
-    assert [task.sample(rng) for _ in range(N)] == pairs
-
-
-def test_every_pair_stands_once_where_they_are_few(task, pairs):
     every = task.every(11_000)
     if every is not None:
         assert len({pair.src for pair in every}) == len(every) <= 11_000
@@ -122,13 +111,10 @@ GOLDEN = [
 ]
 
 
-def test_solves():
+def test_tasks_solve_what_they_read_and_have_no_answer_to_the_rest():
     for name, size, text, target in GOLDEN:
         task = TEXT_GENERATORS[name](size)
         assert task.join_tgt(task.solve(task.tokenize(text))) == target
-
-
-def test_has_no_answer():
     for name, size, text in [
         ("dates", 6, "February 30, 2019"),
         ("dates", 6, "5 March"),
@@ -168,7 +154,7 @@ def aligned(name, size, text):
     ]
 
 
-def test_each_digit_of_a_date_comes_from_its_part():
+def test_digits_come_from_the_words_and_columns_that_make_them():
     digits = [("2", "2"), ("0", "0"), ("1", "1"), ("9", "9"), ("-", "")]
     assert aligned("dates", 1, "March 25, 2019") == [
         *digits,
@@ -178,9 +164,6 @@ def test_each_digit_of_a_date_comes_from_its_part():
         *digits,
         *[("1", "1"), ("2", "2"), ("-", ""), ("0", "7"), ("7", "7")],
     ]
-
-
-def test_a_zero_that_nobody_says_comes_from_the_word_that_makes_room_for_it():
     assert aligned("numbers", 4, "four thousand and forty two") == [
         *[("4", "fourthousand"), ("0", "thousand"), ("4", "forty"), ("2", "two")]
     ]
@@ -188,18 +171,12 @@ def test_a_zero_that_nobody_says_comes_from_the_word_that_makes_room_for_it():
         *[("3", "threehundred"), ("0", "hundred"), ("0", "hundred")]
     ]
     assert aligned("numbers", 2, "seventeen") == [("1", "seventeen"), ("7", "seventeen")]
-
-
-def test_a_digit_of_a_sum_comes_from_its_column_and_a_new_one_from_the_first():
     assert aligned("addition", 2, "95+8") == [("1", "9"), ("0", "9"), ("3", "58")]
-
-
-def test_equal_digits_keep_their_order_when_sorted():
     pair = next(p for p in TEXT_GENERATORS["sort"](3).every(10**4) if p.src == ("2", "1", "2"))
     assert pair.alignment == ((1,), (0,), (2,))
 
 
-def test_labels_of_puzzles_are_drawn_evenly_and_need_what_they_point_at():
+def test_labels_of_puzzles_are_even_and_no_count_of_brackets_tells_them():
     rng = random.Random(11)
     for name in ("brackets", "parity", "two-sum"):
         task = TEXT_GENERATORS[name](16)
@@ -209,9 +186,6 @@ def test_labels_of_puzzles_are_drawn_evenly_and_need_what_they_point_at():
         assert all(pair.tgt == task.solve(pair.src) for pair in drawn)
     pair = next(pair for pair in drawn if pair.tgt == ("pair",))
     assert sum(int(pair.src[at]) for at in pair.alignment[0]) == 10
-
-
-def test_counting_brackets_does_not_tell_whether_they_are_balanced():
     rng, task = random.Random(3), TEXT_GENERATORS["brackets"](16)
     drawn = [task.sample(rng) for _ in range(1000)]
     equal = [p for p in drawn if all(p.src.count(a) == p.src.count(b) for a, b in ("()", "[]"))]

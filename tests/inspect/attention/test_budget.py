@@ -1,7 +1,5 @@
 """How many examples are watched: counted in the numbers of their maps, not in seconds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,9 +7,8 @@ from tests.facts.test_storage import PATCH_1
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import small, vit_experiment
 from tfm_core.facts.storage import attention_numbers
-from tfm_core.inspect.attention import explanations, token_roles, validation
+from tfm_core.inspect.attention import token_roles, validation
 from tfm_core.inspect.attention import trained as budget
-from tfm_core.inspect.walk.subject import subject
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.presets import PRESETS
 
@@ -37,13 +34,10 @@ def few_at_once(run, monkeypatch):
     return seen
 
 
-def test_the_budgets_bind_no_preset_of_the_app() -> None:
+def test_the_budgets_bind_no_preset_but_patches_of_one_pixel() -> None:
     for preset in PRESETS.values():
         assert budget.in_all(preset.experiment, 1000) == 1000
         assert budget.at_once(preset.experiment, 50) == 50
-
-
-def test_patches_of_one_pixel_are_watched_one_by_one() -> None:
     assert budget.at_once(PATCH_1, 50) == 1
     assert budget.in_all(PATCH_1, 1000) * attention_numbers(PATCH_1) <= budget.IN_ALL
 
@@ -63,18 +57,3 @@ def test_tokens_are_probed_in_parts_that_fit(run, few_at_once, monkeypatch) -> N
     assert max(few_at_once) == 3
     assert len(found.looks) == 2
     assert np.isfinite(found.looks).all()
-
-
-def test_the_walk_goes_over_as_many_pictures_as_fit(run, few_at_once) -> None:
-    walked = subject(run.experiment)
-    assert walked.n_examples == len(walked.pictures) == len(walked.truth) == 3
-    assert set(few_at_once) == {3}
-
-
-def test_an_explanation_takes_more_patches_at_a_time_where_every_pass_is_long(
-    run, few_at_once
-) -> None:
-    picture = np.random.default_rng(5).integers(0, 256, (1, 28, 28), dtype=np.uint8)
-    found = explanations.explained(run, picture)
-    n_patches = (28 // run.experiment.model.patch_size) ** 2
-    assert len(found.deletion.removed) == min(n_patches, 24) + 1

@@ -56,7 +56,7 @@ def every_cell(run):
                 yield trace, head, query, key
 
 
-def test_every_step_gives_the_tensor_that_the_model_computed(run):
+def test_every_step_gives_its_tensor_and_rows_add_up(run):
     for trace, head, query, key in every_cell(run):
         found = cell(run.experiment, trace, head, query, key)
         tensors = trace.tensors
@@ -73,9 +73,6 @@ def test_every_step_gives_the_tensor_that_the_model_computed(run):
         assert found.weight == pytest.approx(weights[key], abs=1e-6)
         np.testing.assert_allclose(found.contribution, found.weight * found.value, atol=1e-6)
         np.testing.assert_allclose(found.output, tensors["heads"][head, query], atol=1e-6)
-
-
-def test_rows_add_up_and_only_a_relative_bias_is_shown(run):
     trace = trace_of(run)
     n_keys = axes(run.experiment, trace.item, trace.module).shape[1]
     row = [
@@ -98,7 +95,7 @@ def test_rows_add_up_and_only_a_relative_bias_is_shown(run):
     assert len(row_table(found)) == len(found.key_tokens)
 
 
-def test_a_forbidden_cell_gets_nothing(tmp_path):
+def test_a_forbidden_cell_gets_nothing_and_ones_own_sentence_can_be_traced(tmp_path):
     run = trained(tmp_path, small(text_experiment()), steps=1)[0]
     trace = trace_of(run, "decoder.layers.0.self_attention")
     found = cell(run.experiment, trace, 0, 0, 2)
@@ -106,31 +103,16 @@ def test_a_forbidden_cell_gets_nothing(tmp_path):
     assert not found.may_attend
     assert found.weight == found.share == found.norm_share == 0
     assert np.isfinite(found.score)
-
-
-def test_a_sentence_of_ones_own_can_be_traced(tmp_path):
-    run = trained(tmp_path, small(text_experiment()), steps=1)[0]
     example = look_at_text(run, "forty two")
     for module, weights in example.attention.items():
         trace = traced(run, example.item, module)
         np.testing.assert_allclose(trace.tensors["weights"], weights, atol=1e-6)
 
-
-@pytest.mark.parametrize(
-    ("at", "sentence"),
-    [
+    trace = trace_of(run, "decoder.layers.0.cross_attention")
+    for at, sentence in (
         ((9, 0, 0), "There is no head 10: this map has 3"),
         ((0, 3, 0), "There is no query 4: this map has 3"),
         ((0, 0, -1), "There is no key 0: this map has 2"),
-    ],
-)
-def test_a_cell_that_is_not_there_is_answered_with_a_sentence(tmp_path, at, sentence):
-    run = trained(tmp_path, small(text_experiment()), steps=1)[0]
-    with pytest.raises(ValueError, match=sentence):
-        cell(run.experiment, trace_of(run, "decoder.layers.0.cross_attention"), *at)
-
-
-def test_a_picture_is_needed_where_pictures_were_learned(tmp_path):
-    run = trained(tmp_path, small(vit_experiment()), steps=1)[0]
-    with pytest.raises(ValueError, match="There is no picture; this run reads"):
-        traced(run, {}, first_module(run))
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            cell(run.experiment, trace, *at)

@@ -49,7 +49,7 @@ def previous_token_head():
     return head(cells)
 
 
-def test_what_a_sink_takes_is_one_more_key():
+def test_one_example_has_its_figures_and_sinks_and_even_heads_their_shares():
     even = np.full((P, 2, T, T), 1 / (T + 1), np.float32)  # with the sink, all alike
     even[:, 1] = 0.1 / T
     stats = statistics(even, allowed())
@@ -57,49 +57,8 @@ def test_what_a_sink_takes_is_one_more_key():
     assert stats.chance["sink"] == pytest.approx(1 / (T + 1))
     assert stats.entropy[0] == pytest.approx(math.log(T + 1), abs=1e-5)
     assert stats.evenness[0] == pytest.approx(1, abs=1e-5)
-    assert describe(stats, 1) == "no token, 90 %"
+    assert describe(stats, 1) == "no token, 90%"
     assert "sink" not in statistics(previous_token_head(), allowed()).shares
-
-
-def test_a_previous_token_head_is_found_and_named():
-    stats = statistics(previous_token_head(), allowed())
-    assert stats.shares["previous"][0] == pytest.approx(1)
-    assert stats.shares["next"][0] == 0
-    assert describe(stats, 0) == "previous token, 100 %"
-    assert stats.entropy[0] == pytest.approx(0, abs=1e-6)
-    assert stats.distance[0] == pytest.approx((T - 1) / T)  # all but the first look one back
-
-
-def test_a_previous_token_head_is_found_under_the_causal_mask_too():
-    stats = statistics(previous_token_head(), allowed(np.tril(np.ones((T, T), bool))))
-    assert stats.shares["previous"][0] == pytest.approx(1)
-    assert stats.n_queries == P * (T - 1)  # the first token has no choice
-
-
-def test_a_share_of_94_per_cent_is_said():
-    cells = 0.94 * np.eye(T, k=-1) + 0.06 * np.eye(T, k=2)
-    cells[0] = cells[-1] = cells[-2] = 0
-    cells[0, 0] = 1
-    cells[-2:, 0] = 0.06
-    cells[-1, -2] = cells[-2, -3] = 0.94
-    assert describe(statistics(head(cells), allowed()), 0) == "previous token, 94 %"
-
-
-@pytest.mark.parametrize(
-    ("cells", "words", "role"),
-    [
-        (np.eye(T), "itself, 100 %", "self"),
-        (np.tile(np.eye(T)[0], (T, 1)), "first token, 100 %", "first"),
-        (0.5 * np.tile(np.eye(T)[0], (T, 1)) + 0.5 / T, "mostly first token, 57 %", "first"),
-    ],
-)
-def test_simple_heads_are_named(cells, words, role):
-    stats = statistics(head(cells), allowed())
-    assert describe(stats, 0) == words
-    assert max(stats.shares, key=lambda name: stats.shares[name][0]) == role
-
-
-def test_a_uniform_head_has_the_largest_entropy_and_the_shares_of_chance():
     stats = statistics(head(np.ones((T, T))), allowed())
     assert stats.entropy[0] == pytest.approx(math.log(T), rel=1e-5)
     assert stats.evenness[0] == pytest.approx(1, rel=1e-5)
@@ -111,41 +70,69 @@ def test_a_uniform_head_has_the_largest_entropy_and_the_shares_of_chance():
     assert stats.distance[0] == pytest.approx(
         np.abs(positions[:, None] - positions).mean(), rel=1e-5
     )
-    assert describe(stats, 0) == "evenly spread, 100 % of the largest entropy"
-    assert describe(stats, 0, is_short=True) == "evenly spread, 100 %"
+    assert describe(stats, 0) == "evenly spread, 100% of the largest entropy"
+    assert describe(stats, 0, is_short=True) == "evenly spread, 100%"
+    experiment, items = text_experiment(), items_of_text()
+    snapshot = constructed_snapshot(experiment, items, 2)
+    probe, alone = Probe("text", items), Probe("text", items[1:2])
+    module = "encoder.layers.1.self_attention"
+    found = of_example(experiment, example_of(experiment, probe, snapshot, 1))[module]
+    cut = {name: maps[1:2] for name, maps in snapshot.attention.items()}
+    masks = {name: mask[1:2] for name, mask in snapshot.masks.items()}
+    expected = of_snapshot(experiment, alone, replace(snapshot, attention=cut, masks=masks))[module]
+    np.testing.assert_allclose(found.entropy, expected.entropy, rtol=1e-3)
 
 
-def test_even_attention_over_two_keys_is_not_called_a_previous_token_head():
-    two = np.zeros((1, 1, 2, 2), np.float32) + 0.5
-    assert describe(statistics(two, np.ones((1, 2, 2), bool)), 0).startswith("evenly spread")
-
-
-def test_a_head_with_a_few_favourites_says_how_many_it_reads():
-    cells = np.full((T, T), 1e-9) + np.eye(T, k=3) + np.eye(T, k=-4) + np.eye(T, k=-3) * 0.9
-    stats = statistics(head(cells), allowed())
-    n = f"{math.exp(stats.entropy[0]):.1f}"
-    assert describe(stats, 0) == f"unclear: about {n} keys per row"
-    assert describe(stats, 0, is_short=True) == f"unclear, {n} keys"
-
-
-def test_a_head_that_only_stays_near_is_called_local():
+def test_heads_that_look_back_stay_near_or_align_are_called_so():
+    stats = statistics(previous_token_head(), allowed())
+    assert stats.shares["previous"][0] == pytest.approx(1)
+    assert stats.shares["next"][0] == 0
+    assert describe(stats, 0) == "previous token, 100%"
+    assert stats.entropy[0] == pytest.approx(0, abs=1e-6)
+    assert stats.distance[0] == pytest.approx((T - 1) / T)  # all but the first look one back
+    stats = statistics(previous_token_head(), allowed(np.tril(np.ones((T, T), bool))))
+    assert stats.shares["previous"][0] == pytest.approx(1)
+    assert stats.n_queries == P * (T - 1)  # the first token has no choice
     n = 13
     away = np.arange(n)[None] - np.arange(n)[:, None]
     cells = (np.abs(away) <= 2) + 1e-9
     weights = np.broadcast_to(cells / cells.sum(-1, keepdims=True), (P, 1, n, n))
     stats = statistics(weights.astype(np.float32), np.ones((P, n, n), bool))
-    assert describe(stats, 0) == "nearby tokens, 100 %"
+    assert describe(stats, 0) == "nearby tokens, 100%"
+    experiment, items = text_experiment(), items_of_text()
+    snapshot = constructed_snapshot(experiment, items, 0)
+    module = "decoder.layers.0.cross_attention"
+    score = AlignmentScore(np.array([0.94, 0.2, 0.7]), np.array([0.02, 0.9, 0.3]), 0.3, 8)
+    found = of_snapshot(experiment, Probe("text", items), snapshot)
+    frame = table(experiment, found, {module: score})
+    labels = frame[frame["module"] == module]["label"].tolist()
+    assert labels[0] == "true source words, 94%"
+    assert "true source" not in labels[1]
+    assert labels[2] == "mostly true source words, 70%"
+    named = describe(replace(found[module], kind="picture"), 0, 0.94)
+    assert named == "the digit named, 94%"
+    assert frame[frame["module"] == module]["aer"].tolist() == [0.02, 0.9, 0.3]
 
 
-def test_a_narrower_role_is_named_before_the_neighbourhood():
-    assert describe(statistics(previous_token_head(), allowed()), 0) == "previous token, 100 %"
+@pytest.mark.parametrize(
+    ("cells", "words", "role"),
+    [
+        (np.eye(T), "itself, 100%", "self"),
+        (np.tile(np.eye(T)[0], (T, 1)), "first token, 100%", "first"),
+        (0.5 * np.tile(np.eye(T)[0], (T, 1)) + 0.5 / T, "mostly first token, 57%", "first"),
+    ],
+)
+def test_simple_heads_are_named(cells, words, role):
+    stats = statistics(head(cells), allowed())
+    assert describe(stats, 0) == words
+    assert max(stats.shares, key=lambda name: stats.shares[name][0]) == role
 
 
 @pytest.mark.parametrize(
     ("tokens", "role", "words"),
     [
-        ("abcadab", "induction", "induction, 100 %"),
-        ("abcadab", "repeated", "same token before, 100 %"),
+        ("abcadab", "induction", "induction, 100%"),
+        ("abcadab", "repeated", "same token before, 100%"),
         ("abcdefghijklmna", "induction", None),  # one query in 15 has such a key
     ],
 )
@@ -165,52 +152,6 @@ def test_heads_that_look_for_a_token_are_named_where_enough_tokens_come_again(to
         assert describe(stats, 0) == words
 
 
-@pytest.mark.parametrize("seed", [3, 5])
-def test_random_weights_are_unclear_with_their_figure(seed):
-    drawn = np.random.default_rng(seed).exponential(size=(P, 1, T, T)) ** 2
-    weights = (drawn / drawn.sum(-1, keepdims=True)).astype(np.float32)
-    stats = statistics(weights, allowed())
-    n = f"{math.exp(stats.entropy[0]):.1f}"
-    assert describe(stats, 0, is_short=True) == f"unclear, {n} keys"
-
-
-def test_one_example_has_figures_of_its_own():
-    experiment, items = text_experiment(), items_of_text()
-    snapshot = constructed_snapshot(experiment, items, 2)
-    probe, alone = Probe("text", items), Probe("text", items[1:2])
-    module = "encoder.layers.1.self_attention"
-    found = of_example(experiment, example_of(experiment, probe, snapshot, 1))[module]
-    cut = {name: maps[1:2] for name, maps in snapshot.attention.items()}
-    masks = {name: mask[1:2] for name, mask in snapshot.masks.items()}
-    expected = of_snapshot(experiment, alone, replace(snapshot, attention=cut, masks=masks))[module]
-    np.testing.assert_allclose(found.entropy, expected.entropy, rtol=1e-3)
-
-
-def test_batches_give_the_figures_of_the_whole():
-    experiment, items = text_experiment(), items_of_text()
-    snapshot = constructed_snapshot(experiment, items, 2)
-    module = "encoder.layers.1.self_attention"
-    weights = snapshot.attention[module]
-    may_attend = expected_masks(experiment, items, module)
-    relations = relations_of(experiment, items, "encoder", may_attend)
-    whole = statistics(weights, relations.may_attend, relations, "encoder")
-    tally = Tally("encoder")
-    for rows in (slice(0, 1), slice(1, 3)):
-        part = replace(
-            relations,
-            may_attend=relations.may_attend[rows],
-            roles={name: cells[rows] for name, cells in relations.roles.items()},
-            distance=relations.distance[rows],
-        )
-        tally.add(weights[rows], part)
-    parts = tally.result()
-    assert parts.n_examples == whole.n_examples == 3
-    for name, shares in whole.shares.items():
-        np.testing.assert_allclose(parts.shares[name], shares, rtol=1e-5)
-    np.testing.assert_allclose(parts.entropy, whole.entropy, rtol=1e-5)
-    np.testing.assert_allclose(parts.distance, whole.distance, rtol=1e-5)
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_padding_gets_nothing_and_a_leak_would_show(family):
     experiment, items = text_experiment(family), items_of_text()
@@ -224,33 +165,6 @@ def test_padding_gets_nothing_and_a_leak_would_show(family):
     may_attend = expected_masks(experiment, items, modules[0])
     relations = relations_of(experiment, items, kind, may_attend)
     assert np.all(statistics(weights, relations.may_attend, relations).shares["padding"] > 0)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_head_has_a_row_with_a_label(family):
-    experiment, items = text_experiment(family), items_of_text()
-    snapshot = constructed_snapshot(experiment, items, 2)
-    frame = table(experiment, of_snapshot(experiment, Probe("text", items), snapshot))
-    n_modules = sum(map(len, modules_by_kind(experiment).values()))
-    assert len(frame) == n_modules * experiment.model.n_heads
-    assert frame["label"].str.len().min() > 0
-    assert frame["layer"].min() == frame["head"].min() == 1
-
-
-def test_a_head_that_aligns_is_called_so():
-    experiment, items = text_experiment(), items_of_text()
-    snapshot = constructed_snapshot(experiment, items, 0)
-    module = "decoder.layers.0.cross_attention"
-    score = AlignmentScore(np.array([0.94, 0.2, 0.7]), np.array([0.02, 0.9, 0.3]), 0.3, 8)
-    found = of_snapshot(experiment, Probe("text", items), snapshot)
-    frame = table(experiment, found, {module: score})
-    labels = frame[frame["module"] == module]["label"].tolist()
-    assert labels[0] == "true source words, 94 %"
-    assert "true source" not in labels[1]
-    assert labels[2] == "mostly true source words, 70 %"
-    named = describe(replace(found[module], kind="picture"), 0, 0.94)
-    assert named == "the digit named, 94 %"
-    assert frame[frame["module"] == module]["aer"].tolist() == [0.02, 0.9, 0.3]
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
@@ -269,29 +183,15 @@ def test_distances_between_patches_are_in_pixels(pooling):
     assert stats.unit == "pixels"
     assert stats.distance[0] == pytest.approx(7)  # patches of 7 pixels
     assert stats.shares["above"][0] == pytest.approx(1)
-    assert describe(stats, 0) == "patch above, 100 %"
+    assert describe(stats, 0) == "patch above, 100%"
     assert ("cls" in stats.shares) == (pooling == "cls")
 
 
-def test_a_diagonal_neighbour_is_further_away_than_one_beside():
+def test_diagonals_are_further_and_punctuation_is_signs_alone():
     experiment = vit_experiment()
     relations = relations_of(experiment, [{}], "patches", np.ones((1, 16, 16), bool))
     assert relations.distance[0, 0, 1] == pytest.approx(7)
     assert relations.distance[0, 0, 5] == pytest.approx(7 * math.sqrt(2))
-
-
-def test_the_share_on_bos_is_measured_where_there_is_one():
-    experiment, items = text_experiment(), items_of_text()
-    may_attend = expected_masks(experiment, items, "decoder.layers.0.self_attention")
-    relations = relations_of(experiment, items, "decoder", may_attend)
-    weights = np.zeros((3, 1, *may_attend.shape[1:]), np.float32)
-    weights[..., 0] = 1
-    stats = statistics(weights, relations.may_attend, relations, "decoder")
-    assert stats.shares["bos"][0] == pytest.approx(1)
-    assert stats.shares["first"][0] == pytest.approx(1)
-
-
-def test_punctuation_is_signs_alone():
     for token, is_sign in [
         (".", True),
         ("-", True),
@@ -304,14 +204,11 @@ def test_punctuation_is_signs_alone():
         ("", False),
     ]:
         assert is_punctuation(token) is is_sign
-
-
-def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="may_attend is"):
         statistics(np.zeros((1, 2, 3, 4)), np.ones((1, 4, 3), bool))
+    name = "encoder.layers.0.self_attention"
+    masks = {name: np.ones((1, 1, 4, 4), bool)}
     with pytest.raises(ValueError, match="needs a 5 × 5 map"):
-        on_examples(
-            text_experiment(), items_of_text(), "encoder.layers.0.self_attention", {}, (4, 4)
-        )
+        on_examples(text_experiment(), items_of_text(), name, masks, (4, 4))
     with pytest.raises(ValueError, match="no examples"):
         Tally().result()

@@ -12,7 +12,7 @@ from tests.probe.expected_masks import expected_mask  # noqa: E402
 from tfm_core.data.image_data import load_images  # noqa: E402
 from tfm_core.data.text import text_task  # noqa: E402
 from tfm_core.data.vocabulary import BOS, EOS  # noqa: E402
-from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text, read_picture  # noqa: E402
+from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402
 from tfm_core.probe.labels import axes, modules_by_kind  # noqa: E402
 from tfm_core.runs.store import RunStore  # noqa: E402
@@ -42,7 +42,7 @@ def picture_run(request, tmp_path_factory):
     return trained(tmp_path_factory.mktemp("runs"), small(vit_experiment(request.param)))
 
 
-def test_the_maps_of_a_sentence_are_those_of_the_model(text_run):
+def test_maps_of_a_sentence_are_the_models_and_computed_where_asked(text_run):
     run, trainer = text_run
     example = look_at_text(run, "forty two")
     task = text_task(run.experiment.task)
@@ -58,9 +58,6 @@ def test_the_maps_of_a_sentence_are_those_of_the_model(text_run):
         assert weights.shape[2:] == (rows, columns)
         mask = expected_mask(run.experiment, example.item, module)
         np.testing.assert_array_equal(example.masks[module], mask)
-
-
-def test_maps_are_computed_only_of_the_attention_that_is_asked_for(text_run):
     run, _trainer = text_run
     everything = look_at_text(run, "forty two")
     for kind, modules in modules_by_kind(run.experiment).items():
@@ -72,9 +69,6 @@ def test_maps_are_computed_only_of_the_attention_that_is_asked_for(text_run):
                 example.attention[name], everything.attention[name], atol=1e-5
             )
     assert not look_at_text(run, "forty two", kinds=()).attention
-
-
-def test_the_answer_is_what_the_model_would_write(text_run):
     run, trainer = text_run
     example = look_at_text(run, "forty two")
     task = text_task(run.experiment.task)
@@ -92,14 +86,6 @@ def test_the_answer_is_what_the_model_would_write(text_run):
     assert example.item["truth"] == ["4", "2"]
     assert example.step == 3
     assert len(example.confidence) == len(example.answer)
-
-
-def test_the_same_sentence_twice_loads_the_model_once(text_run, monkeypatch):
-    run, _trainer = text_run
-    first = look_at_text(run, "six")
-    monkeypatch.setattr(checkpoints, "load_model", None)
-    second = look_at_text(run, "six")
-    assert first.answer == second.answer
 
 
 def test_a_newer_checkpoint_is_read_at_once(tmp_path):
@@ -139,22 +125,14 @@ def test_the_maps_and_shares_of_a_picture_are_those_of_the_model(picture_run):
     assert np.array_equal(example.picture, picture)
 
 
-def test_a_picture_of_another_shape_is_refused(picture_run):
+def test_pictures_of_another_shape_and_sentences_for_pictures_are_refused(picture_run, tmp_path):
     with pytest.raises(ValueError, match=re.escape("(3, 32, 32); this run reads (1, 28, 28)")):
         look_at_picture(picture_run[0], np.zeros((3, 32, 32), np.uint8))
-
-
-def test_a_drawing_becomes_one_of_the_runs_pictures(picture_run):
-    drawn = np.zeros((112, 112), np.uint8)
-    drawn[20:90, 50:60] = 255
-    picture, notes = read_picture(picture_run[0], drawn)
-    assert picture.shape == (1, 28, 28)
-    assert notes
-
-
-def test_a_blank_drawing_is_refused(picture_run):
-    with pytest.raises(ValueError, match="The picture is blank"):
-        read_picture(picture_run[0], np.zeros((112, 112), np.uint8))
+    store = RunStore(tmp_path, recorded=None)
+    with pytest.raises(ValueError, match="draw one"):
+        look_at_text(store.create(vit_experiment()), "six")
+    with pytest.raises(ValueError, match="type one"):
+        look_at_picture(store.create(text_experiment()), np.zeros((1, 28, 28), np.uint8))
 
 
 def test_a_run_without_checkpoint_says_so(tmp_path):
@@ -165,20 +143,3 @@ def test_a_run_without_checkpoint_says_so(tmp_path):
         look_at_text(text, "six")
     with pytest.raises(ValueError, match="This run has no checkpoint yet"):
         look_at_picture(vit, np.zeros((1, 28, 28), np.uint8))
-
-
-def test_sentences_are_for_text_and_pictures_for_pictures(tmp_path):
-    store = RunStore(tmp_path, recorded=None)
-    with pytest.raises(ValueError, match="draw one"):
-        look_at_text(store.create(vit_experiment()), "six")
-    with pytest.raises(ValueError, match="type one"):
-        look_at_picture(store.create(text_experiment()), np.zeros((1, 28, 28), np.uint8))
-
-
-def test_a_damaged_checkpoint_says_so(tmp_path):
-    run = RunStore(tmp_path, recorded=None).create(text_experiment())
-    folder = run.folder / "checkpoints" / "last"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / checkpoints.FILE).write_bytes(b"nothing")
-    with pytest.raises(ValueError, match="damaged"):
-        look_at_text(run, "six")

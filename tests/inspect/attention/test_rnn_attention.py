@@ -5,22 +5,19 @@ import pytest
 
 from tests.inspect.constructed import constructed_run, small
 from tfm_core.inspect.attention import rnn_attention
-from tfm_core.inspect.speed.step_times import step_time
-from tfm_core.runs.store import RunStore
 
 
-@pytest.fixture
-def store(tmp_path):
-    return RunStore(tmp_path, recorded=None)
-
-
-def test_the_racers_differ_in_their_model_alone():
+def test_the_racers_of_every_task_differ_in_their_model_alone_and_have_no_positions():
     racers = rnn_attention.racers("english-korean", steps=700, seed=3)
     assert tuple(racers) == rnn_attention.RACERS
     rest = [racer.model_dump(exclude={"model"}) for racer in racers.values()]
     assert rest[0] == rest[1] == rest[2]
     assert [racer.model.d_model for racer in racers.values()] == [rnn_attention.WIDTH] * 3
     assert [racer.model.n_heads for racer in racers.values()] == [1, 1, rnn_attention.HEADS]
+    from tfm_core.inspect.positions.race import racers
+
+    with pytest.raises(ValueError, match="has no positions"):
+        racers(small(rnn_attention.racers("copy", steps=100)["additive"]), steps=100)
 
 
 @pytest.mark.parametrize("task", rnn_attention.tasks())
@@ -28,7 +25,7 @@ def test_every_offered_task_suits_all_three(task):
     assert len(rnn_attention.racers(task, steps=100)) == 3
 
 
-def test_runs_of_one_task_training_and_seed_make_a_contest(store):
+def test_the_newest_runs_of_one_task_training_and_seed_make_a_contest(store):
     for seed in (0, 1):
         for racer in rnn_attention.racers("copy", steps=100, seed=seed).values():
             store.create(racer, name="One of three")
@@ -39,14 +36,9 @@ def test_runs_of_one_task_training_and_seed_make_a_contest(store):
     found = rnn_attention.contests(store.list())
     assert {contest.experiment.seed for contest in found} == {0, 1}
     assert [tuple(contest.runs) for contest in found] == [rnn_attention.RACERS] * 2
-
-
-def test_the_newest_run_of_a_model_counts(store):
-    racers = rnn_attention.racers("copy", steps=100)
-    for racer in (*racers.values(), racers["one-head"]):
-        last = store.create(racer, name="One of three")
-    (contest,) = rnn_attention.contests(store.list())
-    assert contest.runs["one-head"].id == last.id
+    last = store.create(rnn_attention.racers("copy", steps=100, seed=1)["one-head"])
+    newest = next(one for one in rnn_attention.contests(store.list()) if one.experiment.seed == 1)
+    assert newest.runs["one-head"].id == last.id
 
 
 @pytest.mark.parametrize("name", rnn_attention.RACERS)
@@ -60,12 +52,6 @@ def test_maps_are_cut_to_their_sentences_and_the_best_head_is_scored(store, name
         assert truth.shape == names.shape
         np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-2)
     assert len(rnn_attention.sentences(run)) == len(found.weights) == 3
-
-
-def test_a_run_without_snapshots_has_nothing_to_look_at(store):
-    run = store.create(rnn_attention.racers("copy", steps=100)["additive"], name="Waiting")
-    assert rnn_attention.cross_attention_at(run) is None
-    assert rnn_attention.sentences(run) == []
 
 
 @pytest.mark.wide
@@ -95,15 +81,8 @@ def test_a_trained_contest_is_scored_against_the_truth(store):
     assert trained.aer < min(0.4, untrained.aer)
 
 
-def test_a_step_of_the_rnn_grows_with_the_length():
-    """Sixteen times as many steps in a row take at least four times as long."""
-    additive = rnn_attention.models()["additive"]
-    short, long = (step_time(additive, length, batch=2) for length in (4, 64))
-    assert long > 4 * short > 0
-
-
-def test_an_rnn_has_no_positions_to_race():
-    from tfm_core.inspect.positions.race import racers
-
-    with pytest.raises(ValueError, match="has no positions"):
-        racers(small(rnn_attention.racers("copy", steps=100)["additive"]), steps=100)
+def test_the_three_models_are_as_wide_and_the_feed_forward_layers_twice_as_wide():
+    one, many = (rnn_attention.models()[name] for name in ("one-head", "many-heads"))
+    assert (one.n_heads, one.d_model, one.d_ff) == (1, 64, 128)
+    assert (many.n_heads, many.d_model, many.d_ff) == (4, 64, 128)
+    assert rnn_attention.models()["additive"].d_model == 64

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import vit_experiment
@@ -23,12 +22,6 @@ def test_a_probe_reads_what_lies_in_a_vector_and_nothing_from_noise():
     ]
     assert right[0] == 1
     assert right[1] < 0.6
-
-
-def test_the_ink_of_a_patch_is_its_own_mean():
-    images = torch.zeros(1, 1, 4, 4, dtype=torch.uint8)
-    images[0, 0, :2, 2:] = torch.tensor([[10, 20], [30, 40]], dtype=torch.uint8)
-    assert token_roles._inks(images, 2).tolist() == [[0, 25, 0, 0]]
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
@@ -80,9 +73,3 @@ def test_the_conclusion_follows_the_figures():
         assert words in found.conclusion
         name = "the CLS token" if "cls" in digit else "the mean of the patches"
         assert f"After the last layer, {name} identifies the digit" in found.conclusion
-
-
-def test_a_text_model_has_no_patches(tmp_path):
-    run = RunStore(tmp_path, recorded=RECORDED).get("recorded-korean")
-    with pytest.raises(ValueError, match="Only a Vision Transformer"):
-        token_roles.token_roles(run)

@@ -18,7 +18,7 @@ from tfm_core.inspect.by_hand.attention import (
 )
 from tfm_core.inspect.by_hand.forms import FORMS, agree, forms
 from tfm_core.inspect.by_hand.learning import learn, targets_of
-from tfm_core.inspect.by_hand.text import checked, text_of, vectors_of, words_of
+from tfm_core.inspect.by_hand.text import checked, vectors_of, words_of
 from tfm_core.probe.capture import capture
 
 WORDS = ("I", "love", "AI")
@@ -76,14 +76,6 @@ def test_the_steps_follow_from_each_other(mask, is_scaled):
     np.testing.assert_allclose(found.output, found.weights @ x, rtol=1e-5, atol=1e-6)
 
 
-def test_one_hot_words_score_one_with_themselves_and_nothing_with_others():
-    x = one_hot(3, 3)
-    found = attend(x, x, x, mask_of("none", 3))
-    assert (found.products == np.eye(3)).all()
-    mine = math.exp(1 / math.sqrt(3))
-    np.testing.assert_allclose(np.diag(found.weights), mine / (mine + 2), rtol=1e-6)
-
-
 def numbers_in(text):
     return [float(part) for part in re.findall(r"-?\d+\.\d+", text.replace("−", "-"))]
 
@@ -111,19 +103,6 @@ def test_the_written_arithmetic_comes_out(query):
     )
 
 
-def test_what_is_forbidden_is_said_in_the_arithmetic():
-    x = vectors()
-    causal = attend(x, x, x, ALLOWED["causal"])
-    assert "exactly 0" in arithmetic.softmaxed(causal, 0, 4)[-1]
-    blind = attend(x, x, x, BLIND)
-    assert "zeros" in arithmetic.softmaxed(blind, 0, 4)[0]
-
-
-def test_heads_that_do_not_divide_the_width_are_refused():
-    with pytest.raises(ValueError, match=r"4 heads cannot share 6 numbers .* 2 or 3 or 6 heads"):
-        multi_head(vectors(), random_matrices(6, 1), 4, ALLOWED["none"])
-
-
 @pytest.mark.parametrize("mask", ["none", "causal", "padding"])
 @pytest.mark.parametrize("n_heads", [1, 2, 3, 6])
 def test_all_forms_give_the_same_numbers(n_heads, mask):
@@ -136,21 +115,20 @@ def test_all_forms_give_the_same_numbers(n_heads, mask):
         assert form.code.strip().startswith("def ")
 
 
-def test_the_einsums_are_those_of_batch_query_head_and_width():
-    (code,) = [
-        form.code
-        for form in forms(vectors(), random_matrices(6, 4), 2, ALLOWED["none"])
-        if form.name == "Two einsums"
-    ]
-    assert '"nqhd,nkhd->nhqk"' in code
-    assert '"nhql,nlhd->nqhd"' in code
-
-
-def test_a_query_without_keys_is_nan_in_pytorchs_module_alone():
+def test_all_forms_give_the_same_and_a_step_is_the_gradient():
     found = {form.name: form for form in forms(vectors(), random_matrices(6, 4), 2, BLIND)}
     assert not agree(tuple(found.values()))
     assert math.isnan(found.pop("nn.MultiheadAttention").difference)
     assert agree(tuple(found.values()), 1e-5)
+    start, rate, nudge = random_matrices(3, 1), 0.5, 1e-3
+    allowed, x = mask_of("causal", 3), one_hot(3, 3)
+    one = learn(x, start, {2: 1}, allowed, n_steps=1, rate=rate)
+    moved = start.query.copy()
+    moved[2, 1] += nudge
+    changed = attention.Matrices(moved, start.key, start.value, start.out)
+    slope = (learn(x, changed, {2: 1}, allowed, n_steps=0).losses[0] - one.losses[0]) / nudge
+    step = one.matrices[1].query[2, 1] - start.query[2, 1]
+    assert step == pytest.approx(-rate * slope, rel=0.02, abs=1e-4)
 
 
 @pytest.mark.parametrize("target", [(2, 1), (0, 2), (1, 1)])
@@ -169,19 +147,7 @@ def test_a_few_steps_make_a_word_attend_where_it_should(target):
     np.testing.assert_allclose(found.matrices[0].query, random_matrices(3, 1).query)
 
 
-def test_a_step_is_the_gradient_of_the_loss():
-    start, rate, nudge = random_matrices(3, 1), 0.5, 1e-3
-    allowed, x = mask_of("causal", 3), one_hot(3, 3)
-    one = learn(x, start, {2: 1}, allowed, n_steps=1, rate=rate)
-    moved = start.query.copy()
-    moved[2, 1] += nudge
-    changed = attention.Matrices(moved, start.key, start.value, start.out)
-    slope = (learn(x, changed, {2: 1}, allowed, n_steps=0).losses[0] - one.losses[0]) / nudge
-    step = one.matrices[1].query[2, 1] - start.query[2, 1]
-    assert step == pytest.approx(-rate * slope, rel=0.02, abs=1e-4)
-
-
-def test_targets_that_cannot_be_are_said():
+def test_heads_targets_and_numbers_that_cannot_be_are_said():
     none = mask_of("none", 3)
     with pytest.raises(ValueError, match="at least one pair"):
         learn(one_hot(3, 3), random_matrices(3, 1), {}, none)
@@ -189,6 +155,10 @@ def test_targets_that_cannot_be_are_said():
         learn(one_hot(3, 3), random_matrices(3, 1), {0: 2}, mask_of("causal", 3))
     with pytest.raises(ValueError, match="to both “love” and “AI”"):
         targets_of([(0, 1), (0, 2)], WORDS)
+    with pytest.raises(ValueError, match=r"4 heads cannot share 6 numbers .* 2 or 3 or 6 heads"):
+        multi_head(vectors(), random_matrices(6, 1), 4, ALLOWED["none"])
+    with pytest.raises(ValueError, match="row 2, column 1"):
+        checked(np.array([[1, 2], [np.nan, 1]]))
 
 
 @pytest.mark.parametrize(
@@ -203,12 +173,6 @@ def test_targets_that_cannot_be_are_said():
 def test_words_that_cannot_be_shown_are_said(text, sentence):
     with pytest.raises(ValueError, match=sentence):
         words_of(text)
-
-
-def test_a_link_keeps_the_vectors():
-    x = np.array([[0.5, -2, 0], [1, 0.25, 10]], np.float32)
-    assert text_of(x) == "0.5,-2,0;1,0.25,10"
-    assert (vectors_of(text_of(x), 2, 3) == x).all()
 
 
 @pytest.mark.parametrize(
@@ -228,18 +192,7 @@ def test_vectors_of_a_link_that_cannot_be_are_said(text, sentence):
         vectors_of(text, 2, 2)
 
 
-def test_an_emptied_number_is_said_by_its_place():
-    with pytest.raises(ValueError, match="row 2, column 1"):
-        checked(np.array([[1, 2], [np.nan, 1]]))
-
-
-def test_a_word_keeps_its_vector_when_others_come_and_the_width_changes():
-    made = attention.with_kept(("love", "you"), 3, {"love 1": [0.5, 2.0]})
-    np.testing.assert_allclose(made, [[0.5, 2.0, 0.0], [0.5, 0.75, 0.0]])
-    assert attention.named(("the", "cat", "the")) == ("the 1", "cat 1", "the 2")
-
-
-def test_the_questions_are_answered_by_the_numbers():
+def test_questions_are_answered_by_numbers_and_words_keep_their_vectors():
     x = one_hot(3, 3)
     none = mask_of("none", 3)
     scaled, plain = (attend(x, x, x, none, is_scaled=s) for s in (True, False))
@@ -257,17 +210,21 @@ def test_the_questions_are_answered_by_the_numbers():
     assert questions.about_heads(vectors(), 3).is_right(2)
     size = questions.about_size(vectors(), 3)
     assert size.is_right(layer(random_matrices(6, 1), 3).in_projection.weight.numel())
-
-
-def test_three_maps_of_one_input_differ_by_their_matrices_alone():
     x, none = vectors(), mask_of("none", len(vectors()))
-    (head,) = multi_head(x, random_matrices(x.shape[1], 1), 1, none).heads
-    asked = questions.about_three_maps(head, WORDS)
-    assert asked.answer == "Their numbers differ"
-    for made in (head.query, head.key, head.value):
-        assert f"{made[0, 0]:.2f}" in asked.because
-    (same,) = multi_head(x, attention.Matrices(*[np.eye(x.shape[1])] * 4), 1, none).heads
-    assert questions.about_three_maps(same, WORDS) is None
+    attended = multi_head(x, random_matrices(x.shape[1], 1), 2, none)
+    asked = questions.about_minus_one(attended, WORDS)
+    heads = torch.tensor(np.stack([head.output for head in attended.heads]))
+    merged = heads.transpose(0, 1).reshape(len(x), -1)
+    assert asked.is_right(merged.shape[1])
+    np.testing.assert_allclose(merged, attended.joined, atol=1e-6)
+    direct = heads.reshape(len(x), -1)
+    for row in (merged[0], direct[0]):
+        assert ", ".join(f"{number:.2f}" for number in row[:6].tolist()) in asked.because
+    assert questions.about_minus_one(multi_head(x, random_matrices(x.shape[1], 1), 1, none),
+                                     WORDS) is None  # fmt: skip
+    made = attention.with_kept(("love", "you"), 3, {"love 1": [0.5, 2.0]})
+    np.testing.assert_allclose(made, [[0.5, 2.0, 0.0], [0.5, 0.75, 0.0]])
+    assert attention.named(("the", "cat", "the")) == ("the 1", "cat 1", "the 2")
 
 
 @pytest.mark.parametrize("width", [2, 3])
@@ -284,18 +241,3 @@ def test_queries_times_keys_that_are_not_transposed_fail_or_compare_no_words(wid
         assert asked.answer.startswith("Numbers")
         assert f"{(head.query @ head.key)[0, 1]:.4f}" in asked.because
     assert all(asked.why_not(one) for one in asked.options if one != asked.answer)
-
-
-def test_minus_one_is_what_is_left_and_the_transpose_keeps_words_apart():
-    x, none = vectors(), mask_of("none", len(vectors()))
-    attended = multi_head(x, random_matrices(x.shape[1], 1), 2, none)
-    asked = questions.about_minus_one(attended, WORDS)
-    heads = torch.tensor(np.stack([head.output for head in attended.heads]))
-    merged = heads.transpose(0, 1).reshape(len(x), -1)
-    assert asked.is_right(merged.shape[1])
-    np.testing.assert_allclose(merged, attended.joined, atol=1e-6)
-    direct = heads.reshape(len(x), -1)
-    for row in (merged[0], direct[0]):
-        assert ", ".join(f"{number:.2f}" for number in row[:6].tolist()) in asked.because
-    assert questions.about_minus_one(multi_head(x, random_matrices(x.shape[1], 1), 1, none),
-                                     WORDS) is None  # fmt: skip

@@ -1,7 +1,5 @@
 """Curves of runs along each axis, their best figures, and what may be compared."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -50,7 +48,7 @@ def x_of(axis: Any, metric: str = "validation-loss", **facts: Any) -> list[float
     return list(found.x)
 
 
-def test_a_step_stands_where_it_was_on_each_axis() -> None:
+def test_steps_stand_on_each_axis_and_figures_say_the_last_and_the_best() -> None:
     size = BASE.training.batch_size
     assert x_of("step") == [0, 2, 4]
     assert x_of("epoch") == [0, 1, 2]
@@ -58,9 +56,6 @@ def test_a_step_stands_where_it_was_on_each_axis() -> None:
     assert x_of("clock") == [0, 4, 8]
     assert x_of("cpu") == [0, 6, 12]
     assert x_of("cpu", "loss") == [3, 6, 9, 12, 15]
-
-
-def test_a_run_without_times_is_reckoned_by_its_speed_and_has_no_cpu_seconds() -> None:
     curves = recorded(has_times=False)
     found = track(curves, BASE, "validation-loss", "clock")
     assert found is not None
@@ -72,9 +67,6 @@ def test_a_run_without_times_is_reckoned_by_its_speed_and_has_no_cpu_seconds() -
     whole = track(curves, BASE, "loss", "clock")
     assert whole is not None
     assert whole.x[-1] == pytest.approx(100)
-
-
-def test_figures_say_the_last_and_the_best_after_step_0() -> None:
     found = figures(recorded())
     assert (found.loss, found.best_loss, found.best_loss_step) == pytest.approx((0.7, 0.5, 2))
     assert (found.best_accuracy, found.best_accuracy_step) == pytest.approx((0.7, 4))
@@ -82,7 +74,7 @@ def test_figures_say_the_last_and_the_best_after_step_0() -> None:
     assert figures(Curves()).best_loss is None
 
 
-def test_every_metric_of_a_recorded_run_has_a_track_on_every_axis_but_cpu_seconds() -> None:
+def test_recorded_metrics_have_their_tracks_and_unlike_losses_are_said() -> None:
     run = RunStore(recorded=RECORDED).get("recorded-one-head")
     for metric in METRICS:
         for axis in AXES:
@@ -94,25 +86,16 @@ def test_every_metric_of_a_recorded_run_has_a_track_on_every_axis_but_cpu_second
             assert len(found.x) == len(found.values)
             assert (len(found.x) > 1) == (metric != "balance")  # its model has no experts
             assert (np.diff(found.x) > 0).all()
-
-
-def test_losses_of_different_tasks_are_said_to_be_different_things() -> None:
     digits, other = PRESETS["vit-digits"].experiment, changed(task__size=2)
     assert "different tasks" in caveats([BASE, digits], ["loss"])[0]
     assert "“Clauses”" in caveats([BASE, other], ["validation-accuracy"])[0]
     assert caveats([BASE, digits], ["speed", "gradient"]) == ()
     assert caveats([BASE, changed(model__n_heads=1)], list(METRICS)) == ()
     assert caveats([BASE, changed(task__n_train=1000)], list(METRICS)) == ()
-
-
-def test_wrong_labels_are_said_to_change_what_training_measures() -> None:
     digits = PRESETS["vit-digits"].experiment
     noisy = digits.replace(task=digits.task.replace(label_noise=0.2).model_dump())
     assert "Wrong labels" in caveats([digits, noisy], ["accuracy"])[0]
     assert caveats([digits, noisy], ["validation-accuracy", "validation-loss"]) == ()
-
-
-def test_what_raises_the_training_loss_by_itself_is_said() -> None:
     smooth = changed(training__label_smoothing=0.1)
     assert "Label smoothing" in caveats([BASE, smooth], ["loss"])[0]
     assert caveats([BASE, smooth], ["validation-loss"]) == ()

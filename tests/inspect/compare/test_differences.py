@@ -1,7 +1,5 @@
 """What differs between experiments, and the names that follow from it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.pages.made_runs import damaged_run, made_run
@@ -29,21 +27,21 @@ def changed(**fields: object) -> Experiment:
     return Experiment.parse(values)
 
 
-def test_equal_experiments_differ_in_nothing() -> None:
-    assert differences([BASE, BASE, BASE]) == ()
-    assert differences([BASE]) == ()
-    assert differences([]) == ()
-
-
-def test_each_setting_that_differs_is_one_row_with_a_value_for_each_experiment() -> None:
+def test_settings_that_differ_are_found_and_shown_with_their_values() -> None:
     many = changed(model__n_heads=8, training__warmup=0.0)
     rows = differences([BASE, many, BASE])
     assert [row.field for row in rows] == ["model.n_heads", "training.warmup"]
     assert rows[0].values == (BASE.model.n_heads, 8, BASE.model.n_heads)
     assert rows[1].texts[1] == "0"
-
-
-def test_every_setting_of_every_family_is_found_when_it_differs() -> None:
+    assert BASE.model.position == "sinusoidal"  # so no table limits the length
+    assert differences([BASE, changed(model__max_len=128)]) == ()
+    learned = [changed(model__position="learned", model__max_len=n) for n in (64, 128)]
+    assert [row.field for row in differences(learned)] == ["model.max_len"]
+    recurrent = Experiment.parse({**BASE.model_dump(), "model": {"family": "recurrent"}})
+    rows = {row.field: row for row in differences([BASE, recurrent])}
+    assert rows["model.family"].texts == ("Encoder-decoder", "RNN with attention")
+    assert rows["model.n_heads"].texts[1] == ABSENT
+    assert rows["model.cell"].texts == (ABSENT, "GRU")
     for family, config in MODEL_CONFIGS.items():
         task = next(
             preset.experiment for preset in PRESETS.values()
@@ -55,59 +53,26 @@ def test_every_setting_of_every_family_is_found_when_it_differs() -> None:
                 assert f"model.{name}" in known
 
 
-def test_a_setting_without_an_effect_is_no_difference() -> None:
-    assert BASE.model.position == "sinusoidal"  # so no table limits the length
-    assert differences([BASE, changed(model__max_len=128)]) == ()
-    learned = [changed(model__position="learned", model__max_len=n) for n in (64, 128)]
-    assert [row.field for row in differences(learned)] == ["model.max_len"]
-
-
-def test_a_setting_that_a_family_does_not_have_is_absent_there() -> None:
-    recurrent = Experiment.parse({**BASE.model_dump(), "model": {"family": "recurrent"}})
-    rows = {row.field: row for row in differences([BASE, recurrent])}
-    assert rows["model.family"].texts == ("Encoder-decoder", "RNN with attention")
-    assert rows["model.n_heads"].texts[1] == ABSENT
-    assert rows["model.cell"].texts == (ABSENT, "GRU")
-
-
-def test_names_say_what_differs_and_nothing_else() -> None:
+def test_names_say_what_differs_shortly_and_tell_all_apart() -> None:
     many = changed(model__n_heads=8, training__warmup=0.0)
     heads = BASE.model.n_heads
     share = f"{100 * BASE.training.warmup:g}"
-    assert names([BASE, many]) == (f"{heads} heads, {share} % warm-up", "8 heads, no warm-up")
+    assert names([BASE, many]) == (f"{heads} heads, {share}% warm-up", "8 heads, no warm-up")
     assert names([changed(model__n_heads=1), many])[0].startswith("1 head, ")
-
-
-def test_names_of_many_differences_are_short_and_tell_all_apart() -> None:
-    store = RunStore(recorded=RECORDED)
-    experiments = [run.experiment for run in store.list() if run.meta.recorded]
-    found = names(experiments)
-    assert len(set(found)) == len(found) == len(experiments)
-    assert max(map(len, found)) < 60
-
-
-def test_another_task_is_always_said() -> None:
-    digits = PRESETS["vit-digits"].experiment
-    assert names([BASE, digits]) == (BASE.task.facts.label, digits.task.facts.label)
-
-
-def test_runs_that_differ_in_their_seed_alone_are_named_by_it() -> None:
-    assert names([changed(seed=n) for n in (3, 5, 7)]) == ("seed 3", "seed 5", "seed 7")
-
-
-def test_the_same_experiment_twice_is_numbered() -> None:
     label = BASE.task.facts.label
     assert names([BASE, BASE]) == (f"{label}, no. 1", f"{label}, no. 2")
     other = changed(seed=5)
     assert names([BASE, other, BASE]) == ("seed 0, no. 1", "seed 5", "seed 0, no. 2")
     assert names([BASE]) == (label,)
-
-
-def test_a_weight_decay_that_follows_the_optimiser_is_not_said_beside_it() -> None:
     sgd = BASE.replace(training=BASE.training.replace(optimizer="sgd").model_dump())
     assert names([BASE, sgd]) == ("AdamW", "SGD")
     assert change(BASE, sgd) == "SGD"
     assert change(BASE, BASE) == ""
+    store = RunStore(recorded=RECORDED)
+    experiments = [run.experiment for run in store.list() if run.meta.recorded]
+    found = names(experiments)
+    assert len(set(found)) == len(found) == len(experiments)
+    assert max(map(len, found)) < 60
 
 
 @pytest.fixture
@@ -119,7 +84,7 @@ def run(tmp_path) -> Run:
     )
 
 
-def test_every_word_stands_somewhere(run):
+def test_words_stand_where_they_are_and_others_find_nothing(run):
     for words in [
         "",
         " ",
@@ -139,9 +104,6 @@ def test_every_word_stands_somewhere(run):
         "extra",
     ]:
         assert is_found(run, words, also="Extra")
-
-
-def test_a_word_that_stands_nowhere_finds_nothing(run):
     for words in [
         "other",
         "mine other",

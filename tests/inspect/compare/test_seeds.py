@@ -5,13 +5,7 @@ import pytest
 from tests.pages.made_runs import damaged_run, made_run
 from tests.runs.waiting import tiny
 from tfm_core.inspect.compare.seeds import configurations, plans
-from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
-
-
-@pytest.fixture
-def store(tmp_path):
-    return RunStore(tmp_path, recorded=None)
 
 
 def plan(experiment, runs, n):
@@ -35,12 +29,16 @@ def test_runs_that_differ_in_their_seed_alone_are_one_configuration(store):
     assert list(second.runs.values()) == [other]
 
 
-def test_a_plan_goes_on_from_the_seed_of_the_experiment(store):
+def test_a_plan_goes_on_from_the_seed_of_the_experiment_and_after_the_last_from_the_first(store):
     experiment = tiny().replace(seed=42)
     found = plan(experiment, [], 5)
     assert seeds(found.missing) == [42, 43, 44, 45, 46]
     assert all(each.replace(seed=42) == experiment for each in found.missing)
     assert found.there == {}
+    assert seeds(plan(tiny().replace(seed=2**31 - 1), [], 3).missing) == [2**31 - 1, 0, 1]
+    for n in [-1, 0, 1, 21]:
+        with pytest.raises(StudentError, match="Choose 2 to 20"):
+            plan(tiny(), [], n)
 
 
 def test_what_is_there_is_not_trained_again(store):
@@ -78,21 +76,6 @@ def test_configurations_get_the_same_seeds_to_be_paired_by(store):
     first, second = plans([one.replace(seed=8), other], runs, 4)
     assert seeds(first.missing) == [11, 9]
     assert seeds(second.missing) == [3, 9]
-
-
-def test_seeds_that_most_have_come_first(store):
-    one, other = tiny(), tiny(steps=11)
-    runs = [made_run(store, experiment=one.replace(seed=seed)) for seed in (3, 8)]
-    runs += [made_run(store, experiment=other.replace(seed=seed)) for seed in (8, 11)]
-    first, second = plans([one.replace(seed=20), other], runs, 2)
-    assert [seeds(first.missing), seeds(second.missing)] == [[], [3]]  # 8 of both, then the least
-
-
-def test_after_the_last_seed_comes_the_first():
-    assert seeds(plan(tiny().replace(seed=2**31 - 1), [], 3).missing) == [2**31 - 1, 0, 1]
-
-
-def test_a_number_of_seeds_that_is_none_is_refused_in_a_sentence():
-    for n in [-1, 0, 1, 21]:
-        with pytest.raises(StudentError, match="Choose 2 to 20"):
-            plan(tiny(), [], n)
+    first, second = plans([one.replace(seed=8), other], runs, 2)  # 8 is there twice
+    assert seeds(first.missing) == []
+    assert seeds(second.missing) == [3]

@@ -1,6 +1,5 @@
 """Spread over seeds, held against SciPy's own functions and against counting by hand."""
 
-import itertools
 import math
 
 import numpy as np
@@ -22,11 +21,19 @@ FIRST = {0: 0.91, 1: 0.89, 2: 0.90, 3: 0.92, 4: 0.885}
 BETTER = {seed: value + 0.02 + 0.001 * seed for seed, value in FIRST.items()}
 
 
-def test_mean_and_deviation_are_those_of_a_sample():
+def test_mean_and_deviation_are_of_a_sample_without_what_diverged():
     found = spread(FIRST, ACCURACY)
     assert found.n == 5
     assert found.mean == pytest.approx(sum(FIRST.values()) / 5)
     assert found.sd == pytest.approx(stats.tstd(list(FIRST.values())))
+    found = spread({**FIRST, 7: math.nan, 5: None, 6: math.inf}, LOSS)
+    assert found.mean == pytest.approx(np.mean(list(FIRST.values())))
+    assert (found.n, found.lost) == (5, (5, 6, 7))
+    assert (found.worst_seed, found.worst) == (5, None)
+    assert "No result from seeds 5, 6, 7." in found.sentence
+    found = paired({0: 0.5, 1: 0.6, 2: None, 3: 0.7}, {3: 0.9, 1: 0.7, 2: 0.8, 9: 0.1})
+    assert found.seeds == (1, 3)
+    assert found.mean == pytest.approx(0.15)
 
 
 @pytest.mark.parametrize(("measure", "seed"), [(ACCURACY, 4), (LOSS, 3)])
@@ -35,29 +42,24 @@ def test_the_worst_seed_is_the_lowest_accuracy_and_the_highest_loss(measure, see
     assert (found.worst_seed, found.worst) == (seed, FIRST[seed])
 
 
-def test_a_seed_that_diverged_is_the_worst_and_is_no_part_of_the_mean():
-    found = spread({**FIRST, 7: math.nan, 5: None, 6: math.inf}, LOSS)
-    assert found.mean == pytest.approx(np.mean(list(FIRST.values())))
-    assert (found.n, found.lost) == (5, (5, 6, 7))
-    assert (found.worst_seed, found.worst) == (5, None)
-    assert "No result from seeds 5, 6, 7." in found.sentence
-
-
-def test_one_seed_has_no_spread_and_none_has_no_figure():
+def test_one_seed_says_nothing_and_figures_have_the_digits_of_their_spread():
     alone = spread({3: 0.5}, ACCURACY)
     assert alone.sd is None
-    assert alone.sentence == "50.0 % with one seed, so its spread is unknown."
+    assert alone.sentence == "50.0% with one seed, so its spread is unknown."
     assert spread({}, LOSS).sentence == "No seed has a result yet."
     assert spread({3: None}, LOSS).sentence == "No result from seed 3."
-
-
-def test_figures_have_the_digits_that_their_spread_leaves_them():
+    one = paired({0: 0.5}, {0: 0.7, 1: 0.9})
+    assert (one.kind, one.p, one.stands_out) == ("one", None, False)
+    assert "only one seed" in sentence(one, ACCURACY, "a", "b")
+    none = paired({0: 0.5}, {1: 0.9})
+    assert none.kind == "none"
+    assert "share no seed" in sentence(none, ACCURACY, "a", "b")
     words = spread(FIRST, ACCURACY).sentence
     assert words == (
-        "90.1 % ± 1.4 points (mean ± standard deviation, n = 5 seeds). Worst: 88.5 % (seed 4)."
+        "90.1% ± 1.4 points (mean ± standard deviation, n = 5 seeds). Worst: 88.5% (seed 4)."
     )
     close = spread({0: 0.98611, 1: 0.98599}, ACCURACY).sentence
-    assert close.startswith("98.6050 % ± 0.0085 points")
+    assert close.startswith("98.6050% ± 0.0085 points")
     assert spread({0: 0.5, 1: 0.5}, LOSS).sentence.startswith("0.500 ± 0.000 (mean")
 
 
@@ -75,44 +77,16 @@ def test_the_paired_test_is_scipys(n):
     assert found.effect == pytest.approx(expected.statistic / math.sqrt(n))
 
 
-def test_no_more_false_alarms_than_the_test_promises():
-    draw = np.random.default_rng(5)
-    n_alarms = 0
-    for _trial in range(400):
-        common = draw.normal(0.8, 0.05, 5)
-        a, b = common + draw.normal(0, 0.01, (2, 5))
-        n_alarms += paired(dict(enumerate(a)), dict(enumerate(b))).stands_out
-    low, high = stats.binom.interval(0.9999, 400, 0.05)
-    assert low <= n_alarms <= high
-
-
-def test_pairing_takes_out_what_a_seed_does_to_both():
-    draw = np.random.default_rng(2)
-    hard = draw.normal(0.6, 0.1, 7)
-    a, b = dict(enumerate(hard)), dict(enumerate(hard + 0.02 + draw.normal(0, 0.003, 7)))
-    assert paired(a, b).stands_out
-    assert stats.ttest_ind(list(a.values()), list(b.values())).pvalue > 0.5
-
-
-def test_only_seeds_that_both_have_are_paired():
-    found = paired({0: 0.5, 1: 0.6, 2: None, 3: 0.7}, {3: 0.9, 1: 0.7, 2: 0.8, 9: 0.1})
-    assert found.seeds == (1, 3)
-    assert found.mean == pytest.approx(0.15)
-
-
-def test_a_clear_difference_is_said_with_test_interval_and_pairs():
+def test_a_difference_is_said_where_the_spread_does_not_explain_it():
     words = sentence(paired(FIRST, BETTER), ACCURACY, "4 heads", "8 heads")
     assert words.startswith(
         "“8 heads” is 2.20 points above “4 heads”. That is more than chance between seeds. "
-        "Paired t-test, n = 5 pairs, p < 0.001; 95 % confidence interval 2.00 points "
+        "Paired t-test, n = 5 pairs, p < 0.001; 95% confidence interval 2.00 points "
         "to 2.40 points."
     )
     turned = sentence(paired(BETTER, FIRST), ACCURACY, "8 heads", "4 heads")
     assert turned.startswith("“4 heads” is 2.20 points below “8 heads”")
     assert "interval 2.00 points to 2.40 points" in turned
-
-
-def test_what_the_spread_explains_is_not_claimed():
     other = dict(zip(FIRST, [0.90, 0.91, 0.88, 0.925, 0.90], strict=True))
     found = paired(FIRST, other)
     assert not found.stands_out
@@ -120,15 +94,6 @@ def test_what_the_spread_explains_is_not_claimed():
     assert "may explain it" in words
     assert "interval −" in words
     assert "more than chance" not in words
-
-
-@pytest.mark.parametrize("n", range(2, 5))
-def test_few_pairs_are_said_to_be_few(n):
-    words = sentence(paired(dict(list(FIRST.items())[:n]), BETTER), ACCURACY, "4 heads", "8 heads")
-    assert ("pairs can show only" in words) == (n <= 3)
-
-
-def test_without_a_spread_no_test_is_made():
     same = paired(FIRST, dict(FIRST))
     assert (same.kind, same.p, same.mean) == ("same", None, 0.0)
     assert sentence(same, LOSS, "a", "b").startswith("“b” and “a” are equal with each of 5")
@@ -138,22 +103,7 @@ def test_without_a_spread_no_test_is_made():
     assert "the paired t-test does not apply" in sentence(constant, ACCURACY, "a", "b")
 
 
-def test_one_pair_or_none_says_nothing():
-    one = paired({0: 0.5}, {0: 0.7, 1: 0.9})
-    assert (one.kind, one.p, one.stands_out) == ("one", None, False)
-    assert "only one seed" in sentence(one, ACCURACY, "a", "b")
-    none = paired({0: 0.5}, {1: 0.9})
-    assert none.kind == "none"
-    assert "share no seed" in sentence(none, ACCURACY, "a", "b")
-
-
-def test_no_difference_on_average_is_neither_more_nor_less():
-    found = paired({0: 0.5, 1: 0.75}, {0: 0.75, 1: 0.5})
-    words = sentence(found, LOSS, "a", "b")
-    assert words.startswith("On average “b” equals “a”.")
-
-
-def test_a_band_is_mean_and_deviation_at_each_step():
+def test_a_band_is_mean_and_deviation_and_interpolates_each_curve():
     steps = np.array([0, 3, 7, 11])
     values = np.random.default_rng(0).normal(size=(5, 4))
     found = band([(steps, row) for row in values])
@@ -162,9 +112,6 @@ def test_a_band_is_mean_and_deviation_at_each_step():
     np.testing.assert_allclose(found.high - found.mean, values.std(axis=0, ddof=1))
     np.testing.assert_allclose(found.mean - found.low, values.std(axis=0, ddof=1))
     assert found.n.tolist() == [5] * 4
-
-
-def test_a_band_interpolates_each_curve_and_counts_it_from_its_first_to_its_last_point():
     found = band([([0, 2, 4, 6], [1, 2, 3, 4]), ([0, 2, 3, 4], [3, 4, 9, 5]), ([2], [np.nan])])
     assert found.steps.tolist() == [0, 2, 3, 4, 4, 6]  # at step 4 one of two ends
     assert found.mean.tolist() == [2, 3, 5.75, 4, 3, 4]
@@ -173,12 +120,6 @@ def test_a_band_interpolates_each_curve_and_counts_it_from_its_first_to_its_last
     assert found.n_curves == 2
     assert len(band([]).steps) == len(band([([1], [np.inf])]).steps) == 0
     assert band([([5], [0.25])]).mean.tolist() == [0.25]
-
-
-def test_a_band_has_no_mean_between_curves_that_do_not_overlap():
-    found = band([([0, 2], [1, 2]), ([5, 7], [3, 4])])
-    assert found.steps.tolist() == [0, 2, 2, 5, 5, 7]
-    np.testing.assert_array_equal(found.mean, [1, 2, np.nan, np.nan, 3, 4])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -203,21 +144,7 @@ def test_the_mean_lies_within_its_curves_wherever_it_is_drawn(seed):
             np.testing.assert_allclose(mean, np.mean(there))
 
 
-def test_curves_measured_at_steps_of_their_own_have_a_mean_among_them():
-    early = [([0, 11 + k, 23 + k, 100], [0.0, 0.7, 0.9, 1.0]) for k in range(5)]
-    found = band(early)
-    assert np.interp(40, found.steps, found.mean) > 0.85
-
-
-def test_a_band_does_not_depend_on_the_order_of_its_curves():
-    curves = [([0, 2], [1.0, 2.0]), ([0, 2, 4], [2.0, 5.0, 7.0]), ([0, 4], [0.5, 1.0])]
-    first = band(curves)
-    for other in itertools.permutations(curves):
-        np.testing.assert_allclose(band(other).mean, first.mean)
-        assert band(other).n.tolist() == first.n.tolist()
-
-
-def test_p_values_of_comparisons_that_are_shown_together_are_holms():
+def test_p_values_of_comparisons_that_are_shown_together_are_holms_and_say_so():
     ps = [0.03, 0.01, 0.04, 0.005]
     found = corrected([*(Paired("tested", p=p) for p in ps), Paired("one"), Paired("same")])
     expected = by_definition(ps)
@@ -225,6 +152,10 @@ def test_p_values_of_comparisons_that_are_shown_together_are_holms():
     assert [one.stands_out for one in found[:4]] == [False, True, False, True]
     assert [one.n_tests for one in found] == [4, 4, 4, 4, 1, 1]
     assert corrected([Paired("tested", p=0.03)])[0] == Paired("tested", p=0.03)
+    one = paired(FIRST, BETTER)
+    words = sentence(corrected([one, one])[0], ACCURACY, "4 heads", "8 heads")
+    assert "with Holm’s correction for 2 comparisons" in words
+    assert "Holm" not in sentence(one, ACCURACY, "4 heads", "8 heads")
 
 
 def by_definition(ps):
@@ -232,21 +163,3 @@ def by_definition(ps):
     ordered = sorted(ps)
     adjusted = [min(1.0, (len(ps) - k) * p) for k, p in enumerate(ordered)]
     return [max(adjusted[: ordered.index(p) + 1]) for p in ps]
-
-
-def test_no_more_false_alarms_of_three_comparisons_than_of_one():
-    draw = np.random.default_rng(6)
-    n_alarms = 0
-    for _trial in range(300):
-        one, *others = draw.normal(0.8, 0.01, (4, 5))
-        first = dict(enumerate(one))
-        found = corrected([paired(first, dict(enumerate(other))) for other in others])
-        n_alarms += any(each.stands_out for each in found)
-    assert n_alarms <= stats.binom.ppf(0.9999, 300, 0.05)
-
-
-def test_a_corrected_comparison_says_so():
-    one = paired(FIRST, BETTER)
-    words = sentence(corrected([one, one])[0], ACCURACY, "4 heads", "8 heads")
-    assert "with Holm’s correction for 2 comparisons" in words
-    assert "Holm" not in sentence(one, ACCURACY, "4 heads", "8 heads")

@@ -6,16 +6,15 @@ import pytest
 
 from tests.anatomy.configurations import config_of, samples
 from tests.fresh import some, spelled
-from tests.models.variants import CAPTION_SHAPE, SMALL, TEXT_FAMILIES, text_config
+from tests.models.variants import CAPTION_SHAPE, SMALL, text_config
 from tfm_core.config import MODEL_CONFIGS, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape
-from tfm_core.facts.architectures import ARCHITECTURES, of_experiment
+from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.differences import differences
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.diagram.graph import DiagramColours, code_of, diagram, parameters_of
 from tfm_core.inspect.equations.model import equations
 from tfm_core.inspect.walk.subject import walk_index
-from tfm_core.presets import PRESETS
 from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 
 KINDS = ("data", "embedding", "attention", "cross", "feed-forward", "norm", "output", "sum",
@@ -54,7 +53,7 @@ def drawn(config, shape, **options):
 
 
 @pytest.mark.parametrize(("family", "settings", "shape"), MODELS, ids=spelled)
-def test_every_block_of_a_diagram_but_the_inputs_says_what_it_reads_from(family, settings, shape):
+def test_every_block_says_what_it_reads_and_holds_code_and_equations(family, settings, shape):
     config = config_of(family, settings)
     for opened in (range(0), range(9)):
         found = diagram(config, shape, LOOK, src_len=7, tgt_len=5, opened=opened)
@@ -64,13 +63,6 @@ def test_every_block_of_a_diagram_but_the_inputs_says_what_it_reads_from(family,
         assert {name for reads in found.reads.values() for name, _words in reads} <= set(
             found.nodes
         )
-
-
-@pytest.mark.parametrize(("family", "settings", "shape"), MODELS, ids=spelled)
-def test_every_variant_has_a_diagram_whose_blocks_hold_code_equations_and_all_parameters(
-    family, settings, shape
-):
-    config = config_of(family, settings)
     dot, known = drawn(config, shape), equations(config, shape)
     assert dot.count("{") == dot.count("}")
     assert "[," not in dot
@@ -91,19 +83,7 @@ def test_every_variant_has_a_diagram_whose_blocks_hold_code_equations_and_all_pa
             assert steps & set(one.steps), one.title
 
 
-@pytest.mark.parametrize("family", TEXT_FAMILIES)
-def test_equal_blocks_are_folded_or_drawn_one_by_one(family):
-    names = (
-        ("n_encoder_layers", "n_decoder_layers") if family == "encoder-decoder" else ("n_layers",)
-    )
-    config = MODEL_CONFIGS[family].parse({**SMALL, **dict.fromkeys(names, 3)})
-    shape = TextShape(17, 19)
-    assert drawn(config, shape).count("subgraph") == len(names)
-    assert "block x 3" in drawn(config, shape)
-    assert drawn(config, shape, opened=range(3)).count("subgraph") == 3 * len(names)
-
-
-def test_a_captioner_is_drawn_from_the_picture_to_the_words():
+def test_captioners_are_drawn_to_their_words_and_arrows_carry_shapes():
     config = MODEL_CONFIGS["captioner"].parse({**SMALL, "patch_size": 2})
     dot = drawn(config, CAPTION_SHAPE)
     for words in ("(B, 3, 6, 6)", "memory\\n(B, 9, 12)", "Target ids", "Cross-attention", "19"):
@@ -112,9 +92,6 @@ def test_a_captioner_is_drawn_from_the_picture_to_the_words():
     assert r"\mathrm{patch}_t" in latex["embedding"].latex
     assert "E_{w_t}" in latex["embedding"].latex
     assert "CrossAttention" in latex["block"].latex
-
-
-def test_arrows_carry_the_shapes_of_the_tensors():
     config = MODEL_CONFIGS["encoder-decoder"].parse(SMALL)
     dot = drawn(config, TextShape(17, 19))
     for shape in ("(B, 7)", "(B, 5)", "memory\\n(B, 7, 12)", "(B, 5, 12)", "(B, 5, 19)"):
@@ -147,7 +124,7 @@ def test_blocks_of_published_models_hold_all_parameters(name):
     assert owned(found, known.model, known.shape) == parameter_table(known.model, known.shape).total
 
 
-def test_equations_follow_norm_activation_and_positions():
+def test_equations_code_and_differences_follow_the_settings():
     shape = TextShape(17, 19)
 
     def latex(part, **settings):
@@ -163,23 +140,20 @@ def test_equations_follow_norm_activation_and_positions():
     assert r"\beta(j - i)" in latex("attention", position="t5-bias")
     assert "P_t" in latex("embedding", position="learned")
     assert r"\sqrt{4}" in latex("attention")
-
-
-def test_differences_are_said_in_words():
+    for position in POSITIONS_OF_WORDS:
+        found = parts(text_config("encoder-decoder", position=position), TextShape(17, 19))
+        kind = POSITIONS[position]
+        functions = {function.name for function in kind.functions}
+        own, cross = (
+            functions & set(found[f"decoder.layers.0.{name}"].code)
+            for name in ("self_attention", "cross_attention")
+        )
+        assert own == (functions if kind.is_inside else set()), position
+        assert not cross, position
     said = " ".join(differences(ARCHITECTURES["gpt2-small"], ARCHITECTURES["gpt2-medium"]))
     assert "d_model: 1,024, not 768." in said
     assert "Layers: 24, not 12." in said
     assert "2.85 times the parameters: 354,823,168, not 124,439,808." in said
-
-
-def test_norms_bends_and_sources_differ_in_words():
-    said = " ".join(differences(ARCHITECTURES["bert-base"], ARCHITECTURES["gpt2-small"]))
-    assert "Norm epsilon: 1e-05, not 1e-12." in said
-    assert "Activation: gelu_tanh, not gelu." in said
-    assert "Has a source: no, not yes." in said
-
-
-def test_a_longest_sequence_is_said_only_of_a_table_of_positions():
     base, bert, gpt = (ARCHITECTURES[name] for name in ("transformer-base", "bert-base", "gpt2-xl"))
     said = " ".join(differences(base, bert))
     assert "512 instead of 64" not in said
@@ -188,30 +162,6 @@ def test_a_longest_sequence_is_said_only_of_a_table_of_positions():
     assert table in " ".join(differences(bert, base))
     assert "Longest sequence: 1,024, not 512." in differences(bert, gpt)
     assert not [s for s in differences(base, ARCHITECTURES["transformer-big"]) if "Longest" in s]
-
-
-def test_a_model_without_a_padding_token_is_said_to_have_none():
-    bert, gpt, base = (ARCHITECTURES[name] for name in ("bert-base", "gpt2-xl", "transformer-base"))
-    assert "Id of the padding token: none, not 0." in differences(bert, gpt)
-    assert not [said for said in differences(base, bert) if "padding" in said]
-
-
-def test_the_same_model_has_no_differences():
-    assert differences(ARCHITECTURES["vit-b"], ARCHITECTURES["vit-b"]) == []
-
-
-def test_families_can_be_compared():
-    for name, preset in PRESETS.items():
-        said = differences(of_experiment(preset.experiment, "Ours"), ARCHITECTURES["bert-base"])
-        assert any("times the parameters" in sentence for sentence in said), name
-
-
-def test_embeddings_stand_outside_the_frames_of_the_blocks():
-    config = MODEL_CONFIGS["encoder-decoder"].parse(SMALL)
-    dot = drawn(config, TextShape(17, 19))
-    frames = [part.split("}")[0] for part in dot.split("subgraph")[1:]]
-    assert len(frames) == 2
-    assert not any("positions" in frame or "embedding" in frame for frame in frames)
 
 
 MISTAKES = [  # settings, then what the equations of attention and of a block say of them
@@ -242,12 +192,6 @@ def test_equations_and_diagram_show_a_mistake(settings, part, said):
 def test_a_block_has_a_dashed_arrow_for_each_residual(mistakes, n_dashed):
     config = text_config("decoder-only", mistakes=mistakes, n_layers=1)
     assert drawn(config, TextShape(17, 19)).count("dashed") == n_dashed
-
-
-def test_without_norms_there_is_no_equation_and_no_box_of_one():
-    config = text_config("decoder-only", norm="none")
-    assert "norm" not in equations(config, TextShape(17, 19))
-    assert "Norm" not in drawn(config, TextShape(17, 19))
 
 
 @pytest.mark.parametrize(
@@ -283,26 +227,6 @@ def test_a_block_of_a_captioner_leads_to_its_own_steps_and_its_own_block(node, s
     assert {entry.name for entry in walk_index(config, CAPTION_SHAPE)} & set(one.steps) == steps
     layer = node.split(".")[2] if "." in node else None
     assert one.layer == (None if layer is None else int(layer))
-
-
-def test_a_box_of_closed_blocks_leads_to_the_step_of_its_own_stack():
-    config = text_config("encoder-decoder", n_encoder_layers=3, n_decoder_layers=3)
-    found = parts(config, TextShape(17, 19), range(1))
-    assert found["encoder.layers.1-2"].steps == ("encoder-stack",)
-    assert found["decoder.layers.1-2"].steps == ("logits",)
-
-
-def test_an_attention_shows_the_code_of_positions_that_act_in_it():
-    for position in POSITIONS_OF_WORDS:
-        found = parts(text_config("encoder-decoder", position=position), TextShape(17, 19))
-        kind = POSITIONS[position]
-        functions = {function.name for function in kind.functions}
-        own, cross = (
-            functions & set(found[f"decoder.layers.0.{name}"].code)
-            for name in ("self_attention", "cross_attention")
-        )
-        assert own == (functions if kind.is_inside else set()), position
-        assert not cross, position
 
 
 @pytest.mark.parametrize(("norm", "expected"), [("layernorm", ("norm",)), ("none", ())])

@@ -15,27 +15,13 @@ def runs():
     return {arm.name: Run(place_of(f"recorded-adder-{arm.name}")) for arm in ADDER.arms}
 
 
-def test_the_carry_is_learned_late_and_whole_sums_are_right(runs):
+def test_the_carry_is_learned_late_and_told_apart(runs):
     seen = carry.history(runs["adder"])
     found = learned(seen)
     assert found is not None
     assert found.step > 0
     assert seen[0].carried < 0.9
     assert carry.exact(runs["adder"]) > 0.95
-
-
-def test_a_model_that_sees_one_column_learns_no_carry(runs):
-    run = runs["blind"]
-    seen = carry.history(run)
-    assert learned(seen) is None
-    assert carry.exact(run) < 0.3
-    known = list(ADDER.levels(run.experiment).values())
-    has = carry.read_sums(run)[1].carry.mean()
-    right = has * seen[-1].carried + (1 - has) * seen[-1].others
-    assert right < known[1] + 0.05  # no better than without carries
-
-
-def test_the_carry_is_told_apart_and_flips_the_bit(runs):
     found = carry.carry_of(runs["adder"])
     assert 0.6 < found.told_apart <= 1
     assert found.places[found.carried].mean() > found.places[~found.carried].mean() + 0.2
@@ -45,9 +31,6 @@ def test_the_carry_is_told_apart_and_flips_the_bit(runs):
     assert by_hand.same < 0.05
     blind = carry.set_by_hand(runs["blind"])
     assert blind.other < 0.2  # there is no carry to set
-
-
-def test_every_weight_is_shown_once(runs):
     for run in runs.values():
         parts = adder.weights_of(run)
         assert sum(part.values.size for part in parts) == adder.n_parameters(run.experiment)
@@ -56,13 +39,27 @@ def test_every_weight_is_shown_once(runs):
             assert part.words
 
 
-def test_steps_are_shares_and_the_answer_goes_up_and_down(runs):
+def test_one_column_learns_no_carry_and_steps_are_shares(runs):
+    run = runs["blind"]
+    seen = carry.history(run)
+    assert learned(seen) is None
+    assert carry.exact(run) < 0.3
+    known = list(ADDER.levels(run.experiment).values())
+    has = carry.read_sums(run)[1].carry.mean()
+    right = has * seen[-1].carried + (1 - has) * seen[-1].others
+    assert right < known[1] + 0.05  # no better than without carries
     found = adder.steps_of(runs["adder"])
     assert found.looks.sum(1) == pytest.approx(1.0, abs=1e-5)
     assert found.looks[:, -1].max() < 1e-6  # the window ends at the column before
     assert 0.5 < found.explained <= 1
     assert (np.sign(found.answer) == [-1, 1, -1, 1]).all()
     assert found.neurons.shape == (ADDER.base.model.d_ff, len(adder.TOTALS))
+
+
+def test_the_probe_reads_no_rounding(runs):
+    """The shares of a stream in float64, whose rounding is far below the cut-off."""
+    right = [carry.carry_of(run).told_apart for run in runs.values()]
+    assert right == pytest.approx([0.894, 0.976, 0.800, 0.611], abs=0.002)
 
 
 @pytest.mark.quick
@@ -88,8 +85,3 @@ def test_carries_are_read_from_the_bits():
     sums = sums_of(["110100001", "000110010"])
     assert sums.carry.tolist() == [[0, 1, 1], [0, 0, 1]]
     assert sums.total.tolist() == [[2, 2, 1], [0, 2, 2]]
-
-
-@pytest.mark.quick
-def test_the_guess_is_the_size_of_the_preset():
-    assert adder.n_parameters(ADDER.base) == pytest.approx(500, rel=0.1)

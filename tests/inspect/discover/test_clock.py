@@ -8,14 +8,14 @@ import torch
 
 from tests.training.test_loop import experiment
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.inspect.discover import clock, neurons
+from tfm_core.inspect.discover import clock
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 
 N = 13
 
 
-def test_powers_are_those_of_a_direct_transform():
+def test_powers_waves_and_their_sums_are_those_of_a_direct_transform():
     table = np.random.default_rng(0).normal(size=(N, 5))
     expected = []
     for k in range(1, N // 2 + 1):
@@ -29,27 +29,12 @@ def test_powers_are_those_of_a_direct_transform():
         expected.append(total)
     np.testing.assert_allclose(clock.powers(table), np.array(expected) / sum(expected))
     np.testing.assert_allclose(clock.powers(table + 7.0), clock.powers(table))
-
-
-def test_a_wave_has_one_frequency_and_is_kept_by_it_alone():
     table = np.cos(2 * np.pi * 4 * np.arange(N) / N)[:, None] + 0.5
     shares = clock.powers(table)
     assert shares[3] == pytest.approx(1)
     assert clock.key_frequencies(shares) == (4,)
     np.testing.assert_allclose(clock.kept(table, (4, 5)), table, atol=1e-12)
     np.testing.assert_allclose(clock.kept(table, (2, 5)), 0.5, atol=1e-12)
-
-
-def test_even_power_has_no_key_frequency():
-    assert clock.key_frequencies(np.full(6, 1 / 6)) == ()
-
-
-def test_waves_are_orthonormal():
-    basis = clock.waves(N, (1, 3, 6))
-    np.testing.assert_allclose(basis.T @ basis, np.eye(6), atol=1e-12)
-
-
-def test_of_logits_the_waves_of_the_sum_are_kept_and_no_others():
     numbers = np.arange(N)
     a, b = np.meshgrid(numbers, numbers, indexing="ij")
     turn = 2 * np.pi / N
@@ -74,7 +59,7 @@ def run(tmp_path_factory):
     return made
 
 
-def test_the_table_is_what_the_model_answers(run):
+def test_the_table_and_its_power_are_those_of_the_model(run):
     found = clock.sum_table(run)
     assert found.is_trained.sum() == 60
     model, _step = clock.model_of_sums(run)
@@ -83,9 +68,6 @@ def test_the_table_is_what_the_model_answers(run):
         with torch.inference_mode():
             answer = int(model(ids, ids[:, :1]).argmax()) - len(SPECIALS)
         assert found.is_right[a, b] == (answer == (a + b) % N)
-
-
-def test_power_is_that_of_each_snapshots_embedding(run):
     found = clock.power_over_time(run)
     assert found.steps.tolist() == run.snapshot_steps()
     table = clock.model_of_sums(run)[0].src_embedding.table.weight.detach()[len(SPECIALS) :].numpy()
@@ -93,7 +75,7 @@ def test_power_is_that_of_each_snapshots_embedding(run):
     np.testing.assert_allclose(found.shares.sum(1), 1)
 
 
-def test_projections_leave_the_model_alone_and_a_whole_is_a_whole(run):
+def test_taking_waves_out_leaves_the_model_alone_and_a_whole_whole(run):
     before = clock.sum_table(run).is_right.copy()
     found = clock.projected(run, clock.keys_of(run))
     is_new = ~clock.sum_table(run).is_trained
@@ -107,9 +89,6 @@ def test_projections_leave_the_model_alone_and_a_whole_is_a_whole(run):
         np.testing.assert_allclose(
             sums[chosen], np.broadcast_to(logits[chosen].mean(0), sums[chosen].shape), atol=1e-6
         )
-
-
-def test_taking_nothing_out_leaves_all_and_one_frequency_is_less_than_all_of_them(run):
     nothing, every = clock.projected(run, ()), clock.projected(run, range(1, N // 2 + 1))
     assert nothing.without == nothing.whole == every.only == every.whole
     assert nothing.excluded == pytest.approx(nothing.trained_loss)
@@ -117,54 +96,3 @@ def test_taking_nothing_out_leaves_all_and_one_frequency_is_less_than_all_of_the
     one = clock.projected(run, (2,))
     assert one.excluded != pytest.approx(nothing.excluded)
     assert one.whole == nothing.whole
-
-
-def test_a_neurons_waves_are_those_of_a_direct_transform():
-    activations = np.random.default_rng(1).normal(size=(N, N, 3))
-    found = neurons.on_clock(activations)
-    turn = 2j * cmath.pi / N
-
-    def wave(i, j, neuron):
-        cells = ((a, b) for a in range(N) for b in range(N))
-        return sum(activations[a, b, neuron] * cmath.exp(-turn * (i * a + j * b)) for a, b in cells)
-
-    for neuron in range(3):
-        values = activations[..., neuron]
-        shares = {}
-        for k in range(1, N // 2 + 1):
-            pairs = [(i, j) for i in (0, k, -k) for j in (0, k, -k) if (i, j) != (0, 0)]
-            power = sum(abs(wave(i, j, neuron)) ** 2 for i, j in pairs)
-            shares[k] = power / (N**4 * values.var())
-        k = max(shares, key=shares.get)
-        assert found.frequency[neuron] == k
-        assert found.strength[neuron] == pytest.approx(shares[k])
-        phase = -cmath.phase(wave(k, k, neuron)) % (2 * cmath.pi)
-        assert found.angle[neuron] == pytest.approx(phase)
-
-
-def test_a_neuron_of_one_wave_stands_on_the_rim_where_it_is_strongest():
-    a, b = np.meshgrid(np.arange(N), np.arange(N), indexing="ij")
-    angle = 2 * np.pi * 3 * 5 / N  # strongest where a + b is 5
-    one = np.cos(2 * np.pi * 3 * (a + b) / N - angle) + np.cos(2 * np.pi * 3 * a / N) + 2
-    still = np.full((N, N), 0.7)
-    found = neurons.on_clock(np.stack([one, still], -1))
-    assert found.frequency.tolist() == [3, 0]
-    assert found.strength.tolist() == pytest.approx([1, 0])
-    assert found.angle[0] == pytest.approx(angle % (2 * np.pi))
-    assert found.of(3).tolist() == [True, False]
-
-
-def test_neurons_are_those_that_the_model_answers_with(run):
-    found = neurons.neurons_of(run)
-    model, _step = clock.model_of_sums(run)
-    layer = model.encoder.layers[-1].feed_forward
-    assert len(found.frequency) == layer.up.out_features
-    seen = []
-    handle = layer.down.register_forward_pre_hook(lambda _m, args: seen.append(args[0][:, 0]))
-    ids = torch.cartesian_prod(torch.arange(N), torch.arange(N)) + len(SPECIALS)
-    with torch.inference_mode():
-        model(ids, ids[:, :1])
-    handle.remove()
-    expected = neurons.on_clock(seen[0].double().numpy().reshape(N, N, -1))
-    np.testing.assert_array_equal(found.frequency, expected.frequency)
-    np.testing.assert_allclose(found.strength, expected.strength, atol=1e-4)

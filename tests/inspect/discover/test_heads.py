@@ -31,27 +31,17 @@ def scores(matching, previous):
     ],
 )
 def test_a_head_forms_where_it_stays_and_builds_on_another(matching, previous, step):
-    expected = None if step is None else Formed(step, (1, 0), (0, 1))
+    expected = None if step is None else Formed(step, ((1, 0),), (0, 1))
     assert formed(scores(matching, previous)) == expected
 
 
-def test_in_a_single_layer_none_forms_however_much_it_matches():
+def test_of_two_heads_both_are_named_with_the_cells_of_a_loop():
+    found = scores([LOW, LOW, LOW, HIGH], [HIGH] * 4)
+    found.matching[:, 1, 1] = [LOW, HIGH, HIGH, HIGH]
+    assert formed(found) == Formed(10, ((1, 1), (1, 0)), (0, 1))
     found = HeadScores(STEPS, np.full((4, 1, 2), HIGH), np.full((4, 1, 2), HIGH))
     found.matching[0] = 0
     assert formed(found) is None
-
-
-def test_of_two_heads_the_first_is_named():
-    found = scores([LOW, LOW, LOW, HIGH], [HIGH] * 4)
-    found.matching[:, 1, 1] = [LOW, HIGH, HIGH, HIGH]
-    assert formed(found) == Formed(10, (1, 1), (0, 1))
-
-
-def test_before_the_first_snapshot_nothing_has_formed():
-    assert formed(HeadScores(np.zeros(0, int), np.zeros((0, 2, 2)), np.zeros((0, 2, 2)))) is None
-
-
-def test_the_cells_are_those_of_a_loop():
     tokens = tuple("abcadbca")
     n = len(tokens)
     for q in range(n):
@@ -59,9 +49,6 @@ def test_the_cells_are_those_of_a_loop():
             is_behind = 0 < k <= q and tokens[k - 1] == tokens[q] and k - 1 < q
             assert behind_earlier(tokens)[q, k] == is_behind
             assert one_back(tokens)[q, k] == (k == q - 1)
-
-
-def test_a_perfect_head_has_a_share_of_one_and_an_even_one_that_of_chance():
     texts = [tuple("abcdabc"), tuple("xyxy")]
     cells = [behind_earlier(text) for text in texts]
     maps = np.zeros((2, 2, 7, 7))

@@ -13,13 +13,10 @@ from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 
 
-def test_one_clean_example_gives_least_squares_the_slope() -> None:
+def test_one_clean_example_gives_the_slope_and_nothing_beats_bayes() -> None:
     x, y = np.array([[2.0, 5.0, 3.0]]), np.array([[4.0, 10.0, 6.0]])
     _bayes, fitted = lines.known(x, y)
     np.testing.assert_allclose(fitted, [[0, 10, 6]])
-
-
-def test_no_predictor_that_is_known_beats_bayes() -> None:
     rng = random.Random(3)
     drawn = np.array([list(map(int, line(rng, 14))) for _ in range(3000)], float)
     x, y = drawn[:, ::2], drawn[:, 1::2]

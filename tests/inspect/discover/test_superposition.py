@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from tfm_core.inspect.discover import superposition as toy
-from tfm_core.inspect.discover.shapes import GAPS, IRREGULAR, ideal, is_kept
+from tfm_core.inspect.discover.shapes import GAPS, ideal, is_kept
 
 S, N = toy.N_SPARSITIES, toy.N_FEATURES
 
@@ -27,17 +27,7 @@ def test_the_loss_of_features_kept_alone_is_the_variance_of_the_others(name, n):
     assert found[3] == pytest.approx(rest * (density / 3 - (density / 2) ** 2), rel=1e-5)
 
 
-@pytest.mark.parametrize("density", [4, 7, 9])
-def test_the_loss_of_an_opposite_pair_is_that_of_both_at_once(density):
-    """x - y is cut at 0: of two uniform numbers the error is E[min(x, y)^2] = 1/6 for each."""
-    found = toy.losses(*made("pair"))[density]
-    p = toy.DENSITIES[density]
-    pair = sum(toy.IMPORTANCE[:2]) * p**2 / 6
-    rest = sum(toy.IMPORTANCE[2:]) * (p / 3 - p**2 / 4)
-    assert found == pytest.approx(pair + rest, rel=2e-3)
-
-
-def test_the_loss_of_a_pentagon_is_that_of_a_large_sample():
+def test_outputs_and_the_loss_of_a_pentagon_are_those_of_two_tied_layers():
     vectors, biases = made("pentagon")
     biases = biases - 0.1
     found = toy.losses(vectors, biases)
@@ -49,9 +39,6 @@ def test_the_loss_of_a_pentagon_is_that_of_a_large_sample():
         sampled = ((answered - x) ** 2 * toy.IMPORTANCE).sum(-1)
         error = sampled.std() / np.sqrt(len(x))
         assert abs(found[k] - sampled.mean()) < 5 * error + 0.005 * found[k]
-
-
-def test_outputs_are_those_of_two_linear_layers_with_tied_weights():
     vectors, biases, x = torch.randn(N, 2), torch.randn(N), torch.rand(7, N)
     layer = nn.Linear(N, 2, bias=False)
     with torch.no_grad():
@@ -71,7 +58,7 @@ def best():
     return toy.best()
 
 
-def test_a_seed_is_one_training_and_another_seed_another(trained):
+def test_a_seed_is_one_training_to_a_shape_that_sparseness_decides(trained):
     again = toy.train(0)
     for step, vectors, biases in zip(
         trained.steps[:9], trained.vectors, trained.biases, strict=False
@@ -82,9 +69,6 @@ def test_a_seed_is_one_training_and_another_seed_another(trained):
         np.testing.assert_array_equal(snapshot.biases, biases)
     other = next(toy.train(1))
     assert not np.allclose(trained.vectors[0], other.vectors)
-
-
-def test_dense_features_keep_two_and_sparse_ones_form_a_pentagon(trained):
     assert trained.formed(0)[0] == "right-angle"
     assert is_kept(trained.vectors[-1, 0]).tolist() == [True, True, False, False, False]
     name, step = trained.formed(S - 1)
@@ -95,13 +79,10 @@ def test_dense_features_keep_two_and_sparse_ones_form_a_pentagon(trained):
     assert trained.shares[-1] < 0.25 * trained.shares[0]
 
 
-def test_no_training_and_no_ideal_shape_is_better_than_the_lowest_that_is_known(trained, best):
+def test_no_shape_beats_the_best_which_keep_more_features_the_sparser_they_are(trained, best):
     assert (trained.shares >= 0.99 * best.shares).all()
     for name in GAPS:
         assert (toy.losses(*made(name)) / toy.loss_of_keeping(0) >= 0.99 * best.shares).all()
-
-
-def test_the_best_keep_more_features_the_sparser_they_are(best):
     n = [len(GAPS[name]) for name in best.shapes]
     assert n == sorted(n)
     assert (n[0], n[-1]) == (2, 5)
@@ -118,43 +99,12 @@ def held(*names: str) -> toy.Trained:
     )
 
 
-def test_a_shape_formed_when_it_came_to_stay():
+def test_a_shape_formed_when_it_came_to_stay_and_seeds_are_counted_by_it():
     assert held("nothing", "pentagon", "square", "pentagon", "pentagon").formed(3) == (
         "pentagon",
         30,
     )
     assert held("nothing", "square").formed(0) == ("square", 10)
-
-
-def test_what_was_there_from_the_start_has_not_formed():
-    assert held("square", "square").formed(0) == ("square", None)
-    assert held("nothing").formed(0) == ("nothing", None)
-
-
-def test_untrained_vectors_have_formed_nothing_that_has_a_step():
-    started = toy.so_far(0, [next(toy.train(0))], 0.0)
-    assert all(started.formed(k)[1] is None for k in range(S))
-
-
-def test_no_regular_shape_has_not_formed():
-    vectors = np.zeros((S, N, 2))
-    vectors[:, :2] = [[1, 0], [0.8, 0.6]]
-    first = toy.Snapshot(0, np.zeros((S, N, 2)), np.zeros((S, N)))
-    trained = toy.so_far(0, [first, toy.Snapshot(9, vectors, np.zeros((S, N)))], 0.0)
-    assert trained.formed(4) == (IRREGULAR, None)
-
-
-def test_a_feature_alone_reaches_only_those_that_share_its_direction():
-    vectors, biases = ideal("square", N), np.zeros(N)
-    alone = toy.responses(vectors, biases, np.eye(N))
-    np.testing.assert_allclose(alone[:4, :4], np.eye(4), atol=1e-6)  # the opposite one is cut
-    vectors = ideal("pentagon", N)
-    alone = toy.responses(vectors, biases, np.eye(N))
-    assert alone[0] == pytest.approx([1, np.cos(np.radians(72)), 0, 0, np.cos(np.radians(72))],
-                                     abs=1e-6)  # fmt: skip
-
-
-def test_several_seeds_are_counted_by_shape_with_their_spread():
     known = toy.Best(np.full(S, 0.1), ("pentagon",) * S)
     one, two, other = (
         held("nothing", "pentagon"),
@@ -170,7 +120,14 @@ def test_several_seeds_are_counted_by_shape_with_their_spread():
     assert toy.found((one,), known)[0].sd == 0
 
 
-def test_two_far_apart_in_a_pentagon_erase_each_other_and_one_alone_is_answered():
+def test_features_reach_only_those_that_share_their_direction_and_erase_each_other():
+    vectors, biases = ideal("square", N), np.zeros(N)
+    alone = toy.responses(vectors, biases, np.eye(N))
+    np.testing.assert_allclose(alone[:4, :4], np.eye(4), atol=1e-6)  # the opposite one is cut
+    vectors = ideal("pentagon", N)
+    alone = toy.responses(vectors, biases, np.eye(N))
+    assert alone[0] == pytest.approx([1, np.cos(np.radians(72)), 0, 0, np.cos(np.radians(72))],
+                                     abs=1e-6)  # fmt: skip
     vectors, biases = ideal("pentagon", N), np.full(N, -0.1)
 
     def error(*there):

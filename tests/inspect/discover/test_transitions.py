@@ -8,33 +8,17 @@ STEPS = np.array([0, 10, 20, 30, 50], float)
 FLOORS = (1.1, 1.0, 0.8)
 
 
-def test_what_ends_again_is_reached_first_but_does_not_hold() -> None:
+def test_what_ends_does_not_hold_and_a_staircase_lands_on_its_floors() -> None:
     is_there = np.array([False, True, False, True, True])
     assert first(STEPS, is_there) == 10
     assert since(STEPS, is_there) == 30
-
-
-def test_what_never_holds_has_no_step() -> None:
     never = np.zeros(5, bool)
     assert first(STEPS, never) is None
     assert since(STEPS, never) is None
     assert since(STEPS, np.array([True, True, True, True, False])) is None
+    assert since(STEPS, np.array([False, False, False, False, True])) is None
     assert first(np.empty(0), np.empty(0, bool)) is None
-
-
-def test_a_staircase_lands_on_each_floor() -> None:
     assert landings(STEPS, np.array([1.2, 1.01, 1.0, 0.85, 0.81]), FLOORS) == (10, 30)
-
-
-def test_a_control_stays_on_the_floor_above() -> None:
-    assert landings(STEPS, np.array([1.2, 1.06, 1.0, 0.99, 0.99]), FLOORS) == (20, None)
-
-
-def test_a_curve_that_stays_at_the_top_lands_nowhere() -> None:
-    assert landings(STEPS, np.full(5, 1.1), FLOORS) == (None, None)
-
-
-def test_runs_are_counted_with_their_mean_and_spread() -> None:
     assert over_runs([40, None, 60]) == Reached((40, 60), 3)
     assert over_runs([40, None, 60]).words == "50 ± 14 (2 / 3)"
     assert over_runs([1040]).words == "1,040"

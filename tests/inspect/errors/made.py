@@ -1,7 +1,5 @@
 """Answers made by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tfm_core.inspect.errors.answers import Answers

@@ -1,14 +1,9 @@
 """Answers over the validation set are those that were measured while the run trained."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
 
-from tests.inspect.constructed import constructed_run, text_experiment
 from tfm_core.data.vocabulary import BOS
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.errors import examples
@@ -16,7 +11,7 @@ from tfm_core.inspect.errors.answers import Answers, answers, steps_of, weights_
 from tfm_core.inspect.errors.examples import worst_texts
 from tfm_core.inspect.errors.groups import groupings, of_examples
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.runs.store import RECORDED
 
 KINDS = ["digits", "korean", "sentiment", "masked-words", "grammar", "captions"]
 
@@ -46,14 +41,6 @@ def test_every_grouping_holds_answers_and_whole_texts_once(asked: tuple[Run, Ans
         whole = len(found.items) if way.is_of_texts else len(found.truth)
         assert n == whole or name == "pattern"
         assert all(0 <= group.n_right <= group.n for group in way.groups(found, run.experiment))
-
-
-def test_only_the_validation_set_is_read(asked: tuple[Run, Answers]) -> None:
-    run, found = asked
-    data = data_of(run.experiment)
-    assert len(found.items) == len(data.validation)
-    if found.unit == "picture":
-        assert found.truth.tolist() == data.validation.labels.tolist()
 
 
 def test_tokens_are_asked_after_the_true_beginning() -> None:
@@ -97,16 +84,7 @@ def test_earlier_weights_err_more_and_their_errors_are_shown() -> None:
     assert weights_mark(run, steps[-3]) != weights_mark(run, steps[-1])
 
 
-def test_how_far_it_is_is_reported_and_ends_at_all() -> None:
-    run = Run(RECORDED / "recorded-digits", recorded=True)
-    heard: list[float] = []
-    answers(run, steps_of(run)[1], heard.append, limit=270)
-    assert heard == sorted(heard)
-    assert heard[-1] == 1
-    assert len(heard) > 1
-
-
-def test_a_surprise_is_read_again_up_to_its_token() -> None:
+def test_surprises_are_read_up_to_their_token_and_progress_is_reported() -> None:
     run = Run(RECORDED / "recorded-grammar", recorded=True)
     found = answers(run, steps_of(run)[-1], limit=31)
     assert found.is_language
@@ -116,20 +94,9 @@ def test_a_surprise_is_read_again_up_to_its_token() -> None:
     assert shown.token == words[2]
     assert shown.text.split() == list(words[:3])
     assert shown.before.split() == list(words[:2])
-
-
-def test_pictures_are_those_of_the_validation_set() -> None:
-    for name in ("digits", "captions"):
-        picture = examples.picture_of(Run(RECORDED / f"recorded-{name}", recorded=True), 7)
-        assert picture is not None
-        assert picture.dtype == np.uint8
-        assert picture.ndim == 3
-    assert examples.picture_of(Run(RECORDED / "recorded-korean", recorded=True), 7) is None
-
-
-def test_a_run_without_weights_says_so(tmp_path: Path) -> None:
-    run = constructed_run(RunStore(tmp_path, recorded=None), text_experiment())
-    with pytest.raises(ValueError, match="no checkpoint"):
-        steps_of(run)
-    with pytest.raises(ValueError, match="Step 2 has no saved weights"):
-        weights_mark(run, 2)
+    run = Run(RECORDED / "recorded-digits", recorded=True)
+    heard: list[float] = []
+    answers(run, steps_of(run)[1], heard.append, limit=270)
+    assert heard == sorted(heard)
+    assert heard[-1] == 1
+    assert len(heard) > 1

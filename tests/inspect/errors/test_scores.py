@@ -1,7 +1,5 @@
 """What is counted of answers is what counting by hand gives."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess
@@ -16,7 +14,6 @@ from tests.inspect.errors.made import made
 from tfm_core.inspect.compare.conclusions import wilson
 from tfm_core.inspect.errors.examples import hard_tokens, least_sure, worst_answers
 from tfm_core.inspect.errors.groups import (
-    _PATTERNS,
     GROUPINGS,
     bands,
     groupings,
@@ -30,17 +27,34 @@ TRUTH = [0, 0, 1, 1, 1, 2, 2, 2, 2, 0, 1]
 SAID = [0, 2, 1, 0, 0, 2, 2, 1, 2, 0, 2]
 
 
-def test_the_matrix_is_the_count_of_a_hand() -> None:
+def test_confidences_groups_and_cells_are_counted_once_as_by_hand() -> None:
     counted = confusion(made(TRUTH, SAID, 3))
     assert counted.counts.tolist() == [[2, 0, 1], [2, 1, 1], [0, 1, 3]]
     assert counted.n_wrong.tolist() == [[0, 0, 1], [2, 0, 1], [0, 1, 0]]
     assert counted.names == ("class 0", "class 1", "class 2")
     assert counted.cell(1, 0) == (1, 0)
-
-
-def test_a_class_that_never_occurs_has_its_row_where_classes_are_few() -> None:
-    counted = confusion(made([0, 0], [0, 1], 3))
-    assert counted.counts.tolist() == [[1, 1, 0], [0, 0, 0], [0, 0, 0]]
+    confidence = np.array([0.0, 0.25, 0.2501, 0.5, 0.75, 0.7499, 1.0], np.float32)
+    found = calibration(confidence, confidence > 0.4, 4)
+    assert [(one.low, one.high, one.n) for one in found.bins] == [
+        (0.0, 0.25, 2), (0.25, 0.5, 2), (0.5, 0.75, 2), (0.75, 1.0, 1)
+    ]  # fmt: skip
+    values = np.random.default_rng(2).integers(1, 60, 997)
+    found = bands(values)
+    assert len(found) <= 10
+    assert [sum(low <= v <= high for low, high in found) for v in np.unique(values)] == [1] * 59
+    assert bands(np.array([3, 3, 5])) == [(3, 3), (5, 5)]
+    answers, experiment = made(TRUTH, SAID, 3), vit_experiment()
+    assert list(groupings(answers, experiment)) == ["class"]
+    groups = GROUPINGS["class"].groups(answers, experiment)
+    assert [(one.label, one.n, one.n_right) for one in groups] == [
+        ("class 0", 3, 2),
+        ("class 1", 4, 1),
+        ("class 2", 4, 3),
+    ]
+    assert groups[1].interval == wilson(1, 4)
+    assert groups[0].loss == pytest.approx(answers.loss[[0, 1, 9]].mean())
+    drawn = plots.accuracies(groups, "class").data[0]
+    assert list(drawn.x) == pytest.approx([2 / 3, 1 / 4, 3 / 4])
 
 
 @pytest.mark.parametrize("seed", [3, 5])
@@ -95,44 +109,7 @@ def test_the_calibration_error_is_the_sum_over_every_answer_of_its_bin(n_bins: i
     assert plots.reliability(found).data[0].text == tuple(f"{one.n:,}" for one in found.bins)
 
 
-def test_a_confidence_between_two_bins_counts_in_the_lower() -> None:
-    confidence = np.array([0.0, 0.25, 0.2501, 0.5, 0.75, 0.7499, 1.0], np.float32)
-    found = calibration(confidence, confidence > 0.4, 4)
-    assert [(one.low, one.high, one.n) for one in found.bins] == [
-        (0.0, 0.25, 2), (0.25, 0.5, 2), (0.5, 0.75, 2), (0.75, 1.0, 1)
-    ]  # fmt: skip
-
-
-def test_one_who_is_always_sure_and_half_right_is_off_by_half() -> None:
-    found = calibration(np.ones(8, np.float32), np.arange(8) % 2 == 0)
-    assert found.error == pytest.approx(0.5)
-    assert [(one.n, one.n_right, one.high) for one in found.bins] == [(8, 4, 1.0)]
-
-
-def test_groups_of_classes_have_their_counts_and_intervals() -> None:
-    answers, experiment = made(TRUTH, SAID, 3), vit_experiment()
-    assert list(groupings(answers, experiment)) == ["class"]
-    groups = GROUPINGS["class"].groups(answers, experiment)
-    assert [(one.label, one.n, one.n_right) for one in groups] == [
-        ("class 0", 3, 2),
-        ("class 1", 4, 1),
-        ("class 2", 4, 3),
-    ]
-    assert groups[1].interval == wilson(1, 4)
-    assert groups[0].loss == pytest.approx(answers.loss[[0, 1, 9]].mean())
-    drawn = plots.accuracies(groups, "class").data[0]
-    assert list(drawn.x) == pytest.approx([2 / 3, 1 / 4, 3 / 4])
-
-
-def test_bands_hold_every_value_once() -> None:
-    values = np.random.default_rng(2).integers(1, 60, 997)
-    found = bands(values)
-    assert len(found) <= 10
-    assert [sum(low <= v <= high for low, high in found) for v in np.unique(values)] == [1] * 59
-    assert bands(np.array([3, 3, 5])) == [(3, 3), (5, 5)]
-
-
-def test_the_worst_come_first_by_loss_and_by_confidence() -> None:
+def test_the_worst_come_first_and_hard_tokens_cost_their_losses() -> None:
     answers = made(TRUTH, SAID, 3)
     wrong = [1, 3, 4, 7, 10]
     assert worst_answers(answers, "loss").tolist() == wrong  # losses fall
@@ -143,9 +120,6 @@ def test_the_worst_come_first_by_loss_and_by_confidence() -> None:
     assert worst_answers(answers, "loss", right).tolist() == [5, 6, 8]
     assert least_sure(made([0, 1], [0, 1], 2), 5).tolist() == [0, 1]
     assert worst_answers(made([0, 1], [0, 1], 2), "loss").tolist() == []
-
-
-def test_hard_tokens_cost_what_their_losses_add_up_to() -> None:
     answers = made(TRUTH, SAID, 3, unit="token")
     first = hard_tokens(answers)
     assert [one.number for one in first] == [0, 1, 2]
@@ -199,13 +173,7 @@ def _experiment(parts: dict) -> object:
     return Experiment.parse(parts)
 
 
-def test_patterns_are_those_of_tasks_that_there_are() -> None:
-    from tfm_core.config.task import TASK_FACTS
-
-    assert set(_PATTERNS) <= set(TASK_FACTS)
-
-
-def test_tokens_are_of_the_kind_that_they_look_like() -> None:
+def test_tokens_have_their_kind_and_cells_of_others_no_colour() -> None:
     korean = _experiment(
         text_experiment().model_dump()
         | {"task": {"kind": "text", "name": "english-korean", "size": 1}}
@@ -221,9 +189,8 @@ def test_tokens_are_of_the_kind_that_they_look_like() -> None:
         "rabbit": "word",
     }
     assert {token: token_class(token, numbers) for token in looks} == looks
-
-
-def test_the_cell_of_all_other_classes_has_no_colour_and_says_how_many_are_wrong():
+    truth = ["guten Tag zusammen und danke", "ja gern und noch viel mehr"]
+    assert corpus_scores(truth, truth, are_words=False).bleu is None
     counts = np.array([[5, 2, 1], [0, 7, 0], [3, 0, 590]])
     wrong = np.array([[0, 2, 1], [0, 0, 0], [3, 0, 27]])
     heatmap = plots.confusion(counts, ["a", "b", "…"], wrong=wrong, top=2).data[0]
@@ -267,17 +234,6 @@ def test_both_scores_are_those_of_the_command_on_the_same_files(tmp_path: Path, 
         assert 10 < score.value < 95
 
 
-def test_texts_that_are_all_right_score_100_and_texts_without_a_common_letter_0() -> None:
-    truth = ["one two three four five", "six seven eight nine ten"]
-    right, wrong = corpus_scores(truth, truth), corpus_scores(["", ""], truth)
-    assert right.bleu is not None
-    assert wrong.bleu is not None
-    assert right.bleu.value == pytest.approx(100)
-    assert right.chrf.value == pytest.approx(100)
-    assert corpus_scores(["ㄱ ㄴ ㄷ ㄹ", ""], truth).chrf.value == 0
-    assert wrong.bleu.value == 0
-
-
 @pytest.mark.parametrize(("seed", "longest"), list(enumerate([1, 2, 3, 4, 7, 11])))
 def test_a_model_that_is_right_everywhere_has_bleu_100_or_none(seed: int, longest: int) -> None:
     chance = random.Random(seed)
@@ -287,8 +243,3 @@ def test_a_model_that_is_right_everywhere_has_bleu_100_or_none(seed: int, longes
     assert (found.bleu is None) == (found.n_short > 23 / 2)
     assert found.bleu is None or found.bleu.value == pytest.approx(100)
     assert found.chrf.value == pytest.approx(100)
-
-
-def test_what_is_not_words_has_no_bleu() -> None:
-    truth = ["guten Tag zusammen und danke", "ja gern und noch viel mehr"]
-    assert corpus_scores(truth, truth, are_words=False).bleu is None

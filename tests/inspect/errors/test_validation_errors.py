@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.inspect.constructed import constructed_run, small, text_experiment, vit_experiment
+from tests.inspect.constructed import small, text_experiment, vit_experiment
 from tfm_core.data.load import load
 from tfm_core.data.vocabulary import EOS, PAD
 from tfm_core.decoding.greedy import Decoded
@@ -23,7 +23,7 @@ def run(request, tmp_path_factory):
     return run
 
 
-def test_the_wrong_ones_come_first_and_the_surest_of_them_before(run):
+def test_the_surest_wrong_ones_come_first_as_asked_again_or_among_others(run):
     readings = wrong_examples(run, limit=53, shown=31)
     found = readings.examples
     assert len(found) == min(31, readings.n_read)
@@ -33,9 +33,6 @@ def test_the_wrong_ones_come_first_and_the_surest_of_them_before(run):
     assert all(not reading.is_right for reading in found[: len(wrong)])
     assert readings.n_wrong >= len(wrong) > 0
     assert all((reading.predicted == reading.truth) == reading.is_right for reading in found)
-
-
-def test_what_it_said_is_what_it_says_when_asked_again(run):
     for reading in wrong_examples(run, limit=7).examples[:3]:
         if reading.picture is None:
             again = look_at_text(run, reading.item["src_text"])
@@ -45,9 +42,6 @@ def test_what_it_said_is_what_it_says_when_asked_again(run):
         else:
             again = look_at_picture(run, reading.picture)
             assert float(np.max(again.probabilities)) == pytest.approx(reading.confidence, abs=1e-5)
-
-
-def test_one_is_read_as_it_is_among_the_others(run):
     for reading in wrong_examples(run, limit=11).examples[:3]:
         alone = read_one(run, reading.index)
         assert (alone.index, alone.predicted, alone.tokens) == (
@@ -58,12 +52,6 @@ def test_one_is_read_as_it_is_among_the_others(run):
         assert alone.confidence == pytest.approx(reading.confidence, abs=1e-5)
     with pytest.raises(ValueError, match="no validation example 10,001; the last is"):
         read_one(run, 10_000)
-
-
-def test_without_weights_there_is_nothing_to_go_wrong(tmp_path):
-    run = constructed_run(RunStore(tmp_path, recorded=None), text_experiment())
-    with pytest.raises(ValueError, match="no checkpoint"):
-        wrong_examples(run)
 
 
 def test_an_answer_that_never_ends_is_wrong_on_the_longest_examples_too(monkeypatch):

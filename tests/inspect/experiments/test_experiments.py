@@ -1,7 +1,5 @@
 """The experiments themselves: one thing differs, expectations, what is found and concluded."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -15,7 +13,6 @@ from tfm_core.inspect.experiments.demonstration import THEMES
 from tfm_core.inspect.experiments.findings import conclude
 from tfm_core.inspect.experiments.result import Generated, Result, RunIndex, missing, read
 from tfm_core.inspect.walk.subject import walk_index
-from tfm_core.presets import BLOCK_STYLES, PRESETS
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.sentences import StudentError
 
@@ -43,14 +40,7 @@ def test_one_setting_differs_where_the_walk_has_its_step(one):
         assert one.step in names | {""}
 
 
-def test_the_presets_in_small_are_the_arms_of_their_race():
-    one = DEMONSTRATIONS["styles-translate"]
-    assert {arm.name for arm in one.arms} == set(BLOCK_STYLES)
-    for arm in one.arms:
-        assert one.experiment(arm) == PRESETS[arm.name].experiment
-
-
-def test_seeds_of_several_arms_are_compared_by_loss_with_holms_correction():
+def test_themes_have_experiments_whose_seeds_are_compared_with_holms():
     one = DEMONSTRATIONS["styles-write"]
     losses = {"gpt-2": (2.3, 2.4, 2.35), "llama": (1.9, 2.05, 1.9), "mixtral": (2.3, 2.41, 2.3)}
     results = {
@@ -62,9 +52,6 @@ def test_seeds_of_several_arms_are_compared_by_loss_with_holms_correction():
     assert "“llama” has a loss of 1.90 on unseen text, “gpt-2” 2.30." in found.findings[0].sentence
     assert "“llama” is 0.400 below “gpt-2”." in found.seeds[0]
     assert "Holm’s correction for 2 comparisons" in found.seeds[0]
-
-
-def test_every_theme_has_experiments_and_an_unknown_name_says_which_there_are():
     assert list(BY_THEME) == list(THEMES)
     assert all(BY_THEME.values())
     assert sum(map(len, BY_THEME.values())) == len(DEMONSTRATIONS)
@@ -131,7 +118,7 @@ def shares(label: str, *values: float) -> dict[int, Result]:
     }
 
 
-def test_a_conclusion_says_whether_it_was_expected_and_what_other_seeds_say():
+def test_a_conclusion_says_what_was_expected_and_what_seeds_with_a_partner_say():
     one = DEMONSTRATIONS["no-positions"]
     worse = conclude(one, {"positions": shares("a", 0.99), "none": shares("b", 0.02)})
     assert worse.is_expected
@@ -147,9 +134,5 @@ def test_a_conclusion_says_whether_it_was_expected_and_what_other_seeds_say():
     )
     assert "Paired t-test" in seeds.seeds[0]
     assert conclude(one, {"positions": shares("a", 0.99)}).verdict is None
-
-
-def test_seeds_that_have_no_partner_say_nothing():
-    one = DEMONSTRATIONS["no-positions"]
     lone = {7: Result("b", accuracy=0.5, sequence_accuracy=0.5, n_unseen=500)}
     assert conclude(one, {"positions": shares("a", 0.99), "none": lone}).findings == ()

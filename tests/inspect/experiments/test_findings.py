@@ -1,7 +1,5 @@
 """What an experiment showed, said of constructed runs, in both directions."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
@@ -23,7 +21,7 @@ def result(
     return dataclasses.replace(made, **values)
 
 
-def test_fewer_right_answers_are_worse_and_the_other_way_round_better():
+def test_ends_that_differ_enough_are_worse_better_slower_or_faster():
     right, wrong = result(), result("broken", 0.13, accuracy=0.6)
     found = findings.usual(right, wrong)
     assert found.kind == "worse"
@@ -32,31 +30,27 @@ def test_fewer_right_answers_are_worse_and_the_other_way_round_better():
     found = findings.usual(wrong, right)
     assert found.kind == "better"
     assert "84.0 points more." in found.sentence
-
-
-def test_a_difference_that_so_few_examples_cannot_tell_is_none():
+    found = findings.usual(result("usual", 0.9144), result("odd", 0.1356))
+    assert "13.6%" in found.sentence
+    assert "91.4%" in found.sentence
+    assert "77.8 points less." in found.sentence  # of what is shown; 77.88 of what was measured
+    right, wrong = (result(name, None, accuracy=a) for name, a in (("a", 0.97), ("b", 0.5)))
+    found = findings.usual(right, wrong)
+    assert found.kind == "worse"
+    assert "“b” gets 50.0% right, “a” 97.0%" in found.sentence
     few = {"n_unseen": 50}
     found = findings.usual(result(**few), result("broken", 0.93, **few))
     assert found.kind == "same"
-
-
-def test_a_difference_below_a_point_is_none_however_many_examples_tell_it():
     found = findings.usual(result(sequence_accuracy=1.0), result("broken", 0.995, n_unseen=10**6))
     assert found.kind == "same"
-
-
-def test_of_two_that_end_alike_the_later_one_is_slower_and_the_sooner_one_faster():
+    late = ((0, 0.05), (50, 0.5), (100, 0.8), (150, 0.95), (200, 0.995))
+    assert findings.usual(result(), result("broken", validations=late)).kind == "same"
     found = findings.usual(result(), result("broken", 0.968, validations=SLOW))
     assert found.kind == "slower"
     assert "at step 200, “usual” at step 100." in found.sentence
     found = findings.usual(result(validations=SLOW), result("better"))
     assert found.kind == "faster"
     assert "at step 100, “usual” only at step 200." in found.sentence
-
-
-def test_a_lag_of_one_validation_is_no_slower():
-    late = ((0, 0.05), (50, 0.5), (100, 0.8), (150, 0.95), (200, 0.995))
-    assert findings.usual(result(), result("broken", validations=late)).kind == "same"
 
 
 def test_a_run_without_an_end_diverged_whichever_side_it_is_on():
@@ -69,7 +63,7 @@ def test_a_run_without_an_end_diverged_whichever_side_it_is_on():
     assert findings.usual(gone, gone).kind == "same"
 
 
-def test_who_is_right_only_with_the_truth_before_it_is_fooled():
+def test_who_is_right_only_with_the_truth_before_it_is_fooled_and_no_other():
     honest = result(written=Generated(0.965, 200))
     cheat = result("no mask", 0.989, written=Generated(0.015, 200))
     found = findings.fooled(honest, cheat)
@@ -77,9 +71,13 @@ def test_who_is_right_only_with_the_truth_before_it_is_fooled():
     assert "98.9% of unseen sequences right" in found.sentence
     assert "**1.5%** of 200 right; “usual” 96.5%" in found.sentence
     assert "look perfect" in found.sentence
+    honest, other = (result(name, written=Generated(0.965, 200)) for name in ("usual", "no mask"))
+    found = findings.fooled(honest, other)
+    assert found.kind == "same"
+    assert "96.5% of 200 right" in found.sentence
 
 
-def test_the_right_tokens_in_another_order_are_told_from_wrong_ones():
+def test_tokens_are_counted_in_any_order_and_wrong_ones_told_apart():
     right = result()
     shuffled = result("no positions", 0.02, accuracy=0.5, written=Generated(0.03, 200, 0.96))
     found = findings.unordered(right, shuffled)
@@ -91,9 +89,6 @@ def test_the_right_tokens_in_another_order_are_told_from_wrong_ones():
         findings.unordered(right, result("no positions", written=Generated(1.0, 200, 1.0))).kind
         == "same"
     )
-
-
-def test_tokens_count_in_any_order_each_as_often_as_it_is_there():
     for answer, truth, share in [
         ("abc", "cab", 1.0),
         ("abb", "aab", 2 / 3),
@@ -104,22 +99,7 @@ def test_tokens_count_in_any_order_each_as_often_as_it_is_there():
         assert in_any_order(list(answer), list(truth)) == pytest.approx(share)
 
 
-def test_who_writes_as_well_as_it_answers_is_not_fooled():
-    honest, other = (result(name, written=Generated(0.965, 200)) for name in ("usual", "no mask"))
-    found = findings.fooled(honest, other)
-    assert found.kind == "same"
-    assert "96.5% of 200 right" in found.sentence
-
-
-def test_a_cheat_that_is_not_perfect_either_is_not_said_to_look_so():
-    found = findings.fooled(
-        result(written=Generated(0.965, 200)), result("no mask", 0.6, written=Generated(0.0, 200))
-    )
-    assert found.kind == "fooled"
-    assert "look perfect" not in found.sentence
-
-
-def test_smoothing_is_held_to_be_less_sure_only_where_it_is():
+def test_smoothing_gradients_and_probabilities_are_held_against_what_they_are():
     sure = result(confidence=0.998, loss=0.004)
     found = findings.smoothed(sure, result("smooth", confidence=0.9, loss=0.11))
     assert found.kind == "unsure"
@@ -130,19 +110,6 @@ def test_smoothing_is_held_to_be_less_sure_only_where_it_is():
     assert "as confident" in found.sentence
     worse = findings.smoothed(sure, result("smooth", 0.2, confidence=0.5))
     assert worse.kind == "worse"
-
-
-@pytest.mark.parametrize(
-    ("second", "words"),
-    [(0.8, "puts 80%"), (0.1, "look alike"), (0.31, "both put as much")],
-)
-def test_another_scale_is_seen_in_how_sharply_attention_begins(second, words):
-    found = findings.sharpened(result(sharpness=0.3), result("other", sharpness=second))
-    assert words in found.sentence
-    assert found.kind == "same"
-
-
-def test_gradients_far_larger_are_rougher_and_a_little_larger_ones_are_not():
     calm = result(largest_gradient=5.9)
     found = findings.roughened(calm, result("no norm", largest_gradient=48.4))
     assert found.kind == "rougher"
@@ -152,9 +119,6 @@ def test_gradients_far_larger_are_rougher_and_a_little_larger_ones_are_not():
     assert "no larger" in found.sentence
     found = findings.roughened(calm, result("no norm", 0.1, largest_gradient=48.4))
     assert found.kind == "worse"
-
-
-def test_a_loss_of_probabilities_is_held_against_the_lowest_it_can_have():
     broken = result("broken", 0.1, guessing=4.2485, training_loss=3.49)
     found = findings.twice_squashed(result(), broken)
     assert found.kind == "worse"
@@ -166,8 +130,11 @@ def test_a_loss_of_probabilities_is_held_against_the_lowest_it_can_have():
     )
 
 
-def test_a_picture_task_without_sequences_is_told_by_its_accuracy():
-    right, wrong = (result(name, None, accuracy=a) for name, a in (("a", 0.97), ("b", 0.5)))
-    found = findings.usual(right, wrong)
-    assert found.kind == "worse"
-    assert "“b” gets 50.0% right, “a” 97.0%" in found.sentence
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [(0.8, "puts 80%"), (0.1, "look alike"), (0.31, "both put as much")],
+)
+def test_another_scale_is_seen_in_how_sharply_attention_begins(second, words):
+    found = findings.sharpened(result(sharpness=0.3), result("other", sharpness=second))
+    assert words in found.sentence
+    assert found.kind == "same"

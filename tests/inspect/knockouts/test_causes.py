@@ -1,7 +1,5 @@
 """What decides in the recorded models: the token that differs, and parts that sum to the answer."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil
@@ -55,7 +53,9 @@ def test_every_recorded_model_has_another_input_and_answers_it_differently(name:
     assert len(values) == len(names)
 
 
-def test_pictures_that_cannot_be_scaled_are_not_called_alike(tmp_path, monkeypatch) -> None:
+def test_pictures_that_cannot_be_scaled_are_not_called_alike_and_others_are(
+    tmp_path, monkeypatch
+) -> None:
     """A run of an earlier version keeps no scale, and its data are missing."""
     run = Run(shutil.copytree(RECORDED / "recorded-notebook-vit", tmp_path / "recorded-vit"))
     values = json.loads((run.folder / "probe.json").read_text())
@@ -69,9 +69,6 @@ def test_pictures_that_cannot_be_scaled_are_not_called_alike(tmp_path, monkeypat
     monkeypatch.setattr(trained, "data_of", unavailable)
     with pytest.raises(DataUnavailable, match="MNIST is not here"):
         other_picture(run, 0)
-
-
-def test_a_model_that_answers_all_pictures_alike_is_called_so(tmp_path) -> None:
     run = Run(shutil.copytree(RECORDED / "recorded-digits", tmp_path / "recorded-blind"))
     images = np.zeros_like(run.probe().images)
     write_probe(run.folder, dataclasses.asdict(run.probe()) | {"images": images})
@@ -79,7 +76,7 @@ def test_a_model_that_answers_all_pictures_alike_is_called_so(tmp_path) -> None:
         other_picture(run, 0)
 
 
-def test_what_differs_is_read_from_its_own_token_and_carried_to_the_answer() -> None:
+def test_what_differs_is_carried_to_the_answer_if_it_can_be_compared() -> None:
     run = Run(RECORDED / "recorded-addition")
     found = causes_of_texts(run, "289+102", "289+104")
     values, _names = found.stream("decoder")
@@ -90,9 +87,6 @@ def test_what_differs_is_read_from_its_own_token_and_carried_to_the_answer() -> 
     last = np.zeros(len(first))
     last[-1] = 1.0
     np.testing.assert_allclose(values[-1], last, atol=1e-4)
-
-
-def test_inputs_that_cannot_be_compared_get_a_sentence() -> None:
     run = Run(RECORDED / "recorded-korean")
     text = text_of(run, 0)
     with pytest.raises(ValueError, match="it needs 9"):

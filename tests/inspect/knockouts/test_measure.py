@@ -1,24 +1,20 @@
 """What is lost, measured as the training measures, on recorded runs and on a small one."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from tests.inspect.attention.test_own_example import trained
-from tests.inspect.constructed import constructed_run, small, text_experiment
+from tests.inspect.constructed import small, text_experiment
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.engine import knocked_out, scaled_heads, twin
 from tfm_core.inspect.knockouts.example import example_without
-from tfm_core.inspect.knockouts.measure import HeadPruning, Importance, Score, measured
+from tfm_core.inspect.knockouts.measure import HeadPruning, Score, measured
 from tfm_core.inspect.knockouts.parts import KnockedPart, first_to_go, heads_of
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.runs.store import RECORDED
 from tfm_core.variants.tasks import TASK_KINDS
 
 ONE_HEAD = KnockedPart("head", "decoder", 0, "cross", 0)
@@ -34,7 +30,7 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-def test_with_everything_on_it_is_what_the_training_measures() -> None:
+def test_with_everything_on_it_is_the_training_and_losses_add_up() -> None:
     run = recorded("one-head")
     kind = TASK_KINDS[run.experiment.task.kind]
     objective = kind.objective()(data_of(run.experiment), run.experiment.task)
@@ -42,6 +38,23 @@ def test_with_everything_on_it_is_what_the_training_measures() -> None:
     found = measured(run, (), "zero", 10**9)
     assert found.n == measure.n_validation(run)
     assert (found.loss, found.accuracy, found.exact) == pytest.approx((loss, accuracy, exact))
+    scores = [Score(0.0, accuracy, None, 7) for accuracy in (0.9, 0.895, 0.88, 0.9)]
+    curves = HeadPruning((0, 2, 3, 5), tuple(scores), (tuple(scores[:1] + scores[2:3] * 3),))
+    assert measure.heads_to_spare(curves) == 2
+    assert measure.heads_to_spare_by_chance(curves) == (0,)
+    run = recorded("korean")
+    heads = tuple(KnockedPart("head", "decoder", 2, "cross", head) for head in range(4))
+    found = measure.together(run, heads, "zero", 50)
+    assert found is not None
+    alone, joint = found
+    whole = measured(run, (), "zero", 50).loss
+    assert joint == measured(run, heads, "zero", 50).loss - whole
+    assert joint > 5 * alone  # they stand in for each other
+    assert "stood in for the other" in measure.in_words(alone, joint)
+    assert "serve one purpose" in measure.in_words(0.4, 0.2)
+    assert "its own work" in measure.in_words(0.2, 0.21)
+    assert "need neither" in measure.in_words(0.0001, 0.0009)
+    assert measure.together(run, heads[:1], "zero", 50) is None
 
 
 @pytest.mark.parametrize("how", ["zero", "mean"])
@@ -66,14 +79,6 @@ def test_every_family_loses_by_its_first_part_and_answers_without_it(name: str) 
         found = example_without(run, 0, off, how, 20)
         assert found.answer is not None or found.probabilities is not None
         assert found.attention
-
-
-def test_a_measurement_leaves_the_shared_model_alone(few: Run) -> None:
-    model, _step = model_of(few)
-    weights = {name: weight.clone() for name, weight in model.state_dict().items()}
-    measured(few, heads_of(few.experiment), "mean", 5)
-    assert not any(module._forward_pre_hooks for module in model.modules())
-    assert all(weight.equal(weights[name]) for name, weight in model.state_dict().items())
 
 
 def test_importance_is_the_rise_of_the_loss_and_pruning_begins_with_the_least(few: Run) -> None:
@@ -122,45 +127,6 @@ def test_each_example_counts_alike_in_the_gradient_however_long_it_is(name: str)
             totals[head] += float(gradient.abs())
     slopes = measure.gradient_importances(run, n)
     assert slopes == pytest.approx({head: total / n for head, total in totals.items()}, rel=1e-3)
-
-
-def test_heads_to_spare_end_where_the_accuracy_falls_by_a_point() -> None:
-    scores = [Score(0.0, accuracy, None, 7) for accuracy in (0.9, 0.895, 0.88, 0.9)]
-    curves = HeadPruning((0, 2, 3, 5), tuple(scores), (tuple(scores[:1] + scores[2:3] * 3),))
-    assert measure.heads_to_spare(curves) == 2
-    assert measure.heads_to_spare_by_chance(curves) == (0,)
-
-
-def test_least_first_orders_by_what_is_missed() -> None:
-    part = replace(ONE_HEAD)
-    heads = [replace(part, head=n) for n in range(3)]
-    score = Score(0.0, 0.0, None, 1)
-    found = [
-        Importance(head, score, rise) for head, rise in zip(heads, (0.3, -0.1, 0.2), strict=True)
-    ]
-    assert measure.least_first(found) == (heads[1], heads[2], heads[0])
-
-
-def test_without_a_checkpoint_a_sentence_says_so(tmp_path: Path) -> None:
-    run = constructed_run(RunStore(tmp_path, recorded=None), text_experiment())
-    with pytest.raises(ValueError, match="no checkpoint"):
-        measured(run, (), "zero", 5)
-
-
-def test_what_parts_lose_together_is_held_against_what_each_loses_alone() -> None:
-    run = recorded("korean")
-    heads = tuple(KnockedPart("head", "decoder", 2, "cross", head) for head in range(4))
-    found = measure.together(run, heads, "zero", 50)
-    assert found is not None
-    alone, joint = found
-    whole = measured(run, (), "zero", 50).loss
-    assert joint == measured(run, heads, "zero", 50).loss - whole
-    assert joint > 5 * alone  # they stand in for each other
-    assert "stood in for the other" in measure.in_words(alone, joint)
-    assert "serve one purpose" in measure.in_words(0.4, 0.2)
-    assert "its own work" in measure.in_words(0.2, 0.21)
-    assert "need neither" in measure.in_words(0.0001, 0.0009)
-    assert measure.together(run, heads[:1], "zero", 50) is None
 
 
 FAMILIES = ("one-head", "korean", "additive", "masked-words", "spans", "grammar", "sentiment")

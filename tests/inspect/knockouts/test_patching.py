@@ -1,7 +1,5 @@
 """Patches restore what they should, and direct effects sum to the logits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -63,7 +61,7 @@ def test_the_whole_stream_at_one_changed_token_restores_the_clean_answer(name: s
     np.testing.assert_allclose(patches.restored(same), 0.0, atol=1e-4)
 
 
-def test_after_the_last_block_only_the_answering_position_restores() -> None:
+def test_what_nothing_reads_restores_nothing_behind_the_last_block() -> None:
     model, clean, corrupted, answers = _two_inputs("decoder-only")
     last = patches_of(model, clean, corrupted, answers).streams["decoder"][-1]
     restored = (last - last[0]) / (last[-1] - last[0])
@@ -71,9 +69,6 @@ def test_after_the_last_block_only_the_answering_position_restores() -> None:
     np.testing.assert_allclose(restored[:-1], 0.0, atol=1e-5)
     model_clean = patches_of(model, clean, corrupted, answers).clean
     assert last[-1] == pytest.approx(model_clean, abs=1e-4)
-
-
-def test_a_head_that_nothing_reads_restores_nothing() -> None:
     model, clean, corrupted, answers = _two_inputs("encoder-decoder")
     mixing = model.get_submodule("decoder.layers.1.cross_attention.out_projection")
     with torch.no_grad():
@@ -84,16 +79,8 @@ def test_a_head_that_nothing_reads_restores_nothing() -> None:
     assert abs(restored[1:]).max() > 1e-3
 
 
-def test_inputs_of_two_lengths_and_equal_answers_get_a_sentence() -> None:
-    model, (src, tgt), corrupted, answers = _two_inputs("encoder-decoder")
-    with pytest.raises(ValueError, match="same number of tokens"):
-        patches_of(model, (src[:, :4], tgt), corrupted, answers)
-    with pytest.raises(ValueError, match="alike"):
-        patches_of(model, (src, tgt), (src, tgt), answers)
-
-
 @pytest.mark.parametrize("name", _WITH_BLOCKS)
-def test_direct_effects_are_what_the_logits_are_made_of(name: str) -> None:
+def test_direct_effects_make_the_logits_and_the_lens_ends_with_the_answer(name: str) -> None:
     model, clean, _, answers = _two_inputs(name)
     before = condition(model)
     effects = direct_effects(model, clean, answers)
@@ -105,6 +92,15 @@ def test_direct_effects_are_what_the_logits_are_made_of(name: str) -> None:
                 weight.zero_()
     effects = direct_effects(model, clean, answers)
     assert effects.biases == pytest.approx(0.0, abs=1e-4)
+    model, clean, _, answers = _two_inputs(name)
+    before = condition(model)
+    lens = lens_of(model, clean, answers)
+    assert condition(model) == before
+    with torch.inference_mode():
+        logits = model(*clean)
+    row = logits[0] if answers.position is None else logits[0, answers.position]
+    np.testing.assert_allclose(lens[-1], row.softmax(-1)[[5, 7]].numpy(), atol=1e-5)
+    assert not np.allclose(lens[0], lens[-1], atol=1e-5)
 
 
 def test_a_direct_effect_is_the_heads_vector_times_the_output_matrix() -> None:
@@ -142,22 +138,14 @@ def test_a_direct_effect_is_the_heads_vector_times_the_output_matrix() -> None:
         assert _difference(model, inputs, answers) != pytest.approx(effects.total, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", _WITH_BLOCKS)
-def test_the_lens_ends_with_what_the_model_answers(name: str) -> None:
-    model, clean, _, answers = _two_inputs(name)
-    before = condition(model)
-    lens = lens_of(model, clean, answers)
-    assert condition(model) == before
-    with torch.inference_mode():
-        logits = model(*clean)
-    row = logits[0] if answers.position is None else logits[0, answers.position]
-    np.testing.assert_allclose(lens[-1], row.softmax(-1)[[5, 7]].numpy(), atol=1e-5)
-    assert not np.allclose(lens[0], lens[-1], atol=1e-5)
-
-
-def test_the_lens_of_a_gpt_is_the_one_of_its_page() -> None:
+def test_the_lens_is_that_of_the_gpt_page_and_unlike_inputs_get_a_sentence() -> None:
     model, (src, tgt_in), _, answers = _two_inputs("decoder-only")
     assert isinstance(model, DecoderOnly)
     logits = lens_logits(model, src, tgt_in)  # (L + 1, T, V)
     expected = logits[:, -1].softmax(-1)[:, [5, 7]].numpy()
     np.testing.assert_allclose(lens_of(model, (src, tgt_in), answers), expected, atol=1e-5)
+    model, (src, tgt), corrupted, answers = _two_inputs("encoder-decoder")
+    with pytest.raises(ValueError, match="same number of tokens"):
+        patches_of(model, (src[:, :4], tgt), corrupted, answers)
+    with pytest.raises(ValueError, match="alike"):
+        patches_of(model, (src, tgt), (src, tgt), answers)

@@ -1,7 +1,5 @@
 """Paths from a head: the total is the whole patch, and in a linear model the paths sum to it."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 
 import numpy as np
@@ -54,7 +52,7 @@ def _linear() -> tuple[nn.Module, tuple[Tensor, ...], tuple[Tensor, ...], Answer
     return model, clean, (changed, *clean[1:]), Answers(-1, 5, 7)
 
 
-def test_where_attention_is_held_paths_sum_to_the_total_over_all_ways() -> None:
+def test_paths_sum_to_the_total_and_are_direct_closed_or_through_cross() -> None:
     model, clean, corrupted, answers = _linear()
     attentions = [m for m in model.modules() if isinstance(m, MultiHeadAttention)]
     even = torch.tril(torch.ones(9, 9)) / torch.arange(1, 10)[:, None]
@@ -68,17 +66,11 @@ def test_where_attention_is_held_paths_sum_to_the_total_over_all_ways() -> None:
     assert abs(effect) > 1e-3
     assert direct + through == pytest.approx(effect, abs=1e-4)
     assert set(found.heads) == {f"decoder.layers.{n}.self_attention" for n in (1, 2)}
-
-
-def test_the_last_layers_head_has_its_direct_path_alone() -> None:
     model, clean, corrupted, answers = _linear()
     found = paths_of(model, clean, corrupted, answers, "decoder.layers.2.self_attention", 0)
     assert not found.heads
     assert not found.feed_forward
     assert found.direct == pytest.approx(found.total, abs=1e-5)
-
-
-def test_a_path_is_closed_where_the_part_writes_nothing() -> None:
     model, clean, corrupted, answers = _two_inputs("decoder-only")
     mixing = model.get_submodule("decoder.layers.1.self_attention.out_projection")
     with torch.no_grad():
@@ -87,9 +79,6 @@ def test_a_path_is_closed_where_the_part_writes_nothing() -> None:
     later = found.heads["decoder.layers.1.self_attention"] - found.corrupted
     assert later[0] == pytest.approx(0.0, abs=1e-5)
     assert np.abs(later[1:]).max() > 1e-4
-
-
-def test_an_encoder_head_reaches_the_answer_through_cross_attention_only() -> None:
     model, clean, corrupted, answers = _two_inputs("encoder-decoder")
     found = paths_of(model, clean, corrupted, answers, "encoder.layers.1.self_attention", 0)
     assert found.direct == pytest.approx(found.corrupted, abs=1e-5)

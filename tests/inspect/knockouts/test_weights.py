@@ -1,7 +1,5 @@
 """Replaced attention weights: even ones, a pattern, and a head's own, which change nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -26,7 +24,7 @@ from tfm_core.inspect.knockouts.patterns import (
     pattern_of,
     redrawn,
 )
-from tfm_core.inspect.knockouts.weights import even, pattern, weighed
+from tfm_core.inspect.knockouts.weights import pattern, weighed
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block
 from tfm_core.probe.capture import capture
@@ -43,7 +41,7 @@ def _captured(model: nn.Module, inputs: tuple[Tensor, ...]) -> dict[str, Tensor]
 
 
 @pytest.mark.parametrize("name", _WITH_HEADS)
-def test_even_attention_is_even_over_what_the_mask_permits_and_leaves_the_model(name: str) -> None:
+def test_even_attention_is_even_where_permitted_and_own_patterns_change_nothing(name: str) -> None:
     experiment = EXPERIMENTS[name]
     model, inputs = model_of(experiment), inputs_of(experiment)
     before, own = condition(model), _captured(model, inputs)
@@ -59,6 +57,16 @@ def test_even_attention_is_even_over_what_the_mask_permits_and_leaves_the_model(
         torch.testing.assert_close(weights[:, heads], expected[:, heads])
         others = [head for head in range(weights.size(1)) if head not in heads]
         torch.testing.assert_close(weights[:, others], usual[:, others]), name_of(part)
+    model = model_of(experiment)
+    inputs = tuple(part[:1] for part in inputs_of(experiment))
+    whole, own = answers(model, inputs), _captured(model, inputs)
+    for path, attention in model.named_modules():
+        if isinstance(attention, MultiHeadAttention):
+            rows = own[f"{path}.weights"][0, 1]
+            with knocked_out(model, ()), weighed(attention, 1, pattern(rows)):
+                torch.testing.assert_close(answers(model, inputs), whole, atol=2e-6, rtol=1e-5)
+            with knocked_out(model, ()), weighed(attention, 1, pattern(rows.roll(1, 0) * 0.5)):
+                assert not torch.allclose(answers(model, inputs), whole, atol=1e-5)
 
 
 def test_a_layer_with_even_attention_is_the_block_computed_by_hand() -> None:
@@ -88,35 +96,6 @@ def test_a_layer_with_even_attention_is_the_block_computed_by_hand() -> None:
     torch.testing.assert_close(out, x, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", _WITH_HEADS)
-def test_a_heads_own_pattern_changes_nothing(name: str) -> None:
-    experiment = EXPERIMENTS[name]
-    model = model_of(experiment)
-    inputs = tuple(part[:1] for part in inputs_of(experiment))
-    whole, own = answers(model, inputs), _captured(model, inputs)
-    for path, attention in model.named_modules():
-        if isinstance(attention, MultiHeadAttention):
-            rows = own[f"{path}.weights"][0, 1]
-            with knocked_out(model, ()), weighed(attention, 1, pattern(rows)):
-                torch.testing.assert_close(answers(model, inputs), whole, atol=2e-6, rtol=1e-5)
-            with knocked_out(model, ()), weighed(attention, 1, pattern(rows.roll(1, 0) * 0.5)):
-                assert not torch.allclose(answers(model, inputs), whole, atol=1e-5)
-
-
-def test_a_pattern_is_for_the_first_queries_and_the_rest_keep_theirs() -> None:
-    weights = torch.rand(2, 1, 5, 7)
-    changed = pattern(torch.eye(3))(weights, None)
-    torch.testing.assert_close(changed[:, 0, :3, :3], torch.eye(3).expand(2, 3, 3))
-    assert not changed[:, :, :3, 3:].any()
-    torch.testing.assert_close(changed[:, :, 3:], weights[:, :, 3:])
-
-
-def test_a_query_that_may_attend_to_nothing_gets_nothing() -> None:
-    mask = torch.tensor([[True, True, False], [False, False, False]])
-    found = even(torch.rand(1, 1, 2, 3), mask)
-    assert found[0, 0].tolist() == [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]
-
-
 CAUSAL = np.tril(np.ones((5, 5), np.bool_))
 OWN = CAUSAL / CAUSAL.sum(1, keepdims=True)
 WORDS = tuple("abcde")
@@ -131,14 +110,16 @@ def test_rows_of_every_pattern_sum_to_one_within_the_mask(name: str, allowed: np
     assert not rows[~allowed].any()
 
 
-def test_patterns_are_what_they_are_called() -> None:
+def test_patterns_and_edited_rows_keep_all_other_queries() -> None:
     assert pattern_of("previous", OWN, CAUSAL).argmax(1).tolist() == [0, 0, 1, 2, 3]
     assert pattern_of("first", OWN, CAUSAL).argmax(1).tolist() == [0] * 5
     assert (pattern_of("itself", OWN, CAUSAL) == np.eye(5)).all()
     np.testing.assert_array_equal(pattern_of("own", OWN, CAUSAL), OWN)
-
-
-def test_an_edited_row_is_scaled_and_the_others_stay_exactly() -> None:
+    weights = torch.rand(2, 1, 5, 7)
+    changed = pattern(torch.eye(3))(weights, None)
+    torch.testing.assert_close(changed[:, 0, :3, :3], torch.eye(3).expand(2, 3, 3))
+    assert not changed[:, :, :3, 3:].any()
+    torch.testing.assert_close(changed[:, :, 3:], weights[:, :, 3:])
     own = OWN + CAUSAL * np.array([0, 1, 0, 1, 0]) * 1e-4
     cells = cells_of(own, CAUSAL)
     assert np.isnan(cells[~CAUSAL]).all()
@@ -147,6 +128,11 @@ def test_an_edited_row_is_scaled_and_the_others_stay_exactly() -> None:
     rows = edited(own, cells, CAUSAL, WORDS, WORDS)
     assert rows[3].tolist() == [0.25, 0, 0, 0.75, 0]
     np.testing.assert_array_equal(np.delete(rows, 3, 0), np.delete(own, 3, 0))
+    before = Answers(("a", "b"), np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]]))
+    after = Answers(("b", "b"), np.array([[0.1, 0.6, 0.3], [0.1, 0.7, 0.2]]))
+    found = Redrawn(("one", "two"), before, after)
+    np.testing.assert_allclose(found.moved, [0.6, 0.1])
+    assert (found.n_changed, found.most_moved(1)) == (1, [0])
 
 
 @pytest.mark.parametrize(
@@ -184,11 +170,3 @@ def test_of_a_recorded_model_its_own_pattern_keeps_each_answer_and_another_moves
     assert same.n_changed == 0
     assert same.moved.max() < 1e-5 < other.moved.max()
     assert len(same.places) == len(same.before.tokens) == len(same.after.tokens)
-
-
-def test_what_moved_is_half_of_all_differences_of_probability():
-    before = Answers(("a", "b"), np.array([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]]))
-    after = Answers(("b", "b"), np.array([[0.1, 0.6, 0.3], [0.1, 0.7, 0.2]]))
-    found = Redrawn(("one", "two"), before, after)
-    np.testing.assert_allclose(found.moved, [0.6, 0.1])
-    assert (found.n_changed, found.most_moved(1)) == (1, [0])

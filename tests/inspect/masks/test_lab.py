@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from tfm_core.data.vocabulary import PAD, SPECIALS
 from tfm_core.inspect.masks import code, lab, scores, traps
 from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, allowed, flow, seeded
 from tfm_core.layers.masks import causal_mask, packed_mask, prefix_mask
@@ -20,15 +19,6 @@ def mask_of(kind, **sizes):
     return allowed(kind, query, WORDS, segments=SEGMENTS, **sizes)
 
 
-def test_the_pad_token_is_the_vocabularys():
-    assert SPECIALS[PAD] == PAD_TOKEN
-
-
-@pytest.mark.parametrize("kind", ["causal", "combined"])
-def test_causal_masks_hide_the_future(kind):
-    assert not np.triu(mask_of(kind), 1).any()
-
-
 @pytest.mark.parametrize("window", [0, 1, 3])
 def test_a_window_allows_keys_at_most_so_far_away(window):
     rows, columns = np.indices((7, 7))
@@ -36,23 +26,33 @@ def test_a_window_allows_keys_at_most_so_far_away(window):
     assert np.array_equal(mask_of("window", window=window), expected)
 
 
-def test_a_prefix_of_nothing_is_causal_and_of_everything_sees_all():
+def test_masks_join_and_part_as_attention_does_and_as_clicks_say():
     assert torch.equal(prefix_mask(7, 0), causal_mask(7))
     assert prefix_mask(7, 7).all()
     mask = prefix_mask(7, 3)
     assert mask[:, :3].all()
     assert torch.equal(mask[:, 3:], causal_mask(7)[:, 3:])
-
-
-def test_packed_sequences_never_see_each_other():
     mask = packed_mask(torch.tensor([[0, 0, 1, 1, 1], [0, 1, 2, 2, 2]]))
     assert mask.shape == (2, 1, 5, 5)
     assert mask[0, 0].tolist() == [[1, 1, 0, 0, 0]] * 2 + [[0, 0, 1, 1, 1]] * 3
     assert mask[1, 0].sum() == 1 + 1 + 9
+    projected = seeded(WORDS, WORDS)
+    mask = mask_of("combined")
+    found = flow(projected, mask)
+    bias = torch.zeros(7, 7).masked_fill(~torch.tensor(mask), float("-inf"))
+    weights = (torch.tensor(projected.scores) + bias).softmax(-1)
+    np.testing.assert_allclose(found.weights, weights.numpy(), atol=1e-6)
+    np.testing.assert_allclose(found.output, weights.numpy() @ projected.value, atol=1e-5)
+    mask = mask_of("causal")
+    once = lab.toggled(mask, [(0, 3), (6, 0), (99, 0), (-1, 2)])
+    assert (once != mask).sum() == 2
+    assert np.array_equal(lab.toggled(once, [(0, 3), (6, 0)]), mask)
+    tokens = lab.read_tokens("|| a b|c, d | | e|")
+    assert lab.segments_of(tokens) == (("a", "b", "c", "d", "e"), (0, 0, 1, 1, 2))
 
 
 @pytest.mark.parametrize("kind", MASKS)
-def test_rows_sum_to_one_or_are_empty_and_masked_weights_are_exactly_zero(kind):
+def test_rows_sum_to_one_and_the_code_to_copy_makes_the_same_mask(kind):
     mask = mask_of(kind)
     assert mask.dtype == np.bool_
     assert mask.shape == (3 if kind == "cross" else 7, 7)
@@ -67,29 +67,14 @@ def test_rows_sum_to_one_or_are_empty_and_masked_weights_are_exactly_zero(kind):
     assert 2 in found.blind
     assert np.isfinite(found.output).all()
     assert (found.output[2] == 0).all()
-
-
-def test_the_flow_is_what_attention_computes():
-    projected = seeded(WORDS, WORDS)
-    mask = mask_of("combined")
-    found = flow(projected, mask)
-    bias = torch.zeros(7, 7).masked_fill(~torch.tensor(mask), float("-inf"))
-    weights = (torch.tensor(projected.scores) + bias).softmax(-1)
-    np.testing.assert_allclose(found.weights, weights.numpy(), atol=1e-6)
-    np.testing.assert_allclose(found.output, weights.numpy() @ projected.value, atol=1e-5)
-
-
-def test_the_same_word_has_the_same_scores_wherever_it_is_seeded():
-    first, again = seeded(WORDS, WORDS), seeded(WORDS, WORDS)
-    assert np.array_equal(first.scores, again.scores)
-    assert not np.array_equal(first.scores, seeded(WORDS, WORDS, seed=1).scores)
-
-
-def test_clicks_turn_cells_over_and_twice_is_nothing():
-    mask = mask_of("causal")
-    once = lab.toggled(mask, [(0, 3), (6, 0), (99, 0), (-1, 2)])
-    assert (once != mask).sum() == 2
-    assert np.array_equal(lab.toggled(once, [(0, 3), (6, 0)]), mask)
+    query = ("<bos>", "x", "y") if kind == "cross" else WORDS
+    sizes = {"window": 2, "prefix": 3, "segments": SEGMENTS}
+    names = {}
+    exec(code.snippet(kind, query, WORDS, **sizes), names)
+    expected = allowed(kind, query, WORDS, **sizes)
+    assert np.array_equal(names["mask"].numpy(), expected)
+    exec(code.literal(expected), names)
+    assert np.array_equal(names["mask"].numpy(), expected)
 
 
 @pytest.mark.parametrize(
@@ -106,41 +91,13 @@ def test_what_cannot_be_read_is_said(text, sentence):
         lab.read_tokens(text)
 
 
-def test_a_bar_parts_sequences_with_and_without_spaces():
-    tokens = lab.read_tokens("|| a b|c, d | | e|")
-    assert lab.segments_of(tokens) == (("a", "b", "c", "d", "e"), (0, 0, 1, 1, 2))
-
-
-def test_masks_that_do_not_fit_are_said():
+def test_masks_and_words_that_do_not_fit_are_said_and_conventions_agree():
     with pytest.raises(ValueError, match="There is no mask 'sideways'"):
         allowed("sideways", WORDS, WORDS)
     with pytest.raises(ValueError, match="7 tokens need 7 segments, not 0"):
         allowed("packed", WORDS, WORDS)
     with pytest.raises(ValueError, match="must be the same tokens"):
         allowed("causal", ("a",), WORDS)
-
-
-@pytest.mark.parametrize("kind", MASKS)
-def test_the_code_to_copy_makes_the_same_mask(kind):
-    query = ("<bos>", "x", "y") if kind == "cross" else WORDS
-    sizes = {"window": 2, "prefix": 3, "segments": SEGMENTS}
-    names = {}
-    exec(code.snippet(kind, query, WORDS, **sizes), names)
-    expected = allowed(kind, query, WORDS, **sizes)
-    assert np.array_equal(names["mask"].numpy(), expected)
-    exec(code.literal(expected), names)
-    assert np.array_equal(names["mask"].numpy(), expected)
-
-
-def test_the_additive_form_and_back_is_the_same_mask():
-    mask = causal_mask(5)
-    names = {"mask": mask, "torch": torch, "scores": torch.zeros(5, 5)}
-    exec(code.ADDITIVE, names)
-    assert torch.equal(names["mask"], mask)
-    assert names["scores"].isneginf().sum() == 10
-
-
-def test_the_conventions_of_the_code_to_copy_agree():
     torch.manual_seed(3)
     mask = causal_mask(5)
     names = {"d_model": 6, "n_heads": 1, "x": torch.randn(2, 5, 6), "mask": mask}
@@ -150,6 +107,15 @@ def test_the_conventions_of_the_code_to_copy_agree():
     names["q"] = names["k"] = names["v"] = torch.randn(2, 1, 5, 3)
     exec(code.HOUSE_SDPA, names)
     torch.testing.assert_close(names["out"][:, :, 0], names["v"][:, :, 0])
+    run = recorded()
+    with pytest.raises(ValueError, match="“xylophone” is not a word"):
+        scores.of_run(run, "padding", ("xylophone",), (), scores.HeadLocation())
+    with pytest.raises(ValueError, match="is not a word of this task"):
+        scores.words_of(run, "the xylophone")
+    with pytest.raises(ValueError, match="“the” is not a word"):
+        scores.words_of(run, "the cat", "causal")
+    with pytest.raises(ValueError, match="reads pictures"):
+        scores.words_of(RunStore().get("recorded-digits"), "the cat")
 
 
 IS_PADDING = np.array([False] * 5 + [True] * 2)
@@ -163,7 +129,7 @@ def wrong_axis(kind, clicked=(), words=WORDS):
     return made, traps.wrong_axis(made, is_padding, rest, clicked)
 
 
-def test_a_mask_on_the_wrong_axis_lets_real_tokens_read_padding():
+def test_masks_on_the_wrong_axis_read_padding_and_a_causal_half_hides_it():
     _made, found = wrong_axis("padding")
     assert (found.right[:, 5:] == 0).all()
     assert (found.wrong[:5, 5:] > 0).all()
@@ -171,6 +137,12 @@ def test_a_mask_on_the_wrong_axis_lets_real_tokens_read_padding():
     assert 0 < found.leaked < 1
     with pytest.raises(ValueError, match="Add padding above"):
         wrong_axis("padding", words=("a", "b", "c", "d", "e", "f", "g"))
+    _made, found = wrong_axis("combined")
+    assert found.leaked == 0
+    assert found.leaked_alone > 0
+    np.testing.assert_array_equal(found.alone, wrong_axis("padding")[1].wrong)
+    before = (PAD_TOKEN, PAD_TOKEN, "a", "b", "c", "d", "e")
+    assert wrong_axis("combined", words=before)[1].leaked > 0
 
 
 @pytest.mark.parametrize("kind", sorted(PADDED - {"cross"}))
@@ -181,28 +153,7 @@ def test_the_right_axis_is_the_whole_mask_that_was_chosen_with_its_clicks(kind):
     np.testing.assert_array_equal(found.right, flow(made, mask).weights)
 
 
-def test_a_causal_half_hides_padding_at_the_end_and_with_it_the_mistake():
-    _made, found = wrong_axis("combined")
-    assert found.leaked == 0
-    assert found.leaked_alone > 0
-    np.testing.assert_array_equal(found.alone, wrong_axis("padding")[1].wrong)
-    before = (PAD_TOKEN, PAD_TOKEN, "a", "b", "c", "d", "e")
-    assert wrong_axis("combined", words=before)[1].leaked > 0
-
-
-def test_the_row_that_meets_half_precision_has_allowed_and_forbidden_keys():
-    assert traps.mixed_row(causal_mask(4).numpy()) == 0
-    assert traps.mixed_row(np.array([[False, False], [True, True], [True, False]])) == 2
-    assert traps.mixed_row(np.ones((3, 3), np.bool_)) is None
-
-
-def test_a_blind_row_is_one_row_of_nan_here_and_every_row_from_there_on_a_layer_later():
-    made = seeded(WORDS, WORDS)
-    for query in (0, 3, 6):
-        assert traps.nan_rows(made, query) == (1, 7)
-
-
-def test_half_precision_refuses_minus_a_billion_and_two_lowest_numbers_overflow():
+def test_half_precision_blind_rows_and_float_masks_do_what_they_do():
     found = {(p.dtype, p.fill): p for p in traps.precision(np.linspace(-2, 3, 7), ~IS_PADDING)}
     assert found["float16", "-1e9"].stored is None
     assert "error" in found["float16", "-1e9"].verdict
@@ -212,14 +163,26 @@ def test_half_precision_refuses_minus_a_billion_and_two_lowest_numbers_overflow(
         assert not np.isnan(found[dtype, "lowest"].blind).any()
         assert found[dtype, "lowest"].leak == 0
     assert found["bfloat16", "-1e9"].stored == -998244352.0
-
-
-def test_a_row_where_nothing_is_allowed_is_nan_even_or_zeros():
+    assert traps.mixed_row(causal_mask(4).numpy()) == 0
+    assert traps.mixed_row(np.array([[False, False], [True, True], [True, False]])) == 2
+    assert traps.mixed_row(np.ones((3, 3), np.bool_)) is None
     found = traps.blind_row(seeded(WORDS, WORDS), 3)
     assert np.isnan(found["naive"]).all()
     np.testing.assert_allclose(found["-1e9"], 1 / 7, atol=1e-6)
     assert (found["ours"] == 0).all()
     assert set(traps.torch_blind_rows().values()) <= {"NaN", "zeros"}
+    made = seeded(WORDS, WORDS)
+    for query in (0, 3, 6):
+        assert traps.nan_rows(made, query) == (1, 7)
+    made, mask = seeded(WORDS, WORDS), mask_of("causal")
+    found = traps.float_mask(made, mask)
+    added = np.exp(made.scores + mask)
+    np.testing.assert_allclose(found.wrong, added / added.sum(1, keepdims=True), rtol=1e-5)
+    np.testing.assert_array_equal(found.right, flow(made, mask).weights)
+    assert found.leaked == pytest.approx(float((found.wrong * ~mask).sum(1).mean()))
+    assert found.leaked > 0.1
+    with pytest.raises(ValueError, match="hides nothing"):
+        traps.float_mask(made, np.ones((7, 7), bool))
 
 
 def recorded():
@@ -260,27 +223,3 @@ def test_the_recorded_run_gives_real_scores_that_reproduce_its_weights(kind):
     np.testing.assert_allclose(
         flow(found, mask).weights, cache[f"{module}.weights"][0, 2].numpy(), atol=1e-5
     )
-
-
-def test_words_a_run_does_not_know_are_said():
-    run = recorded()
-    with pytest.raises(ValueError, match="“xylophone” is not a word"):
-        scores.of_run(run, "padding", ("xylophone",), (), scores.HeadLocation())
-    with pytest.raises(ValueError, match="is not a word of this task"):
-        scores.words_of(run, "the xylophone")
-    with pytest.raises(ValueError, match="“the” is not a word"):
-        scores.words_of(run, "the cat", "causal")
-    with pytest.raises(ValueError, match="reads pictures"):
-        scores.words_of(RunStore().get("recorded-digits"), "the cat")
-
-
-def test_a_float_mask_gives_forbidden_keys_a_share():
-    made, mask = seeded(WORDS, WORDS), mask_of("causal")
-    found = traps.float_mask(made, mask)
-    added = np.exp(made.scores + mask)
-    np.testing.assert_allclose(found.wrong, added / added.sum(1, keepdims=True), rtol=1e-5)
-    np.testing.assert_array_equal(found.right, flow(made, mask).weights)
-    assert found.leaked == pytest.approx(float((found.wrong * ~mask).sum(1).mean()))
-    assert found.leaked > 0.1
-    with pytest.raises(ValueError, match="hides nothing"):
-        traps.float_mask(made, np.ones((7, 7), bool))

@@ -23,13 +23,6 @@ def test_wavelengths_run_from_two_pi_towards_the_base_times_two_pi(base):
     assert (np.diff(found) > 0).all()
 
 
-def test_a_wave_repeats_after_its_wavelength():
-    base = 100.0
-    length = tables.wavelengths(14, base)[3]
-    angles = tables.angles(5, 14, base)[3], tables.angles(5 + length, 14, base)[3]
-    assert angles[1] - angles[0] == pytest.approx(2 * math.pi)
-
-
 @pytest.mark.parametrize("seed", [None, 0, 7])
 @pytest.mark.parametrize("base", [10.0, 10000.0])
 def test_rotary_scores_depend_on_the_offset_only(seed, base):
@@ -39,63 +32,34 @@ def test_rotary_scores_depend_on_the_offset_only(seed, base):
     assert len(means) == 45
 
 
-def test_rotary_scores_of_equal_vectors_are_highest_at_no_offset():
-    offsets, means, _ = by_offset(rotary_scores(23, 14))
-    assert offsets[means.argmax()] == 0
-    assert means.max() == pytest.approx(14 / math.sqrt(14))
-
-
-def test_products_of_waves_are_the_same_to_both_sides():
-    offsets, products = tables.products_by_offset(tables.sinusoidal_table(47, 22), 23)
-    np.testing.assert_allclose(products, products[::-1], atol=1e-4)
-    assert products[offsets == 0] == pytest.approx(11)
-
-
-def test_alibi_weights_fall_with_distance_in_every_head():
+def test_alibi_falls_with_distance_and_positions_notice_a_shuffle():
     bias, weights = tables.added_by_distance(POSITIONS["alibi"], 5, 13)
     assert bias.shape == weights.shape == (5, 13)
     assert (np.diff(weights, axis=1) < 0).all()
     np.testing.assert_allclose(weights.sum(1), 1, atol=1e-6)
-
-
-@pytest.mark.parametrize("is_2d", [True, False])
-def test_a_patch_is_most_like_itself(is_2d):
-    table = tables.patch_table(7, 44, is_2d=is_2d)
-    assert (tables.cosines(table).argmax(1) == np.arange(49)).all()
-
-
-def test_in_two_dimensions_a_step_down_is_as_far_as_a_step_right():
     like = tables.cosines(tables.patch_table(7, 44))
     assert like[24, 25] == pytest.approx(like[24, 31], abs=1e-5)
     flat = tables.cosines(tables.patch_table(7, 44, is_2d=False))
     assert flat[24, 25] > flat[24, 31] + 0.01
-
-
-def test_an_encoder_without_positions_does_not_notice_a_shuffle_and_all_others_do():
+    like = np.zeros((9, 9), np.float32)
+    for place in range(9):
+        if place % 3 < 2:
+            like[place, place + 1] = like[place + 1, place] = 0.5
+    near = tables.nearness(like, 3)
+    assert (near.beside, near.below, near.apart) == (0.5, 0.0, 0.0)
+    assert "those in a column are not" in near.verdict
+    assert "hardly more alike" in tables.nearness(np.eye(5)).verdict
     words = ["the", "cat", "sat", "on", "the", "mat"]
     found = {each.name: each.change for each in shuffle.untrained(words, shuffle.shuffled(6))}
     assert set(found) == {*POSITIONS_OF_WORDS, shuffle.CAUSAL}
     assert found.pop("none").max() < 1e-5
     assert min(change.mean() for change in found.values()) > 1e-3
-
-
-@pytest.mark.parametrize("n", [0, 1, 2, 3, 7])
-def test_a_shuffle_is_a_new_order_of_all_places(n):
-    order = shuffle.shuffled(n)
-    assert sorted(order) == list(range(n))
-    assert n < 2 or order != list(range(n))
-
-
-def test_the_recorded_run_notices_and_answers_otherwise():
     run = RunStore().get("recorded-korean")
     noticed, answers, moved = shuffle.of_run(run, "the teacher bought a big egg")
     assert noticed.change.min() > 0.01
     assert answers.before == "선생님은 큰 달걀을 샀다."
     assert answers.after != answers.before
     assert sorted(moved) == sorted(["the", "teacher", "bought", "a", "big", "egg"])
-
-
-def test_shuffled_patches_are_the_same_pixels_and_a_vit_with_positions_notices():
     run = RunStore().get("recorded-digits")
     picture = run.probe().images[3]
     found = shuffle.of_picture(run, picture)
@@ -105,6 +69,13 @@ def test_shuffled_patches_are_the_same_pixels_and_a_vit_with_positions_notices()
     patch = picture[0, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4]
     np.testing.assert_array_equal(found.moved[0, :4, 4:8], patch)
     assert abs(found.before - found.after).max() > 0.01
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7])
+def test_a_shuffle_is_a_new_order_of_all_places(n):
+    order = shuffle.shuffled(n)
+    assert sorted(order) == list(range(n))
+    assert n < 2 or order != list(range(n))
 
 
 @pytest.mark.parametrize(
@@ -153,13 +124,6 @@ def test_every_kind_answers_up_to_twice_the_trained_length(tmp_path, position):
     assert ((found.tokens >= 0) & (found.tokens <= 1)).all()
 
 
-def test_addition_is_asked_for_more_digits(tmp_path):
-    _, _, run = small_race(tmp_path, task="addition")
-    found = position_race.extrapolate(run)
-    assert found.trained == 5
-    assert found.lengths[-1] == 9
-
-
 def test_a_learned_table_that_ends_says_so(tmp_path):
     store, racers, _ = small_race(tmp_path)
     short = racers["learned"]
@@ -190,14 +154,3 @@ def test_runs_that_differ_in_nothing_else_are_a_race_the_newest_of_each_kind(tmp
 @pytest.mark.parametrize(("preset", "words"), [("vit-digits", "Pictures"), ("translate", "copy")])
 def test_where_there_is_no_longer_sequence_it_is_said(preset, words):
     assert words in position_race.can_extrapolate(PRESETS[preset].experiment)
-
-
-def test_nearness_parts_neighbours_in_rows_from_those_in_columns():
-    like = np.zeros((9, 9), np.float32)
-    for place in range(9):
-        if place % 3 < 2:
-            like[place, place + 1] = like[place + 1, place] = 0.5
-    near = tables.nearness(like, 3)
-    assert (near.beside, near.below, near.apart) == (0.5, 0.0, 0.0)
-    assert "those in a column are not" in near.verdict
-    assert "hardly more alike" in tables.nearness(np.eye(5)).verdict

@@ -9,7 +9,6 @@ from safetensors.torch import load
 from tests.pages.guided_runs import guided_run
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.practice import evaluation, lesson
-from tfm_core.plots.examples import practice as plots
 from tfm_core.runs.store import RunStore
 
 
@@ -45,14 +44,11 @@ def test_a_guided_run_is_found_again_and_no_other(store, run):
     assert set(lesson.finished(found)) == {"plain"}
 
 
-def test_no_picture_stands_in_two_splits_and_classes_keep_their_share():
+def test_splits_share_no_picture_and_the_turn_is_the_lowest_loss(run):
     splits = lesson.splits_of(lesson.guided("plain"))
     assert splits.totals == {"train": 4000, "validation": 500, "test": 500}
     assert splits.shared == 0
     assert (splits.counts == splits.counts[:, :1]).all()
-
-
-def test_the_turn_of_the_validation_loss_is_where_it_is_lowest(run):
     turn = lesson.overfitting(run.curves())
     assert (turn.step, turn.last_step) == (150, 300)
     assert turn.has_begun
@@ -88,15 +84,6 @@ def test_a_run_with_patience_stands_for_itself_with_its_best_weights(store):
         store.delete(run.id)
 
 
-def test_no_guided_run_opens_the_test_set_and_those_that_did_are_still_found(store):
-    assert {lesson.guided(kind).training.final_test for kind in lesson.KINDS} == {False}
-    guided = lesson.guided("augmented")
-    training = guided.training.replace(final_test=True)
-    old = store.create(guided.replace(training=training.model_dump()))
-    assert lesson.find(store.list())["augmented"].id == old.id
-    store.delete(old.id)
-
-
 @pytest.mark.parametrize("split", ["validation", "test"])
 def test_a_judgement_is_what_the_weights_that_count_say(run, split):
     evaluated = evaluation.evaluate(run, split)
@@ -119,7 +106,7 @@ def test_a_judgement_is_what_the_weights_that_count_say(run, split):
     assert list(sure) == sorted(sure, reverse=True)
 
 
-def test_a_saved_model_gives_the_same_answers_to_the_last_bit(run):
+def test_a_saved_model_gives_the_same_answers_and_one_with_a_wrong_name_is_refused(run):
     done = evaluation.round_trip(run)
     assert done.difference("loaded") == 0
     assert done.difference("fresh") > 0.01
@@ -128,28 +115,6 @@ def test_a_saved_model_gives_the_same_answers_to_the_last_bit(run):
     assert load(done.content).keys() == weights.keys()
     np.testing.assert_array_equal(done.misnamed, done.fresh)  # nothing was loaded
     assert done.n_ignored == done.n_tensors == len(weights)
-
-
-def test_a_file_with_a_wrong_name_is_refused(run):
-    model, _step = evaluation.counting_model(run)
     content = evaluation.save_weights({f"x{k}": v for k, v in model.state_dict().items()})
     with pytest.raises(RuntimeError, match="Missing key"):
         evaluation.load_weights(model, content)
-
-
-def test_a_run_without_weights_says_so(store):
-    fresh = store.create(lesson.guided("early"))
-    with pytest.raises(ValueError, match="has saved no weights yet"):
-        evaluation.evaluate(fresh, "validation")
-
-
-def test_figures_show_what_was_counted(run):
-    evaluated = evaluation.evaluate(run, "validation")
-    confusion = plots.confusion(evaluated).data[0]
-    assert np.isnan(np.diagonal(np.array(confusion.z))).all()
-    assert np.nansum(np.array(confusion.z)) == 500 - evaluated.n_right
-    classes = plots.by_class(evaluated).data[0]
-    assert [n for _right, n, *_ in classes.customdata] == [50] * 10
-    promise = plots.promises([("validation", "validation", 450, 500)]).data[0]
-    low = promise.x[0] - promise.error_x.arrayminus[0]
-    assert low == pytest.approx(0.8705, abs=1e-3)

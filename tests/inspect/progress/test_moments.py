@@ -1,7 +1,5 @@
 """What happened when: said where it is so, once, and not where it isn't."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -13,11 +11,6 @@ from tfm_core.inspect.progress.moments import moments
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.record.snapshots import write, write_probe
 from tfm_core.runs.store import RECORDED, RunStore
-
-
-@pytest.fixture
-def store(tmp_path):
-    return RunStore(tmp_path, recorded=None)
 
 
 def texts():
@@ -66,15 +59,15 @@ def curved(store, *events, steps=(0, 100, 200)):
     return told(run_of(store, text_experiment(), texts(), snapshots, events))
 
 
-def test_a_head_that_begins_to_align_is_named_with_its_share(store):
+def test_heads_that_begin_to_align_are_named_counted_and_told_once(store):
     found = attending(store, [even, even, even], [even, perfect, even])
-    assert "layer 1, head 2 now aligns: 100 % of its attention" in found[100]
+    assert "layer 1, head 2 now aligns: 100% of its attention" in found[100]
     assert found[0] == "The weights are random."
-
-
-def test_heads_that_align_together_are_counted(store):
     found = attending(store, [even, even, even], [perfect, never, perfect])
-    assert "layer 1: 2 of 3 heads now align, with 100 % to 100 % of their attention" in found[100]
+    assert "layer 1: 2 of 3 heads now align, with 100% to 100% of their attention" in found[100]
+    """Three layers begin to align at once; one is reported then, the others not 100 steps later."""
+    found = attending(store, [even] * 3, [perfect] * 3, [perfect] * 3)
+    assert set(found) == {0, 100}
 
 
 def test_heads_that_part_are_told_behind_that_one_aligns(store):
@@ -83,8 +76,8 @@ def test_heads_that_part_are_told_behind_that_one_aligns(store):
     near = [snapshot_of(experiment, step, looks) for step in (100, 101, 102, 103, 104, 105)]
     first = snapshot_of(experiment, 0, [even, even, even])
     found = told(run_of(store, experiment, texts(), [first, *near]))
-    assert any("heads now differ. Head 1 puts 100 %" in said for said in found.values())
-    assert any("head 2 0 %" in said for said in found.values())
+    assert any("heads now differ. Head 1 puts 100%" in said for said in found.values())
+    assert any("head 2 0%" in said for said in found.values())
 
 
 @pytest.mark.parametrize("look", [even, never])
@@ -92,35 +85,19 @@ def test_heads_that_do_not_align_are_not_told(store, look):
     assert set(attending(store, [even] * 3, [look] * 3)) == {0}
 
 
-def test_what_was_so_from_the_start_is_no_news(store):
-    assert set(attending(store, [perfect] * 3, [perfect] * 3)) == {0}
-
-
-def test_what_has_been_so_for_long_is_no_news(store):
-    """Three layers begin to align at once; one is told then, the others not 100 steps later."""
-    found = attending(store, [even] * 3, [perfect] * 3, [perfect] * 3)
-    assert set(found) == {0, 100}
-
-
-def test_the_shares_of_right_answers_are_those_of_the_curve(store):
+def test_the_shares_of_right_answers_are_told_with_the_step_since_which_they_last(store):
     found = curved(
         store, started(), measured(0, 4.0, 0.02), measured(100, 1.0, 0.569, 0.1),
         measured(200, 0.1, 0.969, 0.9),
     )  # fmt: skip
-    assert "accuracy: 56.9 %" in found[100]
-    assert "accuracy: 96.9 %" in found[200] or "sequence accuracy: 90.0 %" in found[200]
-
-
-def test_what_is_seen_late_is_told_with_the_step_since_which_it_was_measured(store):
+    assert "accuracy: 56.9%" in found[100]
+    assert "accuracy: 96.9%" in found[200] or "sequence accuracy: 90.0%" in found[200]
     found = curved(
         store, started(), measured(0, 4.0, 0.02, 0.0), measured(100, 0.1, 1.0, 1.0),
         measured(200, 0.1, 1.0, 1.0), steps=(0, 241),
     )  # fmt: skip
-    assert "accuracy: 100 %" in found[241]
+    assert "accuracy: 100%" in found[241]
     assert "since step 100" in found[241]
-
-
-def test_a_share_that_was_lost_and_came_back_counts_from_when_it_came_back(store):
     found = curved(
         store, started(), measured(50, 0.1, 1.0), measured(100, 1.0, 0.7),
         measured(150, 0.1, 1.0), steps=(0, 200),
@@ -128,25 +105,14 @@ def test_a_share_that_was_lost_and_came_back_counts_from_when_it_came_back(store
     assert "since step 150" in found[200]
 
 
-def test_shares_are_rounded_as_beside_the_curves(store):
-    found = curved(store, started(), measured(0, 4.0, 0.02), measured(100, 0.5, 0.9996))
-    assert "99.9 %" in found[100]
-
-
-def test_guessing_is_not_told_as_learning(store):
+def test_guessing_is_no_learning_and_better_than_chance_or_a_floor_is_told(store):
     found = curved(store, started(), measured(100, 3.9, 0.13), measured(200, 3.8, 0.14))
     assert set(found) == {0}
-
-
-def test_better_than_guessing_is_told_with_chance(store):
     found = curved(store, started(), measured(100, 3.0, 0.3))
-    assert "at step 100, validation accuracy is 30.0 %; chance is 2.0 %" in found[100]
-
-
-def test_where_not_every_answer_can_be_known_the_loss_says_how_much_is_learned(store):
+    assert "at step 100, validation accuracy is 30.0%; chance is 2.0%" in found[100]
     found = curved(store, started(floor=2.0), measured(100, 2.5, 0.3))
     assert found[100].startswith(
-        "75.0 % of what can be learned is learned: validation loss 2.50 at step 100"
+        "75.0% of what can be learned is learned: validation loss 2.50 at step 100"
     )
 
 
@@ -154,13 +120,10 @@ def steps_of(*losses):
     return [{"event": "step", "step": n, "loss": loss} for n, loss in enumerate(losses, 1)]
 
 
-def test_a_loss_that_jumps_is_told_at_its_step(store):
+def test_a_loss_that_jumps_is_told_at_its_step_and_noise_is_not(store):
     losses = [4.0, 3.0, 2.0, 1.0, *[0.5] * 120, 6.25, *[0.5] * 40]
     found = curved(store, started(), *steps_of(*losses))
     assert found[200] == "The loss jumped from 0.50 to 6.25 at step 125."
-
-
-def test_noise_is_no_jump(store):
     losses = [4.0 - 0.015 * n + 0.4 * (n % 3) for n in range(200)]
     assert set(curved(store, started(), *steps_of(*losses))) == {0}
 
@@ -182,19 +145,16 @@ def of_digits(step, on, right):
         probabilities[row, label] = 0.8
     names = ("encoder.layers.0.self_attention", "encoder.layers.1.self_attention")
     even_maps = np.full((3, 3, 16, 16), 1 / 16, np.float16)
-    return Snapshot(step, {names[0]: maps, names[1]: even_maps}, probabilities)
+    everywhere = dict.fromkeys(names, np.ones((1, 1, 1, 1), bool))
+    attention = {names[0]: maps, names[1]: even_maps}
+    return Snapshot(step, attention, probabilities, masks=everywhere)
 
 
 def test_a_head_that_follows_the_strokes_is_told(store):
     snapshots = [of_digits(0, 2 / 16, 0), of_digits(50, 0.6, 0)]
     found = told(run_of(store, vit_experiment(), pictures(), snapshots))
-    assert "head 2 now follows the strokes: 59.9 %" in found[50] or "60.0 %" in found[50]
-    assert "on the 12.5 % of patches with ink" in found[50]
-
-
-def test_even_attention_does_not_follow_the_strokes(store):
-    snapshots = [of_digits(0, 2 / 16, 0), of_digits(50, 0.2, 0)]
-    assert set(told(run_of(store, vit_experiment(), pictures(), snapshots))) == {0}
+    assert "head 2 now follows the strokes: 59.9%" in found[50] or "60.0%" in found[50]
+    assert "on the 12.5% of patches with ink" in found[50]
 
 
 def test_answers_are_counted_from_the_first_one(store):

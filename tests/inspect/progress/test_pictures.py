@@ -1,7 +1,5 @@
 """What a run made of a picture with the weights of each step, and where it looked."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -16,7 +14,6 @@ from tfm_core.inspect.progress.pictures import (
 )
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record import weights
-from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 
 
@@ -33,7 +30,7 @@ def picture(run, number=0):
     return run.probe().images[number]
 
 
-def test_the_last_answer_is_that_of_the_last_checkpoint(digits):
+def test_answers_and_maps_are_those_of_the_kept_weights(digits):
     for number in range(3):
         steps, answers = answers_by_step(digits, picture(digits, number))
         assert steps == tuple(digits.weight_steps())
@@ -41,52 +38,11 @@ def test_the_last_answer_is_that_of_the_last_checkpoint(digits):
         np.testing.assert_allclose(answers.sum(-1), 1.0, atol=1e-5)
         now = look_at_picture(digits, picture(digits, number)).probabilities
         np.testing.assert_allclose(answers[-1], now, atol=0.01)
-
-
-def test_the_answers_change_while_it_learns(digits):
-    steps, answers = answers_by_step(digits, picture(digits))
-    assert len(steps) >= 3
-    assert np.abs(np.diff(answers, axis=0)).max(-1).min() > 0.0
-
-
-def test_damaged_weights_are_left_out(digits, tmp_path):
-    run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=100)
-    step, *others = run.weight_steps()
-    weights.weights_path(run.folder, step).write_bytes(b"nothing")
-    weights.write(run.folder, others[0], {"head.weight": np.zeros((3, 2), np.float32)})
-    assert answers_by_step(run, picture(run))[0] == tuple(others[1:])
-
-
-def test_a_run_without_weights_says_so(digits, monkeypatch):
-    run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=100)
-    for step in run.weight_steps():
-        weights.weights_path(run.folder, step).unlink()
-    with pytest.raises(ValueError, match="saved no weights"):
-        answers_by_step(run, picture(run))
-
-
-def test_a_picture_of_another_shape_and_a_run_of_words_say_so(digits):
-    with pytest.raises(ValueError, match="picture"):
-        answers_by_step(digits, np.zeros((3, 5, 7), np.uint8))
-    with pytest.raises(ValueError, match="learned sentences"):
-        answers_by_step(RunStore().get("recorded-korean"), picture(digits))
-
-
-def test_a_picture_is_read_from_the_first_step_that_is_right_to_the_end():
-    answers = np.eye(10, dtype=np.float32)[[1, 7, 1, 7, 7]]
-    assert right_since(((0, 3, 9, 20, 40), answers), 7) == 20
-    assert right_since(((0, 3, 9, 20, 40), answers), 1) is None
-
-
-def test_the_answers_are_those_of_the_kept_weights(digits: Run) -> None:
     found = picture_history(digits, picture(digits))
     steps, shares = answers_by_step(digits, picture(digits))
     assert found.steps == steps
     assert len(steps) > 1
     np.testing.assert_allclose(found.shares, shares, atol=1e-5)
-
-
-def test_the_maps_are_what_the_classifier_takes_from_each_patch(digits: Run) -> None:
     found, example = (
         picture_history(digits, picture(digits)),
         look_at_picture(digits, picture(digits)),
@@ -102,9 +58,6 @@ def test_the_maps_are_what_the_classifier_takes_from_each_patch(digits: Run) -> 
             np.testing.assert_allclose(found.heads[-1, layer, head], wanted, atol=2e-3)
     rolled = to_patches(rollout(list(layers)), has_cls=is_cls)
     np.testing.assert_allclose(found.rollout[-1], rolled, atol=2e-3)
-
-
-def test_without_kept_weights_the_checkpoint_alone_answers(digits: Run) -> None:
     run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=100)
     for step in run.weight_steps():
         weights.weights_path(run.folder, step).unlink()
@@ -114,15 +67,19 @@ def test_without_kept_weights_the_checkpoint_alone_answers(digits: Run) -> None:
     np.testing.assert_allclose(found.shares[0], now, atol=1e-5)
 
 
-def test_a_run_without_any_weights_and_one_of_words_say_so(digits: Run) -> None:
-    empty = RunStore(digits.folder.parent, recorded=None).create(digits.experiment)
-    with pytest.raises(ValueError, match="no checkpoint"):
-        picture_history(empty, picture(digits))
+def test_damaged_weights_are_left_out(digits, tmp_path):
+    run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=100)
+    step, *others = run.weight_steps()
+    weights.weights_path(run.folder, step).write_bytes(b"nothing")
+    weights.write(run.folder, others[0], {"head.weight": np.zeros((3, 2), np.float32)})
+    assert answers_by_step(run, picture(run))[0] == tuple(others[1:])
+
+
+def test_a_run_reads_drawings_of_its_shape_if_it_tells_grey_pictures_apart(digits):
+    with pytest.raises(ValueError, match="picture"):
+        answers_by_step(digits, np.zeros((3, 5, 7), np.uint8))
     with pytest.raises(ValueError, match="learned sentences"):
-        picture_history(RunStore().get("recorded-korean"), picture(digits))
-
-
-def test_a_run_that_tells_grey_pictures_apart_reads_drawings() -> None:
+        answers_by_step(RunStore().get("recorded-korean"), picture(digits))
     for run, reads in [
         ("digits", True),
         ("korean", False),
@@ -130,3 +87,9 @@ def test_a_run_that_tells_grey_pictures_apart_reads_drawings() -> None:
         ("sentiment", False),
     ]:
         assert reads_drawings(RunStore().get(f"recorded-{run}").experiment) is reads
+
+
+def test_a_picture_is_read_from_the_first_step_that_is_right_to_the_end():
+    answers = np.eye(10, dtype=np.float32)[[1, 7, 1, 7, 7]]
+    assert right_since(((0, 3, 9, 20, 40), answers), 7) == 20
+    assert right_since(((0, 3, 9, 20, 40), answers), 1) is None

@@ -1,7 +1,5 @@
 """Where validation looks better than training, it is said why: with and without each cause."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
@@ -67,14 +65,11 @@ def test_a_cause_is_named_exactly_where_the_run_has_it(experiment, cause):
     assert said(experiment, curves_of(LEVEL, BETTER)) == {cause}
 
 
-def test_all_causes_of_a_run_are_named():
+def test_causes_and_stretches_of_a_better_validation_are_told():
     pictures = plain(vit_experiment(), dropout=0.1, smoothing=0.1, shift=1.0, label_noise=0.25)
     falling = [3.0 - 0.04 * n for n in range(60)]
     below = {step: 0.9 * falling[step - 1] for step in (11, 23, 37, 53)}
     assert said(pictures, curves_of(falling, below)) == CAUSES
-
-
-def test_a_mean_lags_only_where_the_loss_falls():
     experiment = plain(text_experiment())
     falling = [3.0 - 0.04 * n for n in range(60)]
     now = {step: falling[step - 1] for step in (11, 23, 37, 53)}
@@ -83,17 +78,11 @@ def test_a_mean_lags_only_where_the_loss_falls():
     assert found is not None
     assert not said(experiment, curves_of(LEVEL, BETTER))
     assert "chance" in found.sentence
-
-
-def test_of_a_loop_of_another_program_it_is_said_that_its_settings_are_unknown():
     loop = Experiment.parse({"model": {"family": "foreign"}, "task": {"kind": "foreign"}})
     found = better_validation(loop, curves_of(LEVEL, BETTER), WINDOW)
     assert "not recorded" in found.sentence
     assert "chance" not in found.sentence
     assert "is on in training" not in found.sentence
-
-
-def test_the_stretch_is_where_it_is_so_and_long_enough():
     experiment = plain(text_experiment(), dropout=0.2)
     validation = {7: 1.0, 11: 2.5, 19: 1.5, 29: 1.5, 37: 1.5, 53: 2.5}
     found = better_validation(experiment, curves_of(LEVEL, validation), WINDOW)
@@ -103,27 +92,20 @@ def test_the_stretch_is_where_it_is_so_and_long_enough():
     assert better_validation(experiment, curves_of(LEVEL, two), WINDOW) is None
     hardly = dict.fromkeys((11, 23, 37, 53), 1.98)
     assert better_validation(experiment, curves_of(LEVEL, hardly), WINDOW) is None
+    assert better_validation(experiment, Curves(), WINDOW) is None
+    nothing = curves_of([math.nan] * 60, BETTER, accuracy=math.nan)
+    assert better_validation(experiment, nothing, WINDOW) is None
+    assert better_validation(experiment, curves_of(LEVEL, {0: 1.0, 1: 1.0}), WINDOW) is None
 
 
-def test_accuracy_alone_counts_and_smoothing_is_no_cause_of_it():
+def test_settings_count_as_they_were_and_smoothing_is_none_of_accuracy():
     experiment = plain(text_experiment(), dropout=0.2, smoothing=0.1)
     above = dict.fromkeys((11, 23, 37), (2.5, 0.7))
     assert said(experiment, curves_of(LEVEL, above)) == {DROPOUT}
     as_high = dict.fromkeys((11, 23, 37), (2.5, 0.5))
     assert better_validation(experiment, curves_of(LEVEL, as_high), WINDOW) is None
-
-
-def test_a_setting_counts_as_it_was_in_that_stretch():
     without = plain(text_experiment())
     later = curves_of(LEVEL, BETTER, turns=[(43, "model.dropout", 0.5)])
     assert said(without, later) == {DROPOUT}
     before = curves_of(LEVEL, BETTER, turns=[(5, "model.dropout", 0.0)])
     assert not said(plain(text_experiment(), dropout=0.5), before)
-
-
-def test_a_loss_that_is_no_number_and_a_run_that_just_began_say_nothing():
-    experiment = plain(text_experiment(), dropout=0.2)
-    assert better_validation(experiment, Curves(), WINDOW) is None
-    nothing = curves_of([math.nan] * 60, BETTER, accuracy=math.nan)
-    assert better_validation(experiment, nothing, WINDOW) is None
-    assert better_validation(experiment, curves_of(LEVEL, {0: 1.0, 1: 1.0}), WINDOW) is None

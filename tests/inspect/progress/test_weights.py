@@ -39,15 +39,12 @@ def events(folder, run, rows):
     return made
 
 
-def test_the_recorded_translator_is_half_trained_where_it_measures_so():
+def test_half_trained_is_where_the_run_measures_so_by_answers_or_pictures():
     run = recorded("recorded-korean")
     step = half_trained_step(run.curves(), steps_of(run))
     written = answers(run, step, limit=100).written
     assert written is not None
     assert 0.2 < np.mean([one.is_right for one in written]) < 0.8
-
-
-def test_pictures_go_by_single_answers_from_chance_on():
     run = recorded("recorded-digits")
     step = half_trained_step(run.curves(), steps_of(run))
     assert 0.3 < answers(run, step, limit=200).is_right.mean() < 0.8
@@ -62,23 +59,17 @@ def test_without_other_weights_the_last_step_stands_in(name):
     assert half_trained_step(run.curves(), steps) == steps[-1]
 
 
-def test_between_validations_the_score_is_interpolated(tmp_path):
+def test_between_validations_the_score_is_interpolated_of_answers_or_tokens(tmp_path):
     run = recorded("recorded-korean")
     rows = [(0, 0.1, 0.0), (100, 0.9, 0.8)]  # half of 0.8 is reached at step 50
     made = events(tmp_path / "made", run, rows)
     assert half_trained_step(made.curves(), (0, 41, 53, 71, 100)) == 53
-
-
-def test_whole_answers_that_are_never_right_leave_it_to_tokens(tmp_path):
     rows = [(0, 0.1, 0.0), (100, 0.9, 0.0)]  # half way from chance, 0.1, is 0.5, at step 50
-    made = events(tmp_path / "made", recorded("recorded-korean"), rows)
+    made = events(tmp_path / "tokens", run, rows)
     assert half_trained_step(made.curves(), (0, 29, 47, 83, 100)) == 47
-
-
-def test_a_model_that_never_got_better_than_guessing_shows_its_last_weights(tmp_path):
-    made = events(tmp_path / "made", recorded("recorded-korean"), [(0, 0.1, 0.0), (100, 0.1, 0.0)])
+    made = events(tmp_path / "guess", run, [(0, 0.1, 0.0), (100, 0.1, 0.0)])
     assert half_trained_step(made.curves(), (0, 47, 100)) == 100
-    made = events(tmp_path / "none", recorded("recorded-korean"), [])
+    made = events(tmp_path / "none", run, [])
     assert half_trained_step(made.curves(), (0, 47, 100)) == 100
 
 

@@ -1,6 +1,4 @@
-"""Curves of real trainings, well and ill, as ``benchmarks.sick_runs`` wrote them."""
-
-from __future__ import annotations
+"""Curves of real trainings, well and ill."""
 
 import gzip
 import json

@@ -1,7 +1,5 @@
 """What is proposed against a symptom: a few other settings, from a checkpoint that is well."""
 
-from __future__ import annotations
-
 import pytest
 
 from tfm_core.config import Experiment
@@ -26,11 +24,23 @@ def sick(model: dict | None = None, task: dict | None = None, **training: object
     )
 
 
-def test_a_wild_rate_goes_on_from_the_best_weights_of_before_with_the_usual_one() -> None:
+def test_each_sickness_has_its_cure() -> None:
     cure, *_others = cures("diverged", sick(learning_rate=10.0), 400, KEPT)
     assert (cure.begins, cure.step) == ("best", 300)
     assert cure.experiment == TRANSLATE
     assert cure.label == "Continue from step 300: learning rate 0.006"
+    (cure,) = cures("slow", sick(learning_rate=1e-5), 150, KEPT)
+    assert (cure.begins, cure.step) == ("last", 700)
+    assert cure.experiment.training.learning_rate == 0.006
+    assert cure.experiment.training.steps == 1700
+    cure, *_others = cures("exploding", sick(clip_norm=0.0), 400, KEPT)
+    assert cure.experiment.training.clip_norm == 1.0
+    cure, *_others = cures("dead-heads", sick(optimizer="adam", weight_decay=0.1), 300, KEPT)
+    assert (cure.begins, cure.experiment.training.weight_decay) == ("beginning", 0.0)
+    more, dropout, early = cures("overfits", sick(task={"n_train": 60}), 300, KEPT)
+    assert (more.begins, more.experiment.task.n_train) == ("beginning", 600)
+    assert (dropout.begins, dropout.step, dropout.experiment.model.dropout) == ("best", 300, 0.2)
+    assert early.experiment.training.patience == 3
 
 
 @pytest.mark.parametrize("kept", [KEPT, Checkpoints(None, None, 1000)])
@@ -38,30 +48,6 @@ def test_weights_that_are_spoilt_are_not_taken_along(kept: Checkpoints) -> None:
     cure, *_others = cures("diverged", sick(learning_rate=10.0), 2, kept)
     assert (cure.begins, cure.step) == ("beginning", 0)
     assert cure.label == "Start again: learning rate 0.006"
-
-
-def test_clipping_that_was_off_is_switched_on() -> None:
-    cure, *_others = cures("exploding", sick(clip_norm=0.0), 400, KEPT)
-    assert cure.experiment.training.clip_norm == 1.0
-
-
-def test_a_rate_too_low_goes_on_from_where_it_is_for_as_many_steps_again() -> None:
-    (cure,) = cures("slow", sick(learning_rate=1e-5), 150, KEPT)
-    assert (cure.begins, cure.step) == ("last", 700)
-    assert cure.experiment.training.learning_rate == 0.006
-    assert cure.experiment.training.steps == 1700
-
-
-def test_who_learns_by_heart_gets_more_examples_dropout_or_an_early_end() -> None:
-    more, dropout, early = cures("overfits", sick(task={"n_train": 60}), 300, KEPT)
-    assert (more.begins, more.experiment.task.n_train) == ("beginning", 600)
-    assert (dropout.begins, dropout.step, dropout.experiment.model.dropout) == ("best", 300, 0.2)
-    assert early.experiment.training.patience == 3
-
-
-def test_decay_that_is_coupled_is_taken_away() -> None:
-    cure, *_others = cures("dead-heads", sick(optimizer="adam", weight_decay=0.1), 300, KEPT)
-    assert (cure.begins, cure.experiment.training.weight_decay) == ("beginning", 0.0)
 
 
 @pytest.mark.parametrize(

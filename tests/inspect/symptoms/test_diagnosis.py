@@ -1,7 +1,5 @@
 """The doctor is silent at every step of trainings that learn, and speaks of those that are ill."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.inspect.symptoms.recorded_curves import FOLDER, Recorded, recorded
@@ -81,33 +79,23 @@ def test_what_does_not_end_as_finished_has_a_word_of_the_doctor(kind: str) -> No
         assert outcome is None or kind == "sick", run.name
 
 
-def test_examples_learned_by_heart_are_not_called_divergence() -> None:
+def test_overfitting_and_frights_are_no_divergence() -> None:
     """The loss on unseen examples ends far above guessing, and yet nothing diverged."""
     run = next(one for one in recorded("sick") if one.name == "overfits: sentiment 1")
     found = outcome_of(run.end, run.whole)
     assert found is not None
     assert found.kind == "by-heart"
     assert "memorised" in found.sentence
-
-
-def test_the_step_of_the_best_weights_is_where_overfitting_began() -> None:
     run = next(one for one in recorded("sick") if one.name == "overfits: sort 1")
     best = run.whole.best_validation()
     assert best is not None
     (symptom,) = symptoms(run.experiment, run.end, run.whole, NOTHING_KEPT) or ()
     assert symptom.step == run.whole.validation["step"][best]
-
-
-def test_a_fright_that_passes_is_no_divergence() -> None:
     run = next(one for one in recorded("healthy") if one.name == "translate")
     curves = run.until(400)
     spike = {"event": "step", "step": 401, "loss": 900.0, "grad_norm": 3.0}
     curves.extend([spike])
     assert symptoms(run.experiment, RUNNING, curves, NOTHING_KEPT) == ()
-
-
-def test_what_was_learned_and_is_lost_again_has_diverged() -> None:
-    run = next(one for one in recorded("healthy") if one.name == "translate")
     curves = run.until(400)
     for step in range(401, 412):
         curves.extend([{"event": "step", "step": step, "loss": 4.2, "grad_norm": 3.0}])
@@ -115,7 +103,7 @@ def test_what_was_learned_and_is_lost_again_has_diverged() -> None:
     assert (symptom.kind, symptom.step) == ("diverged", 401)
 
 
-def test_gradients_that_explode_are_told_by_layer() -> None:
+def test_gradients_that_explode_and_idle_heads_are_told_of_what_says_enough() -> None:
     run = next(one for one in recorded("healthy") if one.name == "translate")
     curves = run.until(400)
     for step in range(401, 415):
@@ -125,17 +113,11 @@ def test_gradients_that_explode_are_told_by_layer() -> None:
     (symptom,) = symptoms(run.experiment, RUNNING, curves, NOTHING_KEPT) or ()
     assert symptom.kind == "exploding"
     assert "decoder layer 2 has the largest, 88" in symptom.sentence
-
-
-def test_heads_that_look_at_nothing_are_found_in_a_real_snapshot() -> None:
     """Of a translator whose Adam decayed all weights: its loss alone looks merely mediocre."""
     run = Run(FOLDER / "dead-heads")
     found = in_heads.of_snapshot(run.experiment, run.probe(), run.snapshot(400))
     assert all(one.is_dead for one in found.values())
     assert max(float(one.even.max()) for one in found.values()) < 0.005
-
-
-def test_an_old_run_that_says_little_is_not_judged() -> None:
     run = recorded("healthy")[0]
     curves = run.until(100)
     curves.started = {}

@@ -1,7 +1,5 @@
 """Heads that do nothing, on attention made by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -22,7 +20,7 @@ def softmax(scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     return weights / weights.sum(-1, keepdims=True)
 
 
-def test_an_even_head_and_one_that_always_looks_at_one_key_do_nothing(allowed) -> None:
+def test_even_or_fixed_heads_do_nothing_and_modules_of_them_are_dead(allowed) -> None:
     scores = np.random.default_rng(1).normal(size=(EXAMPLES, HEADS, QUERIES, KEYS)) * 3
     scores[:, 0] = 0.0  # even
     scores[:, 1] = [9.0, 0, 0, 0, 0, 0, 0]  # always the first key
@@ -31,14 +29,8 @@ def test_an_even_head_and_one_that_always_looks_at_one_key_do_nothing(allowed) -
     assert found.constant[1] < 0.01
     assert min(found.even[2], found.constant[2]) > 0.2
     assert not found.is_dead
-
-
-def test_a_module_is_dead_where_all_its_heads_are(allowed) -> None:
     scores = np.zeros((EXAMPLES, HEADS, QUERIES, KEYS))
     assert alikeness(softmax(scores, allowed), allowed).is_dead
-
-
-def test_queries_without_a_choice_say_nothing(allowed) -> None:
     only_one = np.zeros_like(allowed)
     only_one[..., 0] = True
     scores = np.zeros((EXAMPLES, HEADS, QUERIES, KEYS))

@@ -16,7 +16,7 @@ def table(language="translate", vision="vit-digits"):
     return {str(one.what): one for one in made}
 
 
-def test_every_model_of_words_has_its_own_numbers():
+def test_every_model_of_words_and_of_pictures_has_its_own_numbers():
     for name in WORDS:
         experiment = PRESETS[name].experiment
         model, shape = experiment.model, data_shape(experiment)
@@ -29,9 +29,6 @@ def test_every_model_of_words_has_its_own_numbers():
             if "embedding" in key
         )
         assert found["parameters for that"].language.startswith(f"{n:,},")
-
-
-def test_every_model_of_pictures_has_its_own_numbers():
     for name in PIXELS:
         experiment = PRESETS[name].experiment
         assert isinstance(experiment.model, ViTConfig)
@@ -43,17 +40,11 @@ def test_every_model_of_pictures_has_its_own_numbers():
         )
         assert found["parameters for that"].vision.startswith(f"{n:,},")
         assert "28 × 28 pixels" in found["input"].vision
-
-
-def test_what_differs_between_models_differs_in_the_table():
     assert "to itself and earlier" in table("gpt-grammar")["attention"].language
     assert "every other" in table("masked-words")["attention"].language
     assert "labels, from one vector" in table("sentiment")["output"].language
     assert "tokens at each position" in table("translate")["output"].language
     assert "reads in order" in table("translate-additive")["positions"].language
-
-
-def test_a_cls_token_is_one_more_and_is_what_answers():
     words = PRESETS["translate"].experiment
     for pooling, more, label in (("mean", 0, "Mean"), ("cls", 1, "CLS token")):
         found = {one.what: one for one in aspects(words, vit_experiment(pooling))}

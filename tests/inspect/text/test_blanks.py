@@ -28,7 +28,7 @@ def found(run):
     return core.fill(run, core.tokens_of(run, TEXT))
 
 
-def test_each_gap_has_the_model_s_probabilities(run, found):
+def test_each_gap_has_the_probabilities_of_the_model_and_the_grammar(run, found):
     data = data_of(run.experiment)
     vocabulary = data.task.src_vocabulary
     src = torch.tensor([vocabulary.encode(found.tokens)])
@@ -40,9 +40,9 @@ def test_each_gap_has_the_model_s_probabilities(run, found):
         for word, share in list(blank.model.items())[:9]:
             expected = float(shares[blank.position, vocabulary.id_of(word)])
             assert share == pytest.approx(expected, abs=1e-6)
-
-
-def test_each_gap_has_the_chances_of_the_grammar(run, found):
+    for blank in found.blanks:
+        assert blank.heads.shape == (2, 4, len(found.tokens))
+        assert blank.heads.sum(-1) == pytest.approx(1, abs=1e-5)
     truth = posterior(found.tokens, data_of(run.experiment).n_draws)
     for blank in found.blanks:
         assert blank.truth == truth[blank.position]
@@ -51,42 +51,23 @@ def test_each_gap_has_the_chances_of_the_grammar(run, found):
         assert set(blank.top(3)) <= set(blank.model)
 
 
-def test_a_gap_looks_at_every_place(found):
-    for blank in found.blanks:
-        assert blank.heads.shape == (2, 4, len(found.tokens))
-        assert blank.heads.sum(-1) == pytest.approx(1, abs=1e-5)
-
-
-def test_words_are_hidden_by_their_place():
-    assert core.hide(("a", "dog", "sleeps"), [1]) == ("a", MASK, "sleeps")
-
-
-def test_nothing_hidden_is_said_and_too_much_too(run):
-    with pytest.raises(ValueError, match="No word is hidden"):
-        core.fill(run, ("the", "dog", "sleeps"))
-    with pytest.raises(ValueError, match="6 are hidden"):
-        core.fill(run, (MASK,) * 6)
-
-
-def test_what_fits_nothing_is_answered_without_a_truth(run):
-    (blank,) = core.fill(run, ("dog", "the", MASK)).blanks
-    assert blank.truth == {}
-    assert blank.truth_entropy == blank.excess == 0
-
-
-def test_seen_words_are_copied_and_only_gaps_are_filled(run):
+def test_gaps_alone_are_filled_and_nothing_or_too_much_hidden_is_said(run):
     example = look_at_text(run, TEXT)
     tokens = core.tokens_of(run, TEXT)
     assert len(example.answer) == len(tokens)
     for said, seen, sure in zip(example.answer, tokens, example.confidence, strict=True):
         assert said == seen or seen == MASK
         assert sure == 1.0 or seen == MASK
-
-
-def test_snapshots_show_sentences_with_their_gaps_filled(run):
     trainer = trained(run.experiment)
     probe, snapshot = probe_of(trainer), take(trainer)
     for item, tokens in zip(probe["items"], snapshot.tokens, strict=True):
         assert "___" in item["src_text"].lower()
         assert len(tokens) == len(item["tgt"])
         assert all(a in (MASK, b) for a, b in zip(item["src"], tokens, strict=True))
+    with pytest.raises(ValueError, match="No word is hidden"):
+        core.fill(run, ("the", "dog", "sleeps"))
+    with pytest.raises(ValueError, match="6 are hidden"):
+        core.fill(run, (MASK,) * 6)
+    (blank,) = core.fill(run, ("dog", "the", MASK)).blanks
+    assert blank.truth == {}
+    assert blank.truth_entropy == blank.excess == 0

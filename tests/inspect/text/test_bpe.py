@@ -44,13 +44,11 @@ def test_merges_are_those_of_direct_counting(words):
     assert learn(words, 60).merges == by_counting(words, 60)
 
 
-def test_the_papers_example_begins_as_in_the_paper():
+def test_the_papers_example_begins_as_there_and_cuts_in_order():
     merged = [bpe.shown(merge.merged) for merge in learn(PAPER, 9).merges]
     assert merged[0] == "es"
     assert {"est</w>", "lo", "low"} <= set(merged)
-
-
-def test_cutting_applies_the_merges_in_their_order():
+    assert learn(["abcdefg"]).merges == ()
     for k in [0, 1, 5, 17, 60]:
         words = words_of(grammar_corpus("english"))
         learned = learn(words, 60)
@@ -64,19 +62,12 @@ def test_cutting_applies_the_merges_in_their_order():
         assert [token.shown for token in found] == [bpe.shown(piece) for piece in expected]
         known = learned.vocabulary(k)
         assert [token.id for token in found] == [known[piece] for piece in expected]
-
-
-def test_the_curve_counts_what_cutting_gives():
     learned = learn(PAPER)
     sizes, totals = bpe.lengths(learned, [*PAPER, "wit"])
     for k in range(len(learned.merges) + 1):
         assert totals[k] == len(bpe.tokens(learned, [*PAPER, "wit"], k))
         assert sizes[k] == 4 + len(learned.vocabulary(k))
     assert list(totals) == sorted(totals, reverse=True)
-
-
-def test_a_character_outside_the_alphabet_is_unknown_and_counted():
-    learned = learn(PAPER)
     found = bpe.tokens(learned, ["lxw"], 5)
     assert [(token.shown, token.is_unknown) for token in found] == [
         ("l", False),
@@ -85,7 +76,3 @@ def test_a_character_outside_the_alphabet_is_unknown_and_counted():
         ("</w>", False),
     ]
     assert bpe.lengths(learned, ["lxw"])[1][5] == len(found)
-
-
-def test_what_occurs_once_is_not_merged():
-    assert learn(["abcdefg"]).merges == ()

@@ -11,10 +11,6 @@ from tfm_core.data.caption_words import caption
 from tfm_core.data.scenes import PlacedDigit
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import example_of
-from tfm_core.inspect.attention.head_statistics import of_snapshot
-from tfm_core.inspect.attention.validation import measured_over_validation
-from tfm_core.inspect.errors.validation_errors import wrong_examples
-from tfm_core.inspect.positions.similarity import tiles_of
 from tfm_core.inspect.text import caption_look
 from tfm_core.inspect.text import caption_look as caption_scores
 from tfm_core.probe import labels
@@ -40,7 +36,7 @@ def run(tmp_path_factory):
     return made
 
 
-def test_the_probe_keeps_pictures_words_and_the_patches_of_what_they_name(run):
+def test_pictures_words_and_maps_of_the_probe_have_their_tokens(run):
     probe = run.probe()
     assert probe.kind == "caption"
     assert probe.images.shape[1:] == (1, 49, 49)
@@ -55,9 +51,6 @@ def test_the_probe_keeps_pictures_words_and_the_patches_of_what_they_name(run):
                 for row in range(top // 7, -(-bottom // 7))
                 for column in range(left // 7, -(-right // 7))
             ]
-
-
-def test_every_map_of_a_snapshot_has_its_tokens(run):
     experiment, probe = run.experiment, run.probe()
     kinds = labels.modules_by_kind(experiment)
     assert {name: len(of) for name, of in kinds.items()} == {
@@ -76,9 +69,20 @@ def test_every_map_of_a_snapshot_has_its_tokens(run):
                 np.testing.assert_array_equal(example.masks[module], mask)
                 assert (weights[:, ~mask] == 0).all()
                 np.testing.assert_allclose(weights.astype(np.float32).sum(-1), 1, atol=5e-3)
+    data = caption_look.data_of(run.experiment)
+    laid_out = caption_look.unseen_scene(run, 5)
+    composed = [
+        caption_look.Piece(placed, caption_look.unseen_digits(run, placed.number)[hand])
+        for placed, hand in laid_out
+    ]
+    picture, _boxes = caption_look.compose_pieces(composed)
+    assert np.array_equal(picture, data.test.pictures(torch.tensor([5]))[0].numpy())
+    look = caption_look.look_at_unseen(run, 5)
+    assert np.array_equal(look.example.picture, picture)
+    assert look.example.item["truth"] == list(data.test.captions[5].words)
 
 
-def test_heads_are_scored_by_the_attention_inside_the_boxes(run):
+def test_composed_pictures_are_described_and_heads_scored_in_their_boxes(run):
     probe, snapshot = run.probe(), run.snapshot(0)
     assert alignment.can_be_scored(run.experiment, probe)
     found = alignment.score(run.experiment, probe, snapshot)
@@ -94,45 +98,15 @@ def test_heads_are_scored_by_the_attention_inside_the_boxes(run):
             ]
         np.testing.assert_allclose(score.share, np.mean(expected, 0), atol=1e-3)
         assert 0.1 < score.chance < 0.4
-
-
-def test_a_head_that_looks_where_it_should_scores_one(run):
-    (item, *_), side = run.probe().items, 49
-    weights = np.full((1, len(item["tgt"]) + 1, side), 1 / side, np.float32)
-    for index, patches in enumerate(item["alignment"]):
-        if patches:
-            weights[0, index] = 0
-            weights[0, index, patches] = 1 / len(patches)
-    module = labels.modules_by_kind(run.experiment)["picture"][0]
-    score = alignment.score_maps(
-        run.experiment, module, [item], weights[None], np.ones((1, *weights.shape[1:]), bool)
-    )
-    assert score.share[0] == pytest.approx(1)
-
-
-def test_figures_of_heads_over_snapshot_and_validation_fit(run):
-    statistics = of_snapshot(run.experiment, run.probe(), run.snapshot(0))
-    measured = measured_over_validation(run)
-    assert set(statistics) == set(measured.statistics)
-    assert len(measured.alignment) == 2
-    assert measured.n_examples == 16
-    readings = wrong_examples(run)
-    assert readings.n_wrong == readings.n_read == 16  # it is untrained
-    assert readings.examples[0].picture.shape == (1, 49, 49)
-
-
-def test_learned_positions_of_patches_are_the_tiles(run):
-    assert tiles_of(run.experiment, run.snapshot(0)).shape == (7, 7, 7, 7)
-
-
-def pieces(run, *squares):
-    return [
-        caption_look.Piece(PlacedDigit(n, left, top), caption_look.unseen_digits(run, n)[3])
-        for n, left, top in squares
-    ]
-
-
-def test_a_composed_picture_is_described_word_by_word(run):
+    look = caption_look.look_at_unseen(run, 3)
+    share = np.arange(4.0).reshape(2, 2) / 8
+    word = caption_look.CaptionWord("three", (("three", 1.0),), (0, 0, 7, 7), share)
+    told = caption_look.CaptionReading(look.example, (word, *look.words), look.maps, 0.1)
+    (row, *_) = caption_scores.scores(told, caption_scores.Heads(1, 0))
+    assert row == {"word": "three", "share": 0.25, "best": 0.375, "layer": 2, "head": 2}
+    (row, *_) = caption_scores.scores(told, caption_scores.Heads(1))
+    assert row["share"] == pytest.approx(0.3125)
+    assert caption_scores.chosen_maps(look, caption_scores.Heads(0)).shape == look.maps.shape[2:]
     look = caption_look.look_at_scene(run, pieces(run, (7, 0, 0), (3, 28, 14)))
     assert look.example.item["tgt_text"] == "a three right of a seven"
     n_words = len(look.words)
@@ -142,6 +116,13 @@ def test_a_composed_picture_is_described_word_by_word(run):
         assert word.likely[0][0] == word.text
         assert word.likely[0][1] == pytest.approx(float(sure), abs=1e-5)
         assert [p for _, p in word.likely] == sorted((p for _, p in word.likely), reverse=True)
+
+
+def pieces(run, *squares):
+    return [
+        caption_look.Piece(PlacedDigit(n, left, top), caption_look.unseen_digits(run, n)[3])
+        for n, left, top in squares
+    ]
 
 
 def test_what_is_written_is_scored_by_the_box_that_its_word_names():
@@ -156,18 +137,6 @@ def test_what_is_written_is_scored_by_the_box_that_its_word_names():
     assert said["truth"] == truth["tgt"]
 
 
-def test_scores_are_sums_over_the_patches_of_the_box(run):
-    look = caption_look.look_at_unseen(run, 3)
-    share = np.arange(4.0).reshape(2, 2) / 8
-    word = caption_look.CaptionWord("three", (("three", 1.0),), (0, 0, 7, 7), share)
-    told = caption_look.CaptionReading(look.example, (word, *look.words), look.maps, 0.1)
-    (row, *_) = caption_scores.scores(told, caption_scores.Heads(1, 0))
-    assert row == {"word": "three", "share": 0.25, "best": 0.375, "layer": 2, "head": 2}
-    (row, *_) = caption_scores.scores(told, caption_scores.Heads(1))
-    assert row["share"] == pytest.approx(0.3125)
-    assert caption_scores.chosen_maps(look, caption_scores.Heads(0)).shape == look.maps.shape[2:]
-
-
 @pytest.mark.parametrize(
     ("places", "sentence"),
     [
@@ -179,24 +148,3 @@ def test_scores_are_sums_over_the_patches_of_the_box(run):
 def test_what_cannot_be_composed_is_said(run, places, sentence):
     with pytest.raises(ValueError, match=sentence):
         caption_look.look_at_scene(run, pieces(run, *places))
-
-
-def test_unseen_pictures_are_those_of_the_test_set(run):
-    data = caption_look.data_of(run.experiment)
-    laid_out = caption_look.unseen_scene(run, 5)
-    composed = [
-        caption_look.Piece(placed, caption_look.unseen_digits(run, placed.number)[hand])
-        for placed, hand in laid_out
-    ]
-    picture, _boxes = caption_look.compose_pieces(composed)
-    assert np.array_equal(picture, data.test.pictures(torch.tensor([5]))[0].numpy())
-    look = caption_look.look_at_unseen(run, 5)
-    assert np.array_equal(look.example.picture, picture)
-    assert look.example.item["truth"] == list(data.test.captions[5].words)
-
-
-def test_a_run_that_describes_nothing_says_so(tmp_path):
-    other = RunStore(tmp_path).create(experiment())
-    for ask in (caption_look.look_at_scene, caption_look.look_at_unseen):
-        with pytest.raises(ValueError, match="does not describe pictures"):
-            ask(other, 0)

@@ -9,7 +9,7 @@ from tests.runs.waiting import tiny
 from tfm_core.data.text import text_task
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import embeddings
-from tfm_core.inspect.text.embeddings import CLASSES, by_class, class_of
+from tfm_core.inspect.text.embeddings import CLASSES, class_of
 from tfm_core.presets import PRESETS
 from tfm_core.probe import snapshot
 from tfm_core.runs.process.execute import execute
@@ -23,29 +23,20 @@ def korean(tmp_path_factory):
     return RunStore(tmp_path_factory.mktemp("runs")).get("recorded-korean")
 
 
-def test_a_one_hot_product_is_a_row():
+def test_rows_neighbours_and_components_are_those_of_torch():
     for id in range(13):
         found = embeddings.look_up(TABLE, id)
         assert found.difference == 0
         np.testing.assert_array_equal(found.by_row, TABLE[id])
     assert found.n_products == 13 * 7
-
-
-def test_likeness_is_torchs_cosine():
     rows = torch.from_numpy(TABLE)
     theirs = F.cosine_similarity(rows[:, None], rows[None], dim=-1)
     np.testing.assert_allclose(cosines(TABLE), theirs.numpy(), atol=1e-6)
-
-
-def test_neighbours_are_the_most_alike_without_the_word_itself_and_special_tokens():
     like = cosines(TABLE)[5]
     found = embeddings.neighbours(TABLE, 5, most=3, skip=4)
     others = [i for i in range(4, 13) if i != 5]
     assert [i for i, _ in found] == sorted(others, key=lambda i: -like[i])[:3]
     assert found[0][1] == pytest.approx(float(like[found[0][0]]))
-
-
-def test_principal_components_are_those_of_torchs_svd():
     centred = torch.from_numpy(TABLE).double()
     centred = centred - centred.mean(0)
     _, sizes, right = torch.linalg.svd(centred, full_matrices=False)
@@ -55,19 +46,10 @@ def test_principal_components_are_those_of_torchs_svd():
     np.testing.assert_allclose(found.explained, (sizes**2 / (sizes**2).sum())[:3], atol=1e-9)
     on_axes = found.of(TABLE)
     np.testing.assert_allclose(np.abs(on_axes), (centred @ right[:3].mT).abs(), atol=1e-5)
-
-
-def test_a_table_on_a_line_has_one_direction():
-    line = np.outer(np.arange(5), [3.0, 0.0, 4.0])
-    found = embeddings.principal(line)
-    assert found.explained == pytest.approx([1, 0, 0], abs=1e-9)
-
-
-def test_a_table_narrower_than_three_can_be_drawn():
     assert embeddings.principal(TABLE[:, :2]).of(TABLE[:, :2]).shape == (13, 3)
 
 
-def test_the_recorded_run_keeps_both_tables_from_the_first_to_the_last_snapshot(korean):
+def test_the_recorded_run_keeps_tables_and_brings_classes_together(korean):
     assert embeddings.names_of(korean) == ["src_embedding", "tgt_embedding"]
     task = text_task(korean.experiment.task)
     for name, known in (
@@ -82,9 +64,6 @@ def test_the_recorded_run_keeps_both_tables_from_the_first_to_the_last_snapshot(
         assert len(table.steps) >= 8
         assert table.values.shape == (len(table.steps), len(known), 48)
         assert table.tokens[:4] == ("<pad>", "<bos>", "<eos>", "<unk>")
-
-
-def test_training_brings_words_of_one_class_together(korean):
     table = embeddings.table_of(korean, "src_embedding")
     before, after = (
         embeddings.class_likeness(table.values[at], table.classes, table.n_special)
@@ -116,22 +95,13 @@ def test_a_large_table_is_left_out_of_the_snapshots(tmp_path, monkeypatch):
     assert embeddings.table_of(run, "src_embedding").steps == (0, 7)
 
 
-def test_pictures_have_no_words_and_say_so(tmp_path):
-    store = RunStore(tmp_path)
-    assert "learned pictures" in embeddings.can_show(store.get("recorded-digits"))
-    assert embeddings.can_show(store.get("recorded-korean")) is None
-
-
-def test_every_word_of_the_grammar_has_a_class():
+def test_every_word_of_the_grammar_and_of_other_tasks_has_a_class():
     task = text_task(PRESETS["translate"].experiment.task.replace(size=2))
     for known in (task.src_vocabulary, task.tgt_vocabulary):
         for id in range(len(known)):
             found = class_of("english-korean", known.token(id))
             assert found in CLASSES
             assert found != "word", known.token(id)
-
-
-def test_classes():
     for task, token, kind in [
         ("english-korean", "dog", "animals"),
         ("english-korean", "고양이", "animals"),
@@ -144,8 +114,3 @@ def test_classes():
         ("copy", "<pad>", "special"),
     ]:
         assert class_of(task, token) == kind
-
-
-def test_words_are_ordered_by_class():
-    classes = ("special", "verb, past", "people", "special", "people")
-    assert by_class(classes) == [2, 4, 1, 0, 3]

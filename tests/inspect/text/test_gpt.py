@@ -16,7 +16,6 @@ from tfm_core.data.vocabulary import BOS, PAD  # noqa: E402
 from tfm_core.decoding import SamplingConfig  # noqa: E402
 from tfm_core.inspect.attention.example import example_of  # noqa: E402
 from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
-from tfm_core.inspect.attention.validation import measured_over_validation  # noqa: E402
 from tfm_core.inspect.errors.validation_errors import wrong_examples  # noqa: E402
 from tfm_core.inspect.masks.lab import PAD_TOKEN  # noqa: E402
 from tfm_core.inspect.masks.scores import HeadLocation, of_run  # noqa: E402
@@ -26,8 +25,6 @@ from tfm_core.inspect.text import gpt_writing  # noqa: E402
 from tfm_core.inspect.text.gpt_reading import lens_logits, logit_lens, look_through, sum_of  # noqa: E402  # noqa: E402
 from tfm_core.inspect.text.gpt_writing import Sample  # noqa: E402
 from tfm_core.inspect.text.surprisal import example_text, predictions, surprisals  # noqa: E402
-from tfm_core.inspect.walk.build import walk  # noqa: E402
-from tfm_core.inspect.walk.subject import subject  # noqa: E402
 from tfm_core.probe import snapshot  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402
 from tfm_core.probe.items import LENGTH  # noqa: E402
@@ -67,32 +64,13 @@ def test_the_last_row_of_the_lens_is_the_models_own_answer(settings, has_source)
     assert (lens.entropy <= math.log(said.size(-1)) + 1e-5).all()
 
 
-def test_the_first_row_of_the_lens_knows_nothing_of_earlier_tokens():
+def test_a_text_beyond_the_context_is_read_and_the_lens_begins_knowing_nothing():
     model = text_model("decoder-only").eval()
     ids = torch.tensor([[BOS, 5, 6, 7]])
     other = torch.tensor([[BOS, 9, 6, 7]])
     first, second = (lens_logits(model, ids[:, :0], row) for row in (ids, other))
     assert torch.equal(first[0, 2:], second[0, 2:])
     assert not torch.allclose(first[-1, 2:], second[-1, 2:])
-
-
-def test_surprisal_is_that_of_the_model_and_its_mean_the_loss(run):
-    found, trainer = run
-    text = example_text(found, 12)
-    read = surprisals(found, text)
-    ids = torch.tensor([trainer.data.task.tgt_vocabulary._ids[token] for token in read.tokens])
-    tgt_in = torch.cat([torch.tensor([BOS]), ids[:-1]])[None]
-    loss = torch.nn.functional.cross_entropy(trainer.model.eval()(tgt_in[:, :0], tgt_in)[0], ids)
-    assert read.mean == pytest.approx(float(loss.detach()), rel=1e-5)
-    assert read.perplexity == pytest.approx(math.exp(read.mean))
-    for token, nats, rank, best in zip(read.tokens, read.nats, read.rank, read.best, strict=True):
-        chances = [p for _, p in best]
-        assert chances == sorted(chances, reverse=True)
-        if rank <= len(best):
-            assert best[rank - 1] == (token, pytest.approx(math.exp(-nats)))
-
-
-def test_a_text_longer_than_the_context_is_read_from_at_least_half_a_context():
     model = text_model("decoder-only").eval()
     ids = torch.randint(4, 19, (37,), generator=torch.Generator().manual_seed(2))
     with torch.no_grad():
@@ -107,7 +85,32 @@ def test_a_text_longer_than_the_context_is_read_from_at_least_half_a_context():
             assert position - start >= min(position, 4)
 
 
-def test_texts_that_cannot_be_read_get_a_sentence(run, adder):
+def test_the_next_token_is_told_and_surprisal_is_that_of_the_model(run):
+    found, trainer = run
+    text = example_text(found, 12)
+    read = surprisals(found, text)
+    ids = torch.tensor([trainer.data.task.tgt_vocabulary._ids[token] for token in read.tokens])
+    tgt_in = torch.cat([torch.tensor([BOS]), ids[:-1]])[None]
+    loss = torch.nn.functional.cross_entropy(trainer.model.eval()(tgt_in[:, :0], tgt_in)[0], ids)
+    assert read.mean == pytest.approx(float(loss.detach()), rel=1e-5)
+    assert read.perplexity == pytest.approx(math.exp(read.mean))
+    for token, nats, rank, best in zip(read.tokens, read.nats, read.rank, read.best, strict=True):
+        chances = [p for _, p in best]
+        assert chances == sorted(chances, reverse=True)
+        if rank <= len(best):
+            assert best[rank - 1] == (token, pytest.approx(math.exp(-nats)))
+    found, _trainer = run
+    told = gpt_writing.next_token(
+        found, gpt_writing.prompt_ids(found, "an"), SamplingConfig(0.5, 3)
+    )
+    assert told.n_left == 3
+    assert (told.after[3:] == 0).all()
+    assert told.after.sum() == pytest.approx(1, abs=1e-5)
+    assert list(told.before) == sorted(told.before, reverse=True)
+    assert 1 <= told.perplexity_after < told.perplexity_before <= told.n_all + 1e-3
+
+
+def test_texts_that_cannot_be_read_or_shown_as_masks_get_a_sentence(run, adder):
     if run[0].experiment.task.name == "grammar":
         with pytest.raises(ValueError, match="“€”"):
             surprisals(run[0], "and €")
@@ -117,9 +120,13 @@ def test_texts_that_cannot_be_read_get_a_sentence(run, adder):
         surprisals(run[0], "and " * 300)
     with pytest.raises(ValueError, match="not a language model"):
         surprisals(adder[0], "1+1")
+    with pytest.raises(ValueError, match="no padding between source and target"):
+        of_run(adder[0], "padding", ("1", PAD_TOKEN), (), HeadLocation())
+    with pytest.raises(ValueError, match="“€” is not a word"):
+        of_run(run[0], "causal", ("€",), (), HeadLocation())
 
 
-def test_writing_in_two_goes_is_the_same_as_in_one(run):
+def test_writing_goes_on_as_in_one_and_beyond_the_context(run):
     found, _trainer = run
     seeds, sampling = (1, 2, 3), SamplingConfig(1.3)
     start = [Sample(gpt_writing.prompt_ids(found, "an"), ()) for _seed in seeds]
@@ -133,9 +140,6 @@ def test_writing_in_two_goes_is_the_same_as_in_one(run):
     for sample in whole:
         assert len(sample.chances) == len(sample.ids) - 2
         assert all(0 < chance <= 1 for chance in sample.chances)
-
-
-def test_a_text_grows_beyond_the_context(run):
     found, _trainer = run
     if found.experiment.task.name == "grammar":
         pytest.skip("a sentence ends by itself")
@@ -146,19 +150,7 @@ def test_a_text_grows_beyond_the_context(run):
     assert min(sample.ids) > 3
 
 
-def test_the_next_token_is_told_before_and_after_sampling_settings(run):
-    found, _trainer = run
-    told = gpt_writing.next_token(
-        found, gpt_writing.prompt_ids(found, "an"), SamplingConfig(0.5, 3)
-    )
-    assert told.n_left == 3
-    assert (told.after[3:] == 0).all()
-    assert told.after.sum() == pytest.approx(1, abs=1e-5)
-    assert list(told.before) == sorted(told.before, reverse=True)
-    assert 1 <= told.perplexity_after < told.perplexity_before <= told.n_all + 1e-3
-
-
-def test_the_probe_holds_prompts_and_a_snapshot_continues_them(run):
+def test_prompts_and_ones_own_text_are_mapped_and_continued(run):
     found, trainer = run
     probe = snapshot.probe_of(trainer)
     taken = snapshot.take(trainer)
@@ -173,9 +165,6 @@ def test_the_probe_holds_prompts_and_a_snapshot_continues_them(run):
                 assert axes(found.experiment, item, module).query == ("<bos>", *item["tgt"])
                 rows = example.attention[module].astype(float).sum(-1)
                 np.testing.assert_allclose(rows, 1, atol=0.02)
-
-
-def test_ones_own_text_is_mapped_and_continued(run):
     found, _trainer = run
     example = look_at_text(found, "and so")
     (modules,) = modules_by_kind(found.experiment).values()
@@ -187,23 +176,13 @@ def test_ones_own_text_is_mapped_and_continued(run):
             look_at_text(found, "and so on, and so ")
 
 
-def test_views_that_need_a_right_answer_say_why_there_is_none(run):
+def test_without_a_right_answer_it_is_said_and_the_lab_gets_the_scores(run):
     found, _trainer = run
     with pytest.raises(ValueError, match="no single right answer"):
         wrong_examples(found)
     with pytest.raises(ValueError, match="is a language model"):
         shuffled(found, "and so")
     assert "A language model" in can_extrapolate(found.experiment)
-
-
-def test_heads_are_measured_over_the_validation_part_without_an_alignment(run):
-    measured = measured_over_validation(run[0])
-    assert measured.n_examples == measured.n_all
-    assert measured.statistics
-    assert not measured.alignment
-
-
-def test_the_mask_lab_gets_the_scores_of_a_text_behind_bos_with_padding(run):
     found, trainer = run
     words = list("and so")
     projected = of_run(found, "combined", (*words, PAD_TOKEN), (), HeadLocation(0, 1))
@@ -215,23 +194,6 @@ def test_the_mask_lab_gets_the_scores_of_a_text_behind_bos_with_padding(run):
     (modules,) = modules_by_kind(found.experiment).values()
     theirs = cache[f"{modules[0]}.scores"][0, 1]
     np.testing.assert_allclose(projected.scores, theirs[1:, 1:].numpy(), atol=1e-5)
-
-
-def test_the_walk_goes_through_a_text_without_a_source(run):
-    found, trainer = run
-    items = snapshot.probe_of(trainer)["items"]
-    for seen in (subject(found.experiment, trainer.model, items=items), subject(found.experiment)):
-        steps = walk(seen, layer=0, example=1)
-        assert "src = " not in steps[0].code
-        names = [tensor.name for step in steps for tensor in (*step.before, *step.after)]
-        assert "src" not in names
-
-
-def test_a_joined_sequence_has_no_padding_inside_and_a_text_names_its_own_words(run, adder):
-    with pytest.raises(ValueError, match="no padding between source and target"):
-        of_run(adder[0], "padding", ("1", PAD_TOKEN), (), HeadLocation())
-    with pytest.raises(ValueError, match="“€” is not a word"):
-        of_run(run[0], "causal", ("€",), (), HeadLocation())
 
 
 def test_a_sum_is_written_digit_by_digit(adder):

@@ -22,25 +22,14 @@ def test_every_sentence_can_be_read_back_under_its_mask(bos, eos):
     assert made.cut == ((), (), ())
 
 
-def test_the_mask_is_the_models():
+def test_what_does_not_fit_is_cut_from_the_end_and_eos_stays_under_the_models_mask():
     made = batch(SENTENCES, length=13)
     theirs = padding_mask(torch.from_numpy(made.ids), PAD)[:, 0, 0]
     assert theirs.numpy().tolist() == made.mask.tolist()
-
-
-def test_what_does_not_fit_is_cut_from_the_end_and_eos_stays():
     made = batch(SENTENCES, length=5)
     assert made.ids.shape == (3, 5)
     assert made.tokens[0] == ("<bos>", "a", "b", "c", "<eos>")
     assert made.cut == (("d", "e"), (), ())
-
-
-def test_the_share_of_padding_is_counted():
-    made = batch(SENTENCES, length=13, has_bos=False, has_eos=False)
-    assert made.padding_share == pytest.approx(1 - 9 / 15)
-
-
-def test_a_length_without_room_for_a_word_is_said():
     with pytest.raises(ValueError, match="A length of 2 leaves no room"):
         batch(SENTENCES, length=2)
 

@@ -37,22 +37,16 @@ def shares(run, words):
     return logits[0, 0].softmax(-1)[-3:].numpy()
 
 
-def test_the_probabilities_are_the_model_s_and_sum_to_one(run, found):
+def test_probabilities_are_the_models_also_without_a_word(run, found):
     np.testing.assert_allclose(found.probabilities, shares(run, TEXT.split()), atol=1e-5)
     assert found.probabilities.sum() == pytest.approx(1)
     assert found.labels == ("negative", "neutral", "positive")
-
-
-def test_without_a_word_is_what_the_model_says_of_the_rest(run, found):
     words = TEXT.split()
     for index in (0, 3, 9):
         rest = [*words[:index], *words[index + 1 :]]
         np.testing.assert_allclose(found.without[index], shares(run, rest), atol=1e-5)
     lost = found.probabilities[found.predicted] - found.without[5, found.predicted]
     assert found.needed[5] == pytest.approx(lost)
-
-
-def test_every_head_shares_out_its_attention_over_the_words(run, found):
     is_cls = run.experiment.model.pooling == "cls"
     assert found.keys == (("CLS",) if is_cls else ()) + tuple(TEXT.split())
     assert found.heads.shape == (2, 4, len(found.keys))
@@ -67,20 +61,24 @@ def test_rollout_and_relevance_have_a_value_for_each_word(found):
     assert found.relevance.max() > 0
 
 
-def test_the_rule_is_told_where_there_is_one(run, found):
+def test_rules_and_labels_are_told_where_there_are_any(run, found):
     assert found.rule is not None
     assert found.rule.label == "negative"
     assert [found.words[index] for index in found.rule.decides] == ["but", "slow"]
     assert core.read(run, "slow food").rule is None
-
-
-def test_one_word_cannot_be_left_out(run):
     alone = core.read(run, "good")
     assert alone.without.shape == (0, 3)
     assert alone.needed.tolist() == [0]
+    example = look_at_text(run, TEXT)
+    assert example.answer == (found.labels[found.predicted],)
+    assert example.item["truth"] == ["negative"]
+    assert example.confidence[0] == pytest.approx(found.probabilities.max(), abs=1e-4)
+    readings = wrong_examples(run)
+    assert readings.n_read == 50
+    assert {reading.predicted for reading in readings.examples} <= set(found.labels)
 
 
-def test_what_cannot_be_read_is_said(run):
+def test_what_cannot_be_read_is_said_and_the_table_holds_the_rest(run):
     for text, sentence in [
         ("the fod was good", "“fod” is not a word of this task. Try food"),
         ("", "There is nothing to read"),
@@ -88,6 +86,13 @@ def test_what_cannot_be_read_is_said(run):
     ]:
         with pytest.raises(ValueError, match=sentence):
             core.read(run, text)
+    pairs = {"as it is": tuple(TEXT.split()), **core.minimal_pairs(TEXT.split())}
+    table = core.compared(run, pairs)
+    assert table["rule"].tolist() == [judged(words).label for words in pairs.values()]
+    for row, words in zip(table.itertuples(), pairs.values(), strict=True):
+        expected = shares(run, words)
+        assert row.model == ("negative", "neutral", "positive")[int(expected.argmax())]
+        assert row.sure == pytest.approx(float(expected.max()), abs=1e-5)
 
 
 def test_minimal_pairs_are_sentences_that_differ_in_one_thing():
@@ -100,23 +105,3 @@ def test_minimal_pairs_are_sentences_that_differ_in_one_thing():
             assert other != words
             assert judged(other) is not None
     assert core.minimal_pairs(["food", "the"]) == {}
-
-
-def test_the_table_holds_rule_and_model_of_each(run):
-    pairs = {"as it is": tuple(TEXT.split()), **core.minimal_pairs(TEXT.split())}
-    table = core.compared(run, pairs)
-    assert table["rule"].tolist() == [judged(words).label for words in pairs.values()]
-    for row, words in zip(table.itertuples(), pairs.values(), strict=True):
-        expected = shares(run, words)
-        assert row.model == ("negative", "neutral", "positive")[int(expected.argmax())]
-        assert row.sure == pytest.approx(float(expected.max()), abs=1e-5)
-
-
-def test_the_attention_page_and_the_mistakes_read_labels_too(run, found):
-    example = look_at_text(run, TEXT)
-    assert example.answer == (found.labels[found.predicted],)
-    assert example.item["truth"] == ["negative"]
-    assert example.confidence[0] == pytest.approx(found.probabilities.max(), abs=1e-4)
-    readings = wrong_examples(run)
-    assert readings.n_read == 50
-    assert {reading.predicted for reading in readings.examples} <= set(found.labels)

@@ -20,10 +20,17 @@ def test_words_are_cut_at_spaces_and_punctuation_in_any_script(text, words):
     assert tokenise.words_of(text) == words
 
 
-def test_decomposed_hangul_is_composed_first():
+def test_hangul_is_composed_and_rare_words_are_unknown():
     jamo = "\u1112\u1161\u11ab"
     assert clean(jamo) == "한"
     assert [token.shown for token in tokenise.by_byte(clean(jamo))] == ["ED", "95", "9C"]
+    assert clean("a\ue000b\ue001c\x00") == "abc"
+    counts = word_counts("a a a b b c")
+    assert vocabulary(counts, 2).tokens == ("a", "b")
+    found = tokenise.by_word("a c b", vocabulary(counts, 2))
+    assert [token.id for token in found] == [4, UNK, 5]
+    assert [token.is_unknown for token in found] == [False, True, False]
+    assert tokenise.unknown_share(found) == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(
@@ -33,19 +40,6 @@ def test_decomposed_hangul_is_composed_first():
 def test_what_cannot_be_cut_is_said(text, why):
     with pytest.raises(ValueError, match=why):
         clean(text)
-
-
-def test_marks_that_we_use_inside_never_come_from_outside():
-    assert clean("a\ue000b\ue001c\x00") == "abc"
-
-
-def test_a_rare_word_is_unknown_where_the_vocabulary_is_small():
-    counts = word_counts("a a a b b c")
-    assert vocabulary(counts, 2).tokens == ("a", "b")
-    found = tokenise.by_word("a c b", vocabulary(counts, 2))
-    assert [token.id for token in found] == [4, UNK, 5]
-    assert [token.is_unknown for token in found] == [False, True, False]
-    assert tokenise.unknown_share(found) == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("text", ["The dog 개 🙂", "日本"])

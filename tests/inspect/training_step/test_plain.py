@@ -8,7 +8,7 @@ import torch
 from tfm_core.inspect.training_step.plain import both
 
 
-def test_both_scripts_print_the_same_and_say_so():
+def test_both_scripts_print_the_same_in_a_process_of_their_own():
     modules, functions = both()
     for call in ("nn.Linear(4, 3)", "nn.ReLU()"):
         assert call in modules.code
@@ -20,10 +20,6 @@ def test_both_scripts_print_the_same_and_say_so():
     numbers = [text.partition("grad_fn")[0] for text in (first, second)]
     assert numbers[0] == numbers[1]
     assert "tensor([[" in numbers[0]
-
-
-def test_the_scripts_run_in_a_process_of_their_own():
-    modules, functions = both()
     done = subprocess.run(
         [sys.executable, "-I", "-c", f"{modules.code}\n{functions.code}"],
         capture_output=True,
@@ -31,9 +27,6 @@ def test_the_scripts_run_in_a_process_of_their_own():
         check=True,
     )
     assert done.stdout == f"{modules.printed}\n{functions.printed}\n"
-
-
-def test_running_them_draws_no_numbers_of_the_app():
     both.cache_clear()
     torch.manual_seed(7)
     expected = torch.rand(3)

@@ -18,7 +18,7 @@ from tfm_core.inspect.training_step.batch import (
     one_answer,
 )
 from tfm_core.inspect.training_step.fold import fold, groups_of
-from tfm_core.inspect.training_step.functional import two_ways, with_modules
+from tfm_core.inspect.training_step.functional import two_ways
 from tfm_core.inspect.training_step.graph import LOSS, graph_of
 from tfm_core.inspect.training_step.mistakes import (
     argmax_before_loss,
@@ -29,7 +29,6 @@ from tfm_core.inspect.training_step.mistakes import (
 )
 from tfm_core.inspect.training_step.step import (
     clip_scale,
-    copied,
     forward,
     gradients,
     losses_at,
@@ -70,16 +69,13 @@ def worst(first, second):
     return max(float((first[name] - second[name]).abs().max()) for name in first)
 
 
-def test_steps_on_copies_are_those_of_the_training_loop(fresh):
+def test_steps_on_copies_are_those_of_the_loop_and_leave_their_origin(fresh):
     losses = [event.loss for event in train(build(fresh.experiment)) if isinstance(event, Step)]
     trainer, found = fresh, []
     for _ in losses:
         trainer, taken = take(trainer, scheduled_rate(trainer))
         found.append(taken.loss_before)
     assert found == pytest.approx(losses, abs=1e-5)
-
-
-def test_a_step_leaves_its_origin_untouched(fresh):
     before = weights(fresh)
     after, taken = take(fresh, 0.1)
     assert worst(before, weights(fresh)) == 0
@@ -87,6 +83,11 @@ def test_a_step_leaves_its_origin_untouched(fresh):
     assert (fresh.step, after.step) == (0, 1)
     assert worst(taken.after, weights(after)) == 0
     assert worst(before, taken.after) > 0
+    _after, taken = take(fresh, 0.01)
+    found = two_ways(fresh, taken)
+    assert found.functional_loss == pytest.approx(found.module_loss, abs=1e-6)
+    assert found.gradient_difference < 1e-6
+    assert found.weight_difference < 1e-4  # an almost zero gradient still makes a step of lr
 
 
 def test_going_on_from_a_checkpoint_has_its_batch_and_its_memory(tmp_path):
@@ -142,26 +143,7 @@ def test_both_codes_take_the_step_of_every_kind_of_optimiser(optimizer):
     assert two_ways(trainer, taken).weight_difference < 1e-4
 
 
-def test_modules_and_functions_take_the_same_step(fresh):
-    _after, taken = take(fresh, 0.01)
-    found = two_ways(fresh, taken)
-    assert found.functional_loss == pytest.approx(found.module_loss, abs=1e-6)
-    assert found.gradient_difference < 1e-6
-    assert found.weight_difference < 1e-4  # an almost zero gradient still makes a step of lr
-
-
-def test_the_step_in_modules_is_the_step_that_was_taken():
-    trainer = start(chosen(model={"dropout": 0.0}))
-    _after, taken = take(trainer, 0.01)
-    copy = copied(trainer)
-    for group in copy.optimizer.param_groups:
-        group["lr"] = 0.01
-    loss = with_modules(copy, rows(copy), torch.Generator())
-    assert float(loss.detach()) == pytest.approx(taken.loss_before, abs=1e-6)
-    assert worst(weights(copy), taken.after) < 1e-6
-
-
-def test_clipping_is_pytorchs():
+def test_clipping_is_pytorchs_and_pictures_words_and_windows_are_named():
     trainer = start(chosen())
     _loss, found = gradients(trainer)
     norm, scale = clip_scale(found, 0.01)
@@ -172,10 +154,34 @@ def test_clipping_is_pytorchs():
     for name, one in trainer.model.named_parameters():
         torch.testing.assert_close(one.grad, found[name] * scale, rtol=1e-5, atol=1e-9)
     assert clip_scale(found, 0.0)[1] == 1.0
+    trainer = start(chosen("captioner"))
+    found = batch_rows(trainer)
+    words = trainer.data.vocabulary
+    assert found.pictures.shape[0] == len(found.targets)
+    assert all(found.targets)
+    first = trainer.data.train.captions[found.indices[0]].words
+    assert [class_name(trainer, words.encode([word])[0]) for word in first] == list(first)
+    trainer = start(experiment("decoder-only", "own-text", task={"context": 7}))
+    found = batch_rows(trainer)
+    task = trainer.data.task
+    starts = rows(trainer).tolist()
+    assert found.targets == [task.join_tgt(task.tokens[n : n + 7]) for n in starts]
+    assert found.inputs == [""] * len(starts)
+    with pytest.raises(ValueError, match="at most 5,000,000 parameters"):
+        start(chosen("encoder-only", model={"d_model": 1024, "n_heads": 4, "n_layers": 4}))
 
 
-def test_every_example_has_its_loss_and_their_mean_is_the_loss(fresh):
+def test_every_example_has_its_loss_minus_the_log_of_its_probability(fresh):
     check_answers(fresh)
+    found = answers(fresh)
+    number = found.of(len(rows(fresh)) - 1)[-1]
+    answer = one_answer(fresh, found, number, shown=3)
+    assert answer.loss == pytest.approx(float(found.losses[number]), abs=1e-5)
+    assert answer.target in answer.names
+    assert len(answer.names) == 3
+    at = answer.names.index(answer.target)
+    assert answer.loss == pytest.approx(answer.log_sum - answer.logits[at], abs=1e-5)
+    assert math.exp(-answer.loss) == pytest.approx(answer.probabilities[at], rel=1e-4)
 
 
 @pytest.mark.parametrize(("family", "task"), PAIRS)
@@ -196,19 +202,7 @@ def check_answers(trainer):
     assert each[0] == pytest.approx(float(found.losses[found.of(0)].mean()), abs=1e-5)
 
 
-def test_the_loss_of_one_answer_is_minus_the_log_of_its_probability(fresh):
-    found = answers(fresh)
-    number = found.of(len(rows(fresh)) - 1)[-1]
-    answer = one_answer(fresh, found, number, shown=3)
-    assert answer.loss == pytest.approx(float(found.losses[number]), abs=1e-5)
-    assert answer.target in answer.names
-    assert len(answer.names) == 3
-    at = answer.names.index(answer.target)
-    assert answer.loss == pytest.approx(answer.log_sum - answer.logits[at], abs=1e-5)
-    assert math.exp(-answer.loss) == pytest.approx(answer.probabilities[at], rel=1e-4)
-
-
-def test_every_operation_has_its_module_and_every_parameter_its_gradient(fresh):
+def test_every_operation_has_its_module_and_folding_keeps_them(fresh):
     graph, _found = graph_of(fresh)
     known = own_names(fresh.experiment.model, data_shape(fresh.experiment))
     modules = {own_name(name, known) for name, _ in fresh.model.named_modules()}
@@ -228,10 +222,6 @@ def test_every_operation_has_its_module_and_every_parameter_its_gradient(fresh):
     linear = {own_name(n, known) for n, m in parts if isinstance(m, torch.nn.Linear)}
     held = {operation.module for operation in graph.operations if "Addmm" in operation.name}
     assert held & linear
-
-
-def test_folding_keeps_every_operation_and_opens_one_group(fresh):
-    graph, _found = graph_of(fresh)
     closed = fold(graph)
     assert sum(group.n_operations for group in closed.groups.values()) == len(graph.operations)
     assert len(closed.groups) < len(graph.operations) / 2
@@ -242,76 +232,31 @@ def test_folding_keeps_every_operation_and_opens_one_group(fresh):
         assert name not in opened.groups or name not in closed.groups
 
 
-def test_a_small_rate_helps_and_a_huge_one_hurts(fresh):
+def test_rates_and_mistakes_have_their_effects(fresh):
     trainer = start(
         fresh.experiment.replace(model={**fresh.experiment.model.model_dump(), "dropout": 0.0})
     )
     loss, _ = gradients(trainer)
     small, huge = losses_at(trainer, [1e-3, 10.0])
     assert small < loss < huge
-
-
-def test_argmax_has_no_gradient(fresh):
     found = argmax_before_loss(fresh)
     assert found.grad_fn == "None"
     assert not found.requires_grad
     assert "does not require grad" in found.error
     assert 0 <= found.wrong_share <= 1
-
-
-def test_an_argmax_made_to_require_grad_trains_without_an_error_and_learns_nothing(fresh):
     found = argmax_made_to_require_grad(fresh)
-    assert found.loss > 0
+    assert found.loss > found.n_answers > 1  # ids as logits and as shares: no loss of a class
     assert found.n_weights == len(list(fresh.model.parameters()))
     assert found.n_gradients == 0
     assert found.change == 0
-
-
-def test_without_zero_grad_gradients_add_up(fresh):
     found = forgotten_zero_grad(fresh)
     assert found.twice == pytest.approx(2 * found.once, rel=1e-4)
     assert found.difference_from_double < 1e-5
-
-
-def test_probabilities_taken_for_logits_cannot_reach_zero(fresh):
     found = softmax_before_loss(fresh)
     assert found.wrong_loss >= found.floor
     right = torch.eye(found.n_classes)[:1]  # all probability on the right class
     assert float(F.cross_entropy(right, torch.tensor([0]))) == pytest.approx(found.floor, abs=1e-5)
-
-
-def test_dropout_makes_predictions_differ_until_eval(fresh):
     found = forgotten_eval(fresh)
     assert found.in_training > 0
     assert found.in_eval == 0
     assert not found.is_borrowed
-
-
-def test_a_model_without_dropout_borrows_some():
-    found = forgotten_eval(start(chosen(model={"dropout": 0.0})))
-    assert found.is_borrowed
-    assert found.in_training > found.in_eval == 0
-
-
-def test_a_model_that_is_too_large_is_refused_in_a_sentence():
-    with pytest.raises(ValueError, match="at most 5,000,000 parameters"):
-        start(chosen("encoder-only", model={"d_model": 1024, "n_heads": 4, "n_layers": 4}))
-
-
-def test_a_captioner_names_its_pictures_and_words():
-    trainer = start(chosen("captioner"))
-    found = batch_rows(trainer)
-    words = trainer.data.vocabulary
-    assert found.pictures.shape[0] == len(found.targets)
-    assert all(found.targets)
-    first = trainer.data.train.captions[found.indices[0]].words
-    assert [class_name(trainer, words.encode([word])[0]) for word in first] == list(first)
-
-
-def test_a_text_that_is_read_in_windows_shows_those_of_the_step():
-    trainer = start(experiment("decoder-only", "own-text", task={"context": 7}))
-    found = batch_rows(trainer)
-    task = trainer.data.task
-    starts = rows(trainer).tolist()
-    assert found.targets == [task.join_tgt(task.tokens[n : n + 7]) for n in starts]
-    assert found.inputs == [""] * len(starts)

@@ -14,6 +14,7 @@ from tfm_core.inspect.training_step.wrong_blocks import (
     MODEL_MISTAKES,
     in_model,
     mm_on_four_axes,
+    trained_apart,
 )
 from tfm_core.sentences import StudentError
 
@@ -30,7 +31,7 @@ def sizes(trainer):
     return model.d_model, model.n_heads
 
 
-def test_a_shared_norm_saves_two_vectors_and_differs_once_trained(trainer):
+def test_shared_norms_missing_projections_and_slices_save_their_weights(trainer):
     d_model, _n_heads = sizes(trainer)
     found = wrong_blocks.shared_norm(trainer)
     assert found.n_right - found.n_wrong == 2 * d_model
@@ -40,31 +41,28 @@ def test_a_shared_norm_saves_two_vectors_and_differs_once_trained(trainer):
     later = wrong_blocks.shared_norm(after)
     assert later.apart > 0
     assert "starts with scale 1" not in later.fact
-
-
-def test_no_output_projection_saves_its_matrix_and_changes_what_comes_out(trainer):
-    d_model, _n_heads = sizes(trainer)
+    d_model, n_heads = sizes(trainer)
     found = wrong_blocks.no_output_projection(trainer)
     assert found.n_right - found.n_wrong == d_model * d_model + d_model
     assert found.apart > 0
-
-
-def test_the_right_residual_brings_more_of_what_came_in(trainer):
-    found = wrong_blocks.residual_from_norm(trainer)
-    assert found.n_right == found.n_wrong
-    assert found.apart > 0
-    arranged = trainer.experiment.model.norm_first
-    assert ("is pre-norm" in found.fact) == arranged
-
-
-def test_heads_on_slices_have_as_many_times_fewer_weights_as_there_are_heads(trainer):
-    d_model, n_heads = sizes(trainer)
     found = wrong_blocks.heads_on_slices(trainer)
     assert found.n_right - found.n_wrong == 3 * d_model**2 * (n_heads - 1) // n_heads
     assert found.apart > 0
 
 
-def test_a_head_on_a_slice_reads_nothing_else(trainer):
+def test_the_right_residual_brings_more_and_mm_refuses_the_blocks_own_queries_and_keys(trainer):
+    found = wrong_blocks.residual_from_norm(trainer)
+    assert found.n_right == found.n_wrong
+    assert found.apart > 0
+    arranged = trainer.experiment.model.norm_first
+    assert ("is pre-norm" in found.fact) == arranged
+    found = mm_on_four_axes(trainer)
+    assert found.error == "self must be a matrix"
+    assert len(found.query) == len(found.key) == 4
+    assert found.scores == (*found.query[:3], found.key[-1])
+
+
+def test_heads_on_slices_read_nothing_else_and_the_model_is_left(trainer):
     first = wrong_blocks._first_block(trainer)
     twin = first.twin()
     attention = twin.self_attention
@@ -78,16 +76,6 @@ def test_a_head_on_a_slice_reads_nothing_else(trainer):
         for one, other in zip((q, k, v), attention.project(changed), strict=True):
             torch.testing.assert_close(one[:, 1:], other[:, 1:])
             assert not torch.allclose(one[:, 0], other[:, 0])
-
-
-def test_mm_refuses_the_blocks_own_queries_and_keys(trainer):
-    found = mm_on_four_axes(trainer)
-    assert found.error == "self must be a matrix"
-    assert len(found.query) == len(found.key) == 4
-    assert found.scores == (*found.query[:3], found.key[-1])
-
-
-def test_the_users_model_is_left_as_it_was(trainer):
     before = weights(trainer)
     for work in BLOCK_MISTAKES.values():
         work(trainer)
@@ -98,24 +86,26 @@ def test_the_users_model_is_left_as_it_was(trainer):
     assert trainer.model.training
 
 
-def test_what_has_no_blocks_or_one_head_says_so():
-    recurrent = start(chosen("recurrent"))
-    with pytest.raises(ValueError, match="no Transformer blocks"):
-        mm_on_four_axes(recurrent)
-    with pytest.raises(ValueError, match="has one head"):
-        wrong_blocks.heads_on_slices(start(chosen(model={"n_heads": 1})))
-
-
-def test_a_mistake_in_the_model_changes_the_loss_or_crashes():
+def test_mistakes_change_the_loss_or_crash_where_there_are_blocks():
     pair = start(experiment("encoder-decoder", "dates"))
     found = {name: in_model(pair, name) for name in MODEL_MISTAKES if name != "linear-score"}
     assert "is invalid for input of size" in found["keys-at-query-length"].error
     for name in ("float-mask", "padding-on-queries"):
         assert found[name].wrong != found[name].right
     assert found["dropout-after-norm"].wrong == found["dropout-after-norm"].right
+    after = trained_apart(pair, "dropout-after-norm")
+    assert all(0 < loss < found["dropout-after-norm"].right for loss in after)
+    assert after[0] != after[1]
+    with pytest.raises(StudentError, match="The mistake “Score that"):
+        trained_apart(pair, "linear-score")
     after = found["dropout-after-norm"]
     assert after.wrong_in_training != after.right_in_training
     with pytest.raises(StudentError, match="The mistake “Score that"):
         in_model(pair, "linear-score")
     recurrent = in_model(start(chosen("recurrent")), "linear-score")
     assert recurrent.wrong != recurrent.right
+    recurrent = start(chosen("recurrent"))
+    with pytest.raises(ValueError, match="no Transformer blocks"):
+        mm_on_four_axes(recurrent)
+    with pytest.raises(ValueError, match="has one head"):
+        wrong_blocks.heads_on_slices(start(chosen(model={"n_heads": 1})))

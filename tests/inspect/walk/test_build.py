@@ -17,10 +17,9 @@ from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.functions import FUNCTIONS, session, used
-from tfm_core.inspect.walk.scale import entropy, scales
+from tfm_core.inspect.walk.scale import scales
 from tfm_core.inspect.walk.steps import AXES, first_numbers, shape_text
 from tfm_core.inspect.walk.subject import (
-    BOOK_POSITIONS,
     BOOK_SRC,
     book_example,
     by_shape,
@@ -101,7 +100,7 @@ def looked_at(request):
     return subject(experiment(family, **settings))
 
 
-def test_the_code_of_every_step_gives_its_tensors(looked_at):
+def test_the_code_of_every_step_gives_what_the_forward_pass_made(looked_at):
     # the third: the last of a stack that has fewer
     for step in (*walk(looked_at, example=1), *walk(looked_at, layer=2, example=1)):
         names = {**step.names, **{one.name: one.value for one in step.before}}
@@ -111,9 +110,6 @@ def test_the_code_of_every_step_gives_its_tensors(looked_at):
             torch.testing.assert_close(
                 names[one.name], one.value, rtol=1e-4, atol=1e-5, msg=lambda m, s=step: s.name + m
             )
-
-
-def test_what_is_shown_is_what_the_forward_pass_made(looked_at):
     with capture(looked_at.model) as cache:
         logits = looked_at.model(*looked_at.inputs)
     recorded = {key: cache[key] for key in looked_at.cache}
@@ -138,17 +134,7 @@ def test_what_is_shown_is_what_the_forward_pass_made(looked_at):
                 assert tokens is None or len(tokens) == size, (step.name, one.name, words)
 
 
-def test_the_numbers_of_a_whole_batch_are_no_picture_and_the_question_says_so():
-    looked_at = subject(experiment("vit"))
-    (step,) = (one for one in walk(looked_at) if one.name == "picture")
-    images = looked_at.inputs[0]
-    assert len(images) > 1
-    assert int(step.question.answer) == images[0].numel() == 28 * 28
-    assert "whole batch" in step.question.why_not(images.numel())
-    assert "whole batch" not in step.question.why_not(images.numel() + 1)
-
-
-def test_every_question_has_one_right_answer_and_says_why_others_are_wrong(looked_at):
+def test_every_step_has_a_name_its_functions_and_one_right_answer(looked_at):
     for step in walk(looked_at, example=1):
         question = step.question
         if question.options:
@@ -168,6 +154,15 @@ def test_every_question_has_one_right_answer_and_says_why_others_are_wrong(looke
         assert question.answer not in question.wrong
         assert set(question.wrong) <= set(question.options) or not question.options
     _nothing_is_given_away(looked_at)
+    steps = walk(looked_at)
+    names = [step.name for step in steps]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch("[a-z]+(-[a-z]+)*", name) for name in names)
+    assert set(names) == {name for part in looked_at.anatomy.all for name in part.steps}
+    for step in steps:
+        # these call nothing: no positions are added, or nothing to what an attention found
+        is_still = step.code.startswith(("placed = embedded  #", "joined = output"))
+        assert used(step) or is_still, (step.name, step.code)
 
 
 def _nothing_is_given_away(looked_at):
@@ -187,12 +182,12 @@ def _nothing_is_given_away(looked_at):
             assert question.answer not in question.text, step.name
 
 
-@pytest.mark.parametrize("position", BOOK_POSITIONS)
+@pytest.mark.parametrize("position", ["learned", "sinusoidal"])
 def test_the_textbook_example_gives_nothing_away(position):
     _nothing_is_given_away(book_example(position))
 
 
-def test_a_position_is_counted_from_0_and_its_token_is_named():
+def test_positions_are_counted_from_0_and_batches_are_no_picture():
     looked = subject(experiment("encoder-decoder"))
     found = {step.name: step for step in walk(looked, example=1)}["masks"]
     token = looked.tokens("tgt", 1)[2]
@@ -200,18 +195,13 @@ def test_a_position_is_counted_from_0_and_its_token_is_named():
     mask = looked.cache["decoder.layers.0.self_attention.mask"]
     assert int(found.question.answer) == int(mask[1, 0, 2].sum()) == 3
     assert "from 0" in found.question.why_not(2)
-
-
-def test_every_step_has_a_name_and_shows_the_functions_of_its_code(looked_at):
-    steps = walk(looked_at)
-    names = [step.name for step in steps]
-    assert len(set(names)) == len(names)
-    assert all(re.fullmatch("[a-z]+(-[a-z]+)*", name) for name in names)
-    assert set(names) == {name for part in looked_at.anatomy.all for name in part.steps}
-    for step in steps:
-        # these call nothing: no positions are added, or nothing to what an attention found
-        is_still = step.code.startswith(("placed = embedded  #", "joined = output"))
-        assert used(step) or is_still, (step.name, step.code)
+    looked_at = subject(experiment("vit"))
+    (step,) = (one for one in walk(looked_at) if one.name == "picture")
+    images = looked_at.inputs[0]
+    assert len(images) > 1
+    assert int(step.question.answer) == images[0].numel() == 28 * 28
+    assert "whole batch" in step.question.why_not(images.numel())
+    assert "whole batch" not in step.question.why_not(images.numel() + 1)
 
 
 TEXTBOOK = {  # step -> functions of the texts
@@ -231,48 +221,49 @@ TEXTBOOK = {  # step -> functions of the texts
 }
 
 
-def test_the_functions_of_the_texts_stand_beside_their_steps():
+def test_functions_of_the_texts_stand_beside_their_steps_and_run():
     shown = {step.name: used(step) for step in walk(book_example("learned"))}
     for name, functions in TEXTBOOK.items():
         assert functions <= {each.function.name for each in shown[name]}, name
-
-
-def test_the_example_of_a_function_runs_and_shows_what_comes_out():
     before = torch.get_rng_state()
     for function in FUNCTIONS:
         shown = session(function.lines)
         assert any(not line.startswith((">>>", "...")) for line in shown.splitlines())
         assert session.__wrapped__(function.lines) == shown  # the same every time
     assert torch.equal(torch.get_rng_state(), before)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_each_family_has_the_steps_that_exist_in_it(family):
-    names = [step.name for step in walk(subject(experiment(family)))]
-    into = [
-        "tokens", "heads", "masks", "embedding", "positions", "queries-keys-values", "split",
-        "scores", "masking", "softmax", "weighted-sum", "merge", "add-norm", "feed-forward",
-    ]  # fmt: skip
-    picture = ["picture", "patches", "patch-projection", "positions"]
-    block = [name for name in into[5:] if name != "masking"]  # nothing hides a patch
+    shapes = shapes_of_the_book()
     expected = {
-        "encoder-decoder": [
-            *into, "encoder-stack", "decoder-attention", "cross-attention", "logits", "whole",
-        ],
-        "encoder-only": [*into, "encoder-stack", "logits", "whole"],
-        "decoder-only": [*into, "logits", "whole"],
-        "vit": [*picture, *block, "encoder-stack", "pooling", "head", "whole"],
-        "recurrent": [
-            "tokens", "embedding", "encoder", "bridge", "scores", "weights", "context", "writing",
-            "whole",
-        ],
-        "captioner": [
-            *picture, *block, "encoder-stack", "tokens", "embedding", "word-positions", "masks",
-            "decoder-attention", "cross-attention", "decoder-add-norm", "decoder-feed-forward",
-            "logits", "whole",
-        ],
-    }  # fmt: skip
-    assert names == expected[family]
+        (1, "src"): (128, 28),
+        (1, "tgt"): (128, 29),
+        (2, "per_head"): (8, 64, 512),
+        (3, "mask"): (128, 1, 1, 28),
+        (3, "tgt_mask"): (128, 1, 29, 29),
+        (4, "embedded"): (128, 28, 512),
+        (4, "tgt_embedded"): (128, 29, 512),
+        (5, "placed"): (128, 28, 512),
+        (6, "q"): (128, 28, 512),
+        (6, "k"): (128, 28, 512),
+        (6, "v"): (128, 28, 512),
+        (7, "split"): (128, 28, 8, 64),
+        (7, "queries"): (128, 8, 28, 64),
+        (8, "scores"): (128, 8, 28, 28),
+        (9, "masked"): (128, 8, 28, 28),
+        (10, "weights"): (128, 8, 28, 28),
+        (11, "heads"): (128, 8, 28, 64),
+        (12, "merged"): (128, 28, 512),
+        (12, "output"): (128, 28, 512),
+        (13, "joined"): (128, 28, 512),
+        (14, "hidden"): (128, 28, 2048),
+        (14, "output"): (128, 28, 512),
+        (15, "memory"): (128, 28, 512),
+        (16, "weights"): (128, 8, 29, 29),
+        (16, "output"): (128, 29, 512),
+        (17, "weights"): (128, 8, 29, 28),
+        (17, "output"): (128, 29, 512),
+        (18, "logits"): (128, 29, 10_000),
+        (19, "logits"): (128, 29, 10_000),
+    }
+    assert {key: shapes[key] for key in expected} == expected
 
 
 @pytest.mark.parametrize("family", sorted(PAIRS))
@@ -312,48 +303,12 @@ def shapes_of_the_book():
     return found
 
 
-def test_the_example_of_the_texts_has_their_shapes():
-    shapes = shapes_of_the_book()
-    expected = {
-        (1, "src"): (128, 28),
-        (1, "tgt"): (128, 29),
-        (2, "per_head"): (8, 64, 512),
-        (3, "mask"): (128, 1, 1, 28),
-        (3, "tgt_mask"): (128, 1, 29, 29),
-        (4, "embedded"): (128, 28, 512),
-        (4, "tgt_embedded"): (128, 29, 512),
-        (5, "placed"): (128, 28, 512),
-        (6, "q"): (128, 28, 512),
-        (6, "k"): (128, 28, 512),
-        (6, "v"): (128, 28, 512),
-        (7, "split"): (128, 28, 8, 64),
-        (7, "queries"): (128, 8, 28, 64),
-        (8, "scores"): (128, 8, 28, 28),
-        (9, "masked"): (128, 8, 28, 28),
-        (10, "weights"): (128, 8, 28, 28),
-        (11, "heads"): (128, 8, 28, 64),
-        (12, "merged"): (128, 28, 512),
-        (12, "output"): (128, 28, 512),
-        (13, "joined"): (128, 28, 512),
-        (14, "hidden"): (128, 28, 2048),
-        (14, "output"): (128, 28, 512),
-        (15, "memory"): (128, 28, 512),
-        (16, "weights"): (128, 8, 29, 29),
-        (16, "output"): (128, 29, 512),
-        (17, "weights"): (128, 8, 29, 28),
-        (17, "output"): (128, 29, 512),
-        (18, "logits"): (128, 29, 10_000),
-        (19, "logits"): (128, 29, 10_000),
-    }
-    assert {key: shapes[key] for key in expected} == expected
-
-
-@pytest.fixture(scope="module", params=BOOK_POSITIONS)
+@pytest.fixture(scope="module", params=["learned", "sinusoidal"])
 def book(request):
     return book_example(request.param, with_numbers=True)
 
 
-def test_every_tensor_of_the_textbook_example_has_the_numbers_of_one_pair(book):
+def test_every_tensor_of_the_textbook_example_follows_from_its_steps(book):
     assert not book.is_real
     for step in walk(book, layer=5):
         assert step.question.is_right(step.question.answer)
@@ -364,9 +319,6 @@ def test_every_tensor_of_the_textbook_example_has_the_numbers_of_one_pair(book):
             assert kept[len(kept) - len(batch) :] == batch
             assert kept[0] == 1 or one.axes[0] != "B"
             assert first_numbers(one, 0)
-
-
-def test_the_numbers_of_the_textbook_example_follow_from_its_steps(book):
     steps = {step.name: step for step in walk(book)}
     for name in ("split", "scores", "masking", "softmax", "positions"):
         step = steps[name]
@@ -380,12 +332,18 @@ def test_the_numbers_of_the_textbook_example_follow_from_its_steps(book):
     assert (weights[..., -6:] == 0).all()  # the padding at the end of the source
 
 
-def test_a_model_that_drops_numbers_out_says_where_and_another_does_not():
+def test_dropout_is_said_and_the_notebooks_vit_has_its_shapes():
     acts = {"positions", "weighted-sum", "add-norm", "feed-forward"}
     for dropout, expected in ((0.1, acts), (0.0, set())):
         steps = walk(subject(experiment("encoder-decoder", dropout=dropout)))
         assert {step.name for step in steps if "dropout" in step.code} == expected
         assert {step.name for step in steps if "dropout" in step.topics} == expected
+    assert "text-vit" in SMALL_KNOWN
+    steps = {step.name: step for step in walk(of_architecture(ARCHITECTURES["text-vit"]))}
+    found = {name: steps[name].after[0].shape for name in ("patches", "patch-projection", "cls")}
+    assert found == {
+        "patches": (128, 49, 16), "patch-projection": (128, 49, 8), "cls": (128, 50, 8)
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -406,11 +364,6 @@ def test_the_wrong_scale_is_flatter(family):
     torch.testing.assert_close(found.wrong.sum(-1), torch.ones(len(found.wrong)))
     assert (found.wrong_bits >= found.right_bits - 1e-5).all()
     assert (found.wrong_bits <= found.most + 1e-5).all()
-
-
-def test_entropy_counts_bits():
-    rows = torch.tensor([[0.25] * 4, [1.0, 0.0, 0.0, 0.0]])
-    torch.testing.assert_close(entropy(rows), torch.tensor([2.0, 0.0]))
 
 
 @pytest.mark.core(5)
@@ -444,15 +397,6 @@ def test_a_model_below_a_million_parameters_has_numbers_in_the_batch_of_its_text
     for step in walk(looked):
         assert all(one.has_values for one in step.tensors)
     runs(looked)
-
-
-def test_the_walk_of_the_notebooks_vit_has_its_notebooks_shapes():
-    assert "text-vit" in SMALL_KNOWN
-    steps = {step.name: step for step in walk(of_architecture(ARCHITECTURES["text-vit"]))}
-    found = {name: steps[name].after[0].shape for name in ("patches", "patch-projection", "cls")}
-    assert found == {
-        "patches": (128, 49, 16), "patch-projection": (128, 49, 8), "cls": (128, 50, 8)
-    }  # fmt: skip
 
 
 MATRICES = {

@@ -47,12 +47,21 @@ def test_a_trained_one_gets_the_pictures_of_its_probe():
     assert list(found.described.truth) == [item["tgt_text"] for item in items]
 
 
-def test_the_caption_is_the_one_that_the_model_writes_by_itself(looked_at):
+def test_the_caption_is_the_models_and_the_question_asks_for_its_digit(looked_at):
     written = greedy(looked_at.model, looked_at.inputs[0], max_len=looked_at.shape.tgt_len).ids
     assert torch.equal(step(looked_at, "whole").after[-1].value, written)
     for row, said in enumerate(looked_at.described.said):
         words = takewhile(lambda word: word != "<eos>", looked_at.tokens("written", row))
         assert said == " ".join(word for word in words if word not in {"<bos>", "<pad>"})
+    for example in range(looked_at.n_examples):
+        boxes = looked_at.described.boxes[example]
+        first = next(t for t, box in enumerate(boxes) if box is not None)
+        before = " ".join(["<bos>", *looked_at.truth[example][:first]])
+        question = step(looked_at, "whole", example=example).question
+        assert f"After “{before}”" in question.text
+        best = looked_at.cache["output.logits"][example, first].argmax()
+        assert question.answer == looked_at.tokens("vocabulary", 0)[best]
+        assert f"The truth is “{looked_at.truth[example][first]}”" in question.because
 
 
 @pytest.mark.parametrize(("layer", "head"), [(0, 0), (2, 1)])
@@ -71,22 +80,3 @@ def test_the_maps_over_the_picture_are_the_weights_of_the_forward_pass(looked_at
         last = word_maps(looked_at, shown, example, weights.size(1) - 1)
         beyond = word_maps(looked_at, shown, example, weights.size(1) + 3)
         assert np.array_equal(beyond.maps, last.maps)  # of a model that had more heads
-
-
-def test_the_last_question_asks_for_the_first_word_that_names_a_digit(looked_at):
-    for example in range(looked_at.n_examples):
-        boxes = looked_at.described.boxes[example]
-        first = next(t for t, box in enumerate(boxes) if box is not None)
-        before = " ".join(["<bos>", *looked_at.truth[example][:first]])
-        question = step(looked_at, "whole", example=example).question
-        assert f"After “{before}”" in question.text
-        best = looked_at.cache["output.logits"][example, first].argmax()
-        assert question.answer == looked_at.tokens("vocabulary", 0)[best]
-        assert f"The truth is “{looked_at.truth[example][first]}”" in question.because
-
-
-def test_cross_attention_asks_with_words_and_is_answered_by_patches(looked_at):
-    found = {one.name: one for one in step(looked_at, "cross-attention").after}
-    assert found["queries"].words == ("", "", "tgt", "")
-    assert found["keys"].words == found["values"].words == ("", "", "tokens", "")
-    assert found["weights"].axes == ("B", "H", "Q", "K")

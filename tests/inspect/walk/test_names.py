@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfm_core.anatomy.names import SCHEMES
+from tfm_core.anatomy.names import SCHEME_LABELS
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.names import called
@@ -20,7 +20,7 @@ def names_in(name, scheme, layer=0):
     }
 
 
-def test_the_steps_of_the_notebooks_have_their_words():
+def test_steps_and_tensors_have_the_words_of_notebooks_and_blocks():
     named = names_in("text-transformer", "notebook")
     assert named["scores"]["scores"] == ("energy",)
     into = ("attn.W_Q", "attn.W_K", "attn.W_V")
@@ -33,22 +33,16 @@ def test_the_steps_of_the_notebooks_have_their_words():
         "d_model": ("embed_size",), "H": ("num_heads",), "d_head": ("head_dim",)
     }  # fmt: skip
     assert named["logits"]["output"] == ("fc_out",)
-
-
-def test_tensors_of_a_block_are_those_of_the_opened_block():
     named = names_in("gpt2-small", "transformer-lens", layer=3)
     assert named["softmax"]["weights"] == ("blocks.3.attn.hook_pattern",)
     assert named["merge"]["out_projection"] == ("blocks.3.attn.W_O",)
     assert names_in("bert-base", "hugging-face", 2)["softmax"]["weights"] == ("attentions[2]",)
+    assert not any(names_in("text-vit", "transformer-lens").values())
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", SCHEME_LABELS)
 @pytest.mark.parametrize("name", ["text-vit", "text-encoder", "bert-base", "gpt2-small"])
 def test_no_step_has_a_name_that_is_ours_or_empty(name, scheme):
     for found in names_in(name, scheme).values():
         assert not found or scheme != "ours"
         assert all(theirs and all(theirs) for theirs in found.values())
-
-
-def test_transformer_lens_has_nothing_of_pictures():
-    assert not any(names_in("text-vit", "transformer-lens").values())

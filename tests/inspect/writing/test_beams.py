@@ -45,7 +45,7 @@ def every_text(model, prompt, length):
     return found | dict(texts)
 
 
-def test_what_a_beam_missed_is_what_brute_force_finds(learned):
+def test_what_a_beam_missed_is_found_and_fell_out_where_it_did(learned):
     run, trainer = learned
     model = trainer.model.eval()
     missed = []
@@ -63,50 +63,6 @@ def test_what_a_beam_missed_is_what_brute_force_finds(learned):
             missed.append(found.times_missed > 1)
     assert any(missed)
     assert not all(missed)
-
-
-def test_samples_and_greedy_are_scored_as_beams_are(learned):
-    run, trainer = learned
-    begun = gpt_writing.prompt_ids(run, "a")
-    with torch.no_grad():
-        scores = every_text(trainer.model.eval(), begun, LENGTH)
-    found = compare(run, begun, width=3, n=LENGTH)
-    by_tokens = {gpt_writing.tokens_of(run, ids): score for ids, score in scores.items()}
-    for text in (found.greedy, found.wide, *found.samples, *found.steps[-1]):
-        assert text.score == pytest.approx(by_tokens[text.tokens], abs=1e-4)
-    assert len(found.samples) == beams.N_SAMPLES
-    # the same text may be found in two ways, and its score be rounded in two
-    ordered = [round(text.score, 6) for _by, text in found.others]
-    assert ordered == sorted(ordered, reverse=True)
-
-
-def test_a_prompt_that_has_ended_is_not_continued(learned):
-    assert compare(learned[0], (5, EOS), width=2, n=3) is None
-
-
-@pytest.mark.parametrize(("width", "n", "wider"), [(4, 20, 64), (1, 1, 64), (4, 100, 11)])
-def test_the_wider_search_is_bounded(width, n, wider):
-    assert wider_than(width, n) == wider
-    assert wider_than(16, 100) == 32
-
-
-def test_a_search_ends_with_its_best_text_first(learned):
-    found = compare(learned[0], (), width=3, n=5)
-    assert [len(step) for step in found.steps] == [3] * 5
-    assert found.best.score == max(beam.score for beam in found.steps[-1])
-
-
-def test_a_length_penalty_orders_by_the_score_over_it(learned):
-    run, _trainer = learned
-    for alpha in (0.0, 1.0):
-        found = compare(run, gpt_writing.prompt_ids(run, "th"), width=4, n=3, alpha=alpha)
-        for text in (*found.steps[-1], *(text for _by, text in found.others)):
-            assert text.ranking == pytest.approx(text.score / ((5 + text.n_written) / 6) ** alpha)
-        ranked = [text.ranking for text in found.steps[-1]]
-        assert ranked == sorted(ranked, reverse=True)
-
-
-def test_what_was_missed_fell_out_where_its_beginning_is_kept_no_more(learned):
     run, _trainer = learned
     begun = (gpt_writing.prompt_ids(run, prompt) for prompt in PROMPTS)
     missed = [
@@ -119,6 +75,35 @@ def test_what_was_missed_fell_out_where_its_beginning_is_kept_no_more(learned):
         assert text.tokens[: len(kept[0])] not in kept
         before = found.steps[at - 1] if at else []
         assert not at or text.tokens[: len(kept[0]) - 1] in [beam.tokens for beam in before]
+
+
+def test_samples_are_scored_as_beams_and_penalties_order_by_the_score(learned):
+    run, trainer = learned
+    begun = gpt_writing.prompt_ids(run, "a")
+    with torch.no_grad():
+        scores = every_text(trainer.model.eval(), begun, LENGTH)
+    found = compare(run, begun, width=3, n=LENGTH)
+    by_tokens = {gpt_writing.tokens_of(run, ids): score for ids, score in scores.items()}
+    for text in (found.greedy, found.wide, *found.samples, *found.steps[-1]):
+        assert text.score == pytest.approx(by_tokens[text.tokens], abs=1e-4)
+    assert len(found.samples) == beams.N_SAMPLES
+    # the same text may be found in two ways, and its score be rounded in two
+    ordered = [round(text.score, 6) for _by, text in found.others]
+    assert ordered == sorted(ordered, reverse=True)
+    assert compare(learned[0], (5, EOS), width=2, n=3) is None
+    run, _trainer = learned
+    for alpha in (0.0, 1.0):
+        found = compare(run, gpt_writing.prompt_ids(run, "th"), width=4, n=3, alpha=alpha)
+        for text in (*found.steps[-1], *(text for _by, text in found.others)):
+            assert text.ranking == pytest.approx(text.score / ((5 + text.n_written) / 6) ** alpha)
+        ranked = [text.ranking for text in found.steps[-1]]
+        assert ranked == sorted(ranked, reverse=True)
+
+
+@pytest.mark.parametrize(("width", "n", "wider"), [(4, 20, 64), (1, 1, 64), (4, 100, 11)])
+def test_the_wider_search_is_bounded(width, n, wider):
+    assert wider_than(width, n) == wider
+    assert wider_than(16, 100) == 32
 
 
 def test_the_tree_holds_every_kept_text_once_and_its_living_branches_end_in_the_beam(learned):

@@ -57,7 +57,7 @@ def logits_after(source, ids):
     return found
 
 
-def test_every_step_tells_the_models_own_probabilities(source):
+def test_steps_tell_the_models_probabilities_and_write_as_decoding_does(source):
     writing = steps.write(source, GREEDY, n=6)
     ids = []
     for token in writing.tokens:
@@ -72,9 +72,6 @@ def test_every_step_tells_the_models_own_probabilities(source):
         assert told == sorted(told, reverse=True)
         ids.append(token.own.id)
     assert writing.score == pytest.approx(sum(np.log([t.own.chance for t in writing.tokens])))
-
-
-def test_greedy_steps_are_what_greedy_decoding_writes(source):
     if source.context:
         pytest.skip("it goes on with a prompt, and never writes what is unknown")
     found = greedy(source.model, source.src, max_len=5).ids[0].tolist()
@@ -82,22 +79,6 @@ def test_greedy_steps_are_what_greedy_decoding_writes(source):
         pytest.skip("this untrained model would write a token that is never written")
     written = [token.own.id for token in steps.write(source, GREEDY, n=5).tokens]
     assert written == found[: len(written)]
-
-
-def test_a_forced_token_changes_only_what_follows(source):
-    free = steps.write(source, GREEDY, n=5)
-    at = next(n for n in (3, 2) if free.tokens[0].best[n].id != EOS)
-    forced = steps.write(source, GREEDY, n=5, forced={0: free.tokens[0].best[at].id})
-    first, second = forced.tokens[:2]
-    assert first.is_forced
-    assert first.own.id == free.tokens[0].best[at].id
-    assert first.rank == at + 1
-    assert [one.id for one in first.best] == [one.id for one in free.tokens[0].best]
-    assert not second.is_forced
-    assert second.own.id == int(logits_after(source, [first.own.id]).argmax())
-
-
-def test_attention_is_over_what_was_read_and_written_before(source):
     writing = steps.write(source, GREEDY, n=5)
     n_layers, n_heads, n_steps, n_keys = writing.attention.shape
     assert (n_steps, n_keys) == (len(writing.tokens), len(writing.keys))
@@ -109,7 +90,23 @@ def test_attention_is_over_what_was_read_and_written_before(source):
     np.testing.assert_array_equal(writing.looked(0, n_heads - 1), writing.attention[0, -1])
 
 
-def test_the_same_seed_draws_the_same_text_and_every_token_could_be_drawn(source):
+def test_a_forced_token_changes_what_follows_and_an_unwritten_one_is_refused(source):
+    free = steps.write(source, GREEDY, n=5)
+    at = next(n for n in (3, 2) if free.tokens[0].best[n].id != EOS)
+    forced = steps.write(source, GREEDY, n=5, forced={0: free.tokens[0].best[at].id})
+    first, second = forced.tokens[:2]
+    assert first.is_forced
+    assert first.own.id == free.tokens[0].best[at].id
+    assert first.rank == at + 1
+    assert [one.id for one in first.best] == [one.id for one in free.tokens[0].best]
+    assert not second.is_forced
+    assert second.own.id == int(logits_after(source, [first.own.id]).argmax())
+    for id in (BOS, len(source.vocabulary)):
+        with pytest.raises(ValueError, match=f"Token {id} can.t be written"):
+            steps.write(source, GREEDY, n=3, forced={0: id})
+
+
+def test_one_seed_draws_one_text_and_the_truth_stands_beside(source):
     hot = SamplingConfig(1.5, top_k=5)
     first, again = (steps.write(source, hot, seed=3, n=6) for _ in range(2))
     assert first.words == again.words
@@ -119,27 +116,6 @@ def test_the_same_seed_draws_the_same_text_and_every_token_could_be_drawn(source
         assert token.own.drawn > 0
         assert token.n_left == 5
         assert sum(one.drawn > 0 for one in token.best) == 5
-
-
-def test_a_token_that_nobody_writes_is_refused(source):
-    for id in (BOS, len(source.vocabulary)):
-        with pytest.raises(ValueError, match=f"Token {id} can.t be written"):
-            steps.write(source, GREEDY, n=3, forced={0: id})
-
-
-def test_an_encoder_writes_every_place_by_itself(at_once):
-    free = steps.write(at_once, GREEDY)
-    assert free.words == at_once.tokens_of(
-        greedy(at_once.model, at_once.src, max_len=at_once.longest).ids[0].tolist()
-    )
-    other = next(one.id for one in free.tokens[0].best[1:] if one.id != EOS)
-    forced = steps.write(at_once, GREEDY, forced={0: other})
-    assert forced.tokens[0].own.id == other
-    for one, same in zip(forced.tokens[1:], free.tokens[1:], strict=False):
-        assert one.own.id == same.own.id
-
-
-def test_beside_the_truth_says_what_the_model_says_after_true_tokens(source):
     writing = steps.write(source, GREEDY)
     found = beside_truth(writing)
     if source.truth is None:
@@ -159,7 +135,19 @@ def test_beside_the_truth_says_what_the_model_says_after_true_tokens(source):
     assert found.n_true == len(ids)
 
 
-def test_what_writes_no_text_says_so(tmp_path):
+def test_an_encoder_writes_every_place_by_itself(at_once):
+    free = steps.write(at_once, GREEDY)
+    assert free.words == at_once.tokens_of(
+        greedy(at_once.model, at_once.src, max_len=at_once.longest).ids[0].tolist()
+    )
+    other = next(one.id for one in free.tokens[0].best[1:] if one.id != EOS)
+    forced = steps.write(at_once, GREEDY, forced={0: other})
+    assert forced.tokens[0].own.id == other
+    for one, same in zip(forced.tokens[1:], free.tokens[1:], strict=False):
+        assert one.own.id == same.own.id
+
+
+def test_what_writes_no_text_and_a_prompt_that_fills_the_context_say_so(tmp_path):
     from tests.inspect.constructed import vit_experiment
 
     run, _trainer = trained(tmp_path, small(vit_experiment("mean")))
@@ -168,9 +156,6 @@ def test_what_writes_no_text_says_so(tmp_path):
         source_of(run, "one")
     with pytest.raises(ValueError, match="does not describe pictures"):
         picture_source(run, 0)
-
-
-def test_a_prompt_that_fills_the_context_is_refused(tmp_path):
     run, _trainer = trained(tmp_path, language("grammar"))
     longest = run.experiment.task.max_tgt_len
     assert continuing(run, (5,) * longest).longest == 1

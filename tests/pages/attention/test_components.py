@@ -26,21 +26,25 @@ from tfm_core.inspect.attention.map_view import MapView
 LOOK = GridStyle(chosen=(0, 0), theme="light")
 
 
-def test_the_grid_of_48_heads_is_sent_as_it_is():
+def test_grids_and_drawings_are_sent_as_they_are_and_no_head_is_not_picked():
     weights = np.random.default_rng(0).random((6, 8, 64, 64)).astype(np.float16)
     tokens = [f"token {i}" for i in range(64)]
     header, values = unpacked(pack_grid(MapView(weights, tokens, tokens), LOOK))
     assert np.array_equal(values, weights)
     assert header["block"] == 1
-
-
-def test_too_many_weights_are_sent_as_the_largest_of_each_block():
     weights = np.random.default_rng(0).random((2, 3, 501, 499)).astype(np.float32)
     header, values = unpacked(pack_grid(MapView(weights, ["q"] * 501, ["k"] * 499), LOOK))
     assert values.size <= MAX_VALUES
     assert header["block"] == 2
     assert values[1, 2, 3, 4] == weights[1, 2, 6:8, 8:10].max()
     assert values[1, 2, -1, -1] == weights[1, 2, 500, 498]
+    for value in (None, 7, "", "AAAA", "é" * 16728, "*" * 16728, "A" * 16728):
+        assert decode(value) is None, value
+    drawn = np.random.default_rng(0).integers(0, 256, (SIDE, SIDE), dtype=np.uint8)
+    assert np.array_equal(decode(base64.b64encode(drawn.tobytes()).decode()), drawn)
+    for value in (None, [0], [0, 3], [-1, 0], [True, 0], ["0", 0], [2, 0], {}):
+        assert not is_index(value, 2, 3), value
+    assert is_index([1, 2], 2, 3)
 
 
 @pytest.mark.parametrize("row", [0, 400, None])
@@ -57,20 +61,7 @@ def test_of_hundreds_of_patches_only_what_is_drawn_over_the_picture_is_sent(row)
     assert len(header["key"]) == 401
 
 
-def test_what_is_no_head_is_not_picked():
-    for value in (None, [0], [0, 3], [-1, 0], [True, 0], ["0", 0], [2, 0], {}):
-        assert not is_index(value, 2, 3), value
-    assert is_index([1, 2], 2, 3)
-
-
-def test_a_drawing_arrives_as_grey_values_and_what_is_none_as_none():
-    for value in (None, 7, "", "AAAA", "é" * 16728, "*" * 16728, "A" * 16728):
-        assert decode(value) is None, value
-    drawn = np.random.default_rng(0).integers(0, 256, (SIDE, SIDE), dtype=np.uint8)
-    assert np.array_equal(decode(base64.b64encode(drawn.tobytes()).decode()), drawn)
-
-
-def test_the_lines_of_a_head_are_its_weights():
+def test_lines_are_weights_and_tokens_are_pinned_and_let_go():
     weights = np.random.default_rng(0).random((5, 7)).astype(np.float16)
     sent = pack_lines(MapView(weights, ["q"] * 5, ["k"] * 7), ink="#2f7fc1", pin=("k", 6))
     length = int.from_bytes(sent[:4], "little")
@@ -78,15 +69,9 @@ def test_the_lines_of_a_head_are_its_weights():
     assert header["pin"] == ["k", 6]
     values = np.frombuffer(sent[4 + length :], header["kind"])
     assert np.array_equal(values.reshape(5, 7), weights)
-
-
-def test_a_pin_of_a_longer_example_is_let_go():
     weights = np.zeros((5, 7), np.float16)
     sent = pack_lines(MapView(weights, ["q"] * 5, ["k"] * 7), ink="#2f7fc1", pin=("q", 5))
     assert json.loads(sent[4 : 4 + int.from_bytes(sent[:4], "little")])["pin"] is None
-
-
-def test_a_token_is_pinned_and_let_go():
     for value in (None, [0], [2, 0], [0, 5], [1, 7], [-1, 0], [0, True], "q1"):
         assert valid_pin(value, 5, 7) == (False, None), value
     assert valid_pin([0, 4], 5, 7) == (True, ("q", 4))

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from pages.attention.own import DRAWN, UPLOADED, last_given
-from tests.inspect.constructed import constructed_run, small, text_experiment, vit_experiment
+from tests.inspect.constructed import small, text_experiment, vit_experiment
 from tests.pages.looking import grid, opened, part_of, said, shares
 from tfm_core.data.own_picture import from_text, to_text
 from tfm_core.data.text import text_task
@@ -18,13 +18,31 @@ from tfm_core.runs.store import RunStore
 
 
 @pytest.fixture(scope="module")
-def sentences(tmp_path_factory):
+def of_sentences(tmp_path_factory):
     return trained(tmp_path_factory, text_experiment())
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
+def of_pictures(tmp_path_factory):
     return trained(tmp_path_factory, vit_experiment())
+
+
+@pytest.fixture
+def reader(of_sentences, monkeypatch):
+    """A run of sentences, in the store of the pages."""
+    return in_sight(of_sentences, monkeypatch)
+
+
+@pytest.fixture
+def viewer(of_pictures, monkeypatch):
+    """A run of pictures, in the store of the pages."""
+    return in_sight(of_pictures, monkeypatch)
+
+
+def in_sight(trained, monkeypatch):
+    store, run = trained
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    return run
 
 
 def trained(tmp_path_factory, experiment):
@@ -35,27 +53,12 @@ def trained(tmp_path_factory, experiment):
     return store, run
 
 
-def test_a_run_that_was_trained_can_be_looked_into(sentences, monkeypatch):
-    store, run = sentences
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, kind="decoder", example="2", step="0")
-    assert not at.exception
-    assert not at.warning
-    header, weights = grid(at)
-    tokens = ["<bos>", *run.probe().items[1]["tgt"]]
-    assert header["query"] == header["key"] == tokens
-    assert np.nansum(weights.astype(np.float32), -1) == pytest.approx(1, abs=2e-3)
-
-
-def test_an_own_sentence_is_read_with_the_last_checkpoint(sentences, monkeypatch):
-    store, run = sentences
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, example="own", text="forty two", kind="encoder")
-    assert not at.exception
+def test_an_own_sentence_is_read_with_the_last_checkpoint(reader):
+    at = opened(reader, example="own", text="forty two", kind="encoder")
     assert "Read with the last checkpoint, step 3." in said(at)
     header, weights = grid(at)
     assert header["key"] == ["forty", "two"]
-    expected = look_at_text(run, "forty two").attention["encoder.layers.1.self_attention"]
+    expected = look_at_text(reader, "forty two").attention["encoder.layers.1.self_attention"]
     assert np.array_equal(weights[1], expected)
     at.text_input(key="attention-text").set_value("sixty").run()
     assert at.query_params["text"] == "sixty"
@@ -65,75 +68,47 @@ def test_an_own_sentence_is_read_with_the_last_checkpoint(sentences, monkeypatch
     assert at.text_input(key="attention-text").value == "sixty " * 300
 
 
-def test_a_late_word_of_the_list_of_examples_does_not_lead_back_to_them(sentences, monkeypatch):
-    store, run = sentences
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run)
+def test_a_late_word_of_the_list_of_examples_does_not_lead_back_to_them(reader):
+    at = opened(reader)
     late = at.selectbox(key="attention-example")._widget_state
     at.button_group(key="attention-source").set_value("own").run()
     at.text_input(key="attention-text").set_value("sixty")
     states = at._tree.get_widget_states()
     states.widgets.append(late)  # as the browser does while the page is still being drawn
     at._run(states)
-    assert not at.exception
     assert at.query_params["example"] == "own"
     assert grid(at)[0]["key"] == ["sixty"]
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("forty tow", "“tow” is not a word of this task"),
-        ("", "There is nothing to read"),
-        ("one " * 50, "Too long"),
-    ],
-)
-def test_an_own_sentence_that_cannot_be_read_says_why(sentences, monkeypatch, text, sentence):
-    store, run = sentences
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, example="own")
-    at.text_input(key="attention-text").set_value(text).run()
-    assert not at.exception
-    assert sentence in at.warning[0].value
-    assert not at.error
-    assert "Shown below: “" in said(at)  # what was read last stays
-    assert grid(at)[1].size
-
-
-def test_the_nearest_sentence_is_read_with_one_press(sentences, monkeypatch):
-    store, run = sentences
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, example="own", text="fourty too")
-    assert "fourty → forty" in said(at)
-    at.button(key="attention-nearest").click().run()
-    assert not at.exception
-    assert not at.warning
-    assert at.query_params["text"] == "forty two"
-    assert grid(at)[0]["key"] == ["forty", "two"]
-
-
-def test_words_are_chips_and_chance_draws_a_sentence(sentences, monkeypatch):
-    store, run = sentences
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, example="own", text="forty")
+def test_words_are_chips_and_a_sentence_that_cannot_be_read_is_mended(reader):
+    at = opened(reader, example="own", text="forty")
     sent = json.loads(part_of(at, "word_chips").json)
     assert {"forty", "two", "hundred"} <= {
         word for _name, words in sent["groups"] for word in words
     }
     assert sent["field"] == "attention-text"
     at.button(key="attention-surprise").click().run()
-    assert not at.exception
     assert not at.warning
     text = at.text_input(key="attention-text").value
-    assert text_task(run.experiment.task).solve(text.split()) is not None
+    assert text_task(reader.experiment.task).solve(text.split()) is not None
     at.button(key="attention-clear").click().run()
     assert "There is nothing to read" in at.warning[0].value
+    at = opened(reader, example="own")
+    at.text_input(key="attention-text").set_value("forty tow").run()
+    assert "“tow” is not a word of this task" in at.warning[0].value
+    assert not at.error
+    assert "Shown below: “" in said(at)  # what was read last stays
+    assert grid(at)[1].size
+    at = opened(reader, example="own", text="fourty too")
+    assert "fourty → forty" in said(at)
+    at.button(key="attention-nearest").click().run()
+    assert not at.warning
+    assert at.query_params["text"] == "forty two"
+    assert grid(at)[0]["key"] == ["forty", "two"]
 
 
-def test_an_own_picture_is_read_with_the_last_checkpoint(pictures, monkeypatch):
-    store, run = pictures
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, example="own")
+def test_an_own_picture_is_read_with_the_last_checkpoint(viewer):
+    at = opened(viewer, example="own")
     assert part_of(at, "digit_pad")
     drawn = np.zeros((64, 64), np.uint8)
     drawn[10:50, 28:34] = 255
@@ -141,20 +116,17 @@ def test_an_own_picture_is_read_with_the_last_checkpoint(pictures, monkeypatch):
     Image.fromarray(drawn).save(file, "PNG")
     at.file_uploader(key="attention-upload").set_value(("one.png", file.getvalue(), "image/png"))
     at.run()
-    assert not at.exception
     assert "centred, as in MNIST" in said(at)
-    picture, _notes = read_picture(run, drawn)
-    expected = look_at_picture(run, picture).probabilities
+    picture, _notes = read_picture(viewer, drawn)
+    expected = look_at_picture(viewer, picture).probabilities
     assert shares(at) == pytest.approx(expected.astype(float))
-    again = opened(run, example="own", own=at.query_params["own"])
-    assert not again.exception
+    again = opened(viewer, example="own", own=at.query_params["own"])
     assert not again.warning
     assert shares(again) == pytest.approx(expected.astype(float))
 
 
-def test_an_own_picture_comes_back_out_of_the_letters_of_a_link(pictures):
-    _store, run = pictures
-    facts = run.experiment.task.facts
+def test_an_own_picture_comes_back_out_of_the_letters_of_a_link(viewer):
+    facts = viewer.experiment.task.facts
     picture = np.random.default_rng(0).integers(0, 256, (1, 28, 28), np.uint8)
     text = to_text(picture)
     assert np.array_equal(from_text(text, facts), picture)
@@ -171,37 +143,13 @@ def test_an_own_picture_comes_back_out_of_the_letters_of_a_link(pictures):
         ("nonsense", "own is “nonsense” in the link"),
     ],
 )
-def test_a_link_to_an_own_example_that_is_none_gets_a_sentence(
-    pictures, monkeypatch, own, sentence
-):
-    store, run = pictures
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, example="own", own=own)
-    assert not at.exception
+def test_a_link_to_an_own_example_that_is_none_gets_a_sentence(viewer, own, sentence):
+    at = opened(viewer, example="own", own=own)
     assert any(sentence in part.value for part in (*at.error, *at.warning))
 
 
-def test_a_file_that_is_no_picture_says_so(pictures, monkeypatch):
-    store, run = pictures
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, example="own")
-    at.file_uploader(key="attention-upload").set_value(("one.png", b"no picture", "image/png"))
-    at.run()
-    assert not at.exception
-    assert "text file" in at.error[0].value
-
-
-def test_a_run_without_checkpoint_cannot_read_anything_new(store):
-    at = opened(constructed_run(store, text_experiment()), example="own")
-    assert not at.exception
-    assert "This run has no checkpoint" in at.error[0].value
-
-
-def test_the_arithmetic_of_a_cell_ends_in_the_weight_of_the_map(sentences, monkeypatch):
-    store, run = sentences
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, view="arithmetic", cell="2,1", kind="decoder", layer="1", head="3")
-    assert not at.exception
+def test_the_arithmetic_of_a_cell_ends_in_the_weight_of_the_map_and_says_its_step(reader):
+    at = opened(reader, view="arithmetic", cell="2,1", kind="decoder", layer="1", head="3")
     assert not at.error
     assert at.selectbox(key="attention-cell-query").value == 1
     row = next(frame.value for frame in at.dataframe if "exponential" in frame.value)
@@ -213,38 +161,22 @@ def test_the_arithmetic_of_a_cell_ends_in_the_weight_of_the_map(sentences, monke
     at.selectbox(key="attention-cell-key").set_value(2).run()
     assert at.query_params["cell"] == "2,3"
     assert "The mask forbids this key" in said(at)
-
-
-def test_without_weights_the_arithmetic_says_what_it_lacks(store):
-    at = opened(constructed_run(store, text_experiment()), view="arithmetic")
-    assert not at.exception
-    assert "no checkpoint" in at.error[0].value
-
-
-def test_the_arithmetic_of_an_old_snapshot_says_of_which_step_it_is(sentences, monkeypatch):
-    store, run = sentences
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, view="arithmetic", step="0")
+    at = opened(reader, view="arithmetic", step="0")
     assert "the last checkpoint, step 3; the map shows step 0" in at.info[0].value
 
 
-def test_what_heads_do_is_measured_over_the_validation_set_too(sentences, monkeypatch):
-    store, run = sentences
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, deeper="heads")
+def test_what_heads_do_is_measured_over_the_validation_set_too(reader):
+    at = opened(reader, deeper="heads")
     assert "The run’s 6 examples at step 3." in said(at)
     at.toggle(key="attention-validation").set_value(True).run()
-    assert not at.exception
     assert "8 of 8 validation examples, weights of step 3." in said(at)
 
 
 @pytest.mark.parametrize("kind", ["text", "image"])
-def test_an_example_is_chosen_by_wrong_examples(sentences, pictures, monkeypatch, kind):
-    store, run = sentences if kind == "text" else pictures
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+def test_an_example_is_chosen_by_wrong_examples(request, kind):
+    run = request.getfixturevalue("reader" if kind == "text" else "viewer")
     at = opened(run, example="own")
     at.button_group(key="attention-source").set_value("mistakes").run()
-    assert not at.exception
     assert not at.error
     assert "validation examples are wrong" in said(at)
     if kind == "image":
@@ -256,7 +188,6 @@ def test_an_example_is_chosen_by_wrong_examples(sentences, pictures, monkeypatch
         return
     first = at.selectbox(key="attention-mistake").value
     at.selectbox(key="attention-mistake").select_index(1).run()
-    assert not at.exception
     weights = grid(at)[1]
     assert weights.size
     again = opened(run, example="own", own=at.query_params["own"])
@@ -273,14 +204,3 @@ def test_the_last_thing_done_is_read():
     assert last_given(None, file, DRAWN) is None  # cleared, to draw another
     assert last_given(drawn, None, UPLOADED) is drawn
     assert last_given(None, file, None) is file
-
-
-def test_the_picture_that_is_read_stands_beside_its_answer(pictures, monkeypatch):
-    store, run = pictures
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    picture = np.random.default_rng(0).integers(0, 256, (1, 28, 28), np.uint8)
-    at = opened(run, example="own", own=f"picture-{to_text(picture)}")
-    assert not at.exception
-    assert at.get("image")
-    assert len(shares(at)) == 10  # once, and beside the pad
-    assert said(at).count("Model") == 1

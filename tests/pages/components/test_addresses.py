@@ -1,7 +1,5 @@
 """Addresses that others can open, and their QR codes."""
 
-from __future__ import annotations
-
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -14,7 +12,7 @@ from pages.components.buttons import qr_code
 
 
 @pytest.fixture
-def listening(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+def listening(monkeypatch):
     """What the server listens on, and what its network calls this computer."""
     said: dict[str, object] = {"server.address": None}
     monkeypatch.setattr(st, "get_option", said.get)
@@ -22,9 +20,7 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     return said
 
 
-def test_an_address_of_this_computer_alone_is_said_by_its_name_in_the_network(
-    listening: dict[str, object],
-) -> None:
+def test_an_address_of_this_computer_alone_is_said_by_its_name_in_the_network(listening):
     for host in ["localhost", "127.0.0.1", "127.3.5.7", "[::1]", "0.0.0.0", "app.localhost"]:
         address = f"http://{host}:8501/live/a?b=c"
         assert addresses.is_local(address)
@@ -36,22 +32,18 @@ def test_an_address_of_this_computer_alone_is_said_by_its_name_in_the_network(
     "address",
     ["https://example.org/live/a", "http://192.168.1.2:8501/", "http://[2001:db8::1]:8501/"],
 )
-def test_an_address_that_others_can_open_stays(address: str, listening: dict[str, object]) -> None:
+def test_an_address_that_others_can_open_stays(address, listening):
     assert addresses.for_others(address) == address
     assert not addresses.local_note(address)
 
 
-def test_a_server_that_listens_on_one_computer_has_no_address_for_others(
-    listening: dict[str, object],
-) -> None:
+def test_who_listens_on_one_computer_or_has_no_network_has_no_address_for_others(
+    listening, monkeypatch
+):
     listening["server.address"] = "127.0.0.1"
     assert addresses.for_others("http://localhost:8501/") is None
     assert "--server.address 0.0.0.0" in addresses.local_note("http://localhost:8501/")
-
-
-def test_a_computer_without_a_network_has_no_address_for_others(
-    listening: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    listening["server.address"] = None
     monkeypatch.setattr(addresses, "get_internal_ip", lambda: None)
     assert addresses.for_others("http://localhost:8501/") is None
 
@@ -59,7 +51,7 @@ def test_a_computer_without_a_network_has_no_address_for_others(
 LINK = "https://example.org/train?v=1&preset=translate~ec7f&model.n_heads=8"
 
 
-def test_a_code_says_the_address_dark_on_white_with_room_around_it() -> None:
+def test_a_code_says_the_address_dark_on_white_if_a_camera_can_read_it():
     kind, _comma, text = qr_code(LINK).partition(",")
     assert kind.startswith("data:image/svg+xml")
     drawn = ElementTree.fromstring(unquote(text))
@@ -69,9 +61,6 @@ def test_a_code_says_the_address_dark_on_white_with_room_around_it() -> None:
     assert ground.attrib["fill"] == "#fff"
     assert cells.attrib["stroke"] == "#000"
     assert cells.attrib["d"].startswith("M4 4.5h7")  # the first finder, behind four white cells
-
-
-def test_an_address_that_no_camera_would_read_has_no_code() -> None:
     assert qr_code("https://example.org/?" + "a" * 850)
     assert qr_code("https://example.org/?" + "a" * 950) == ""
     assert qr_code("https://example.org/?" + "a" * 9_000) == ""

@@ -1,7 +1,5 @@
 """A run as one page: it asks nobody, is small enough, and says what it shows."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import gzip
@@ -13,13 +11,15 @@ from html import unescape
 import numpy as np
 import pytest
 
+from pages import publish
 from pages.components import film as component
 from pages.components.film import Asked, Film
-from pages.film import WRONG_INPUT, main
+from pages.components.html_page import html_page
+from pages.publish import main
 from pages.ui.files import film as films
-from pages.ui.files import take_away
 from tests.pages.learned_runs import learned_run
-from tests.pages.made_runs import made_run
+from tests.pages.made_runs import made_run, with_worker
+from tfm_core.cli import WRONG_INPUT
 from tfm_core.inspect.progress import stage
 
 POLICY = re.compile(r'http-equiv="Content-Security-Policy" content="([^"]*)"')
@@ -35,12 +35,19 @@ def policy(page: str) -> dict[str, str]:
     return dict(rule.partition(" ")[::2] for rule in unescape(found).split("; "))
 
 
+def test_every_script_of_a_page_is_in_it_in_order_and_the_last_is_a_module():
+    page = html_page("Title", ["<p>"], styles=[], scripts=["one()", "two()", "three()"]).decode()
+    assert re.findall("<script([^>]*)>(.*?)</script>", page) == [
+        ("", "one()"), ("", "two()"), (' type="module"', "three()"),
+    ]  # fmt: skip
+
+
 def hashed(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 @pytest.mark.parametrize("preset", ["translate", "vit-digits", "sentiment"])
-def test_a_page_holds_every_kind_and_example_and_stays_small(store, preset) -> None:
+def test_a_page_holds_every_kind_and_example_and_stays_small(store, preset):
     run = learned_run(store, preset)
     made = films.film(run, with_model=False)
     assert len(made) <= 5_000_000
@@ -61,7 +68,7 @@ def test_a_page_holds_every_kind_and_example_and_stays_small(store, preset) -> N
     assert "wasm" not in str(policy(page))
 
 
-def test_nothing_but_what_stands_in_the_page_may_run_or_be_asked(store) -> None:
+def test_nothing_but_what_stands_in_the_page_may_run_or_be_asked(store):
     page = films.film(learned_run(store, "reverse"), with_model=False).decode()
     rules = policy(page)
     assert rules["default-src"] == rules["connect-src"] == "'none'"
@@ -75,13 +82,10 @@ def test_nothing_but_what_stands_in_the_page_may_run_or_be_asked(store) -> None:
     assert "@import" not in style
 
 
-def test_what_a_run_is_called_is_no_markup(store) -> None:
+def test_a_name_is_no_markup_and_a_run_without_snapshots_shows_its_curves(store):
     page = films.film(made_run(store, name="</script><b>&"), with_model=False).decode()
     assert "<h1>&lt;/script&gt;&lt;b&gt;&amp;</h1>" in page
     assert "<b>&" not in page
-
-
-def test_a_run_without_snapshots_shows_its_curves(store) -> None:
     page = films.film(made_run(store), with_model=False).decode()
     told = json.loads(parts(page)["film"])
     assert told["views"] == []
@@ -89,21 +93,7 @@ def test_a_run_without_snapshots_shows_its_curves(store) -> None:
     assert not told["stage"]["has_maps"]
 
 
-def test_where_there_is_little_room_fewer_maps_are_shown_and_the_page_says_so(
-    store, monkeypatch
-) -> None:
-    run = learned_run(store, "translate")
-    whole = films.film(run, with_model=False)
-    monkeypatch.setattr(films, "MAX_VALUES", 2_000)
-    monkeypatch.setattr(films, "_MIN_VALUES", 100)
-    small = films.film(run, with_model=False)
-    assert len(small) < len(whole)
-    header = parts(small.decode())["view-0"]
-    facts = json.loads(header[4 : 4 + int.from_bytes(header[:4], "little")])
-    assert facts["n_attended"] < stage.read(run).n_attended
-
-
-def test_a_page_that_is_too_large_is_made_smaller(store, monkeypatch) -> None:
+def test_a_page_that_is_too_large_is_made_smaller(store, monkeypatch):
     run = learned_run(store, "translate")
     least = len(films.film(run, with_model=False)) - 1
     monkeypatch.setattr(films, "MAX_BYTES", least)
@@ -111,7 +101,7 @@ def test_a_page_that_is_too_large_is_made_smaller(store, monkeypatch) -> None:
     assert len(films.film(run, with_model=False)) <= least
 
 
-def test_the_size_of_a_model_is_known_before_it_is_made() -> None:
+def test_the_size_of_a_model_is_known_before_it_is_made():
     bare = Film("A", "", {}, (), 0, (), ())
     onnx = np.random.default_rng(7).bytes(400_000)  # as weights, hard to compress
     asked = Asked(onnx, {"src": (None, None)}, {}, ())
@@ -124,25 +114,39 @@ def test_the_size_of_a_model_is_known_before_it_is_made() -> None:
     assert parts(page)["runtime"].startswith(b"\0asm")
 
 
-def test_the_command_line_writes_the_page(store, tmp_path, monkeypatch, capsys) -> None:
-    run = learned_run(store, "reverse")
+def test_the_command_line_writes_the_page_of_a_run_that_is_over(
+    store, tmp_path, monkeypatch, capsys
+):
+    run, path = learned_run(store, "reverse"), tmp_path / "one.html"
     monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    assert main([run.id, "--out", str(tmp_path / "one.html")]) == 0
-    assert (tmp_path / "one.html").read_bytes() == films.film(run, with_model=False)
+    assert main([run.id, "--to", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path}\n"
+    assert path.read_bytes() == films.film(run, with_model=False, is_public=True)
     assert main([run.id, "--model"]) == WRONG_INPUT
     assert "no checkpoint" in capsys.readouterr().err
+    assert main(["no-such-run", "--to", str(path)]) == WRONG_INPUT
+    assert "no-such-run" in capsys.readouterr().err
 
 
-def test_the_panel_offers_the_page_and_the_model_and_says_why_not(store) -> None:
-    run, offers = learned_run(store, "reverse"), {offer.key: offer for offer in take_away.OFFERS}
-    page, onnx, heard = offers["page"], offers["onnx"], []
-    assert page.name(run).endswith(".html")
-    made = page.make(run, lambda share, words: heard.append(share), frozenset())
-    assert made == films.film(run, with_model=False)
-    assert heard == sorted(heard) != []
-    (tick,) = page.ticks
-    assert not tick.offered(run)  # it has no weights
-    n_parameters = run.curves().started["n_parameters"]
-    assert tick.more(run) == component.model_bytes(4 * n_parameters)
-    assert onnx.about(run) == 4 * n_parameters
-    assert "no checkpoint" in str(onnx.refusal(run))
+def test_the_command_line_writes_the_page_until_the_run_ends(store, tmp_path, monkeypatch):
+    run, path = with_worker(learned_run(store, "reverse"), "paused"), tmp_path / "one.html"
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    reloads = []
+
+    def sleep(seconds):
+        reloads.append(f'<meta http-equiv="refresh" content="{seconds}">' in path.read_text())
+        if len(reloads) == 2:
+            with_worker(run, "stopped")
+
+    monkeypatch.setattr(publish.time, "sleep", sleep)
+    assert main([run.id, "--to", str(path)]) == 0
+    assert reloads == [True, True]
+    assert "refresh" not in path.read_text()
+
+
+def test_a_public_page_does_not_name_the_run_or_its_folder(store, tmp_path):
+    run = learned_run(store, "reverse")
+    page = films.film(run, with_model=False, is_public=True)
+    for content in (page, *parts(page.decode()).values()):
+        assert run.id.encode() not in content
+        assert str(tmp_path).encode() not in content

@@ -1,7 +1,5 @@
 """What the picture of a model sends to the browser: less of a large one, and how it says so."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

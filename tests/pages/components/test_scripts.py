@@ -1,7 +1,5 @@
 """The components' scripts: what they compute, and what cannot be one text."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,25 +20,19 @@ def node(*arguments: str | Path) -> None:
 
 
 @with_node
-def test_what_the_scripts_compute() -> None:
+def test_what_the_scripts_compute():
     node("--test", *UNIT_TESTS)
 
 
-def test_a_module_that_lacks_what_is_imported_gets_a_sentence(tmp_path: Path) -> None:
+def test_modules_that_cannot_be_one_text_get_a_sentence(tmp_path):
     (tmp_path / "one.js").write_text('import { two, gone } from "./two.js";\n', encoding="utf-8")
     (tmp_path / "two.js").write_text("export const two = 2;\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"two\.js does not export gone"):
         bundled("one.js", tmp_path)
-
-
-def test_modules_in_a_circle_get_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.js").write_text('import { b } from "./b.js";\nexport const a = b;\n', "utf-8")
     (tmp_path / "b.js").write_text('import { a } from "./a.js";\nexport const b = a;\n', "utf-8")
     with pytest.raises(ValueError, match=r"circle: a\.js -> b\.js -> a\.js"):
         bundled("a.js", tmp_path)
-
-
-def test_an_import_that_is_not_understood_gets_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.js").write_text('import * as all from "./b.js";\n', encoding="utf-8")
     with pytest.raises(ValueError, match="not understood"):
         bundled("a.js", tmp_path)

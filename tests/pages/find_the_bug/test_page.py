@@ -1,46 +1,24 @@
 """A round of the page: nothing gives the mistake away, and a wrong guess gets a hint."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.navigation.page_table import PAGES
 from pages.ui.runs import runs_access
-from tests.pages.looking import said
+from tests.limits import limited
+from tests.pages.looking import pressed, said
 from tests.pages.opening import links
 from tfm_core.inspect.bugs.bugs import BUGS, basis, bug_of, with_bug
-from tfm_core.runs.queue.run_queue import RunQueue
-from tfm_core.runs.run import Run
-from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.runs.store import RECORDED
 
-Open = Callable[..., AppTest]
 FILE = "find_the_bug/page.py"
 TWIN = "recorded-one-head"
 GUESS = f"find-the-bug-guess-{TWIN}"
 
 
-@pytest.fixture
-def ready(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> RunStore:
-    """The runs that come with the app, the ready pair among them."""
-    monkeypatch.setattr(store, "recorded", RECORDED)
-    return store
-
-
-def pressed(app: AppTest, label: str) -> AppTest:
-    (button,) = [one for one in app.button if one.label == label]
-    button.click().run()
-    assert not app.exception
-    return app
-
-
 def probed(app: AppTest, name: str) -> AppTest:
     app.selectbox(key="bug-probe").select(name)
     app.button(key="bug-probe-run").click().run()
-    assert not app.exception
     return app
 
 
@@ -49,9 +27,8 @@ def guessed(app: AppTest, name: str) -> AppTest:
     return pressed(app, "Submit")
 
 
-def test_a_round_on_the_pair_that_comes_with_the_app(ready: RunStore, open_page: Open) -> None:
+def test_a_round_is_played_or_given_up_and_its_link_opens_the_pair(recorded, open_page):
     app = open_page(FILE)
-    assert not app.exception
     assert "pair" not in app.query_params
     assert "Probes: 0 of 5 · wrong guesses: 0" in said(app)
     assert "head" not in said(app).lower()
@@ -69,11 +46,21 @@ def test_a_round_on_the_pair_that_comes_with_the_app(ready: RunStore, open_page:
     (code,) = app.code
     assert any(line.startswith("-N_HEADS = 4") for line in code.value.splitlines())
     assert any(line.startswith("+N_HEADS = 1") for line in code.value.splitlines())
+    app = pressed(open_page(FILE), "Submit")
+    assert "Choose a mistake from the list first." in said(app)
+    assert "wrong guesses: 0" in said(app)
+    app = pressed(open_page(FILE), "Show the answer")
+    assert not app.success
+    assert any("One head instead of several" in one.value for one in app.info)
+    healthy = recorded.create(basis())
+    twin = recorded.create(with_bug(basis(), BUGS["no-scale"]))
+    app = open_page(FILE, pair=f"{healthy.id}.{twin.id}")
+    assert not app.warning
+    assert app.query_params["pair"] == f"{healthy.id}.{twin.id}"
+    assert "trained here" in said(app)
 
 
-def test_a_probe_that_was_overtaken_by_the_next_press_is_still_asked(
-    ready: RunStore, open_page: Open
-) -> None:
+def test_a_probe_that_was_overtaken_by_the_next_press_is_still_asked(recorded, open_page):
     app = open_page(FILE)
     app.session_state["find-the-bug-rounds"][TWIN].wanted.append("rate")
     probed(app, "numbers")
@@ -81,31 +68,16 @@ def test_a_probe_that_was_overtaken_by_the_next_press_is_still_asked(
     assert "Probes: 2 of 5" in said(app)
 
 
-def test_who_gives_up_is_shown_the_mistake(ready: RunStore, open_page: Open) -> None:
-    app = pressed(open_page(FILE), "Show the answer")
-    assert not app.success
-    assert any("One head instead of several" in one.value for one in app.info)
-
-
-def test_a_guess_that_names_nothing_is_asked_again(ready: RunStore, open_page: Open) -> None:
-    app = pressed(open_page(FILE), "Submit")
-    assert "Choose a mistake from the list first." in said(app)
-    assert "wrong guesses: 0" in said(app)
-
-
 @pytest.fixture
-def waiting(ready: RunStore, busy_queue: RunQueue, monkeypatch: pytest.MonkeyPatch) -> Any:
+def waiting(recorded, busy_queue, monkeypatch):
     """Runs wait for their turn."""
-    monkeypatch.setattr(ready, "recorded", RECORDED)
-    return ready
+    monkeypatch.setattr(recorded, "recorded", RECORDED)
+    return recorded
 
 
-def test_one_press_queues_a_pair_and_nothing_says_what_is_wrong(
-    waiting: RunStore, open_page: Open
-) -> None:
+def test_one_press_queues_a_pair_and_nothing_says_what_is_wrong(waiting, open_page):
     app = open_page(FILE, level="2")
     app.button(key="bug-train").click().run()
-    assert not app.exception
     healthy, twin = (waiting.get(one) for one in app.query_params["pair"].split("."))
     assert healthy.experiment == basis()
     bug = bug_of(healthy.experiment, twin.experiment)
@@ -124,42 +96,25 @@ def test_one_press_queues_a_pair_and_nothing_says_what_is_wrong(
     assert again[1] != twin.id
 
 
-def test_what_the_host_does_not_let_is_refused_in_a_sentence(
-    ready: RunStore, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    monkeypatch.setenv("TFM_MAX_STEPS", "7")
+def test_what_the_host_does_not_let_is_refused_in_a_sentence(recorded, monkeypatch, request):
+    limited(monkeypatch, max_steps=7)
     request.getfixturevalue("busy_queue")
-    monkeypatch.setattr(ready, "recorded", RECORDED)
+    monkeypatch.setattr(recorded, "recorded", RECORDED)
     app = request.getfixturevalue("open_page")(FILE)
     app.button(key="bug-train").click().run()
-    assert not app.exception
     assert len(app.error) == 1
     assert "pair" not in app.query_params
 
 
 @pytest.mark.parametrize("pair", ["gone1234.gone5678", "recorded-digits.recorded-korean", "x"])
-def test_a_pair_that_is_none_is_said_and_the_ready_one_shown(
-    ready: RunStore, open_page: Open, pair: str
-) -> None:
+def test_a_pair_that_is_none_is_said_and_the_ready_one_shown(recorded, open_page, pair):
     app = open_page(FILE, pair=pair)
-    assert not app.exception
     assert len(app.warning) == 1
     assert "this pair comes with the app" in said(app)
 
 
-def test_a_link_opens_the_same_pair(ready: RunStore, open_page: Open) -> None:
-    healthy = ready.create(basis())
-    twin = ready.create(with_bug(basis(), BUGS["no-scale"]))
-    app = open_page(FILE, pair=f"{healthy.id}.{twin.id}")
-    assert not app.exception
-    assert not app.warning
-    assert app.query_params["pair"] == f"{healthy.id}.{twin.id}"
-    assert "trained here" in said(app)
-
-
-def test_without_any_pair_one_press_trains_it(store: RunStore, open_page: Open) -> None:
+def test_without_any_pair_one_press_trains_it(store, open_page):
     app = open_page(FILE)
-    assert not app.exception
     assert "No pair here yet" in said(app)
     assert app.button(key="bug-train")
 
@@ -168,29 +123,27 @@ HIDDEN = BUGS["sliced-heads"]
 
 
 @pytest.fixture
-def suspect(ready: RunStore) -> Run:
+def suspect(recorded):
     """A suspect whose bug nobody has found, beside its healthy twin."""
-    ready.create(basis(), state="finished")
+    recorded.create(basis(), state="finished")
     twin = with_bug(basis(), HIDDEN)
-    return ready.create(twin, name="Suspect 7f3a", state="finished", is_suspect=True)
+    return recorded.create(twin, name="Suspect 7f3a", state="finished", is_suspect=True)
 
 
 OF_RUNS = ["train", "attention", "build", "compare"]
 
 
 @pytest.mark.parametrize("name", OF_RUNS)
-def test_no_page_opens_a_suspect(suspect: Run, open_page: Open, name: str) -> None:
+def test_no_page_opens_a_suspect(suspect, open_page, name):
     app = open_page(PAGES[name].file, run=suspect.id)
-    assert not app.exception
     assert app.session_state["page"] == "find-the-bug"
     assert "hides a bug" in said(app)
     assert HIDDEN.label not in said(app)
     assert f"run={suspect.id}" not in str(links(app))
 
 
-def test_a_suspect_cannot_be_compared_or_found_by_a_setting(suspect: Run, open_page: Open) -> None:
+def test_a_suspect_cannot_be_compared_or_found_by_a_setting(suspect, open_page):
     app = open_page("compare/page.py", runs=f"recorded-korean,{suspect.id}")
-    assert not app.exception
     assert any("stays hidden" in one.value for one in app.warning)
     assert not any(suspect.meta.name in name for name in app.multiselect[0].options)
     ((path, value),) = HIDDEN.changes.items()
@@ -198,16 +151,14 @@ def test_a_suspect_cannot_be_compared_or_found_by_a_setting(suspect: Run, open_p
     assert any(suspect.meta.name in button.label for button in app.button)
     keys = {button.key for button in app.button}
     assert f"delete-{suspect.id}" in keys
-    assert not {f"{what}-{suspect.id}" for what in ("publish", "seeds", "twin", "labels")} & keys
+    assert not {f"{what}-{suspect.id}" for what in ("seeds", "twin", "labels")} & keys
     app.text_input(key="runs-words").set_value(f"{path.split('.')[1]}={value}").run()
     assert not any(suspect.meta.name in button.label for button in app.button)
 
 
-def test_a_suspect_is_a_run_like_others_once_its_bug_is_known(
-    suspect: Run, ready: RunStore, open_page: Open
-) -> None:
+def test_a_suspect_is_a_run_like_others_once_its_bug_is_known(suspect, recorded, open_page):
     (healthy,) = [
-        run for run in ready.list() if run.experiment == basis() and not run.meta.recorded
+        run for run in recorded.list() if run.experiment == basis() and not run.meta.recorded
     ]
     app = open_page(FILE, pair=f"{healthy.id}.{suspect.id}")
     pressed(app, "Show the answer")

@@ -1,50 +1,35 @@
 """Where it fails: what is counted stands on the page, and a link opens what was chosen."""
 
-from __future__ import annotations
-
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.mistakes.link import STEP, MistakesView
-from pages.ui.address import view_link
+from pages.mistakes.link import STEP
 from tests.pages.learned_runs import learned_run
-from tests.pages.looking import unmarked
+from tests.pages.looking import said
 from tests.pages.opening import links, opened_at
 from tfm_core.inspect.errors.answers import answers, steps_of
 from tfm_core.inspect.errors.examples import n_alike
 from tfm_core.inspect.errors.scores import calibration, confusion, corpus_scores
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.runs.store import RECORDED
 
 FILE = "mistakes/page.py"
 DIGITS = Run(RECORDED / "recorded-digits", recorded=True)
 KOREAN = Run(RECORDED / "recorded-korean", recorded=True)
 
 
-@pytest.fixture
-def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "recorded", RECORDED)
-
-
-def opened(view: MistakesView | None = None, **query: str) -> AppTest:
+def opened(**query: str) -> AppTest:
     """Open the page and wait until its answers are there."""
-    asked = {} if view is None else view_link.write(view)
-    return settled(opened_at(FILE, **query, **asked))
+    return settled(opened_at(FILE, **query))
 
 
 def settled(app: AppTest) -> AppTest:
     while app.get("progress"):
         app.run()
-    assert not app.exception
     return app
-
-
-def said(app: AppTest) -> str:
-    return unmarked(" ".join(part.value for part in (*app.markdown, *app.caption)))
 
 
 def figure(app: AppTest, name: str) -> dict[str, Any]:
@@ -63,7 +48,7 @@ def cards(app: AppTest) -> list[str]:
     ]
 
 
-def test_it_opens_cold_on_a_recorded_run_and_counts_what_the_core_counts(recorded: None) -> None:
+def test_it_opens_cold_with_counts_scores_and_calibration_of_the_core(recorded):
     app = opened()
     found = answers(DIGITS, steps_of(DIGITS)[-1])
     wrong = len(found.truth) - found.n_right
@@ -73,10 +58,26 @@ def test_it_opens_cold_on_a_recorded_run_and_counts_what_the_core_counts(recorde
     counts = [[int(cell or 0) for cell in row] for row in texts]
     assert counts == confusion(found).counts.tolist()
     assert len(cards(app)) == min(wrong, 24)
+    found = answers(KOREAN, 137)
+    app = opened(step="137", show="scores", run=KOREAN.id)
+    assert found.written is not None
+    scored = corpus_scores(
+        [" ".join(one.tokens) for one in found.written],
+        [" ".join(item["tgt"]) for item in found.items],
+    )
+    assert scored.bleu is not None
+    assert [one.value for one in app.metric] == [
+        f"{scored.bleu.value:.1f}",
+        f"{scored.chrf.value:.1f}",
+    ]
+    assert scored.bleu.signature in said(app)
+    app = opened(step="137", show="calibration", run=KOREAN.id)
+    measured = calibration(found.confidence, found.is_right)
+    assert f"error: **{measured.error * 100:.1f}%** over 4,611" in said(app)
 
 
-def test_a_cell_of_the_link_lists_its_errors_alone_and_can_be_let_go(recorded: None) -> None:
-    app = opened(MistakesView(step=280, cell=(8, 5)), run=DIGITS.id)
+def test_a_cell_of_the_link_lists_its_errors_and_other_steps_give_no_cell(recorded):
+    app = opened(step="280", cell="8,5", run=DIGITS.id)
     counted = confusion(answers(DIGITS, 280))
     assert f"**8** taken for **5**: {counted.counts[8, 5]}" in said(app)
     assert len(cards(app)) == min(24, counted.counts[8, 5])
@@ -89,76 +90,47 @@ def test_a_cell_of_the_link_lists_its_errors_alone_and_can_be_let_go(recorded: N
     found = answers(DIGITS, later)
     assert f"**{len(found.truth) - found.n_right} of 500** validation examples wrong" in said(app)
     assert f"step={later}" in links(app)[0]
+    app = opened(run=DIGITS.id, step="500")
+    assert any("No weights at step 500; showing step 519" in one.value for one in app.warning)
+    assert "step=519" in links(app)[0]
+    app = opened(step="280", cell="8,5", run=DIGITS.id)
+    app.query_params["run"] = KOREAN.id
+    settled(app.run())
+    assert "taken for" not in said(app)
+    assert "cell" not in links(app)[0]
 
 
 @pytest.mark.parametrize(
-    ("view", "words"),
+    ("run_id", "view", "words"),
     [
-        (MistakesView(step=519, show="groups"), "95 % confidence"),
-        (MistakesView(step=519, show="calibration"), "calibration error"),
-        (MistakesView(order="sure"), "All 22 of them"),
+        (DIGITS.id, {"step": "519", "show": "groups"}, "95% confidence"),
+        (DIGITS.id, {"step": "519", "show": "calibration"}, "calibration error"),
+        (DIGITS.id, {"order": "sure"}, "All 22 of them"),
+        (KOREAN.id, {"step": "137", "show": "groups", "by": "pattern"}, "several patterns"),
+        (KOREAN.id, {"step": "137", "show": "tokens"}, "given the true tokens before"),
+        (KOREAN.id, {"step": "137", "show": "scores"}, "tokenize none"),
+        (KOREAN.id, {"step": "78"}, "The worst 20 of 162"),
+        (KOREAN.id, {}, "No mistakes; the"),
     ],
-    ids=["groups", "calibration", "sure"],
+    ids=["groups", "calibration", "sure", "patterns", "tokens", "scores", "worst", "all-right"],
 )
-def test_the_link_of_a_view_of_pictures_opens_it(
-    recorded: None, view: MistakesView, words: str
-) -> None:
-    _opens_it(view, words, DIGITS.id)
-
-
-@pytest.mark.parametrize(
-    ("view", "words"),
-    [
-        (MistakesView(step=137, show="groups", by="pattern"), "several patterns"),
-        (MistakesView(step=137, show="tokens"), "given the true tokens before"),
-        (MistakesView(step=137, show="scores"), "tokenize none"),
-        (MistakesView(step=78), "The worst 20 of 162"),
-        (MistakesView(), "No mistakes; the"),
-    ],
-    ids=["groups", "tokens", "scores", "worst", "all-right"],
-)
-def test_the_link_of_a_view_of_translations_opens_it(
-    recorded: None, view: MistakesView, words: str
-) -> None:
-    _opens_it(view, words, KOREAN.id)
-
-
-def _opens_it(view: MistakesView, words: str, run_id: str) -> None:
-    app = opened(view, run=run_id)
+def test_the_link_of_a_view_opens_it(recorded, run_id, view, words):
+    app = opened(**view, run=run_id)
     assert words in said(app)
     assert not [one for one in app.warning if one.icon == ":material/link_off:"]
     link = links(app)[0]
-    for name, text in view_link.write(view).items():
+    for name, text in view.items():
         assert f"{name}={text}" in link
-    again = opened(view, run=run_id)
+    again = opened(**view, run=run_id)
     assert said(again) == said(app)
 
 
-def test_scores_and_calibration_are_those_of_the_core(recorded: None) -> None:
-    found = answers(KOREAN, 137)
-    app = opened(MistakesView(step=137, show="scores"), run=KOREAN.id)
-    assert found.written is not None
-    scored = corpus_scores(
-        [" ".join(one.tokens) for one in found.written],
-        [" ".join(item["tgt"]) for item in found.items],
-    )
-    assert scored.bleu is not None
-    assert [one.value for one in app.metric] == [
-        f"{scored.bleu.value:.1f}",
-        f"{scored.chrf.value:.1f}",
-    ]
-    assert scored.bleu.signature in said(app)
-    app = opened(MistakesView(step=137, show="calibration"), run=KOREAN.id)
-    measured = calibration(found.confidence, found.is_right)
-    assert f"error: **{measured.error * 100:.1f} %** over 4,611" in said(app)
-
-
 @pytest.mark.wide
-def test_texts_that_look_like_training_are_counted(recorded: None) -> None:
+def test_texts_that_look_like_training_are_counted(recorded):
     run = Run(RECORDED / "recorded-masked-words")
     n = n_alike(run, answers(run, steps_of(run)[-1]))
     assert n > 0
-    assert f"only in the hidden words: {n}." in said(opened(MistakesView(), run=run.id))
+    assert f"only in the hidden words: {n}." in said(opened(run=run.id))
 
 
 @pytest.mark.core(2)
@@ -172,7 +144,7 @@ def test_texts_that_look_like_training_are_counted(recorded: None) -> None:
         ("recorded-captions", "validation examples wrong"),
     ],
 )
-def test_every_family_is_judged(recorded: None, run_id: str, words: str) -> None:
+def test_every_family_is_judged(recorded, run_id, words):
     app = opened(run=run_id)
     assert words in said(app)
     assert "the only ones saved" in said(app)
@@ -181,41 +153,14 @@ def test_every_family_is_judged(recorded: None, run_id: str, words: str) -> None
     assert "Expected calibration error" in said(app)
 
 
-def test_a_step_without_weights_gives_the_nearest_and_says_so(recorded: None) -> None:
-    app = opened(run=DIGITS.id, step="500")
-    assert any("No weights at step 500; showing step 519" in one.value for one in app.warning)
-    assert "step=519" in links(app)[0]
-
-
-def test_another_run_begins_without_the_cell_of_the_last(recorded: None) -> None:
-    app = opened(MistakesView(step=280, cell=(8, 5)), run=DIGITS.id)
-    app.query_params["run"] = KOREAN.id
-    settled(app.run())
-    assert "taken for" not in said(app)
-    assert "cell" not in links(app)[0]
-
-
-def test_a_run_without_weights_says_so_and_offers_a_recorded_one(
-    store: RunStore, recorded: None
-) -> None:
+def test_a_run_without_weights_says_so_and_offers_a_recorded_one(store, recorded):
     run = learned_run(store, "translate")
     app = opened_at(FILE, run=run.id)
-    assert not app.exception
     assert any("no checkpoint" in one.value for one in app.error)
     settled(app.button(key="mistakes-recorded").click().run())
     assert "validation examples wrong" in said(app)
 
 
-def test_without_any_run_it_says_how_to_get_one(store: RunStore) -> None:
+def test_without_any_run_it_says_how_to_get_one(store):
     app = opened_at(FILE)
-    assert not app.exception
     assert app.button(key="empty-train")
-
-
-def test_a_view_says_only_what_is_not_usual() -> None:
-    assert view_link.write(MistakesView()) == {}
-    view = MistakesView(step=0, show="groups", by="length", order="sure", cell=(3, -1))
-    assert view_link.read(MistakesView, view_link.write(view)) == (view, ())
-    shown, (sentence,) = view_link.read(MistakesView, {"cell": "4,x"})
-    assert shown == replace(MistakesView())
-    assert "the numbers of two classes" in sentence

@@ -8,11 +8,11 @@ import pytest
 from pages.positions.link import VIEW
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.learned_runs import learned_run
-from tests.pages.looking import figure_of, n_drawn, said
+from tests.pages.looking import n_drawn, said, viewed
 from tests.pages.made_runs import made_run, with_checkpoint
 from tests.training.test_loop import experiment as made_experiment
 from tfm_core.config.experiment import sequence_len
-from tfm_core.inspect.positions import race, tables
+from tfm_core.inspect.positions import tables
 from tfm_core.inspect.walk.topics import topic_text
 from tfm_core.presets import PRESETS
 from tfm_core.runs.record.snapshots import write_probe
@@ -24,17 +24,6 @@ PAGE = "positions/page.py"
 VIEWS = VIEW.names  # each is opened below, so each has its view
 
 
-@pytest.fixture
-def with_recorded(store, monkeypatch):
-    monkeypatch.setattr(store, "recorded", RECORDED)
-
-
-def viewed(app, view):
-    app.button_group(key="positions-view").set_value(view).run()
-    assert not app.exception
-    return app
-
-
 def figures(app, key):
     """Return the figures whose key begins so."""
     return [
@@ -44,25 +33,29 @@ def figures(app, key):
     ]
 
 
-def test_every_kind_that_words_can_have_has_a_view_of_its_own():
+def test_every_kind_that_words_can_have_has_a_view_and_words_of_its_own():
     assert set(POSITIONS_OF_WORDS) - {"none"} == set(VIEWS) - {"patches", "shuffle", "race"}
-
-
-def test_the_walk_has_words_for_every_kind():
     for kind in POSITIONS.values():
         assert topic_text(kind.topic)
         assert kind.inside is None or topic_text(kind.inside.topic)
 
 
-def test_every_view_is_there_without_a_run(open_page):
+def test_every_view_is_there_without_a_run_with_the_chosen_numbers(open_page):
     app = open_page(PAGE)
     for view in VIEWS:
         assert not viewed(app, view).error, view
         assert n_drawn(app) >= 1 or view in {"learned", "race"}
+    app = viewed(open_page(PAGE), "sinusoidal")
+    app.select_slider(key="positions-base-waves").set_value(100.0).run()
+    app.select_slider(key="positions-width-waves").set_value(32).run()
+    even, odd = app.latex
+    assert r"PE_{(pos,\,2i)} = \sin\frac{pos}{100^{\,2i/32}}" in even.value
+    assert r"PE_{(pos,\,2i+1)} = \cos\frac{pos}{100^{\,2i/32}}" in odd.value
+    assert "i goes from 0 to 15" in said(app)
 
 
 @pytest.mark.parametrize("run_id", ["recorded-digits", "recorded-korean"])
-def test_every_view_is_there_with_a_recorded_run(with_recorded, open_page, run_id):
+def test_every_view_is_there_with_a_recorded_run(recorded, open_page, run_id):
     app = open_page(PAGE, run=run_id)
     for view in VIEWS:
         assert not viewed(app, view).error, view
@@ -80,68 +73,39 @@ def test_a_change_builds_and_loads_no_model(open_page, view, key, values):
     with calls_of(*SLOW) as calls:
         for value in values:
             app.select_slider(key=key).set_value(value).run()
-    assert not app.exception
     assert not calls
 
 
-def test_the_learned_table_of_the_current_run_is_shown_at_every_step(with_recorded, open_page):
+def test_learned_tables_and_shuffles_are_those_of_the_current_run(recorded, open_page):
     app = viewed(open_page(PAGE, run="recorded-digits"), "learned")
     steps = app.select_slider(key="positions-step")
     assert "step 3,000" in said(app)
     steps.set_value(0).run()
-    assert not app.exception
     assert "The table at step 0" in said(app)
-
-
-def test_the_map_of_a_learned_table_is_described_by_its_own_numbers(with_recorded, open_page):
     app = viewed(open_page(PAGE, run="recorded-digits"), "learned")
     run = RunStore(RECORDED).get("recorded-digits")
     table = tables.learned_table(run.snapshot(run.snapshot_steps()[-1]), "positions.table")
     near = tables.nearness(tables.cosines(table), round(len(table) ** 0.5))
     assert f"in a column {near.below:.2f}, other pairs {near.apart:.2f}" in said(app)
     assert near.verdict in said(app)
-
-
-def test_the_formula_has_the_chosen_numbers_and_counts_from_0(open_page):
-    app = viewed(open_page(PAGE), "sinusoidal")
-    app.select_slider(key="positions-base-waves").set_value(100.0).run()
-    app.select_slider(key="positions-width-waves").set_value(32).run()
-    even, odd = app.latex
-    assert r"PE_{(pos,\,2i)} = \sin\frac{pos}{100^{\,2i/32}}" in even.value
-    assert r"PE_{(pos,\,2i+1)} = \cos\frac{pos}{100^{\,2i/32}}" in odd.value
-    assert "i goes from 0 to 15" in said(app)
-
-
-def test_a_smaller_base_makes_the_slowest_wave_faster(open_page):
-    app = viewed(open_page(PAGE), "sinusoidal")
-    slowest = []
-    for base in (10000.0, 100.0):
-        app.select_slider(key="positions-base-waves").set_value(base).run()
-        slowest.append(figure_of(app, "positions-wavelengths")["data"][0]["y"][-1])
-    assert slowest[1] < slowest[0] / 10
-
-
-def test_the_bag_alone_notices_no_shuffle(open_page):
-    app = viewed(open_page(PAGE), "shuffle")
-    changes = figure_of(app, "positions-noticed")["data"][0]["x"]
-    assert changes[0] < 1e-5
-    assert min(changes[1:]) > 0.01
-    before = said(app)
-    app.button(key="shuffle").click().run()
-    assert said(app) != before
-
-
-def test_a_run_that_is_opened_here_is_the_current_one(with_recorded, open_page):
     app = viewed(open_page(PAGE, run="recorded-korean"), "learned")
     (look,) = [button for button in app.button if button.label.startswith("Open “")]
     look.click().run()
-    assert not app.exception
     assert app.session_state["current_run"] == look.key.removeprefix("positions-open-")
+    app = viewed(open_page(PAGE, run="recorded-korean"), "shuffle")
+    assert "The current run answers" in said(app)
+    before = said(app)
+    app.button(key="shuffle").click().run()
+    assert said(app) != before
+    app.text_input(key="positions-text-recorded-korean").set_value("the xylophone").run()
+    assert "is not a word of this task" in app.warning[0].value
+    app = viewed(open_page(PAGE, run="recorded-digits"), "shuffle")
+    assert "with averaged patches both would be equal" in said(app)
+    app.button(key="shuffle-patches").click().run()
+    app.slider(key="shuffle-picture").set_value(3).run()
 
 
-def test_the_trained_length_is_the_current_runs_else_that_of_what_is_edited(
-    with_recorded, open_page
-):
+def test_the_trained_length_is_the_current_runs_else_that_of_what_is_edited(recorded, open_page):
     assert "longest sequence of the edited configuration" in said(open_page(PAGE))
     for run_id in ("recorded-korean", "recorded-digits"):
         run = RunStore(RECORDED).get(run_id)
@@ -165,49 +129,11 @@ def test_the_base_of_rotary_positions_begins_at_that_of_the_run(store, open_page
     assert app.select_slider(key="positions-base-rotary").value == 10000.0
 
 
-def test_the_maps_of_patches_have_one_scale(with_recorded, open_page):
-    app = viewed(open_page(PAGE, run="recorded-digits"), "patches")
-    maps = figures(app, "positions-patches-")
-    ends = {(figure["data"][0]["zmin"], figure["data"][0]["zmax"]) for figure in maps}
-    assert len(maps) == 3
-    assert len(ends) == 1
-
-
-def test_a_run_without_a_learned_table_says_so(with_recorded, open_page):
-    app = viewed(open_page(PAGE, run="recorded-korean"), "learned")
-    assert "learns nothing about positions" in said(app)
-
-
-def test_the_current_run_answers_before_and_after_the_shuffle(with_recorded, open_page):
-    app = viewed(open_page(PAGE, run="recorded-korean"), "shuffle")
-    assert "The current run answers" in said(app)
-    before = said(app)
-    app.button(key="shuffle").click().run()
-    assert said(app) != before
-    app.text_input(key="positions-text-recorded-korean").set_value("the xylophone").run()
-    assert "is not a word of this task" in app.warning[0].value
-
-
-def test_the_patches_of_a_run_of_pictures_are_shuffled_too(with_recorded, open_page):
-    app = viewed(open_page(PAGE, run="recorded-digits"), "shuffle")
-    assert "with averaged patches both would be equal" in said(app)
-    app.button(key="shuffle-patches").click().run()
-    app.slider(key="shuffle-picture").set_value(3).run()
-    assert not app.exception
-
-
-def test_an_empty_sentence_is_said(open_page):
-    app = viewed(open_page(PAGE), "shuffle")
-    app.text_input(key="positions-text-own").set_value("  ").run()
-    assert "Type at least one word" in app.error[0].value
-
-
 def test_one_press_queues_a_run_of_each_kind_with_its_name(busy_queue, open_page):
     run = learned_run(busy_queue.store, "copy")
     app = viewed(open_page(PAGE, run=run.id), "race")
     app.slider(key="positions-steps-copy").set_value(200).run()
     app.button(key="positions-train").click().run()
-    assert not app.exception
     made = [run for run in busy_queue.store.list() if ", positions: " in run.meta.name]
     assert [run.experiment.model.position for run in made] == list(POSITIONS_OF_WORDS)
     assert {run.status.state for run in made} == {"queued"}
@@ -220,29 +146,6 @@ def test_one_press_queues_a_run_of_each_kind_with_its_name(busy_queue, open_page
     app.run()
     assert "are waiting" not in said(app)
     assert f"All {n} runs have finished." in said(app)
-
-
-def test_a_refusal_is_said_in_its_words(busy_queue, open_page, monkeypatch):
-    monkeypatch.setattr(busy_queue, "limits", type(busy_queue.limits)(max_steps=10))
-    run = learned_run(busy_queue.store, "copy")
-    app = viewed(open_page(PAGE, run=run.id), "race")
-    app.button(key="positions-train").click().run()
-    assert "the limit here is 10" in app.error[0].value
-    assert not [run for run in busy_queue.store.list() if ", positions: " in run.meta.name]
-
-
-def test_runs_that_differ_in_positions_alone_stand_together(store, open_page):
-    racers = race.racers(PRESETS["copy"].experiment, steps=211)
-    for name, experiment in racers.items():
-        run = learned_run(store, "copy")
-        made = store.create(experiment, name=name)
-        done = dataclasses.replace(made.status, state="finished", step=211, total_steps=211)
-        write_status(made.folder, done)
-        (made.folder / "events.jsonl").write_bytes((run.folder / "events.jsonl").read_bytes())
-    app = viewed(open_page(PAGE), "race")
-    words = said(app)
-    assert all(choice.label in words for choice in POSITIONS_OF_WORDS.values())
-    assert "Which kind learns the task, and how fast" in words
 
 
 def test_a_run_without_a_table_of_positions_says_why(store, open_page):

@@ -1,20 +1,17 @@
 """Runs in a list: labelled, found by their labels, told apart, picked and compared."""
 
-from __future__ import annotations
-
-import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
 from pages.runs import filter
+from pages.ui.accounts import visitors
+from tests.pages.looking import keys
 from tests.pages.made_runs import made_run
-from tests.pages.runs.test_page import PAGE, TOKEN, Open, captions, keys, names, places
+from tests.pages.runs.test_page import PAGE, TOKEN, captions, names, places
 from tests.runs.waiting import tiny
-from tfm_core.runs.auth import hashed
-from tfm_core.runs.queue.run_queue import RunQueue
+from tfm_core.runs.auth import Visitor, hashed
 from tfm_core.runs.record.labels import Labels
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RunStore
 
 
 def pick(app: AppTest, *runs: Run) -> None:
@@ -26,7 +23,7 @@ def search(app: AppTest, words: str) -> list[str]:
     return places(app.text_input(key="runs-words").set_value(words).run())
 
 
-def test_group_tags_and_note_are_kept_shown_and_found(store: RunStore, open_page: Open) -> None:
+def test_group_tags_and_note_are_kept_shown_and_found(store, open_page):
     run, other = made_run(store, name="One"), made_run(store, name="Two")
     app = open_page(PAGE)
     app.button(key=f"labels-{run.id}").click().run()
@@ -47,9 +44,7 @@ def test_group_tags_and_note_are_kept_shown_and_found(store: RunStore, open_page
     assert places(app) == [run.id]
 
 
-def test_labels_that_are_too_much_are_refused_in_a_sentence(
-    store: RunStore, open_page: Open
-) -> None:
+def test_labels_that_are_too_much_are_refused_in_a_sentence(store, open_page):
     run = made_run(store)
     app = open_page(PAGE)
     app.button(key=f"labels-{run.id}").click().run()
@@ -60,7 +55,7 @@ def test_labels_that_are_too_much_are_refused_in_a_sentence(
     assert store.get(run.id).labels == Labels()
 
 
-def test_runs_of_one_name_are_told_apart_by_what_differs(store: RunStore, open_page: Open) -> None:
+def test_runs_of_one_name_are_told_apart_by_what_differs(store, open_page):
     for seed in (3, 5):
         made_run(store, name="Copy", experiment=tiny().replace(seed=seed))
     made_run(store, name="Alone", experiment=tiny())
@@ -73,9 +68,7 @@ def test_runs_of_one_name_are_told_apart_by_what_differs(store: RunStore, open_p
     assert shown.count("**Same**") == len(same)
 
 
-def test_ticked_runs_are_compared_also_from_other_pages_of_the_list(
-    store: RunStore, open_page: Open, compared: list[str]
-) -> None:
+def test_ticked_runs_are_compared_also_from_other_pages_of_the_list(store, open_page, compared):
     runs = [made_run(store, name=f"Run-{k:02}", step=3) for k in range(filter.PER_PAGE + 1)]
     app = open_page(PAGE)
     assert app.button(key="runs-compare").disabled
@@ -91,7 +84,7 @@ def test_ticked_runs_are_compared_also_from_other_pages_of_the_list(
     assert app.button(key="runs-compare").disabled
 
 
-def test_ticked_runs_are_grouped_and_tagged_together(store: RunStore, open_page: Open) -> None:
+def test_ticked_runs_are_grouped_and_tagged_together(store, open_page):
     runs = [made_run(store, name=name) for name in ("One", "Two", "Three")]
     store.label(runs[0].id, tags=["old"])
     app = open_page(PAGE)
@@ -111,12 +104,10 @@ def test_ticked_runs_are_grouped_and_tagged_together(store: RunStore, open_page:
 
 
 def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
-    store: RunStore,
-    open_page: Open,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("TFM_PUBLIC", "1")
-    monkeypatch.setenv("TFM_OPEN", "1")
+    store, open_page, monkeypatch
+):
+    me = Visitor(hashed(TOKEN), is_public=True)  # as where people log in
+    monkeypatch.setattr(visitors, "visitor", lambda: me)
     other = made_run(store, owner=hashed("b" * 43))
     own = made_run(store, owner=hashed(TOKEN))
     app = open_page(PAGE, token=TOKEN)
@@ -134,7 +125,7 @@ def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
     assert store.get(other.id).labels == Labels()
 
 
-def test_pages_of_the_list_say_what_stands_on_them(store: RunStore, open_page: Open) -> None:
+def test_pages_of_the_list_say_what_stands_on_them(store, open_page):
     for number in range(filter.PER_PAGE + 2):
         made_run(store, name=f"Run {number}", step=3)
     app = open_page(PAGE)
@@ -147,23 +138,7 @@ def test_pages_of_the_list_say_what_stands_on_them(store: RunStore, open_page: O
     assert len(search(app, "")) in (2, filter.PER_PAGE)
 
 
-def test_seeds_and_twins_begin_in_the_list(
-    store: RunStore, busy_queue: RunQueue, open_page: Open, compared: list[str]
-) -> None:
-    run = made_run(store, experiment=tiny())
-    app = open_page(PAGE)
-    app.button(key=f"twin-{run.id}").click().run()
-    app.selectbox(key=f"twin-what-{run.id}").set_value("seed").run()
-    app.number_input(key=f"twin-{run.id}-seed").set_value(7).run()
-    app.button(key=f"twin-start-{run.id}").click().run()
-    assert len(compared) == 2
-    app.button(key=f"seeds-{run.id}").click().run()
-    waiting = [one for one in store.list() if one.status.state == "queued"]
-    assert sorted(one.experiment.seed for one in waiting) == [1, 2, 3, 7]
-    assert len(compared) == 5
-
-
-def test_one_dialog_is_open_at_a_time(store: RunStore, open_page: Open) -> None:
+def test_one_dialog_is_open_at_a_time_and_none_on_another_page(store, open_page):
     run, other = made_run(store, name="One"), made_run(store, name="Two")
     app = open_page(PAGE)
     app.button(key=f"labels-{run.id}").click().run()
@@ -171,24 +146,18 @@ def test_one_dialog_is_open_at_a_time(store: RunStore, open_page: Open) -> None:
     for key, text_areas in (
         (f"twin-{other.id}", []),
         (f"labels-{other.id}", [f"note-{other.id}"]),
-        (f"publish-{run.id}", []),
     ):
         app.button(key=key).click().run()
-        assert not app.exception
         assert [field.key for field in app.text_area] == text_areas
-
-
-def test_a_dialog_is_closed_when_another_page_is_shown(store: RunStore, open_page: Open) -> None:
     run = made_run(store, name="One")
     app = open_page(PAGE)
     app.button(key=f"labels-{run.id}").click().run()
     app.query_params["run"] = run.id
     app._page_hash = calc_hash("train")
     app.run()
-    app.button(key="run-publish").click().run()
-    assert "publish-on" in {button.key for button in app.button}
+    app.button(key="run-twin").click().run()
+    assert f"twin-start-{run.id}" in {button.key for button in app.button}
     app._page_hash = calc_hash("runs")
     app.run()
-    assert not app.exception
     assert not app.text_area
-    assert "publish-on" not in {button.key for button in app.button}
+    assert f"twin-start-{run.id}" not in {button.key for button in app.button}

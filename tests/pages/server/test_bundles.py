@@ -1,15 +1,14 @@
 """Streamlit's own files as the app sends them."""
 
-from __future__ import annotations
-
-import asyncio
 import gzip
+from functools import partial
 from pathlib import Path
 
 import streamlit as st
 from starlette.responses import PlainTextResponse
 
 from pages.server.static_files import IMMUTABLE, Bundles
+from tests.pages.server.asking import answer
 
 FOLDER = Path(st.__file__).parent / "static"
 SCRIPT = next((FOLDER / "static" / "js").glob("index.*.js"))
@@ -19,24 +18,14 @@ APP = Bundles(PlainTextResponse("the app"), folder=FOLDER, prefixes={"", "/some/
 HERE, FAR = ("127.0.0.1", 5000), ("192.0.2.7", 5000)
 
 
-def get(path: str, client=HERE, method="GET", **asked: str) -> tuple[int, dict[str, str], bytes]:
-    messages: list[dict] = []
-
-    async def send(message) -> None:
-        messages.append(dict(message))
-
-    headers = [(name.replace("_", "-").encode(), said.encode()) for name, said in asked.items()]
-    scope = {"type": "http", "method": method, "path": path, "client": client, "headers": headers}
-    asyncio.run(APP(scope, None, send))
-    said = {name.decode(): words.decode() for name, words in messages[0]["headers"]}
-    return messages[0]["status"], said, b"".join(one.get("body", b"") for one in messages[1:])
+get = partial(answer, APP, client=HERE)
 
 
 def address(path: Path) -> str:
     return f"/static/{path.parent.name}/{path.name}"
 
 
-def test_a_file_is_sent_as_it_is_to_this_machine_and_kept() -> None:
+def test_a_file_is_sent_as_it_is_or_packed_and_all_else_left_to_the_app():
     for path, kind in [(SCRIPT, "text/javascript"), (STYLE, "text/css"), (FONT, "font/woff2")]:
         status, said, body = get(address(path), accept_encoding="gzip")
         assert (status, body) == (200, path.read_bytes())
@@ -46,23 +35,14 @@ def test_a_file_is_sent_as_it_is_to_this_machine_and_kept() -> None:
         assert get(f"/some/base{address(path)}")[2] == body
         again = get(address(path), if_none_match=said["etag"])
         assert (again[0], again[2]) == (304, b"")
-
-
-def test_who_is_far_gets_it_packed() -> None:
     for way in [{"client": FAR}, {"x_forwarded_for": "192.0.2.7"}]:
         for path in [SCRIPT, STYLE]:
             status, said, body = get(address(path), accept_encoding="gzip, br", **way)
             assert (status, said["content-encoding"]) == (200, "gzip")
             assert int(said["content-length"]) == len(body) < path.stat().st_size / 2
             assert gzip.decompress(body) == path.read_bytes()
-
-
-def test_who_cannot_unpack_gets_it_whole_and_a_font_is_never_packed() -> None:
-    assert get(address(SCRIPT), FAR)[2] == SCRIPT.read_bytes()
-    assert get(address(FONT), FAR, accept_encoding="gzip")[2] == FONT.read_bytes()
-
-
-def test_all_else_is_left_to_the_app() -> None:
+    assert get(address(SCRIPT), client=FAR)[2] == SCRIPT.read_bytes()
+    assert get(address(FONT), client=FAR, accept_encoding="gzip")[2] == FONT.read_bytes()
     for path, asked in [
         (address(SCRIPT), {"range": "bytes=0-9"}),
         (address(SCRIPT), {"method": "HEAD"}),
@@ -74,17 +54,10 @@ def test_all_else_is_left_to_the_app() -> None:
         assert get(path, **asked)[2] == b"the app"
 
 
-def test_a_file_that_went_is_left_to_the_app(tmp_path) -> None:
+def test_a_file_that_went_is_left_to_the_app(tmp_path):
     script = tmp_path / "static" / "js" / "one.js"
     script.parent.mkdir(parents=True)
     script.write_text("let one = 1;")
     app = Bundles(PlainTextResponse("the app"), folder=tmp_path, prefixes={""})
     script.unlink()
-    found = []
-
-    async def send(message) -> None:
-        found.append(message.get("body", b""))
-
-    scope = {"type": "http", "method": "GET", "path": "/static/js/one.js", "headers": []}
-    asyncio.run(app(scope, None, send))
-    assert b"".join(found) == b"the app"
+    assert answer(app, "/static/js/one.js")[2] == b"the app"

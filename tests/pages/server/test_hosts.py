@@ -1,7 +1,5 @@
 """Names under which the app answers: a foreign site's that points here is none of them."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 
@@ -60,7 +58,7 @@ def answered(
     return sent[0]["type"] == "websocket.accept"
 
 
-def test_a_foreign_name_is_refused_on_loopback() -> None:
+def test_a_foreign_name_is_refused_on_loopback():
     for host in FOREIGN:
         for kind in ["http", "websocket"]:
             for address in LOOPBACK:
@@ -68,14 +66,14 @@ def test_a_foreign_name_is_refused_on_loopback() -> None:
                 assert not answered(kind, host, (address, 8501), origin=f"http://{host}")
 
 
-def test_names_of_this_computer_are_answered() -> None:
+def test_names_of_this_computer_are_answered():
     for host in OWN:
         for kind in ["http", "websocket"]:
             for address in LOOPBACK:
                 assert answered(kind, host, (address, 8501))
 
 
-def test_what_comes_through_a_proxy_or_from_elsewhere_is_answered() -> None:
+def test_what_comes_through_a_proxy_or_from_elsewhere_is_answered():
     for kind in ["http", "websocket"]:
         for name in ("x-forwarded-for", "x-forwarded-host", "forwarded", "x-real-ip", "via"):
             assert answered(kind, "app.example.org", ("127.0.0.1", 8501), **{name: "1.2.3.4"})
@@ -84,7 +82,7 @@ def test_what_comes_through_a_proxy_or_from_elsewhere_is_answered() -> None:
         assert answered(kind, "app.example.org", None)
 
 
-def test_the_host_may_name_others() -> None:
+def test_the_host_may_name_others():
     for names, is_answered in [
         (("app.example.org",), True),
         (("*.example.org",), True),
@@ -97,6 +95,6 @@ def test_the_host_may_name_others() -> None:
         assert said == is_answered
 
 
-def test_this_computers_name_and_the_variables_are_allowed(monkeypatch) -> None:
+def test_this_computers_name_and_the_variables_are_allowed(monkeypatch):
     monkeypatch.setenv("TFM_HOSTS", "app.example.org *.example.com")
     assert allowed() >= {socket.gethostname(), "app.example.org", "*.example.com"}

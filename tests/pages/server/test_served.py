@@ -1,8 +1,5 @@
 """What the server says beside its pages: headers on every answer, scripts of others, no metrics."""
 
-from __future__ import annotations
-
-import asyncio
 import gzip
 import re
 from pathlib import Path
@@ -18,6 +15,7 @@ from starlette.routing import Route
 from pages.server import static_files
 from pages.server.first_page import SecurityHeaders, headers, page_html
 from pages.server.guards import NoMetrics
+from tests.pages.server.asking import answer
 
 PAGE = Path(st.__file__).parent / "static" / "index.html"
 NAMES = {
@@ -44,49 +42,34 @@ def server() -> Starlette:
     )
 
 
-def get(path: str, asked: dict[str, str] | None = None) -> tuple[int, dict[str, str], int]:
+def get(path: str, **asked: str) -> tuple[int, dict[str, str], int]:
     """Return status, headers and length of an answer. asked: headers of the request."""
-    messages: list[dict] = []
-
-    async def receive() -> None:
-        await asyncio.Event().wait()  # the client stays connected
-
-    async def send(message) -> None:
-        messages.append(dict(message))
-
-    given = [(name.encode(), text.encode()) for name, text in (asked or {}).items()]
-    scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "headers": given}
-    asyncio.run(server()(scope | {"query_string": b""}, receive, send))
-    said = {name.decode(): text.decode() for name, text in messages[0]["headers"]}
-    return messages[0]["status"], said, sum(len(one.get("body", b"")) for one in messages[1:])
+    status, said, body = answer(server(), path, **asked)
+    return status, said, len(body)
 
 
 @pytest.mark.parametrize("base", ["", "/some/base"])
-def test_plotly_is_served_below_the_base_path(base: str) -> None:
+def test_plotly_and_packed_scripts_are_served_below_the_base_path(base):
     script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     status, said, length = get(f"{base}/vendor/plotly/plotly.min.js")
     assert (status, length) == (200, script.stat().st_size)
     assert said["content-type"].startswith("text/javascript")
     assert said["cache-control"] == static_files.VENDOR_CACHE
-
-
-CARTESIAN = "/vendor/plotly/plotly-cartesian.min.js"
-
-
-@pytest.mark.parametrize("base", ["", "/some/base"])
-def test_a_packed_script_is_sent_as_it_is_kept_and_unpacked_for_who_cannot(base: str) -> None:
     kept = static_files.PACKED["plotly/plotly-cartesian.min.js"].read_bytes()
-    status, said, length = get(base + CARTESIAN, {"accept-encoding": "br, gzip"})
+    status, said, length = get(base + CARTESIAN, accept_encoding="br, gzip")
     assert (status, length, said["content-encoding"]) == (200, len(kept), "gzip")
     assert said["cache-control"] == static_files.VENDOR_CACHE
     status, plain, length = get(base + CARTESIAN)
     assert (status, length) == (200, len(gzip.decompress(kept)))
     assert "content-encoding" not in plain
     assert plain["content-type"].startswith("text/javascript")
-    assert get(base + CARTESIAN, {"if-none-match": said["etag"]})[::2] == (304, 0)
+    assert get(base + CARTESIAN, if_none_match=said["etag"])[::2] == (304, 0)
 
 
-def test_the_bundle_of_plotly_is_of_the_release_that_makes_the_figures() -> None:
+CARTESIAN = "/vendor/plotly/plotly-cartesian.min.js"
+
+
+def test_the_bundle_of_plotly_is_of_the_release_that_makes_the_figures():
     """Both draw the same figures, so both have to read them in the same way."""
     whole = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
     bundle = gzip.decompress(static_files.PACKED["plotly/plotly-cartesian.min.js"].read_bytes())
@@ -96,13 +79,13 @@ def test_the_bundle_of_plotly_is_of_the_release_that_makes_the_figures() -> None
 
 
 @pytest.mark.parametrize("path", ["/vendor/uplot/uplot.js", "/vendor/viz/viz.js"])
-def test_the_scripts_of_others_are_served(path: str) -> None:
+def test_the_scripts_of_others_are_served(path):
     status, said, length = get(path)
     assert (status, said["content-type"].split(";")[0]) == (200, "text/javascript")
     assert length > 10_000
 
 
-def test_nothing_else_of_a_vendor_is_served() -> None:
+def test_nothing_else_of_a_vendor_is_served():
     for path in [
         "/vendor",
         "/vendor/",
@@ -118,7 +101,7 @@ def test_nothing_else_of_a_vendor_is_served() -> None:
         assert get(path)[0] == 404
 
 
-def test_every_answer_has_the_headers() -> None:
+def test_every_answer_has_the_headers():
     for path in ["/fine", "/vendor/viz/viz.js", "/vendor/nothing", "/_stcore/metrics", "/nowhere"]:
         _status, said, _length = get(path)
         assert said.keys() >= NAMES
@@ -126,7 +109,7 @@ def test_every_answer_has_the_headers() -> None:
 
 
 @pytest.mark.parametrize("base", ["", "/some/base"])
-def test_metrics_are_closed(base: str) -> None:
+def test_metrics_are_closed(base):
     assert get("/fine")[0] == 200
     assert get(f"{base}/_stcore/metrics")[0] == 404
     assert get(f"{base}/_stcore/metrics/")[0] == 404
@@ -138,7 +121,7 @@ def policy(page: bytes = b"", frame_ancestors: str | None = None) -> dict[str, l
     return {name: sources for name, *sources in parts}
 
 
-def test_no_script_but_the_servers_and_no_other_host() -> None:
+def test_no_script_but_the_servers_and_no_other_host():
     said = policy(PAGE.read_bytes())
     for name, sources in said.items():
         assert not {"*", "https:", "http:", "'unsafe-eval'"} & set(sources), name
@@ -147,15 +130,12 @@ def test_no_script_but_the_servers_and_no_other_host() -> None:
     assert said["object-src"] == said["frame-src"] == ["'none'"]
 
 
-def test_the_pages_own_script_is_named_by_its_hash() -> None:
+def test_the_pages_own_script_is_named_by_its_hash_and_frames_by_the_host():
     (hashed,) = [one for one in policy(b"<script>\n1\n</script>")["script-src"] if "sha" in one]
     assert hashed == "'sha256-PBL+VNcqg2ezLpeQ7yj8J15XmnKAnnIb2qth9B/WTJ4='"
     page = page_html(PAGE, "")
     own = page.count(b"<script>")
     said = policy(page)["script-src"]
     assert sum(one.startswith("'sha256-") for one in said) == own > 0
-
-
-def test_frames_are_as_the_host_says() -> None:
     assert "frame-ancestors" not in policy()
     assert policy(b"", "'self' https://a.org")["frame-ancestors"] == ["'self'", "https://a.org"]

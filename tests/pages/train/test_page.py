@@ -1,30 +1,23 @@
 """The Train page's live view: every state of a run, and what can be asked of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import time
-from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.train import live, live_keys
+from pages.train import live
 from pages.train.live_keys import seconds_left, speed
 from pages.ui import show
-from pages.ui.model import live_curves
-from pages.ui.runs import run_time
+from pages.ui.runs import run_time, run_words
 from tests.pages.learned_runs import learned_run
-from tests.pages.looking import part_of, unmarked
+from tests.pages.looking import film, part_of, said
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tfm_core.config import to_json
 from tfm_core.inspect.progress import stage
-from tfm_core.presets import PRESETS
-from tfm_core.runs.backends import job
-from tfm_core.runs.backends.job import Job
-from tfm_core.runs.process.identity import process_id
+from tfm_core.runs.process.identity import ProcessId, process_id, this_host
 from tfm_core.runs.queue import tickets
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES, write_status
@@ -42,86 +35,67 @@ BUTTONS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _nothing_left_behind():
-    """No thread works on a forecast once a test is over."""
-    yield
-    run_time.wait()
-
-
-def said(app: AppTest) -> str:
-    kinds = ("title", "caption", "markdown", "warning", "info", "error", "header")
-    return unmarked("\n".join(str(element.value) for kind in kinds for element in app.get(kind)))
-
-
 def run_buttons(app: AppTest) -> set[str]:
     return {button.key for button in app.button if button.key and button.key.startswith("run-")}
 
 
 @pytest.mark.parametrize("state", [state for state in STATES if state != "opened"])
-def test_every_state_is_shown_with_the_buttons_that_make_sense(store, watch, state) -> None:
+def test_every_state_is_shown_with_the_buttons_that_make_sense(store, watch, state):
     app = watch(made_run(store, state=state).id)
-    beside = {"run-new", "run-publish", "run-seeds", "run-twin", "run-compare"}
+    beside = {"run-new", "run-seeds", "run-twin", "run-compare"}
     assert run_buttons(app) == BUTTONS[state] | beside
     assert "Backwards" in said(app)
 
 
 @pytest.mark.parametrize("preset", ["reverse", "vit-digits", "gpt-grammar"])
-def test_a_finished_run_shows_its_keys_predictions_and_a_map(store, watch, preset) -> None:
+def test_a_finished_run_shows_its_keys_predictions_and_a_map(store, watch, preset):
     app = watch(learned_run(store, preset).id)
     values = {metric.label: metric.value for metric in app.metric}
-    assert values["Test accuracy"] == "99.1 %"
+    assert values["Test accuracy"] == "99.1%"
     assert values["Trained for"] == "1 min 1 s"
     assert ("Perplexity" in values) == (preset == "gpt-grammar")
     has_wholes = preset not in {"vit-digits", "gpt-grammar"}
     assert ("Test, whole sequences" in values) == has_wholes
-    header, weights = on_stage(app)
+    header, weights = film(part_of(app, "stage_maps").bytes)
     assert [frame["step"] for frame in header["frames"]] == [1, 211]
     assert weights.size > 0
 
 
-def on_stage(app: AppTest) -> tuple[dict[str, Any], Any]:
-    """Return header and weights of the snapshots that were sent to the stage."""
-    sent = part_of(app, "stage_maps").bytes
-    length = int.from_bytes(sent[:4], "little")
-    header = json.loads(sent[4 : 4 + length])
-    weights = np.frombuffer(sent[4 + length :], header["kind"])
-    return header, weights.reshape(len(header["frames"]), *header["shape"])
-
-
-def test_the_kind_and_the_example_that_were_chosen_are_shown(store, watch) -> None:
+def test_the_kind_and_the_example_that_were_chosen_are_shown(store, watch):
     run = learned_run(store, "reverse")
     app = watch(run.id)
-    assert on_stage(app)[0]["kinds"][0]["label"] == "Cross-attention"
+    assert film(part_of(app, "stage_maps").bytes)[0]["kinds"][0]["label"] == "Cross-attention"
     app.session_state[f"stage-{run.id}-chosen {run.id}"] = ("decoder", 2)
     app.run()
-    header, weights = on_stage(app)
+    header, weights = film(part_of(app, "stage_maps").bytes)
     assert header["example"] == 2
     assert np.isnan(weights).any()  # the future is masked
     np.testing.assert_array_equal(weights, stage.read(run, "decoder", 2).weights)
 
 
-def test_curves_can_be_smoothed_and_stretched(store, watch) -> None:
-    app = watch(learned_run(store, "reverse").id)
-    app.select_slider(key="curves-window").set_value(50).run()
-    app.toggle(key="curves-log").set_value(True).run()
-    assert not app.exception
-    assert app.select_slider(key="curves-window").value == 50
-
-
-def test_a_failed_run_says_why_and_what_to_do(store, watch) -> None:
+def test_a_failed_and_an_interrupted_run_say_why_and_where(store, watch):
     run = made_run(store, state="failed", reason="The memory of the GPU is full.")
     words = said(watch(run.id))
     assert "The memory of the GPU is full" in words.replace("\\", "")
     assert "Press Resume to try again" in words
-
-
-def test_an_interrupted_run_says_at_which_step(store, watch) -> None:
     words = said(watch(made_run(store, state="interrupted", step=61).id))
     assert "Interrupted at step 61." in words
 
 
-def test_a_waiting_run_says_its_place_and_who_holds_the_others(busy_queue, open_page) -> None:
+@pytest.mark.parametrize("wrote", [50, 70])
+def test_an_interrupted_run_has_one_last_step_that_of_its_curves(store, watch, wrote):
+    run = made_run(store, step=61)
+    status = dataclasses.replace(run.status, state="running", step=wrote, total_steps=100)
+    write_status(run.folder, status.with_process(ProcessId(2**22 + 1, this_host())))
+    words = said(watch(run.id))
+    assert "Interrupted at step 61." in words
+    assert "ended at step 61: killed" in words.replace("\\", "")
+    assert str(wrote) not in words
+    assert run_words.progress(run.status) == "61 / 100 steps"
+    assert "step 61:" in run_words.ended(run)
+
+
+def test_a_waiting_run_says_its_place_and_who_holds_the_others(busy_queue, open_page):
     run = made_run(busy_queue.store, state="queued", step=7, name="Patient")
     busy_queue.submit(run)
     app = open_page(TRAIN, run=run.id)
@@ -133,21 +107,7 @@ def test_a_waiting_run_says_its_place_and_who_holds_the_others(busy_queue, open_
     assert "Stopped in the queue" in said(app).replace("\\", "")
 
 
-def test_a_run_that_a_job_has_says_which_and_where(busy_queue, open_page, monkeypatch) -> None:
-    run = made_run(busy_queue.store, state="queued", step=7)
-    busy_queue.submit(run)
-    job.write(run.folder, Job("ray", run.id))
-    words = said(open_page(TRAIN, run=run.id))
-    assert f"Submitted to Ray as job {run.id}. It starts once the cluster has room" in words
-    write_status(
-        run.folder, dataclasses.replace(run.status.with_process(process_id()), state="stopped")
-    )
-    assert f"Ray job {run.id} on {process_id().host}" in said(open_page(TRAIN, run=run.id))
-    monkeypatch.setenv("TFM_PUBLIC", "1")
-    assert "Ray job" not in said(open_page(TRAIN, run=run.id))
-
-
-def test_a_run_that_could_not_begin_says_why(busy_queue, open_page) -> None:
+def test_a_run_that_could_not_begin_says_why(busy_queue, open_page):
     run = made_run(busy_queue.store, state="queued", step=7)
     busy_queue.submit(run)
     tickets.note_start_error(
@@ -158,28 +118,22 @@ def test_a_run_that_could_not_begin_says_why(busy_queue, open_page) -> None:
     tickets.forget_start_error(run.folder)
 
 
-def test_a_worker_that_is_not_heard_of_is_said(store, watch) -> None:
+def test_a_silent_worker_and_a_pause_are_said_with_their_times(store, watch):
     run = made_run(store, state="running")
     suspended = {"started": process_id().started, "uptime": time.monotonic() - 61}
     write_status(run.folder, dataclasses.replace(run.status, **suspended))
     assert f"No sign of the worker for {show.duration(61)}" in said(watch(run.id))
     write_status(run.folder, dataclasses.replace(run.status, uptime=time.monotonic()))
     assert "No sign of the worker" not in said(watch(run.id))
-
-
-def test_a_pause_says_how_long_it_keeps_its_place(store, watch, monkeypatch) -> None:
     run = made_run(store, state="paused")
     assert f"After {show.duration(600)} it stops if other runs wait" in said(watch(run.id))
-    monkeypatch.setenv("TFM_MAX_PAUSE", "0")
-    assert "It stops if other runs wait" in said(watch(run.id))
 
 
-def test_pressing_start_makes_a_run_and_watches_it(busy_queue, open_page) -> None:
+def test_pressing_start_makes_a_run_and_watches_it(busy_queue, open_page):
     app = open_page(TRAIN)
     app.toggle(key="all-settings").set_value(True).run()
     app.text_input(key="start-name").set_value("Mine").run()
     app.button(key="start").click().run()
-    assert not app.exception
     (run,) = (run for run in busy_queue.store.list() if run.meta.name == "Mine")
     assert app.query_params["run"] == run.id
     assert not [key for key in app.query_params if "." in key]
@@ -187,14 +141,7 @@ def test_pressing_start_makes_a_run_and_watches_it(busy_queue, open_page) -> Non
     assert "Mine" in said(app)
 
 
-def test_a_refusal_is_said_in_its_words(busy_queue, open_page, monkeypatch) -> None:
-    monkeypatch.setattr(busy_queue, "limits", type(busy_queue.limits)(max_queued=5, max_steps=10))
-    app = open_page(TRAIN)
-    app.button(key="start").click().run()
-    assert "the limit here is 10" in said(app)
-
-
-def test_new_run_begins_with_the_settings_of_the_run_that_was_shown(store, watch) -> None:
+def test_new_run_begins_with_the_settings_of_the_run_that_was_shown(store, watch):
     app = watch(learned_run(store, "addition").id)
     app.button(key="run-new").click().run()
     assert app.button(key="start") is not None
@@ -204,11 +151,8 @@ def test_new_run_begins_with_the_settings_of_the_run_that_was_shown(store, watch
     assert "run" not in app.query_params
 
 
-def test_a_copy_trains_further(busy_queue, open_page) -> None:
-    run = learned_run(busy_queue.store, "reverse")
-    last = run.folder / "checkpoints" / "last"
-    last.mkdir(parents=True, exist_ok=True)
-    (last / "checkpoint.safetensors").write_bytes(b"weights")
+def test_a_copy_trains_further(busy_queue, open_page):
+    run = with_checkpoint(learned_run(busy_queue.store, "reverse"))
     app = open_page(TRAIN, run=run.id)
     app.number_input(key=f"run-more-{run.id}").set_value(89).run()
     app.button(key="run-further").click().run()
@@ -217,13 +161,8 @@ def test_a_copy_trains_further(busy_queue, open_page) -> None:
     assert app.query_params["run"] == copy.id
 
 
-def test_what_the_learning_rate_of_a_copy_does_is_said_and_can_be_kept_low(
-    busy_queue, open_page
-) -> None:
-    run = learned_run(busy_queue.store, "reverse")
-    last = run.folder / "checkpoints" / "last"
-    last.mkdir(parents=True, exist_ok=True)
-    (last / "checkpoint.safetensors").write_bytes(b"weights")
+def test_what_the_learning_rate_of_a_copy_does_is_said_and_can_be_kept_low(busy_queue, open_page):
+    run = with_checkpoint(learned_run(busy_queue.store, "reverse"))
     old = run.experiment.training.replace(steps=211)
     ended = run.experiment.replace(training=old.model_dump())
     (run.folder / "experiment.json").write_text(to_json(ended), encoding="utf-8")
@@ -244,50 +183,7 @@ def test_what_the_learning_rate_of_a_copy_does_is_said_and_can_be_kept_low(
     assert {training.rate(step) for step in range(1, 221)} == {old.learning_rate / 10}
 
 
-def test_the_floor_of_smoothed_targets_is_that_of_training_alone(store) -> None:
-    started = {"start_loss": 3.2, "floor": 0.739}
-    for task, smoothing, words in (
-        ("reverse", 0.0, "lowest possible: 0.74"),
-        ("reverse", 0.1, "lowest possible in training, smoothed: 0.74"),
-        ("masked-words", 0.1, "lowest possible: 0.74"),
-    ):
-        old = PRESETS[task].experiment
-        training = old.training.replace(label_smoothing=smoothing)
-        run = store.create(old.replace(training=training.model_dump()))
-        is_smoothed = live_curves._is_floor_smoothed(run)
-        marks = live_curves._loss_marks(started, is_smoothed=is_smoothed)
-        assert [mark.words for mark in marks] == ["guessing: 3.20", words]
-
-
-def test_a_text_says_how_often_it_was_read(store) -> None:
-    run = learned_run(store, "reverse")
-    curves = run.curves()
-    assert "Epoch" in live_keys._progress_words(curves)
-    curves.started["reads_per_epoch"] = 62.1
-    times = show.count(curves.steps.last("epoch") * 62.1)
-    assert f"Each token read {times} times" in live_keys._progress_words(curves)
-
-
-def test_an_older_run_with_a_split_of_its_own_says_so(store) -> None:
-    run = learned_run(store, "vit-digits")
-    curves = run.curves()
-    assert "remark" not in curves.started
-    assert live_keys._notices(run, curves) == []  # seed 0: its splits are what they were
-    run.__dict__["_read_experiment"] = run.experiment.replace(seed=1)
-    assert "predates the fixed test digits" in " ".join(live_keys._notices(run, curves))
-    curves.started["remark"] = None
-    assert live_keys._notices(run, curves) == []
-    curves.started["remark"] = "MNIST is not the official set here."
-    assert live_keys._notices(run, curves) == ["MNIST is not the official set here."]
-    curves.compiled = {"event": "compiled", "step": 0, "seconds": None, "reason": "No compiler."}
-    assert live_keys._notices(run, curves)[1:] == ["No compiler."]
-    assert "compiled" not in " ".join(live_keys._small(run, curves, run.status))
-    curves.compiled = {"event": "compiled", "step": 0, "seconds": 12.3, "reason": None}
-    assert live_keys._notices(run, curves)[1:] == []
-    assert "compiled in 12 s" in live_keys._small(run, curves, run.status)
-
-
-def test_it_says_which_weights_were_tested(store, watch) -> None:
+def test_it_says_which_weights_were_tested(store, watch):
     run = learned_run(store, "reverse")
     assert "Tested: the final weights (step 211); with patience" in said(watch(run.id))
     training = run.experiment.training.replace(patience=3)
@@ -303,27 +199,17 @@ def test_it_says_which_weights_were_tested(store, watch) -> None:
     assert f"Tested: the best weights by validation (step {best})" in said(watch(run.id))
 
 
-def test_a_damaged_run_is_a_sentence_and_a_way_out(store, watch) -> None:
+def test_a_damaged_run_or_snapshot_is_a_sentence_and_a_way_out(store, watch):
     app = watch(damaged_run(store).id)
     assert "This run is damaged" in said(app)
     app.button(key="run-new").click().run()
     assert app.button(key="start") is not None
-
-
-def test_a_link_to_a_run_that_is_not_there_says_so_and_offers_a_new_one(open_page) -> None:
-    app = open_page(TRAIN, run="../../etc")
-    assert not app.exception
-    assert "in this link is not here" in said(app)
-    assert app.button(key="start") is not None
-
-
-def test_a_damaged_snapshot_is_a_sentence(store, watch) -> None:
     run = learned_run(store, "reverse")
     (run.folder / "probe.json").write_text("{")
     assert "The probe of this run is damaged" in said(watch(run.id))
 
 
-def test_a_new_run_is_looked_at_often_until_its_curve_has_a_point(store) -> None:
+def test_new_runs_are_looked_at_often_and_time_left_follows_the_newest_speed(store):
     new, begun = (made_run(store, state="running", step=3) for _ in range(2))
     (new.folder / "events.jsonl").write_text("")
     status = dataclasses.replace(new.status, seconds=1.0)
@@ -332,16 +218,13 @@ def test_a_new_run_is_looked_at_often_until_its_curve_has_a_point(store) -> None
     meta = json.loads((new.folder / "meta.json").read_text())
     (new.folder / "meta.json").write_text(json.dumps(meta | {"created": "2024-02-03T05:07:11Z"}))
     assert live._pace(store.get(new.id), status) == live.BRISK  # it waited for others
-
-
-def test_time_left_follows_the_newest_speed(store) -> None:
     run = learned_run(store, "reverse", state="stopped", step=97)
     curves = run.curves()
     assert speed(curves) == pytest.approx(2100)
     assert seconds_left(run, run.status, curves) is None  # nobody works on it
 
 
-def test_a_copy_that_trains_further_shows_validation_until_its_own_test(store, watch) -> None:
+def test_a_copy_that_trains_further_shows_validation_until_its_own_test(store, watch):
     run = learned_run(store, "reverse")
     with (run.folder / "events.jsonl").open("a") as file:
         file.write('{"event": "resumed", "step": 211}\n{"event": "step", "step": 212}\n')
@@ -350,7 +233,7 @@ def test_a_copy_that_trains_further_shows_validation_until_its_own_test(store, w
     assert "Test accuracy" not in labels
 
 
-def test_the_link_to_the_run_comes_back_after_a_change_of_page(store, watch) -> None:
+def test_the_link_to_the_run_comes_back_after_a_change_of_page(store, watch):
     run = learned_run(store, "reverse")
     app = watch(run.id)
     app.switch_page("home/page.py").run()
@@ -359,7 +242,7 @@ def test_the_link_to_the_run_comes_back_after_a_change_of_page(store, watch) -> 
     assert app.query_params["run"] == run.id
 
 
-def test_a_run_of_a_gpu_that_is_not_here_goes_on_on_the_cpu(busy_queue, open_page) -> None:
+def test_a_run_of_a_gpu_that_is_not_here_goes_on_on_the_cpu(busy_queue, open_page):
     run = with_checkpoint(made_run(busy_queue.store, state="stopped"))
     run.write_meta(dataclasses.replace(run.meta, device="cuda:7"))
     app = open_page(TRAIN, run=run.id)
@@ -368,7 +251,7 @@ def test_a_run_of_a_gpu_that_is_not_here_goes_on_on_the_cpu(busy_queue, open_pag
     assert (run.status.state, Run(run.folder).meta.device) == ("queued", "cpu")
 
 
-def test_a_copy_goes_on_where_one_says(busy_queue, open_page) -> None:
+def test_a_copy_goes_on_where_one_says(busy_queue, open_page):
     run = with_checkpoint(made_run(busy_queue.store))
     run.write_meta(dataclasses.replace(run.meta, device="cuda:7"))
     app = open_page(TRAIN, run=run.id)

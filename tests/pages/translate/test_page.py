@@ -3,22 +3,14 @@
 import numpy as np
 import pytest
 
-from pages.components.writing_desk import DeskView, pack_desk
 from tests.pages.looking import header_of, part_of, said
 from tests.pages.opening import opened_at
-from tfm_core.decoding import SamplingConfig
-from tfm_core.inspect.writing import steps
-from tfm_core.inspect.writing.source import source_of
-from tfm_core.runs.store import RECORDED
 
 PAGE = "translate/page.py"
 TEXT = "A teacher bought a big egg and a book."
 
 
-@pytest.fixture(autouse=True)
-def recorded(store, monkeypatch):
-    monkeypatch.setattr(store, "recorded", RECORDED)
-    return store
+pytestmark = pytest.mark.usefixtures("recorded")
 
 
 def desk(app):
@@ -31,21 +23,15 @@ def unpacked(sent):
 
 
 def opened(run="recorded-korean", **query):
-    app = opened_at(PAGE, run=run, **query)
-    assert not app.exception
-    return app
+    return opened_at(PAGE, run=run, **query)
 
 
-def test_cold_a_recorded_translator_writes_at_once():
+def test_cold_it_writes_half_trained_and_a_text_with_the_last_weights():
     app = opened_at(PAGE)
-    assert not app.exception
     header, weights = desk(app)
     assert [step["token"] for step in header["steps"]][-1] == "<eos>"
     assert header["keys"] == TEXT.lower().rstrip(".").split()
     assert weights.size == len(header["steps"]) * len(header["keys"])
-
-
-def test_it_opens_half_trained_and_ends_at_the_last_weights():
     app = opened()
     slider = app.select_slider(key="translate-weights")
     assert slider.value == 63
@@ -58,9 +44,6 @@ def test_it_opens_half_trained_and_ends_at_the_last_weights():
     assert "weights" not in app.query_params
     assert min(step["best"][0][2] for step in desk(app)[0]["steps"]) > 0.9
     assert "right" in said(app)
-
-
-def test_a_link_with_a_text_and_no_step_is_of_the_last_weights():
     assert opened(text=TEXT).select_slider(key="translate-weights").value == 1000
     app = opened(text=TEXT, weights="60")
     assert app.select_slider(key="translate-weights").value == 63
@@ -90,7 +73,7 @@ def test_every_family_that_writes_does_so_here(run, n_read):
         assert "writes all positions at once" in said(app)
 
 
-def test_a_forced_token_of_the_link_stands_there_and_what_would_be_is_said():
+def test_forced_tokens_stand_and_unknown_words_are_mended():
     free, _weights = desk(opened(text=TEXT))
     other = free["steps"][1]["best"][2]
     header, _weights = desk(opened(text=TEXT, forced=f"2-{other[0]}"))
@@ -98,19 +81,12 @@ def test_a_forced_token_of_the_link_stands_there_and_what_would_be_is_said():
     assert header["steps"][1]["forced"]
     assert header["forced"] == [other[1]]
     assert header["own"] == [step["token"] for step in free["steps"]]
-
-
-def test_another_text_lets_forced_tokens_go():
     app = opened(text=TEXT, forced="2-20", at="3")
     assert desk(app)[0]["at"] == 3
     app.text_input(key="translate-text").set_value("The cat sees a dog.").run()
-    assert not app.exception
     assert desk(app)[0]["forced"] == []
     assert "forced" not in app.query_params
     assert "at" not in app.query_params
-
-
-def test_an_unknown_word_is_named_with_near_ones_and_mended_by_a_press():
     app = opened(text="The techer saw a cat")
     assert "Try teacher" in app.warning[0].value
     assert app.text_input(key="translate-text").value == "The techer saw a cat"
@@ -119,7 +95,7 @@ def test_an_unknown_word_is_named_with_near_ones_and_mended_by_a_press():
     assert "teacher" in desk(app)[0]["keys"]
 
 
-def test_sampling_draws_by_its_seed_and_shows_what_it_draws_from():
+def test_samples_are_drawn_by_seed_and_beams_are_a_tree():
     link = {"method": "sample", "temperature": "2.0", "top-k": "5", "text": TEXT}
     header, _weights = desk(opened(seed="1", **link))
     assert header["is_drawn"]
@@ -128,9 +104,6 @@ def test_sampling_draws_by_its_seed_and_shows_what_it_draws_from():
     assert desk(app)[0]["steps"] == header["steps"]
     app.button(key="translate-draw").click().run()
     assert app.query_params["seed"] == "2"
-
-
-def test_a_beam_is_a_tree_with_a_ranking_and_says_whether_more_was_found():
     app = opened(method="beam", width="2", text=TEXT)
     assert "likelier text found" in said(app) or "times as likely" in said(app)
     ranking, others = (frame.value for frame in app.dataframe)
@@ -140,29 +113,14 @@ def test_a_beam_is_a_tree_with_a_ranking_and_says_whether_more_was_found():
     assert set(others["Found by"]) >= {"Beam, width 64", "Greedy", "Sample"}
 
 
-def test_the_truth_stands_beside_or_it_is_said_that_nobody_knows_it():
+def test_the_truth_stands_beside_and_what_writes_nothing_offers_another():
     app = opened(method="beside", text=TEXT)
     assert "They never diverge" in said(app)
     app = opened(method="beside", text="book book book")
     assert "The task has no answer for this sentence" in app.info[0].value
     app.button(key="translate-known-0").click().run()
     assert "with teacher forcing" in said(app)
-
-
-def test_a_run_that_writes_nothing_offers_one_that_does():
     app = opened("recorded-digits")
     assert "writes no text" in said(app)
     app.button(key="translate-open-recorded-korean").click().run()
-    assert not app.exception
     assert desk(app)[0]["steps"]
-
-
-def test_the_desk_gets_every_step_with_what_was_weighed(recorded):
-    source = source_of(recorded.get("recorded-korean"), TEXT)
-    writing = steps.write(source, SamplingConfig(temperature=0))
-    sent = pack_desk(writing, writing.looked(0), DeskView(at=99, mark="m"))
-    header, weights = unpacked(sent)
-    assert header["at"] == len(writing.tokens)
-    for step, token in zip(header["steps"], writing.tokens, strict=True):
-        assert step["best"][0][:2] == [token.best[0].id, token.best[0].token]
-    assert weights.size == writing.looked(0).size

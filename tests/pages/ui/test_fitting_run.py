@@ -1,9 +1,6 @@
 """A page that shows a run because none is chosen says so, and its link shows the same run."""
 
-from __future__ import annotations
-
 import shutil
-from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -11,9 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import state
 from tests.pages.opening import links
-from tfm_core.runs.store import RECORDED, RunStore
-
-Open = Callable[..., AppTest]
+from tfm_core.runs.store import RECORDED
 
 SHOWN = {
     "attention/page.py": "recorded-korean",
@@ -27,11 +22,6 @@ SHOWN = {
 }
 
 
-@pytest.fixture
-def with_recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "recorded", RECORDED)
-
-
 def _linked(app: AppTest) -> list[str]:
     return parse_qs(urlsplit(links(app)[0]).query)["run"]
 
@@ -43,21 +33,18 @@ def _current(app: AppTest) -> str | None:
 
 
 @pytest.mark.core(3)
-@pytest.mark.usefixtures("with_recorded")
+@pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize("file", SHOWN)
-def test_the_link_of_a_page_shows_the_run_that_it_chose(open_page: Open, file: str) -> None:
+def test_the_link_of_a_page_shows_the_run_that_it_chose(open_page, file):
     app = open_page(file)
     for _time in range(2):  # it is the same run when the page is drawn once more
-        assert not app.exception
         assert _linked(app) == [SHOWN[file]]
         assert _current(app) is None
         app.run()
 
 
-@pytest.mark.usefixtures("with_recorded")
-def test_who_has_trained_something_else_is_not_told_that_it_is_nothing(
-    store: RunStore, open_page: Open
-) -> None:
+@pytest.mark.usefixtures("recorded")
+def test_who_has_trained_something_else_is_not_told_that_it_is_nothing(store, open_page):
     shutil.copytree(RECORDED / "recorded-digits", store.root / "another-of-digits")
     app = open_page("words/page.py", view="embeddings")
     said = " ".join(caption.value for caption in app.caption)
@@ -65,8 +52,8 @@ def test_who_has_trained_something_else_is_not_told_that_it_is_nothing(
     assert "you have not trained" not in said
 
 
-@pytest.mark.usefixtures("with_recorded")
-def test_that_a_linked_run_is_not_here_stays_said(open_page: Open) -> None:
+@pytest.mark.usefixtures("recorded")
+def test_that_a_linked_run_is_not_here_stays_said(open_page):
     app = open_page("mistakes/page.py", run="abcdefghij1234567")
     for _time in range(3):
         assert "in this link is not here" in app.warning[0].value
@@ -76,10 +63,8 @@ def test_that_a_linked_run_is_not_here_stays_said(open_page: Open) -> None:
     assert not app.warning
 
 
-@pytest.mark.usefixtures("with_recorded")
-def test_a_run_that_is_picked_or_linked_is_the_current_one(
-    store: RunStore, open_page: Open
-) -> None:
+@pytest.mark.usefixtures("recorded")
+def test_a_run_that_is_picked_or_linked_is_the_current_one(store, open_page):
     shutil.copytree(RECORDED / "recorded-captions", store.root / "another-captioner")
     app = open_page("captions/page.py")
     box = next(box for box in app.selectbox if box.label == "Model")
@@ -90,12 +75,3 @@ def test_a_run_that_is_picked_or_linked_is_the_current_one(
     assert _linked(app) == [other]
     app = open_page("captions/page.py", run=other)
     assert _current(app) == other
-
-
-@pytest.mark.usefixtures("with_recorded")
-@pytest.mark.parametrize("view", ["embeddings", "moving"])
-def test_a_table_of_words_is_there_at_once(open_page: Open, view: str) -> None:
-    app = open_page("words/page.py", view=view)
-    assert not app.exception
-    assert "you have not trained one yet" in " ".join(said.value for said in app.caption)
-    assert _linked(app) == ["recorded-korean"]

@@ -1,49 +1,39 @@
-"""Logging in: what a page lets whom do where people log in, and the way back from there."""
+"""Logging in: what a page lets whom do where people log in."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.sweeps import actions as sweeps
-from pages.ui.accounts import login, login_setup, visitors
+from pages.ui.accounts import visitors
 from pages.ui.runs import comparison, run_actions
 from pages.ui.runs.run_actions import Start
 from pages.ui.settings import own_choice
-from pages.ui.typed import escape
+from tests.pages.looking import keys, said
 from tests.pages.made_runs import made_run, with_checkpoint
 from tests.pages.opening import opened_at
 from tests.runs.waiting import tiny
 from tfm_core.runs import auth
 from tfm_core.runs.auth import OnlyWatches, hashed, new_token
-from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.run import Run
-from tfm_core.runs.settings import Settings
 from tfm_core.runs.store import RunStore
+from tfm_core.sentences import StudentError
 from tfm_core.sweeps import ready
 
 ISSUER = {"is_logged_in": True, "iss": "https://login.example.org"}
 ANN = {**ISSUER, "sub": "1", "name": "Ann *Lee*", "email": "ann@example.org"}
 BEN = {**ISSUER, "sub": "2", "name": "Ben", "email": "ben@example.org"}
-CEM = {**ISSUER, "sub": "3", "name": "Cem", "email": "cem@example.com"}
 RUNS, TRAIN = "runs/page.py", "train/page.py"
-STEERING = {"run-pause", "run-resume", "run-step", "run-stop", "run-again", "run-publish"}
+STEERING = {"run-pause", "run-resume", "run-step", "run-stop", "run-again"}
 TOKEN = new_token()
+PROVIDERS = visitors.providers  # which a fixture replaces
 
 
 @pytest.fixture(autouse=True)
-def _people_log_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    setup = login_setup.Setup({login_setup.DEFAULT: "https://login.example.org/metadata"})
-    monkeypatch.setattr(login_setup, "read", lambda: setup)
-
-
-@pytest.fixture(autouse=True)
-def _nobody_is_away() -> Iterator[None]:
-    yield
-    login._ways.clear()
+def _people_log_in(monkeypatch):
+    monkeypatch.setattr(visitors, "providers", lambda: (visitors.DEFAULT_PROVIDER,))
 
 
 def opened(user: dict[str, object], page: str = "home/page.py", **query: str) -> AppTest:
@@ -57,14 +47,6 @@ def owned(run: Run, claims: dict[str, object]) -> Run:
     values = {name: getattr(run.meta, name) for name in run.meta.__slots__}
     run.write_meta(type(run.meta)(**values | {"owner": known.id, "owner_name": known.name}))
     return run
-
-
-def keys(app: AppTest) -> set[str]:
-    return {button.key for button in app.button}
-
-
-def said(app: AppTest) -> str:
-    return "\n".join(one.value for one in [*app.caption, *app.markdown, *app.info, *app.error])
 
 
 def told(store: RunStore) -> dict[str, bytes]:
@@ -88,20 +70,16 @@ def acts(run: Run) -> dict[str, Callable[[], object]]:
         ),
         "label": lambda: run_actions.label([run.id], note="Ben was here"),
         "delete": lambda: run_actions.delete(run),
-        "publish": lambda: run_actions.publish(run),
         "sweep": lambda: sweeps.start(ready.plan()),
-        "study": lambda: sweeps.import_study(b"", "journal.log"),
         "set": lambda: own_choice.keep_text("to be or not to be " * 50, "characters"),
     }
 
 
-def test_who_is_not_logged_in_changes_nothing_whatever_is_sent(
-    store: RunStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_not_logged_in_changes_nothing_whatever_is_sent(store, monkeypatch):
     for name in list(acts(None)):
         for state in ["running", "stopped"]:
             run = with_checkpoint(made_run(store, state=state))
-            nobody = auth.visitor(None, Settings(), browser=hashed(TOKEN), is_host=False)
+            nobody = auth.visitor(None, browser=hashed(TOKEN))
             monkeypatch.setattr(visitors, "visitor", lambda who=nobody: who)
             before = told(store)
             with suppress(OnlyWatches):  # which whoever asks says in a sentence
@@ -109,30 +87,25 @@ def test_who_is_not_logged_in_changes_nothing_whatever_is_sent(
             assert told(store) == before
 
 
-def test_a_run_is_its_owners_and_an_admins_to_change(
-    store: RunStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ["pause", "stop", "go on", "rename", "label", "delete", "publish"]:
+def test_a_run_is_its_owners_to_change(store, monkeypatch):
+    for name in ["pause", "stop", "go on", "rename", "label", "delete"]:
         run = owned(
             made_run(store, state="paused" if name in ("pause", "stop") else "stopped"), ANN
         )
         before = told(store)
-        ben = auth.visitor(auth.person(BEN), Settings(), browser="", is_host=False)
+        ben = auth.visitor(auth.person(BEN), browser="")
         monkeypatch.setattr(visitors, "visitor", lambda who=ben: who)
         with suppress(ValueError):
             acts(run)[name]()
         assert told(store) == before
 
 
-def test_who_is_not_logged_in_may_watch_and_is_told_what_keeps_them_from_more(
-    store: RunStore,
-) -> None:
+def test_who_is_not_logged_in_may_watch_and_is_told_what_keeps_them_from_more(store):
     run = owned(made_run(store, state="running"), ANN)
     app = opened({}, TRAIN, run=run.id)
-    assert not app.exception
     assert not keys(app) & STEERING
     assert "You can only watch" in said(app)
-    assert "login-strip-default" in keys(app)
+    assert "login-default" in keys(app)
     app = opened({}, RUNS)
     assert f"open-{run.id}" in keys(app)
     assert f"stop-{run.id}" not in keys(app)
@@ -144,12 +117,9 @@ def test_who_is_not_logged_in_may_watch_and_is_told_what_keeps_them_from_more(
     assert all(button.disabled for button in opened({}).button if button.key == "start-copy")
 
 
-def test_a_run_that_is_begun_is_the_persons_on_every_machine(
-    store: RunStore, busy_queue: RunQueue
-) -> None:
+def test_a_run_that_is_begun_is_the_persons_on_every_machine(store, busy_queue):
     app = opened(ANN)
     app.button(key="start-copy").click().run()
-    assert not app.exception
     (run,) = [run for run in store.list() if run.meta.preset == "copy"]
     known = auth.person(ANN)
     assert known is not None
@@ -161,7 +131,7 @@ def test_a_run_that_is_begun_is_the_persons_on_every_machine(
     assert "This run belongs to Ann \\*Lee\\*" in said(others)
 
 
-def test_runs_in_hand_are_counted_by_person(store: RunStore, busy_queue: RunQueue) -> None:
+def test_runs_in_hand_are_counted_by_person(store, busy_queue):
     for _ in range(busy_queue.limits.max_per_session):
         owned(made_run(store, state="queued"), ANN)
     app = opened_at(user=ANN, token=new_token())
@@ -172,7 +142,7 @@ def test_runs_in_hand_are_counted_by_person(store: RunStore, busy_queue: RunQueu
     assert not app.error
 
 
-def test_the_list_says_whose_a_run_is_and_shows_ones_own(store: RunStore) -> None:
+def test_the_list_says_whose_a_run_is_and_shows_ones_own(store):
     mine, hers = owned(made_run(store), BEN), owned(made_run(store), ANN)
     nobodys = made_run(store)
     app = opened(BEN, RUNS)
@@ -186,68 +156,38 @@ def test_the_list_says_whose_a_run_is_and_shows_ones_own(store: RunStore) -> Non
     assert opens == {f"open-{mine.id}"}
 
 
-def test_an_admin_changes_everybodys_runs(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TFM_ADMINS", "cem@example.com")
-    run, older = owned(made_run(store), ANN), made_run(store)
-    app = opened(CEM, RUNS)
-    assert {f"delete-{run.id}", f"delete-{older.id}"} <= keys(app)
-    app.button(key=f"delete-{run.id}").click().run()
-    assert run.id not in [other.id for other in store.list()]
-    assert "You are an admin" in said(app)
+class Secrets:
+    """Streamlit's secrets: a section ``[auth]``, or an error."""
+
+    def __init__(self, auth: object) -> None:
+        self.auth = auth
+
+    def to_dict(self) -> dict[str, object]:
+        if isinstance(self.auth, Exception):
+            raise self.auth
+        return {} if self.auth is None else {"auth": self.auth}
 
 
-def test_who_is_on_no_list_is_told_so(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TFM_MAY_START", "@example.org")
-    (start,) = [button for button in opened(CEM, TRAIN).button if button.key == "start"]
-    assert start.disabled
-    assert escape("cem@example.com") in start.help
-    (start,) = [button for button in opened(BEN, TRAIN).button if button.key == "start"]
-    assert not start.disabled
+PROVIDER = {"client_id": "a", "client_secret": "b", "server_metadata_url": "https://a.example"}
+SHARED = {"redirect_uri": "https://b.example/oauth2callback", "cookie_secret": "c" * 32}
 
 
-@pytest.mark.parametrize("page", [RUNS, TRAIN, "attention/page.py", "home/page.py"])
-def test_where_one_logs_in_to_watch_nothing_is_seen_before(
-    page: str, store: RunStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TFM_LOGIN_TO_WATCH", "1")
-    run = owned(made_run(store, name="A secret plan"), ANN)
-    app = opened({}, page, run=run.id)
-    assert [title.value for title in app.title] == ["Log in to watch"]
-    assert keys(app) == {"login-door-default"}
-    assert app.button(key="login-door-default").label == "Log in"  # there is no other way
-    assert "A secret plan" not in said(app)
-    assert f"open-{run.id}" in keys(opened(BEN, RUNS))
+@pytest.mark.parametrize(
+    ("auth_section", "names"),
+    [
+        (None, ()),
+        (SHARED | PROVIDER, ("default",)),
+        (SHARED | {"google": PROVIDER, "work": PROVIDER}, ("google", "work")),
+        (SHARED | PROVIDER | {"google": PROVIDER, "client_kwargs": {}}, ("google", "default")),
+    ],
+)
+def test_the_secrets_name_the_providers(auth_section, names, monkeypatch):
+    monkeypatch.setattr(visitors.st, "secrets", Secrets(auth_section))
+    assert PROVIDERS.__wrapped__() == names
 
 
-def test_who_comes_back_is_where_they_were_with_what_they_edited(store: RunStore) -> None:
-    experiment = tiny().replace(seed=1234)
-    login._ways()[hashed(TOKEN)] = login._Left(
-        login.time.monotonic(), "masks", {"mask": "causal"}, experiment.model_dump()
-    )
-    app = opened(BEN)
-    assert not app.exception
-    assert app.title[0].value == "Masks"
-    assert app.session_state["draft"].values["seed"] == 1234
-    assert "cancelled" not in said(app)
-    assert not login._ways()
-
-
-def test_a_login_that_was_not_finished_is_said(store: RunStore) -> None:
-    login._ways()[hashed(TOKEN)] = login._Left(
-        login.time.monotonic(), "masks", {}, tiny().model_dump()
-    )
-    app = opened({})
-    assert app.title[0].value == "Masks"
-    assert "Login was cancelled" in said(app)
-
-
-def test_a_provider_that_is_away_is_one_sentence(
-    store: RunStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("authlib")
-    setup = login_setup.Setup({login_setup.DEFAULT: "http://127.0.0.1:9/metadata"})
-    monkeypatch.setattr(login_setup, "read", lambda: setup)
-    app = opened({})
-    app.button(key="login-strip-default").click().run()
-    assert not app.exception
-    assert "The login provider 127.0.0.1 does not respond" in app.info[0].value.replace("\\", "")
+@pytest.mark.parametrize("auth_section", [OSError("no access"), "a text"])
+def test_secrets_that_cannot_be_read_open_no_server(auth_section, monkeypatch):
+    monkeypatch.setattr(visitors.st, "secrets", Secrets(auth_section))
+    with pytest.raises(StudentError, match=r"secrets"):
+        PROVIDERS.__wrapped__()

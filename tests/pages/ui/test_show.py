@@ -1,18 +1,15 @@
 """Numbers as a person reads them, times as they are said, Markdown that stays text."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
+from pages import i18n
 from pages.ui import show
-from pages.ui.navigation.page_table import PAGES
 from pages.ui.runs.run_words import STATES
 from tfm_core.runs import status
+from tfm_core.sentences import loss_words
 
 
-def test_duration() -> None:
+def test_times_counts_sizes_and_shares_are_words_and_none_reads_shorter():
     for seconds, words in [
         (0, "0.0 s"),
         (0.42, "0.4 s"),
@@ -25,9 +22,6 @@ def test_duration() -> None:
         (3599.7, "1 h"),
     ]:
         assert show.duration(seconds) == words
-
-
-def test_an_estimated_time_is_one_round_number() -> None:
     for seconds, words in [
         (0.2, "about 1 s"),
         (8.1, "about 8 s"),
@@ -40,16 +34,6 @@ def test_an_estimated_time_is_one_round_number() -> None:
         (40_000, "about 11 h"),
     ]:
         assert show.about(seconds) == words
-
-
-def test_a_longer_time_never_reads_shorter() -> None:
-    units = {"s": 1, "min": 60, "h": 3600}
-    texts = [show.rounded(0.3 * 1.07**n) for n in range(200)]
-    seconds = [float(text.split()[0]) * units[text.split()[1]] for text in texts]
-    assert seconds == sorted(seconds)
-
-
-def test_count() -> None:
     for n, words in [
         (7, "7"),
         (72_394, "72,394"),
@@ -58,9 +42,9 @@ def test_count() -> None:
         (7e9, "7 G"),
     ]:
         assert show.count(n) == words
-
-
-def test_size() -> None:
+    with i18n.speaking("ko"):
+        korean = [show.count(n) for n in (999_999, 1_570_000, 43_747_256, 4_270_000_000)]
+    assert korean == ["999,999", "157만", "4,375만", "42.7억"]
     for n_bytes, words in [
         (0, "0 B"),
         (512, "512 B"),
@@ -69,20 +53,29 @@ def test_size() -> None:
         (2**40, "1.0 TiB"),
     ]:
         assert show.size(n_bytes) == words
-
-
-def test_percent_says_hundred_only_where_nothing_is_missing() -> None:
     for share, words in [
-        (0, "0 %"),
-        (1, "100 %"),
-        (0.9996, "99.9 %"),
-        (0.98249, "98.2 %"),
-        (0.5, "50.0 %"),
+        (0, "0%"),
+        (1, "100%"),
+        (0.9996, "99.9%"),
+        (0.98249, "98.2%"),
+        (0.5, "50.0%"),
     ]:
         assert show.percent(share) == words
+    for loss, words in [
+        (1.23456, "1.235"),
+        (0.1, "0.100"),
+        (0.00123, "0.0012"),
+        (0.001, "0.0010"),
+        (0, "0.000"),
+    ]:
+        assert loss_words(loss) == words  # as the legend of a run
+    units = {"s": 1, "min": 60, "h": 3600}
+    texts = [show.rounded(0.3 * 1.07**n) for n in range(200)]
+    seconds = [float(text.split()[0]) * units[text.split()[1]] for text in texts]
+    assert seconds == sorted(seconds)
 
 
-def test_ago() -> None:
+def test_ago_becomes_a_date_and_every_state_has_words():
     for age, words in [
         (timedelta(seconds=7), "just now"),
         (timedelta(seconds=-7), "just now"),
@@ -90,25 +83,11 @@ def test_ago() -> None:
         (timedelta(hours=31), "31 h ago"),
     ]:
         assert show.ago((datetime.now(UTC) - age).isoformat()) == words
-
-
-def test_what_is_long_ago_has_a_date() -> None:
     assert show.ago("2025-03-07T11:13:17+00:00") == "2025-03-07"
-
-
-def test_every_state_has_words() -> None:
     assert set(STATES) == set(status.STATES)
 
 
-def test_the_words_of_a_page_begin_with_a_title_and_one_short_line() -> None:
-    for name in PAGES:
-        said = show.words(name)
-        assert said.title
-        assert 20 <= len(said.intro) <= 95
-        assert said.intro not in said.more
-
-
-def test_a_time_to_come_is_told_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_time_to_come_is_told_by_the_clock(monkeypatch):
     monkeypatch.setattr(show, "_zone", lambda: UTC)
     noon = datetime.now(UTC).replace(hour=12, minute=30, second=0, microsecond=0)
     assert show.clock(noon.timestamp()) == "12:30"

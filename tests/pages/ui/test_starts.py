@@ -1,24 +1,22 @@
 """Several runs by one press: as many as may, one group, one sentence, the way to compare them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import state
+from pages.ui.accounts import visitors
 from pages.ui.runs import comparison
+from tests.limits import limited
 from tests.pages.made_runs import made_run
 from tests.runs.waiting import tiny
-from tfm_core.runs.auth import hashed
+from tfm_core.runs.auth import Visitor, hashed
 from tfm_core.runs.queue.limits import LimitReached
-from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 
 TOKEN, OTHER = "a" * 43, "b" * 43
-Press = Callable[..., AppTest]
 
 
 def train(experiments, device):  # a script of its own, which knows no types
@@ -36,7 +34,7 @@ def train_run(run):
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def said(monkeypatch):
     """The notices."""
     sentences: list[str] = []
     monkeypatch.setattr(state, "notify", lambda sentence, **_how: sentences.append(sentence))
@@ -51,7 +49,6 @@ def press(script: Callable[..., None], *args: object, n: int | None = None) -> A
         app.session_state[comparison.SEEDS] = n
     app.run()
     app.button(key="of-test-seeds").click().run()
-    assert not app.exception
     return app
 
 
@@ -61,8 +58,8 @@ def own(store: RunStore) -> list[Run]:
 
 
 def test_five_seeds_wait_in_one_group_and_lead_to_their_comparison(
-    store: RunStore, busy_queue: RunQueue, compared: list[str], said: list[str]
-) -> None:
+    store, busy_queue, compared, said
+):
     press(train, [tiny()], "cpu")
     runs = own(store)
     assert [run.experiment for run in runs] == [tiny().replace(seed=seed) for seed in range(5)]
@@ -72,9 +69,7 @@ def test_five_seeds_wait_in_one_group_and_lead_to_their_comparison(
     assert said == ["5 runs queued."]
 
 
-def test_a_run_gets_what_is_missing_and_joins_the_group(
-    store: RunStore, busy_queue: RunQueue, compared: list[str], said: list[str]
-) -> None:
+def test_a_run_gets_what_is_missing_and_joins_the_group(store, busy_queue, compared, said):
     run = made_run(store, name="Mine", experiment=tiny().replace(seed=3))
     press(train_run, run, n=3)
     assert [one.experiment.seed for one in own(store)] == [4, 5]
@@ -88,31 +83,23 @@ def test_a_run_gets_what_is_missing_and_joins_the_group(
     assert own(store)[-1].labels.group == "Mine: 3 seeds"
 
 
-def test_two_sets_of_seeds_are_two_groups(
-    store: RunStore, busy_queue: RunQueue, compared: list[str]
-) -> None:
+def test_two_sets_of_seeds_are_two_groups(store, busy_queue, compared):
     press(train, [tiny()], "cpu", n=2)
     press(train, [tiny(steps=11)], "cpu", n=2)
     groups = [run.labels.group for run in own(store)]
     assert groups == ["Copy: 2 seeds"] * 2 + ["Copy: 2 seeds (2)"] * 2
 
 
-def test_configurations_of_a_comparison_get_the_same_seeds(
-    store: RunStore, busy_queue: RunQueue, compared: list[str]
-) -> None:
+def test_configurations_of_a_comparison_get_the_same_seeds(store, busy_queue, compared):
     press(train, [tiny().replace(seed=7), tiny(steps=11)], "cpu", n=2)
     assert [run.experiment.seed for run in own(store)] == [7, 8, 7, 8]
     assert {run.labels.group for run in own(store)} == {"Copy and 1 more: 2 seeds"}
 
 
 def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
-    store: RunStore,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-    compared: list[str],
-    said: list[str],
-) -> None:
-    monkeypatch.setenv("TFM_MAX_PER_SESSION", "3")
+    store, monkeypatch, request, compared, said
+):
+    limited(monkeypatch, max_per_session=3)
     request.getfixturevalue("busy_queue")
     press(train, [tiny()], "cpu")
     assert len(own(store)) == len(compared) == 3
@@ -126,19 +113,14 @@ def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
 
 
 @pytest.mark.parametrize(
-    ("variable", "words"),
-    [("TFM_MAX_STEPS", "the limit here is 3"), ("TFM_MAX_QUEUED", "only shows trained")],
+    ("only_shows", "words"), [(False, "the limit here is 3"), (True, "only shows trained")]
 )
 def test_what_is_refused_leaves_nothing(
-    store: RunStore,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-    compared: list[str],
-    said: list[str],
-    variable: str,
-    words: str,
-) -> None:
-    monkeypatch.setenv(variable, "3" if variable == "TFM_MAX_STEPS" else "0")
+    store, monkeypatch, request, compared, said, only_shows, words
+):
+    limited(monkeypatch, max_steps=3)
+    if only_shows:
+        monkeypatch.setenv("TFM_MAX_SECONDS", "0")
     request.getfixturevalue("busy_queue")
     run = made_run(store, experiment=tiny())
     press(train_run, run)
@@ -149,12 +131,8 @@ def test_what_is_refused_leaves_nothing(
 
 
 def test_what_goes_wrong_on_the_way_is_said_and_what_began_stays(
-    store: RunStore,
-    busy_queue: RunQueue,
-    monkeypatch: pytest.MonkeyPatch,
-    compared: list[str],
-    said: list[str],
-) -> None:
+    store, busy_queue, monkeypatch, compared, said
+):
     submit = busy_queue.submit
 
     def refusing(run: Run) -> int:
@@ -171,21 +149,18 @@ def test_what_goes_wrong_on_the_way_is_said_and_what_began_stays(
 
 @pytest.mark.parametrize(("asked", "n"), [(1, 2), (21, 20)])
 def test_no_fewer_seeds_are_asked_for_than_compare_and_no_more_than_may(
-    store: RunStore, busy_queue: RunQueue, compared: list[str], asked: int, n: int
-) -> None:
+    store, busy_queue, compared, asked, n
+):
     app = press(train, [tiny()], "cpu", n=asked)
     assert app.button(key="of-test-seeds").label == f"{n} seeds"
     assert len(own(store)) == min(n, busy_queue.limits.max_per_session)
 
 
 def test_another_visitors_run_is_compared_with_and_not_labelled(
-    store: RunStore,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-    compared: list[str],
-) -> None:
-    monkeypatch.setenv("TFM_PUBLIC", "1")
-    monkeypatch.setenv("TFM_OPEN", "1")
+    store, monkeypatch, request, compared
+):
+    me = Visitor(hashed(TOKEN), is_public=True)  # as where people log in
+    monkeypatch.setattr(visitors, "visitor", lambda: me)
     request.getfixturevalue("busy_queue")
     run = made_run(store, experiment=tiny(), owner=hashed(OTHER))
     press(train_run, run, n=2)

@@ -1,35 +1,31 @@
 """The terms of the search: each leads to a page, as it is where the term is taught."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from benchmarks.linked_views import VIEWS
 from pages import i18n
 from pages.components.files import FOLDER
-from pages.ui.address import view_link
 from pages.ui.navigation import terms
 from pages.ui.navigation.frame import _entries
 from pages.ui.navigation.page_table import PAGES
 from pages.ui.navigation.terms import BY_KEY, BY_SETTING, TERMS
+from tests.pages.linked_views import PARAMETERS
 from tfm_core.anatomy.names import NOTEBOOK_NAMES
 from tfm_core.presets import PRESETS
 
 
-def test_no_two_terms_or_pages_share_a_name() -> None:
+def test_terms_are_named_by_every_form_with_one_line_and_a_page():
     names = [term.name for term in TERMS] + [page.title for page in PAGES.values()]
     assert len({name.casefold() for name in names}) == len(names)
-
-
-def test_a_term_has_one_line_and_its_page_follows_its_link() -> None:
+    also = {word for term in TERMS for word in term.also.split()}
+    named = {theirs for names in NOTEBOOK_NAMES.values() for theirs in names}
+    assert named <= also
+    for entry in _entries("en", ""):
+        assert not re.search(r"\*\*|`|\]\(", entry.about), entry.about
     for term in TERMS:
         assert len(term.sentences[0]) <= 80
         assert all(sentence.endswith(".") for sentence in term.sentences)
@@ -39,12 +35,9 @@ def test_a_term_has_one_line_and_its_page_follows_its_link() -> None:
         if facts.name == "attention":  # which deeper parts there are is said by the run
             assert set(term.view) == {"deeper"}
             continue
-        view, sentences = view_link.read(VIEWS[facts.name], dict(term.view))
-        assert not sentences
-        assert view_link.write(view).items() <= dict(term.view).items()
-
-
-def test_a_setting_is_taught_by_one_term_and_every_such_setting_exists() -> None:
+        for name, text in dict(term.view).items():
+            parameter = PARAMETERS[facts.name][name]
+            assert not parameter.follow(text, parameter.first)[1]
     assert len(BY_SETTING) == sum(len(term.settings) for term in TERMS)
     known = {
         name
@@ -60,7 +53,7 @@ def keys(text: str) -> list[str]:
     return re.findall(r"\(#term-([a-z0-9-]+)\)", text)
 
 
-def test_a_term_is_marked_at_its_first_use_on_a_page_and_stays_with_its_text() -> None:
+def test_a_term_is_marked_at_its_first_use_the_longest_first():
     terms.begin()
     first = "A mask hides padding; the mask is a tensor of weights."
     assert terms.marked(first) == (
@@ -71,6 +64,18 @@ def test_a_term_is_marked_at_its_first_use_on_a_page_and_stays_with_its_text() -
     assert keys(terms.marked(first)) == ["mask", "padding", "tensor"]  # drawn again
     terms.begin()
     assert keys(terms.marked("Another Mask.")) == ["mask"]
+    terms.begin()
+    assert keys(terms.marked("The causal mask of gradient checkpointing.")) == [
+        "causal-mask",
+        "gradient-checkpointing",
+    ]
+    forms = [form.casefold() for term in TERMS for form in term.forms]
+    assert len(set(forms)) == len(forms)
+    assert len(BY_KEY) == len(TERMS)
+    with i18n.speaking("ko"):
+        entries = {entry.name: entry for entry in _entries("ko", "")}
+    assert entries["인과 마스크"].also.startswith("Causal mask ")
+    assert entries["마스크"].also
 
 
 @pytest.mark.parametrize(
@@ -85,29 +90,15 @@ def test_a_term_is_marked_at_its_first_use_on_a_page_and_stays_with_its_text() -
         "<b title='mask'></b>",
     ],
 )
-def test_code_formulas_links_headings_and_other_words_are_left_alone(text: str) -> None:
+def test_code_formulas_links_headings_and_other_words_are_left_alone(text):
     terms.begin()
     assert terms.marked(text) == text
 
 
-def test_the_longest_term_wins_and_every_form_belongs_to_one_term() -> None:
-    terms.begin()
-    assert keys(terms.marked("The causal mask of gradient checkpointing.")) == [
-        "causal-mask",
-        "gradient-checkpointing",
-    ]
-    forms = [form.casefold() for term in TERMS for form in term.forms]
-    assert len(set(forms)) == len(forms)
-    assert len(BY_KEY) == len(TERMS)
-
-
-def test_elsewhere_a_term_is_marked_by_its_name_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_a_term_is_marked_by_its_name_there_and_stays_bold(monkeypatch):
     terms.begin()
     monkeypatch.setattr(terms, "language", lambda: "yy")
     assert keys(terms.marked("softmax, the Softmax를")) == ["softmax"]
-
-
-def test_bold_terms_before_a_particle_stay_bold(monkeypatch: pytest.MonkeyPatch) -> None:
     terms.begin()
     monkeypatch.setattr(terms, "language", lambda: "yy")
     link = f"({terms.ADDRESS}logit)"
@@ -117,9 +108,8 @@ def test_bold_terms_before_a_particle_stay_bold(monkeypatch: pytest.MonkeyPatch)
     assert keys(terms.marked("**softmax** 뒤, softmax")) == ["softmax"]
 
 
-def test_the_glossary_shows_every_term_and_where_it_is(open_page: Callable[..., AppTest]) -> None:
+def test_the_glossary_shows_every_term_and_where_it_is(open_page):
     app = open_page("glossary/page.py")
-    assert not app.exception
     links = [link.proto for link in app.get("page_link")]
     for term in TERMS:
         (link,) = [one for one in links if one.label.startswith(f"**{term.name}** ")]
@@ -127,67 +117,69 @@ def test_the_glossary_shows_every_term_and_where_it_is(open_page: Callable[..., 
         assert all(sentence in link.label for sentence in term.sentences)
 
 
-def test_a_term_is_found_by_every_name_that_the_notebooks_have_for_a_part() -> None:
-    also = {word for term in TERMS for word in term.also.split()}
-    named = {theirs for names in NOTEBOOK_NAMES.values() for theirs in names}
-    assert named <= also
-
-
-def test_what_the_search_shows_has_no_marks_of_markdown() -> None:
-    for entry in _entries("en", ""):
-        assert not re.search(r"\*\*|`|\]\(", entry.about), entry.about
-
-
-def test_the_english_name_finds_a_term_in_every_language() -> None:
-    with i18n.speaking("ko"):
-        entries = {entry.name: entry for entry in _entries("ko", "")}
-    assert entries["인과 마스크"].also.startswith("Causal mask ")
-    assert entries["마스크"].also
-
-
 NODE = shutil.which("node")
 FOUND = {  # what is typed -> the first thing that is found
     "fc1": "Feed-forward network",
     "addnorm": "Residual connection",
     "EncoderBlock": "Encoder",
-    "num_heads": "Attention head",
-    "embed_size": "Embedding",
     "make_src_mask": "Padding mask",
-    "make_tgt_mask": "Causal mask",
     "look-ahead mask": "Causal mask",
     "W_Q": "Query, key, value",
-    "hidden_dim": "Feed-forward network",
-    "head_dim": "Attention head",
-    "fc_out": "Attention head",
     "energy": "Scaled dot product",
     "d_k": "Scaled dot product",
     "patchify": "Vision Transformer",
-    "class_token": "CLS token",
     "masked_fill": "Mask",
-    "My_MHA": "Attention head",
     "MyVIT": "MyVIT",
-    "SimpleTransformer": "Models of the study notebooks",
     "Encoder(3, 16, 4, 2)": "Models of the study notebooks",
-    "addnorm2": "Residual connection",
-    "ln2": "Layer normalisation",
     "cross_attn": "Cross-attention",
-    "dec_embed": "Embedding",
-    "print(model)": "Your notebook",
     "노트북": "Your notebook",
     "lm_head": "Names in other libraries",
-    "hook_pattern": "Names in other libraries",
     "번역": "Encoder-decoder",
     "옵티마이저": "Optimiser",
     "어텐션": "How attention works",
-    "마스크": "Mask",
-    "패딩": "Padding mask",
-    "위치 인코딩": "Positional encoding",
     "혼동 행렬": "Confusion matrix",
+    "캐주얼 마스킹": "Causal mask",
+    "미래 토큰": "Causal mask",
+    "포지셔널 인코딩": "Positional encoding",
+    "My_Position": "Positional encoding",
+    "감정 분석": "Sentiment",
+    "코사인 유사도": "Cosine similarity",
+    "자동 미분": "Backpropagation",
+    "autograd": "Backpropagation",
+    "MyMSA": "Attention head",
+    "numel": "Tensor",
+    "randn": "Tensor",
+    "randint": "Tensor",
+    "ToTensor": "Tensor",
+    "hstack": "Tensor",
+    "unsqueeze": "Tensor",
+    "말뭉치": "Corpus and chunk",
+    "청크": "Corpus and chunk",
+    "OOV": "Unknown word",
+    "WordPiece": "WordPiece",
+    "Word2Vec": "Word2Vec and GloVe",
+    "GloVe": "Word2Vec and GloVe",
+    "king - man + woman": "Word2Vec and GloVe",
+    "원핫": "One-hot vector",
+    "원-핫": "One-hot vector",
+    "코퍼스": "Corpus and chunk",
+    "chunk": "Corpus and chunk",
+    "미등록 단어": "Unknown word",
+    "워드피스": "WordPiece",
+    "bank": "Contextual embedding",
+    "문맥": "Contextual embedding",
+    "분산 폭주": "Scaled dot product",
+    "스케일링": "Scaled dot product",
+    "빈도": "Vocabulary",
+    "BART": "T5 and BART",
+    "presenter": "Presenter mode",
+    "export": "Export",
+    "GPU": "Device",
 }
 
 
 @pytest.mark.skipif(NODE is None, reason="there is no node on the PATH")
-def test_names_of_code_and_korean_words_find_their_term(tmp_path: Path) -> None:
+def test_names_of_code_and_korean_words_find_their_term(tmp_path):
     assert NODE is not None
     entries = [{"name": page.title, "also": "", "about": ""} for page in PAGES.values()]
     entries += [{"name": t.name, "also": t.also, "about": t.sentences[0]} for t in TERMS]

@@ -1,9 +1,6 @@
 """Ticks: what was done is in the browser's cookie alone, whatever that says."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,9 +10,7 @@ from pages.ui.navigation import ticks
 from pages.ui.navigation.page_table import PAGES, WAY
 from tests.pages.looking import said
 from tests.pages.made_runs import made_run
-from tfm_core.runs.store import RunStore
 
-Open = Callable[..., AppTest]
 NAMES = st.sampled_from([page.name for page in WAY])
 MARKS = st.text("abcz019-", min_size=1, max_size=40)
 
@@ -28,18 +23,18 @@ def kept(app: AppTest) -> dict[str, object]:
 
 
 @given(st.dictionaries(NAMES, st.sets(MARKS, min_size=1, max_size=1), max_size=9))
-def test_what_is_written_is_read_again(done: dict[str, set[str]]) -> None:
+def test_what_is_written_is_read_again(done):
     assert ticks.read(ticks.written(done)) == done
 
 
 @given(st.text(max_size=90) | st.none() | st.integers() | st.lists(st.text()))
-def test_any_cookie_at_all_is_read(text: object) -> None:
+def test_any_cookie_at_all_is_read(text):
     for name, marks in ticks.read(text).items():
         assert PAGES[name].chapter
         assert len(marks) <= max(1, PAGES[name].questions)
 
 
-def test_a_forged_cookie_marks_no_other_pages_and_no_more_than_there_is() -> None:
+def test_a_forged_cookie_marks_no_other_pages_and_no_more_than_there_is():
     text = "masks:act/home:act/nowhere:act/words:a:b:c:d/tensors:<b>:A b/gpt"
     found = ticks.read(text)
     assert found == {"masks": {"act"}, "words": {"a", "b"}, "tensors": set(), "gpt": set()}
@@ -47,9 +42,7 @@ def test_a_forged_cookie_marks_no_other_pages_and_no_more_than_there_is() -> Non
     assert ticks.read("masks:act/" * 999) == {}
 
 
-def test_a_page_without_questions_is_done_once_the_reader_changed_what_it_shows(
-    open_page: Open,
-) -> None:
+def test_a_page_without_questions_is_done_once_the_reader_changed_what_it_shows(open_page):
     app = open_page("masks/page.py", mask="padding")  # a link opens a view: nothing was done
     assert kept(app)["text"] == ""
     app.button_group(key="masks-kind").set_value("causal").run()
@@ -58,9 +51,7 @@ def test_a_page_without_questions_is_done_once_the_reader_changed_what_it_shows(
     assert "check_circle: done" in said(app)
 
 
-def test_home_counts_leads_to_the_next_page_and_forgets_on_a_press(
-    store: RunStore, open_page: Open
-) -> None:
+def test_home_counts_leads_to_the_next_page_and_forgets_on_a_press(store, open_page):
     made_run(store)
     app = open_page()
     assert "of 25 done" not in said(app)

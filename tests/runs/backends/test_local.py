@@ -7,7 +7,6 @@ import pytest
 
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs.backends import local
-from tfm_core.runs.backends.backend import Unavailable
 from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.queue import tickets
 from tfm_core.runs.queue.run_queue import RunQueue
@@ -37,7 +36,7 @@ def test_a_run_gets_the_gpu_it_asks_for_and_else_one_that_is_free(store):
     training(store, "cpu")
     assert local.device_for(run, store.root) == "cuda:1"
     training(store, "cuda:1")
-    with pytest.raises(Unavailable, match="all 2 are in use"):
+    with pytest.raises(tickets.Unavailable, match="all 2 are in use"):
         local.device_for(run, store.root)
 
 

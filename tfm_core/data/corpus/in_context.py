@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import random
 import string
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -172,24 +171,40 @@ def floors(sequences: Sequence[Sequence[str]]) -> Floors:
 class CopyFloors:
     """The mean loss per letter, in nats, of two ways to predict back copies.
 
-    bigram: by the letter before alone, whose followers are counted in the same sequences. copying:
-    by the rules, the best there is.
+    bigram: by the letter before alone, as the rules let letters follow. copying: by the rules, the
+    best there is.
     """
 
     bigram: float
     copying: float
 
 
+def _copied(length: int) -> Mapping[str, Mapping[str, float]]:
+    """Return the probability of each letter after each trigger, where nothing else is known."""
+    rows = next_letters()
+    found = {trigger: dict.fromkeys(rows, 0.0) for trigger in TRIGGERS}
+    now = dict.fromkeys(rows, 1 / len(rows))  # at a place: each letter that is no trigger
+    before = dict.fromkeys(rows, 0.0)  # at the place before it
+    for _ in range(length - 2):
+        for letter, share in now.items():
+            for trigger in TRIGGERS:
+                found[trigger][letter] += share * rows[letter][trigger]
+        came = {to: sum(now[one] * rows[one][to] for one in rows) for to in rows}
+        back = {to: before[to] * sum(rows[to][trigger] for trigger in TRIGGERS) for to in rows}
+        now, before = {to: came[to] + back[to] for to in rows}, now
+    return {
+        trigger: {letter: share / sum(counted.values()) for letter, share in counted.items()}
+        for trigger, counted in found.items()
+    }
+
+
 def copy_floors(sequences: Sequence[Sequence[str]]) -> CopyFloors:
     """Return the floors of some sequences of back copies."""
-    rows = next_letters()
-    pairs = Counter(pair for letters in sequences for pair in pairwise(letters))
-    before = Counter(letters[t] for letters in sequences for t in range(len(letters) - 1))
-    first = len(sequences) * log(len(rows))
-    bigram = copying = first
+    rows, copied = next_letters(), _copied(len(sequences[0]))
+    bigram = copying = len(sequences) * log(len(rows))
     for letters in sequences:
         for last, letter in pairwise(letters):
-            bigram -= log(pairs[last, letter] / before[last])
+            bigram -= log(copied[last][letter] if last in TRIGGERS else rows[last][letter])
             copying -= 0.0 if last in TRIGGERS else log(rows[last][letter])
     total = sum(map(len, sequences))
     return CopyFloors(bigram / total, copying / total)

@@ -24,10 +24,10 @@ def load_corpus(
     Nothing is downloaded: ``progress`` is not called.
 
     The grammar's sentences are drawn independently, so a short one may stand in two splits: the
-    lowest possible loss holds for independent draws. Of a text the first 80 % are for training, in
-    every window of ``context`` tokens, the next 10 % for validation and the last 10 % for the test,
+    lowest possible loss holds for independent draws. Of a text the first 80% are for training, in
+    every window of ``context`` tokens, the next 10% for validation and the last 10% for the test,
     both cut into windows one behind the other. Where a set has a test file, that is the test, and
-    the last 10 % of its text are for validation.
+    the last 10% of its text are for validation.
     """
     task = corpus_task(config)
     if task.generator is not None:
@@ -109,7 +109,7 @@ def _stretch(task: CorpusTask, ids: Tensor) -> TextSplit:
         if rows and len(tokens) < length and specials.pad == NONE:
             break  # nothing could fill it up
         rows.append([specials.bos, *tokens] + [specials.pad] * (length - len(tokens)))
-        read = tuple(task.tgt_vocabulary.token(i) for i in tokens[: length - 1])
+        read = task.tgt_vocabulary.row(tokens[: length - 1])
         pairs.append(Pair((), read, ((),) * len(read)))
     return TextSplit(_nothing(len(rows)), torch.tensor(rows), tuple(pairs))
 

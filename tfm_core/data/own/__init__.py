@@ -7,7 +7,8 @@ From upload to experiment, a function a step. Only ``keep`` writes::
     own = own_sets.keep(prepared, store=store, visitor=visitor, settings=settings.read())
     experiment = kinds.proposal(own).experiment             # one of kinds.proposals(own)
 
-Texts: ``records`` reads the formats, ``layout`` guesses the columns, ``rows`` takes two of them,
+Texts: ``uploads`` opens files and zips, ``encodings`` guesses, ``records`` reads the formats,
+``chats`` and ``anki`` two of them, ``layout`` guesses the columns, ``rows`` takes two of them,
 ``classes`` checks labels, ``running`` a plain text, ``tokens`` cuts, ``report`` says what was
 found. Pictures: ``pictures`` says what they become, ``pictures_arrays``, ``pictures_table`` and
 ``pictures_zip`` read uploads, ``pictures_folders`` understands their names, ``pictures_set`` splits

@@ -1,7 +1,8 @@
 """The sets that come with the app: ``python -m tfm_core.data.own.build_examples`` writes them.
 
-Shapes drawn by us, small English with its German, and sentences by topic. German puts the verb
-first in a question and inflects the articles of masculine nouns: more to learn than a word list.
+Shapes drawn by us, small English with its German, random ids, and sentences by topic. German puts
+the verb first in a question and inflects the articles of masculine nouns: more to learn than a word
+list.
 """
 
 from __future__ import annotations
@@ -207,9 +208,14 @@ def examples() -> dict[str, Prepared]:
     """Return the example sets by id."""
     raw = {"pairs": english_german(), "labels": topics()}
     reports = {kind: inspect_text(kind, text) for kind, text in raw.items()}
+    rng = random.Random(0)  # ids of vocabularies of 2,500 and 3,000, without any rule in them
+    pairs = [[rng.choices(range(1, most), k=100) for most in (2500, 3000)] for _n in range(5)]
+    lines = ["\t".join(" ".join(map(str, ids)) for ids in pair) for pair in pairs]
+    by_heart = inspect_text("pairs", "\n".join(lines) + "\n")
     return {
         EXAMPLE: prepare(shapes(), N_("Four shapes"), Split()),
         "example-pairs": texts.prepare(reports["pairs"], name=N_("English to German")),
+        "example-random": texts.prepare(by_heart, name=N_("Five random pairs")),
         "example-labels": texts.prepare(reports["labels"], name=N_("What is it about?")),
     }
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tfm_core.data.own.records import Cells, Records
+from tfm_core.data.own.records import INSTRUCTION, Cells, Records
 
 _N_SAMPLED = 2_000  # rows that a guess looks at, spread over the file
 _MAX_NAME = 40  # characters of a column's name
@@ -33,9 +33,9 @@ _LABELS = (
     "etichetta", "categoria", "метка", "класс", "категория", "тональность",
 )  # fmt: skip
 _SOURCES = (
-    "source", "src", "input", "from", "question", "prompt", "instruction", "original", "x",
-    "원문", "질문", "입력", "원본", "原文", "質問", "入力", "问题", "源语言", "quelle", "frage",
-    "entrada", "origen", "fuente", "pregunta", "origem", "pergunta", "fonte", "domanda",
+    INSTRUCTION, "source", "src", "input", "from", "question", "prompt", "instruction", "original",
+    "x", "원문", "질문", "입력", "원본", "原文", "質問", "入力", "问题", "源语言", "quelle",
+    "frage", "entrada", "origen", "fuente", "pregunta", "origem", "pergunta", "fonte", "domanda",
     "источник", "оригинал", "вопрос",
 )  # fmt: skip
 _TARGETS = (
@@ -58,7 +58,8 @@ _LANGUAGES = (
 _OTHERS = (
     "id", "idx", "index", "no", "num", "nr", "number", "#", "attribution", "license", "licence",
     "split", "set", "date", "time", "author", "user", "url", "link", "lang", "language", "version",
-    "timestamp", "doc_id", "user_id", "번호", "아이디", "날짜", "番号", "编号", "номер", "name",
+    "timestamp", "doc_id", "user_id", "guid", "notetype", "deck", "번호", "아이디", "날짜", "番号",
+    "编号", "номер", "name",
 )  # fmt: skip
 _KNOWN = {*_TEXTS, *_LABELS, *_SOURCES, *_TARGETS, *_LANGUAGES, *_OTHERS}
 _END_OF_SENTENCE = re.compile(r"[.!?…。！？؟।]\W*$")

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 SIZES = (16, 20, 24, 28, 32, 36, 40, 48, 56, 64)
 """Allowed sides in pixels; 4 divides each, as a patch size."""
 MAX_PICTURES = 70_000
+MAX_LINES = MAX_FILES = 2 * MAX_PICTURES
+"""Of a table and in a zip, whether they hold pictures or not."""
+MAX_COLUMNS = 2**20
 MAX_PIXELS = 64_000_000
 """Values of all pictures of a set together, as they are stored."""
 MAX_UNPACKED = 400_000_000
@@ -53,17 +56,6 @@ _PART_SIGNS: dict[str, Part] = {
 """Words of languages that are written without spaces."""
 
 Folders = Literal["splits", "classes"]
-ENCODINGS = {
-    "utf-8": N_("Unicode (UTF-8)"),
-    "cp949": N_("Korean (cp949)"),
-    "cp932": N_("Japanese (cp932)"),
-    "gbk": N_("Simplified Chinese (GBK)"),
-    "big5": N_("Traditional Chinese (Big5)"),
-    "cp866": N_("Cyrillic (cp866)"),
-    "cp437": N_("Western (cp437)"),
-}
-"""Encodings of file names in a zip that declares none."""
-
 Grid = npt.NDArray[np.uint8]
 _DROPPED = MARKUP.replace("_", "")
 ZIP_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
@@ -257,6 +249,7 @@ def as_square(image: Image.Image, form: PictureForm, done: Counter[str]) -> Grid
     """Return a picture in the form, uint8 (C, size, size); ``done`` counts what was done to it."""
     from PIL import Image, ImageOps
 
+    done["bits"] += image.info.get("n_bits", 8) > 8
     plain = flattened(image)
     if form.is_grey and plain.mode != "L":
         done["grey"] += 1
@@ -294,6 +287,7 @@ def notes_on(done: Counter[str], n: int, form: PictureForm) -> list[str]:
             n=n,
             size=form.size,
         ),
+        "bits": N_("Stretched to 8 bits: {n:,}.", n=done["bits"]),
         "middle": N_("Cropped to squares: {n:,}.", n=done["middle"]),
         "whole": N_("Padded to squares: {n:,}.", n=done["whole"]),
         "grey": N_("Converted to greyscale: {n:,}.", n=done["grey"]),

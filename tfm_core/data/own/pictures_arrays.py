@@ -25,6 +25,7 @@ from tfm_core.data.download import SOURCES
 from tfm_core.data.idx import MAX_HEADER, idx_header
 from tfm_core.data.own.pictures import (
     GUESSED,
+    MAX_FILES,
     MAX_PICTURES,
     MAX_UNPACKED,
     PARTS,
@@ -44,6 +45,7 @@ from tfm_core.data.own.pictures import (
     part_of,
     shown,
 )
+from tfm_core.reading import zip_of
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 
@@ -184,7 +186,9 @@ def idx_arrays(files: Sequence[tuple[str, bytes]]) -> tuple[list[ArrayFile], lis
 
     Raises ValueError that names the file.
     """
-    contents = [unpacked(name, content) for name, content in files]
+    contents: list[bytes] = []
+    for name, content in files:
+        contents.append(unpacked(name, content, MAX_UNPACKED - sum(map(len, contents))))
     arrays = [_idx_array(name, content) for (name, _), content in zip(files, contents, strict=True)]
     return arrays, _compared(contents, arrays)
 
@@ -208,23 +212,30 @@ def _idx_array(name: str, plain: bytes) -> ArrayFile:
         )
     if not all(header.shape):
         raise StudentError("{name} is empty.", name=shown(name))
+    if header.shape[0] > MAX_PICTURES:
+        raise StudentError(
+            "{name} has the shape {shape}; the limit is {most:,} pictures.",
+            name=shown(name),
+            shape=_sizes(header.shape),
+            most=MAX_PICTURES,
+        )
     values = np.frombuffer(plain, np.uint8, offset=header.n_header).reshape(header.shape)
     array = values.astype(np.str_) if values.ndim == 1 else values
     return ArrayFile(shown(name), part_of_file(name), array)
 
 
-def unpacked(name: str, content: bytes) -> bytes:
-    """Return a file decompressed, up to a size limit."""
+def unpacked(name: str, content: bytes, room: int) -> bytes:
+    """Return a file decompressed, up to ``room`` bytes."""
     if not content.startswith(_GZIP):
         return content
     try:
         with gzip.open(io.BytesIO(content)) as file:
-            plain = file.read(MAX_UNPACKED + 1)
+            plain = file.read(max(0, room) + 1)
     except (OSError, EOFError, zlib.error):
         raise StudentError(
             "{name} is damaged. Upload it again, or unpacked.", name=shown(name)
         ) from None
-    if len(plain) > MAX_UNPACKED:
+    if len(plain) > room:
         raise StudentError(
             "{name} unpacks to more than {most} MB.", name=shown(name), most=MAX_UNPACKED // 10**6
         )
@@ -268,7 +279,7 @@ _HEADERS = {
 def is_npz(content: bytes) -> bool:
     """Return whether a zip holds arrays and nothing else."""
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with zip_of(content, most=MAX_FILES) as archive:
             names = archive.namelist()
     except ZIP_DAMAGE:
         return False
@@ -283,7 +294,7 @@ def read_npz(
     Sizes are checked before anything is unpacked. Raises ValueError.
     """
     arrays: list[tuple[str, npt.NDArray[Any]]] = []
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+    with zip_of(content, most=MAX_FILES) as archive:
         entries = archive.infolist()
         if len(entries) > _MAX_ARRAYS:
             raise StudentError(

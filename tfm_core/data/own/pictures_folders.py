@@ -9,27 +9,14 @@ from __future__ import annotations
 import os
 import unicodedata
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tfm_core.data.own.pictures import ENCODINGS, PARTS, Folders, Part, part_of, shown
+from tfm_core.data.own.encodings import ENCODINGS, likely_encoding
+from tfm_core.data.own.pictures import PARTS, Folders, Part, part_of, shown
 from tfm_core.sentences import Paragraph, StudentError
 
 _UTF_8 = 0x800
-_PLAUSIBLE_KOREAN, _PLAUSIBLE_WESTERN, _PLAUSIBLE = 0.7, 0.8, 0.5
-_SYLLABLES = frozenset(
-    "가각간갈감갑값강갖같개객갱거건걱걸검겁것게겨격견결경계고곡곤골곰공과관광괴교구국군굴궁권귀규균그극근글금급기긴"
-    "길김깊까깨꺼꼬꽃꾸꿈끝끼나난날남납내냄너널네넷녀년념노녹논농높놀뇌누눈뉴느는늑능니닐다단달닭담답당대댁더덕"
-    "덩데도독돈돌동돼되된두둑둘뒤드득든들등디따땅때떡또뚜뜻라락란람랑래랜량러런럼레려력련렬령례로록론롬료루류륙률"
-    "륨르른를름릉리린릴림립링마막만많말망매맥맨머먹먼메며면명모목몰몸못묘무문물미민밀및바박반발밤밥방배백뱀버번벌범법베"
-    "벼벽변별병보복본볼봄봉부북분불브블비빈빌빛빨빵뿌사산살삼상새색샘생샤서석선설섬성세센셀셔소속손솔송쇠쇼수숙순술숨숲"
-    "쉬슈스슬습승시식신실심십싱싸쌀쓰씨아악안알암압앙애액앵야약양어억언얼엄업없에여역연열염영예오옥온올옷와완왕외요욕용우운"
-    "울움웃원월위유육윤율으은을음응의이인일임입잉자작잔잠장재저적전절점접정제조족존종좋좌주죽준줄중쥐즈즉즐증지직진질집"
-    "징짜찌차착찬참창채책처척천철첫청체초촌총최추축출춤충취층치친칠침카칸칼캐커컨컬컵케켓코콘콜쿠크큰클키타탁탄탈탐탑태"
-    "터턱텀텔토톤통투트특튼티틀팀파판팔패퍼페펜편펭평폐포폭폰표푸품풀프플피핀필하학한할함합항해핵햄햇행향허헌험혁현협형혜호"
-    "혹혼홀홈홍화확환활황회획효후훈휘휴흐흑흔흙흡희흰히힘"
-)
-"""Common Hangul syllables: a quarter of the 2,350 in KS X 1001, and nearly all of Korean text."""
 
 
 def named(entries: Sequence[zipfile.ZipInfo], encoding: str | None) -> tuple[list[str], str | None]:
@@ -40,31 +27,13 @@ def named(entries: Sequence[zipfile.ZipInfo], encoding: str | None) -> tuple[lis
     doubtful = [raw for entry in entries if (raw := _undeclared(entry)) is not None]
     used = None
     if doubtful:
-        used = encoding if encoding in ENCODINGS else likely_encoding(doubtful)
+        used = encoding if encoding in ENCODINGS else likely_encoding(doubtful) or "cp437"
     names = []
     for entry in entries:
         raw = _undeclared(entry)
         name = entry.filename if raw is None or used is None else raw.decode(used, "replace")
         names.append(unicodedata.normalize("NFC", name.replace("\\", "/")))
     return names, used
-
-
-def likely_encoding(names: Sequence[bytes]) -> str:
-    """Return the encoding in which all names together read like one language."""
-    texts = {encoding: text for encoding in ENCODINGS if (text := _decoded(names, encoding))}
-    if "utf-8" in texts:
-        return "utf-8"
-    if _share(texts["cp437"], _western) >= _PLAUSIBLE_WESTERN:
-        return "cp437"
-    if "cp949" in texts and _share(texts["cp949"], _korean) >= _PLAUSIBLE_KOREAN:
-        return "cp949"  # the same bytes are common characters in GBK
-    scores = {
-        encoding: _share(texts[encoding], score)
-        for encoding, score in _SCORES.items()
-        if encoding in texts
-    }
-    best = max(scores, key=lambda encoding: scores[encoding], default="cp437")
-    return best if scores.get(best, 0.0) >= _PLAUSIBLE else "cp437"
 
 
 def _undeclared(entry: zipfile.ZipInfo) -> bytes | None:
@@ -75,80 +44,6 @@ def _undeclared(entry: zipfile.ZipInfo) -> bytes | None:
     if entry.filename not in (read, read.replace(os.sep, "/")):
         return None  # an extra field says the name in Unicode, and Python took it
     return read.encode("cp437")
-
-
-def _decoded(names: Sequence[bytes], encoding: str) -> str:
-    """Return the names in an encoding, one a line; "" where they cannot be in it."""
-    try:
-        return "\n".join(name.decode(encoding) for name in names)
-    except UnicodeDecodeError:
-        return ""
-
-
-def _share(text: str, score: Callable[[str, str], float]) -> float:
-    """Return the mean score of the characters outside of ASCII.
-
-    score(character, neighbours): from 0 to 1, how likely it is. A character beside a small Latin
-    letter counts a third, except for Western names, where it is what is expected.
-    """
-    scores = []
-    for at, character in enumerate(text):
-        if character.isascii():
-            continue
-        beside = text[max(0, at - 1) : at] + text[at + 1 : at + 2]
-        beside = "".join(one for one in beside if one.isascii())
-        mixed = score is not _western and any(one.islower() for one in beside)
-        scores.append(score(character, beside) / (3 if mixed else 1))
-    return sum(scores) / max(1, len(scores))
-
-
-def _western(character: str, beside: str) -> float:
-    return float(character.isalpha() and any(one.isalpha() for one in beside))
-
-
-def _korean(character: str, _beside: str) -> float:
-    if character in _SYLLABLES:
-        return 1.0
-    return 0.2 if "가" <= character <= "힣" else 0.0
-
-
-def _japanese(character: str, _beside: str) -> float:
-    if "ぁ" <= character <= "ヿ":  # hiragana and katakana, not those of half width
-        return 1.0
-    return _by_lead(character, "cp932", common=(0x88, 0x97), rare=(0x98, 0xEA))
-
-
-def _simplified(character: str, _beside: str) -> float:
-    raw = character.encode("gbk")
-    return 0.0 if raw[-1] < 0xA1 else _by_lead(character, "gbk", (0xB0, 0xD7), (0xD8, 0xF7))
-
-
-def _traditional(character: str, _beside: str) -> float:
-    return _by_lead(character, "big5", common=(0xA4, 0xC6), rare=(0xC9, 0xF9))
-
-
-def _cyrillic(character: str, _beside: str) -> float:
-    return 0.95 if "А" <= character <= "ё" else 0.0
-
-
-def _by_lead(
-    character: str, encoding: str, common: tuple[int, int], rare: tuple[int, int]
-) -> float:
-    """Return 1 for a character of the common level of an encoding, 0.3 for the rarer one."""
-    raw = character.encode(encoding)
-    if len(raw) < 2:
-        return 0.0
-    if common[0] <= raw[0] <= common[1]:
-        return 1.0
-    return 0.3 if rare[0] <= raw[0] <= rare[1] else 0.0
-
-
-_SCORES: dict[str, Callable[[str, str], float]] = {
-    "cp932": _japanese,
-    "gbk": _simplified,
-    "big5": _traditional,
-    "cp866": _cyrillic,
-}
 
 
 Path = tuple[str, ...]

@@ -6,6 +6,7 @@ Duplicates are pictures of the same pixels, after they were made one size.
 from __future__ import annotations
 
 import dataclasses
+import io
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,8 @@ from tfm_core.data.own.pictures import (
     class_label,
     class_order,
 )
-from tfm_core.data.own.sets import OwnSet, Prepared, damaged
+from tfm_core.data.own.sets import OwnSet, Prepared, SetDamaged, damaged
+from tfm_core.reading import check_header
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 KIND = "pictures"
@@ -336,13 +338,15 @@ def arrays(own: OwnSet) -> PictureArrays:
     from safetensors.numpy import load
 
     try:
-        tensors: dict[str, Any] = load(own.content(FILE))
+        content = own.content(FILE)
+        check_header(own.folder / FILE, io.BytesIO(content))
+        tensors: dict[str, Any] = load(content)
         stored = PictureArrays(
             tensors["images"], tensors["labels"].astype(np.int64), tensors["parts"]
         )
-    except (SafetensorError, KeyError, ValueError) as error:
-        if isinstance(error, StudentError):
-            raise
+    except SetDamaged:
+        raise
+    except (SafetensorError, KeyError, ValueError):
         raise damaged(own.name, N_("{file} is damaged", file=FILE)) from None
     n = len(stored.labels)
     shape = (n, own.details["channels"], own.details["size"], own.details["size"])

@@ -11,8 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.data.own.pictures import (
+    MAX_COLUMNS,
+    MAX_LINES,
     MAX_PICTURES,
     MAX_PIXELS,
+    MAX_UNPACKED,
     LeftOut,
     PictureForm,
     Pictures,
@@ -50,15 +53,18 @@ def table_arrays(files: Sequence[tuple[str, bytes]], left_out: LeftOut) -> list[
     Raises ValueError that names the file.
     """
     arrays: list[ArrayFile] = []
+    room = MAX_UNPACKED
     for name, content in files:
-        arrays += _read(name, unpacked(name, content), left_out)
+        plain = unpacked(name, content, room)
+        room -= len(plain)
+        arrays += _read(name, plain, left_out)
     if not arrays:
         raise StudentError(left_out.sentences[0])
     return arrays
 
 
 def _read(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
-    lines = content.removeprefix(b"\xef\xbb\xbf").splitlines()
+    lines = _lines(name, content.removeprefix(b"\xef\xbb\xbf"))
     numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
     first = _cells(lines[numbers[0] - 1]) if numbers else []
     has_header = not all(map(_is_number, first))
@@ -111,6 +117,24 @@ def _read(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
         ArrayFile(called, part, pictures, lines=np.array(numbers)[good]),
         ArrayFile(called, part, np.array(good_labels, np.str_)),
     ]
+
+
+def _lines(name: str, content: bytes) -> list[bytes]:
+    """Return the lines of a table. Raises StudentError for more than are taken apart."""
+    n_lines = content.count(b"\n") + content.count(b"\r") - content.count(b"\r\n")
+    if n_lines > MAX_LINES:
+        raise StudentError(
+            "{name} has {n:,} lines; the limit is {most:,} pictures.",
+            name=shown(name),
+            n=n_lines,
+            most=MAX_PICTURES,
+        )
+    lines = content.splitlines()
+    if max((line.count(b",") for line in lines), default=0) >= MAX_COLUMNS:
+        raise StudentError(
+            "{name} has a line of more than {most:,} cells.", name=shown(name), most=MAX_COLUMNS
+        )
+    return lines
 
 
 def _columns(header: Sequence[str], *, has_header: bool) -> tuple[int | None, list[int]]:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from tfm_core.config.own_pictures import BETWEEN, OwnPicturesTaskConfig
 from tfm_core.data.download import Progress
 from tfm_core.data.own import sets
-from tfm_core.data.own.kinds import Proposal, experiment_on
 from tfm_core.data.own.pictures import PARTS
 from tfm_core.data.own.pictures_set import VALIDATION, arrays, is_sound
+from tfm_core.data.own.proposals import Proposal, experiment_on
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.sentences import N_, StudentError
 

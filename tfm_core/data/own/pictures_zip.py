@@ -6,7 +6,6 @@ and of all, and the decoded pixels.
 
 from __future__ import annotations
 
-import io
 import stat
 import zipfile
 from collections import Counter
@@ -19,7 +18,7 @@ import numpy as np
 from tfm_core.data.own.pictures import (
     GUESSED,
     MAX_DECODED,
-    MAX_PICTURES,
+    MAX_FILES,
     MAX_UNPACKED,
     ZIP_DAMAGE,
     Folders,
@@ -39,10 +38,10 @@ from tfm_core.data.own.pictures_arrays import is_npz, read_npz
 from tfm_core.data.own.pictures_folders import Place, layout_of, named
 from tfm_core.data.own.pictures_table import is_array_file, read_array_files
 from tfm_core.data.own_picture import MAX_BYTES, looks_like_picture, opened, why_not
+from tfm_core.reading import Unreadable, zip_of
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 _BEGINS = (b"PK\x03\x04", b"PK\x05\x06")
-_MAX_ENTRIES = 2 * MAX_PICTURES
 _ENCRYPTED = 0x1
 _SYSTEM = {"thumbs.db", "desktop.ini"}
 _ENDINGS = {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".dib", ".gif"}
@@ -75,7 +74,7 @@ def read_pictures(
     if read.n_left_out <= _MANY * n:
         return read
     words = N_(
-        "Skipped: {n:,} of {all:,} files or lines ({share:.0f} %); see why below.",
+        "Skipped: {n:,} of {all:,} files or lines ({share:.0f}%); see why below.",
         n=read.n_left_out,
         all=n,
         share=100 * read.n_left_out / n,
@@ -121,7 +120,9 @@ def read_zip(
     paths, over a limit, or no picture.
     """
     try:
-        archive = zipfile.ZipFile(io.BytesIO(content))
+        archive = zip_of(content, most=MAX_FILES)
+    except Unreadable as error:
+        raise StudentError("{name}: {why}.", name=shown(name), why=error.sentence) from None
     except ZIP_DAMAGE:
         raise StudentError("{name} is damaged. Pack it again.", name=shown(name)) from None
     with archive:
@@ -163,13 +164,6 @@ def _packed(
 ) -> _Packed:
     """Return the entries by kind. Raises StudentError for a forged or encrypted zip."""
     infos = archive.infolist()
-    if len(infos) > _MAX_ENTRIES:
-        raise StudentError(
-            "{name} has {n:,} files; the limit is {most:,} pictures.",
-            name=name,
-            n=len(infos),
-            most=MAX_PICTURES,
-        )
     names, encoding = named(infos, choices.encoding)
     packed = _Packed([], [], [], 0, encoding)
     for entry, filename in zip(infos, names, strict=True):
@@ -181,7 +175,8 @@ def _packed(
                 name=name,
                 entry=shown(filename),
             )
-        is_system = _is_system(path)
+        hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
+        is_system = hidden or path.name.casefold() in _SYSTEM
         if filename.endswith("/"):
             if not is_system:
                 packed.folders.append(filename)
@@ -203,12 +198,6 @@ def _packed(
     return packed
 
 
-def _is_system(path: PurePosixPath) -> bool:
-    """Return whether an operating system added the file."""
-    hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
-    return hidden or path.name.casefold() in _SYSTEM
-
-
 def _from_arrays(
     name: str,
     archive: zipfile.ZipFile,
@@ -225,7 +214,7 @@ def _from_arrays(
     files, unpacked = [], 0
     for entry in arrays:
         try:
-            files.append((entry.filename, _unpacked(archive, entry, MAX_UNPACKED)))
+            files.append((entry.filename, member_of(archive, entry, MAX_UNPACKED)))
         except StudentError as error:
             raise StudentError(
                 "{file}: {why}", file=shown(entry.filename), why=error.sentence
@@ -281,7 +270,7 @@ def _read(
     unpacked = decoded = 0
     for entry, part, class_name in entries:
         try:
-            picture = _unpacked(archive, entry)
+            picture = member_of(archive, entry)
             unpacked += len(picture)
             _check_sum(name, unpacked, decoded)
             image, (width, height) = opened(picture)
@@ -339,7 +328,7 @@ def _begin(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
         return b""
 
 
-def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int = MAX_BYTES) -> bytes:
+def member_of(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, most: int = MAX_BYTES) -> bytes:
     """Return a file, whatever size its entry claims. Raises StudentError."""
     try:
         with archive.open(entry) as file:

@@ -1,21 +1,21 @@
 """The records of a text file: every column of every row, whatever the format.
 
 Tab-separated text is literal: a line is a row, and quotation marks are text. Commas, semicolons
-and bars follow RFC 4180, where a quoted text may hold the delimiter and span lines. JSON is a list
-of records, or one record a line.
+and bars follow RFC 4180, where a quoted text may hold the delimiter and span lines, and so do notes
+of Anki. JSON is a list of records, or one record a line; a chat has a record for each answer.
 """
 
 from __future__ import annotations
 
 import csv
-import json
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tfm_core.reading import is_text
+from tfm_core.data.own import anki, chats
+from tfm_core.reading import Unreadable, is_text, json_of
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 LINE, ENTRY = N_("Line {line}"), N_("Entry {line}")
@@ -33,7 +33,9 @@ Cells = tuple[str | None, ...]
 
 
 class BadData(StudentError):
-    """The upload cannot be used at all."""
+    """The upload cannot be used at all. encoding: the wrong one of its text, "" for no guess."""
+
+    encoding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,11 @@ class FileRecord:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """All that a file holds. Lines of records and problems, and blank lines, add up to ``total``.
+    """All that a file holds. Its lines are in records, problems, blank or settings: ``total``.
 
     names: of the columns, where the format has them (JSON objects). width: columns of each record.
-    numbered: how a place is called, see ``LINE``. unclosed: lines with a quotation mark that is
-    not closed, which were read as they stand.
+    numbered: how a place is called, see ``LINE``. n_settings: lines on the format. notes: on how
+    the file was read, in which encoding. is_chat: what is counted are answers of chats, not lines.
     """
 
     records: tuple[FileRecord, ...]
@@ -75,8 +77,11 @@ class Records:
     total: int
     blank: int
     numbered: str
-    unclosed: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
+    n_settings: int = 0
+    notes: tuple[str, ...] = ()
+    encoding: str = "utf-8"
+    is_chat: bool = False
 
 
 def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records:
@@ -89,32 +94,45 @@ def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records
         raise BadData("Paste some lines or choose a file.")
     entries = _json_values(text)
     if entries is not None:
-        _check_number(len(entries))
-        values = [entry if isinstance(entry, dict | list) else None for entry in entries]
-        return _of_values(values, _NOT_A_RECORD, TEST_ENTRY if is_test else ENTRY, width)
+        check_number(len(entries))
+        entries = [entry if isinstance(entry, dict | list) else None for entry in entries]
+        return of_values(entries, numbered=TEST_ENTRY if is_test else ENTRY, width=width)
     numbered = TEST_LINE if is_test else LINE
     if (n_lines := text.count("\n")) > 10 * MAX_ROWS:
-        _check_number(n_lines)
+        check_number(n_lines)
     lines = text.removesuffix("\n").split("\n")
     if _is_json_lines(lines):
-        _check_number(sum(not line.isspace() for line in lines if line))
-        return _of_values(
-            [_parsed(line) if line.strip() else "" for line in lines], _NOT_JSON, numbered, width
-        )
+        check_number(sum(not line.isspace() for line in lines if line))
+        values = [_parsed(line) if line.strip() else "" for line in lines]
+        return of_values(values, numbered=numbered, width=width, wrong=_NOT_JSON)
+    settings = anki.settings_of(lines)
+    n_settings, delimiter = len(settings), anki.separator_of(settings)
     if named := _SEPARATOR.fullmatch(lines[0]):
-        delimiter, lines[0] = named[1], ""
-    else:
-        delimiter = _delimiter_of(lines)
+        n_settings, delimiter = 1, named[1]
+    lines[:n_settings] = [""] * n_settings
+    delimiter = delimiter or _delimiter_of(lines)
     records: list[FileRecord] = []
     n_filled = 0
-    for record in _delimited(lines, delimiter):
+    for record in _delimited(lines, delimiter, is_quoted=bool(settings)):
         n_filled += not _is_blank(record, delimiter)
-        _check_number(n_filled)
+        check_number(n_filled)
         records.append(record)
-    return _of_one_width(records, numbered, width, delimiter)
+    if ("html", "true") in settings:
+        plain = anki.without_tags
+        records = [replace(one, cells=tuple(map(plain, one.cells))) for one in records]
+    found = of_one_width(records, numbered, width, delimiter)
+    names = anki.names_of(settings, found.width, delimiter)
+    n_blank = found.blank - n_settings
+    found = replace(found, names=names, n_settings=n_settings, blank=n_blank)
+    if settings:
+        said = ", ".join(f"{name}: {value}" for name, value in settings)[:200]
+        note = N_("Read with Anki's settings: {settings}.", settings=said)
+        found = replace(found, notes=(note, *found.notes))
+    return found
 
 
-def _check_number(n: int) -> None:
+def check_number(n: int) -> None:
+    """Raise BadData for more rows than a set may have."""
     if n > MAX_ROWS + 1:  # one more for a header
         raise BadData("This has more than {most:,} rows. Remove some.", most=MAX_ROWS)
 
@@ -131,7 +149,7 @@ class _Unreadable(FileRecord):
     template: str
 
 
-def _of_one_width(
+def of_one_width(
     candidates: Sequence[FileRecord], numbered: str, width: int, delimiter: str | None
 ) -> Records:
     """Return the records of one width; the others become problems. delimiter: None of JSON."""
@@ -155,7 +173,16 @@ def _of_one_width(
         raise BadData(Paragraph("own-data/no-pairs", why=problems[0].sentence if problems else ""))
     total = sum(record.n_lines for record in candidates)
     blank = total - sum(record.n_lines for record in filled)
-    return Records(tuple(records), tuple(problems), width, total, blank, numbered, tuple(unclosed))
+    found = Records(tuple(records), tuple(problems), width, total, blank, numbered)
+    if not unclosed:
+        return found
+    lines = ", ".join(map(str, unclosed[:10])) + (" …" if len(unclosed) > 10 else "")
+    note = N_(
+        "Unclosed quotation marks read as text: {n:,}, on lines {lines}.",
+        n=len(unclosed),
+        lines=lines,
+    )
+    return replace(found, notes=(note,))
 
 
 def _is_blank(record: FileRecord, delimiter: str | None) -> bool:
@@ -212,9 +239,11 @@ def _delimiter_of(lines: Sequence[str]) -> str:
     return max(_DELIMITERS, key=fit)  # the first of equals
 
 
-def _delimited(lines: Sequence[str], delimiter: str) -> Iterator[FileRecord]:
+def _delimited(
+    lines: Sequence[str], delimiter: str, *, is_quoted: bool = False
+) -> Iterator[FileRecord]:
     """Yield every line, in a record or alone where its quotes are wrong; blank ones, too."""
-    if delimiter == "\t":
+    if delimiter == "\t" and not is_quoted:
         for line, text in enumerate(lines, 1):
             yield FileRecord(line, 1, tuple(text.split("\t")))
         return
@@ -276,9 +305,9 @@ def _json_values(text: str) -> list[object] | None:
     if not start or start not in "[{":
         return None
     try:
-        value = json.loads(text)
-    except RecursionError:
-        raise BadData("This JSON is nested too deeply.") from None
+        value = json_of(text)
+    except Unreadable as error:
+        raise BadData("This JSON cannot be read: {why}.", why=error.sentence) from None
     except ValueError as error:
         if _LIST.match(text) and _parsed(text.lstrip().split("\n", 1)[0]) is None:
             raise BadData(
@@ -287,6 +316,8 @@ def _json_values(text: str) -> list[object] | None:
                 what=getattr(error, "msg", str(error)),
             ) from None
         return None
+    if chats.messages_of(value):
+        return [value]
     if isinstance(value, dict):
         lists = {name: one for name, one in value.items() if _is_list_of_records(one)}
         if len(lists) > 1:
@@ -313,23 +344,45 @@ def _is_json_lines(lines: Sequence[str]) -> bool:
 
 def _parsed(line: str) -> dict[str, object] | list[object] | None:
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
+        value = json_of(line)
+    except ValueError:
         return None
     return value if isinstance(value, dict | list) else None
 
 
 _NOT_JSON = N_("{place} is not JSON. Write one object or list per line.")
 _NOT_A_RECORD = N_("{place} needs two texts.")
+_ALONE = N_("{place}: a message without an answer, or an answer without a message.")
+INSTRUCTION = "instruction + input"
+"""A column that joins two of Alpaca's."""
 
 
-def _of_values(values: Sequence[object], wrong: str, numbered: str, width: int) -> Records:
-    """Return the records of objects by name, or of lists by place; "" is a blank line."""
+def of_values(
+    values: Sequence[object], *, numbered: str, width: int = 0, wrong: str = _NOT_A_RECORD
+) -> Records:
+    """Return the records of objects by name, of lists by place, or of chats; "" is a blank line.
+
+    wrong: why another value is none.
+    """
+    every = [chats.messages_of(value) for value in values]
+    is_chat = any(every)
     objects = [_flat(value) if isinstance(value, dict) else None for value in values]
     names = tuple(dict.fromkeys(name for flat in objects if flat is not None for name in flat))
+    notes: list[str] = []
+    if is_chat:
+        names = chats.COLUMNS
+    elif "input" not in names:
+        names = tuple(name for name in names if name != INSTRUCTION)
+    elif INSTRUCTION in names:
+        notes.append(N_("“{name}” joins two columns; you can choose one.", name=INSTRUCTION))
+    others: Counter[str] = Counter()
     records: list[FileRecord] = []
-    for line, (value, flat) in enumerate(zip(values, objects, strict=True), 1):
-        if flat is not None:
+    for line, (value, flat, messages) in enumerate(zip(values, objects, every, strict=True), 1):
+        if messages:
+            pairs = chats.exchanges(messages, others)
+            records += [_exchange(line, tuple(map(_cell, pair))) for pair in pairs]
+            check_number(len(records))
+        elif flat is not None:
             records.append(FileRecord(line, 1, tuple(_cell(flat.get(name, "")) for name in names)))
         elif isinstance(value, list) and not names:
             records.append(FileRecord(line, 1, tuple(map(_cell, value))))
@@ -337,7 +390,14 @@ def _of_values(values: Sequence[object], wrong: str, numbered: str, width: int) 
             records.append(FileRecord(line, 1, ("",)))
         else:
             records.append(_Unreadable(line, 1, (), wrong if value is None else _NOT_A_RECORD))
-    return replace(_of_one_width(records, numbered, len(names) or width, None), names=names)
+    if is_chat:
+        notes += chats.notes_on(sum(map(bool, every)), others)
+    found = of_one_width(records, numbered, len(names) or width, None)
+    return replace(found, names=names, notes=tuple(notes), is_chat=is_chat)
+
+
+def _exchange(line: int, cells: Cells) -> FileRecord:
+    return FileRecord(line, 1, cells) if cells else _Unreadable(line, 1, (), _ALONE)
 
 
 def _flat(value: dict[str, object]) -> dict[str, object]:
@@ -348,6 +408,9 @@ def _flat(value: dict[str, object]) -> dict[str, object]:
             flat |= {f"{name}.{inner}": part for inner, part in entry.items()}
         else:
             flat[name] = entry
+    if "instruction" in flat:
+        parts = [_cell(flat.get(name, "")) or "" for name in ("instruction", "input")]
+        flat = {INSTRUCTION: " ".join(parts), **flat}
     return {name.encode(errors="replace").decode(): entry for name, entry in flat.items()}
 
 

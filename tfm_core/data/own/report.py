@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from tfm_core.data.own.rows import Accounting, TextRow
 from tfm_core.data.own.sets import MAX_NAME, TOKENS, OwnSet, SetDamaged, damaged
 from tfm_core.data.own.task import TEXT, own_vocabulary
 from tfm_core.data.own.tokens import Cutter, learned_from_text
+from tfm_core.reading import json_of
 from tfm_core.sentences import N_
 
 MAX_PREVIEW = 50
@@ -22,6 +22,19 @@ MAX_SHARE_LEFT_OUT = 0.05
 COLUMNS = {"pairs": (N_("source"), N_("target")), "labels": (N_("sentence"), N_("label"))}
 """What the two texts of a row are, by kind."""
 _NAMES = {"pairs": N_("My pairs"), "labels": N_("My labels"), "text": N_("My text")}
+
+
+@dataclass(frozen=True, slots=True)
+class TextChoices:
+    """How texts are read. encoding: of files that are not UTF-8, guessed if None.
+
+    cut_at: tokens, at least 2, at which longer texts end, instead of being left out. merges_labels:
+    labels that differ only in case are one.
+    """
+
+    encoding: str | None = None
+    cut_at: int | None = None
+    merges_labels: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +52,7 @@ class Report:
     sample: the first rows with all columns. accounting: what became of each
     line; test_accounting: the same of a test file. spellings: of each label that is written in
     several ways, all of them, the merged one first; is_merged: whether they are one label.
+    encoding: of the file, "" where none is likely. n_cut: examples that were cut.
     """
 
     kind: str
@@ -67,6 +81,8 @@ class Report:
     test_accounting: Accounting = field(default_factory=Accounting)
     spellings: tuple[tuple[str, ...], ...] = ()
     is_merged: bool = False
+    encoding: str = "utf-8"
+    n_cut: int = 0
 
     @property
     def is_much_left_out(self) -> bool:
@@ -80,7 +96,8 @@ class Report:
         if self.kind == "text":
             lines = [line for line in self.text.split("\n", 400)[:400] if line.strip()]
             return tuple((line,) for line in lines[:MAX_PREVIEW])
-        rows = sorted((row for part in self.rows.values() for row in part), key=lambda r: r.line)
+        different = dict.fromkeys(row for part in self.rows.values() for row in part)
+        rows = sorted(different, key=lambda row: row.line)
         return tuple((row.first, row.second) for row in rows[:MAX_PREVIEW])
 
 
@@ -92,7 +109,7 @@ def set_name(name: str, kind: str) -> str:
     return " ".join(stem.split())[:MAX_NAME].strip() or str(_NAMES[kind])
 
 
-_ENDINGS = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".tab", ".md"}
+_ENDINGS = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".tab", ".md", ".zip"}
 
 
 SPLITS = ("train", "validation", "test")
@@ -114,14 +131,14 @@ def report_of(own: OwnSet) -> Report:
     columns = COLUMNS[own.kind]
     try:
         rows = {split: _rows(own.content(f"{split}.jsonl")) for split in SPLITS}
-        sides = json.loads(own.content(TOKENS))
+        sides = json_of(own.content(TOKENS))
         cutters = tuple(Cutter.from_json(side["cut"]) for side in sides)
         words = tuple(tuple(side["words"]) for side in sides)
     except SetDamaged:
         raise
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         raise damaged(own.name) from None
-    everything = [row for split in SPLITS for row in rows[split]]
+    everything = list(dict.fromkeys(row for split in SPLITS for row in rows[split]))
     some = everything[:_MAX_CUT]
     balance = Counter(row.second for row in everything if own.kind == "labels")
     return Report(
@@ -147,14 +164,14 @@ def as_lines(report: Report) -> str:
     if report.kind == "text":
         return report.text
     lines = (f"{row.first}\t{row.second}" for split in SPLITS for row in report.rows[split])
-    return "\n".join(lines) + "\n"
+    return "\n".join(dict.fromkeys(lines)) + "\n"
 
 
 def _rows(content: bytes) -> tuple[TextRow, ...]:
     rows: list[TextRow] = []
     for number, line in enumerate(content.decode().split("\n"), 1):
         if line:
-            first, second = json.loads(line)
+            first, second = json_of(line)
             if not (isinstance(first, str) and isinstance(second, str)):
                 raise ValueError
             rows.append(TextRow(number, first, second))

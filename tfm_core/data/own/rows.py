@@ -1,26 +1,23 @@
 """Text files as rows: decoded, cut to the two columns in use, normalised to Unicode NFC.
 
-Every line ends up in a row, in a problem with its number, or in a count of blank lines. Encodings
-are not guessed: a byte order mark names one, else it is UTF-8. A keyboard types NFC (UAX #15);
-files from macOS and PDFs often hold NFD, whose letters look the same and are other tokens.
+Every line ends up in a row, in a problem with its number, or in a count of blank lines. A byte
+order mark names the encoding, else it is UTF-8, else chosen or guessed, which is said. A keyboard
+types NFC (UAX #15); files from macOS and PDFs often hold NFD, whose letters look the same and are
+other tokens.
 """
 
 from __future__ import annotations
 
 import codecs
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from tfm_core.data.own.encodings import TEXT_ENCODINGS, encoding_of_text
 from tfm_core.data.own.layout import ColumnLayout
-from tfm_core.data.own.records import (
-    LINE,
-    BadData,
-    FileRecord,
-    LineProblem,
-    Records,
-)
+from tfm_core.data.own.records import LINE, BadData, FileRecord, LineProblem, Records
 from tfm_core.reading import is_text
 from tfm_core.sentences import N_, Paragraph, Sentence
 from tfm_core.variants.units import HIDDEN, normalised
@@ -44,6 +41,7 @@ class TextRow:
     """Two texts, without line breaks or surrounding spaces, and the line on which they start.
 
     n_lines: how many lines they take up. numbered: how the line is named, see ``records.LINE``.
+    is_cut: whether a text is the beginning of a longer one.
     """
 
     line: int
@@ -51,6 +49,7 @@ class TextRow:
     second: str
     n_lines: int = 1
     numbered: str = LINE
+    is_cut: bool = False
 
     def problem(self, sentence: str) -> LineProblem:
         """Return a problem of this row."""
@@ -64,10 +63,11 @@ class TextRow:
 
 @dataclass(frozen=True, slots=True)
 class Accounting:
-    """Where the lines of a file, or entries of a JSON list, ended up; they add up to ``total``.
+    """Where the lines of a file ended up; they add up to ``total``.
 
     kept: lines of the rows that a set holds. left_out: of rows with a problem. repeated: of
-    duplicate rows. blank: without any text. header: of the names of columns.
+    duplicate rows. blank: without any text. header: of the names of columns, or on the format.
+    What is counted may be entries of a JSON list, or answers in chats.
     """
 
     total: int = 0
@@ -77,6 +77,7 @@ class Accounting:
     blank: int = 0
     header: int = 0
     in_entries: bool = False
+    in_answers: bool = False
 
     @property
     def share_left_out(self) -> float:
@@ -84,13 +85,17 @@ class Accounting:
         return self.left_out / max(1, self.total - self.blank - self.header)
 
 
-def decoded(raw: bytes | str) -> str:
-    """Return a text with all its line ends alike. Raises BadData, with the number of the line."""
+def decoded(raw: bytes | str, encoding: str | None = None) -> tuple[str, str]:
+    """Return a text with all its line ends alike, and its encoding.
+
+    encoding: of a text that is not UTF-8, a key of ``TEXT_ENCODINGS``; guessed without one. Raises
+    BadData, with the number of the line.
+    """
     if len(raw) > MAX_BYTES:
         raise BadData(
             "This has {size:,} bytes; the limit is {most:,}.", size=len(raw), most=MAX_BYTES
         )
-    text = raw if isinstance(raw, str) else _decoded(raw)
+    text, used = (raw, "utf-8") if isinstance(raw, str) else _decoded(raw, encoding)
     if "\0" in text:
         raise BadData(
             "Line {line} has a zero byte, so this is not a UTF-8 text. Save it as UTF-8.",
@@ -98,36 +103,59 @@ def decoded(raw: bytes | str) -> str:
         )
     if not is_text(text, len(text)):
         raise BadData("This has an invalid character. Save it as UTF-8.")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), used
 
 
-def rows_of(records: Records, layout: ColumnLayout) -> tuple[list[TextRow], list[LineProblem]]:
-    """Return the rows in the two chosen columns, and the problems of the others."""
+def rows_of(
+    records: Records, layout: ColumnLayout, *, is_cut: bool = False
+) -> tuple[list[TextRow], list[LineProblem]]:
+    """Return the rows in the two chosen columns, cut where long, and problems of the others."""
     rows: list[TextRow] = []
     problems = list(records.problems)
     for record in records.records[layout.has_header :]:
-        row = _row(record, layout, records.numbered)
+        row = _row(record, layout, records.numbered, is_cut=is_cut)
         (rows if isinstance(row, TextRow) else problems).append(row)  # type: ignore[arg-type]
     return rows, sorted(problems, key=lambda row: row.line or 0)
 
 
-def _decoded(raw: bytes) -> str:
-    encoding = next((name for mark, name in _MARKS if raw.startswith(mark)), "utf-8")
+_KINDS = (
+    (re.compile(rb"PK\x03\x04(?=.*xl/workbook)", re.DOTALL), N_("a workbook")),
+    (re.compile(rb"PK\x03\x04"), N_("a zip archive")),
+    (re.compile(rb"\x1f\x8b"), N_("a gzip archive")),
+    (re.compile(rb"\xd0\xcf\x11\xe0"), N_("a file of an old Office")),
+    (re.compile(rb"PAR1"), N_("a Parquet table")),
+    (re.compile(rb"%PDF-"), N_("a PDF")),
+    (re.compile(rb"\{\\rtf"), N_("a formatted text (RTF)")),
+    (re.compile(rb"\s*<(!doctype html|html)", re.IGNORECASE), N_("a web page")),
+    (re.compile(rb"version https://git-lfs"), N_("a pointer of Git LFS")),
+)
+
+
+def _decoded(raw: bytes, encoding: str | None) -> tuple[str, str]:
+    if kind := next((kind for beginning, kind in _KINDS if beginning.match(raw)), None):
+        raise BadData(Paragraph("own-data/no-text", kind=kind))
+    declared = next((name for mark, name in _MARKS if raw.startswith(mark)), None)
+    used = declared or encoding_of_text(raw, encoding)
     try:
-        return raw.decode(encoding)
+        return raw.decode(used), used.removesuffix("-sig")
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        raise BadData(
-            Paragraph(
-                "own-data/encoding",
-                line=line,
-                encoding=encoding.removesuffix("-sig").upper(),
-                byte=f"0x{raw[error.start]:02X}",
-            )
-        ) from None
+        at = error.start
+    refusal = BadData(
+        Paragraph(
+            "own-data/encoding",
+            line=raw[:at].count(b"\n") + 1,
+            encoding=TEXT_ENCODINGS.get(used, used.removesuffix("-sig").upper()),
+            byte=f"0x{raw[at]:02X}",
+        )
+    )
+    if declared is None:
+        refusal.encoding = used if used in TEXT_ENCODINGS else ""
+    raise refusal
 
 
-def _row(record: FileRecord, layout: ColumnLayout, numbered: str) -> TextRow | LineProblem:
+def _row(
+    record: FileRecord, layout: ColumnLayout, numbered: str, *, is_cut: bool
+) -> TextRow | LineProblem:
     first, second = (record.cells[column] for column in (layout.first, layout.second))
     first, second = _one_line(first), _one_line(second)
     row = TextRow(record.line, first or "", second or "", record.n_lines, numbered)
@@ -136,7 +164,9 @@ def _row(record: FileRecord, layout: ColumnLayout, numbered: str) -> TextRow | L
     if not first or not second:
         return row.problem(N_("{place} has an empty text.", place=row.place))
     longest = max(len(first), len(second))
-    if longest > MAX_LINE:
+    if longest > MAX_LINE and is_cut:
+        row = replace(row, first=first[:MAX_LINE], second=second[:MAX_LINE], is_cut=True)
+    elif longest > MAX_LINE:
         return row.problem(
             N_(
                 "{place} has a text of {n:,} characters; the limit is {most:,}.",
@@ -154,6 +184,7 @@ def _one_line(cell: str | None) -> str | None:
     return None if cell is None else " ".join(cell.split())
 
 
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _MAX_LISTED = 10
 """Numbers of lines that one note lists."""
 
@@ -199,15 +230,19 @@ def normalised_rows(rows: Iterable[TextRow]) -> tuple[list[TextRow], list[LinePr
     changes = NormalisationLog()
     result: list[TextRow] = []
     problems: list[LineProblem] = []
+    n_breaks = 0
     for row in rows:
-        first, second = (
-            " ".join(changes.text(text, row.line).split()) for text in (row.first, row.second)
-        )
+        texts = [_BREAK.subn(" ", text) for text in (row.first, row.second)]
+        n_breaks += sum(n for _text, n in texts)
+        first, second = (" ".join(changes.text(text, row.line).split()) for text, _n in texts)
         if first and second:
             result.append(replace(row, first=first, second=second))
         else:
             problems.append(row.problem(N_("{place} has an empty text.", place=row.place)))
-    return result, problems, list(changes.notes())
+    notes = list(changes.notes())
+    if n_breaks:
+        notes.append(N_("HTML line breaks read as spaces: {n:,}.", n=n_breaks))
+    return result, problems, notes
 
 
 def normalised_text(text: str) -> tuple[str, list[str]]:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from tfm_core.config.corpus_tasks import text_problem
 from tfm_core.data.own.records import BadData
 from tfm_core.data.own.report import Report, set_name
-from tfm_core.data.own.rows import Accounting, decoded, normalised_text
+from tfm_core.data.own.rows import Accounting, normalised_text
 from tfm_core.data.own.tokens import learned_from_text
+from tfm_core.data.own.uploads import Upload, texts_of
 from tfm_core.sentences import N_
 
 MAX_TEXT = 2_000_000
@@ -20,22 +21,25 @@ _MAX_REPEATED = 0.2
 """Share of a test that may repeat passages of training before it is worth a note."""
 
 
-def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | None) -> Report:
+def running_text(
+    raw: Upload, name: str, unit: str, test: Upload | None, encoding: str | None
+) -> Report:
     """Check a text and its test file; see ``texts.inspect_text``. Never raises."""
     split = {"by": "place" if test is None else "file"}
     blank = Report("text", set_name(name, "text"), unit, split, (N_("line"),))
     try:
-        whole = decoded(raw)
+        ((_name, whole),), used, read = texts_of(raw, encoding, most=1)
     except BadData as error:
-        return replace(blank, refusal=error.sentence)
+        encoding = blank.encoding if error.encoding is None else error.encoding
+        return replace(blank, refusal=error.sentence, encoding=encoding)
     text = whole.strip("\n")
-    blank = replace(blank, accounting=_accounting(whole, text))
-    text, notes = normalised_text(text)
+    blank = replace(blank, accounting=_accounting(whole, text), encoding=used)
+    text, changed = normalised_text(text)
     problem = text_problem(text, unit, most=MAX_TEXT)
     if problem is not None:
         return replace(blank, text=text[:MAX_TEXT], refusal=problem)
     cutter = learned_from_text(unit, text, has_test=test is not None)
-    blank = replace(blank, notes=tuple(notes), cutters=(cutter,))
+    blank = replace(blank, notes=(*read, *changed), cutters=(cutter,))
     tokens = cutter.cut_text(text)
     n_held_out = max(2, len(tokens) // 10)
     if test is None:
@@ -52,7 +56,7 @@ def running_text(raw: bytes | str, name: str, unit: str, test: bytes | str | Non
             words=(cutter.text_vocabulary(text),),
             n_tokens=len(tokens),
         )
-    return _with_test(replace(blank, text=text, n_tokens=len(tokens)), tokens, test)
+    return _with_test(replace(blank, text=text, n_tokens=len(tokens)), tokens, test, encoding)
 
 
 def _delimited(tokens: list[str]) -> str:
@@ -60,16 +64,19 @@ def _delimited(tokens: list[str]) -> str:
     return "\0".join(["", *tokens, ""])
 
 
-def _with_test(blank: Report, tokens: list[str], test: bytes | str) -> Report:
+def _with_test(blank: Report, tokens: list[str], test: Upload, encoding: str | None) -> Report:
     """Add a test file to a text, and notes on it."""
     try:
-        whole = decoded(test)
+        ((_name, whole),), _used, read = texts_of(test, encoding, most=1)
         tested = whole.strip("\n")
         blank = replace(blank, test_accounting=_accounting(whole, tested))
         tested, changed = normalised_text(tested)
+        changed = [*read, *changed]
         problem = text_problem(tested, blank.unit, most=MAX_TEXT)
     except BadData as error:
         tested, changed, problem = "", [], error.sentence
+        if error.encoding is not None:
+            blank = replace(blank, encoding=error.encoding)
     if problem is not None:
         return replace(blank, refusal=N_("The test file: {why}", why=problem))
     (cutter,) = blank.cutters

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 
 from tfm_core.data.own import place
 from tfm_core.disk import rename, replace, sync_file, sync_folder
-from tfm_core.reading import Unreadable, content_of, is_moment, object_of
+from tfm_core.reading import Unreadable, content_of, is_moment, json_of, object_of
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 from tfm_core.stored import Stored, WrongValue, checked, line, whole
 
@@ -377,10 +377,10 @@ def opened(folder: Path) -> OwnSet:
 def _set_of(content: bytes) -> _SetFile:
     """Return what a ``set.json`` says. Raises Unreadable, with a clause."""
     try:
-        return _STORED.read(json.loads(content))
+        return _STORED.read(json_of(content))
     except WrongValue:
         raise Unreadable("{file} is damaged", file=SET) from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise Unreadable(_NO_JSON, file=SET) from None
 
 

@@ -6,7 +6,6 @@ becomes ``<unk>`` in a pair, as the model reads it.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.tokens import CUTS, Cutter
 from tfm_core.data.text.task import Pair, check_tokens
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
+from tfm_core.reading import json_of
 from tfm_core.sentences import Paragraph, StudentError
 from tfm_core.variants.units import normalised
 
@@ -60,7 +60,7 @@ def own_vocabulary(set_id: str) -> tuple[Cutter, tuple[str, ...]] | None:
     own = sets.find_vocabulary(set_id)
     if sets.TOKENS not in own.files or own.kind != "text":
         return None
-    (side,) = json.loads(own.content(sets.TOKENS))
+    (side,) = json_of(own.content(sets.TOKENS))
     return Cutter.from_json(side["cut"]), tuple(side["words"])
 
 
@@ -99,7 +99,7 @@ class OwnTask:
     def _sides(self) -> tuple[tuple[Cutter, Vocabulary], tuple[Cutter, Vocabulary]]:
         src, tgt = (
             (Cutter.from_json(side["cut"]), Vocabulary(tuple(side["words"])))
-            for side in json.loads(self.own.content(sets.TOKENS))
+            for side in json_of(self.own.content(sets.TOKENS))
         )
         return src, tgt
 
@@ -166,7 +166,7 @@ class OwnTask:
     def _read(self, split: str) -> list[tuple[str, str]]:
         own = self.own if self.own.has_examples else sets.find(self.config.data)
         lines = own.content(f"{split}.jsonl").decode().splitlines()
-        return [(first, second) for first, second in map(json.loads, lines)]
+        return [(first, second) for first, second in map(json_of, lines)]
 
     def _pair(self, row: tuple[str, str]) -> Pair:
         (cut_src, src_words), (cut_tgt, tgt_words) = self._sides

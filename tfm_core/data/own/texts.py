@@ -24,25 +24,25 @@ from tfm_core.data.own.classes import (
     spellings_of,
 )
 from tfm_core.data.own.layout import ColumnLayout, guess
-from tfm_core.data.own.records import (
-    ENTRY,
-    TEST_ENTRY,
-    BadData,
-    LineProblem,
-    Records,
-    read_records,
-)
-from tfm_core.data.own.report import COLUMNS, MAX_PREVIEW, SPLITS, Report, set_name
-from tfm_core.data.own.rows import Accounting, TextRow, decoded, normalised_rows, rows_of
+from tfm_core.data.own.records import ENTRY, TEST_ENTRY, BadData, LineProblem, Records
+from tfm_core.data.own.report import COLUMNS, MAX_PREVIEW, SPLITS, Report, TextChoices, set_name
+from tfm_core.data.own.rows import Accounting, TextRow, normalised_rows, rows_of
 from tfm_core.data.own.running import running_text
 from tfm_core.data.own.sets import MAX_NAME, TOKENS, Prepared
 from tfm_core.data.own.task import TEST_TEXT, TEXT
 from tfm_core.data.own.tokens import LABEL, Cutter, learned
+from tfm_core.data.own.uploads import Upload, read_upload
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 MIN_ROWS = 10
 """Different sources that a set needs, so that each part of it has some."""
+MIN_PAIRS = 2
+"""Of pairs, which may be learned by heart: fewer than ``MIN_ROWS`` are in every part."""
+_TOO_FEW = {
+    "pairs": N_("Different sources: {n}; at least {least} are needed."),
+    "labels": N_("Different sentences: {n}; at least {least} are needed."),
+}
 LONGEST = 128
 """Tokens of a sentence."""
 SHARE = 0.1
@@ -51,42 +51,44 @@ SHARE = 0.1
 
 def inspect_text(
     kind: str,
-    raw: bytes | str,
+    raw: Upload,
     *,
     name: str = "",
     unit: str = "words",
     seed: int = 0,
-    test: bytes | str | None = None,
+    test: Upload | None = None,
     layout: ColumnLayout | None = None,
-    merges_labels: bool = True,
+    choices: TextChoices | None = None,
 ) -> Report:
     """Check a pasted or uploaded text. Never raises for its content.
 
     kind: "pairs", "labels" or "text". name: of the file. unit: how sentences are cut. seed: of the
     split; test: a test file instead of a share by seed. layout: which columns are read, guessed
-    without one. merges_labels: labels that differ only in case are one.
+    without one.
     """
+    choices = choices or TextChoices()
     if kind == "text":
-        return running_text(raw, name, unit, test)
+        return running_text(raw, name, unit, test, choices.encoding)
     seeded: dict[str, object] = {"by": "seed", "seed": seed} if test is None else {"by": "file"}
     blank = Report(kind, set_name(name, kind), unit, seeded, COLUMNS[kind])
     try:
-        records = read_records(decoded(raw))
-        guessed = guess(kind, records)
+        records = read_upload(raw, encoding=choices.encoding)
         if layout is None or max(layout.first, layout.second) >= records.width:
-            layout = guessed
+            layout = guess(kind, records)
         layout = replace(layout, has_header=layout.has_header and not records.names)
-        blank = replace(blank, layout=layout, **_columns(records, layout))
-        rows, problems = rows_of(records, layout)
+        columns = _columns(records, layout)
+        blank = replace(blank, layout=layout, encoding=records.encoding, **columns)
+        rows, problems = rows_of(records, layout, is_cut=choices.cut_at is not None)
         rows, empty, notes = normalised_rows(rows)
+        notes = [*records.notes, *notes]
         blank = replace(blank, problems=(*problems, *empty), notes=tuple(notes))
         tests = None
         if test is not None:
-            is_guess = layout.has_header == guessed.has_header
-            tests = _read_test_file(kind, test, records, layout, is_guess=is_guess)
-        return _inspect_rows(blank, records, rows, tests, seed, merges_labels)
+            tests = _read_test_file(kind, test, records, layout, choices)
+        return _inspect_rows(blank, records, rows, tests, seed, choices)
     except BadData as error:
-        return replace(blank, refusal=error.sentence)
+        encoding = blank.encoding if error.encoding is None else error.encoding
+        return replace(blank, refusal=error.sentence, encoding=encoding)
 
 
 def _columns(records: Records, layout: ColumnLayout) -> dict[str, Any]:
@@ -147,14 +149,14 @@ def _inspect_rows(
     rows: list[TextRow],
     test_file: _TestFile | None,
     seed: int,
-    merges_labels: bool,
+    choices: TextChoices,
 ) -> Report:
     """Check rows of two texts. Raises BadData."""
     kind, unit = blank.kind, blank.unit
     cutter = Cutter(unit)  # texts are the same by their tokens, of byte pairs before any merge
     read = cache(lambda text: cutter.cut(text) or (text,))
     all_rows, problems = rows, list(blank.problems)
-    notes = [*blank.notes, *_quote_notes(records)]
+    notes = list(blank.notes)
     if test_file is not None:
         problems += test_file.problems
         notes += test_file.notes
@@ -162,8 +164,8 @@ def _inspect_rows(
     tests = None if test_file is None else test_file.rows
     if kind == "labels":
         spellings = spellings_of(plain_label(row.second) for row in [*rows, *(tests or ())])
-        one_label = spellings if merges_labels else ()
-        notes += spelling_notes(spellings, is_merged=merges_labels)
+        one_label = spellings if choices.merges_labels else ()
+        notes += spelling_notes(spellings, is_merged=choices.merges_labels)
         rows = _with_labels(rows, one_label)
         tests = None if tests is None else _with_labels(tests, one_label)
     rows, n_twice = _deduplicated(kind, rows, read)
@@ -179,7 +181,10 @@ def _inspect_rows(
     if kind != "labels":
         cut_tgt = learned(unit, (row.second for row in parts["train"]))
     cutters = cut_src, cut_tgt
-    parts, too_long = _short_enough(parts, cutters)
+    parts, too_long = _short_enough(parts, cutters, choices.cut_at)
+    n_cut = sum(row.is_cut for part in parts.values() for row in part)
+    if n_cut:
+        notes.append(N_("Cut at {n} tokens: {n_cut:,} examples.", n=choices.cut_at, n_cut=n_cut))
     problems += too_long
     if kind == "labels":
         notes += label_notes(parts)
@@ -190,7 +195,7 @@ def _inspect_rows(
     n_unknown, n_tokens = _count_unknown(parts, cutters, words)
     seen = {read(row.first) for row in parts["train"]}
     n_across = sum(read(row.first) in seen for split in SPLITS[1:] for row in parts[split])
-    everything = [row for split in SPLITS for row in parts[split]]
+    everything = list(dict.fromkeys(row for split in SPLITS for row in parts[split]))
     balance = Counter(row.second for row in everything if kind == "labels")
     report = replace(
         blank,
@@ -207,8 +212,9 @@ def _inspect_rows(
         n_tokens=n_tokens,
         cutters=cutters,
         words=words,
+        n_cut=n_cut,
         spellings=spellings,
-        is_merged=merges_labels and bool(spellings),
+        is_merged=choices.merges_labels and bool(spellings),
         accounting=_accounting(records, blank.layout, all_rows, rows, everything, problems),
     )
     if test_file is not None:
@@ -230,16 +236,14 @@ class _TestFile:
 
 
 def _read_test_file(
-    kind: str, raw: bytes | str, main: Records, layout: ColumnLayout, *, is_guess: bool
+    kind: str, raw: Upload, main: Records, layout: ColumnLayout, choices: TextChoices
 ) -> _TestFile:
-    """Read a test file in the layout of the main one, where it has the same columns.
-
-    is_guess: the main file's header was guessed, so that of the test file is, too.
-    """
+    """Read a test file in the layout of the main one, where it has the same columns."""
     try:
-        records = read_records(decoded(raw), is_test=True, width=main.width)
+        records = read_upload(raw, encoding=choices.encoding, is_test=True, width=main.width)
     except BadData as error:
-        raise BadData("The test file: {why}", why=error.sentence) from None
+        error.sentence = N_("The test file: {why}", why=error.sentence)
+        raise
     guessed = guess(kind, records)
     columns = guessed.first, guessed.second
     if main.names:
@@ -248,26 +252,15 @@ def _read_test_file(
             columns = records.names.index(wanted[0]), records.names.index(wanted[1])
     elif records.width == main.width and not records.names:
         columns = layout.first, layout.second
+    is_guess = layout.has_header == guess(kind, main).has_header
     has_header = guessed.has_header if is_guess else layout.has_header
     if layout.has_header and records.records[0].cells == main.records[0].cells:
         has_header = True
     test_layout = ColumnLayout(*columns, has_header and not records.names)
-    rows, problems = rows_of(records, test_layout)
+    rows, problems = rows_of(records, test_layout, is_cut=choices.cut_at is not None)
     rows, empty, notes = normalised_rows(rows)
-    notes += _quote_notes(records)
-    prefixed = [N_("The test file: {why}", why=note) for note in notes]
+    prefixed = [N_("The test file: {why}", why=note) for note in (*records.notes, *notes)]
     return _TestFile(records, test_layout, rows, problems + empty, prefixed)
-
-
-def _quote_notes(records: Records) -> Iterator[str]:
-    """Yield a note on lines with an unclosed quotation mark."""
-    if records.unclosed:
-        yield N_(
-            "Unclosed quotation marks read as text: {n:,}, on lines {lines}.",
-            n=len(records.unclosed),
-            lines=", ".join(map(str, records.unclosed[:10]))
-            + (" …" if len(records.unclosed) > 10 else ""),
-        )
 
 
 def _with_labels(rows: Iterable[TextRow], spellings: Iterable[Sequence[str]]) -> list[TextRow]:
@@ -290,7 +283,9 @@ def _accounting(
     problems: Iterable[LineProblem],
 ) -> Accounting:
     """Count what became of the lines of a file."""
-    n_header = records.records[0].n_lines if layout is not None and layout.has_header else 0
+    n_header = records.n_settings
+    if layout is not None and layout.has_header:
+        n_header += records.records[0].n_lines
     return Accounting(
         total=records.total,
         kept=sum(row.n_lines for row in final if row.numbered == records.numbered),
@@ -299,6 +294,7 @@ def _accounting(
         blank=records.blank,
         header=n_header,
         in_entries=records.numbered in {ENTRY, TEST_ENTRY},
+        in_answers=records.is_chat,
     )
 
 
@@ -320,12 +316,19 @@ def _deduplicated(kind: str, rows: Iterable[TextRow], read: Reader) -> tuple[lis
 def _split(
     kind: str, rows: list[TextRow], tests: list[TextRow] | None, seed: int, read: Reader
 ) -> dict[str, tuple[TextRow, ...]]:
-    """Split rows: one source stays in one part, training gets each label. Raises BadData."""
+    """Split rows: one source stays in one part, training gets each label. Raises BadData.
+
+    Few pairs are in all parts.
+    """
     by_source: dict[tuple[str, ...], list[TextRow]] = defaultdict(list)
     for row in rows:
         by_source[read(row.first)].append(row)
-    if len(by_source) < MIN_ROWS:
-        raise BadData(_too_few(kind, len(by_source)))
+    n_sources = len(by_source)
+    least = MIN_PAIRS if kind == "pairs" else MIN_ROWS
+    if n_sources < least:
+        raise BadData(N_(_TOO_FEW[kind], n=n_sources, least=least))
+    if n_sources < MIN_ROWS:
+        return {"train": tuple(rows), "validation": tuple(rows), "test": tuple(tests or rows)}
     groups = list(by_source.values())
     random.Random(f"own data {seed}").shuffle(groups)
     if kind == "labels":  # the first of each label is for training
@@ -345,23 +348,23 @@ def _split(
     return {split: tuple(tests or ()) if split not in flat else flat[split] for split in SPLITS}
 
 
-def _too_few(kind: str, n: int) -> Sentence:
-    if kind == "labels":
-        return N_("Different sentences: {n}; at least {least} are needed.", n=n, least=MIN_ROWS)
-    return N_("Different sources: {n}; at least {least} are needed.", n=n, least=MIN_ROWS)
-
-
 def _short_enough(
-    parts: Mapping[str, tuple[TextRow, ...]], cutters: tuple[Cutter, Cutter]
+    parts: Mapping[str, tuple[TextRow, ...]], cutters: tuple[Cutter, Cutter], cut_at: int | None
 ) -> tuple[dict[str, tuple[TextRow, ...]], list[LineProblem]]:
-    """Drop rows with too many tokens or none; return the problems too."""
+    """Cut long rows, or drop them, and those without a token; return the problems too."""
     problems: list[LineProblem] = []
+    most = min(cut_at or LONGEST, LONGEST)
 
     def fitting(rows: tuple[TextRow, ...]) -> Iterator[TextRow]:
         for row in rows:
             sizes = len(cutters[0].cut(row.first)), len(cutters[1].cut(row.second))
-            if 0 < min(sizes) <= max(sizes) <= LONGEST:
+            if 0 < min(sizes) <= max(sizes) <= most:
                 yield row
+                continue
+            if cut_at is not None and min(sizes):
+                first = cutters[0].join(list(cutters[0].cut(row.first)[:most])).strip()
+                second = cutters[1].join(list(cutters[1].cut(row.second)[:most])).strip()
+                yield replace(row, first=first, second=second, is_cut=True)
                 continue
             words = N_("{place} has a text without a word.", place=row.place)
             if min(sizes):
@@ -429,7 +432,9 @@ def _notes(report: Report, read: Reader) -> Iterator[str]:
         )
     if report.kind == "pairs" and len({row.second for row in train}) == 1:
         yield N_("All training targets are the same: there is nothing to learn.")
-    if report.n_across:
+    if len(sources) < MIN_ROWS and report.counts["validation"] == report.counts["train"]:
+        yield Paragraph("own-data/by-heart", n=len(sources), least=MIN_ROWS)
+    elif report.n_across:
         yield N_(
             "Unseen examples with a training source: {n:,} of {all:,}; partly memory.",
             n=report.n_across,

@@ -2,8 +2,8 @@
 
 T5's task (Raffel et al. 2020, section 3.1.4). Each span that is hidden becomes one sentinel, long
 or short; the target lists every sentinel with the words behind it, and ends with one more. T5 hides
-15 % of texts of 512 tokens in spans of 3 on average. These sentences have 3 to 16 words, of which
-that would be one or two, so by default 30 % are hidden, in spans of 2 on average.
+15% of texts of 512 tokens in spans of 3 on average. These sentences have 3 to 16 words, of which
+that would be one or two, so by default 30% are hidden, in spans of 2 on average.
 
 What is hidden is not a function of what can be seen: how likely each answer is, is known exactly.
 """

@@ -12,6 +12,7 @@ the strongest source token.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -67,11 +68,6 @@ class BestHead:
     share: float
     aer: float
     step: int | None = None
-
-    @property
-    def has_learned(self) -> bool:
-        """Whether most of its attention is on true source words."""
-        return self.share >= LEARNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,18 +262,17 @@ def score_maps(
     return tally.result()
 
 
-def score_over_training(run: Run, since: int = -1) -> pd.DataFrame:
+def score_over_training(run: Run) -> pd.DataFrame:
     """Return one row a head and snapshot: step, module, kind, layer, head, share, aer, chance.
 
-    layer and head count from 1. since: only snapshots after this step. Raises ValueError without a
-    probe.
+    layer and head count from 1. Raises ValueError without a probe.
     """
     import pandas as pd
 
     probe, experiment = run.probe(), run.experiment
     rows: list[dict[str, Any]] = []
     if can_be_scored(experiment, probe):
-        for snapshot in _snapshots(run, since):
+        for snapshot in _snapshots(run):
             for module, scored in score(experiment, probe, snapshot).items():
                 rows += _rows(experiment, module, scored, snapshot.step)
     columns = ["step", "module", "kind", "layer", "head", "share", "aer", "chance"]
@@ -331,13 +326,10 @@ def formed_at(frame: pd.DataFrame, module: str, head: int) -> int | None:
     return formed
 
 
-def _snapshots(run: Run, since: int) -> Iterator[Snapshot]:
+def _snapshots(run: Run) -> Iterator[Snapshot]:
     for step in run.snapshot_steps():
-        if step > since:
-            try:
-                yield run.snapshot(step)
-            except ValueError:
-                continue
+        with contextlib.suppress(ValueError):
+            yield run.snapshot(step)
 
 
 def _rows(

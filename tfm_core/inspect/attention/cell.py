@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, built
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.probe.labels import axes
 from tfm_core.runs.run import Run
@@ -64,7 +64,6 @@ class AttentionCell:
     step: int
     module: str
     head: int
-    query_index: int
     key_index: int
     key_token: str
     query: Floats
@@ -179,7 +178,6 @@ def cell(experiment: Experiment, trace: Trace, head: int, query: int, key: int) 
         step=trace.step,
         module=trace.module,
         head=head,
-        query_index=query,
         key_index=key,
         key_token=labels.key[key],
         query=q,
@@ -209,18 +207,20 @@ def cell(experiment: Experiment, trace: Trace, head: int, query: int, key: int) 
 
 
 def dimensions_table(cell: AttentionCell) -> pd.DataFrame:
-    """Return one row a dimension of the head: query, key, product, value, contribution, output."""
-    return pd.DataFrame(
-        {
-            "dimension": np.arange(1, len(cell.query) + 1),
-            "query": cell.query,
-            "key": cell.key,
-            "product": cell.products,
-            "value": cell.value,
-            "contribution": cell.contribution,
-            "output": cell.output,
-        }
-    )
+    """Return one row a dimension of the head: query, key, product, value, contribution, output.
+
+    Where queries and keys are shorter than values, as in a linear score, the rest of theirs is NaN.
+    """
+    columns = {
+        "dimension": np.arange(1, len(cell.value) + 1),
+        "query": cell.query,
+        "key": cell.key,
+        "product": cell.products,
+        "value": cell.value,
+        "contribution": cell.contribution,
+        "output": cell.output,
+    }
+    return pd.DataFrame({name: pd.Series(values) for name, values in columns.items()})
 
 
 def row_table(cell: AttentionCell) -> pd.DataFrame:
@@ -249,7 +249,7 @@ def _check(what: str, index: int, count: int) -> None:
 
 def _divisor(experiment: Experiment, width: int) -> float:
     """Return the number that the model divides scores by."""
-    divisor = experiment.model.score_divisor
+    divisor = built(experiment.model).score_divisor
     return math.sqrt(width) if divisor is None else divisor
 
 

@@ -127,12 +127,10 @@ def _masks(
     experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int
 ) -> dict[str, Bools]:
     item = probe.items[index]
-    masks = {}
-    for name, weights in snapshot.attention.items():
-        items = probe.items[: len(weights)]
-        mask = probe_masks.mask_of(experiment, items, name, snapshot.masks)
-        masks[name] = probe_masks.cut(mask, index, axes(experiment, item, name).shape)
-    return masks
+    return {
+        name: probe_masks.cut(snapshot.masks[name], index, axes(experiment, item, name).shape)
+        for name in snapshot.attention
+    }
 
 
 def _row(array: Array | None, index: int) -> Array | None:

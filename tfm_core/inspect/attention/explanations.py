@@ -1,10 +1,10 @@
-"""Explanations of one picture: rollout, relevance, and the deletion curve that tests them.
+"""Explanations of one picture: rollout and relevance.
 
 Rollout (Abnar & Zuidema 2020, section 3) multiplies layers, each (A + I) / 2 because the residual
 connection is half of it. Relevance (Chefer et al. 2021, equations 5 and 6) weights each map by the
 gradient of the class score, keeps the positive part, averages heads and adds R <- R + A R. Without
 residuals both use A alone. Attention is not explanation (Jain & Wallace 2019; but see Wiegreffe &
-Pinter 2019), so each is tested by deleting the patches it names. torch is imported late.
+Pinter 2019). torch is imported late.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Choice, ImageTaskConfig, ViTConfig
-from tfm_core.inspect.attention.deletion import MAX_STAGES, RANDOM_ORDERS, Deletion, deletion
-from tfm_core.inspect.attention.trained import in_all, inputs_of, model_of, pixels_of
+from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
@@ -107,15 +106,7 @@ EXPLANATIONS: dict[str, Choice] = {
     "rollout": Choice(N_("Attention rollout"), Paragraph("attention/rollout-help")),
     "relevance": Choice(N_("Gradient-weighted relevance"), Paragraph("attention/relevance-help")),
 }
-_MIN_STAGES = 24  # points of a deletion curve, where every pass is long
-_FEWEST_STAGES = 8  # and where a model is large, too
-_PRODUCTS = 10**12  # of weights and tokens, in all passes: a minute on a slow processor
-_BATCH = 256  # pictures at once: small patches make thousands of them
 _TEXT = N_("This run reads text; only pictures have patches to explain.")
-FILLS: dict[str, Choice] = {
-    "mean": Choice(N_("Mean colour"), N_("A removed patch gets the mean training pixel.")),
-    "black": Choice(N_("Black"), N_("A removed patch becomes black, the background of digits.")),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,32 +114,23 @@ class Explained:
     """What several explanations say about one picture, at the step of the last checkpoint.
 
     maps: name in EXPLANATIONS -> (side, side), not negative. target: the explained class.
-    probabilities: (classes,). deletion: the curves for ``target``.
+    probabilities: (classes,).
     """
 
     step: int
     target: int
     probabilities: Floats
     maps: Mapping[str, Floats]
-    deletion: Deletion
 
 
-def explained(
-    run: Run, picture: npt.NDArray[np.uint8], target: int | None = None, *, fill: str = "mean"
-) -> Explained:
+def explained(run: Run, picture: npt.NDArray[np.uint8], target: int | None = None) -> Explained:
     """Explain what the last checkpoint of a run says about a picture uint8 (C, height, width).
 
-    target: the class to explain, None for the predicted one. fill: a name in FILLS. Raises
-    StudentError without a checkpoint or for a wrong shape, class or fill.
+    target: the class to explain, None for the predicted one. Raises StudentError without a
+    checkpoint or for a wrong shape or class.
     """
-    import torch
-
     from tfm_core.probe.capture import capture
 
-    if fill not in FILLS:
-        raise StudentError(
-            "A removed patch can be {fills}, not {fill!r}.", fills=" or ".join(FILLS), fill=fill
-        )
     run.experiment.task_as(ImageTaskConfig, _TEXT)
     (images,) = inputs_of(run, {}, picture)
     model, step = model_of(run)
@@ -172,25 +154,4 @@ def explained(
     }
     is_cls = run.experiment.has_cls
     maps = {name: to_patches(values, has_cls=is_cls) for name, values in tokens.items()}
-
-    def predict(pictures: Floats) -> Floats:
-        with torch.inference_mode():
-            parts = torch.split(torch.from_numpy(pictures), _BATCH)
-            shares = torch.cat([model(part).softmax(-1)[:, target] for part in parts])
-        result: Floats = shares.numpy()
-        return result
-
-    mean, std = pixels_of(run)
-    black: Floats = (-mean / std).numpy()  # in normalised pixels
-    n_orders = len(maps) + RANDOM_ORDERS
-    passes = in_all(run.experiment, n_orders * MAX_STAGES, n_orders * _MIN_STAGES)
-    products = sum(one.numel() for one in model.parameters()) * attention[0].shape[-1]
-    passes = max(n_orders * _FEWEST_STAGES, min(passes, _PRODUCTS // products))
-    curves = deletion(
-        predict,
-        images[0].numpy(),
-        maps,
-        fill=np.zeros_like(black) if fill == "mean" else black,
-        most_stages=passes // n_orders,
-    )
-    return Explained(step, target, probabilities, maps, curves)
+    return Explained(step, target, probabilities, maps)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment, PatchConfig
+from tfm_core.pretrained.spelling import unlabelled
 from tfm_core.probe.labels import CLS, axes, kind_of, modules_by_kind
 from tfm_core.probe.masks import axes_within
 from tfm_core.sentences import N_
@@ -154,7 +155,10 @@ def relations_of(
             same[index, :rows, :columns] = earlier(names.key)
             behind[index, :rows, :columns] = behind_earlier(names.key)
     if kind == "picture":
-        return _over_picture(may_attend, padding)
+        first = np.zeros(may_attend.shape, np.bool_)
+        first[..., 0] = may_attend[..., 0]
+        nowhere = np.full(may_attend.shape, np.nan, np.float32)
+        return TokenRelations(may_attend, {"first": first, "padding": padding}, nowhere, "pixels")
     by_position = relations_by_position(may_attend)
     roles = {**by_position.roles, "punctuation": signs, "padding": padding}
     some = {"bos": bos, "cls": cls, "repeated": same, "induction": behind}
@@ -162,17 +166,9 @@ def relations_of(
     return TokenRelations(may_attend, roles, by_position.distance)
 
 
-def _over_picture(may_attend: Bools, padding: Bools) -> TokenRelations:
-    """Return the relations of words to patches: words have no place in the picture."""
-    first = np.zeros(may_attend.shape, np.bool_)
-    first[..., 0] = may_attend[..., 0]
-    nowhere = np.full(may_attend.shape, np.nan, np.float32)
-    return TokenRelations(may_attend, {"first": first, "padding": padding}, nowhere, "pixels")
-
-
 def earlier(tokens: Sequence[str]) -> Bools:
     """Return (T, T): from each token, its earlier occurrences."""
-    read = np.array(tokens, dtype=object)
+    read = np.array(list(map(unlabelled, tokens)), dtype=object)
     return np.tril(read[:, None] == read[None, :], -1)
 
 

@@ -236,7 +236,7 @@ def of_example(experiment: Experiment, example: Example) -> dict[str, HeadStatis
 def describe(
     stats: HeadStatistics, head: int, aligned: float = 0.0, *, is_short: bool = False
 ) -> str:
-    """Return what a head does in a few words, with its figure: "previous token, 94 %".
+    """Return what a head does in a few words, with its figure: "previous token, 94%".
 
     aligned: its share on the true source words or the named digit, if known. is_short: for a small
     map.

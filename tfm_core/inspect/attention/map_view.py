@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ class MapView:
     weights: (..., Q, K), one head or layers and heads. query, key: names of rows and columns; no
     query names for a single unnamed row. may_attend: bool, broadcastable to the weights; None for
     all. query_title, key_title: what rows and columns are. query_words: a phrase for each row.
-    glosses: of target tokens, to stand beside their names. Raises ValueError if names do not fit.
+    glosses: of target tokens, to stand beside their names. first: where the first row and the first
+    column stand in the whole map. Raises ValueError if names do not fit.
     """
 
     weights: Array
@@ -35,6 +36,7 @@ class MapView:
     key_title: str = N_("key token")
     query_words: Sequence[str] = ()
     glosses: Mapping[str, str] = field(default_factory=dict)
+    first: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
         """Raise ValueError when names do not fit the weights."""
@@ -58,12 +60,37 @@ class MapView:
             return values
         return np.where(self.may_attend, values, np.array(np.nan, values.dtype))
 
+    def part(self, tokens: tuple[int, int] | None) -> MapView:
+        """Return a stretch of rows and columns, from the first to before the second of two places.
+
+        An axis that ends before them stays whole, as both do for None.
+        """
+        if tokens is None:
+            return self
+        sizes = self.weights.shape[-2:]
+        rows, columns = (slice(*tokens) if tokens[0] < size else slice(0, size) for size in sizes)
+        return replace(
+            self,
+            weights=self.weights[..., rows, columns],
+            query=self.query[rows],
+            key=self.key[columns],
+            may_attend=self.allowed[..., rows, columns],
+            query_words=self.query_words[rows],
+            first=(rows.start, columns.start),
+        )
+
+    def cut(self, whole: Array) -> Array:
+        """Return of an array (..., Q, K) that fits the whole map what fits this one."""
+        places = zip(self.first, self.weights.shape[-2:], strict=True)
+        rows, columns = (slice(first, first + size) for first, size in places)
+        return whole[..., rows, columns]
+
     def head(self, layer: int, head: int) -> MapView:
         """Return one of all heads, (L, H, Q, K)."""
         mask = None if self.may_attend is None else self.allowed[layer, head]
         return MapView(
             self.weights[layer, head], self.query, self.key, mask,
-            self.query_title, self.key_title, self.query_words, self.glosses,
+            self.query_title, self.key_title, self.query_words, self.glosses, self.first,
         )  # fmt: skip
 
 

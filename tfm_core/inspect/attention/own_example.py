@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core import byte_cache
-from tfm_core.config import CorpusTaskConfig, ImageTaskConfig, SequenceTaskConfig
+from tfm_core.config import (
+    CorpusTaskConfig,
+    ImageTaskConfig,
+    PretrainedReaderConfig,
+    PretrainedTextConfig,
+    SequenceTaskConfig,
+)
+from tfm_core.data.vocabulary import NONE
 from tfm_core.inspect.attention.example import Example, captured
 from tfm_core.inspect.attention.trained import (
     check_context,
@@ -20,12 +27,16 @@ from tfm_core.inspect.attention.trained import (
 )
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, Paragraph, StudentError, whole_percent
 from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
-    from tfm_core.decoding import Decoded
+    from torch import Tensor
 
+    from tfm_core.decoding import Decoded
+    from tfm_core.models.text import DecoderOnly, EncoderOnly
+
+N_LIKELIEST = 5
 _WRONG_TASK = N_("This run learned sentences; type one.")
 
 
@@ -108,7 +119,7 @@ def answered(run: Run, text: str, modules: Collection[str]) -> Example:
 
 
 def continued_text(run: Run, text: str, modules: Collection[str]) -> Example:
-    """Read a text once with a language model: maps over it, and how the model continues it.
+    """Read a text once with a language model: maps over it, and how it goes on or is labelled.
 
     modules: attentions whose maps are kept.
     """
@@ -137,17 +148,18 @@ def continued_text(run: Run, text: str, modules: Collection[str]) -> Example:
         del cache[f"{name}.weights"]
     answer = task.tgt_vocabulary.decode(written[0].tolist())
     item = {"src": [], "tgt": list(tokens), "prompt": len(tokens), "src_text": text}
-    return Example(
-        step=step,
-        **captured(run.experiment, item, cache),
-        answer=tuple(answer),
-        answer_text=task.join_tgt(answer),
-        confidence=confidence[0, : len(answer)].numpy(),
-    )
+    said: dict[str, Any] = {
+        "answer": tuple(answer),
+        "answer_text": task.join_tgt(answer),
+        "confidence": confidence[0, : len(answer)].numpy(),
+    }
+    if isinstance(config, PretrainedTextConfig) and config.labels:
+        said = head_answer(run, tokens)
+    return Example(step=step, **captured(run.experiment, item, cache), **said)
 
 
 def read_text(run: Run, text: str, modules: Collection[str]) -> Example:
-    """Read a text with an encoder that makes vectors of it, and writes nothing.
+    """Read a text with an encoder that makes vectors of it; its head may answer.
 
     modules: attentions whose maps are kept.
     """
@@ -160,7 +172,62 @@ def read_text(run: Run, text: str, modules: Collection[str]) -> Example:
     model, step = model_of(run)
     with capture(model, only={"weights", "mask"}, modules=modules) as cache:
         model(*inputs_of(run, item))
-    return Example(step=step, **captured(run.experiment, item, cache))
+    said = head_answer(run, tokens)
+    return Example(step=step, **captured(run.experiment, item, cache), **said)
+
+
+def head_answer(run: Run, tokens: Sequence[str]) -> dict[str, Any]:
+    """Return the parts of an ``Example`` that a head answers; none without a head or a hidden word.
+
+    tokens: the text with those around it. Of a label, or of each hidden word, the likeliest answers
+    stand one after the other. Raises StudentError where the head is gone or of another model.
+    """
+    import torch
+
+    from tfm_core.models.text import DecoderOnly, EncoderOnly
+    from tfm_core.pretrained.heads import logits_of, read_head
+    from tfm_core.pretrained.task import tokenizer_of
+
+    task = run.experiment.task
+    assert isinstance(task, PretrainedReaderConfig | PretrainedTextConfig)
+    vocabulary, labels = tokenizer_of(task).vocabulary, task.label_names
+    ids = vocabulary.encode(tokens)
+    hidden = getattr(task, "mask_id", NONE)
+    places = [at for at, number in enumerate(ids) if number == hidden]
+    if not labels and not places:
+        return {}
+    head, (model, _step) = read_head(run.folder), model_of(run)
+    assert isinstance(model, EncoderOnly | DecoderOnly)
+    read = _read_by_head(model, torch.tensor([ids]), places)
+    try:
+        with torch.inference_mode():
+            logits = logits_of(head, read, model.src_embedding.table.weight, run.experiment.model)
+    except (KeyError, RuntimeError):
+        raise StudentError(Paragraph("pretrained/no-head")) from None
+    names = labels or vocabulary.tokens
+    shares, numbers = logits.softmax(-1).topk(min(N_LIKELIEST, len(names)))
+    lists = [
+        [(names[number].strip() or "␣", share) for number, share in zip(*row, strict=True)]
+        for row in zip(numbers.tolist(), shares.tolist(), strict=True)
+    ]
+    texts = [", ".join(f"{name} {whole_percent(share)}" for name, share in one) for one in lists]
+    return {
+        "answer": tuple(name for one in lists for name, _share in one),
+        "answer_text": " · ".join(texts),
+        "confidence": np.array([share for one in lists for _name, share in one], np.float32),
+    }
+
+
+def _read_by_head(model: EncoderOnly | DecoderOnly, src: Tensor, places: Sequence[int]) -> Tensor:
+    """Return the vectors that a head reads: of hidden words, of what is pooled, or the last one."""
+    from tfm_core.models.text import DecoderOnly
+    from tfm_core.probe.capture import capture
+
+    with capture(model, only={"answering"}) as cache:
+        if isinstance(model, DecoderOnly):
+            return model.read(src[:, :0], src)[0][:, -1]
+        pooled: Tensor = model(src, src)
+    return cache["output.answering"][0, places] if places else pooled
 
 
 def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:

@@ -20,6 +20,8 @@ from tfm_core.probe.labels import MapAxes, RowLabels, axes, modules_by_kind, row
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.record import resolve
 
 RACERS = ("additive", "one-head", "many-heads")
 WIDTH = 64
@@ -70,6 +72,28 @@ class CrossAttentionAtStep:
             hits += int(truth[known, shown[known].argmax(1)].sum())
             rows += len(known)
         return hits, rows
+
+
+def untrained_weights(score: str, n_queries: int, n_keys: int) -> npt.NDArray[np.float32]:
+    """Return the weights (Q, K) that an untrained score gives to random states.
+
+    The states are the same for each score.
+    """
+    import torch
+
+    from tfm_core.layers.recurrent import EncodedSource, RecurrentAttention
+
+    generator = torch.Generator().manual_seed(0)
+    states, memory = (
+        3 * torch.randn(1, n, WIDTH, generator=generator) for n in (n_queries, n_keys)
+    )
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(0)
+        attention = RecurrentAttention(resolve(ALIGNMENT_SCORES[score].layer)(WIDTH))
+        mask = torch.ones(1, 1, n_keys, dtype=torch.bool)
+        source = EncodedSource(memory, mask, attention.prepare(memory), memory[:, -1])
+        weights: npt.NDArray[np.float32] = attention(states, source).weights[0].numpy()
+    return weights
 
 
 def tasks() -> list[str]:

@@ -186,7 +186,7 @@ class Histogram:
         return N_("Standard deviation: {old:.4f} before, {new:.4f} now.", old=old, new=new)
 
 
-def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:
+def weight_histograms(run: Run) -> dict[str, Histogram]:
     """Return the histogram of every parameter, by its exported name. Raises CheckpointDamaged."""
     from tfm_core.training.checkpoints import load_model
     from tfm_core.training.setup import new_model
@@ -199,7 +199,7 @@ def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:
         name = own_name(path, names) or path
         old, new = before[path].detach().numpy(), value.detach().numpy()
         top = max(float(np.abs(old).max()), float(np.abs(new).max()), 1e-6)
-        edges = np.linspace(-top, top, bins + 1)
+        edges = np.linspace(-top, top, 62)
         first, last = (np.histogram(values, edges)[0] / values.size for values in (old, new))
         spread = float(old.std()), float(new.std())
         histograms[name] = Histogram(name, edges, first, last, spread)

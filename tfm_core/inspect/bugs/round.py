@@ -103,7 +103,7 @@ def hint(pair: Twins, guess: Bug, used: Collection[str] = ()) -> str:
 def format_value(row: Measurement) -> str:
     """Return a measurement as it is shown."""
     if row.is_share:
-        return f"{100 * row.value:.1f} %"
+        return f"{100 * row.value:.1f}%"
     if row.value >= 1000 or (row.value >= 1 and row.value == int(row.value)):
         return f"{row.value:,.0f}"
     return f"{row.value:.3g}"

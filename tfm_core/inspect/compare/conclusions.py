@@ -154,13 +154,13 @@ def _figures(shares: Mapping[str, float], names: Sequence[str]) -> str:
 Z_95 = 1.959963985
 
 
-def wilson(right: int, n: int, z: float = Z_95) -> tuple[float, float]:
-    """Return the 95 % confidence interval of a binomial share (Wilson 1927), within 0 to 1."""
+def wilson(right: int, n: int) -> tuple[float, float]:
+    """Return the 95% confidence interval of a binomial share (Wilson 1927), within 0 to 1."""
     if not 0 <= right <= n or n < 1:
         raise StudentError("{right} of {n} right is impossible.", right=right, n=n)
-    share, squared = right / n, z * z
+    share, squared = right / n, Z_95**2
     centre = (share + squared / (2 * n)) / (1 + squared / n)
-    half = z * math.sqrt(share * (1 - share) / n + squared / (4 * n * n)) / (1 + squared / n)
+    half = Z_95 * math.sqrt(share * (1 - share) / n + squared / (4 * n * n)) / (1 + squared / n)
     return max(0.0, centre - half), min(1.0, centre + half)
 
 

@@ -62,11 +62,6 @@ def differences(experiments: Sequence[Experiment]) -> tuple[Difference, ...]:
     return tuple(rows)
 
 
-def differing(experiments: Sequence[Experiment]) -> frozenset[str]:
-    """Return the paths of the settings that differ."""
-    return frozenset(one.field for one in differences(experiments))
-
-
 def settings(experiment: Experiment) -> dict[str, SettingValue]:
     """Return the settings that have an effect: path -> setting, family and task first."""
     return dict(_cached_settings(experiment))

@@ -28,7 +28,13 @@ def names(experiments: Sequence[Experiment]) -> tuple[str, ...]:
         listed(filter(None, (phrase(row, number) for row in chosen))) or experiment.task.facts.label
         for number, experiment in enumerate(experiments)
     ]
-    return _numbered(made)
+    counts, seen = Counter(made), Counter[str]()
+    result: list[str] = []
+    for name in made:
+        seen[name] += 1
+        is_alone = counts[name] == 1
+        result.append(name if is_alone else N_("{name}, no. {n}", name=name, n=seen[name]))
+    return tuple(result)
 
 
 def change(one: Experiment, other: Experiment) -> str:
@@ -79,17 +85,6 @@ def _most_distinct(rows: Sequence[Difference]) -> list[Difference]:
 def _n_distinct(rows: Sequence[Difference]) -> int:
     """Return how many of the experiments these rows distinguish."""
     return len(set(zip(*(row.texts for row in rows), strict=True)))
-
-
-def _numbered(made: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, repeated ones with a number."""
-    counts, seen = Counter(made), Counter[str]()
-    result: list[str] = []
-    for name in made:
-        seen[name] += 1
-        is_alone = counts[name] == 1
-        result.append(name if is_alone else N_("{name}, no. {n}", name=name, n=seen[name]))
-    return tuple(result)
 
 
 def phrase(row: Difference, number: int) -> str:
@@ -160,8 +155,8 @@ _COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another numbe
     "training.steps": ("", N_("1 step"), N_("{n} steps")),
     "training.batch_size": ("", "", N_("batches of {n}")),
     "training.learning_rate": ("", "", N_("learning rate {n}")),
-    "training.warmup": (N_("no warm-up"), "", N_("{n} % warm-up")),
-    "training.batch_warmup": (N_("whole batches"), "", N_("{n} % half batches")),
+    "training.warmup": (N_("no warm-up"), "", N_("{n}% warm-up")),
+    "training.batch_warmup": (N_("whole batches"), "", N_("{n}% half batches")),
     "training.weight_decay": (N_("no weight decay"), "", N_("weight decay {n}")),
     "training.label_smoothing": (N_("no label smoothing"), "", N_("label smoothing {n}")),
     "training.clip_norm": (N_("no clipping"), "", N_("clipping at {n}")),

@@ -36,7 +36,7 @@ class Measure:
 
     def format(self, value: float, spread: float = 0.0) -> str:
         """Return a figure with the digits that a spread of this size leaves it."""
-        unit = " %" if self.is_share else ""
+        unit = "%" if self.is_share else ""
         return f"{self._number(value, spread)}{unit}"
 
     def gap(self, difference: float, spread: float) -> str:
@@ -191,7 +191,7 @@ class Paired:
 
     seeds: common ones. mean: of second - first. kind "none": no common seed; "one": a single pair;
     "same": no difference; "constant": the same difference each time, so no test; "tested": low,
-    high: 95 % confidence interval; p: of the two-sided paired t-test; effect: mean over standard
+    high: 95% confidence interval; p: of the two-sided paired t-test; effect: mean over standard
     deviation of the differences. n_tests: how many tests p is corrected for.
     """
 
@@ -244,7 +244,7 @@ def paired(first: Mapping[int, float | None], second: Mapping[int, float | None]
 def corrected(found: Sequence[Paired]) -> tuple[Paired, ...]:
     """Return comparisons made together, with p-values corrected (Holm 1979).
 
-    The chance of any false alarm among all stays at 5 %; confidence intervals are not corrected.
+    The chance of any false alarm among all stays at 5%; confidence intervals are not corrected.
     """
     tested = sorted((one.p, number) for number, one in enumerate(found) if one.p is not None)
     made, last = list(found), 0.0

@@ -28,6 +28,7 @@ _BEHIND: dict[str, Callable[[str], Sentence]] = {
 def stack(drawing: Drawing, part: Part) -> None:
     """Draw a stack, folded or not, and what a decoder that looks back at it reads."""
     blocks = [child for child in part.children if child.kind == "block"]
+    behind = {child.kind: child for child in part.children if child.kind != "block"}
     if len(part.inputs) > 1:
         heads = [other.outputs[0].name for other in drawing.model.folded if other.kind == "input"]
         drawing.side_by_side(*heads)
@@ -39,12 +40,16 @@ def stack(drawing: Drawing, part: Part) -> None:
         drawing.frame(f"{part.path} {first}", STACKS[part.path], _number(drawing, first, n))
         _block(drawing, blocks[first], n)
         drawing.lines.append("}")
-    final = part.children[-1]
-    if final.kind == "norm":
+    final, cross = behind.get("norm"), behind.get("attention")
+    if final is not None:
         name, label = f"{part.path} final", NORMS[final.variant].label
         title = _BEHIND[part.path](label)
         drawing.box(name, "norm", label, final, part, title=title, paths=[final.path])
         drawing.lead(name)
+    if cross is not None:
+        kind, rows = _label(drawing, cross)
+        drawing.lead(drawing.box(cross.path, kind, rows, cross, paths=[cross.path]))
+        drawing.across.append((drawing.memory, drawing.last))
     if drawing.has_two_columns and not drawing.memory:
         drawing.memory = drawing.words("memory", N_("memory"), drawing.shape(part.outputs[0]))
         drawing.edge(drawing.last, drawing.memory, has_head=False)

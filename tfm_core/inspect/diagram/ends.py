@@ -6,6 +6,7 @@ from tfm_core.anatomy import Part
 from tfm_core.config.shape import Shape, TextShape
 from tfm_core.inspect.diagram.drawing import Drawing, Rows
 from tfm_core.sentences import N_
+from tfm_core.variants.norms import NORMS
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.stems import STEMS
@@ -14,6 +15,10 @@ from tfm_core.variants.stems import STEMS
 def model_input(drawing: Drawing, part: Part) -> None:
     """Draw a picture or ids, on top of a column."""
     name = part.outputs[0].name
+    if drawing.last and not drawing.memory:  # the regions of a picture are not encoded
+        shape = drawing.shape(drawing.part("stem").outputs[0])
+        drawing.memory = drawing.words("memory", N_("memory"), shape)
+        drawing.edge(drawing.last, drawing.memory, has_head=False)
     drawing.side = name.removesuffix(" ids") if name.endswith(" ids") else ""
     label = _ids(drawing) if drawing.side else N_("Picture")
     steps = ("tokens", "masks") if drawing.side else part.steps
@@ -88,7 +93,8 @@ def positions(drawing: Drawing, part: Part) -> None:
     if not kind.is_added:
         return
     name = f"{drawing.side}_positions" if drawing.side else part.path
-    label, title = (N_("+ positions"), kind.label), N_("Positions")
+    norms = (NORMS[child.variant].label for child in part.children)
+    label, title = (N_("+ positions"), kind.label, *norms), N_("Positions")
     drawing.box(name, "embedding", label, part, title=title, paths=[part.path])
     drawing.lead(name)
 

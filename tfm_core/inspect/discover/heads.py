@@ -54,18 +54,18 @@ def share_on(maps: Floats, cells: Sequence[Bools]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Formed:
-    """An induction head, and the head below it that it builds on; (layer, head), from 0.
+    """All induction heads, and the head below that the first builds on; (layer, head), from 0.
 
-    step: of the first snapshot from which on the induction head is one.
+    step: of the first snapshot from which on the first induction head is one.
     """
 
     step: int
-    head: tuple[int, int]
+    heads: tuple[tuple[int, int], ...]
     previous: tuple[int, int]
 
 
 def formed(found: HeadScores) -> Formed | None:
-    """Return the first induction head, or None where none formed.
+    """Return the induction heads, the first to form first, or None where none formed.
 
     A head is one from the first snapshot on from which it always gives THRESHOLD of its attention
     to tokens behind an earlier occurrence, if it did not at the start, and if, at the end, a head
@@ -83,6 +83,7 @@ def formed(found: HeadScores) -> Formed | None:
             firsts.append((int(stays.argmax()), (layer, head)))
     if not firsts:
         return None
-    index, (layer, head) = min(firsts)
+    (index, (layer, _head)), *_others = firsts = sorted(firsts)
     below = np.unravel_index(last[:layer].argmax(), last[:layer].shape)
-    return Formed(int(found.steps[index]), (layer, head), (int(below[0]), int(below[1])))
+    heads = tuple(head for _index, head in firsts)
+    return Formed(int(found.steps[index]), heads, (int(below[0]), int(below[1])))

@@ -21,7 +21,7 @@ from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_o
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.masks import on_examples
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, Sentence, percent
+from tfm_core.sentences import N_, Sentence
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -78,19 +78,14 @@ def by_position(weights: Floats, may_attend: Bools) -> tuple[Floats, Floats]:
 class FirstShares:
     """The share of each head on the first token over a training: steps (S,), shares (S, L, H).
 
-    even: what even attention would give it. no_token: what the extra logit takes, as shares; 0
-    without one.
+    even: (L,), what even attention would give it: more in a layer with a window. no_token: what the
+    extra logit takes, as shares; 0 without one.
     """
 
     steps: npt.NDArray[np.int64]
     shares: Floats
-    even: float
+    even: Floats
     no_token: Floats
-
-    @property
-    def even_line(self) -> Floats:
-        """The even share at each snapshot, (S,)."""
-        return np.full(len(self.steps), self.even)
 
     @property
     def rests(self) -> bool:
@@ -116,7 +111,7 @@ def first_shares(run: Run) -> FirstShares:
     return FirstShares(
         np.array(steps, np.int64),
         np.array([shares for shares, _rest, _even in found]),
-        found[-1][2] if found else float("nan"),
+        found[-1][2] if found else np.empty(0),
         np.array([rest for _shares, rest, _even in found]),
     )
 
@@ -135,15 +130,16 @@ def _maps_at(run: Run, step: int) -> list[tuple[Floats, Bools]]:
 
 
 @byte_cache.cached
-def _shares_at(folder: str, step: int) -> tuple[Floats, Floats, float]:
-    shares, rest, even = [], [], float("nan")
+def _shares_at(folder: str, step: int) -> tuple[Floats, Floats, Floats]:
+    shares, rest, even = [], [], []
     for weights, may_attend in _maps_at(Run(Path(folder)), step):
-        found, even = on_first(weights, may_attend)
+        found, uniform = on_first(weights, may_attend)
         shares.append(found)
+        even.append(uniform)
         left = 1 - weights.astype(np.float64).sum(-1)  # (A, H, Q)
         is_row = may_attend.any(-1)
         rest.append(np.moveaxis(left, 1, -1)[is_row].mean(0).clip(0, 1))
-    return np.array(shares), np.array(rest), even
+    return np.array(shares), np.array(rest), np.array(even)
 
 
 def positions_at(run: Run, step: int, layer: int, head: int) -> tuple[Floats, Floats]:
@@ -154,17 +150,16 @@ def positions_at(run: Run, step: int, layer: int, head: int) -> tuple[Floats, Fl
 
 @dataclass(frozen=True, slots=True)
 class FormedSink:
-    """A head that became a sink. step: since which; layer, head: from 0; share: at the end."""
+    """A head that became a sink. step: since which; layer, head: from 0."""
 
     step: int
     layer: int
     head: int
-    share: float
 
 
-def is_sink(shares: Floats, even: float) -> Bools:
-    """Return where shares on the first token are those of a sink."""
-    found: Bools = (shares >= SHARE) & (shares >= FACTOR * even)
+def is_sink(shares: Floats, even: Floats) -> Bools:
+    """Return where shares (S, L, H) on the first token are those of a sink; even: (L,)."""
+    found: Bools = (shares >= SHARE) & (shares >= FACTOR * even[:, None])
     return found
 
 
@@ -183,8 +178,8 @@ def formed(found: FirstShares) -> FormedSink | None:
     ]
     if not formed_at:
         return None
-    index, share, layer, head = min(formed_at)
-    return FormedSink(int(found.steps[index]), layer, head, -share)
+    index, _share, layer, head = min(formed_at)
+    return FormedSink(int(found.steps[index]), layer, head)
 
 
 def in_words(found: Sequence[FormedSink | None]) -> Sentence:
@@ -194,25 +189,17 @@ def in_words(found: Sequence[FormedSink | None]) -> Sentence:
         return N_("**Shown:** no sink has formed.")
     first = there[0]
     head = N_("layer {layer}, head {head}", layer=first.layer + 1, head=first.head + 1)
-    share = percent(first.share)
     if len(found) == 1:
-        return N_(
-            "**Shown:** a sink formed at step {step:,}: {head} gives {share} of its attention to "
-            "the first token.",
-            step=first.step,
-            head=head,
-            share=share,
-        )
+        return N_("**Shown:** a sink formed at step {step:,}: {head}.", step=first.step, head=head)
     steps = [one.step for one in there]
     return N_(
         "**Shown:** a sink formed at step {mean:,.0f} ± {sd:.0f}, in {n} of {all} seeds; in the "
-        "first of them, {head} gives {share} of its attention to the first token.",
+        "first of them it is {head}.",
         mean=mean(steps),
         sd=stdev(steps) if len(steps) > 1 else 0.0,
         n=len(there),
         all=len(found),
         head=head,
-        share=share,
     )
 
 
@@ -252,11 +239,6 @@ def where_it_goes(found: Mapping[str, Moved]) -> Sentence:
     if position >= half > token:
         return N_("**Shown:** the attention stays on the position.")
     return N_("**Shown:** it is unclear whether it goes with the token or stays on the position.")
-
-
-def can_move(experiment: Experiment) -> bool:
-    """Whether the first token that a model of our own reads is <bos>."""
-    return not experiment.task.is_foreign and kind_of_first(experiment) in ("decoder", "text")
 
 
 def moved(run: Run) -> dict[str, Moved]:

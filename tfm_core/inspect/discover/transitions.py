@@ -47,8 +47,12 @@ def first(steps: Values, is_there: Bools) -> int | None:
 
 
 def since(steps: Values, is_there: Bools) -> int | None:
-    """Return the first step from which on something holds to the end, None where it does not."""
-    return first(steps, np.logical_and.accumulate(is_there[::-1])[::-1])
+    """Return the first step from which on something holds to the end, None where it does not.
+
+    The last measurement alone does not count: it says nothing of what stays.
+    """
+    stays = np.logical_and.accumulate(is_there[::-1])[::-1]
+    return first(steps, stays) if stays[-2:].all() else None
 
 
 def landings(steps: Values, losses: Values, floors: Sequence[float]) -> tuple[int | None, ...]:

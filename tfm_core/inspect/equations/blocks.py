@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from tfm_core.anatomy import Anatomy, Attention, Part, Sublayer, sublayers
-from tfm_core.config import ModelConfig, TransformerConfig
+from tfm_core.config import ModelConfig, TransformerConfig, built
 from tfm_core.sentences import N_, Sentence, listed
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.forms import CAUSALITIES, RESIDUALS, SCALES
@@ -27,7 +27,7 @@ class Equation:
 
 def dropped(config: ModelConfig, x: str) -> str:
     """Return LaTeX with dropout around it, where the model has any."""
-    return rf"\mathrm{{Dropout}}({x})" if config.dropout else x
+    return rf"\mathrm{{Dropout}}({x})" if built(config).dropout else x
 
 
 def aligned(rows: Sequence[str]) -> str:

@@ -59,6 +59,8 @@ def _words(model: Anatomy, added: Added | None) -> tuple[str, str]:
     if isinstance(shape, TextShape) and not shape.scale_embedding:
         x, source = "E_{w_t}", N_("not scaled by sqrt(d_model), as in GPT-2 and BERT")
     x = _plus(x, added)
+    if any(part.children for part in model.of_kind("positions")):
+        x, source = rf"\mathrm{{Norm}}({x})", "Lewis et al. 2020"
     for part in model.folded:
         if part.kind == "segments":
             has_norm = len(part.children) > 1

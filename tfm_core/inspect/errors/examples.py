@@ -170,13 +170,13 @@ class HardToken:
     instead: int | None
 
 
-def hard_tokens(answers: Answers, most: int = MAX_TOKENS, least: int = 1) -> list[HardToken]:
+def hard_tokens(answers: Answers, least: int = 1) -> list[HardToken]:
     """Return the tokens with the highest mean loss, with at least ``least`` targets."""
     size = len(answers.names)
     n = np.bincount(answers.truth, minlength=size)
     total = np.bincount(answers.truth, answers.loss, minlength=size)
     known = np.flatnonzero(n >= least)
-    order = known[np.argsort(-total[known] / n[known], kind="stable")][:most]
+    order = known[np.argsort(-total[known] / n[known], kind="stable")][:MAX_TOKENS]
     tokens = []
     for number in order.tolist():
         predicted = answers.predicted[(answers.truth == number) & ~answers.is_right]

@@ -198,7 +198,7 @@ _RANKS = (10, 30, 100, 300, 1000, 3000)
 
 @dataclass(frozen=True, slots=True)
 class AnswerGroup:
-    """Answers or texts of one kind: how many, how many right, loss in nats; loss_error: 95 %."""
+    """Answers or texts of one kind: how many, how many right, loss in nats; loss_error: 95%."""
 
     label: str
     n: int
@@ -213,7 +213,7 @@ class AnswerGroup:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return the 95 % confidence interval of the accuracy."""
+        """Return the 95% confidence interval of the accuracy."""
         return wilson(self.n_right, self.n)
 
 

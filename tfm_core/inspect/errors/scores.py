@@ -87,7 +87,7 @@ N_BINS = 10
 class Bin:
     """Answers with a confidence above ``low``, up to ``high``: n, and how many are right.
 
-    confidence: their mean. interval: of the share right, 95 %.
+    confidence: their mean. interval: of the share right, 95%.
     """
 
     low: float

@@ -138,6 +138,18 @@ _ATTENTION = (
         compare=findings.usual,
         step="queries-keys-values",
     ),
+    Demonstration(
+        name="linear-score",
+        title=MISTAKES["linear-score"].label,
+        expected=frozenset({"worse", "slower"}),
+        base=small("recurrent", "reverse", training={"steps": 400}),
+        arms=(
+            Arm("additive", N_("additive score")),
+            Arm("linear", MISTAKES["linear-score"].short, {"model.attention": "linear"}),
+        ),
+        compare=findings.usual,
+        step="scores",
+    ),
 )
 
 _DEEP = small(
@@ -224,7 +236,7 @@ _TRAINING = (
             training={"steps": 300, "learning_rate": 0.003, "clip_norm": 0.0, "warmup": 0.3},
         ),
         arms=(
-            Arm("warm-up", N_("30 % warm-up")),
+            Arm("warm-up", N_("30% warm-up")),
             Arm("none", N_("no warm-up"), {"training.warmup": 0.0}),
         ),
         compare=findings.usual,

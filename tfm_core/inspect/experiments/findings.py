@@ -17,7 +17,7 @@ from tfm_core.inspect.compare.conclusions import tells_apart
 from tfm_core.inspect.compare.spread import ACCURACY, LOSS, Paired, corrected, paired, sentence
 from tfm_core.inspect.experiments.demonstration import ArmFinding, Demonstration, FindingKind
 from tfm_core.inspect.experiments.result import Result
-from tfm_core.sentences import N_, Paragraph, Sentence, joined
+from tfm_core.sentences import N_, Paragraph, Sentence, joined, points
 
 MIN = 0.01
 """The smallest difference of two shares that counts."""
@@ -44,7 +44,7 @@ def usual(first: Result, second: Result) -> ArmFinding:
     speed, n = _speed(first, second), min(first.n_unseen, second.n_unseen) or 1
     if abs(b - a) >= MIN and tells_apart(max(a, b), min(a, b), n):
         kind: FindingKind = "worse" if b < a else "better"
-        gap = 100 * abs(b - a)
+        gap = abs(points(a, b))
         lead = (
             N_("That is {gap:.1f} points less.", gap=gap)
             if b < a

@@ -93,7 +93,7 @@ class Causes:
         effects = self.effects
         if effects is None:
             return []
-        parts = [(N_("embedding"), effects.embedded), (N_("all biases"), effects.biases)]
+        parts = [(N_("embedding"), effects.embedded), (N_("other biases"), effects.biases)]
         for module, of_heads in effects.heads.items():
             _, _, layer, sublayer = module.split(".")
             for head, value in enumerate(of_heads, 1):

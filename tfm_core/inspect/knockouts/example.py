@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 MIN_MOVED = 0.0005
-"""Share of the attention below which a map counts as unchanged: it rounds to 0.0 %."""
+"""Share of the attention below which a map counts as unchanged: it rounds to 0.0%."""
 
 
 def example_without(

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfm_core import byte_cache
-from tfm_core.inspect.attention.deletion import stages_of
 from tfm_core.inspect.attention.trained import at_once, checkpoint_mark, data_of, in_all, model_of
 from tfm_core.inspect.knockouts.parts import KnockedPart, heads_of, parts_of
 from tfm_core.runs.run import Run
@@ -164,9 +163,15 @@ def gradient_importances(run: Run, n: int) -> dict[KnockedPart, float]:
     return _gradients(str(run.folder), checkpoint_mark(run), min(n, n_validation(run)))
 
 
+def stages_of(n_heads: int) -> tuple[int, ...]:
+    """Return how many heads are gone at each point of a curve, from none to all."""
+    last = min(n_heads, MAX_STAGES)
+    return tuple(round(stage * n_heads / last) for stage in range(last + 1))
+
+
 def n_measurements(n_heads: int, n_orders: int = RANDOM_ORDERS) -> int:
     """Return how many measurements a pruning makes, those that are shared counted once."""
-    return (len(stages_of(n_heads, MAX_STAGES)) - 2) * (1 + n_orders) + 2
+    return (len(stages_of(n_heads)) - 2) * (1 + n_orders) + 2
 
 
 def pruned(
@@ -180,7 +185,7 @@ def pruned(
     """Remove heads in an order and in random ones; yield measurements done, then the curves."""
     chance = random.Random(seed)
     orders = [tuple(order), *(chance.sample(order, len(order)) for _ in range(n_orders))]
-    stages = tuple(int(stage) for stage in stages_of(len(order), MAX_STAGES))
+    stages = stages_of(len(order))
     curves: list[tuple[Score, ...]] = []
     done = 0
     for number, each in enumerate(orders):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tfm_core.anatomy import StackName, StackPlan, stacks
-from tfm_core.config import BlockConfig, Experiment, RecurrentConfig
+from tfm_core.config import BlockConfig, Experiment, RecurrentConfig, built
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.sentences import N_, Sentence
 from tfm_core.variants.positions import POSITIONS
@@ -74,7 +74,7 @@ class KnockedPart:
 
 def parts_of(experiment: Experiment) -> tuple[KnockedPart, ...]:
     """Return all parts of a model that can be switched off, layer by layer, then by stack."""
-    model = experiment.model
+    model = built(experiment.model)
     if isinstance(model, RecurrentConfig):
         return tuple(_recurrent(model))
     parts: list[KnockedPart] = []

@@ -1,1 +1,1 @@
-"""A model that somebody pasted: its sizes, its print or its table of parameters, built here."""
+"""A model by the sizes that somebody gives: those of a notebook, a call or a config.json."""

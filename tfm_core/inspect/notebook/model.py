@@ -1,49 +1,64 @@
-"""The model here that is most like a pasted one, what it counts, and where both differ."""
+"""The model that has the sizes of a text."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any
 
-from tfm_core.anatomy.blocks import N_BUCKETS
 from tfm_core.config.base import ConfigError
-from tfm_core.config.model import MODEL_CONFIGS
-from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.config.model import MODEL_CONFIGS, built
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES, Architecture
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.inspect.notebook.blocks import Stack, stacks_of, unbuildable
-from tfm_core.inspect.notebook.ends import Ends, missing
-from tfm_core.inspect.notebook.given import (
-    FLAGS,
-    LEN,
-    MAX_LEN,
-    MAX_WORDS,
-    PIXELS,
-    WORDS,
-    Values,
-    activation_of,
-    given_in,
-    whole,
-)
-from tfm_core.inspect.notebook.pasted import Layer, Pasted, Unread, read
-from tfm_core.sentences import N_, StudentError
+from tfm_core.inspect.notebook.sizes import CODE, Given, Unread, read
+from tfm_core.sentences import N_, Sentence, StudentError
 from tfm_core.variants.activations import ACTIVATIONS
 
+Values = dict[str, Any]
+WORDS, LEN, PIXELS = 100, 10, 28
+MAX_WORDS, MAX_LEN = 1_000_000, 8_192
 _USUAL: Mapping[str, object] = {"norm_first": False, "activation": "relu", "dropout": 0.0}
 """What a notebook's model is where it does not say: that of 2017."""
+_REGIONS: Mapping[str, int] = {
+    "image_size": 6,
+    "channels": 2048,
+    "tgt_vocabulary": WORDS,
+    "tgt_len": MAX_LEN,
+}
+"""The same of what a captioner reads: 36 regions of 2,048 features."""
 _PYTORCH: Mapping[str, object] = {
     "family": "encoder-decoder", "d_model": 512, "n_heads": 8, "n_encoder_layers": 6,
     "n_decoder_layers": 6, "d_ff": 2048, "dropout": 0.1, "activation": "relu",
     "norm_first": False, "final_norm": "always",
 }  # fmt: skip
 """What ``nn.Transformer`` is where its call does not say."""
+_OF_OTHERS = (
+    "family",
+    "n_layers",
+    "d_head",
+    "src_len",
+    "tgt_len",
+    "src_max_len",
+    "tgt_max_len",
+    "n_patches",
+    "mlp_ratio",
+    "text_position",
+)
+"""Sizes that others of the model stand for, or that change nothing but lengths."""
+_FAMILIES = {
+    "encoder-only": N_("encoder"),
+    "decoder-only": N_("decoder"),
+    "encoder-decoder": N_("encoder-decoder"),
+    "vit": N_("Vision Transformer"),
+    "captioner": N_("captioner of regions"),
+}
 _OF_CLASS = {
     "Encoder": "text-encoder",
     "SimpleTransformer": "text-simple",
     "SentimentAnalyzer": "text-sentiment",
+    "ImageCaptioning": "text-captions",
     "EncoderDecoderTransformer": "text-korean",
     "My_Transformer": "text-synthetic",
     "Transformer": "text-transformer",
@@ -53,17 +68,14 @@ _OF_CLASS = {
 
 @dataclass(frozen=True, slots=True)
 class YourModel:
-    """A pasted model, built here.
+    """A model built with the sizes of a text.
 
-    counted: the parameters that the text shows or states, None where neither. differences:
-    sentences on what differs, and on what the text leaves open. sizes: a short text that gives the
-    same model again, for a link.
+    assumed: what the count rests on though the text does not say it, or has of another kind. sizes:
+    a short text that gives the same model again, for a link.
     """
 
     architecture: Architecture
-    counted: int | None
-    total: int
-    differences: tuple[str, ...]
+    assumed: tuple[Sentence, ...]
     unread: tuple[Unread, ...]
     n_lines: int
     sizes: str
@@ -71,33 +83,49 @@ class YourModel:
 
 @lru_cache(maxsize=64)
 def your_model(text: str) -> YourModel:
-    """Return the model of a text. Raises ValueError, in a sentence, where it says none."""
-    pasted = read(text)
-    said: list[str] = []
-    values, shape = _of_layers(pasted, said) if pasted.layers else _of_sizes(pasted)
+    """Return the model of a text. Raises StudentError where it says none."""
+    given = read(text)
+    values, shape = _settings(given)
     config, found = _made(values, shape)
-    lengths = _lengths(pasted, found, getattr(config, "max_len", MAX_LEN))
-    label = N_("Your notebook")
-    known = Architecture("notebook", label, config, found, *lengths, batch=2)
-    total = parameter_table(config, found).total
-    if pasted.counted is not None and pasted.layers and pasted.total not in (None, pasted.counted):
-        said.append(
-            N_(
-                "The text states {stated:,} parameters; its own lines add up to {n:,}.",
-                stated=pasted.total,
-                n=pasted.counted,
+    lengths = _lengths(given, found, getattr(config, "max_len", MAX_LEN))
+    known = Architecture("notebook", N_("Your notebook"), config, found, *lengths, batch=2)
+    assumed = tuple(_assumed(given, known))
+    return YourModel(known, assumed, tuple(given.unread), given.n_lines, _sizes_text(known))
+
+
+def _assumed(given: Given, known: Architecture) -> Iterator[Sentence]:
+    if "family" not in given.sizes and given.call != "nn.Transformer":
+        if not given.call:
+            yield N_(
+                "No class is called: the count is that of a usual {family} of these sizes.",
+                family=_FAMILIES[known.model.family],
             )
+        elif given.call not in _OF_CLASS:
+            yield N_(
+                "The class {name} is not known: the count is that of a usual {family}.",
+                name=given.call[:40],
+                family=_FAMILIES[known.model.family],
+            )
+    if given.call == "Encoder":
+        yield N_(
+            "The class has no embedding: {n:,} parameters here are those of one.",
+            n=getattr(known.shape, "src_vocabulary", 0) * built(known.model).d_model,
         )
-    sizes = _sizes_text(known)
-    return YourModel(
-        known, pasted.counted, total, tuple(said), tuple(pasted.unread), pasted.n_lines, sizes
-    )
+    taken = {*known.model.model_dump(), *asdict(known.shape), *_OF_OTHERS}
+    if left := [name for name in given.sizes if name not in taken]:
+        yield N_("Not applied: {names}.", names=", ".join(left))
+    is_sinusoidal = getattr(known.model, "position", "") == "sinusoidal"
+    if "max_len" in given.sizes and is_sinusoidal and given.call not in _OF_CLASS:
+        yield N_(
+            "Positions are taken for sinusoids, without parameters. If yours are learned, write "
+            "position = learned."
+        )
 
 
 def _made(values: Values, shape: Values) -> tuple[Any, Shape]:
     family = str(values.pop("family", "encoder-only"))
-    if family not in MODEL_CONFIGS or family in ("recurrent", "captioner"):
-        known = [name for name in MODEL_CONFIGS if name not in ("recurrent", "captioner")]
+    if family not in _FAMILIES:
+        known = [name for name in MODEL_CONFIGS if name in _FAMILIES]
         raise StudentError(
             "family is {family}; choose from {known}.", family=family[:40], known=", ".join(known)
         )
@@ -107,7 +135,8 @@ def _made(values: Values, shape: Values) -> tuple[Any, Shape]:
         made = config.parse(used)
     except ConfigError as error:
         raise StudentError(error.sentences[0]) from None
-    kind: type[Any] = ImageShape if family == "vit" else TextShape
+    kinds: dict[str, type[Any]] = {"vit": ImageShape, "captioner": CaptionShape}
+    kind = kinds.get(family, TextShape)
     names = {one.name for one in fields(kind)}
     sizes = {name: value for name, value in shape.items() if name in names}
     found: Shape = kind(**sizes)
@@ -115,57 +144,80 @@ def _made(values: Values, shape: Values) -> tuple[Any, Shape]:
     return made, found
 
 
-def _lengths(pasted: Pasted, shape: Shape, longest: int) -> tuple[int, int]:
+def _lengths(given: Given, shape: Shape, longest: int) -> tuple[int, int]:
+    if isinstance(shape, CaptionShape):
+        return 0, min(LEN, shape.tgt_len)
     if not isinstance(shape, TextShape):
         return 0, 0
-    src, tgt = (whole(pasted.sizes, name, LEN, 1, MAX_LEN) for name in ("src_len", "tgt_len"))
+    src, tgt = (_whole(given.sizes, name, LEN, 1, MAX_LEN) for name in ("src_len", "tgt_len"))
     src, tgt = min(src, longest), min(tgt, longest)
     if not shape.has_source:
         return 0, tgt
     return src, 1 if shape.is_label else tgt if shape.head == "tokens" else src
 
 
-def _of_sizes(pasted: Pasted) -> tuple[Values, Values]:
-    """Return the settings and the shape of a model of which a text gives the sizes alone."""
-    sizes = pasted.sizes
-    known = ARCHITECTURES.get(_OF_CLASS.get(pasted.root, ""))
+def _settings(given: Given) -> tuple[Values, Values]:
+    """Return the settings of a model, and its shape."""
+    sizes = given.sizes
+    if any(name.startswith("MY_") for name in given.names) and not given.call:
+        given.call = "MyVIT"
+    _derive(sizes)
+    known = ARCHITECTURES.get(_OF_CLASS.get(given.call, ""))
     if not sizes and known is None:
+        if any(one.why == CODE for one in given.unread):
+            raise StudentError(CODE)
         raise StudentError(
-            "No model was found. Paste sizes such as d_model = 512, what print(model) says, or a "
-            "table of parameters."
+            "No model was found. Give sizes such as d_model = 512, or a call such as "
+            "Encoder(3, 16, 4, 2). A print or a table of parameters is not read: "
+            "tfm_core.look(model, …) opens the module itself."
         )
-    if pasted.root == "nn.Transformer":
-        values: Values = {**_PYTORCH, **given_in(sizes)}
-        shape: Values = {"scale_embedding": False}
+    shape: Values = {"scale_embedding": False}
+    if given.call == "nn.Transformer":
+        values = {**_PYTORCH, **_named_in(sizes)}
     elif known is not None and "family" not in sizes:
-        values = {**known.model.model_dump(), **given_in(sizes)}
+        values = {**known.model.model_dump(), **_named_in(sizes)}
         shape = asdict(known.shape)
     else:
-        values = {**_USUAL, "family": _family_of(pasted), **given_in(sizes)}
-        shape = {"scale_embedding": False}
+        values = {**_USUAL, "family": _family_of(given), **_named_in(sizes)}
+    if values["family"] == "encoder-decoder" and "n_layers" in sizes:  # of each stack
+        both = ("n_encoder_layers", "n_decoder_layers")
+        values |= {name: sizes["n_layers"] for name in both if name not in sizes}
+    if values["family"] == "captioner" and "src_vocabulary" in sizes:  # it writes words alone
+        sizes["tgt_vocabulary"] = sizes.pop("src_vocabulary")
     return values, _shape(values["family"], sizes, shape)
 
 
-def _family_of(pasted: Pasted) -> str:
-    sizes, words = pasted.sizes, " ".join(sorted(pasted.classes)).lower()
-    if "patch_size" in sizes or "vit" in words:
+def _derive(sizes: dict[str, str]) -> None:
+    """Add the sizes that others stand for: largest lengths, patches along a side, a factor."""
+    lengths = [sizes.get(name, "") for name in ("src_max_len", "tgt_max_len")]
+    if all(one.isdecimal() for one in lengths):
+        longest = str(max(map(int, lengths)))
+        sizes |= {"src_len": lengths[0], "tgt_len": lengths[1], "max_len": longest}
+        sizes.setdefault("position", "learned")  # a table as long as the longest text
+    n_patches, side = sizes.get("n_patches", ""), sizes.get("image_size", str(PIXELS))
+    if n_patches.isdecimal() and side.isdecimal() and int(n_patches):
+        sizes.setdefault("patch_size", str(int(side) // int(n_patches)))
+    factor, width = sizes.get("mlp_ratio", ""), sizes.get("d_model", "")
+    if factor.isdecimal() and width.isdecimal():
+        sizes.setdefault("d_ff", str(int(factor) * int(width)))
+
+
+def _family_of(given: Given) -> str:
+    sizes, name = given.sizes, given.call.lower()
+    if "patch_size" in sizes or "vit" in name:
         return "vit"
     both = {"n_decoder_layers", "n_encoder_layers", "tgt_vocabulary"} & sizes.keys()
-    if both or words == "transformer":
+    if both or name == "transformer":
         return "encoder-decoder"
-    return "decoder-only" if "gpt" in words else "encoder-only"
+    return "decoder-only" if "gpt" in name else "encoder-only"
 
 
 def _shape(family: str, sizes: Mapping[str, str], usual: Values) -> Values:
-    shape = {**usual}
-    if family == "vit":
-        shape = {"image_size": PIXELS, "channels": 1, "n_classes": 10, **shape}
-        for name, most in (("image_size", 4_096), ("channels", 256), ("n_classes", MAX_WORDS)):
-            shape[name] = whole(sizes, name, shape[name], 1, most)
-        return shape
-    shape = {"src_vocabulary": WORDS, "tgt_vocabulary": 0, **shape}
-    src = whole(sizes, "src_vocabulary", shape["src_vocabulary"], 1, MAX_WORDS)
-    tgt = whole(sizes, "tgt_vocabulary", shape["tgt_vocabulary"] or src, 1, MAX_WORDS)
+    if family in ("vit", "captioner"):
+        return _shape_of_pictures(family, sizes, usual)
+    shape = {"src_vocabulary": WORDS, "tgt_vocabulary": 0, **usual}
+    src = _whole(sizes, "src_vocabulary", shape["src_vocabulary"], 1, MAX_WORDS)
+    tgt = _whole(sizes, "tgt_vocabulary", shape["tgt_vocabulary"] or src, 1, MAX_WORDS)
     if shape.get("one_vocabulary") or family == "decoder-only":
         src = tgt = src if "src_vocabulary" in sizes else tgt
     shape |= {"src_vocabulary": src, "tgt_vocabulary": tgt}
@@ -174,193 +226,26 @@ def _shape(family: str, sizes: Mapping[str, str], usual: Values) -> Values:
     elif family == "encoder-only" and "head" not in sizes and "head" not in usual:
         shape |= {"one_vocabulary": True, "head": "states", "tgt_vocabulary": src}
     for name in ("n_hidden", "n_labels", "n_segments"):
-        shape[name] = whole(sizes, name, shape.get(name, 0), 0, MAX_WORDS)
+        shape[name] = _whole(sizes, name, shape.get(name, 0), 0, MAX_WORDS)
     for name in ("one_vocabulary", "output_bias", "scale_embedding", "has_source"):
         if name in sizes:
-            shape[name] = FLAGS.get(sizes[name].lower(), True)
+            shape[name] = _FLAGS.get(sizes[name].lower(), True)
     if "head" in sizes:
         shape["head"] = sizes["head"]
     return shape
 
 
-def _of_layers(pasted: Pasted, said: list[str]) -> tuple[Values, Values]:
-    """Return the settings and the shape of a model of which a text shows the layers."""
-    is_tied = _count_ties_once(pasted, said)
-    stacks, around = stacks_of(pasted)
-    if not stacks:
-        raise StudentError("No blocks with attention were found among {n} layers.",
-                           n=len(pasted.layers))  # fmt: skip
-    why = unbuildable(stacks)
-    if why:
-        raise StudentError(why)
-    block = stacks[-1].block
-    values: Values = {**_USUAL, "d_model": block.d_model, "d_ff": block.d_ff}
-    _of_blocks(pasted, stacks, values, said)
-    family = _family(pasted, stacks, around)
-    values["family"] = family
-    for name, stack in zip(
-        ("n_encoder_layers", "n_decoder_layers") if len(stacks) > 1 else ("n_layers",),
-        sorted(stacks, key=lambda one: one.block.n_attentions),
-        strict=True,
-    ):
-        values[name] = stack.n_layers
-    if len(stacks) > 1 and {one.block.n_attentions for one in stacks} != {1, 2}:
-        said.append(N_("No block of yours looks at the other stack; here the decoder's do."))
-    ends = Ends(pasted, values, block.d_model, said, is_tied)
-    shape = ends.of_pictures(around) if family == "vit" else ends.of_words(family, around)
-    given = given_in(pasted.sizes)
-    said.extend(
-        N_("{name} = {text} is not followed: the layers say it.", name=name, text=text[:20])
-        for name, text in sorted((name, str(value)) for name, value in given.items())
-        if name not in _UNPRINTED and name != "family" and str(values.get(name, "")) != text
-    )
-    values |= {name: value for name, value in given.items() if name in _UNPRINTED}
-    unsaid = {name: text for name, text in pasted.sizes.items() if name not in shape}
-    return values, _shape(family, unsaid, shape)
-
-
-_UNPRINTED = {
-    "n_heads", "norm_first", "activation", "position", "max_len", "pooling", "window",
-}  # fmt: skip
-"""What layers do not say, so that a line beside them may."""
-
-
-def _count_ties_once(pasted: Pasted, said: list[str]) -> bool:
-    """Take out the layers that a print of Transformers shows again, though their weight is one.
-
-    ``shared`` of BART, Marian and T5 is the table of both stacks and of the output; ``wte`` of
-    GPT-2 that of its output. Returns whether there were any.
-    """
-    tables = [one for one in pasted.layers if one.kind == "embedding"]
-    owner = next((one for one in tables if re.search(r"\b(shared|wte)$", one.path)), None)
-    if owner is None:
-        return False
-    sizes = {owner.into, owner.out}
-    again = [
-        one
-        for one in pasted.layers
-        if one is not owner and {one.into, one.out} == sizes and not one.has_bias
-        and re.search(r"embed_tokens$|lm_head$", one.path)
-    ]  # fmt: skip
-    for one in again:
-        pasted.layers.remove(one)
-    if again:
-        names = ", ".join(one.path for one in again)
-        said.append(
-            N_("{names}: the weights of “{owner}” again, counted once.", names=names,
-               owner=owner.path)
-        )  # fmt: skip
-    return bool(again)
-
-
-def _family(pasted: Pasted, stacks: Sequence[Stack], around: Sequence[Layer]) -> str:
-    words = " ".join([*pasted.classes, pasted.root, *(one.path for one in around)]).lower()
-    if len(stacks) > 1:
-        return "encoder-decoder"
-    if any(one.kind == "conv" for one in around) or "patch" in words or "vit" in words:
-        return "vit"
-    has_cls = any(re.search(r"(^|[._])cls(_token)?$", one.path) for one in around)
-    if "linear_mapper" in words or "class_token" in words or has_cls:
-        return "vit"
-    if pasted.sizes.get("family") in ("encoder-only", "decoder-only"):
-        return pasted.sizes["family"]
-    is_writer = any(word in words for word in ("gpt", "lm_head", "causallm", "decoder"))
-    return "decoder-only" if is_writer else "encoder-only"
-
-
-def _of_blocks(pasted: Pasted, stacks: Sequence[Stack], values: Values, said: list[str]) -> None:
-    block = stacks[-1].block
-    for stack in stacks:
-        if not stack.are_equal:
-            said.append(N_("Your blocks differ from each other; here all are as the first."))
-        for layer in stack.block.rest:
-            if "relative_attention_bias" in layer.path and layer.into == N_BUCKETS:
-                values["position"] = "t5-bias"  # one table for all blocks of a stack
-            else:
-                said.append(missing(layer, stack.n_layers))
-    mistakes = []
-    if block.sliced:
-        mistakes.append("sliced-heads")
-    elif not block.has_output:
-        mistakes.append("no-output-projection")
-    values["n_heads"] = block.sliced or _heads(pasted, block.d_model, said)
-    if block.sliced and block.has_output:
-        said.append(N_("Your heads on slices are followed by a matrix; here they are not."))
-    _of_norms(pasted, stacks, values, mistakes, said)
-    values["mistakes"] = ",".join(mistakes)
-    _of_biases(block.bias, block.attention_bias, values, said)
-    lost = sum(stack.block.n_lost_biases * stack.n_layers for stack in stacks)
-    if lost:
-        said.append(
-            N_("Only some matrices of your attention have biases ({n:,} parameters); here none "
-               "has.", n=lost)
-        )  # fmt: skip
-    _of_activation(pasted, block.is_gated, values, said)
-    shares = {one for one in pasted.dropouts if one}
-    values["dropout"] = max(shares, default=0.0)
-    if len(pasted.dropouts) > 1:
-        listed = ", ".join(f"{one:g}" for one in sorted(pasted.dropouts))
-        said.append(N_("Your dropouts are {listed}; here all are the largest.", listed=listed))
-
-
-def _heads(pasted: Pasted, d_model: int, said: list[str]) -> int:
-    if "n_heads" in pasted.sizes or "d_head" in pasted.sizes:
-        given = given_in({"d_model": str(d_model), **pasted.sizes})
-        text = str(given["n_heads"])
-        return int(text) if text.isdecimal() and int(text[:6]) > 0 else 1
-    n = d_model // 64 if d_model % 64 == 0 else next(h for h in (4, 2, 1) if d_model % h == 0)
-    said.append(
-        N_("No line says how many heads; {n} of {width} are taken. Add n_heads = … (the count "
-           "stays the same).", n=n, width=d_model // n)
-    )  # fmt: skip
-    return n
-
-
-def _of_norms(
-    pasted: Pasted, stacks: Sequence[Stack], values: Values, mistakes: list[str], said: list[str]
-) -> None:
-    block = stacks[-1].block
-    if not block.n_norms:
-        values["norm"] = "none"
-        return
-    if block.n_norms == 1:
-        mistakes.append("shared-norm")
-    elif block.n_norms != block.n_attentions + 1:
-        said.append(N_("Your blocks have {n} norms; here one for each sublayer.", n=block.n_norms))
-    values["norm"] = "rmsnorm" if "rms" in block.norm_layer.lower() else "layernorm"
-    if block.eps is not None:
-        values["norm_eps"] = block.eps
-    given = FLAGS.get(pasted.sizes.get("norm_first", "").lower())
-    values["norm_first"] = bool(block.is_norm_before) if given is None else given
-    if block.is_norm_before is None and "norm_first" not in pasted.sizes:
-        said.append(
-            N_("No line says where the norms stand; here after each sum. Add norm_first = true "
-               "for before.")
-        )  # fmt: skip
-
-
-def _of_biases(bias: bool, attention_bias: bool, values: Values, said: list[str]) -> None:
-    values["bias"], values["projection_bias"] = bias or attention_bias, attention_bias
-    if attention_bias and not bias:
-        said.append(N_("Your feed-forward layers have no biases; here all layers have them."))
-
-
-def _of_activation(pasted: Pasted, is_gated: bool, values: Values, said: list[str]) -> None:
-    found = [activation_of(layer) for path, layer in pasted.plain.items() if "pooler" not in path]
-    names = [name for name in found if name is not None]
-    name = max(set(names), key=names.count) if names else None
-    if is_gated:
-        values["activation"] = "swiglu"
-        if name not in (None, "silu"):
-            said.append(
-                N_("Your feed-forward layers are gated by {name}; here by SiLU.", name=name)
-            )
-    elif name == "silu":
-        said.append(N_("SiLU without a gate is not built here; ReLU is taken."))
-    elif name in ACTIVATIONS and not ACTIVATIONS[str(name)].is_gated:
-        values["activation"] = name
-    elif "activation" not in pasted.sizes:
-        said.append(N_("No line names the activation; ReLU is taken. Add activation = gelu."))
+def _shape_of_pictures(family: str, sizes: Mapping[str, str], usual: Values) -> Values:
+    if family == "vit":
+        shape = {"image_size": PIXELS, "channels": 1, "n_classes": 10, **usual}
+        limits = {"image_size": 4_096, "channels": 256, "n_classes": MAX_WORDS}
+    else:
+        shape = {**_REGIONS, **usual, "has_regions": True}
+        limits = {"image_size": 64, "channels": 16_384}
+        limits |= {"tgt_len": MAX_LEN, "tgt_vocabulary": MAX_WORDS}
+    return shape | {
+        name: _whole(sizes, name, shape[name], 1, most) for name, most in limits.items()
+    }
 
 
 def _sizes_text(known: Architecture) -> str:
@@ -375,7 +260,9 @@ def _sizes_text(known: Architecture) -> str:
     usual = {one.name: one.default for one in fields(known.shape)}
     always = ("head", "one_vocabulary", "scale_embedding", "has_source", "output_bias")
     for name, value in asdict(known.shape).items():
-        if name not in ("pad_id", "mask_id") and (name in always or usual[name] != value):
+        if name not in ("pad_id", "mask_id", "has_regions") and (
+            name in always or usual[name] != value
+        ):
             values[name] = _plain(value)
     if isinstance(known.shape, TextShape):
         values |= {"src_len": str(known.src_len or 1), "tgt_len": str(known.tgt_len)}
@@ -386,3 +273,49 @@ def _plain(value: object) -> str:
     if isinstance(value, tuple):
         return "+".join(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _whole(sizes: Mapping[str, str], name: str, otherwise: int, low: int, high: int) -> int:
+    """Return a size as a number. Raises StudentError for what is none."""
+    text = sizes.get(name)
+    if text is None:
+        return otherwise
+    if not text.isdecimal() or not low <= int(text[:12]) <= high:
+        raise StudentError(
+            "{name} is {text}; it must be a whole number from {low:,} to {high:,}.",
+            name=name,
+            text=text[:20],
+            low=low,
+            high=high,
+        )
+    return int(text)
+
+
+_FLAGS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+
+
+def _named_in(sizes: Mapping[str, str]) -> Values:
+    """Return the settings that a text names, as they stand there; the model refuses wrong ones."""
+    names = {name for config in MODEL_CONFIGS.values() for name in config.model_fields}
+    given: Values = {name: text for name, text in sizes.items() if name in names}
+    for name in ("norm_first", "bias", "projection_bias", "tie_embeddings"):
+        if name in given:
+            given[name] = _FLAGS.get(str(given[name]).lower(), given[name])
+    if "mistakes" in given:
+        given["mistakes"] = str(given["mistakes"]).replace("+", ",")
+    if "activation" in given:
+        given["activation"] = _activation_of(str(given["activation"])) or given["activation"]
+    if "d_head" in sizes and "d_model" in given and "n_heads" not in given:
+        d_head = _whole(sizes, "d_head", 1, 1, 16_384)
+        given["n_heads"] = int(given["d_model"]) // d_head if given["d_model"].isdecimal() else 1
+    return given
+
+
+def _activation_of(layer: str) -> str | None:
+    """Return our activation of a class or a name of one."""
+    name = layer.lower().replace("_", "")
+    if name in ACTIVATIONS or layer in ACTIVATIONS:
+        return layer if layer in ACTIVATIONS else name
+    if "newgelu" in name or "gelunew" in name or "tanh" in name:
+        return "gelu_tanh"
+    return next((one for one in ("gelu", "relu", "silu") if one in name), None)

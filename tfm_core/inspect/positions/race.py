@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfm_core.config import Experiment, TextModelConfig, TextTaskConfig
+from tfm_core.config import Experiment, ForeignModelConfig, TextModelConfig, TextTaskConfig
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.masks.lab import Array
@@ -86,7 +86,7 @@ def races(runs: Iterable[Run]) -> list[Race]:
         if run.problem is not None:
             continue
         model = run.experiment.model
-        if model.position not in RACERS:
+        if isinstance(model, ForeignModelConfig) or model.position not in RACERS:
             continue
         values = run.experiment.model_dump()
         values["model"]["position"] = None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, built
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.probe.types import RELATIVE, Snapshot
 from tfm_core.sentences import StudentError
@@ -62,11 +62,12 @@ def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
     table = learned_positions(snapshot)
     side = patches_per_side(experiment)
     if table is None:
-        if POSITIONS[experiment.model.position].has_table:
+        position = built(experiment.model).position
+        if POSITIONS[position].has_table:
             raise StudentError("Step {step:,} has no saved positions.", step=snapshot.step)
         raise StudentError(
             "This model's positions are {position}: training does not change them.",
-            position=experiment.model.position,
+            position=position,
         )
     return tiles(table, side, has_cls=experiment.has_cls)
 

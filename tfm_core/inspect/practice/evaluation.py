@@ -60,7 +60,7 @@ class Evaluation:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return the 95 % confidence interval of the accuracy."""
+        """Return the 95% confidence interval of the accuracy."""
         return wilson(self.n_right, len(self.labels))
 
     def confusion(self) -> npt.NDArray[np.int64]:

@@ -105,7 +105,7 @@ def find(runs: Iterable[Run]) -> dict[LessonKind, Run]:
             is_better = kind not in known or (
                 _is_finished(run) and not _is_finished(known[kind]) and not run.meta.recorded
             )
-            if is_better and _is_guided(run.experiment, experiment):
+            if is_better and run.experiment == experiment:
                 known[kind] = run
     return {kind: known[kind] for kind in KINDS if kind in known}
 
@@ -167,12 +167,6 @@ def splits_of(experiment: Experiment) -> Splits:
 def _trained_to(curves: Curves, column: str, step: int) -> float:
     known = curves.steps["step"] <= step
     return float(np.nanmean(curves.steps[column][known][-_WINDOW:]))
-
-
-def _is_guided(experiment: Experiment, guided: Experiment) -> bool:
-    """Return whether a run is a guided one; those of release 0.1 measured the test at their end."""
-    training = experiment.training.replace(final_test=guided.training.final_test)
-    return experiment.replace(training=training.model_dump()) == guided
 
 
 def _is_finished(run: Run) -> bool:

@@ -104,14 +104,14 @@ class _History:
         return key not in self.stated and step <= STALE * self.since[key]
 
 
-def moments(run: Run, steps: Sequence[int], curves: Curves | None = None) -> tuple[Moment, ...]:
+def moments(run: Run, steps: Sequence[int]) -> tuple[Moment, ...]:
     """Return at most one moment for each snapshot of a run, ascending.
 
-    steps: of the snapshots, ascending; damaged ones are left out. curves: of the run, if already
-    read. Raises ValueError, in a sentence, without a readable probe.
+    steps: of the snapshots, ascending; damaged ones are left out. Raises ValueError, in a sentence,
+    without a readable probe.
     """
     experiment, probe = run.experiment, run.probe()
-    curves = run.thinned_curves() if curves is None else curves
+    curves = run.thinned_curves()
     history, found, before = _History(), [], -1
     for step in steps:
         try:

@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tfm_core.anatomy import Anatomy, Attention, Part, anatomy
-from tfm_core.anatomy.names import Naming, Scheme, naming_of
+from tfm_core.anatomy.names import Naming, Scheme, naming_of, parts_in_notebook
 from tfm_core.config import FAMILIES, ModelConfig
 from tfm_core.config.shape import CLS_ID, Shape, TextShape
 from tfm_core.data.vocabulary import BOS, EOS, MASK, SPECIALS, UNK
@@ -212,6 +212,9 @@ def _paths_in_notebook(model: Anatomy, naming: Naming) -> dict[str, tuple[str, s
     for path, ours in here.items():
         ours = ours or ("cls" if path == "cls" else "")
         names = theirs[path] or (ours,)
+        if not theirs[path] and _BLOCK.match(path):
+            outer, dot, last = ours.rpartition(".")
+            names = (f"{parts_in_notebook(outer)}{dot}{last}",)
         if len(names) > 1:
             name = f"{names[0].rpartition('.')[0]}.in_projection"
         elif not ours:  # a second name of a table
@@ -269,6 +272,7 @@ def _facts(
         "attributes": notebook.attributes,
         "stacks": stacks,
         "has_memory": has_memory,
+        "blocks_look": any(len(block.inputs) > 1 for block in model.blocks),
         "has_mask": has_mask,
         "is_always_masked": all(part.mask for part in attentions),
         "has_window": any("window" in part.mask for part in attentions),
@@ -327,14 +331,14 @@ def _vocabularies(shape: Shape, data: Carried) -> dict[str, tuple[str, ...]]:
 
 
 @lru_cache(maxsize=32)
-def printed(config: ModelConfig, shape: Shape, scheme: Scheme = "ours") -> str:
-    """Return the printed structure of a model; none of its weights is made.
+def printed(config: ModelConfig, shape: Shape, scheme: Scheme = "ours", *, path: str = "") -> str:
+    """Return the printed structure of a model, or of a part of it; none of its weights is made.
 
-    scheme: as in ``source_code``.
+    scheme: as in ``source_code``. path: the attribute of the model that is the part.
     """
     from tfm_core.models.build import init_on_meta
 
     names: dict[str, Any] = {"__name__": "model"}
     exec(source_code(config, shape, scheme=scheme), names)
     with init_on_meta():
-        return str(names["Model"]())
+        return str(names["Model"]().get_submodule(path))

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from tfm_core.inspect.speed.bench import Around, Bench, compare, saved_bytes
+from tfm_core.inspect.speed.bench import Bench, compare, saved_bytes
 from tfm_core.inspect.speed.report import BenchmarkCase
 from tfm_core.layers.attention import MultiHeadAttention, attention_weights, fused_attention
-from tfm_core.layers.blocks import Block
 from tfm_core.layers.recorder import recording
 from tfm_core.sentences import N_
 
@@ -28,8 +27,6 @@ BACKENDS = {  # what autograd calls the kernel that ran -> its name for a reader
     "ScaledDotProductEfficientAttentionBackward0": N_("memory-efficient"),
     "ScaledDotProductCudnnAttentionBackward0": "cuDNN",
 }
-
-Seen = tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]
 
 
 def explicit_attention(
@@ -170,55 +167,4 @@ def _whole(bench: Bench) -> BenchmarkCase:
             "explicit": saved_bytes(lambda: bench.pass_(written_out)),
             "fused": saved_bytes(bench.pass_),
         },
-    )
-
-
-LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
-MAX_BYTES = 512 * 2**20
-"""The curve ends where the maps of explicit attention would need more."""
-
-
-def lengths(n_heads: int) -> list[int]:
-    """Return the lengths whose attention maps fit twice in fp32."""
-    return [n for n in LENGTHS if 8 * n_heads * n * n <= MAX_BYTES]
-
-
-def block_pass(block: Block, x: Tensor, memory: Tensor | None, around: Around) -> Tensor:
-    """Run one block forward and backward on (1, T, d_model)."""
-    block.zero_grad(set_to_none=True)
-    x.grad = None
-    with around():
-        out: Tensor = block(x, memory=memory)
-    out.square().mean().backward()  # type: ignore[no-untyped-call]
-    return out.detach()
-
-
-def length_cases(bench: Bench) -> Iterator[BenchmarkCase]:
-    """Compare one block at every length: scores grow with its square, the rest linearly."""
-    block = next(module for module in bench.model.modules() if isinstance(module, Block))
-    width = block.self_attention.d_model
-    for length in lengths(block.self_attention.n_heads):
-        generator = torch.Generator().manual_seed(length)
-        x = torch.randn(1, length, width, generator=generator).to(bench.device).requires_grad_()
-        memory = None if block.cross_attention is None else x.detach().flip(1)
-        yield _case(block, x, memory)
-
-
-def _case(block: Block, x: Tensor, memory: Tensor | None) -> BenchmarkCase:
-    ways: dict[str, Around] = {"explicit": written_out, "fused": nullcontext}
-    sides: dict[str, Callable[[], Tensor]] = {
-        name: partial(block_pass, block, x, memory, way) for name, way in ways.items()
-    }
-
-    def results(name: str) -> dict[str, Tensor]:
-        out = sides[name]()
-        assert x.grad is not None
-        return {"output": out, "gradient": x.grad.clone()}
-
-    return BenchmarkCase(
-        N_("one block, forward and backward"),
-        sides,
-        compare(results("explicit"), results("fused"), "fused"),
-        x=float(x.size(1)),
-        n_bytes={name: saved_bytes(side) for name, side in sides.items()},
     )

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TextIO
@@ -79,7 +79,7 @@ def measure(
     comparison = COMPARISONS[name]
     say("progress", done=0, total=0, words=N_("Building the model and its data"))
     bench = Bench.of(experiment, device)
-    clock = clock_of(comparison.clock, device)
+    clock = clock_of(device)
     say("progress", done=0, total=0, words=N_("Checking that all sides agree"))
     for case in cases_of(name, bench):
         say("case", **_checked(case))
@@ -104,7 +104,7 @@ def limit_memory(share: float) -> None:
 def cases_of(name: str, bench: Bench) -> Iterator[BenchmarkCase]:
     """Return the cases of a comparison. Raises StudentError where it makes no sense."""
     comparison = COMPARISONS[name]
-    why = comparison.why_not(bench.experiment, str(bench.device))
+    why = comparison.why_not(bench.experiment)
     if why is not None:
         raise StudentError(why)
     cases: Iterator[BenchmarkCase] = getattr(import_module(comparison.module), comparison.function)(
@@ -121,8 +121,8 @@ def settle() -> None:
     torch.set_flush_denormal(True)
 
 
-def clock_of(kind: str, device: str) -> Clock:
-    """Return CPU-seconds or wall clock; on a GPU always the latter, once its work is done."""
+def clock_of(device: str) -> Clock:
+    """Return CPU-seconds, or on a GPU the wall clock once its work is done."""
     if device.startswith("cuda"):
         import torch
 
@@ -139,12 +139,12 @@ def clock_of(kind: str, device: str) -> Clock:
             return time.perf_counter()
 
         return when_done
-    return time.process_time if kind == "cpu" else time.perf_counter
+    return time.process_time
 
 
-def clock_name(kind: str, device: str) -> str:
+def clock_name(device: str) -> str:
     """Return what the seconds are: CPU-seconds or those of a clock on the wall."""
-    return "CPU" if kind == "cpu" and device == "cpu" else N_("wall clock")
+    return "CPU" if device == "cpu" else N_("wall clock")
 
 
 def peak_bytes(device: str) -> int:
@@ -174,23 +174,17 @@ def _checked(case: BenchmarkCase) -> dict[str, Any]:
 
 def _time(case: BenchmarkCase, clock: Clock, count: int, words: str, say: Emit) -> None:
     say("progress", done=0, total=count, words=words)
-    calls = _calls(case.sides, clock)
+    calls = {}
+    for name, side in case.sides.items():
+        seconds_of(side, 1, clock)
+        once = max(seconds_of(side, 1, clock), 1e-6)
+        calls[name] = min(MAX_CALLS, max(1, math.ceil(TURN / once)))
     begin = time.perf_counter()
     for done, seconds in enumerate(rounds(case.sides, calls, count=count, clock=clock), 1):
         say("round", seconds=seconds)
         say("progress", done=done, total=count, words=words)
         if done >= MIN_ROUNDS and time.perf_counter() - begin > LONG_ENOUGH:
             break
-
-
-def _calls(sides: Mapping[str, Callable[[], object]], clock: Clock) -> dict[str, int]:
-    """Return how many calls each side makes at a time, after a first call to warm up."""
-    counts = {}
-    for name, side in sides.items():
-        seconds_of(side, 1, clock)
-        once = max(seconds_of(side, 1, clock), 1e-6)
-        counts[name] = min(MAX_CALLS, max(1, math.ceil(TURN / once)))
-    return counts
 
 
 def _leave_with(stream: TextIO) -> None:

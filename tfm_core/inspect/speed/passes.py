@@ -1,12 +1,10 @@
-"""One pass of the user's model in different ways: threads, batch sizes, devices, precisions, ..."""
+"""The pass of the user's model in batches of other sizes, and with less to keep for backward."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -16,31 +14,7 @@ from tfm_core.inspect.speed.bench import Bench, compare, saved_bytes
 from tfm_core.inspect.speed.report import BenchmarkCase, Equality
 from tfm_core.layers.blocks import Block
 from tfm_core.sentences import N_
-from tfm_core.training.devices import thread_choices
-from tfm_core.variants.precisions import FP32, PRECISIONS, Precision
-
-
-def pass_with(bench: Bench, threads: int) -> Tensor:
-    """Compute with so many threads."""
-    torch.set_num_threads(threads)
-    return bench.pass_()
-
-
-def thread_cases(bench: Bench) -> Iterator[BenchmarkCase]:
-    """Compare the pass with each number of threads; they meet after each operation."""
-    counts = thread_choices()
-    reference = bench.results()
-    equal: list[Equality] = []
-    for count in counts[1:]:
-        torch.set_num_threads(count)
-        equal += compare(reference, bench.results(), str(count))
-    torch.set_num_threads(1)
-    yield BenchmarkCase(
-        N_("forward and backward"),
-        {str(count): partial(pass_with, bench, count) for count in counts},
-        tuple(equal),
-    )
-
+from tfm_core.variants.precisions import PRECISIONS, Precision
 
 LARGEST = 512
 
@@ -87,41 +61,24 @@ def _checked(bench: Bench, few: Tensor) -> tuple[Equality, ...]:
     )
 
 
-def crossover(cpu: Mapping[float, float], gpu: Mapping[float, float]) -> float | None:
-    """Return the smallest size from which on the GPU's seconds are always fewer, None if never."""
-    smallest = None
-    for size in sorted(cpu, reverse=True):
-        if gpu[size] >= cpu[size]:
-            break
-        smallest = size
-    return smallest
-
-
-def gpu_cases(bench: Bench) -> Iterator[BenchmarkCase]:
-    """Compare the pass on CPU and GPU at every batch size; GPU operations have overhead."""
-    cpu = Bench.of(bench.experiment, "cpu")
-    cpu.model.load_state_dict(bench.model.state_dict())
-    for size in sizes(bench.trainer.batch_size, bench.trainer.objective.n_train):
-        indices = bench.indices(size)
-        yield BenchmarkCase(
-            N_("forward and backward"),
-            {"cpu": partial(one_batch, cpu, indices), "gpu": partial(one_batch, bench, indices)},
-            compare(
-                {"loss": cpu.loss(indices).detach()[None]},
-                {"loss": bench.loss(indices).detach()[None]},
-                "gpu",
-                relative=1e-3,
-            ),
-            x=float(len(indices)),
-        )
-
-
-AUTOCAST = [each for each in PRECISIONS.values() if each.autocast is not None]
 LOSS_SCALE = 2.0**10
 
 
-def fp32_pass(bench: Bench) -> Tensor:
-    """Compute in single precision."""
+@contextmanager
+def checkpointed(model: nn.Module) -> Iterator[None]:
+    """Within the context, each Transformer block is recomputed in the backward pass."""
+    blocks = [module for module in model.modules() if isinstance(module, Block)]
+    for block in blocks:
+        block.__dict__["forward"] = partial(checkpoint, block.forward, use_reentrant=False)
+    try:
+        yield
+    finally:
+        for block in blocks:
+            del block.__dict__["forward"]
+
+
+def plain_pass(bench: Bench) -> Tensor:
+    """Keep every activation, in fp32."""
     return bench.pass_()
 
 
@@ -138,29 +95,39 @@ def autocast_pass(bench: Bench, dtype: torch.dtype, *, scales_loss: bool) -> Ten
     return loss.detach()
 
 
-def precision_cases(bench: Bench) -> Iterator[BenchmarkCase]:
-    """Compare the pass in fp32, bf16 and fp16 (Micikevicius et al. 2018).
+def checkpointing_cases(bench: Bench) -> Iterator[BenchmarkCase]:
+    """Compare the pass with recomputed blocks (Chen et al. 2016) and in 16 bits.
 
-    bf16 has the range of fp32 and 8 bits of precision; fp16 has 11 bits and a small range, so its
-    loss is scaled.
+    Micikevicius et al. 2018: bf16 has the range of fp32 and 8 bits of precision; fp16 has 11 bits
+    and a small range, so its loss is scaled.
     """
-    sides: dict[str, Callable[[], object]] = {FP32.name: partial(fp32_pass, bench)}
-    sides |= {
-        each.name: partial(autocast_pass, bench, _dtype(each), scales_loss=each.scales_loss)
-        for each in AUTOCAST
+    bf16, fp16 = PRECISIONS["bf16"], PRECISIONS["fp16"]
+
+    @contextmanager
+    def in_16_bits(precision: Precision) -> Iterator[None]:
+        with torch.autocast(bench.device.type, dtype=_dtype(precision)):
+            yield
+
+    @contextmanager
+    def both() -> Iterator[None]:
+        with in_16_bits(bf16), checkpointed(bench.model):
+            yield
+
+    sides: dict[str, Callable[[], object]] = {
+        "plain": partial(plain_pass, bench),
+        "checkpointed": lambda: bench.pass_(lambda: checkpointed(bench.model)),
+        "bf16": partial(autocast_pass, bench, _dtype(bf16), scales_loss=bf16.scales_loss),
+        "fp16": partial(autocast_pass, bench, _dtype(fp16), scales_loss=fp16.scales_loss),
+        "both": lambda: bench.pass_(both),
     }
     reference = bench.results()
-    equal = []
-    for precision in AUTOCAST:
-        around = partial(torch.autocast, bench.device.type, dtype=_dtype(precision))
-        results = bench.results(around)
-        for what in ("loss", "output"):
-            if what in reference:
-                largest = float(reference[what].abs().max())
-                difference = float((reference[what] - results[what]).abs().max())
-                equal.append(
-                    Equality(what, precision.name, difference, precision.tolerance * largest)
-                )
+    equal = [*compare(reference, bench.results(lambda: checkpointed(bench.model)), "checkpointed")]
+    for side, precision, around in (
+        ("bf16", bf16, partial(in_16_bits, bf16)),
+        ("fp16", fp16, partial(in_16_bits, fp16)),
+        ("both", bf16, both),
+    ):
+        equal += _rounded(reference, bench.results(around), side, precision)
     yield BenchmarkCase(
         N_("forward and backward"),
         sides,
@@ -169,93 +136,18 @@ def precision_cases(bench: Bench) -> Iterator[BenchmarkCase]:
     )
 
 
+def _rounded(
+    reference: Mapping[str, Tensor], results: Mapping[str, Tensor], side: str, precision: Precision
+) -> Iterator[Equality]:
+    """Yield what 16 bits change of loss and output."""
+    for what in ("loss", "output"):
+        if what in reference:
+            largest = float(reference[what].abs().max())
+            difference = float((reference[what] - results[what]).abs().max())
+            yield Equality(what, side, difference, precision.tolerance * largest)
+
+
 def _dtype(precision: Precision) -> torch.dtype:
     assert precision.autocast is not None
     dtype: torch.dtype = getattr(torch, precision.autocast)
     return dtype
-
-
-@contextmanager
-def checkpointed(model: nn.Module) -> Iterator[None]:
-    """Within the context, each Transformer block is recomputed in the backward pass."""
-    blocks = [module for module in model.modules() if isinstance(module, Block)]
-    for block in blocks:
-        block.__dict__["forward"] = partial(checkpoint, block.forward, use_reentrant=False)
-    try:
-        yield
-    finally:
-        for block in blocks:
-            del block.__dict__["forward"]
-
-
-def plain_pass(bench: Bench) -> object:
-    """Keep every activation."""
-    return bench.pass_()
-
-
-def checkpointed_pass(bench: Bench) -> object:
-    """Keep the input of each block; the backward pass recomputes the rest."""
-    return bench.pass_(lambda: checkpointed(bench.model))
-
-
-def checkpointing_cases(bench: Bench) -> Iterator[BenchmarkCase]:
-    """Compare the pass with and without checkpointing (Chen et al. 2016)."""
-    blocks = [module for module in bench.model.modules() if isinstance(module, Block)]
-    reference = bench.results()
-    sides = {
-        "plain": lambda: plain_pass(bench),
-        "checkpointed": lambda: checkpointed_pass(bench),
-    }
-    yield BenchmarkCase(
-        N_("forward and backward"),
-        sides,
-        compare(
-            reference,
-            bench.results(lambda: checkpointed(bench.model)),
-            "checkpointed",
-        ),
-        n_bytes={name: saved_bytes(side) for name, side in sides.items()},
-        facts={"blocks": float(len(blocks))},
-    )
-
-
-@contextmanager
-def using(bench: Bench, model: nn.Module) -> Iterator[None]:
-    """Let the bench use another form of its model for a while."""
-    before = bench.trainer.model
-    bench.trainer.model = cast(Any, model)
-    try:
-        yield
-    finally:
-        bench.trainer.model = before
-
-
-def eager_pass(bench: Bench) -> Tensor:
-    """Run one operation at a time."""
-    return bench.pass_()
-
-
-def compiled_pass(bench: Bench, compiled: nn.Module) -> Tensor:
-    """Run the code that ``torch.compile(model)`` generated."""
-    with using(bench, compiled):
-        return bench.pass_()
-
-
-def compile_cases(bench: Bench, backend: str = "inductor") -> Iterator[BenchmarkCase]:
-    """Compile, time the first pass, and compare later ones (Ansel et al. 2024, "PyTorch 2")."""
-    reference = bench.results()
-    bench.pass_()
-    compiled = cast(nn.Module, torch.compile(bench.model, backend=backend))
-    begin = time.perf_counter()
-    compiled_pass(bench, compiled)
-    if bench.device.type == "cuda":
-        torch.cuda.synchronize()
-    first = time.perf_counter() - begin
-    with using(bench, compiled):
-        equal = compare(reference, bench.results(), "compiled", relative=1e-3)
-    yield BenchmarkCase(
-        N_("forward and backward"),
-        {"eager": lambda: eager_pass(bench), "compiled": lambda: compiled_pass(bench, compiled)},
-        equal,
-        facts={"first_seconds": first},
-    )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,34 +130,6 @@ def _case(message: Mapping[str, Any]) -> CaseReport:
         message["n_bytes"],
         message["facts"],
     )
-
-
-COLUMNS = (
-    "comparison", "device", "part", "x", "side", "round", "seconds", "clock", "saved_bytes",
-    "largest_difference", "tolerance",
-)  # fmt: skip
-
-
-def to_csv(reports: Iterable[SpeedReport]) -> str:
-    """Return every round of every side as a table: one row a number, with its unit in its name."""
-    text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(COLUMNS)
-    for report in reports:
-        for case in report.timed:
-            for side in case.sides:
-                worst = max(
-                    (one for one in case.equalities if one.side == side),
-                    key=lambda one: one.difference / (one.tolerance or 1.0),
-                    default=None,
-                )
-                checked = ("", "") if worst is None else (worst.difference, worst.tolerance)
-                for number, seconds in enumerate(case.seconds[side], 1):
-                    table.writerow([
-                        report.name, report.device, case.part, "" if case.x is None else case.x,
-                        side, number, seconds, report.clock, case.n_bytes.get(side, ""), *checked,
-                    ])  # fmt: skip
-    return text.getvalue()
 
 
 PRESET = "translate"

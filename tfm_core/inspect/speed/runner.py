@@ -23,6 +23,8 @@ from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import SpeedReport
 from tfm_core.sentences import N_, StudentError
 
+LIMIT = 90.0
+"""Seconds after which a measurement is ended."""
 PATIENCE = 15.0
 """Seconds without a poll after which a measurement is ended."""
 _KILLED = getattr(signal, "SIGKILL", 9)  # Windows has no such signal
@@ -42,7 +44,7 @@ class BenchmarkProcess:
         experiment: Experiment,
         device: str,
         *,
-        limit: float | None = None,
+        limit: float = LIMIT,
         patience: float = PATIENCE,
         memory_share: float = MEMORY_SHARE,
     ) -> None:
@@ -50,14 +52,12 @@ class BenchmarkProcess:
 
         limit, patience: seconds; memory_share: of the free memory that it may take.
         """
-        comparison = COMPARISONS[name]
         self.name = name
         self.begun = time.monotonic()
-        self._report = SpeedReport(name, device, clock_name(comparison.clock, device))
-        self._limit = comparison.limit if limit is None else limit
+        self._report = SpeedReport(name, device, clock_name(device))
+        self._limit = limit
         self._patience, self._polled = patience, self.begun
         self._lock = threading.Lock()
-        self._cache = tempfile.TemporaryDirectory(prefix="speed-", ignore_cleanup_errors=True)
         self._log = tempfile.TemporaryFile("w+b")  # noqa: SIM115  it lives as long as the process
         self._process = self._start()
         order = {
@@ -124,8 +124,6 @@ class BenchmarkProcess:
                 **os.environ,
                 "PYTHONPATH": path,
                 "OMP_WAIT_POLICY": "PASSIVE",
-                "TORCHINDUCTOR_CACHE_DIR": self._cache.name,  # empty: a first step is one
-                "TORCHINDUCTOR_COMPILE_THREADS": "1",
             },
             start_new_session=True,
         )
@@ -144,7 +142,6 @@ class BenchmarkProcess:
             self._process.stdin.close()
         self._process.stdout.close()
         self._log.close()
-        self._cache.cleanup()
 
     def _why_it_ended(self) -> str:
         if self._process.returncode == -_KILLED:

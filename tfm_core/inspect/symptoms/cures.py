@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tfm_core.config import ConfigError, Experiment
+from tfm_core.config import ConfigError, Experiment, built
 from tfm_core.config.base import Config
 from tfm_core.config.training import default_weight_decay
 from tfm_core.facts.learning_rate import calmer_rate, usual_rate
@@ -119,7 +119,7 @@ def _against_overfitting(experiment: Experiment) -> Iterator[tuple[Begins, Setti
         yield "beginning", {"task": {"n_train": _MORE * n_train}}
     if getattr(experiment.task, "label_noise", 0.0):
         yield "beginning", {"task": {"label_noise": 0.0}}
-    yield "best", {"model": {"dropout": min(0.5, experiment.model.dropout + _DROPOUT)}}
+    yield "best", {"model": {"dropout": min(0.5, built(experiment.model).dropout + _DROPOUT)}}
     if not experiment.training.patience:
         yield "beginning", {"training": {"patience": _PATIENCE}}
 

@@ -37,8 +37,14 @@ def symptoms(
     if not found and (outcome := outcome_of(status, curves)) is not None:
         since = int(way.steps[-1]) if len(way.steps) else 0
         found = ((_OF_OUTCOME[outcome.kind], since, outcome.sentence),)
+    is_foreign = experiment.task.is_foreign  # whose settings, and so cures, its program knows
     return tuple(
-        Symptom(kind, step, sentence, cures(kind, experiment, step, kept))
+        Symptom(
+            kind,
+            step,
+            sentence,
+            () if is_foreign else cures(kind, experiment, step, kept),
+        )
         for kind, step, sentence in found
     )
 
@@ -73,7 +79,8 @@ def _seen(
     is_over = status.state == "finished"
     is_late = step >= waits_until(experiment) or is_over
     at_chance = is_late and in_curves.is_at_chance(way, curves)
-    if is_late and (rated := _of_rate(experiment, way, step)) is not None:
+    rated = None if experiment.task.is_foreign else _of_rate(experiment, way, step)
+    if is_late and rated is not None:
         yield rated
     elif at_chance:
         loss = float(way.running[-1]) if len(way.running) else way.guessing
@@ -115,7 +122,7 @@ def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> FoundSympt
     """Return the symptom of a learning rate far from the usual one."""
     rate, usual = experiment.training.learning_rate, usual_rate(experiment)
     share, fall = float(way.shares[-1]) if len(way.shares) else 0.0, in_curves.fall_per_100(way)
-    values = {"share": f"{max(0, int(100 * share + 1e-6))} %", "rate": rate, "usual": usual}
+    values = {"share": f"{max(0, int(100 * share + 1e-6))}%", "rate": rate, "usual": usual}
     if rate <= usual / in_curves.TIMES and share < in_curves.HALF:
         return "slow", step, Paragraph("symptoms/slow", fall=max(0.0, fall), **values)
     is_still = fall < in_curves.STILL * way.length

@@ -25,6 +25,8 @@ def axes_before(name: str, dims: Sequence[int], values: Any) -> list[Axes]:
     names = [DEFAULT_AXES[n] for n in dims]
     if name == "CHW to HWC" and dims[0] == 3:
         return [("C", "Y", "X")]
+    if name == "ToTensor":
+        return [("Y", "X", "C")[: dims[0]]]
     if name in _OF_SCORES:
         ends_of_scores = {1: ("K",), 2: ("Q", "K"), 3: ("B", "Q", "K"), 4: ("B", "H", "Q", "K")}
         return [ends_of_scores[n] for n in dims]
@@ -46,7 +48,8 @@ def axes_after(
     name: str, axes: Sequence[Axes], shapes: Sequence[Shape], made: Shape, values: Any
 ) -> Axes:
     """Return a name for each axis of the result; sizes that stand for nothing are called 1."""
-    names = _named(name, axes, shapes, made, values)
+    is_picture = name == "ToTensor"
+    names = ("C", "Y", "X") if is_picture else _named(name, axes, shapes, made, values)
     if names is None or len(names) != len(made):
         return DEFAULT_AXES[len(made)]
     return names

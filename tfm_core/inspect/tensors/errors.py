@@ -248,6 +248,9 @@ def _arange(_inputs: Inputs, values: Values) -> str:
 
 
 def _random(_inputs: Inputs, values: Values) -> str:
+    low, high = values.get("low", 0), values.get("high", 1)
+    if low >= high:
+        return N_("Nothing lies from {low} to before {high}: make high larger.", low=low, high=high)
     return N_("The seed {seed} is below 0 or too large.", seed=values["seed"])
 
 
@@ -269,10 +272,20 @@ _BY_NAME: dict[str, Callable[[Inputs, Any], str | None]] = {
     "to": lambda _inputs, values: Paragraph("tensors/no-device", device=values["device"]),
     "einsum": _einsum,
     "softmax": _decimals,
+    "Sequential": _decimals,
+    "ToTensor": lambda inputs, _values: N_(
+        "A picture is (Y, X, C) or (Y, X); x is {shape}.", shape=_shape(inputs[0])
+    ),
+    "assert": lambda inputs, values: N_(
+        "x is {shape}, not {sizes}: better here than as a wrong result later.",
+        shape=_shape(inputs[0]),
+        sizes=tupled(values["sizes"]),
+    ),
     "masked_fill": _masked,
     "tril": _triangle,
     "triu": _triangle,
     "arange": _arange,
     "rand": _random,
+    "randint": _random,
     "randn": _random,
 }

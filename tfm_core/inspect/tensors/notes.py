@@ -37,6 +37,8 @@ def note(seen: OperationResult) -> str:
         return N_(
             "Indices ({dtype}): no gradient passes, so a loss takes the scores.", dtype=after.dtype
         )
+    if name == "ToTensor" and (x.values != x.values.astype("uint8")).any():
+        return N_("Pixels are whole numbers from 0 to 255: x.byte() changed others.")
     if name == "mm":
         return N_("The same as x @ b, but mm takes only matrices.")
     if name == "softmax" and x.values.ndim > 1 and seen.values["dim"] % x.values.ndim == 0:

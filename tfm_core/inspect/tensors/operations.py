@@ -106,23 +106,46 @@ def _masked_code(v: Values) -> str:
     return f"{mask}\ny = x.masked_fill(mask, {text})"
 
 
-def _seeded(v: Values, name: str) -> Tensor:
+def _seeded(v: Values, name: str, *bounds: int) -> Tensor:
     torch = _torch()
     generator = torch.Generator().manual_seed(v["seed"])
-    made: Tensor = getattr(torch, name)(v["sizes"], generator=generator)
+    made: Tensor = getattr(torch, name)(*bounds, v["sizes"], generator=generator)
     return made
 
 
-def _seeded_code(v: Values, name: str) -> str:
+def _seeded_code(v: Values, name: str, *bounds: int) -> str:
+    arguments = ", ".join([*map(str, bounds), tupled(v["sizes"])])
     return (
         f"generator = torch.Generator().manual_seed({v['seed']})\n"
-        f"y = torch.{name}({tupled(v['sizes'])}, generator=generator)"
+        f"y = torch.{name}({arguments}, generator=generator)"
     )
 
 
 def moved(x: Tensor, v: Values) -> Tensor:
     """Return x in another type on another device; itself where it is there already."""
     return x.to(v["device"], getattr(_torch(), v["type"]))
+
+
+def _checked(x: Tensor, v: Values) -> Tensor:
+    if tuple(x.shape) != v["sizes"]:
+        raise AssertionError(f"x is {tuple(x.shape)}")
+    return x
+
+
+def _in_sequence(x: Tensor, v: Values) -> Tensor:
+    torch = _torch()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(v["seed"])
+        layers = torch.nn.Linear(x.size(-1), 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)
+    made: Tensor = torch.nn.Sequential(*layers)(x).detach()
+    return made
+
+
+def _as_picture(x: Tensor) -> Tensor:
+    from tfm_core.data.torchvision_import import torchvision
+
+    made: Tensor = torchvision.transforms.ToTensor()(x.byte().numpy())
+    return made
 
 
 _MADE = Argument("sizes", N_("Shape"), N_("Up to 64 elements."), "shape", "2, 4")
@@ -317,7 +340,40 @@ _MOVES = (
         N_("Batches to the device; uint8 pixels to float32."),
         numbers="0, 0.5, 1.9, -1.9, 2, -3",
     ),
+    TensorOperation(
+        "ToTensor", N_("Pixels from 0 to 255, channels last, become 0 to 1, channels first."),
+        "computes", "2, 2, 3", (), lambda i, v: _as_picture(i[0]),
+        lambda v: "from torchvision import transforms\n\n"
+        "picture = x.byte().numpy()  # (Y, X, C), as in a file\n"
+        "y = transforms.ToTensor()(picture)",
+        N_("Pictures of digits: (28, 28) from 0 to 255 become (1, 28, 28) from 0 to 1."),
+        numbers="255, 0, 51, 204, 102, 153, 0, 255, 25, 50, 75, 100",
+    ),
+    TensorOperation(
+        "assert", N_("Python’s own check: the program stops unless the shape is this one."),
+        "moves", "2, 3", (Argument("sizes", N_("Expected shape"), "", "shape", "2, 3"),),
+        lambda i, v: _checked(i[0], v),
+        lambda v: f'assert x.shape == {tupled(v["sizes"])}, f"x is {{tuple(x.shape)}}"\ny = x',
+        N_("Before the heads are split: d_model must be divisible by n_heads."),
+    ),
+    TensorOperation(
+        "numel", N_("The number of elements: the product of the sizes."),
+        "computes", "2, 3", (), lambda i, v: _torch().tensor(i[0].numel()),
+        lambda v: "y = torch.tensor(x.numel())",
+        N_("Parameters are counted so: sum(p.numel() for p in model.parameters())."),
+    ),
+    TensorOperation(
+        "Sequential", N_("Runs layers one after another; here Linear, ReLU, Linear."),
+        "computes", "2, 3", (_SEED,), lambda i, v: _in_sequence(i[0], v),
+        lambda v: f"from torch import nn\n\ntorch.manual_seed({v['seed']})\n"
+        "layers = nn.Linear(x.size(-1), 4), nn.ReLU(), nn.Linear(4, 2)\n"
+        "y = nn.Sequential(*layers)(x).detach()",
+        N_("The feed-forward layer: the same layers for each token."),
+    ),
 )  # fmt: skip
+_LISTS: dict[str, list[Any]] = {
+    str(one): one for one in ([1, 2, 3], [1, 2.5, 3], [True, False], [[1, 2, 3], [4, 5, 6]])
+}
 _MAKERS = (
     TensorOperation(
         "arange", N_("Whole numbers from start to before end."),
@@ -336,6 +392,25 @@ _MAKERS = (
         N_("Biases at the start of training."),
     ),
     TensorOperation(
+        "ones", N_("All ones."), "makes", "1", (_MADE,),
+        lambda i, v: _torch().ones(v["sizes"]), lambda v: f"y = torch.ones({tupled(v['sizes'])})",
+        N_("The scale of a LayerNorm at the start; a mask, before tril."),
+    ),
+    TensorOperation(
+        "tensor", N_("Copies a list; its numbers decide the type."), "makes", "1",
+        (Argument("list", N_("List"), "", "choice", "[1, 2, 3]", tuple(_LISTS)),),
+        lambda i, v: _torch().tensor(_LISTS[v["list"]]),
+        lambda v: f"y = torch.tensor({v['list']})",
+        N_("Ids of tokens and classes, whole numbers: int64."),
+    ),
+    TensorOperation(
+        "randint", N_("Random whole numbers from low to before high."), "makes", "1",
+        (_dim(N_("Low"), "0", "low"), _dim(N_("High"), "10", "high"), _MADE, _SEED),
+        lambda i, v: _seeded(v, "randint", v["low"], v["high"]),
+        lambda v: _seeded_code(v, "randint", v["low"], v["high"]),
+        N_("Ids to try a model with, such as (2, 10) of 10,000 words."),
+    ),
+    TensorOperation(
         "rand", N_("Uniform from 0 to 1."), "makes", "1",
         (_MADE, _SEED), lambda i, v: _seeded(v, "rand"), lambda v: _seeded_code(v, "rand"),
         N_("Dropout zeroes what draws less than the rate."),
@@ -350,6 +425,15 @@ _MAKERS = (
 
 OPERATIONS: dict[str, TensorOperation] = {
     operation.name: operation
-    for group in (_SHAPES, _ORDERS, _JOINS, _PRODUCTS, _REDUCTIONS, _MASKS, _MOVES, _MAKERS)
+    for group in (
+        _SHAPES,
+        _ORDERS,
+        _JOINS,
+        _PRODUCTS,
+        _REDUCTIONS,
+        _MASKS,
+        _MOVES,
+        _MAKERS,
+    )
     for operation in group
 }

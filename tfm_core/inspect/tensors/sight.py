@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Array = npt.NDArray[Any]
-Content = Literal["arange", "own"]
 Dtype = Literal["float32", "int64"]
 PREPARED: dict[str, str] = {
     N_("as it is"): "",

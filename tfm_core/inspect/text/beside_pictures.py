@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfm_core.anatomy import Tokens, attentions
-from tfm_core.config import Experiment, SequenceTaskConfig, ViTConfig
+from tfm_core.config import Experiment, SequenceTaskConfig, ViTConfig, built
 from tfm_core.config.shape import ImageShape, TextShape, patches_per_side
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import ParameterRow, parameter_table
@@ -93,7 +93,7 @@ class _Counted:
         """Say which kind of positions there is, and what it costs."""
         if not self.model.has_blocks:
             return N_("None: it reads in order.")
-        kind = POSITIONS[self.model.position]
+        kind = POSITIONS[built(self.model).position]
         n = sum(row.n_parameters for row in self.rows if "positions" in row.module)
         if n:
             return N_("{kind}: {n:,} parameters", kind=kind.label, n=n)
@@ -126,12 +126,13 @@ class _Words(_Counted):
         own = N_(
             "look-up: row id of a {rows:,} × {d} table",
             rows=self.text.src_vocabulary,
-            d=self.model.d_model,
+            d=built(self.model).d_model,
         )
         tables = [row for row in self.rows if "embedding" in row.module and row.n_parameters]
         if len(tables) < 2:
             return own
-        other = N_("target: {rows:,} × {d}", rows=self.text.tgt_vocabulary, d=self.model.d_model)
+        d = built(self.model).d_model
+        other = N_("target: {rows:,} × {d}", rows=self.text.tgt_vocabulary, d=d)
         return N_("{own}; {other}", own=own, other=other)
 
     @property

@@ -75,7 +75,11 @@ def learn(words: Sequence[str], most: int = MAX_MERGES) -> Bpe:
 def tokens(learned: Bpe, words: Sequence[str], k: int) -> list[Token]:
     """Cut words with the first ``k`` merges; a character outside the alphabet is <unk>."""
     known = learned.vocabulary(k)
-    tokenizer = _tokenizer(learned, known, k)
+    from tokenizers import Tokenizer, models
+
+    merges = [(merge.left, merge.right) for merge in learned.merges[:k]]
+    vocabulary = {_UNKNOWN: UNK, **known}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, unk_token=_UNKNOWN))
     result = []
     for word in words:
         for piece in tokenizer.encode(word + END).tokens:
@@ -139,11 +143,3 @@ def _counted(counts: Counter[str], pairs: Sequence[Sequence[str]]) -> tuple[Merg
         merges.append(Merge(left, right, pair_counts(split, counts)[left, right]))
         split = {word: apply(pieces, left, right) for word, pieces in split.items()}
     return tuple(merges)
-
-
-def _tokenizer(learned: Bpe, known: dict[str, int], k: int) -> Any:
-    from tokenizers import Tokenizer, models
-
-    merges = [(merge.left, merge.right) for merge in learned.merges[:k]]
-    vocabulary = {_UNKNOWN: UNK, **known}
-    return Tokenizer(models.BPE(vocab=vocabulary, merges=merges, unk_token=_UNKNOWN))

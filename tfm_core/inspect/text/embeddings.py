@@ -169,7 +169,11 @@ def table_of(run: Run, name: str) -> EmbeddingTable:
             frames[step] = kept.astype(np.float32)
     is_whole = bool(frames)
     if not frames:
-        frames[0] = _untrained(run.experiment, name)
+        from tfm_core.training.setup import new_model
+
+        weight = _modules(new_model(run.experiment))[name]
+        values: Array = weight.detach().float().numpy().copy()
+        frames[0] = values
     frames[last] = end
     steps = tuple(sorted(frames))
     tokens = tuple(known.token(id) for id in range(len(known)))
@@ -242,14 +246,6 @@ def _modules(model: Model) -> Mapping[str, Any]:
         for name, module in model.named_modules()
         if isinstance(module, TokenEmbedding)
     }
-
-
-def _untrained(experiment: Experiment, name: str) -> Array:
-    from tfm_core.training.setup import new_model
-
-    weight = _modules(new_model(experiment))[name]
-    values: Array = weight.detach().float().numpy().copy()
-    return values
 
 
 def _vocabulary(experiment: Experiment, name: str) -> Vocabulary | None:

@@ -123,7 +123,7 @@ def look_through(run: Run, text: str) -> LensReading:
         written = vocabulary.encode(sum_of(run, text).answer[:-1])
     lens = logit_lens(model, src, torch.tensor([[model.bos_id, *written]]))
     says = tuple(tuple(vocabulary.token(i) for i in row) for row in lens.ids.tolist())
-    return LensReading(step, (config.begin, *(vocabulary.token(i) for i in written)), says, lens)
+    return LensReading(step, (config.begin, *vocabulary.row(written)), says, lens)
 
 
 def sum_of(run: Run, text: str) -> Digits:
@@ -149,7 +149,7 @@ def sum_of(run: Run, text: str) -> Digits:
     return Digits(
         step=step,
         source=task.join_src(tokens),
-        answer=tuple(vocabulary.token(i) for i in ids[0].tolist()),
+        answer=vocabulary.row(ids[0].tolist()),
         truth=None if truth is None else (*truth, "<eos>"),
         vocabulary=tuple(vocabulary.token(i) for i in range(len(vocabulary))),
         chances=chances.numpy(),

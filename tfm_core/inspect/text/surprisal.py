@@ -108,7 +108,7 @@ def surprisals(run: Run, text: str) -> Surprisals:
     vocabulary = task.tgt_vocabulary
     if task.is_grammar:
         tokens = (*tokens, "<eos>")
-    ids = torch.tensor([vocabulary._ids[token] for token in tokens])
+    ids = torch.tensor(vocabulary.encode(tokens))
     with torch.inference_mode():
         logs = predictions(model, ids, config.max_tgt_len + 1).double().log_softmax(-1)  # (T, V)
     own = logs.gather(1, ids[:, None])

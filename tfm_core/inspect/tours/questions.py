@@ -198,7 +198,7 @@ _GUESSES = 1.5  # times the accuracy of guessing, up to which it is no better
 def sure_at_random(on: TourRun) -> Question:
     """Ask how much probability random weights give to the right class."""
     answer, because = UNKNOWN, ""
-    options = tuple(N_("About {share} %", share=round(100 * level)) for level in _LEVELS)
+    options = tuple(N_("About {share}%", share=round(100 * level)) for level in _LEVELS)
     steps, probe = on.run.snapshot_steps(), on.run.probe()
     probabilities = on.run.snapshot(steps[0]).probabilities if steps else None
     if probabilities is not None:
@@ -243,7 +243,7 @@ def reads_most(on: TourRun) -> Question:
         answer = _part(step, total)
         values = {"step": f"{step:,}", "total": f"{total:,}", "share": percent(top)}
         because = N_("At step {step} of {total}. The highest so far is {share}.", **values)
-    text = N_("When does it read {share} % of unseen digits?", share=round(100 * level))
+    text = N_("When does it read {share}% of unseen digits?", share=round(100 * level))
     return Question(text, answer, because, (EARLY, FIRST_HALF, SECOND_HALF))
 
 

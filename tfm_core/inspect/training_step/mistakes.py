@@ -40,9 +40,11 @@ class SilentArgmax:
     """What a step on counted answers does when the count is told to require a gradient.
 
     n_gradients: weights of n_weights that got one; change: the largest change of any weight.
+    n_answers: the counted answers, which cross-entropy takes for the logits of as many classes.
     """
 
     loss: float
+    n_answers: int
     n_weights: int
     n_gradients: int
     change: float
@@ -106,12 +108,13 @@ def argmax_made_to_require_grad(trainer: Trainer) -> SilentArgmax:
     call = _call(copy)
     counts = call.targets != call.ignore_index
     predicted = call.logits.argmax(-1).float().requires_grad_()
-    loss = F.mse_loss(predicted[counts], call.targets[counts].float())
+    loss = F.cross_entropy(predicted[counts], call.targets[counts].float())
     loss.backward()  # type: ignore[no-untyped-call]
     copy.optimizer.step()
     after = dict(copy.model.named_parameters())
     return SilentArgmax(
         float(loss.detach()),
+        int(counts.sum()),
         len(after),
         sum(one.grad is not None for one in after.values()),
         max(float((one.detach() - before[name]).abs().max()) for name, one in after.items()),

@@ -48,9 +48,9 @@ class Forward:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StepTaken:
-    """A step that was step. Gradients by parameter name, before clipping.
+    """A step that was taken. Gradients by parameter name, before clipping.
 
-    scale: what clipping multiplied them with; state_before, state_after: the optimiser's memory.
+    scale: what clipping multiplied them with; state_before: the optimiser's memory.
     """
 
     rate: float
@@ -62,7 +62,6 @@ class StepTaken:
     before: Mapping[str, Tensor]
     after: Mapping[str, Tensor]
     state_before: Mapping[str, Mapping[str, Tensor]]
-    state_after: Mapping[str, Mapping[str, Tensor]]
     options: Mapping[str, Mapping[str, Any]]
 
 
@@ -172,7 +171,11 @@ def take(trainer: Trainer, rate: float) -> tuple[Trainer, StepTaken]:
     after = copied(trainer)
     named = dict(after.model.named_parameters())
     before = {name: one.detach().clone() for name, one in named.items()}
-    state_before = _state(after)
+    state = after.optimizer.state
+    state_before = {
+        name: {key: value.clone() for key, value in state.get(one, {}).items() if _is_tensor(value)}
+        for name, one in after.model.named_parameters()
+    }
     update(after, by_name, rate, scale)
     with torch.no_grad():
         loss_after = float(forward(after, at=trainer).loss)
@@ -187,7 +190,6 @@ def take(trainer: Trainer, rate: float) -> tuple[Trainer, StepTaken]:
         before,
         {name: one.detach().clone() for name, one in named.items()},
         state_before,
-        _state(after),
         _options(after),
     )
     return after, step
@@ -215,14 +217,6 @@ def losses_at(trainer: Trainer, rates: Sequence[float]) -> list[float]:
             loss = float(forward(after, at=trainer).loss)
         losses.append(loss if math.isfinite(loss) else math.inf)
     return losses
-
-
-def _state(trainer: Trainer) -> dict[str, dict[str, Tensor]]:
-    state = trainer.optimizer.state
-    return {
-        name: {key: value.clone() for key, value in state.get(one, {}).items() if _is_tensor(value)}
-        for name, one in trainer.model.named_parameters()
-    }
 
 
 def _is_tensor(value: object) -> bool:

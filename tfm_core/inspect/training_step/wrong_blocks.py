@@ -20,7 +20,14 @@ from torch import Tensor, nn
 
 from tfm_core.config import BlockConfig
 from tfm_core.inspect.training_step.mistakes import BORROWED_DROPOUT
-from tfm_core.inspect.training_step.step import copied, forward, gradients
+from tfm_core.inspect.training_step.step import (
+    clip_scale,
+    copied,
+    forward,
+    gradients,
+    scheduled_rate,
+    update,
+)
 from tfm_core.layers.blocks import Block, identity_skip
 from tfm_core.mistakes import MISTAKES, make
 from tfm_core.mistakes.parts import SharedNorm, SlicedProjection
@@ -29,6 +36,8 @@ from tfm_core.training.loop import Trainer
 
 Floats = npt.NDArray[np.float32]
 SHOWN = 6  # numbers of the first token
+N_STEPS = 30
+"""Steps that a model with and one without a mistake are trained to be compared."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,6 +201,38 @@ def in_model(trainer: Trainer, name: str) -> WrongModel:
 
     The two draw the same dropout. Raises StudentError where the mistake has no place in the model.
     """
+    right, wrong, share = _twins(trainer, name)
+    try:
+        return WrongModel(
+            right=_loss(right, is_training=False),
+            wrong=_loss(wrong, is_training=False),
+            right_in_training=_loss(right, is_training=True),
+            wrong_in_training=_loss(wrong, is_training=True),
+            dropout=share,
+        )
+    except RuntimeError as error:
+        return WrongModel(error=str(error))
+
+
+def trained_apart(trainer: Trainer, name: str) -> tuple[float, float]:
+    """Train a copy of the model as it should be and one with a mistake, on the same batches.
+
+    Returns the losses of both on the batch that follows. Raises as ``in_model`` does.
+    """
+    losses = []
+    for twin in _twins(trainer, name)[:2]:
+        twin.model.train()
+        for _ in range(N_STEPS):
+            _before, by_name = gradients(twin)
+            _norm, scale = clip_scale(by_name, twin.experiment.training.clip_norm)
+            update(twin, by_name, scheduled_rate(twin), scale)
+            twin.step += 1
+        losses.append(_loss(twin, is_training=False))
+    return losses[0], losses[1]
+
+
+def _twins(trainer: Trainer, name: str) -> tuple[Trainer, Trainer, float]:
+    """Return a copy of the model as it should be, one with a mistake, and what both drop."""
     config = trainer.experiment.model
     if name in getattr(config, "mistakes", ()):
         raise StudentError("This model already makes this mistake.")
@@ -213,16 +254,7 @@ def in_model(trainer: Trainer, name: str) -> WrongModel:
         raise StudentError(
             "The mistake “{mistake}” does not apply to this model.", mistake=MISTAKES[name].label
         ) from None
-    try:
-        return WrongModel(
-            right=_loss(right, is_training=False),
-            wrong=_loss(wrong, is_training=False),
-            right_in_training=_loss(right, is_training=True),
-            wrong_in_training=_loss(wrong, is_training=True),
-            dropout=share,
-        )
-    except RuntimeError as error:
-        return WrongModel(error=str(error))
+    return right, wrong, share
 
 
 @torch.no_grad()

@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from tfm_core.config import built
 from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.decoding import greedy
 from tfm_core.inspect.questions import Question, choice_question
@@ -16,6 +17,7 @@ from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import is_token
+from tfm_core.pretrained.spelling import text_of
 from tfm_core.sentences import N_, Sentence, StudentError, joined
 from tfm_core.variants.poolings import POOLINGS
 
@@ -73,7 +75,7 @@ def logits(view: BlockView) -> WalkStep:
             before.append(mask_seen(cache[f"{first}.cross_attention.mask"], "src"))
         code = f"x = decoder(placed, mask=tgt_mask, {memory})\nlogits = output(x)"
         names["decoder"] = subject.model.get_submodule("decoder")
-    d_model = subject.config.d_model
+    d_model = built(subject.config).d_model
     made = seen("logits", N_("a score per token"), scores,
                 "B T:tgt V:vocabulary")  # fmt: skip
     title = N_("Decoder stack to logits") if looked_at else N_("Logits")
@@ -145,9 +147,9 @@ def _likely_word(subject: Subject, made: StepTensor, example: int) -> Question:
     """Ask for the first word, or for the first one of a caption that names what is seen."""
     scores = made.value
     if scores.is_meta or not subject.truth:
-        return about_logits(made, subject.config.d_model)
+        return about_logits(made, built(subject.config).d_model)
     position, text = 0, N_("Which token does the model answer first?")
-    truth = " ".join(subject.truth[example])
+    truth = text_of(subject.truth[example])
     if subject.described is not None:
         boxes = subject.described.boxes[example]
         position = next((t for t, box in enumerate(boxes) if box is not None), 0)

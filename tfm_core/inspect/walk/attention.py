@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from tfm_core.config import built
 from tfm_core.inspect.questions import Question, choice_question, number_question
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped
 from tfm_core.inspect.walk.steps import WalkStep, seen, shape_question
@@ -248,7 +249,7 @@ def weighted_sum(view: BlockView) -> WalkStep:
     code, topics = "heads = weights @ values", dropped(view.subject.config)
     if topics:
         code = "heads = dropout(weights) @ values"
-        names["dropout"] = nn.Dropout(view.subject.config.dropout).eval()
+        names["dropout"] = nn.Dropout(built(view.subject.config).dropout).eval()
     return WalkStep(
         "weighted-sum",
         N_("Weighted sum of the values"),

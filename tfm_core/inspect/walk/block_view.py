@@ -109,8 +109,10 @@ def views(subject: Subject, layer: int, example: int) -> Iterator[BlockView]:
         stack = parts[next((n for n in stacks if n >= number), stacks[-1])]
         blocks = [child for child in stack.children if child.kind == "block"] or [stack]
         block, axis = blocks[min(layer, len(blocks) - 1)], token_axis(subject, stack)
+        behind = [child for child in stack.children if child.kind == "attention"]
         for inner in _from_inside(part, block):
-            yield BlockView(subject, inner, block, axis, example)
+            opened = stack if any(inner is one for one in behind) else block
+            yield BlockView(subject, inner, opened, axis, example)
 
 
 def token_axis(subject: Subject, stack: Part) -> str:

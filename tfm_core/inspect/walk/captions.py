@@ -72,7 +72,14 @@ def of_captions(
     assert isinstance(shape, CaptionShape)
     assert isinstance(model, Captioner)
     patch_size = anatomy(experiment.model, shape).sizes["patch_size"]
-    data = _few(config, experiment.seed)
+    data = load_captions(
+        config.replace(
+            n_train=min(config.n_train, STATISTICS_OF),
+            n_validation=min(config.n_validation, N_PICTURES + 2),
+            n_test=8,
+        ),
+        seed=experiment.seed,
+    )
     if images is None or not items:
         rows = range(min(N_PICTURES, len(data.validation)))
         items = caption_items(config, data.validation, rows, patch_size)
@@ -90,38 +97,16 @@ def of_captions(
     }
     described = None
     if not inputs[0].is_meta:
-        described = _described(model, inputs[0], shape, data, items)
+        written = greedy(model, inputs[0], max_len=shape.tgt_len).ids.cpu()
+        captions = [join(data.vocabulary.decode(row), data.config) for row in written.tolist()]
+        truth = [str(item["tgt_text"]) for item in items]
+        described = CaptionResult(written, captions, truth, [item["boxes"] for item in items])
         words["written"] = _tokens(data, described.written)
     return Subject(
         experiment.model, model, shape, inputs, recorded(model, inputs), words,
         truth=[[*item["tgt"], "<eos>"] for item in items], pictures=np.array(images),
         statistics=(data.mean, data.std), described=described,
     )  # fmt: skip
-
-
-def _few(config: CaptionTaskConfig, seed: int) -> CaptionData:
-    """Return the task with no more pictures than a walk wants, and the statistics of all."""
-    return load_captions(
-        config.replace(
-            n_train=min(config.n_train, STATISTICS_OF),
-            n_validation=min(config.n_validation, N_PICTURES + 2),
-            n_test=8,
-        ),
-        seed=seed,
-    )
-
-
-def _described(
-    model: Captioner,
-    images: Tensor,
-    shape: CaptionShape,
-    data: CaptionData,
-    items: Sequence[Item],
-) -> CaptionResult:
-    written = greedy(model, images, max_len=shape.tgt_len).ids.cpu()
-    captions = [join(data.vocabulary.decode(row), data.config) for row in written.tolist()]
-    truth = [str(item["tgt_text"]) for item in items]
-    return CaptionResult(written, captions, truth, [item["boxes"] for item in items])
 
 
 def _tokens(data: CaptionData, ids: Tensor) -> list[list[str]]:

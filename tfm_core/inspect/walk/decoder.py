@@ -142,7 +142,7 @@ def word_positions(view: BlockView) -> WalkStep:
 def captioner_cross_attention(view: BlockView) -> WalkStep:
     """Cross-attention without a mask, written out in four lines."""
     step = cross_attention(view)
-    *_, d_head, d_model = view.sizes
+    d_head, d_model = view.attention.d_head, step.before[0].value.size(-1)
     shape = "flatten(2)" if view.attention.has_own_width else "reshape(x.shape)"
     merged = f"heads.transpose(1, 2).{shape}"
     if view.attention.has_output:

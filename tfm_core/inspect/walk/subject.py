@@ -57,7 +57,6 @@ def walk_index(config: ModelConfig, shape: Shape) -> tuple[StepEntry, ...]:
 MAX_REAL = 30_000_000  # parameters; a larger model is walked through by its shapes
 BOOK_BATCH, BOOK_SRC, BOOK_TGT, BOOK_WORDS = 128, 28, 29, 10_000
 BOOK_SEED, BOOK_PADDING, BOOK_LONGEST = 0, 6, 100  # longest: rows of a learned table
-BOOK_POSITIONS = ("learned", "sinusoidal")
 
 
 def subject(
@@ -103,16 +102,11 @@ def _book_numbers(config: ModelConfig, shape: Shape) -> Subject:
     src[:, BOOK_SRC - BOOK_PADDING :] = PAD
     tgt[:, 0], tgt[:, BOOK_TGT - BOOK_PADDING :] = BOS, PAD
     cache = recorded(model, (src, tgt))
-    _let_go(model)
-    return Subject(config, model, shape, (src, tgt), cache, {}, ())
-
-
-def _let_go(model: Model) -> None:
-    """Forget the weights that no step shows: of 240 MB the walk needs a tenth."""
     for name, module in model.named_modules():
         is_shown = name.endswith(("self_attention.in_projection", "positions"))
         for kind, weight in [] if is_shown else list(module.named_parameters(recurse=False)):
             setattr(module, kind, nn.Parameter(weight.detach().to("meta"), requires_grad=False))
+    return Subject(config, model, shape, (src, tgt), cache, {}, ())
 
 
 def book_entry(name: str) -> StepEntry:

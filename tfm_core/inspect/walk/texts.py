@@ -63,8 +63,8 @@ def of_texts(
     inputs = on_device(model, src, tgt_in)
     cache = recorded(model, inputs)
     names = (
-        [[task.src_vocabulary.token(i) for i in src_row] for src_row in src.tolist()],
-        [[task.tgt_vocabulary.token(i) for i in row] for row in tgt_in.tolist()],
+        [list(task.src_vocabulary.row(src_row)) for src_row in src.tolist()],
+        [list(task.tgt_vocabulary.row(row)) for row in tgt_in.tolist()],
     )
     shape = data_shape(experiment)
     assert isinstance(shape, TextShape)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from torch import Tensor, nn
 
+from tfm_core.config import built
 from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.inspect.questions import Question, choice_question, number_question
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, drops
@@ -40,7 +42,8 @@ def positions(view: BlockView) -> WalkStep:
             before.append(shown)
             question = _rows_question(shown, placed)
     has_segments = bool(subject.anatomy.of_kind("segments"))
-    if drops(subject.config) and not has_segments:  # with segments it acts behind their norm
+    has_norm = f"{module}.normed" in cache
+    if drops(subject.config) and not (has_segments or has_norm):  # else it acts behind the norm
         total, names["dropout"] = f"dropout({total})", subject.model.get_submodule("dropout")
     remark = "" if rows is not None else "  # nothing is added here"
     step = WalkStep(
@@ -48,6 +51,17 @@ def positions(view: BlockView) -> WalkStep:
         "\n".join([*lines, f"placed = {total}{remark}"]), tuple(before), tuple(after), question,
         names=names, shown="" if rows is None else "rows",
     )  # fmt: skip
+    if has_norm:
+        normed = cache[f"{module}.normed"]
+        return replace(
+            step,
+            code=f"{step.code}\nnormed = norm(placed)",
+            after=(
+                *step.after,
+                seen("normed", N_("the normalised sum"), normed, f"B {axis} d_model"),
+            ),
+            names={**step.names, "norm": subject.model.get_submodule(f"{module}.norm")},
+        )
     return _with_segments(subject, step) if has_segments else step
 
 
@@ -143,7 +157,7 @@ def _tokens_question(subject: Subject, example: int) -> Question:
     size = ids.size(1)
     has_padding = not isinstance(subject.shape, TextShape) or subject.shape.pad_id is not None
     if ids.is_meta or not has_padding:
-        d_model = subject.config.d_model
+        d_model = built(subject.config).d_model
         return shape_question(
             target,
             N_("A row per example, as long as the longest."),

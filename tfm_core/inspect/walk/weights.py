@@ -141,7 +141,13 @@ def _reach_of(mask: Tensor, masked: Tensor, cut: str | None) -> Question:
             hint=N_("One key has a score per head and query."),
         )
     if cut is None:
-        return _nothing_hidden(n_queries, n_keys)
+        return number_question(
+            Paragraph("walk_questions/hidden-scores", n_queries=n_queries, n_keys=n_keys),
+            0,
+            N_("None: there is no causal mask"),
+            wrong={n_keys * (n_keys - 1) // 2: N_("That is what a causal mask would hide.")},
+            hint=N_("Which keys does the mask hide?"),
+        )
     n = n_keys * (n_keys - 1) // 2
     return number_question(
         Paragraph("walk_questions/triangle", n_queries=n_queries, n_keys=n_keys),
@@ -156,17 +162,6 @@ def _reach_of(mask: Tensor, masked: Tensor, cut: str | None) -> Question:
         hint=N_("A query may not read later keys.")
         if cut == CAUSALITIES["causal"].cut
         else N_("A query may not read earlier keys."),
-    )
-
-
-def _nothing_hidden(n_queries: int, n_keys: int) -> Question:
-    """Ask of a decoder that lacks its causal mask."""
-    return number_question(
-        Paragraph("walk_questions/hidden-scores", n_queries=n_queries, n_keys=n_keys),
-        0,
-        N_("None: there is no causal mask"),
-        wrong={n_keys * (n_keys - 1) // 2: N_("That is what a causal mask would hide.")},
-        hint=N_("Which keys does the mask hide?"),
     )
 
 

@@ -21,6 +21,7 @@ from tfm_core.data.text.nearest import sampled_sentences
 from tfm_core.data.text.task import TextTask
 from tfm_core.inspect.attention.trained import check_context, data_of, inputs_of
 from tfm_core.inspect.progress.weights import model_of_step
+from tfm_core.pretrained.spelling import labels
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
@@ -97,11 +98,6 @@ class Source:
 def writes(experiment: Experiment) -> bool:
     """Return whether a model of the experiment writes words, not a label or a vector."""
     return experiment.task.facts.answer not in ("label", "vectors")
-
-
-def is_at_once(experiment: Experiment) -> bool:
-    """Return whether a model of the experiment writes all positions at once."""
-    return experiment.model.family == "encoder-only"
 
 
 def source_of(run: Run, text: str, step: int | None = None) -> Source:
@@ -239,7 +235,7 @@ def passed(source: Source, ids: Ids) -> Pass:
         keys = patch_names(round(maps.size(-1) ** 0.5))
     n_read = len(keys)
     if kind in {"sequence", "text"}:
-        keys = (*source.read, source.experiment.task.begin, *source.tokens_of(whole))
+        keys = (*source.read, source.experiment.task.begin, *labels(source.tokens_of(whole)))
         n_read = len(source.read) + 1 + len(source.prompt)
     keys = keys[: maps.size(-1)]
     own = logits[len(source.prompt) :][: len(ids)].clone()

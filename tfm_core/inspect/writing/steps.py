@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -156,7 +156,7 @@ def _tokens(
     from tfm_core.decoding import filtered_probs
 
     chances, drawn = logits.softmax(-1), filtered_probs(logits, sampling)
-    tokens = []
+    tokens, row = [], source.vocabulary.row(ids)
     for place, (id, before, after) in enumerate(zip(ids, chances, drawn, strict=True)):
 
         def candidate(token: int, before: Tensor = before, after: Tensor = after) -> Candidate:
@@ -168,7 +168,7 @@ def _tokens(
         shown = most if id in most else [*most[: N_BEST - 1], id]
         tokens.append(
             WrittenToken(
-                own=candidate(id),
+                own=replace(candidate(id), token=row[place]),
                 rank=order.index(id) + 1,
                 best=tuple(map(candidate, shown)),
                 n_left=int((after > 0).sum()),
@@ -180,8 +180,6 @@ def _tokens(
 
 def _at_once(source: Source, forced: Forced) -> Writing:
     """Write all positions in one pass; a forced token changes only its own."""
-    from dataclasses import replace
-
     from tfm_core.decoding import SamplingConfig
 
     given: dict[int, int] = {}

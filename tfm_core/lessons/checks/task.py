@@ -101,7 +101,13 @@ class Task(Config):
                 raise StudentError("Choose an answer first.")
             return given
         if self.asks == "head":
-            return _head_text(given)
+            if (
+                isinstance(given, list | tuple)
+                and len(given) == 2
+                and all(is_whole(number, 1, 999) for number in given)
+            ):
+                return f"{given[0]}.{given[1]}"
+            raise StudentError("Enter layer and head first, both from 1.")
         return ""
 
     def judge(self, answer: str, work: Work) -> Verdict:
@@ -156,13 +162,3 @@ def number_in(text: str) -> float | None:
     except ValueError:
         return None
     return number if abs(number) <= MAX_NUMBER else None
-
-
-def _head_text(given: object) -> str:
-    if (
-        isinstance(given, list | tuple)
-        and len(given) == 2
-        and all(is_whole(number, 1, 999) for number in given)
-    ):
-        return f"{given[0]}.{given[1]}"
-    raise StudentError("Enter layer and head first, both from 1.")

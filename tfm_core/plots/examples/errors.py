@@ -102,7 +102,7 @@ def _short(name: str) -> str:
 
 
 def accuracies(groups: Sequence[AnswerGroup], kind: str) -> go.Figure:
-    """Draw the share right of each group, one below the other, with its 95 % interval.
+    """Draw the share right of each group, one below the other, with its 95% interval.
 
     kind: what distinguishes the groups.
     """
@@ -121,7 +121,7 @@ def accuracies(groups: Sequence[AnswerGroup], kind: str) -> go.Figure:
 
 
 def losses(groups: Sequence[AnswerGroup], kind: str) -> go.Figure:
-    """Draw the mean loss of each group in nats, one below the other, with its 95 % interval."""
+    """Draw the mean loss of each group in nats, one below the other, with its 95% interval."""
     loss = np.array([group.loss for group in groups])
     error = np.array([group.loss_error for group in groups])
     return _rows(
@@ -161,7 +161,7 @@ def _rows(
 
 
 def reliability(found: Calibration) -> go.Figure:
-    """Draw the share right over the confidence, bin by bin, with counts and 95 % intervals.
+    """Draw the share right over the confidence, bin by bin, with counts and 95% intervals.
 
     The diagonal is a model whose confidence can be taken at its word.
     """

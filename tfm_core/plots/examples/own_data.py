@@ -81,7 +81,10 @@ def balance(names: Sequence[str], table: npt.NDArray[np.int64], *, height: int =
 
 
 def labels(balance: Mapping[str, int]) -> go.Figure:
-    """Draw the examples of each label, the most frequent first; of very many the first ones."""
+    """Draw the examples of each label, the most frequent first; of very many the first ones.
+
+    The axis says how many labels are not drawn.
+    """
     shown = dict(list(balance.items())[:_MAX_BARS])
     figure = go.Figure(
         go.Bar(
@@ -92,6 +95,8 @@ def labels(balance: Mapping[str, int]) -> go.Figure:
         )
     )
     x = {"title": N_("label"), "type": "category"}
+    if (more := len(balance) - len(shown)) > 0:
+        x["title"] = N_("label ({n} more are not drawn)", n=more)
     return lay_out(figure, height=220, top=36, x=x, y={"title": N_("sentences")})
 
 

@@ -29,7 +29,7 @@ def confusion(evaluation: Evaluation, theme: Theme = "light") -> go.Figure:
 
 
 def by_class(evaluation: Evaluation) -> go.Figure:
-    """Draw the accuracy of each class with its 95 % interval."""
+    """Draw the accuracy of each class with its 95% interval."""
     counts = evaluation.confusion()
     right, n = counts.diagonal(), counts.sum(1)
     share = right / np.maximum(n, 1)
@@ -53,7 +53,7 @@ def by_class(evaluation: Evaluation) -> go.Figure:
 
 
 def promises(rows: Sequence[tuple[str, str, int, int]]) -> go.Figure:
-    """Draw accuracies with 95 % intervals: label, the split it is of, right answers, pictures."""
+    """Draw accuracies with 95% intervals: label, the split it is of, right answers, pictures."""
     figure = go.Figure()
     symbols = {"train": "square", "validation": "circle", "test": "star"}
     for label, split, right, n in rows:

@@ -47,9 +47,17 @@ LEGEND: dict[str, Any] = {  # above the map, where it takes no width from it
 }
 
 
-def legend_to(top: float) -> dict[str, Any]:
-    """Return the legend of a scale from 0 to ``top``, which says its end."""
-    return {**LEGEND, "tickmode": "array", "tickvals": [0, top / 2, top]}
+MANY_KEYS = 40
+"""Keys from which on most weights are too small for a scale that ends at 1."""
+_STRONG = 99  # per cent of the weights of such a map that its scale tells apart
+
+
+def legend_to(top: float, largest: float = 0.0) -> dict[str, Any]:
+    """Return the legend of a scale from 0 to ``top``, which says its end and what lies beyond."""
+    legend = {**LEGEND, "tickmode": "array", "tickvals": [0, top / 2, top]}
+    if largest <= top:
+        return legend
+    return {**legend, "ticktext": ["0", f"{top / 2:.2g}", f"≥ {top:.2g}"]}
 
 
 _STRIP = 4  # so many times wider than high, square cells would be tiny
@@ -64,19 +72,20 @@ def head_map(
 ) -> go.Figure:
     """Draw one head's weights as a heatmap; its cells are square unless the map is a mere strip.
 
-    view: of weights (Q, K), 0 to 1. top: the weight with the most ink; None takes the largest.
+    view: of weights (Q, K), 0 to 1. top: the weight with the most ink; None: see ``top_of``.
     """
     weights = np.asarray(view.weights, np.float32)
-    top = top_of(weights) if top is None else top
+    seen = view.seen(weights)
+    top = top_of(seen) if top is None else top
     is_flat = len(view.key) >= _STRIP * len(view.query)  # few words, many patches
     # the whole layout at once: plotly takes milliseconds for each update of a figure
     return go.Figure(
         go.Heatmap(
-            z=view.seen(weights),
+            z=seen,
             zmin=0,
             zmax=top,
             colorscale=list(SCALES[theme]),
-            colorbar=legend_to(top),
+            colorbar=legend_to(top, float(np.nanmax(seen, initial=0.0))),
             xgap=1 if max(weights.shape) <= 32 else 0,
             ygap=1 if max(weights.shape) <= 32 else 0,
             **_hover(view, weights),
@@ -105,9 +114,21 @@ def head_map(
 
 
 def top_of(weights: Floats) -> float:
-    """Return the largest weight, as the end of a colour scale: never 0, never NaN."""
+    """Return the end of a colour scale, never 0, never NaN: the largest weight (..., Q, K).
+
+    Of many keys it is a weight that few exceed: else the only weight of a first row would hide all
+    others, which are as small as their rows are long.
+    """
     largest = float(np.nanmax(weights, initial=0.0))
+    known = weights[np.isfinite(weights)]
+    if weights.shape[-1] >= MANY_KEYS and len(known):
+        largest = float(np.percentile(known, _STRONG)) or largest
     return largest if largest > 0 else 1.0
+
+
+def usual_top(weights: Floats) -> float:
+    """Return where the scale of weights (..., Q, K) ends if nobody chooses: 1 for few keys."""
+    return top_of(weights) if weights.shape[-1] >= MANY_KEYS else 1.0
 
 
 def _hover(view: MapView, weights: Floats) -> dict[str, Any]:
@@ -117,11 +138,11 @@ def _hover(view: MapView, weights: Floats) -> dict[str, Any]:
     queries: list[str] = [escape(words, quote=False) for words in view.query_words or ()]
     queries = queries or [
         N_("query {n}: {name}", n=i, name=escape(name, quote=False))
-        for i, name in enumerate(view.query, 1)
+        for i, name in enumerate(view.query, 1 + view.first[0])
     ]
     keys = [
         N_("key {n}: {name}", n=i, name=escape(token, quote=False))
-        for i, token in enumerate(view.key, 1)
+        for i, token in enumerate(view.key, 1 + view.first[1])
     ]
     texts = [
         [

@@ -34,18 +34,16 @@ def caption_strip(
     theme: Theme = "light",
     *,
     notes: Sequence[str] = (),
-    top: float | None = None,
 ) -> go.Figure:
     """Draw a picture for each word, with the attention over its patches.
 
     maps: (T, side, side). picture: uint8 (C, height, width). boxes: left, top, right, bottom in
     pixels of what a word names, or None; outlined. notes: a few letters for each word, under it.
-    top: the weight with the most colour; None takes the largest of all words.
     """
     maps = np.asarray(maps, np.float32)
     rows = max(1, math.ceil(len(words) / COLUMNS))
     size, share = picture.shape[-1], _NOTED if notes else _WORD
-    highest = float(maps.max()) if top is None else top
+    highest = float(maps.max())
     numbers = range(1, maps.shape[-1] + 1)
     places = [[f"{row},{column}" for column in numbers] for row in numbers]
     figure = go.Figure()

@@ -1,21 +1,19 @@
-"""How a model fares while parts are taken away: heads of it, or patches of its picture."""
+"""How a model fares while parts are taken away."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.attention.deletion import Deletion
-from tfm_core.inspect.attention.explanations import EXPLANATIONS
 from tfm_core.inspect.knockouts.measure import HeadPruning, Score
 from tfm_core.plots.heads.attention import LEGEND, MASKED, Theme, short
 from tfm_core.plots.kinds import band, bars, lay_out, ticks
 from tfm_core.plots.model.walk import AROUND_ZERO
-from tfm_core.plots.palette import BLUE, GREEN, GREY, VERMILION
+from tfm_core.plots.palette import BLUE, GREY, VERMILION
 from tfm_core.sentences import N_
 
 _MAX_TICKS = 32
@@ -158,63 +156,3 @@ def _line(
 
 def _values(curve: tuple[Score, ...], is_share: bool) -> npt.NDArray[np.float64]:
     return np.array([score.accuracy if is_share else score.loss for score in curve])
-
-
-_LOOKS: dict[str, dict[str, str]] = {
-    "attention": {"color": BLUE, "dash": "dash", "symbol": "circle"},
-    "rollout": {"color": GREEN, "dash": "dot", "symbol": "square"},
-    "relevance": {"color": VERMILION, "dash": "solid", "symbol": "diamond"},
-}
-_OTHER = {"color": GREY, "dash": "dashdot", "symbol": "cross"}
-
-
-def deletion_curves(
-    deletion: Deletion, *, class_name: str = "", names: Mapping[str, str] | None = None
-) -> go.Figure:
-    """Draw a line for each explanation, and random order with its range as the mark to beat.
-
-    class_name: the class whose probability is watched. names: labels of the explanations.
-    Legend entries say the area under the curve: the lower, the better.
-    """
-    labels = {name: choice.label for name, choice in EXPLANATIONS.items()} | dict(names or {})
-    words = N_("range of random orders")
-    figure = go.Figure(band(deletion.removed, deletion.lowest, deletion.highest, GREY, name=words))
-    figure.add_trace(
-        go.Scatter(
-            x=deletion.removed,
-            y=deletion.random,
-            name=N_("random order, area {random_area:.2f}", random_area=deletion.random_area),
-            mode="lines",
-            line={"color": GREY, "width": 2},
-            hovertemplate=N_("%{x:.0%} removed: %{y:.1%}<extra>random order</extra>"),
-        )
-    )
-    for name, curve in deletion.curves.items():
-        look, label = _LOOKS.get(name, _OTHER), labels.get(name, name)
-        figure.add_trace(
-            go.Scatter(
-                x=deletion.removed,
-                y=curve,
-                name=N_("{label}, area {areas:.2f}", label=label, areas=deletion.areas[name]),
-                mode="lines+markers",
-                line={"color": look["color"], "dash": look["dash"], "width": 2.5},
-                marker={"symbol": look["symbol"], "size": 7},
-                hovertemplate=N_(
-                    "%{{x:.0%}} removed: %{{y:.1%}}<extra>{label}</extra>", label=label
-                ),
-            )
-        )
-    what = N_("probability of the class")
-    if class_name:
-        what = N_("probability of “{class_name}”", class_name=class_name)
-    return lay_out(
-        figure,
-        height=380,
-        x={
-            "title": N_("patches removed, most important first"),
-            "range": [-0.01, 1.01],
-            "tickformat": ".0%",
-        },
-        y={"title": what, "range": [-0.02, 1.04], "tickformat": ".0%"},
-        legend={"font": {"size": 12}},
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -22,23 +21,20 @@ OVERLAY = ((0.0, f"rgba({INK}, 0)"), (1.0, f"rgba({INK}, 0.75)"))
 def patch_overlay(
     weights: Floats,
     picture: npt.NDArray[np.uint8],
-    title: str = "",
     theme: Theme = "light",
     *,
     chosen: tuple[int, int] | None = None,
-    top: float | None = None,
 ) -> go.Figure:
     """Draw attention over patches onto the picture they were cut from.
 
     weights: (side, side). picture: uint8 (C, height, width) or (height, width).
     chosen: row and column, from 0, of the patch that asks; it gets an outline.
-    top: the weight with the most colour; None takes the largest.
     The heatmap, whose cells are the patches, comes first; plotly draws it above the picture anyway.
     """
     weights = np.asarray(weights, np.float32)
     side = weights.shape[0]
     size = picture.shape[-1] / side  # pixels to a side of a patch
-    end = top_of(weights) if top is None else top
+    end = top_of(weights)
     texts = [
         [
             N_("patch {row},{column}: weight {w:.4f}", row=row, column=column, w=weight)
@@ -56,10 +52,9 @@ def patch_overlay(
     return lay_out(
         figure,
         height=380,
-        top=80 if title else 48,
+        top=48,
         x=x,
         y=y,
-        title={"text": escape(title, quote=False)},
         hovermode="closest",
         dragmode=False,
         plot_bgcolor=MASKED[theme],

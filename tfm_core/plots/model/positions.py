@@ -79,7 +79,7 @@ def row(table: Floats, position: int) -> go.Figure:
                 mode="lines+markers",
                 marker={"symbol": symbol, "size": 5},
                 line={"color": colour, "width": 1},
-                hovertemplate="dimension %{x}: %{y:.4f}<extra>" + name + "</extra>",
+                hovertemplate=N_("dimension %{{x}}: %{{y:.4f}}<extra>{name}</extra>", name=name),
             )
             for start, name, symbol, colour in (
                 (0, N_("even dimensions, 2i: sine"), "circle", BLUE),
@@ -250,7 +250,7 @@ def noticed(changes: Mapping[str, tuple[str | None, float]]) -> go.Figure:
             [escape(label, quote=False).replace(", ", ",<br>") for label in labels],  # phones
             values,
             [HUES[style_of(kind).colour] for kind, _ in changes.values()],
-            texts=[f"{100 * value:.3g} %" if value >= 1e-5 else "0: a bag" for value in values],
+            texts=[f"{100 * value:.3g}%" if value >= 1e-5 else "0: a bag" for value in values],
             hovertemplate="%{y}: %{x:.2e}<extra></extra>",
         )
     )

@@ -186,7 +186,7 @@ def memory_board(look: TensorView, title: str, colours: Colours) -> Board:
         zip(look.storage.tolist(), look.storage_origins.tolist(), strict=True)
     ):
         reads = order.get(index, [])
-        times = ", ".join(f"{n + 1}." for n in reads[:8])
+        times = ", ".join([*(f"{n + 1}." for n in reads[:8]), *(["…"] if len(reads) > 8 else [])])
         when = N_("read {times}", times=times) if reads else N_("never read")
         fill = _GREY
         if reads and shaded is not None:

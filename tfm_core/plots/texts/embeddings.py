@@ -222,7 +222,9 @@ def projected(
         for name in CLASSES
         if name in table.classes
     ]
-    reach = _reach(points)
+    lowest, highest = points.min((0, 1)), points.max((0, 1))
+    room = np.maximum(highest - lowest, 1e-6) * 0.08
+    reach = [[float(a), float(b)] for a, b in zip(lowest - room, highest + room, strict=True)]
     draw = partial(
         _group, table, in_space=in_space, sides=_sides(points[-1], table, reach, has_labels)
     )
@@ -232,7 +234,12 @@ def projected(
         for step, frame in zip(table.steps, points, strict=True)
     ]
     _place_axes(figure, projection, reach, in_space=in_space)
-    _controls(figure, table.steps, redraw=in_space)
+    figure.update_layout(
+        **controls([f"{step:,}" for step in table.steps], duration=_STEP_MS, redraw=in_space),
+        height=680,
+        legend={"orientation": "h", "x": 0, "y": -0.28, "yanchor": "top", "font": {"size": 12}},
+        margin={"l": 8, "r": 8, "t": 44, "b": 8},
+    )
     return figure
 
 
@@ -282,13 +289,6 @@ def _label(token: str, *, in_space: bool) -> str:
     return escape(token.translate(_ANGLES) if in_space else token, quote=False)
 
 
-def _reach(points: Floats) -> list[list[float]]:
-    """Return where each axis begins and ends, so that no word leaves it in any frame."""
-    lowest, highest = points.min((0, 1)), points.max((0, 1))
-    room = np.maximum(highest - lowest, 1e-6) * 0.08
-    return [[float(a), float(b)] for a, b in zip(lowest - room, highest + room, strict=True)]
-
-
 def _place_axes(
     figure: go.Figure, projection: Projection, reach: list[list[float]], *, in_space: bool
 ) -> None:
@@ -313,12 +313,3 @@ def _place_axes(
     else:
         figure.update_xaxes(range=reach[0], title={"text": titles[0]})
         figure.update_yaxes(range=reach[1], title={"text": titles[1]})
-
-
-def _controls(figure: go.Figure, steps: Sequence[int], *, redraw: bool) -> None:
-    figure.update_layout(
-        **controls([f"{step:,}" for step in steps], duration=_STEP_MS, redraw=redraw),
-        height=680,
-        legend={"orientation": "h", "x": 0, "y": -0.28, "yanchor": "top", "font": {"size": 12}},
-        margin={"l": 8, "r": 8, "t": 44, "b": 8},
-    )

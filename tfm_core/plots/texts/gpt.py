@@ -40,7 +40,7 @@ def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: 
             range(len(rows)),
             [p for _, p, _ in rows],
             [COLOURS["right"] if came else GREY for *_, came in rows],
-            texts=[percent(p) if p >= 0.001 else "< 0.1 %" for _, p, _ in rows],
+            texts=[percent(p) if p >= 0.001 else "< 0.1%" for _, p, _ in rows],
             hovertemplate="%{customdata}: %{x:.5f}<extra></extra>",
             customdata=names,
         )

@@ -20,6 +20,7 @@ from tfm_core.inspect.writing.steps import in_nats
 from tfm_core.korean import lang
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
+from tfm_core.pretrained.spelling import labels, running
 from tfm_core.sentences import N_, Say
 
 SURE, SURPRISED = 1.0, 5.0
@@ -35,7 +36,7 @@ def surprise_text(
     stands between tokens (a space between words, nothing between characters). say: translates.
     """
     spans = []
-    for position, (token, loss) in enumerate(zip(tokens, nats, strict=True)):
+    for position, (token, loss) in enumerate(zip(running(tokens), nats, strict=True)):
         bits = float(loss) / np.log(2)
         classes = ["t"] + (["high"] if bits >= SURPRISED else [])
         classes += ["picked"] if position == picked else []
@@ -77,25 +78,25 @@ def written_text(
 
     chances: the probability of each written token, said on hover. say: translates.
     """
+    shown = running(tokens)
     parts = [
         f'<span class="given"{lang(token)}>{escape(visible(token))}</span>'
         f"{'<br>' if token == chr(10) else gap}"
-        for token in tokens[:n_prompt]
+        for token in shown[:n_prompt]
     ]
-    for token, chance in zip(tokens[n_prompt:], chances, strict=True):
+    for token, chance in zip(shown[n_prompt:], chances, strict=True):
         parts.append(
             f'<span class="t own" title="p = {chance:.3g}" style="--s:{100 * chance:.0f}%"'
             f"{lang(token)}>{escape(visible(token))}</span>{'<br>' if token == chr(10) else gap}"
         )
     scale = " ".join(
-        f'<span class="t own" style="--s:{share}%">{share} %</span>' for share in (10, 50, 90)
+        f'<span class="t own" style="--s:{share}%">{share}%</span>' for share in (10, 50, 90)
     )
     words = say(
         N_("Underlined: written by the model, the likelier the stronger: {scale}", scale=scale)
     )
-    legend = f'<div class="tfm-gpt scale">{words}</div>'
-    shown = legend if len(tokens) > n_prompt else ""
-    return f'{_STYLE}<div class="tfm-gpt text">{"".join(parts) or "–"}</div>{shown}'
+    legend = f'<div class="tfm-gpt scale">{words}</div>' if chances else ""
+    return f'{_STYLE}<div class="tfm-gpt text">{"".join(parts) or "–"}</div>{legend}'
 
 
 def visible(token: str) -> str:
@@ -185,7 +186,8 @@ def _marks(nodes: Sequence[BeamNode], colour: str) -> dict[str, object]:
             "symbol": ["square" if node.is_done else "circle" for node in nodes],
         },
         "customdata": [
-            f"{escape(' '.join(map(marked, node.text)))}<br>ln p {node.score:.3f}" for node in nodes
+            f"{escape(' '.join(map(marked, labels(node.text))))}<br>ln p {node.score:.3f}"
+            for node in nodes
         ],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
@@ -194,7 +196,7 @@ def _marks(nodes: Sequence[BeamNode], colour: str) -> dict[str, object]:
 def _label(node: BeamNode) -> str:
     if not node.is_new:
         return ""
-    token = marked(node.token)
+    token = marked(labels(node.text)[-1])
     short = token if len(token) <= _LONGEST else f"{token[: _LONGEST - 1]}…"
     return f"{escape(short, quote=False)}<br><sup>{in_nats(node.score)}</sup>"
 
@@ -232,11 +234,11 @@ def _cell(token: TokenProbability | None, is_right: bool | None, n: int, at: int
         return f"<td{_part(n, at)}></td>"
     kind = {None: "", True: "good", False: "bad"}[is_right]
     tick = {None: "", True: " ✓", False: " ✗"}[is_right]
-    share = f"{100 * token.chance:.1f} %"
+    share = f"{100 * token.chance:.1f}%"
     if token.chance < 0.001:
-        share = "&lt; 0.1 %"
+        share = "&lt; 0.1%"
     elif token.chance >= 0.9995:
-        share = "&gt; 99.9 %"
+        share = "&gt; 99.9%"
     return (
         f'<td class="{kind}{" parts" if n == at else ""}">'
         f"<b{lang(token.token)}>{escape(visible(token.token))}</b>{tick}<br><small>{share}</small></td>"

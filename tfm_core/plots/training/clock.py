@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.discover.neurons import Neurons
 from tfm_core.plots.kinds import lay_out, pale, sequential
-from tfm_core.plots.palette import BLUE, GREEN, GREY, ThemeName
+from tfm_core.plots.palette import GREEN, GREY, ThemeName
 from tfm_core.sentences import N_
 
 Bools = npt.NDArray[np.bool_]
@@ -82,57 +80,4 @@ def frequencies(
         height=height,
         x={"title": N_("step"), "showgrid": False, "range": [int(steps[0]), int(steps[-1])]},
         y={"title": N_("frequency"), "showgrid": False},
-    )
-
-
-_ACROSS, _PITCH = 3, 2.5  # circles in a row, and their distance in radii
-
-
-def neuron_clocks(found: Neurons, keys: Sequence[int], *, height: int) -> go.Figure:
-    """Draw the neurons of each key frequency on a circle.
-
-    A neuron stands at its angle on the clock of a + b; on the rim all of it is that frequency.
-    """
-    figure = go.Figure()
-    turn = np.linspace(0, 2 * np.pi, 73)
-    for place, key in enumerate(keys):
-        x, y = _PITCH * (place % _ACROSS), -1.15 * _PITCH * (place // _ACROSS)
-        figure.add_scatter(
-            x=x + np.sin(turn),
-            y=y + np.cos(turn),
-            mode="lines",
-            line={"color": GREY, "width": 1},
-            hoverinfo="skip",
-            showlegend=False,
-        )
-        chosen = found.of(key)
-        angle, strength = found.angle[chosen], found.strength[chosen]
-        figure.add_scatter(
-            x=x + strength * np.sin(angle),
-            y=y + strength * np.cos(angle),
-            mode="markers",
-            marker={"color": BLUE, "size": 5, "opacity": 0.6},
-            customdata=np.stack([strength, np.degrees(angle)], -1),
-            name=N_("frequency {k}", k=key),
-            showlegend=False,
-            hovertemplate=N_(
-                "frequency {k}: {share}, at {angle}°",
-                k=key,
-                share="%{customdata[0]:.1%}",
-                angle="%{customdata[1]:.0f}<extra></extra>",
-            ),
-        )
-        figure.add_annotation(
-            x=x,
-            y=y - 1.25,
-            text=f"{key}: {int(chosen.sum())}",
-            showarrow=False,
-        )
-    hidden = {"visible": False}
-    return lay_out(
-        figure,
-        height=height,
-        top=10,
-        x={**hidden, "constrain": "domain"},
-        y={**hidden, "scaleanchor": "x"},
     )

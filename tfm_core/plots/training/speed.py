@@ -10,23 +10,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.inspect.speed.paired import TimeRange
-from tfm_core.plots.kinds import bars, error_bars, lay_out, reference_line
-from tfm_core.plots.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
+from tfm_core.plots.kinds import bars, error_bars, lay_out
+from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
 from tfm_core.sentences import N_
 
-LOOKS: tuple[dict[str, str], ...] = (  # by the order of the sides, the plain way first
-    {"color": GREY, "dash": "dot", "symbol": "x"},
-    {"color": BLUE, "dash": "solid", "symbol": "circle"},
-    {"color": VERMILION, "dash": "dash", "symbol": "square"},
-    {"color": GREEN, "dash": "dashdot", "symbol": "diamond"},
-    {"color": PURPLE, "dash": "longdash", "symbol": "triangle-up"},
-    {"color": ORANGE, "dash": "dot", "symbol": "star"},
-)
-
-
-def style_of(number: int) -> dict[str, str]:
-    """Return colour, dash and marker of the side at a place; they come round again."""
-    return LOOKS[number % len(LOOKS)]
+COLOURS = (GREY, BLUE, VERMILION, GREEN, PURPLE)  # by the order of the sides, the plain way first
 
 
 def times(
@@ -52,7 +40,7 @@ def times(
         bars(
             [_broken(label) for label in labels],
             middle,
-            [style_of(i)["color"] for i in numbers or range(len(labels))],
+            [COLOURS[i] for i in numbers or range(len(labels))],
             error_x=error_bars(high - middle, middle - low, thickness=1.5, width=5, color=GREY),
             hovertext=[
                 f"{escape(label)}<br><b>{m:.4g} ms</b> ({lo:.4g} to {hi:.4g})"
@@ -77,7 +65,7 @@ def counted(n_bytes: Mapping[str, int], numbers: Sequence[int] | None = None) ->
         bars(
             [_broken(label) for label in labels],
             values,
-            [style_of(i)["color"] for i in numbers or range(len(labels))],
+            [COLOURS[i] for i in numbers or range(len(labels))],
             texts=[_amount(value, "MiB") for value in values],
             hovertext=[
                 N_("{name}<br><b>{n:,} bytes</b>", name=escape(k), n=v) for k, v in n_bytes.items()
@@ -89,39 +77,27 @@ def counted(n_bytes: Mapping[str, int], numbers: Sequence[int] | None = None) ->
     return _bars(figure, labels, N_("saved for backward (MiB)"), top * 1.4)
 
 
-def curves(
-    lines: Mapping[str, tuple[Sequence[float], Sequence[TimeRange]]],
-    x_title: str,
-    y_title: str,
-    unit: str,
-    *,
-    crossover: float | None = None,
+def curve(
+    x: Sequence[float], spreads: Sequence[TimeRange], x_title: str, y_title: str, unit: str
 ) -> go.Figure:
-    """Draw label -> (x, spreads of y), both axes logarithmic; whiskers reach over all rounds."""
+    """Draw spreads of y over x, both axes logarithmic; whiskers reach over all rounds."""
+    middle = np.array([spread.median for spread in spreads], np.float32)
+    up = np.array([spread.high for spread in spreads], np.float32) - middle
+    down = middle - np.array([spread.low for spread in spreads], np.float32)
     figure = go.Figure()
-    for number, (label, (x, spreads)) in enumerate(lines.items()):
-        one = style_of(number if len(lines) > 1 else 1)
-        middle = np.array([spread.median for spread in spreads], np.float32)
-        up = np.array([spread.high for spread in spreads], np.float32) - middle
-        down = middle - np.array([spread.low for spread in spreads], np.float32)
-        figure.add_scatter(
-            x=np.asarray(x, np.float32),
-            y=middle,
-            error_y=error_bars(up, down),
-            name=escape(label, quote=False),
-            mode="lines+markers",
-            line={"color": one["color"], "dash": one["dash"]},
-            marker={"symbol": one["symbol"], "size": 8},
-            hovertemplate=N_(
-                "{x_title} %{{x:,}}<br><b>%{{y:.4g}} {unit}</b><extra>{label}</extra>",
-                x_title=escape(x_title),
-                unit=unit,
-                label=escape(label),
-            ),
-        )
-    if crossover is not None:
-        reference_line(figure, x=crossover)
-    shown = sorted({value for x, _ in lines.values() for value in x})
+    figure.add_scatter(
+        x=np.asarray(x, np.float32),
+        y=middle,
+        error_y=error_bars(up, down),
+        mode="lines+markers",
+        line={"color": BLUE},
+        marker={"size": 8},
+        hovertemplate=N_(
+            "{x_title} %{{x:,}}<br><b>%{{y:.4g}} {unit}</b><extra></extra>",
+            x_title=escape(x_title),
+            unit=unit,
+        ),
+    )
     return lay_out(
         figure,
         height=340,
@@ -130,8 +106,8 @@ def curves(
         x={
             "title": x_title,
             "type": "log",
-            "tickvals": shown,
-            "ticktext": [f"{value:,.0f}" for value in shown],
+            "tickvals": list(x),
+            "ticktext": [f"{value:,.0f}" for value in x],
         },
         y={"title": y_title, "type": "log", "tickformat": "~g", "dtick": 1},
     )

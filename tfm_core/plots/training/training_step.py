@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -33,7 +34,7 @@ def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figu
                 N_(
                     "example {n}<br>{text}<br><b>{loss:.4f} nats</b>",
                     n=i,
-                    text=escape(name[:60]),
+                    text=escape(textwrap.shorten(name, 60, placeholder=" …")),
                     loss=loss,
                 )
                 for i, (name, loss) in enumerate(zip(names, losses.tolist(), strict=True), 1)

@@ -1,1 +1,1 @@
-"""The back ends of the queue: local workers, Ray Jobs, Slurm; ``backend`` has their interface."""
+"""What starts the queue's runs: workers of this machine, or jobs of a Ray cluster."""

@@ -17,21 +17,19 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from pathlib import Path
 
 import tfm_core
 from tfm_core import machine
-from tfm_core.runs import settings
-from tfm_core.runs.backends.backend import Unavailable, waits
 from tfm_core.runs.disk.atomic import read_json
 from tfm_core.runs.process import requests
-from tfm_core.runs.process.identity import ProcessId, process_id, this_host
+from tfm_core.runs.process.identity import ProcessId, process_id
 from tfm_core.runs.queue import claim, tickets
 from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.tickets import Unavailable
 from tfm_core.runs.run import Run
-from tfm_core.runs.settings import BackendName
 from tfm_core.runs.status import ALIVE, write_status
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import N_
@@ -43,14 +41,17 @@ REFILL_SECONDS = 3.0
 
 
 class LocalWorkers:
-    """Trains each run in its own process, which outlives the server."""
+    """Trains each run in its own process, which outlives the server.
 
-    name: BackendName = "local"
+    Only the queue's thread calls it.
+    """
+
+    name = "local"
 
     def __init__(
         self, root: Path, limits: Limits, *, warm: int | None, wake: Callable[[], None]
     ) -> None:
-        """Prepare. warm: workers that wait, else TFM_WARM_WORKERS. wake: a place is free."""
+        """Prepare. warm: workers that wait, else ``default_size``. wake: a place is free."""
         self.places = max(1, usable_cores() - 1)
         self.pool = WarmPool(default_size() if warm is None else warm)
         self._root, self._limits, self._wake = root, limits, wake
@@ -58,7 +59,10 @@ class LocalWorkers:
         self._given: dict[WorkerProcess, Run] = {}
 
     def start(self, run: Run) -> bool:
-        """Give a waiting run to a worker. Raises Unavailable, OSError and RunHeld."""
+        """Give a waiting run to a worker; return whether it has it.
+
+        Raises Unavailable, OSError and RunHeld; then the run still waits.
+        """
         if claim.is_held(run.folder):
             raise _held()
         device = device_for(run, self._root)
@@ -86,21 +90,14 @@ class LocalWorkers:
             self._given[worker] = run
         return is_told
 
-    def has(self, run: Run) -> bool:
-        """Say no: a run that was given to a worker is starting."""
-        return False
-
-    def look_after(self, runs: Callable[[], Iterable[Run]]) -> None:
-        """Leave it to the thread that waits for each worker."""
+    def handed_over(self, _waiting: Sequence[str]) -> Collection[str]:
+        """Return none: a run that was given to a worker waits no more."""
+        return ()
 
     def get_ready(self) -> None:
         """Let the next workers get ready. Raises OSError."""
         if time.monotonic() >= self._refill_at:
             self.pool.fill()
-
-    def n_warm(self) -> int:
-        """Return how many workers wait for a run."""
-        return sum(worker.is_alive for worker in self.pool.waiting())
 
     def close(self) -> None:
         """End the workers that wait."""
@@ -109,9 +106,9 @@ class LocalWorkers:
     def _tell(self, run: Run, worker: WorkerProcess, device: str) -> bool:
         """Give a worker the run that is claimed for it; return whether it has it. Raises OSError.
 
-        False: another server was quicker, and the run doesn't wait any more.
+        False: the run doesn't wait any more.
         """
-        if not waits(run):
+        if not tickets.waits(run.folder):
             claim.release(run.folder, worker.mark)
             self.pool.put_back(worker)
             return False
@@ -313,10 +310,7 @@ class WarmPool:
 
 
 def default_size() -> int:
-    """Return how many workers wait: TFM_WARM_WORKERS, else one, and none where memory is short."""
-    chosen = settings.read().warm_workers
-    if chosen is not None:
-        return chosen
+    """Return how many workers wait: one, and none where memory is short."""
     return 0 if machine.memory() < ENOUGH_MEMORY else 1
 
 
@@ -349,6 +343,6 @@ def device_for(run: Run, root: Path) -> str:
 
 
 def _taken(run: Run, root: Path) -> Collection[str]:
-    """Return the devices of the other runs that this machine trains."""
+    """Return the devices of the other runs that train."""
     others = [other.status for other in RunStore(root).kept() if other.id != run.id]
-    return {one.device for one in others if one.is_alive and one.host == this_host()}
+    return {one.device for one in others if one.is_alive}

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from tfm_core.disk import BINARY, replace, sync_folder
 from tfm_core.reading import Unreadable, object_of
+from tfm_core.sentences import StudentError
 
 
 def write_bytes(path: Path, content: bytes, *, lasting: bool = False) -> None:
@@ -30,6 +31,23 @@ def write_bytes(path: Path, content: bytes, *, lasting: bool = False) -> None:
         raise
     if lasting:
         sync_folder(path.parent)
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """Write a file where a person asked for it. Raises StudentError, which names the path.
+
+    A plain file is replaced whole; what a link leads to, a device or a pipe is written into.
+    """
+    try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            with path.open("wb") as file:
+                file.write(content)
+        else:
+            write_bytes(path, content)
+    except OSError as error:
+        raise StudentError(
+            "{path} cannot be written: {why}.", path=str(path), why=error.strerror
+        ) from None
 
 
 def write_new(path: Path, content: bytes, *, lasting: bool = False) -> None:

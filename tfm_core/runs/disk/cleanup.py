@@ -1,7 +1,7 @@
 """Remove what killed processes left behind, and runs that were deleted long ago.
 
-Safe with several servers on one folder: only what nothing touched for a while is removed, no file
-of a run with a worker, and each folder is renamed first, which only one server can do.
+Only what nothing touched for a while is removed, no file of a run with a worker, and each folder is
+renamed first, which only one process can do.
 """
 
 from __future__ import annotations
@@ -35,10 +35,7 @@ TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}|\.tmp\w{6}|.+\.new")
 SWEEPS = "sweeps"
 """The folder of the sweeps among the runs; no run is called that (see ``runs.run.ID``)."""
 
-PUBLISHED, PUBLISHED_SOURCE = ".published", ".source.json"
-"""The folder of the published runs, and the file in each of them that names its run."""
-
-_BESIDE_RUNS = (place.FOLDER, SWEEPS, PUBLISHED)
+_BESIDE_RUNS = (place.FOLDER, SWEEPS)
 _WORKER_PARTS = ("snapshots", weights.FOLDER, claim.FOLDER, "checkpoints/last", "checkpoints/best")
 _PARTS = ("", "requests", *_WORKER_PARTS)
 
@@ -60,11 +57,6 @@ def leftovers(root: Path) -> Iterator[Path]:
     for folder in (root, *(root / name for name in _BESIDE_RUNS)):
         yield from _gone_or_new(folder)
         yield from _gone_or_new(folder / trash.FOLDER)
-    for entry in _entries(root / PUBLISHED):
-        is_whole = os.path.exists(os.path.join(entry.path, PUBLISHED_SOURCE))
-        is_run = not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False)
-        if is_run and not is_whole and _is_quiet(entry.path):
-            yield Path(entry.path)
     for entry in _entries(root):
         if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
             yield from _half_files(Path(entry.path))

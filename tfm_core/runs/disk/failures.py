@@ -20,38 +20,19 @@ _BLOCK = 4096  # bytes that the smallest file takes
 
 _FULL = N_("The disk is full. Delete runs and empty the trash.")
 _FORBIDDEN = N_("The permissions of the folder of runs forbid this.")
-_OTHER_KIND = N_("The folder of runs has a file in place of a folder, or the reverse.")
-_SILENT = N_("The disk of the runs does not respond (a network folder?).")
-_TOO_MANY = N_("Too many files are open on this machine. Try again.")
 
 REFUSALS: dict[int, Sentence] = {
     errno.ENOSPC: _FULL,
-    errno.EDQUOT: N_("The disk quota is used up. Delete runs and empty the trash."),
-    errno.EFBIG: N_("A file is larger than ulimit -f allows. Train a smaller model, or raise it."),
     errno.EROFS: N_("The disk of the runs is read-only."),
     errno.EACCES: _FORBIDDEN,
     errno.EPERM: _FORBIDDEN,
-    errno.ENAMETOOLONG: N_("The path of the folder of runs is too long (TFM_RUNS_DIR)."),
-    errno.EMFILE: _TOO_MANY,
-    errno.ENFILE: _TOO_MANY,
-    errno.EIO: N_("The disk of the runs has an input/output error. Check it."),
     errno.ENOENT: N_("A file or folder is gone: it was deleted, or its disk was removed."),
-    errno.EISDIR: _OTHER_KIND,
-    errno.ENOTDIR: _OTHER_KIND,
-    errno.ELOOP: N_("A link among the files of the runs points to itself."),
-    errno.ENOMEM: N_("This machine is out of memory. Try again."),
-    errno.EAGAIN: N_("This machine cannot start another process. Try again."),
     errno.EBUSY: N_("Another program uses this file or folder. Try again."),
-    errno.ESTALE: _SILENT,
-    errno.ETIMEDOUT: _SILENT,
-    errno.ENXIO: _SILENT,
-    errno.ENODEV: _SILENT,
-    errno.ENOTCONN: _SILENT,
 }
-"""Sentences by the error numbers of the operating system."""
+"""Sentences by the error numbers of the operating system; of others it tells its own words."""
 
-_OF_WINDOWS = {32: errno.EBUSY, 206: errno.ENAMETOOLONG}
-"""Python turns ERROR_SHARING_VIOLATION and ERROR_FILENAME_EXCED_RANGE into EACCES and ENOENT."""
+_OF_WINDOWS = {32: errno.EBUSY}
+"""Python turns ERROR_SHARING_VIOLATION into EACCES."""
 _NUMBERED = re.compile(r"(?:\(os error |\[errno )(\d+)")
 _IN_WORDS = ("no space left", "disk quota")
 

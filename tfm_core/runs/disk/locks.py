@@ -17,8 +17,10 @@ from typing import Literal
 
 from filelock import lock_descriptor
 
-from tfm_core.runs.queue import tickets
 from tfm_core.sentences import StudentError
+
+FOLDER = ".queue"
+"""The folder, among the runs, of the tickets of waiting runs and of these locks."""
 
 _LOOK_SECONDS = 0.02
 
@@ -65,7 +67,7 @@ def _is_had(file: int) -> bool:
         return True
 
 
-Limited = Literal["runs", "sets", "sweeps", "published", "lessons"]
+Limited = Literal["runs", "sets", "sweeps", "lessons"]
 
 PATIENCE_SECONDS = 30.0
 """How long to wait for the others: each holds a lock while it counts and writes a few files."""
@@ -75,12 +77,12 @@ _held = threading.local()
 
 @contextlib.contextmanager
 def limit_lock(root: Path, limited: Limited) -> Iterator[None]:
-    """Keep other threads and servers from adding to what is limited in a folder of runs.
+    """Keep other threads and processes from adding to what is limited in a folder of runs.
 
     A thread that has the lock may take it again. Where no file can be locked (a full disk) nothing
     is. Raises StudentError, in a sentence, where another keeps the lock for too long.
     """
-    path = root / tickets.FOLDER / f"{limited}.lock"
+    path = root / FOLDER / f"{limited}.lock"
     paths: set[Path] = _held.__dict__.setdefault("paths", set())
     if path in paths:
         yield

@@ -1,7 +1,7 @@
-"""Disk space: how much the runs take, how much is free, and how to make more.
+"""Disk space: how much the runs take, how much is free, and what goes where the host set a limit.
 
-The trash goes first, then, where the host set a limit, the oldest finished runs of visitors. Never
-a recorded run, an active one, or one that the command line made.
+The trash goes first, then the oldest finished runs of visitors. Never a recorded run, an active
+one, or one that the command line made.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
 
 from tfm_core.data.own import place
 from tfm_core.runs.disk import trash
-from tfm_core.runs.disk.failures import is_disk_full
 from tfm_core.runs.queue.limits import LimitReached
 from tfm_core.runs.record import weights
 from tfm_core.runs.run import Run
@@ -26,8 +24,6 @@ from tfm_core.sentences import in_bytes
 
 _BLOCK = 4096  # bytes that most disks allocate at once
 _PARTS = ("", "snapshots", weights.FOLDER, "checkpoints/last", "checkpoints/best")
-
-Written = TypeVar("Written")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +51,7 @@ class Bounds:
     @classmethod
     def of(cls, settings: Settings) -> Bounds:
         """Return what the host of a server decided."""
-        return cls(disk=settings.max_disk, runs=settings.max_runs)
-
-
-def with_eviction(
-    root: Path, write: Callable[[], Written], *, last_word_of: Path | None = None
-) -> Written:
-    """Return what ``write`` returns; on a full disk empty the trash for it, oldest first.
-
-    ``write`` is called again after each removed run, so it must leave nothing partial.
-    last_word_of: a run's folder whose reserved space is used once the trash is empty. Raises the
-    OSError of ``write`` if it is another one, or nothing is left to remove.
-    """
-    while True:
-        try:
-            return write()
-        except OSError as error:
-            if not is_disk_full(error):
-                raise
-            if trash.remove_oldest(root):
-                continue
-            if last_word_of is None or not release_reserve(last_word_of):
-                raise
+        return cls(disk=settings.max_disk, runs=settings.limits.max_runs)
 
 
 def disk_use(root: Path, runs: Sequence[Run], bounds: Bounds | None = None) -> DiskUse:
@@ -209,27 +184,3 @@ def _free(root: Path) -> int:
         except OSError:
             continue
     return 0
-
-
-RESERVE = "spare"
-_RESERVE_BYTES = 8192
-
-
-def reserve(folder: Path) -> None:
-    """Reserve space for the final status, unless it is reserved. Raises OSError."""
-    if not (folder / RESERVE).exists():
-        # random: a compressing disk would reserve nothing for zeros
-        try:
-            (folder / RESERVE).write_bytes(os.urandom(_RESERVE_BYTES))
-        except OSError:
-            release_reserve(folder)
-            raise
-
-
-def release_reserve(folder: Path) -> bool:
-    """Free the reserved space; return whether there was any. Never raises."""
-    try:
-        (folder / RESERVE).unlink()
-    except OSError:
-        return False
-    return True

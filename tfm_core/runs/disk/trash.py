@@ -1,8 +1,8 @@
-"""The trash: deleted runs stay in it for a day, or until their space is needed.
+"""The trash: deleted runs stay in it for a day, or until the host's limit needs their space.
 
 It is a folder among the runs, so that a run moves in and out by one rename, which needs no space on
-a full disk and succeeds on only one of several servers. What is removed for good is renamed first,
-too, so nobody restores a partial run.
+a full disk and succeeds in one process only. What is removed for good is renamed first, too, so
+nobody restores a partial run.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfm_core.disk import rename
-from tfm_core.runs.disk import ownership
 from tfm_core.runs.disk.failures import is_disk_full
 
 FOLDER = ".trash"
 KEPT_SECONDS = 24 * 3600.0
-"""How long a deleted run can be restored, unless its space is needed."""
+"""How long a deleted run can be restored, unless the host's limit needs its space."""
 
 GOING = ".gone-"
 """The prefix of a folder that is being removed; its rest is cleaned up later."""
@@ -41,7 +40,7 @@ class Deleted:
 def put(root: Path, run_id: str) -> None:
     """Move a run to the trash. Raises OSError.
 
-    If a full disk keeps the trash from being created, the run is removed for good.
+    If a full disk keeps the trash from being made, the run is removed for good.
     """
     try:
         (root / FOLDER).mkdir(exist_ok=True)
@@ -66,7 +65,7 @@ def restore(root: Path, run_id: str) -> bool:
 def expires_at(root: Path, run_id: str) -> float | None:
     """Return until when (Unix time) a run can be restored, or None. Never raises.
 
-    Sooner, if its space is needed.
+    Sooner, if the host's limit needs its space.
     """
     try:
         return (root / FOLDER / run_id).stat().st_mtime + KEPT_SECONDS
@@ -92,22 +91,15 @@ def empty(root: Path, *, older_than: float = 0.0) -> int:
     return sum(remove(one.folder) for one in (old if older_than else deleted(root)))
 
 
-def remove_oldest(root: Path) -> bool:
-    """Remove the oldest deleted run; return whether there was one. Never raises."""
-    return any(remove(one.folder) for one in deleted(root))
-
-
 def remove(folder: Path) -> bool:
     """Remove a folder for good; return whether this call did it. Never raises."""
     going = folder.with_name(f"{GOING}{secrets.token_hex(6)}")
-    ownership.note_removed(folder)  # first: it must not return from a store meanwhile
     try:
         rename(folder, going)
-    except FileNotFoundError:  # another server was quicker
+    except FileNotFoundError:  # another process was quicker
         return False
     except OSError as error:
         logger.warning("A folder could not be removed: %s", error)
-        ownership.forget_removed(folder)
         return False
     if going.is_symlink():
         going.unlink(missing_ok=True)

@@ -20,10 +20,9 @@ from tfm_core.data.own import place
 from tfm_core.disk import remove
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
-from tfm_core.runs import own_sets, settings, shared_store
-from tfm_core.runs.backends import job as jobs
+from tfm_core.runs import own_sets, settings
 from tfm_core.runs.curves import turns_in
-from tfm_core.runs.disk import cleanup, quota
+from tfm_core.runs.disk import cleanup
 from tfm_core.runs.disk.atomic import write_json
 from tfm_core.runs.disk.failures import sentence
 from tfm_core.runs.process import requests
@@ -47,7 +46,6 @@ from tfm_core.training.events import (
 
 if TYPE_CHECKING:
     from tfm_core.training.loop import Trainer
-    from tfm_core.training.share import Replica
 
 CHECKPOINT_SECONDS = 10.0
 """Wall-clock seconds between two checkpoints, at least."""
@@ -60,69 +58,41 @@ Ending = tuple[State, str | None]
 """How a stretch of training ended, and why."""
 
 
+class NotWaiting(StudentError):
+    """A worker came to a run that does not wait for one."""
+
+
 def execute(
     run: Run,
     control: Control | None = None,
     listener: Listener | None = None,
     *,
-    job: str | None = None,
-    share: Replica | None = None,
+    only_waiting: bool = False,
 ) -> Status:
     """Train a run from its last checkpoint, or from the start, and return how it ended.
 
-    ``listener`` is called with every event. job: the name of the job of a cluster, if any. share:
-    of the first of several processes; the others ``follow``. Raises claim.RunHeld if another
-    process works on the run, job.NotItsTurn if it does not wait for this job, and OSError if not
-    even the status can be written; everything else becomes a status.
+    ``listener`` is called with every event. only_waiting: leave a run alone that does not wait.
+    Raises claim.RunHeld if another process works on the run, NotWaiting if it does not wait though
+    it must, and OSError if not even the status can be written; everything else becomes a status.
     """
     control = control or Control(run.folder)
-
-    def lost() -> None:
-        control.stop_reason = shared_store.TAKEN_OVER
-
-    with shared_store.uploading(run.folder, lost):
-        try:
-            return _executed(run, control, listener, job, share)
-        except OSError as error:  # it could not even start
-            _log(run, error)
-            ended = dataclasses.replace(run.status, state="failed", reason=_why(run, error))
-            if ended.pid not in {None, process_id().pid} and run.status.is_alive:
-                raise  # another process has it by now
-            last_word = partial(write_status, run.folder, ended)
-            quota.with_eviction(run.folder.parent, last_word, last_word_of=run.folder)
-            return ended
+    try:
+        return _executed(run, control, listener, only_waiting)
+    except OSError as error:  # it could not even start
+        _log(run, error)
+        ended = dataclasses.replace(run.status, state="failed", reason=_why(run, error))
+        if ended.pid not in {None, process_id().pid} and run.status.is_alive:
+            raise  # another process has it by now
+        write_status(run.folder, ended)
+        return ended
 
 
-def follow(run: Run, share: Replica) -> None:
-    """Train a run together with the process that executes it; write nothing."""
-    from tfm_core.training import checkpoints
-    from tfm_core.training.loop import build, train
-
-    settle(run.meta.threads)
-    if not share.broadcast(None):  # until the first has all data: two must not download it
-        return
-    with place.below(run.folder.parent):
-        trainer = build(run.experiment, share.device(run.meta.device))
-    if run.has_checkpoint:
-        checkpoints.load(trainer, run.folder / "checkpoints" / "last")
-    trainer.join(share)
-    for event in train(trainer):
-        if isinstance(event, Step) and not share.broadcast(None):
-            return
-
-
-def _executed(
-    run: Run, control: Control, listener: Listener | None, job: str | None, share: Replica | None
-) -> Status:
+def _executed(run: Run, control: Control, listener: Listener | None, only_waiting: bool) -> Status:
     hold = claim.Hold(run.folder)
     try:
-        if job is None:
-            jobs.leave(run.folder)
-        else:
-            jobs.check(run.folder, run.status, job)
+        if only_waiting and not tickets.waits(run.folder):
+            raise NotWaiting("The run {id} is not waiting to be trained.", id=run.id)
         cleanup.clean_run(run.folder)
-        with contextlib.suppress(OSError):  # on a full disk it trains as long as it can
-            quota.reserve(run.folder)
         status = run.status
         if status.mark is None or not is_same(status.mark, hold.mark):
             # else the queue has prepared everything for this process
@@ -131,7 +101,7 @@ def _executed(
             control.begin(status.seconds - status.parent_seconds, recorder.clock)
             recorder.change("starting")
             tickets.remove(run.folder.parent, run.id)
-            state, reason = _trained(run, control, recorder, listener, share)
+            state, reason = _trained(run, control, recorder, listener)
             recorder.stop_heartbeat()
             _let_go(hold)  # before the last status: a reader may resume the run at once
             recorder.change(state, reason)
@@ -166,10 +136,8 @@ class _Execution:
         control: Control,
         recorder: Recorder,
         listener: Listener | None,
-        share: Replica | None = None,
     ) -> None:
         self.run, self.control, self.recorder, self.listener = run, control, recorder, listener
-        self.share = share
         self.total = run.experiment.training.steps
         self.last, self.best, self.before_turn = (
             run.folder / "checkpoints" / name for name in ("last", "best", "turn")
@@ -178,7 +146,7 @@ class _Execution:
         self._last_step: Step | None = None
         self._weights = "average" if run.experiment.training.ema_decay else "last"
         self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
-        self.limits = settings.read()
+        self.limits = settings.read().limits
         most = self.limits.max_attention
         self.n_attended = max(1, storage.examples_kept(run.experiment, most))
         self._cpu_before: float | None = 0.0
@@ -191,16 +159,10 @@ class _Execution:
 
         settle(self.run.meta.threads)
         own_sets.keep_vocabulary(self.run)
-        device = self.run.meta.device
-        if self.share is not None:
-            device = self.share.device(device)
-        trainer = build(self.run.experiment, device, self._download)
+        trainer = build(self.run.experiment, self.run.meta.device, self._download)
         trainer.clock = self.recorder.clock
         trainer.turns = possible(self.run.experiment, turns_in(self.run.folder / "events.jsonl"))
         reason = self._continue(trainer)
-        if self.share is not None:
-            self.share.broadcast(True)
-            trainer.join(self.share)
         self._choose_examples(trainer)
         self._report_progress(trainer)
         self.recorder.change("running", reason, device=str(trainer.device), total_steps=self.total)
@@ -255,8 +217,6 @@ class _Execution:
             snapshot=lambda: self._snapshot(trainer),
             turn=partial(self._turn, trainer),
         )
-        if self.share is not None:
-            self.share.broadcast(go_on)
         if go_on and self._is_save_due():
             self._save(trainer)
         return go_on
@@ -294,16 +254,15 @@ class _Execution:
     def _turn(self, trainer: Trainer, setting: str, value: float) -> None:
         """Change a setting from the next step on, and keep a checkpoint of before.
 
-        An invalid value changes nothing, nor does a turn of one of several processes.
+        An invalid value changes nothing.
         """
         from tfm_core.training import checkpoints
 
         with contextlib.suppress(StudentError):
             turn = checked(self.run.experiment, Turn(trainer.step + 1, setting, value))
-            if self.share is None:
-                self.recorder.sync()
-                self._keep(partial(checkpoints.save, trainer, self.before_turn))
-                trainer.turns = possible(self.run.experiment, (*trainer.turns, turn))
+            self.recorder.sync()
+            checkpoints.save(trainer, self.before_turn)
+            trainer.turns = possible(self.run.experiment, (*trainer.turns, turn))
 
     def _pause(self, trainer: Trainer) -> None:
         self._record_last_step(trainer)
@@ -317,10 +276,10 @@ class _Execution:
         from tfm_core.probe import snapshot
 
         taken = snapshot.take(trainer, self.n_attended)
-        self._keep(partial(snapshots.write, self.run.folder, taken))
+        snapshots.write(self.run.folder, taken)
 
     def _keep_weights(self, trainer: Trainer) -> None:
-        from tfm_core.pretrained.adapters import merged_state
+        from tfm_core.pretrained.lora import merged_state
 
         if storage.weights_bytes(trainer.n_parameters, self.limits.max_weights):
             state = {name: value.cpu() for name, value in merged_state(trainer.eval_model).items()}
@@ -328,7 +287,7 @@ class _Execution:
                 name: (value.half() if value.is_floating_point() else value).numpy()
                 for name, value in state.items()
             }
-            self._keep(partial(weights.write, self.run.folder, trainer.step, arrays))
+            weights.write(self.run.folder, trainer.step, arrays)
 
     def _choose_examples(self, trainer: Trainer) -> None:
         """Write the probe; a resumed run records the attention of no more examples than before."""
@@ -342,7 +301,7 @@ class _Execution:
         probe = snapshot.probe_of(trainer)
         if self.n_attended < len(probe["items"]):
             probe["n_attended"] = self.n_attended
-        self._keep(partial(snapshots.write_probe, self.run.folder, probe))
+        snapshots.write_probe(self.run.folder, probe)
 
     def _keep_best(self, measured: Measured, trainer: Trainer) -> None:
         from tfm_core.training import checkpoints
@@ -350,9 +309,9 @@ class _Execution:
         counts = (measured.split, measured.weights) == ("validation", self._weights)
         if counts and measured.step > 0 and measured.loss < self._best_loss:
             self._best_loss = measured.loss
-            self._keep(partial(checkpoints.save, trainer, self.best))
+            checkpoints.save(trainer, self.best)
             best = {"loss": measured.loss, "step": trainer.step}
-            self._keep(partial(write_json, self.run.folder / "best.json", best, lasting=True))
+            write_json(self.run.folder / "best.json", best, lasting=True)
 
     def _is_save_due(self) -> bool:
         wait = max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._save_took)
@@ -364,15 +323,11 @@ class _Execution:
         begin = time.monotonic()
         self.recorder.sync()  # the curve must be on the disk before its checkpoint
         if trainer.step != self._saved_step:
-            self._keep(partial(checkpoints.save, trainer, self.last))
+            checkpoints.save(trainer, self.last)
             self._save_took = time.monotonic() - begin
             self._saved_step = trainer.step
         thinned.keep(self.run.folder)
         self._saved_at = time.monotonic()
-
-    def _keep(self, write: Callable[[], object]) -> None:
-        """Write something whole; on a full disk the trash is emptied for it."""
-        quota.with_eviction(self.run.folder.parent, write)
 
     def _download(self, done: int, total: int, words: str) -> None:
         share = f", {done / total:.0%}" if total else ""
@@ -381,13 +336,11 @@ class _Execution:
             raise KeyboardInterrupt
 
 
-def _trained(
-    run: Run, control: Control, recorder: Recorder, listener: Listener | None, share: Replica | None
-) -> Ending:
+def _trained(run: Run, control: Control, recorder: Recorder, listener: Listener | None) -> Ending:
     """Train, and return how it ended, whatever happens on the way."""
     try:
         with place.below(run.folder.parent):
-            return _Execution(run, control, recorder, listener, share).train()
+            return _Execution(run, control, recorder, listener).train()
     except claim.RunHeld:
         raise
     except KeyboardInterrupt:

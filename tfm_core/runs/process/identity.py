@@ -1,24 +1,23 @@
-"""Which process works on a run, and whether it is alive; no answer depends on the clock."""
+"""Which process works on a run, and whether it is alive.
+
+Only of a process on another machine does the clock decide: its heartbeat is all that is known.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
-import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import psutil
 
-STALE_SECONDS = 30.0
-"""A watched worker elsewhere without a heartbeat for so long counts as dead."""
+STALE_SECONDS = 60.0
+"""A worker on another machine without a heartbeat for so long counts as dead."""
 
 _SAME_START_SECONDS = 5.0  # clocks are corrected; process numbers come around much later
-_MAX_WATCHED = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class ProcessId:
 
     started: on Linux the boot of the machine and the clock ticks from there to the start.
     created: the start in Unix time, which on Linux moves when the clock is set; it decides
-    elsewhere, and in runs of release 0.1.
+    elsewhere.
     """
 
     pid: int
@@ -69,17 +68,13 @@ def is_same(one: ProcessId, other: ProcessId) -> bool:
     return abs(one.created - other.created) < _SAME_START_SECONDS
 
 
-def is_alive(
-    mark: ProcessId, *, heartbeat: float | None = None, folder: Path | None = None
-) -> bool:
-    """Return whether a process lives, by looking for it; elsewhere, whether its heartbeat changes.
+def is_alive(mark: ProcessId, *, heartbeat: float | None = None) -> bool:
+    """Return whether a process lives: by looking for it here, by its heartbeat elsewhere.
 
-    One elsewhere lives until its heartbeat in ``folder`` was seen unchanged for STALE_SECONDS: how
-    old it is cannot be told, the clocks of two machines may differ. Total: a number that can be no
-    process's names none that lives.
+    Total: a number that can be no process's names none that lives.
     """
     if mark.host != this_host():
-        return WATCH.silence(mark, heartbeat, folder) < STALE_SECONDS
+        return heartbeat is not None and abs(time.time() - heartbeat) < STALE_SECONDS
     try:
         if psutil.Process(mark.pid).status() == psutil.STATUS_ZOMBIE:
             return False
@@ -91,48 +86,18 @@ def is_alive(
 
 
 def seconds_since_heartbeat(
-    mark: ProcessId, heartbeat: float | None, uptime: float | None, folder: Path | None = None
+    mark: ProcessId, heartbeat: float | None, uptime: float | None
 ) -> float:
     """Return for how many seconds nothing was heard of a process that lives.
 
     uptime: its last heartbeat by ``time.monotonic``, which all processes of a machine share from
-    one start of it to the next. Elsewhere, and without one, it is what this process has watched.
+    one start of it to the next. Elsewhere, and without one, the clock decides.
     """
     boot = this_boot()
     is_here = boot is not None and (mark.started or "").startswith(f"{boot}:")
     if is_here and uptime is not None:
         return max(0.0, time.monotonic() - uptime)
-    return WATCH.silence(mark, heartbeat, folder)
-
-
-class Watch:
-    """When each heartbeat from elsewhere was last seen to change, by the clock of this process."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin with nothing seen."""
-        self._clock, self._lock = clock, threading.Lock()
-        self._seen: OrderedDict[object, tuple[float | None, float]] = OrderedDict()
-
-    def silence(self, mark: ProcessId, heartbeat: float | None, folder: Path | None) -> float:
-        """Return for how many seconds a heartbeat is known not to have changed."""
-        now, key = self._clock(), (mark, folder)
-        with self._lock:
-            seen = self._seen.pop(key, None)
-            if seen is None or seen[0] != heartbeat:
-                seen = (heartbeat, now)
-            self._seen[key] = seen
-            if len(self._seen) > _MAX_WATCHED:
-                self._seen.popitem(last=False)
-        return now - seen[1]
-
-    def forget(self) -> None:
-        """Begin with nothing seen again: what lies between could not be watched."""
-        with self._lock:
-            self._seen.clear()
-
-
-WATCH = Watch()
-"""What this process has seen of workers elsewhere."""
+    return 0.0 if heartbeat is None else max(0.0, time.time() - heartbeat)
 
 
 def _as_it_is(mark: ProcessId) -> ProcessId:

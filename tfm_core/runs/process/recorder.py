@@ -8,11 +8,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from tfm_core.disk import BINARY
-from tfm_core.runs.disk import quota
 from tfm_core.runs.queue import claim
 from tfm_core.runs.status import State, Status, write_status
 
@@ -92,16 +90,9 @@ class Recorder:
         )
 
     def change(self, state: State, reason: str | None = None, **facts: Any) -> None:
-        """Write another state at once, and for after a power cut. Raises OSError.
-
-        On a full disk the final status uses the space reserved for it.
-        """
+        """Write another state at once, and for after a power cut. Raises OSError."""
         self.status = dataclasses.replace(self.status, state=state, reason=reason, **facts)
-        quota.with_eviction(
-            self.folder.parent,
-            partial(self._write, lasting=True),
-            last_word_of=None if self.status.is_alive else self.folder,
-        )
+        self._write(lasting=True)
 
     def sync(self) -> None:
         """Wait until all events are on the disk. Raises OSError."""
@@ -119,8 +110,7 @@ class Recorder:
     def _append(self, line: bytes) -> None:
         self._check()
         while line:  # a nearly full disk takes a part and refuses the rest
-            written = quota.with_eviction(self.folder.parent, partial(os.write, self._events, line))
-            line = line[written:]
+            line = line[os.write(self._events, line) :]
 
     def _check(self) -> None:
         """Raise RunHeld where another process has the run by now: one that slept looks first."""

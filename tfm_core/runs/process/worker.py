@@ -2,7 +2,8 @@
 
 ``--warm`` imports torch, prints ``ready`` and waits for a line of JSON, ``{"folder": ...}``, on its
 standard input. After a run it does so again, unless the run failed or may have left something
-behind. It ends when the input closes. ``--run FOLDER`` trains one run at once.
+behind. It ends when the input closes. ``--run FOLDER`` trains one run
+that waits, as a job of Ray.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import json
 import os
 import signal
 import sys
-import time
 import traceback
 from pathlib import Path
 
@@ -22,21 +22,16 @@ import psutil
 
 from tfm_core.disk import BINARY
 from tfm_core.machine import WORKER_NICENESS
-from tfm_core.runs import settings
-from tfm_core.runs.backends.job import NotItsTurn
 from tfm_core.runs.disk.failures import refusal
-from tfm_core.runs.process.execute import execute, settle
+from tfm_core.runs.process.execute import NotWaiting, execute, settle
+from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.process.requests import ASKED_TO_END, Control
+from tfm_core.runs.queue import tickets
 from tfm_core.runs.queue.claim import RunHeld
 from tfm_core.runs.run import Run
 
-HELD_SECONDS = 60.0
-"""How long a job waits for its run's claim: a network folder may show its release late."""
-
 MAX_IDLE_BYTES = 2**30
 """A worker that holds more memory ends after its run instead of waiting for the next."""
-
-_LOOK_SECONDS = 0.5
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -46,14 +41,24 @@ def main(arguments: list[str] | None = None) -> int:
     )
     group = parser.add_mutually_exclusive_group(required=True)
     group.add_argument("--warm", action="store_true", help="get ready and wait for a run")
-    group.add_argument("--run", type=Path, metavar="FOLDER", help="train the run in this folder")
+    group.add_argument(
+        "--run", type=Path, metavar="FOLDER", help="train the waiting run in this folder"
+    )
     parser.add_argument("--max-seconds", type=float, help="stop after so long")
+    parser.add_argument("--max-pause", type=float, help="stop after a pause of so long")
     options = parser.parse_args(arguments)
     if hasattr(os, "nice"):
         os.nice(WORKER_NICENESS)
     if options.run is not None:
-        return work(options.run, max_seconds=options.max_seconds)
-    warm_up(settings.read().warm_device)
+        if not tickets.waits(options.run):  # before the output goes to the run's log
+            print(
+                f"{this_host()} finds no waiting run in {options.run}. Share TFM_RUNS_DIR.",
+                file=sys.stderr,
+            )
+            return 1
+        limits = {"max_seconds": options.max_seconds, "max_pause": options.max_pause}
+        return work(options.run, **limits, only_waiting=True)
+    warm_up()
     gc.freeze()  # looking through all that torch holds takes longer than a model's first steps
     orders, answers, errors = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w"), os.dup(2)
     while True:
@@ -84,21 +89,11 @@ def _is_like_new(run: Run) -> bool:
     )
 
 
-def warm_up(device: str | None = None) -> None:
+def warm_up() -> None:
     """Import all that training needs, and train a step of texts and one of pictures, with a
-    snapshot: that pays what only the first costs. Then do so on a device, where one is named.
+    snapshot: that pays what only the first costs.
     """
     settle(threads=1)
-    _learn_a_little("cpu")
-    if device is None:
-        return
-    try:
-        _learn_a_little(device)
-    except (ValueError, RuntimeError) as error:  # a run on it will say so itself
-        print(error, file=sys.stderr)
-
-
-def _learn_a_little(device: str) -> None:
     from tfm_core.config import from_query
     from tfm_core.probe import snapshot
     from tfm_core.training.loop import build, train
@@ -108,7 +103,7 @@ def _learn_a_little(device: str) -> None:
         {"task.name": "copy", "task.size": "2", "task.n_train": "8", "task.n_test": "8"},
         {"model.family": "vit", "training.final_test": "false"},
     ):
-        trainer = build(from_query(few | kind), device)
+        trainer = build(from_query(few | kind), "cpu")
         for _ in train(trainer):
             pass
         snapshot.probe_of(trainer)
@@ -120,44 +115,34 @@ def work(
     *,
     max_seconds: float | None = None,
     max_pause: float | None = None,
-    job: str | None = None,
+    only_waiting: bool = False,
 ) -> int:
     """Train the run in a folder; return 0 when it ended as its status says.
 
-    job: as which job of a cluster. What it says last where it ended otherwise is why, in a
-    sentence.
+    only_waiting: leave a run alone that does not wait. What it says last where it ended otherwise
+    is why, in a sentence.
     """
     try:
-        return _work(folder, max_seconds=max_seconds, max_pause=max_pause, job=job)
-    except (RunHeld, NotItsTurn) as error:
+        _work(folder, Control(folder, max_seconds=max_seconds, max_pause=max_pause), only_waiting)
+        return 0
+    except (RunHeld, NotWaiting) as error:
         print(error, file=sys.stderr)
-        return 3
+        return 1
     except OSError as error:
         traceback.print_exc()
         print(refusal(error), file=sys.stderr)
         return 1
 
 
-def _work(
-    folder: Path, *, max_seconds: float | None, max_pause: float | None, job: str | None
-) -> int:
+def _work(folder: Path, control: Control, only_waiting: bool) -> None:
     _log_to(folder / "worker.log")
-    control = Control(folder, max_seconds=max_seconds, max_pause=max_pause)
 
     def asked_to_end(*_: object) -> None:
         control.stop_reason = ASKED_TO_END
 
     signal.signal(signal.SIGTERM, asked_to_end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the server
-    end = time.monotonic() + (0.0 if job is None else HELD_SECONDS)
-    while True:
-        try:
-            execute(Run(folder), control, job=job)
-            return 0
-        except RunHeld:
-            if time.monotonic() >= end:
-                raise
-            time.sleep(_LOOK_SECONDS)
+    execute(Run(folder), control, only_waiting=only_waiting)
 
 
 def _log_to(path: Path) -> None:

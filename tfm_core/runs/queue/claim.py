@@ -1,4 +1,4 @@
-"""Claims: at most one process works on a run, however many servers share its folder.
+"""Claims: at most one process works on a run, whatever programs share its folder.
 
 Claims are numbered files; the highest number counts and names its process. A claim is written
 aside and linked to its number, which only one process can do and which leaves no partial claim. The
@@ -140,23 +140,16 @@ def _take_or_raise(folder: Path, owner: ProcessId) -> None:
     while not take(folder, owner):
         holder = _holder(folder)
         is_dying = locks.is_locked(_lock(folder)) and not (
-            holder is not None
-            and is_alive(holder, heartbeat=read_status(folder).heartbeat, folder=folder)
+            holder is not None and is_alive(holder, heartbeat=read_status(folder).heartbeat)
         )
         if not is_dying or time.monotonic() >= end:
             raise _held(folder)
         time.sleep(_LOOK_SECONDS)
 
 
-def is_stale(folder: Path) -> bool:
-    """Return whether the claim that counts is of a process that lives no more. Never raises."""
-    holder = _holder(folder)
-    return holder is not None and not _is_alive(holder, folder)
-
-
 def _is_alive(holder: ProcessId, folder: Path) -> bool:
     return locks.is_locked(_lock(folder)) or is_alive(
-        holder, heartbeat=read_status(folder).heartbeat, folder=folder
+        holder, heartbeat=read_status(folder).heartbeat
     )
 
 

@@ -13,11 +13,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfm_core.runs.disk import quota
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.queue import tickets
 from tfm_core.runs.queue.run_queue import RunQueue
-from tfm_core.runs.settings import BackendName
 from tfm_core.sentences import N_, joined
 
 KEPT_SECONDS = 1.0
@@ -32,8 +30,7 @@ _TRIED = b"\0" * 4096  # most disks allocate such blocks
 class Health:
     """One look at a server. reason: what keeps it from training, in a sentence, or None.
 
-    running, waiting: runs; max_waiting: how many may. warm: workers that wait for a run.
-    free, used: bytes, with what lies in the trash. backend: who trains.
+    running, waiting: runs; max_running, max_waiting: how many may.
     """
 
     reason: str | None
@@ -41,11 +38,6 @@ class Health:
     max_running: int = 0
     waiting: int = 0
     max_waiting: int = 0
-    warm: int = 0
-    free: int = 0
-    used: int = 0
-    writable: bool = False
-    backend: BackendName = "local"
 
 
 class Checkup:
@@ -76,11 +68,8 @@ class Checkup:
 def _look(queue: RunQueue) -> Health:
     root, limits = queue.store.root, queue.limits
     runs = [run for run in queue.store.list() if not run.meta.recorded]
-    found = quota.disk_use(root, runs)
-    reason = _reason_not_to_write(root)
-    writable = reason is None
-    if limits.only_shows:  # it writes nothing, and its disk may be read-only
-        reason = None
+    # who only shows writes nothing, and its disk may be read-only
+    reason = None if limits.only_shows else _reason_not_to_write(root)
     if not queue.is_working:
         reason = "The queue has ended, so that no run is started; the server's log says why."
     return Health(
@@ -89,11 +78,6 @@ def _look(queue: RunQueue) -> Health:
         max_running=queue.max_running,
         waiting=len(tickets.waiting(root)),
         max_waiting=limits.max_queued,
-        warm=queue.backend.n_warm(),
-        free=found.free,
-        used=found.runs + found.deleted,
-        writable=writable,
-        backend=queue.backend.name,
     )
 
 

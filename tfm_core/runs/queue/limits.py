@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from tfm_core.config import Experiment
 from tfm_core.facts import storage
@@ -34,8 +34,17 @@ class Limits:
     @classmethod
     def of(cls, settings: Settings) -> Limits:
         """Return the limits in the host's settings."""
-        names = [field.name for field in fields(cls)]
-        return cls(**{name: getattr(settings, name) for name in names})
+        fixed = settings.limits
+        return cls(
+            max_queued=fixed.max_queued,
+            max_per_session=fixed.max_per_session,
+            max_steps=fixed.max_steps,
+            max_parameters=fixed.max_parameters,
+            max_seconds=settings.max_seconds,
+            max_attention=fixed.max_attention,
+            max_pause=fixed.max_pause,
+            only_shows=settings.only_shows,
+        )
 
     def check_session(self, n_active: int) -> None:
         """Raise LimitReached, in a sentence, if a visitor has too many active runs."""
@@ -91,7 +100,7 @@ class Limits:
             )
 
     def _check_open(self) -> None:
-        if self.only_shows or self.max_queued == 0 or self.max_per_session == 0:
+        if self.only_shows:
             raise LimitReached("This server only shows trained runs.")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tfm_core import machine
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, built
 from tfm_core.facts import storage
 from tfm_core.facts.compute import layers
 from tfm_core.facts.memory import BYTES, PROCESS_BYTES, Memory, of_run
@@ -49,7 +49,7 @@ def check_disk(experiment: Experiment, free: int) -> None:
 
     free: bytes on the disk of the runs.
     """
-    needs = storage.snapshots_bytes(experiment, settings.read().max_attention)
+    needs = storage.snapshots_bytes(experiment, settings.read().limits.max_attention)
     if needs > free:
         n_snapshots = experiment.training.snapshots
         raise TooLarge(
@@ -200,7 +200,7 @@ def _halves(size: int) -> Iterator[int]:
 
 def _at_most(experiment: Experiment) -> int:
     """Return more bytes than weights, gradients and the optimiser's state can be, without torch."""
-    config = experiment.model
+    config = built(experiment.model)
     d = config.d_model
     count = (sum(layers(config)) + 1) * 16 * d * (d + config.d_ff) + _MAX_WORDS * d
     remembered = OPTIMISERS[experiment.training.optimizer].numbers(count, 0)

@@ -1,7 +1,7 @@
 """The queue: starts waiting runs in worker processes, a few at once.
 
-All state is on the disk, so a server can end and restart, and several can share one folder. Three
-kinds of files describe a run:
+All state is on the disk, so a server can end and restart, while runs train on. Three kinds of files
+describe a run:
 
     .queue/<place>.<id>  a ticket: this run waits. It sets the order and grants nothing.
     <id>/claims/         which process works on the run. Only that process writes the status.
@@ -9,22 +9,22 @@ kinds of files describe a run:
 
 A run starts in this order; a kill or a full disk between two steps leaves it so:
 
-    1. status "queued"      no ticket: ``_mend`` gives it one at its next look
+    1. status "queued"      no ticket: ``start`` gives it one
     2. its ticket           it waits
     3. the worker's claim   worker and claim end with the server: it waits
     4. status "starting"    the same; its ticket distinguishes it from an interrupted run
     5. the worker's order   it trains; the ticket is removed later
     6. the ticket removed   it trains; a kill of the worker leaves it interrupted, to be resumed
 
-Steps 3 to 6 belong to the back end (``backends``); these are those of local workers. A cluster's
-jobs take the claim themselves if the run still waits for them (see ``hosting.clusters.jobs``). A
-run that was submitted to a cluster keeps its ticket and counts as running until it starts.
+Steps 3 to 6 belong to the back end (``backends``); these are those of local workers. A job of Ray
+takes the claim itself if its run still waits. A run that was submitted to Ray keeps its ticket and
+counts as running until it starts.
 
 A worker ends a run with its last checkpoint, then releases its claim, then writes the status
 "finished" or "stopped": in between, the run counts as interrupted and resumes from its last step.
 Resume, and Stop of a waiting run, hold the claim while they write the status; a ticket is added
-after the status "queued" and removed after the status "stopped". All servers of a folder together
-start at most ``max_running`` runs: each counts and starts with ``.queue/lock`` locked.
+after the status "queued" and removed after the status "stopped". One server starts the runs of a
+folder; the command line trains its own in its own process.
 """
 
 from __future__ import annotations
@@ -34,15 +34,14 @@ import dataclasses
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection
 
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import SetDamaged, SetMissing
-from tfm_core.runs import settings, shared_store
-from tfm_core.runs.backends import job
-from tfm_core.runs.backends.backend import JobRefused, Unavailable, waits
-from tfm_core.runs.backends.registry import chosen
-from tfm_core.runs.disk import cleanup, locks, ownership, quota
+from tfm_core.runs import settings
+from tfm_core.runs.backends.local import LocalWorkers
+from tfm_core.runs.backends.ray import RayJobs
+from tfm_core.runs.disk import cleanup, quota
 from tfm_core.runs.disk.failures import os_errors_as_sentences, refusal
 from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.disk.quota import Bounds
@@ -55,19 +54,10 @@ from tfm_core.runs.store import RunNotFound, RunStore
 from tfm_core.sentences import N_, Paragraph, StudentError, joined
 
 LOOK_SECONDS = 0.5
-"""How often to look for changes by other servers; this one's wake the queue."""
-
-MEND_SECONDS = 30.0
-"""How often to look for queued runs without a ticket."""
+"""How often to look for changes by other processes; this one's wake the queue."""
 
 RETRY_SECONDS = 3.0
 """How long to wait before retrying a run that could not start, such as on a full disk."""
-
-REFUSED_SECONDS = 30.0
-"""How long to wait before retrying a run that its cluster refused: others get their turn."""
-
-PATIENCE_SECONDS = 10.0
-"""How long to leave starting to another server, which may be suspended."""
 
 logger = logging.getLogger(__name__)
 
@@ -93,20 +83,22 @@ class RunQueue:
         self.limits = limits or Limits.of(said)
         self.bounds = Bounds.of(said)
         self._wake, self._closed = threading.Event(), threading.Event()
-        self.backend = chosen(store.root, self.limits, warm=warm, wake=self._wake.set)
+        self.backend: LocalWorkers | RayJobs = (
+            LocalWorkers(store.root, self.limits, warm=warm, wake=self._wake.set)
+            if said.ray_address is None
+            else RayJobs(store.root, self.limits, said.ray_address)
+        )
         if max_running is None:
             max_running = said.max_running
         self.max_running = self.backend.places if max_running is None else max_running
         self._ready_at = time.monotonic() + calm
-        self._sweep_at = self._mend_at = self._refused_at = 0.0
-        self._lost: set[str] = set()
-        self._over: dict[str, tuple[int, int]] = {}  # the statuses of runs that do not wait
+        self._sweep_at = 0.0
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin, with the runs that an earlier server left waiting. Call it once."""
         try:
-            self._mend(at_once=True)
+            self._mend()
         except OSError:  # a disk that is full now: see _work
             logger.exception("The waiting line could not be mended.")
         self._thread = threading.Thread(target=self._work, name="queue", daemon=True)
@@ -149,7 +141,7 @@ class RunQueue:
         return gone
 
     def one_at_a_time(self) -> contextlib.AbstractContextManager[None]:
-        """Lock the counting and starting of runs against other threads and servers.
+        """Lock the counting and starting of runs against other threads and the command line.
 
         Raises StudentError, in a sentence, if others hold the lock for too long.
         """
@@ -172,7 +164,6 @@ class RunQueue:
             raise StudentError(Paragraph("pretrained/foreign-steering"))
         if not status.can_resume:
             raise StudentError("This run trains or waits. There is nothing to resume.")
-        shared_store.take_over(run.folder)
         self.limits.check(run.experiment, n_queued=0)
         self.limits.check_trained(status.seconds - status.parent_seconds)
         self._check_data(run)
@@ -185,7 +176,6 @@ class RunQueue:
             with claim.moment(run.folder):
                 if run.status.can_resume:  # no other process was quicker
                     run.move_to(device)
-                    job.renew(run.folder)
                     queued = dataclasses.replace(
                         run.status, state="queued", device=device, reason=words
                     )
@@ -220,25 +210,21 @@ class RunQueue:
         return self._thread is not None and self._thread.is_alive()
 
     def n_running(self) -> int:
-        """Return how many runs of this folder have a worker, of any server."""
-        return sum(run.status.is_alive for run in self._mine())
+        """Return how many runs of this folder have a worker, also one of an earlier server."""
+        return sum(run.status.is_alive for run in self.store.kept())
 
     def _make_way(self, run: Run) -> int:
-        return quota.evict(self.store.root, self._mine(), self.bounds, keeps=run.id)
+        return quota.evict(self.store.root, self.store.kept(), self.bounds, keeps=run.id)
 
     def _line_up(self, run: Run) -> None:
         """Give a run its ticket, where its owner's turn is."""
-        runs = {one.id: one for one in self._mine()}
+        runs = {one.id: one for one in self.store.kept()}
         waiting = [name for name in tickets.waiting(self.store.root) if name != run.id]
         owners = [runs[name].meta.owner if name in runs else None for name in waiting]
         now = time.time()
         served = [one.meta.owner for one in runs.values() if turns.was_served(one.status, now=now)]
         at = turns.place(owners, served, run.meta.owner)
         tickets.add(self.store.root, run.id, at=at)
-
-    def _mine(self) -> list[Run]:
-        """Return this server's runs, without those of other servers on the same store."""
-        return [run for run in self.store.kept() if not ownership.is_theirs(run.folder)]
 
     def _work(self) -> None:
         while not self._closed.is_set():
@@ -250,80 +236,35 @@ class RunQueue:
             self._wake.wait(LOOK_SECONDS)
 
     def step(self) -> None:
-        """Do what is due: mend, clean up, start waiting runs. Its thread calls it repeatedly."""
-        if time.monotonic() >= self._mend_at:
-            self._mend(at_once=False)
+        """Do what is due: clean up, start waiting runs. Its thread calls it repeatedly."""
         if time.monotonic() >= self._sweep_at:
             self._sweep_at = time.monotonic() + cleanup.EVERY_SECONDS
             cleanup.clean_up(self.store.root)
         waiting = tickets.waiting(self.store.root)
         tickets.keep_start_errors(self.store.root, waiting)
-        if waiting or self.backend.name != "local":
-            with self._alone() as may_start:
-                if may_start:
-                    self.backend.look_after(self.store.kept)
-                    self._start_next(waiting)
+        handed_over = self.backend.handed_over(waiting)
+        if waiting:
+            self._start_next(waiting, handed_over)
         if not self._closed.is_set() and time.monotonic() >= self._ready_at:
             self.backend.get_ready()
 
-    def _start_next(self, waiting: list[str]) -> None:
+    def _start_next(self, waiting: list[str], handed_over: Collection[str]) -> None:
         """Start as many of the waiting runs as there are places, in their order."""
-        handed = {run_id for run_id in waiting if self.backend.has(Run(self.store.root / run_id))}
-        places = self.max_running - self.n_running() - len(handed)
-        for run_id in waiting:
-            if places <= 0:
-                break
-            if run_id not in handed:
+        places = self.max_running - self.n_running() - len(handed_over)
+        for run_id in [one for one in waiting if one not in handed_over]:
+            if places > 0:
                 places -= self._try_to_start(run_id)
 
-    def _mend(self, *, at_once: bool) -> None:
-        """Give a ticket to queued runs without one: a server was killed before it wrote it.
-
-        Unless at_once, only to those that had none at the last look either: a new run is about to
-        get its ticket.
-        """
-        self._mend_at = time.monotonic() + MEND_SECONDS
+    def _mend(self) -> None:
+        """Give a ticket to queued runs without one: a server was killed before it wrote it."""
         waiting = tickets.waiting(self.store.root)
-        lost = [run for run in self._queued() if run.id not in waiting]
+        lost = [
+            run
+            for run in self.store.kept()
+            if run.id not in waiting and run.status.state == "queued"
+        ]
         for run in sorted(lost, key=lambda run: run.meta.created):
-            if at_once or run.id in self._lost:
-                tickets.add(self.store.root, run.id)
-        self._lost = {run.id for run in lost}
-
-    def _queued(self) -> list[Run]:
-        """Return the runs in the state "queued"; a status is read only if it changed."""
-        waiting, over = list[Run](), dict[str, tuple[int, int]]()
-        for run in self._mine():
-            try:
-                facts = (run.folder / "status.json").stat()
-            except OSError:
-                continue
-            changed = (facts.st_mtime_ns, facts.st_ino)  # each status is a new file
-            if self._over.get(run.id) != changed and run.status.state == "queued":
-                waiting.append(run)
-            else:
-                over[run.id] = changed
-        self._over = over
-        return waiting
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[bool]:
-        """Lock counting and starting against other servers; return whether to start any."""
-        path = self.store.root / tickets.FOLDER / "lock"
-        try:
-            lock = locks.lock(path)
-        except BlockingIOError:
-            self._refused_at = self._refused_at or time.monotonic()
-            yield time.monotonic() - self._refused_at > PATIENCE_SECONDS
-            return
-        except OSError:  # a full disk: the run that cannot start says so
-            yield True
-            return
-        self._refused_at = 0.0
-        try:
-            yield True
-        finally:
-            locks.unlock(lock)
+            tickets.add(self.store.root, run.id)
 
     def _try_to_start(self, run_id: str) -> bool:
         """Start a waiting run; return whether it started. Errors are noted, and it is retried."""
@@ -335,8 +276,8 @@ class RunQueue:
             return False
         try:
             is_started = self.backend.start(run)
-        except (claim.RunHeld, Unavailable) as error:
-            seconds = REFUSED_SECONDS if isinstance(error, JobRefused) else 0
+        except (claim.RunHeld, tickets.Unavailable) as error:
+            seconds = 0.0 if self.backend.name == "local" else RETRY_SECONDS
             tickets.note_start_error(folder, error.sentence, seconds=seconds)
             return False
         except OSError as error:
@@ -352,7 +293,7 @@ class RunQueue:
             run = self.store.get(run_id)
         except RunNotFound:
             run = None
-        if run is None or not waits(run):
+        if run is None or not tickets.waits(run.folder):
             tickets.remove(self.store.root, run_id)
             return None
         return run

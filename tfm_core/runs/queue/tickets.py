@@ -1,4 +1,4 @@
-"""The tickets of waiting runs: one empty file per run, in a folder that all servers share.
+"""The tickets of waiting runs: one empty file per run, in a folder beside the runs.
 
 A ticket says that a run waits; its claim decides who may start it. So a ticket is removed last, by
 the process that started the run or found that it no longer waits. Why a run could not start is kept
@@ -13,11 +13,27 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-FOLDER = ".queue"
+from tfm_core.runs.disk.atomic import read_json
+from tfm_core.runs.disk.locks import FOLDER
+from tfm_core.runs.status import read_status
+from tfm_core.sentences import StudentError
+
 _DIGITS = 20
 _LAST = 10**_DIGITS - 1
 _APART, _SHARE = 10**9, 64
 """What leaves room for hundreds of tickets between two: each takes a share of what is left."""
+
+
+class Unavailable(StudentError):
+    """Nothing can train a run now; ``sentence`` says why. The run keeps waiting."""
+
+
+def waits(folder: Path) -> bool:
+    """Return whether a run with a ticket waits, also if its server was killed while starting it."""
+    state = read_status(folder).state
+    if state != "interrupted":
+        return state == "queued"
+    return (read_json(folder / "status.json") or {}).get("state") == "starting"
 
 
 def add(root: Path, run_id: str, *, at: int | None = None) -> None:

@@ -3,7 +3,7 @@
 This is round robin, the simplest fair queueing (Nagle 1987, RFC 970): who starts eight runs delays
 each other visitor by one of them. A run that ended lately was a turn, too, so a visitor who comes
 later does not stand behind another's second run. The statuses of the runs say what was served:
-nothing else is kept, and every server of a folder counts the same.
+nothing else is kept.
 """
 
 from __future__ import annotations

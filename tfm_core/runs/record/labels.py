@@ -1,7 +1,7 @@
 """A run's name, tags, note and group, as a person chose them.
 
 They are in ``labels.json`` in the run's folder, separate from the run itself. A run without that
-file has its original name and no other label; so do runs of older releases.
+file has its original name and no other label.
 """
 
 from __future__ import annotations

@@ -16,20 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from tfm_core import byte_cache
 from tfm_core.config import Experiment
 from tfm_core.probe.form import SnapshotForm, check_probe
 from tfm_core.probe.types import Array, Probe, Snapshot
-from tfm_core.reading import Unreadable, object_of, open_plain
+from tfm_core.reading import MAX_HEADER, Unreadable, json_of, object_of, open_tensors
 from tfm_core.runs.disk.atomic import write_bytes, write_json
 from tfm_core.sentences import StudentError
 
 _NAME = re.compile(r"(\d{8}|[1-9]\d{8})\.safetensors", re.ASCII)
 _STEP = re.compile(r"\d{1,9}", re.ASCII)
-_MAX_PROBE = _MAX_HEADER = 2**24  # bytes
+_MAX_PROBE = 2**24  # bytes
 
 
 def snapshot_path(folder: Path, step: int) -> Path:
@@ -90,8 +89,7 @@ def read(path: Path, form: SnapshotForm | None = None) -> Snapshot:
     Raises ValueError, in a sentence, where it is missing, damaged or of another experiment.
     """
     try:
-        os.close(open_plain(path))  # what is no plain file might be waited for
-        with safe_open(path, framework="numpy") as file:
+        with open_tensors(path) as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         snapshot = _made(metadata, tensors)
@@ -107,7 +105,7 @@ def read(path: Path, form: SnapshotForm | None = None) -> Snapshot:
         raise StudentError(
             "The snapshot {name} is damaged ({why}).", name=path.name, why=error.sentence
         ) from None
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         raise StudentError("The snapshot {name} is damaged.", name=path.name) from None
     return snapshot
 
@@ -117,7 +115,7 @@ def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
     for name, value in tensors.items():
         if (value.dtype.kind not in "fiu") != name.startswith("masks/"):
             raise Unreadable("{name} holds no numbers", name=name)
-    kept, sources = _under("masks/", tensors), json.loads(metadata.get("masks", "{}"))
+    kept, sources = _under("masks/", tensors), json_of(metadata.get("masks", "{}"))
     if not isinstance(sources, dict):
         raise Unreadable("its masks have no names")
     if not _STEP.fullmatch(metadata["step"]):
@@ -132,8 +130,8 @@ def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
         probabilities=tensors.get("predictions/probabilities"),
         ids=tensors.get("predictions/ids"),
         confidence=tensors.get("predictions/confidence"),
-        tokens=json.loads(metadata["tokens"]) if "tokens" in metadata else None,
-        texts=json.loads(metadata["texts"]) if "texts" in metadata else None,
+        tokens=json_of(metadata["tokens"]) if "tokens" in metadata else None,
+        texts=json_of(metadata["texts"]) if "texts" in metadata else None,
         positions=_under("positions/", tensors),
         embeddings=_under("embeddings/", tensors),
         routing=_under("routing/", tensors),
@@ -188,13 +186,13 @@ def _is_whole(path: str, mtime_ns: int, size: int) -> bool:
     try:
         with open(path, "rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
-            if length > min(size - 8, _MAX_HEADER):
+            if length > min(size - 8, MAX_HEADER):
                 return False
-            header = json.loads(file.read(length))
+            header = json_of(file.read(length))
         header.pop("__metadata__", None)
         end = max((item["data_offsets"][1] for item in header.values()), default=0)
         return bool(8 + length + end == size)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error):
         return False
 
 
@@ -238,10 +236,9 @@ def read_probe(folder: Path, experiment: Experiment) -> Probe:
 def _read_images(folder: Path) -> Array:
     path = folder / "probe.safetensors"
     try:
-        os.close(open_plain(path))
-        with safe_open(path, framework="numpy") as file:
+        with open_tensors(path) as file:
             images: Array = file.get_tensor("images")
-    except (OSError, SafetensorError, TypeError):
+    except (FileNotFoundError, Unreadable):
         raise Unreadable("its pictures cannot be read") from None
     return images
 

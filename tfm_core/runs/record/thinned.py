@@ -17,11 +17,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from tfm_core.config.turns import turn_of
-from tfm_core.reading import MAX_STEP_NUMBER, Unreadable, is_plain, is_whole, open_plain
+from tfm_core.reading import (
+    MAX_STEP_NUMBER,
+    Unreadable,
+    is_plain,
+    is_whole,
+    json_of,
+    open_plain,
+    open_tensors,
+)
 from tfm_core.runs.curves import (
     MEASURED_COLUMNS,
     STEP_COLUMNS,
@@ -180,9 +187,9 @@ def _kept(folder: Path) -> tuple[EventReader, Curves] | None:
     try:
         if not is_plain(path) or path.lstat().st_size > _MAX_FILE:
             return None
-        with safe_open(path, framework="numpy") as file:
+        with open_tensors(path) as file:
             said = file.metadata() or {}
-            facts, told = json.loads(said["facts"]), json.loads(said["told"])
+            facts, told = json_of(said["facts"]), json_of(said["told"])
             offset, form = facts["offset"], facts["form"]
             if form != _FORM or facts["columns"] != json.loads(json.dumps(_SERIES)):
                 return None
@@ -209,9 +216,14 @@ def _kept(folder: Path) -> tuple[EventReader, Curves] | None:
             )
             for one in told["gradients"]
         )
-    except (OSError, Unreadable, SafetensorError, RecursionError):
-        return None
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):  # another's file
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        OverflowError,
+    ):  # another's file
         return None
     return _reader(folder, offset), curves
 

@@ -6,16 +6,14 @@ further from.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from tfm_core.probe.types import Array
-from tfm_core.reading import Unreadable, open_plain
+from tfm_core.reading import Unreadable, open_tensors
 from tfm_core.runs.disk.atomic import write_bytes
 from tfm_core.runs.record import snapshots
 from tfm_core.sentences import StudentError
@@ -52,14 +50,9 @@ def read(folder: Path, step: int) -> dict[str, Array]:
     """Return the weights of a step by name. Raises ValueError, in a sentence."""
     path = weights_path(folder, step)
     try:
-        file = open_plain(path)
-        try:
-            size = os.fstat(file).st_size
-        finally:
-            os.close(file)
-        if size > _MAX:
-            raise Unreadable("the file is too large")
-        with safe_open(path, framework="numpy") as content:
+        with open_tensors(path) as content:
+            if path.stat().st_size > _MAX:
+                raise Unreadable("the file is too large")
             if (content.metadata() or {}).get("step") != str(step):
                 raise Unreadable("it belongs to another step")
             tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
@@ -69,8 +62,6 @@ def read(folder: Path, step: int) -> dict[str, Array]:
         raise StudentError(
             "The weights {name} are damaged ({why}).", name=path.name, why=error.sentence
         ) from None
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
-        raise StudentError("The weights {name} are damaged.", name=path.name) from None
     if not all(
         value.dtype.kind in "fiu" and np.isfinite(value).all() for value in tensors.values()
     ):

@@ -6,7 +6,7 @@ say before they begin.
 """
 
 from tfm_core.runs.settings.decided import OTHERS, VARIABLES, Settings
-from tfm_core.runs.settings.reading import checked, read
-from tfm_core.runs.settings.values import BackendName, size
+from tfm_core.runs.settings.reading import checked, read, unknown
+from tfm_core.runs.settings.values import size
 
-__all__ = ["OTHERS", "VARIABLES", "BackendName", "Settings", "checked", "read", "size"]
+__all__ = ["OTHERS", "VARIABLES", "Settings", "checked", "read", "size", "unknown"]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
 from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource
 
-from tfm_core import languages
-from tfm_core.runs.settings.decided import VARIABLES, Settings
-from tfm_core.sentences import Paragraph, StudentError
+from tfm_core.runs.settings.decided import OTHERS, VARIABLES, Settings
+from tfm_core.runs.settings.values import PREFIX
+from tfm_core.sentences import N_, Sentence, StudentError
+
+_OF_TESTS = re.compile(r"TFM_(NIGHTLY|SEED|UNTIL|WRITE_RECORD|TEST_\w+)")
 
 
 def read(environment: Mapping[str, str] | None = None) -> Settings:
@@ -39,14 +43,22 @@ def _settings(texts: tuple[tuple[str, str], ...]) -> Settings:
     if settings.public:
         defaults = {one.field: one.public for one in VARIABLES if one.public is not None}
         values = defaults | values
-    if settings.login_to_watch:  # a published run's address needs no login
-        values = {"max_published": 0} | values
-    settings = Settings(**values)
-    if settings.trains_on == "ray" and settings.ray_address is None:
-        raise StudentError(
-            "TFM_BACKEND is 'ray', so set TFM_RAY_ADDRESS, for example http://HOST:8265."
-        )
-    return settings
+    return Settings(**values)
+
+
+def unknown(environment: Mapping[str, str] | None = None) -> list[Sentence]:
+    """Return a sentence for each ``TFM_`` variable that nothing reads, with the nearest name."""
+    values = os.environ if environment is None else environment
+    known = [variable.name for variable in (*VARIABLES, *OTHERS)]
+    found = []
+    for name in sorted(values.keys() - known):
+        if not name.startswith(PREFIX) or not values[name] or _OF_TESTS.fullmatch(name):
+            continue
+        sentence = N_("{name} is unknown.", name=name)
+        for guess in get_close_matches(name, known, n=1, cutoff=0.75):
+            sentence = N_("{name} is unknown. Did you mean {guess}?", name=name, guess=guess)
+        found.append(sentence)
+    return found
 
 
 def checked(environment: Mapping[str, str] | None = None) -> Settings:
@@ -64,31 +76,10 @@ def checked(environment: Mapping[str, str] | None = None) -> Settings:
             text=str(said.runs_dir),
             there=str(there),
         )
-    for name, folder in (
-        ("TFM_LESSONS_DIR", said.lessons_dir),
-        ("TFM_MODELS_DIR", said.models_dir),
-        (languages.VARIABLE, languages.FOLDER),
-    ):
-        if folder is not None and not folder.is_dir():
-            raise StudentError(
-                "{name} is {text!r}, which is not a folder.", name=name, text=str(folder)
-            )
-    if said.runs_url is not None:
-        _check_address(said.runs_url)
-    return said
-
-
-def _check_address(url: str) -> None:
-    """Raise StudentError where nothing is installed that could open an address."""
-    import fsspec
-
-    protocol = url.partition("://")[0]
-    try:
-        fsspec.get_filesystem_class(protocol)
-    except ImportError:
-        raise StudentError(Paragraph("runs/protocol-missing", protocol=protocol)) from None
-    except ValueError:
+    if said.lessons_dir is not None and not said.lessons_dir.is_dir():
         raise StudentError(
-            "TFM_RUNS_URL begins with {protocol}://; use, for example, s3:// or file://.",
-            protocol=protocol,
-        ) from None
+            "{name} is {text!r}, which is not a folder.",
+            name="TFM_LESSONS_DIR",
+            text=str(said.lessons_dir),
+        )
+    return said

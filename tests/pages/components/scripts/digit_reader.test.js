@@ -5,8 +5,8 @@ import { highest, percent, stopAt } from "../../../../pages/components/digit_rea
 
 test("the digit of the largest share is read, and shares are said in whole per cent", () => {
   assert.equal(highest([0.1, 0.2, 0.6, 0.1]), 2);
-  assert.equal(percent(0.996), "100 %");
-  assert.equal(percent(0.414), "41 %");
+  assert.equal(percent(0.996), "100%");
+  assert.equal(percent(0.414), "41%");
 });
 
 test("what was read at a step stands above the slider's thumb at that step", () => {

@@ -8,8 +8,8 @@ const words = { layer: "Layer", head: "Head", named: "Layer {layer}, head {head}
 
 test("a cell is described by its tokens, counted as they are drawn, and its exact weight", () => {
   const shown = Float32Array.from({ length: 2 * 3 * 2 * 5 }, (_value, i) => i / 100);
-  const view = { shape: [2, 3, 2, 5], shown, block: 1, rows: ["query 1: a", "2: writes b, after a"], key: ["p", "q", "r", "s", "t"], words };
-  assert.equal(describe(view, 1, 2, 1, 4), "Layer 2, head 3\n2: writes b, after a\nkey 5: t\nweight 0.5900");
+  const view = { shape: [2, 3, 2, 5], shown, block: 1, rows: ["query 1: a", "2: writes b, after a"], key: ["p", "q", "r", "s", "t"], first: 20, words };
+  assert.equal(describe(view, 1, 2, 1, 4), "Layer 2, head 3\n2: writes b, after a\nkey 25: t\nweight 0.5900");
   view.shown[59] = NaN;
   assert.match(describe(view, 1, 2, 1, 4), /0 \(masked\)$/);
 });
@@ -37,6 +37,7 @@ test("labels are cut between words", () => {
   assert.equal(wrapped("one two three", 13), 1);
   assert.equal(wrapped("one two three", 8), 2);
   assert.equal(wrapped("unbreakable", 4), 1);
+  assert.equal(wrapped("불분명, 키 5.8개", 15), 2); // Hangul is twice as wide
 });
 
 test("the lines of a token are its row or its column, without what is masked", () => {

@@ -59,7 +59,7 @@ test("panels stand from the top, each with the lines of its axis", () => {
 });
 
 test("a share is read as per cent, a small number keeps its figures", () => {
-  assert.equal(shownNumber(0.5, true), "50.0 %");
+  assert.equal(shownNumber(0.5, true), "50.0%");
   assert.equal(shownNumber(0.00012344, false), "0.0001234");
   assert.equal(shownNumber(12000, false), "12,000");
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { marked } from "../../../../pages/components/stage_answers.js";
-import { across, ends, percent, stepFrom, stepTicks, ticks, upward } from "../../../../pages/components/stage_curves.js";
+import { across, drawLines, ends, percent, said, stepFrom, stepTicks, ticks, upward } from "../../../../pages/components/stage_curves.js";
 import { arranged } from "../../../../pages/components/stage_heads.js";
 import { frameAt, isBetween, lastUpTo, momentAt, nextMoment, pace, positionOf, stepAt, valueAt, weightsAt } from "../../../../pages/components/stage_time.js";
 
@@ -16,6 +16,16 @@ test("a position is a step, and a step a position", () => {
   near(stepAt(steps, 99), 1000);
   near(positionOf(steps, 5000), 4);
   near(stepAt([], 0), 0);
+});
+
+test("a line ends at the point that the legend says", () => {
+  const line = { quantity: "accuracy", role: "validation", steps: [0, 10, 20], values: [0, 0.3, 0.9] };
+  const drawn = [];
+  const draw = (_name, x) => drawn.push(x);
+  const pen = new Proxy({}, { get: (_pen, name) => (name === "moveTo" || name === "lineTo" ? (...at) => draw(name, ...at) : () => {}), set: () => true });
+  const part = { quantity: "accuracy", x: (step) => step, y: (value) => value };
+  drawLines({ data: { lines: [line] } }, pen, part, { width: 100, height: 100 }, () => true, 1, 15);
+  assert.deepEqual(drawn, [0, valueAt(line, 15).step]);
 });
 
 test("what was known at a step is the newest before it", () => {
@@ -66,10 +76,15 @@ test("axes: steps evenly or by their logarithm, there and back", () => {
   near(upward(range[1], range, true), 1);
 });
 
-test("100 % is said only where nothing at all is missing", () => {
-  assert.equal(percent(1), "100 %");
-  assert.equal(percent(0.9999), "99.9 %");
-  assert.equal(percent(0.5), "50.0 %");
+test("100% is said only where nothing at all is missing", () => {
+  assert.equal(percent(1), "100%");
+  assert.equal(percent(0.9999), "99.9%");
+  assert.equal(percent(0.5), "50.0%");
+});
+
+test("a small loss has two digits, as where Python says it", () => {
+  [[1.23456, "1.235"], [0.1, "0.100"], [0.00123, "0.0012"], [0.001, "0.0010"], [0, "0.000"]]
+    .forEach(([loss, words]) => assert.equal(said("loss", loss), words));
 });
 
 test("predictions are compared place by place", () => {

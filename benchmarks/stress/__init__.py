@@ -1,1 +1,0 @@
-"""Stress tests: each tries to lose a run, or to crash or slow the app, and counts what held."""

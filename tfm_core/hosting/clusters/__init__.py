@@ -1,1 +1,0 @@
-"""Clusters: a run is a job of Slurm or Ray."""
