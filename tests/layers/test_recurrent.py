@@ -62,7 +62,7 @@ def test_scores_are_those_of_the_formula_and_hidden_words_get_nothing(name, stat
     attention = RecurrentAttention(made(name))
     mask = torch.ones(B, 1, K, dtype=torch.bool)
     mask[1, 0, 2:] = False
-    looked = attention(s, EncodedSource(h, mask, attention.prepare(h), h[:, 0]))
+    looked = attention(s, EncodedSource(h, mask, attention.score.prepare(h), h[:, 0]))
     torch.testing.assert_close(looked.weights.sum(-1), torch.ones(B, Q, dtype=torch.float64))
     assert (looked.weights[1, :, 2:] == 0).all()
     expected = sum(looked.weights[:, :, k, None] * h[:, None, k] for k in range(K))
@@ -76,7 +76,7 @@ def test_a_linear_score_gives_every_target_word_the_same_weights_and_an_additive
     mask = torch.ones(B, 1, K, dtype=torch.bool)
     for name in ("linear", "additive"):
         attention = RecurrentAttention(made(name))
-        looked = attention(s, EncodedSource(h, mask, attention.prepare(h), h[:, 0]))
+        looked = attention(s, EncodedSource(h, mask, attention.score.prepare(h), h[:, 0]))
         apart = (looked.weights - looked.weights[:, :1]).abs().max().item()
         assert (apart < 1e-12) is (name == "linear")
         assert looked.scores.std(1).min() > 0.01  # the scores themselves differ by word
@@ -86,5 +86,5 @@ def test_a_query_that_may_see_nothing_gets_zeros(states):
     s, h = states
     attention = RecurrentAttention(made("additive"))
     mask = torch.zeros(B, 1, K, dtype=torch.bool)
-    looked = attention(s, EncodedSource(h, mask, attention.prepare(h), h[:, 0]))
+    looked = attention(s, EncodedSource(h, mask, attention.score.prepare(h), h[:, 0]))
     assert (looked.context == 0).all()

@@ -42,7 +42,7 @@ def capture_changes_nothing(model, *batch):
     for value in weights.values():
         sums = value.sum(-1)
         if any(getattr(module, "has_sink", False) for module in model.modules()):
-            assert (sums <= 1).all()  # of float32: 1 where the others score much more
+            assert (sums < 1 + 1e-6).all()  # 1 where the others score much more
             assert (sums < 1).any()
             continue
         assert ((sums - 1).abs().lt(1e-5) | sums.eq(0)).all()

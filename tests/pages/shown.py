@@ -121,9 +121,7 @@ def sketch(value: Any) -> Any:
     match value:
         case bytes():
             return _packed(value)
-        case str() if len(value) > 400 and re.fullmatch(
-            r"(?:data:[^,]*,)?[A-Za-z0-9+/=\s]+", value
-        ):
+        case str() if len(value) > 400 and BASE64.fullmatch(value):
             return _packed(base64.b64decode(value.rpartition(",")[2]))
         case str() if value[:1] in ("{", "[") and (inside := _json(value)) is not None:
             return sketch(inside)

@@ -158,16 +158,10 @@ class AttentionRead(NamedTuple):
 class RecurrentAttention(nn.Module):
     """Scores, softmax over the source, and the mean of its states in those proportions."""
 
-    score: AnyScore
-
     def __init__(self, score: AnyScore) -> None:
         """``score`` is what one of ALIGNMENT_SCORES names."""
         super().__init__()
         self.score = score
-
-    def prepare(self, memory: Tensor) -> Tensor:
-        """Return what the score needs of each source state, worked out once."""
-        return self.score.prepare(memory)
 
     def forward(self, states: Tensor, source: EncodedSource) -> AttentionRead:
         """Look at the source from decoder states (B, Q, D)."""

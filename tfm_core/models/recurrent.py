@@ -184,7 +184,7 @@ class RecurrentTranslator(SpecialTokens, nn.Module):
         check_source(src)
         keep = is_token(src, self.pad_id)
         memory, last = self.encoder(self.src_embedding(src), keep)
-        prepared = self.decoder.cross_attention.prepare(memory)
+        prepared = self.decoder.cross_attention.score.prepare(memory)
         return EncodedSource(memory, keep[:, None], prepared, last)
 
     def start(self, source: EncodedSource) -> State:

@@ -91,7 +91,7 @@ def untrained_weights(score: str, n_queries: int, n_keys: int) -> npt.NDArray[np
         torch.manual_seed(0)
         attention = RecurrentAttention(resolve(ALIGNMENT_SCORES[score].layer)(WIDTH))
         mask = torch.ones(1, 1, n_keys, dtype=torch.bool)
-        source = EncodedSource(memory, mask, attention.prepare(memory), memory[:, -1])
+        source = EncodedSource(memory, mask, attention.score.prepare(memory), memory[:, -1])
         weights: npt.NDArray[np.float32] = attention(states, source).weights[0].numpy()
     return weights
 
