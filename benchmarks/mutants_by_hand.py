@@ -26,8 +26,8 @@ PLANTED: tuple[tuple[str, str, str], ...] = (
      "0.1 * per_example + 0.9 * took"),
     ("tfm_core/inspect/compare/seeds.py", "(-counts[seed], seed)", "(counts[seed], seed)"),
     ("tfm_core/inspect/walk/vit.py", "n * batch: N_(", "n // batch: N_("),
-    ("tfm_core/inspect/errors/scores.py", "abs(one.accuracy - one.confidence)",
-     "(one.accuracy - one.confidence)"),
+    ("tfm_core/inspect/errors/scores.py", '(bins["accuracy"] - bins["confidence"]).abs()',
+     'bins["accuracy"] - bins["confidence"]'),
     # guards in rare states
     ("tfm_core/runs/auth.py", 'claims.get("is_logged_in") is not True',
      'not claims.get("is_logged_in")'),

@@ -24,16 +24,14 @@ def view(chosen: Chosen) -> None:
     show.prose(paragraph("architecture/activation", name=label))
     curves = {each: activations.curve(each) for each in ACTIVATIONS}
     left, right = st.columns(2)
-    for column, what, words, key in (
-        (left, "value", _("This model's curve is thick."), "curve"),
-        (right, "slope", _("The slopes: what a gradient is multiplied by."), "slope"),
+    for column, place, title, words, key in (
+        (left, 1, _("output"), _("This model's curve is thick."), "curve"),
+        (right, 2, _("slope"), _("The slopes: what a gradient is multiplied by."), "slope"),
     ):
         with column:
             series = {
-                each: (_label(each), curve.u, getattr(curve, what))
-                for each, curve in curves.items()
+                each: (_label(each), curve[0], curve[place]) for each, curve in curves.items()
             }
-            title = _("output") if what == "value" else _("slope")
             show.figure(plots.lines(series, name, title), words, key=f"activation-{key}")
     if chosen.run is not None:
         _own(chosen.run, label)

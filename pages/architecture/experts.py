@@ -13,7 +13,6 @@ from pages.ui.model.task_panels import example_name
 from pages.ui.runs import runs_access, shown_run
 from pages.ui.settings.model_choice import Chosen
 from tfm_core.inspect import experts
-from tfm_core.inspect.experts import Load
 from tfm_core.plots.model import experts as plots
 from tfm_core.runs.run import Run
 
@@ -55,32 +54,32 @@ def _routes(run: Run, steps: list[int], names: Mapping[str, str]) -> None:
     module, index = module or next(iter(names)), index or 0
     snapshot = run.snapshot(step)
     gates = snapshot.routing[module]
-    one = experts.routed(run.experiment, items[index], gates[min(index, len(gates) - 1)], module)
+    routed = experts.routed(run.experiment, items[index], gates[min(index, len(gates) - 1)], module)
     show.figure(
-        plots.routes(one.tokens, one.gates, state.theme()),
+        plots.routes(*routed, state.theme()),
         _("Step {n}: the share of each expert in each token.", n=f"{step:,}"),
         key="experts-routes",
     )
-    loads = experts.loads(run, module, steps)
-    _dead(next(load for load in loads if load.step == step))
+    loads, n_tokens = experts.loads(run, module, steps)
+    _dead(loads.columns[loads.loc[step] == 0].tolist(), n_tokens)
     show.figure(
-        plots.loads([load.step for load in loads], np.stack([load.shares for load in loads]), step),
+        plots.loads(loads.index.tolist(), loads.to_numpy(), step),
         _("How many of the examples’ tokens each expert gets, over the training."),
         key="experts-loads",
     )
 
 
-def _dead(load: Load) -> None:
+def _dead(numbers: list[int], n_tokens: int) -> None:
     """Say which experts no token passes."""
-    if not load.dead:
-        st.caption(_("Every expert gets some of the {n} tokens.", n=f"{load.n_tokens:,}"))
+    if not numbers:
+        st.caption(_("Every expert gets some of the {n} tokens.", n=f"{n_tokens:,}"))
         return
     words = ngettext(
         "Dead at this step: expert {names} gets none of the {tokens} tokens.",
         "Dead at this step: experts {names} get none of the {tokens} tokens.",
-        len(load.dead),
-        names=", ".join(map(str, load.dead)),
-        tokens=f"{load.n_tokens:,}",
+        len(numbers),
+        names=", ".join(map(str, numbers)),
+        tokens=f"{n_tokens:,}",
     )
     st.caption(f":orange[:material/warning: {words}]")
 

@@ -217,16 +217,10 @@ def weights(chosen: Chosen) -> None:
         show.problem(error)
         return
     name = st.selectbox(_("Which weights"), list(histograms), key="parameters-weights")
-    histogram = histograms[name]
+    edges, before, after, words = histograms[name]
     show.figure(
-        plots.histograms(
-            {
-                "before": (histogram.edges, histogram.before),
-                "after": (histogram.edges, histogram.after),
-            },
-            name,
-        ),
-        _("Look for weights that training moved. {words}", words=_(histogram.words)),
+        plots.histograms({"before": (edges, before), "after": (edges, after)}, name),
+        _("Look for weights that training moved. {words}", words=_(words)),
         key="parameters-histogram",
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,12 +31,13 @@ def scores(run: Run, step: int) -> None:
     if best is None:
         show.problem(_("The heads of this step cannot be scored."))
         return
-    formed = alignment.formed_at(frame, best.module, best.head)
+    module, head = str(best["module"]), int(best["head"]) - 1
+    formed = alignment.formed_at(frame, module, head)
     aligned = alignment.aligned(frame, step)
     st.markdown(_verdict(best, formed, aligned))
     left, right = st.columns([5, 4], gap="medium")
     with left:
-        figure = score_lines(frame, chosen=(best.module, best.head), at_step=step)
+        figure = score_lines(frame, chosen=(module, head), at_step=step)
         show.live_figure(
             figure,
             _("Attention on the true source; dotted: even attention."),
@@ -55,12 +57,12 @@ def true_cells(experiment: Experiment, example: Example, module: str) -> npt.NDA
         return np.zeros(example.attention[module].shape[1:], np.bool_)
 
 
-def _verdict(best: alignment.BestHead, formed: int | None, aligned: alignment.Aligned) -> str:
+def _verdict(best: pd.Series[Any], formed: int | None, aligned: alignment.Aligned) -> str:
     values = {
-        "layer": best.layer + 1,
-        "head": best.head + 1,
-        "share": show.percent(best.share),
-        "aer": f"{best.aer:.3f}",
+        "layer": best["layer"],
+        "head": best["head"],
+        "share": show.percent(best["share"]),
+        "aer": f"{best['aer']:.3f}",
     }
     if not aligned.n:
         return paragraph("attention/no-head-aligns", **values)

@@ -13,8 +13,9 @@ from pages.ui import show, state
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.attention.example import Example
-from tfm_core.inspect.attention.explanations import EXPLANATIONS, Explained, explained
+from tfm_core.inspect.attention.explanations import EXPLANATIONS, explained
 from tfm_core.plots.heads.patches import patch_overlay
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 
 _CLASS = "attention-explained-class"
@@ -33,7 +34,7 @@ def explanations(run: Run, example: Example) -> None:
         help=_("Only relevance depends on the class."),
     )
     try:
-        explained = _explained(
+        step, label, probabilities, maps = _explained(
             run.folder,
             trained.checkpoint_mark(run),
             example.picture.tobytes(),
@@ -43,18 +44,18 @@ def explanations(run: Run, example: Example) -> None:
     except ValueError as error:
         show.problem(error)
         return
-    name = names[explained.target]
-    share = show.percent(float(explained.probabilities[explained.target]))
+    name = names[label]
+    share = show.percent(float(probabilities[label]))
     words = _(
         "What supports **{name}** ({share} at step {step})?",
         name=name,
-        step=f"{explained.step:,}",
+        step=f"{step:,}",
         share=share,
     )
     if run.experiment.task.is_opened:
         words = _("What supports **{name}** ({share})?", name=name, share=share)
     st.markdown(words)
-    for column, (kind, values) in zip(st.columns(3), explained.maps.items(), strict=True):
+    for column, (kind, values) in zip(st.columns(3), maps.items(), strict=True):
         with column:
             st.markdown(f"**{_(EXPLANATIONS[kind].label)}**")
             figure = patch_overlay(values, example.picture, theme=state.theme())
@@ -66,6 +67,6 @@ def explanations(run: Run, example: Example) -> None:
 @lru_cache(maxsize=16)
 def _explained(
     folder: Path, mark: int, picture: bytes, shape: tuple[int, ...], target: int | None
-) -> Explained:
+) -> tuple[int, int, Floats, dict[str, Floats]]:
     pixels = np.frombuffer(picture, np.uint8).reshape(shape)
     return explained(Run(folder), pixels, target)

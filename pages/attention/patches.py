@@ -14,11 +14,11 @@ from pages.ui.navigation import page_table
 from tfm_core.config import Experiment, built
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.positions.similarity import geometry, tiles_of
-from tfm_core.plots.heads import attention as plots
 from tfm_core.plots.heads import patches as patch_plots
 from tfm_core.plots.heads.captions import caption_strip
 from tfm_core.plots.model.positions import position_tiles
 from tfm_core.probe.labels import CLS, axes, modules_by_kind, patches_per_side
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS
 
@@ -95,9 +95,7 @@ def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
     )
 
 
-def _patch_words(
-    experiment: Experiment, weights: plots.Floats, patch: str, query: int | None
-) -> str:
+def _patch_words(experiment: Experiment, weights: Floats, patch: str, query: int | None) -> str:
     if query is None:
         words = _("Mean attention per patch. Look for strokes that many patches read.")
     elif patch == CLS:

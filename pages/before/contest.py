@@ -32,14 +32,14 @@ def view() -> None:
         if contest is None:
             st.info(_("Nothing to compare yet: train all three."), icon=":material/info:")
         else:
-            shown_run.recorded_comparison_note(contest.runs.values())
+            shown_run.recorded_comparison_note(contest.values())
         if st.button(
             _("Train all three"), type="primary", icon=":material/play_arrow:", key="before-train"
         ):
             _start(task, steps, seed)
     if contest is None:
         return
-    is_live = comparison.is_live(contest.runs.values())
+    is_live = comparison.is_live(contest.values())
     st.fragment(_draw, run_every=comparison.TICK if is_live else None)(contest, is_live)
 
 
@@ -78,11 +78,11 @@ def _start(task: str, steps: int, seed: int) -> None:
 
 
 def _draw(contest: Contest, was_live: bool) -> None:
-    if was_live and not comparison.is_live(contest.runs.values()):
+    if was_live and not comparison.is_live(contest.values()):
         state.draw_anew()  # once: redrawn, it no longer polls
     if was_live:
-        comparison.progress(contest.runs.values())
-    attentions = {name: rnn_attention.cross_attention_at(run) for name, run in contest.runs.items()}
+        comparison.progress(contest.values())
+    attentions = {name: rnn_attention.cross_attention_at(run) for name, run in contest.items()}
     left, right = st.columns(2, gap="medium")
     with left:
         _curves(contest)
@@ -94,7 +94,7 @@ def _draw(contest: Contest, was_live: bool) -> None:
 
 def _curves(contest: Contest) -> None:
     series = {}
-    for name, run in contest.runs.items():
+    for name, run in contest.items():
         validation = runs_access.curves(run).validation
         if len(validation):
             series[name] = (_(LABELS[name]), validation["step"], validation["sequence_accuracy"])
@@ -109,7 +109,7 @@ def _curves(contest: Contest) -> None:
 
 
 def _table(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
-    columns = {_(SHORT[name]): _column(run, attentions[name]) for name, run in contest.runs.items()}
+    columns = {_(SHORT[name]): _column(run, attentions[name]) for name, run in contest.items()}
     st.table(pd.DataFrame(columns, index=[_(words) for words in FIGURES]))
     words = _conclusion(contest, attentions) or _("How the figures are measured")
     st.markdown(words, help=paragraph("before/figures"))
@@ -118,7 +118,7 @@ def _table(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None])
 def _guessed(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> bool:
     """Ask whose attention aligns best; return whether the figures may be shown."""
     asked = questions.about_alignment(_aligned(attentions))
-    of = " ".join(run.id for run in contest.runs.values())
+    of = " ".join(run.id for run in contest.values())
     return asked is None or question.guess(asked, "alignment", of=of)
 
 
@@ -131,11 +131,11 @@ def _aligned(attentions: dict[str, CrossAttentionAtStep | None]) -> dict[str, fl
 
 
 def _conclusion(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> str:
-    whole = {name: _whole(run) for name, run in contest.runs.items()}
+    whole = {name: _whole(run) for name, run in contest.items()}
     right = {_(SHORT[name]): share for name, share in whole.items() if share is not None}
     aligned = _aligned(attentions)
-    task = contest.experiment.task_as(TextTaskConfig)
-    is_live = comparison.is_live(contest.runs.values())
+    task = next(iter(contest.values())).experiment.task_as(TextTaskConfig)
+    is_live = comparison.is_live(contest.values())
     n = task.n_validation if is_live else task.n_test
     sentences = [conclusions.most_right(right, n), conclusions.best_aligned(aligned, right, n)]
     words = " ".join(_(sentence) for sentence in sentences if sentence is not None)
@@ -167,12 +167,13 @@ def _parameters(run_id: str, _run: Run) -> int:
 
 
 def _name(contest: Contest) -> str:
-    run, experiment = next(iter(contest.runs.values())), contest.experiment
+    run = next(iter(contest.values()))
+    experiment = run.experiment
     return _(
         "{task}, {steps} steps, seed {seed}: {n} models, {when}",
         task=_(experiment.task.facts.label),
         steps=f"{experiment.training.steps:,}",
         seed=experiment.seed,
-        n=len(contest.runs),
+        n=len(contest),
         when=show.ago(run.meta.created),
     )

@@ -61,19 +61,17 @@ _SENTENCE = "before-sentence"
 
 def maps(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
     st.header(_("Attention maps"), anchor=False)
-    sentences = next(
-        (s for run in contest.runs.values() if (s := rnn_attention.sentences(run))), []
-    )
+    sentences = next((s for run in contest.values() if (s := rnn_attention.sentences(run))), [])
     index = 0
     if sentences:
         index = st.selectbox(
             _("Unseen sentence"),
             range(len(sentences)),
             format_func=sentences.__getitem__,
-            key=f"{_SENTENCE}-{contest.experiment.task.name}",
+            key=f"{_SENTENCE}-{next(iter(contest.values())).experiment.task.name}",
         ) or 0  # fmt: skip
-    columns = st.columns(len(contest.runs), gap="medium")
-    for column, (name, run) in zip(columns, contest.runs.items(), strict=True):
+    columns = st.columns(len(contest), gap="medium")
+    for column, (name, run) in zip(columns, contest.items(), strict=True):
         with column:
             _one(name, run, attentions[name], index)
     st.caption(_("Rows: tokens written; columns: source. Orange: true source words."))

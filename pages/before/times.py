@@ -32,9 +32,9 @@ def view() -> None:
     ):  # fmt: skip
         st.session_state[_ROUND] = _next_round()
     if st.session_state.get(_ROUND) is None:
-        recorded = recorded_times()
-        show.prose(paragraph("before/recorded-times", day=recorded.day, torch=recorded.torch))
-        _figures(1000 * pd.DataFrame(recorded.seconds))
+        seconds, torch, day = recorded_times()
+        show.prose(paragraph("before/recorded-times", day=day, torch=torch))
+        _figures(1000 * seconds)
         return
     futures = _futures(st.session_state[_ROUND])
     is_open = any(not future.done() for future in futures.values())

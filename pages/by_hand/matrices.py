@@ -14,8 +14,9 @@ from pages.ui import show
 from pages.ui.address import view_link
 from tfm_core.inspect.by_hand import attention, learning
 from tfm_core.inspect.by_hand import text as by_hand_text
-from tfm_core.inspect.by_hand.attention import Floats, Matrices
+from tfm_core.inspect.by_hand.attention import Matrices
 from tfm_core.plots.heads import by_hand as plots
+from tfm_core.probe.types import Floats
 
 _BASE, _EDITED = "hand-matrices", "hand-edited"
 LETTERS = {"query": "W_Q", "key": "W_K", "value": "W_V", "out": "W_O"}

@@ -14,7 +14,7 @@ from pages.ui import show, typed
 from pages.ui.address import view_link
 from tfm_core.inspect.by_hand import attention
 from tfm_core.inspect.by_hand import text as by_hand_text
-from tfm_core.inspect.by_hand.attention import Bools, Floats
+from tfm_core.probe.types import Bools, Floats
 
 _BASE, _KEPT, _EDITS = "hand-base", "hand-kept", "hand-mask-edits"
 _EDITOR = "hand-vectors"

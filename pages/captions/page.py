@@ -31,7 +31,7 @@ def _compose(run: Run) -> None:
         pieces, missing = scene.pieces(run)
         below = st.container()
         with area:
-            view.picture(pieces, caption_look.preview(pieces))
+            view.picture(pieces, *caption_look.preview(pieces))
             for hint in missing:
                 st.caption(hint)
     reading = None
@@ -48,13 +48,13 @@ def _compose(run: Run) -> None:
         view.sentence(reading)
         if reading.words:
             chosen = view.heads(run, reading)
-            view.strip(reading, chosen)
-            view.word_by_word(reading, chosen)
+            view.strip(reading, *chosen)
+            view.word_by_word(reading)
         else:
             st.caption(_("The model wrote no word."))
     with below:
         if reading.words:
-            view.inside(reading, chosen)
+            view.inside(reading, *chosen)
             _check(run, pieces, reading)
     show.code(caption_look.look_at_picture)
     st.caption(_("Weights of step {step}.", step=f"{reading.example.step:,}"))

@@ -10,16 +10,9 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import show, state
 from pages.ui.typed import escape
-from tfm_core.inspect.text.caption_look import (
-    MEAN,
-    CaptionReading,
-    Heads,
-    Piece,
-    ScenePreview,
-    chosen_maps,
-    scores,
-)
+from tfm_core.inspect.text.caption_look import MEAN, CaptionReading, Piece, chosen_maps, scores
 from tfm_core.plots.heads.captions import caption_scene, caption_strip
+from tfm_core.probe.types import Array
 from tfm_core.runs.run import Run
 
 _LAYER, _HEAD = "captions-layer", "captions-head"
@@ -36,7 +29,8 @@ def sentence(reading: CaptionReading) -> None:
         st.markdown(show.right_or_wrong(is_right=reading.is_right), width="content")
 
 
-def heads(run: Run, reading: CaptionReading) -> Heads:
+def heads(run: Run, reading: CaptionReading) -> tuple[int, int]:
+    """Choose a decoder layer and a head of it, or MEAN."""
     n_layers, n_heads = reading.maps.shape[:2]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         layer = n_layers - 1
@@ -59,13 +53,13 @@ def heads(run: Run, reading: CaptionReading) -> Heads:
             wrap=True,
             key=f"{_HEAD}-{run.id}",
         )
-    return Heads(layer, MEAN if head is None else head)
+    return layer, MEAN if head is None else head
 
 
-def strip(reading: CaptionReading, chosen: Heads) -> None:
+def strip(reading: CaptionReading, layer: int, head: int) -> None:
     assert reading.example.picture is not None
     figure = caption_strip(
-        chosen_maps(reading, chosen),
+        chosen_maps(reading, layer, head),
         reading.example.picture,
         [word.text for word in reading.words],
         [word.box for word in reading.words],
@@ -79,31 +73,31 @@ def strip(reading: CaptionReading, chosen: Heads) -> None:
     )
 
 
-def picture(pieces: Sequence[Piece], composed: ScenePreview) -> None:
+def picture(pieces: Sequence[Piece], composed: Array, overlapping: frozenset[int]) -> None:
     squares = [(p.placed.left, p.placed.top, p.placed.right, p.placed.bottom) for p in pieces]
     show.figure(
-        caption_scene(composed.picture, squares, composed.overlapping),
-        _("{side} × {side} pixels; the model sees no outlines.", side=composed.picture.shape[-1]),
+        caption_scene(composed, squares, overlapping),
+        _("{side} × {side} pixels; the model sees no outlines.", side=composed.shape[-1]),
         key="captions-scene-figure",
     )
 
 
-def inside(reading: CaptionReading, chosen: Heads) -> None:
-    rows = scores(reading, chosen)
-    if not rows or reading.even is None:
+def inside(reading: CaptionReading, layer: int, head: int) -> None:
+    rows = scores(reading, layer, head)
+    if rows.empty or reading.even is None:
         st.caption(_("None of these digits was named."))
         return
     st.header(_("Attention in the true box"), anchor=False)
     lines = [
         _(
             "**{word}**: {share}; best head (layer {layer}, head {head}): {best}",
-            word=escape(row["word"]),
-            share=show.percent(row["share"]),
-            layer=row["layer"],
-            head=row["head"],
-            best=show.percent(row["best"]),
+            word=escape(row.word),
+            share=show.percent(row.share),
+            layer=row.layer,
+            head=row.head,
+            best=show.percent(row.best),
         )
-        for row in rows
+        for row in rows.itertuples()
     ]
     st.markdown("\n".join(f"- {line}" for line in lines))
     st.caption(_("Uniform attention would give {share}.", share=show.percent(reading.even)))
@@ -114,7 +108,7 @@ def _instead(others: Sequence[tuple[str, float]]) -> str:
     return " · ".join(shown) or "–"
 
 
-def word_by_word(reading: CaptionReading, chosen: Heads) -> None:
+def word_by_word(reading: CaptionReading) -> None:
     st.header(_("Word by word"), anchor=False)
     rows = [
         {

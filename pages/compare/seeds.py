@@ -46,12 +46,13 @@ def groups(shown: Sequence[StyledRun]) -> list[SeedGroup]:
     """Return the configurations among the runs, each with its seeds."""
     by_id = {entry.run.id: entry for entry in shown}
     same_settings = configurations([entry.run for entry in shown])
-    labels = names([configuration.experiment.replace(seed=0) for configuration in same_settings])
-    firsts = [next(iter(configuration.runs.values())).id for configuration in same_settings]
+    first_runs = [next(iter(runs.values())) for runs in same_settings]
+    labels = names([run.experiment.replace(seed=0) for run in first_runs])
+    firsts = [run.id for run in first_runs]
     st.session_state[_SLOTS] = places = slots(firsts, st.session_state.get(_SLOTS, {}))
     made = []
-    for configuration, name, first in zip(same_settings, labels, firsts, strict=True):
-        members = tuple(by_id[run.id] for run in configuration.runs.values())
+    for runs, name, first in zip(same_settings, labels, firsts, strict=True):
+        members = tuple(by_id[run.id] for run in runs.values())
         is_alone = len(members) == 1
         made.append(SeedGroup(members[0].name if is_alone else _(name), places[first], members))
     return made
@@ -156,9 +157,9 @@ def _values(grouped: Sequence[SeedGroup]) -> tuple[Measure, list[dict[int, float
     ]
     every = [each for group in figures_by_seed for each in group.values()]
     measure, column = next(
-        (kind for kind in _KINDS if all(getattr(each, kind[1]) is not None for each in every)),
+        (kind for kind in _KINDS if all(each[kind[1]] is not None for each in every)),
         _KINDS[-1],
     )
     return measure, [
-        {seed: getattr(each, column) for seed, each in group.items()} for group in figures_by_seed
+        {seed: each[column] for seed, each in group.items()} for group in figures_by_seed
     ]

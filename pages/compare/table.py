@@ -13,7 +13,7 @@ from pages.compare.choice import StyledRun
 from pages.i18n import N_, _
 from pages.ui import show, state
 from pages.ui.runs import run_words, runs_access
-from tfm_core.inspect.compare.curves import Figures, figures
+from tfm_core.inspect.compare.curves import figures
 from tfm_core.inspect.compare.differences import Difference, differences
 from tfm_core.plots.training.comparison import style_of
 
@@ -21,6 +21,7 @@ MAX_COLUMNS = 5
 """Settings shown in the main table; more get their own table."""
 _WIDTH, _HEIGHT = 46, 10
 _MIN_SORTED = 3
+Figures = Mapping[str, float | None]
 
 
 def results(shown: Sequence[StyledRun]) -> None:
@@ -53,7 +54,7 @@ def _order(settings: Sequence[Difference], results: Sequence[Figures]) -> RowOrd
     values: dict[str, Sequence[object]] = {row.field: row.values for row in settings}
     labels = {row.field: _(row.label) for row in settings}
     for column in _shown_columns(results):
-        values[column.field] = [getattr(result, column.field) for result in results]
+        values[column.field] = [result[column.field] for result in results]
         labels[column.field] = _(column.head)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         wanted = st.selectbox(
@@ -175,13 +176,13 @@ def _share(value: float | None) -> str:
     return "" if value is None else show.percent(value)
 
 
-def _at(text: str, step: int | None) -> str:
+def _at(text: str, step: float | None) -> str:
     return f"{text} ({step:,})" if text and step is not None else text
 
 
 @dataclass(frozen=True, slots=True)
 class ResultColumn:
-    """A column: its field of ``Figures``, its head, and its text."""
+    """A column: its key of ``figures``, its head, and its text."""
 
     field: str
     head: str
@@ -192,21 +193,25 @@ _COLUMNS = (
     ResultColumn(
         "n_parameters",
         N_("Parameters"),
-        lambda result: "" if not result.n_parameters else f"{result.n_parameters:,}",
+        lambda result: f"{n:,}" if (n := result["n_parameters"]) else "",
     ),
-    ResultColumn("loss", N_("Validation loss"), lambda result: _loss(result.loss)),
+    ResultColumn("loss", N_("Validation loss"), lambda result: _loss(result["loss"])),
     ResultColumn(
         "best_loss",
         N_("Lowest (step)"),
-        lambda result: _at(_loss(result.best_loss), result.best_loss_step),
+        lambda result: _at(_loss(result["best_loss"]), result["best_loss_step"]),
     ),
-    ResultColumn("accuracy", N_("Validation accuracy"), lambda result: _share(result.accuracy)),
+    ResultColumn("accuracy", N_("Validation accuracy"), lambda result: _share(result["accuracy"])),
     ResultColumn(
         "best_accuracy",
         N_("Highest (step)"),
-        lambda result: _at(_share(result.best_accuracy), result.best_accuracy_step),
+        lambda result: _at(_share(result["best_accuracy"]), result["best_accuracy_step"]),
     ),
-    ResultColumn("sequences", N_("Validation, whole"), lambda result: _share(result.sequences)),
-    ResultColumn("test_accuracy", N_("Test accuracy"), lambda result: _share(result.test_accuracy)),
-    ResultColumn("test_sequences", N_("Test, whole"), lambda result: _share(result.test_sequences)),
+    ResultColumn("sequences", N_("Validation, whole"), lambda result: _share(result["sequences"])),
+    ResultColumn(
+        "test_accuracy", N_("Test accuracy"), lambda result: _share(result["test_accuracy"])
+    ),
+    ResultColumn(
+        "test_sequences", N_("Test, whole"), lambda result: _share(result["test_sequences"])
+    ),
 )

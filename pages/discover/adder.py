@@ -55,7 +55,7 @@ def _table(chosen: Phenomenon, trained: ExperimentRuns) -> None:
                 _(arm.label),
                 f"{adder.n_parameters(runs[0].experiment)}",
                 ", ".join(show.percent(carry.exact(run)) for run in runs),
-                ", ".join("–" if one is None else f"{one.step:,}" for one in when),
+                ", ".join("–" if step is None else f"{step:,}" for step in when),
             ]
         )
     if rows:
@@ -71,20 +71,20 @@ def _carry(run: Run) -> None:
     st.markdown(
         _(
             "**The carry:** a linear probe reads it right in {share} of the columns.",
-            share=show.percent(found.told_apart),
+            share=show.percent(carry.read_right(found)),
         )
     )
-    figure = plots.carry(found.places, found.before, height=recipe.HEIGHT)
+    figure = plots.carry(found, height=recipe.HEIGHT)
     live_figure(figure, key="discover-carry", name=_("The carry of each column"))
 
 
 def _set_by_hand(run: Run) -> None:
-    found = carry.set_by_hand(run)
+    other, same = carry.set_by_hand(run)
     st.markdown(_("**Set the carry by hand:** the sum's bit has to flip."))
     show.facts(
         [
-            [_("of a sum with the other carry"), show.percent(found.other)],
-            [_("of a sum with the same carry"), show.percent(found.same)],
+            [_("of a sum with the other carry"), show.percent(other)],
+            [_("of a sum with the same carry"), show.percent(same)],
         ],
         [_("Output of attention"), _("Bit flips")],
     )
@@ -93,26 +93,23 @@ def _set_by_hand(run: Run) -> None:
 
 def _steps(run: Run) -> None:
     """Show what happens at the second bit of a column, from attention to the answer."""
-    found = adder.steps_of(run)
+    looks, arrives, explained, outputs, answer = adder.steps_of(run)
     st.markdown(_("**At the second bit of a column, b**, on average"))
-    heads = [_("head {n}", n=n + 1) for n in range(len(found.looks))]
-    stream = [f"x{n + 1}" for n in range(found.arrives.shape[1])]
-    neurons = [f"n{n + 1}" for n in range(len(found.neurons))]
+    heads = [_("head {n}", n=n + 1) for n in range(len(looks))]
+    stream = [f"x{n + 1}" for n in range(arrives.shape[1])]
+    neurons = [f"n{n + 1}" for n in range(len(outputs))]
     totals = [str(total) for total in adder.TOTALS]
     places = [str(_(place)) for place in adder.PLACES]
     maps = (
-        (_("1. Where the heads look"), found.looks.T, places, heads),
+        (_("1. Where the heads look"), looks.T, places, heads),
         (
-            _(
-                "2. What a 1 adds to the stream ({share} explained)",
-                share=show.percent(found.explained),
-            ),
-            found.arrives,
+            _("2. What a 1 adds to the stream ({share} explained)", share=show.percent(explained)),
+            arrives,
             places[:-1],
             stream,
         ),
-        (_("3. Neurons, by a + b + carry"), found.neurons, neurons, totals),
-        (_("4. Logit of 1 minus 0, by a + b + carry"), found.answer[None], ["1 − 0"], totals),
+        (_("3. Neurons, by a + b + carry"), outputs, neurons, totals),
+        (_("4. Logit of 1 minus 0, by a + b + carry"), answer[None], ["1 − 0"], totals),
     )
     for column, (title, values, rows, columns) in zip(st.columns(4), maps, strict=True):
         with column:

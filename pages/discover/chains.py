@@ -47,9 +47,7 @@ def _landings(chosen: Phenomenon, trained: ExperimentRuns) -> None:
                 transitions.landings(x, loss, [*chosen.known([seed]).values()])
                 for seed, (x, loss) in found.items()
             ]
-            reached = [
-                transitions.over_runs(of_floor).words for of_floor in zip(*steps, strict=True)
-            ]
+            reached = [transitions.over_runs(of_floor) for of_floor in zip(*steps, strict=True)]
             columns[_(arm.label)] = ["", *reached]
     if len(columns) > 2:
         st.markdown(_("**Shown:** the step from which each floor is reached."))
@@ -84,14 +82,17 @@ def _line() -> None:
     if run is None or not run.has_checkpoint:
         return
     found = lines.errors_of(run)
-    n = np.arange(len(found.model)).astype(float)
-    drawn = {
-        _("the model"): found.model,
-        _("Bayes: the lowest possible"): found.bayes,
-        _("least squares"): found.least_squares,
-        _("always 0"): found.zero,
+    n = np.arange(len(found)).astype(float)
+    names = {
+        "model": _("the model"),
+        "bayes": _("Bayes: the lowest possible"),
+        "least_squares": _("least squares"),
+        "zero": _("always 0"),
     }
-    curves = [RunLine(label, slot, n, values) for slot, (label, values) in enumerate(drawn.items())]
+    curves = [
+        RunLine(label, slot, n, found[name].to_numpy())
+        for slot, (name, label) in enumerate(names.items())
+    ]
     figure = plots.comparison(
         [CurvePanel(_("mean squared error"), curves)],
         _("examples before"),

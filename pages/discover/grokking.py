@@ -50,7 +50,7 @@ def _known(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             steps = [
                 [transitions.first(x, right >= KNOWN) for x, right in one.values()] for one in found
             ]
-            rows.append([_(arm.label), *(transitions.over_runs(one).words for one in steps)])
+            rows.append([_(arm.label), *map(transitions.over_runs, steps)])
     if rows:
         st.markdown(_("**Shown:** the step from which sums are known."))
         show.facts(rows, [_("Training"), _("Trained sums"), _("New sums")])
@@ -58,24 +58,23 @@ def _known(chosen: Phenomenon, trained: ExperimentRuns) -> None:
 
 
 def _table(run: Run) -> None:
-    found = clock.sum_table(run)
-    is_new = ~found.is_trained
+    step, is_right, is_trained = clock.sum_table(run)
     st.markdown(
         _(
             "**Step {step}:** {trained} of the trained sums are right, {new} of the others.",
-            step=f"{found.step:,}",
-            trained=show.percent(float(found.is_right[found.is_trained].mean())),
-            new=show.percent(float(found.is_right[is_new].mean())),
+            step=f"{step:,}",
+            trained=show.percent(float(is_right[is_trained].mean())),
+            new=show.percent(float(is_right[~is_trained].mean())),
         )
     )
-    figure = plots.sums(found.is_right, found.is_trained, height=_TABLE)
+    figure = plots.sums(is_right, is_trained, height=_TABLE)
     live_figure(figure, key="discover-sums", name=_("All sums a + b"))
 
 
 def _frequencies(run: Run) -> None:
     st.markdown(_("**Frequencies of the embedding** over the training"))
-    found = clock.power_over_time(run)
-    figure = plots.frequencies(found.steps, found.shares, height=recipe.HEIGHT, theme=state.theme())
+    steps, shares = clock.power_over_time(run)
+    figure = plots.frequencies(steps, shares, height=recipe.HEIGHT, theme=state.theme())
     live_figure(figure, key="discover-frequencies", name=_("Power of each frequency"))
 
 
@@ -95,9 +94,9 @@ def _without(run: Run) -> None:
     with left:
         show.facts(
             [
-                [_("as it is"), show.percent(found.whole)],
-                [_("these frequencies only"), show.percent(found.only)],
-                [_("without these frequencies"), show.percent(found.without)],
+                [_("as it is"), show.percent(found["whole"])],
+                [_("these frequencies only"), show.percent(found["only"])],
+                [_("without these frequencies"), show.percent(found["without"])],
             ],
             [_("Embedding"), _("New sums right")],
         )
@@ -106,11 +105,11 @@ def _without(run: Run) -> None:
             [
                 [
                     _("new sums: as they are, restricted"),
-                    *_losses(found.whole_loss, found.restricted),
+                    *_losses(found["whole_loss"], found["restricted"]),
                 ],
                 [
                     _("trained sums: as they are, excluded"),
-                    *_losses(found.trained_loss, found.excluded),
+                    *_losses(found["trained_loss"], found["excluded"]),
                 ],
             ],
             [_("Logits"), _("Loss"), _("Changed")],

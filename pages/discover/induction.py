@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import replace
 
 import numpy as np
 import streamlit as st
@@ -13,16 +12,15 @@ from pages.discover import recipe
 from pages.i18n import _, paragraph
 from pages.ui import show
 from tfm_core.inspect.discover import measured
-from tfm_core.inspect.discover.heads import THRESHOLD, Floats, Formed, formed
+from tfm_core.inspect.discover.heads import THRESHOLD, Formed, Head, formed
 from tfm_core.inspect.discover.phenomenon import INDUCTION, Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns
 from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
-
-Head = tuple[int, int]
 
 
 def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
@@ -50,11 +48,12 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
 
 def _formed(run: Run) -> Formed | None:
     """Return a run's induction heads, first the one without which most is lost."""
-    found = formed(measured.head_scores(run))
+    found = formed(*measured.head_scores(run))
     if found is None or not recipe.is_done(run):
         return found
-    by_loss = sorted(found.heads, key=lambda head: measured.without(run, [head]).accuracy)
-    return replace(found, heads=tuple(by_loss))
+    step, heads, previous = found
+    by_loss = sorted(heads, key=lambda head: measured.without(run, [head]).accuracy)
+    return step, tuple(by_loss), previous
 
 
 def _verdict(chosen: Phenomenon, trained: ExperimentRuns, n: int) -> str:
@@ -68,13 +67,13 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns, n: int) -> str:
     rule = paragraph("discover/induction-rule", share=whole_percent(THRESHOLD), n=n)
     if not there:
         return _("**Shown:** no induction head has formed so far.") + f" {rule}"
-    first = by_seed.get(trained.seed) or there[0]
-    heads = "; ".join(recipe.head_name(*head) for head in first.heads)
-    steps = [one.step for one in there]
+    step, named, _previous = by_seed.get(trained.seed) or there[0]
+    heads = "; ".join(recipe.head_name(*head) for head in named)
+    steps = [one[0] for one in there]
     if len(by_seed) == 1:
         words = _(
             "**Shown:** the first induction head formed at step {step}. Induction heads: {heads}.",
-            step=f"{first.step:,}",
+            step=f"{step:,}",
             heads=heads,
         )
     else:
@@ -93,28 +92,22 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns, n: int) -> str:
 
 def _scores(run: Run, found: Formed | None) -> None:
     """Draw the attention of each head over the training, and when the induction head formed."""
-    scores = measured.head_scores(run)
-    heads = list(np.ndindex(scores.matching.shape[1:]))
+    steps, matching, previous = measured.head_scores(run)
+    heads = list(np.ndindex(matching.shape[1:]))
 
     def panel(title: str, values: Floats) -> CurvePanel:
         lines = [
             RunLine(
-                recipe.head_name(layer, head),
-                slot,
-                scores.steps.astype(float),
-                values[:, layer, head],
+                recipe.head_name(layer, head), slot, steps.astype(float), values[:, layer, head]
             )
             for slot, (layer, head) in enumerate(heads)
         ]
         return CurvePanel(title, lines, is_share=True)
 
-    panels = [
-        panel(_("matching"), scores.matching),
-        panel(_("previous letter"), scores.previous),
-    ]
+    panels = [panel(_("matching"), matching), panel(_("previous letter"), previous)]
     figure = plots.comparison(panels, _("step"), height=recipe.HEIGHT)
     if found is not None:
-        reference_line(figure, x=found.step)
+        reference_line(figure, x=found[0])
     live_figure(figure, key="discover-scores", name=_("Attention of each head over the training"))
 
 
@@ -123,12 +116,10 @@ def _without(run: Run, found: Formed | None) -> None:
     st.markdown(_("**Knock a head out:** its output is replaced by its mean."))
     copying = measured.copying(run)
     n_layers, n_heads = copying.shape
-    roles = (
-        {}
-        if found is None
-        else dict.fromkeys(found.heads, _("induction head"))
-        | {found.previous: _("previous letter")}
-    )
+    roles: dict[Head, str] = {}
+    if found is not None:
+        _step, formed_heads, previous = found
+        roles = dict.fromkeys(formed_heads, _("induction head")) | {previous: _("previous letter")}
     together = [head for head in np.ndindex(n_layers, n_heads) if head[0] == n_layers - 1]
     rows = [[_("none"), "", _right(run, []), ""]]
     for layer, head in np.ndindex(n_layers, n_heads):
@@ -153,10 +144,10 @@ def _trap(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         run = trained.of_seed(trained.seed).get(arm.name)
         if not recipe.is_done(run):
             continue
-        own = measured.elsewhere(run, run.experiment.task.name)
-        other = measured.elsewhere(run, chosen.base.task.name)
-        scores = f"{own.matching.max():.2f} → {other.matching.max():.2f}"
-        right = f"{show.percent(own.accuracy)} → {show.percent(other.accuracy)}"
+        tasks = run.experiment.task.name, chosen.base.task.name
+        found = [measured.elsewhere(run, task) for task in tasks]
+        scores = " → ".join(f"{matching.max():.2f}" for _accuracy, matching in found)
+        right = " → ".join(show.percent(accuracy) for accuracy, _matching in found)
         rows.append([_(arm.label), scores, right])
     show.facts(
         rows,

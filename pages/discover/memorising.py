@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from html import escape
 
-import numpy as np
+import pandas as pd
 import streamlit as st
 
 from pages.components.live_figure import live_figure
@@ -17,7 +17,7 @@ from pages.ui.accounts import visitors
 from pages.ui.runs import comparison, run_actions, runs_access, trials
 from tfm_core.inspect.compare.curves import track
 from tfm_core.inspect.discover import memorising
-from tfm_core.inspect.discover.memorising import MEMORISED, RISE, AtWidth, Rise
+from tfm_core.inspect.discover.memorising import MEMORISED, RISE
 from tfm_core.inspect.discover.phenomenon import BY_WIDTH, MEMORISING, Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex
 from tfm_core.inspect.symptoms.cures import Cure
@@ -35,16 +35,17 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     """Show the curves, the mislabelled digits, the control, the correction, and more widths."""
     run = recipe.shown_run(chosen, trained)
     found = None if run is None else memorising.answers(run)
-    is_begun = found is not None and len(found.steps) > 1
+    is_begun = found is not None and len(found[0]) > 1
     if is_begun:
         st.markdown(_verdict(chosen, trained))
     left, right = st.columns(2, gap="medium")
     with left:
         recipe.curves(chosen, trained)
     if run is not None and found is not None and is_begun:
+        table, answers = found
         with right:
-            _mislabelled(found)
-        _digits(found)
+            _mislabelled(table, answers.shape[1])
+        _digits(run, table["step"].tolist(), answers)
         left, right = st.columns(2, gap="medium")
         with left:
             _control(chosen, trained)
@@ -59,11 +60,10 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
     """Return when the wrong labels were memorised, over all seeds, and the rule."""
     runs = [one for one in _of(chosen, trained, 0) if not one.status.is_active]
     rule = paragraph("discover/memorising-rule", share=whole_percent(MEMORISED))
-    found = [memorising.answers(one) for one in runs]
-    steps = [memorising.memorised(one.steps, one.given) for one in found]
+    steps = [memorising.memorised(memorising.answers(one)[0]) for one in runs]
     there = [step for step in steps if step is not None]
-    rises = _rises(runs)
-    if not there or not rises:
+    rises = memorising.rises(map(runs_access.curves, runs))
+    if not there or rises.empty:
         return _("**Shown:** nothing is memorised so far.") + f" {rule}"
     step = _mean(there, ",.0f")
     words = (
@@ -78,9 +78,9 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
     )
     validation = _(
         "Validation accuracy is highest at step {best_step}, with {best}, and ends at {last}.",
-        best_step=_mean([one.best_step for one in rises], ",.0f"),
-        best=_share([one.best for one in rises]),
-        last=_share([one.last for one in rises]),
+        best_step=_mean(rises["best_accuracy_step"], ",.0f"),
+        best=_share(rises["best_accuracy"]),
+        last=_share(rises["accuracy"]),
     )
     return f"{words} {validation} {rule}"
 
@@ -89,40 +89,35 @@ def _of(chosen: Phenomenon, trained: ExperimentRuns, arm: int) -> list[Run]:
     return list(trained.by_arm[chosen.arms[arm].name].values())
 
 
-def _rises(runs: Sequence[Run]) -> list[Rise]:
-    found = (memorising.rise(runs_access.curves(run)) for run in runs)
-    return [one for one in found if one is not None]
-
-
-def _mean(values: Sequence[float], form: str) -> str:
+def _mean(values: Sequence[float] | pd.Series[float], form: str) -> str:
     mean = format(statistics.mean(values), form)
     return f"{mean} ± {format(statistics.stdev(values), form)}" if len(values) > 1 else mean
 
 
-def _share(values: Sequence[float]) -> str:
-    return f"{_mean([100 * value for value in values], '.1f')}\u00a0%"
+def _share(values: pd.Series[float]) -> str:
+    return f"{_mean(100 * values, '.1f')}\u00a0%"
 
 
-def _mislabelled(found: memorising.Answers) -> None:
-    """Draw what the model says of the mislabelled digits over the training."""
+def _mislabelled(table: pd.DataFrame, n: int) -> None:
+    """Draw what the model says of the n mislabelled digits over the training."""
+    x = table["step"].to_numpy(float)
     lines = [
-        RunLine(_("as the wrong label"), 1, found.steps.astype(float), found.given),
-        RunLine(_("as what they are"), 2, found.steps.astype(float), found.true),
+        RunLine(_("as the wrong label"), 1, x, table["given"].to_numpy()),
+        RunLine(_("as what they are"), 2, x, table["true"].to_numpy()),
     ]
-    n = f"{len(found.of.given):,}"
-    title = _("{n} mislabelled training digits are read", n=n)
+    title = _("{n} mislabelled training digits are read", n=f"{n:,}")
     figure = plots.comparison(
         [CurvePanel(title, lines, is_share=True)], _("step"), height=recipe.HEIGHT
     )
-    step = memorising.memorised(found.steps, found.given)
+    step = memorising.memorised(table)
     if step is not None:
         reference_line(figure, x=step, words=_("memorised"))
     live_figure(figure, key="discover-mislabelled", name=title)
 
 
-def _digits(found: memorising.Answers) -> None:
+def _digits(run: Run, steps: Sequence[int], every: memorising.Integers) -> None:
     """Show some mislabelled digits, and what the model says of them at a step."""
-    steps = found.steps.tolist()
+    images, *labels = memorising.mislabelled(run.experiment)
     step = st.select_slider(
         _("Read at step"),
         steps,
@@ -130,16 +125,14 @@ def _digits(found: memorising.Answers) -> None:
         format_func=lambda step: f"{step:,}",
         key=f"memorising-step-{steps[-1]}",  # follows a training
     )
-    answers = found.answers[steps.index(step)]
+    answers = every[steps.index(step)]
     with st.container(horizontal=True, gap="small", key="memorising-digits"):
         for n in range(min(_SHOWN, len(answers))):
-            given, true, said = (
-                int(values[n]) for values in (found.of.given, found.of.true, answers)
-            )
+            given, true, said = (int(values[n]) for values in (*labels, answers))
             colour = {given: "red", true: "green"}.get(said, "gray")
             name = _("a {true}, labelled {given}", true=true, given=given)
             with st.container(width=80, gap=None):
-                url = picture_url(found.of.images[n])
+                url = picture_url(images[n])
                 st.html(f'<img class="mistake" alt="{escape(name)}" src="{url}">')
                 st.markdown(_("label {given}", given=given))
                 st.markdown(f":{colour}[**{_('read {said}', said=said)}**]")
@@ -150,11 +143,11 @@ def _control(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     """Compare what validation reached at its best, and at the end, with right labels."""
     rows = []
     for number, arm in enumerate(chosen.arms):
-        rises = _rises([one for one in _of(chosen, trained, number) if not one.status.is_active])
-        if rises:
-            accuracy = [_share([one.best for one in rises]), _share([one.last for one in rises])]
-            losses = [[one.lowest_loss for one in rises], [one.last_loss for one in rises]]
-            loss = [_mean(values, ".2f") for values in losses]
+        ended = (one for one in _of(chosen, trained, number) if not one.status.is_active)
+        rises = memorising.rises(map(runs_access.curves, ended))
+        if len(rises):
+            accuracy = [_share(rises[name]) for name in ("best_accuracy", "accuracy")]
+            loss = [_mean(rises[name], ".2f") for name in ("best_loss", "loss")]
             rows.append([_(arm.label), str(len(rises)), " → ".join(accuracy), " → ".join(loss)])
     if rows:
         st.markdown(_("**Control:** the same digits with right labels."))
@@ -210,23 +203,22 @@ def _corrected(run: Run, other: Run, was_live: bool) -> None:
     live_figure(figure, key="discover-corrected", name=_("Accuracy before and after"))
     if other.status.is_active:
         return
-    before, after = memorising.answers(run), memorising.answers(other, of=run)
-    if not len(before.steps) or not len(after.steps):
+    tables = [memorising.answers(run)[0], memorising.answers(other, of=run)[0]]
+    if any(table.empty for table in tables):
         return
     show.facts(
         [
-            [_("as the wrong label"), *_ends(before.given, after.given)],
-            [_("as what they are"), *_ends(before.true, after.true)],
+            [words, *(show.percent(float(table[name].iloc[-1])) for table in tables)]
+            for name, words in (
+                ("given", _("as the wrong label")),
+                ("true", _("as what they are")),
+            )
         ],
         [_("Mislabelled digits are read"), _("Before"), _("After")],
     )
     steps = memorising.forgotten(curves, since, run.experiment.task.model_dump()["label_noise"])
     if steps is not None:
         st.caption(paragraph("discover/memorising-forgotten", steps=f"{steps:,}"))
-
-
-def _ends(before: memorising.Floats, after: memorising.Floats) -> list[str]:
-    return [show.percent(float(shares[-1])) for shares in (before, after)]
 
 
 def _draw_widths(was_live: bool) -> None:
@@ -237,11 +229,11 @@ def _draw_widths(was_live: bool) -> None:
     st.markdown(_("**Double descent:** the same labels, and models of several widths."))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         trials.buttons(BY_WIDTH, trained, stays=True, key="memorising-widths", is_first=False)
-    found = []
-    for arm in BY_WIDTH.arms:
-        curves = [runs_access.curves(run) for run in trained.by_arm[arm.name].values()]
-        at = memorising.at_width(int(arm.name), curves)
-        found += [] if at is None else [at]
+    found = memorising.by_width(
+        (int(arm.name), runs_access.curves(run))
+        for arm in BY_WIDTH.arms
+        for run in trained.by_arm[arm.name].values()
+    )
     if len(found) > 1:
         _by_width(found)
     if is_live:
@@ -250,16 +242,14 @@ def _draw_widths(was_live: bool) -> None:
         st.caption(ngettext("{n} run ended early.", "{n} runs ended early.", n, n=n))
 
 
-def _by_width(found: Sequence[AtWidth]) -> None:
-    widths = np.array([one.width for one in found], float)
-    errors = [one.error for one in found]
-    n, mean = min(one.n for one in found), np.array(errors)
-    low, high = (np.array([one.error + side * one.sd for one in found]) for side in (-1, 1))
+def _by_width(found: pd.DataFrame) -> None:
+    widths, mean, sd = (found[name].to_numpy(float) for name in ("width", "error", "sd"))
+    n, low, high = int(found["n"].min()), mean - sd, mean + sd
     titles = _("validation error"), _("wrong on training")
     lines = [
-        RunLine(title, slot, widths, np.array(values))
+        RunLine(title, slot, widths, values)
         for slot, (title, values) in enumerate(
-            zip(titles, (errors, [1 - one.fitted for one in found]), strict=True)
+            zip(titles, (mean, 1 - found["fitted"].to_numpy()), strict=True)
         )
     ]
     bands = [SpreadBand(comparison.mean_label(titles[0], n, n), 0, widths, mean, low, high)]
@@ -271,29 +261,26 @@ def _by_width(found: Sequence[AtWidth]) -> None:
     figure.update_layout(yaxis={"range": [min(low) - RISE, max(high) + RISE]})
     figure.update_xaxes(type="log", tickvals=widths.tolist(), ticktext=[f"{w:.0f}" for w in widths])
     live_figure(figure, key="discover-widths", name=_("Errors by width"))
-    places = memorising.second_descent(errors)
+    places = memorising.second_descent(mean.tolist())
     rule = paragraph("discover/memorising-descent", rise=f"{100 * RISE:.0f}")
     seeds = _("Seeds: {n}.", n=n)
     if places is None:
         st.markdown(_("**Shown:** no second descent.") + f" {rule} {seeds}")
         return
-    first, peak, second = (found[place] for place in places)
+    spreads = [f" ± {100 * one.sd:.1f}" if one.n > 1 else "" for one in found.itertuples()]
+    first, peak, second = (f"{100 * mean[at]:.1f}{spreads[at]}\u00a0%" for at in places)
+    first_width, peak_width, second_width = (f"{widths[at]:.0f}" for at in places)
     words = _(
         "**Shown:** the error falls to {first} at d_model {first_width}, rises to {peak} at "
         "{peak_width}, and falls again, to {second} at {second_width}.",
-        first=_error(first),
-        first_width=first.width,
-        peak=_error(peak),
-        peak_width=peak.width,
-        second=_error(second),
-        second_width=second.width,
+        first=first,
+        first_width=first_width,
+        peak=peak,
+        peak_width=peak_width,
+        second=second,
+        second_width=second_width,
     )
     st.markdown(f"{words} {rule} {seeds}")
-
-
-def _error(one: AtWidth) -> str:
-    spread = f" ± {100 * one.sd:.1f}" if one.n > 1 else ""
-    return f"{100 * one.error:.1f}{spread}\u00a0%"
 
 
 recipe.page(MEMORISING, look)

@@ -16,12 +16,13 @@ from pages.ui.model import question
 from pages.ui.navigation import page_table
 from pages.ui.runs import comparison, runs_access, trials
 from pages.ui.tour import doors as tour
-from tfm_core.inspect.compare.curves import METRICS, Floats, track
+from tfm_core.inspect.compare.curves import METRICS, track
 from tfm_core.inspect.discover.phenomenon import Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex
 from tfm_core.inspect.experiments.trial import Arm
 from tfm_core.plots.kinds import is_crowded_above, reference_line
 from tfm_core.plots.training.comparison import hide_after
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
 

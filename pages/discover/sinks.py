@@ -55,12 +55,12 @@ def _arms(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         run = trained.of_seed(trained.seed).get(arm.name)
         if run is None or len(run.snapshot_steps()) < 2:
             continue
-        found = sinks.first_shares(run)
-        even = float(found.even[0])
-        x = found.steps.astype(float)
-        lines.append(RunLine(_(arm.label), slot, x, found.shares[:, 0, 0]))
-        if found.rests:
-            lines.append(RunLine(_("no token"), slot + 2, x, found.no_token[:, 0, 0]))
+        steps, shares, evens, no_token = sinks.first_shares(run)
+        even = float(evens[0])
+        x = steps.astype(float)
+        lines.append(RunLine(_(arm.label), slot, x, shares[:, 0, 0]))
+        if sinks.rests(no_token):
+            lines.append(RunLine(_("no token"), slot + 2, x, no_token[:, 0, 0]))
     if not lines:
         return
     panel = CurvePanel(_("share on the first token"), lines, is_share=True)
@@ -73,12 +73,11 @@ def _moved(run: Run) -> None:
     """Show whether the attention stays on the position or goes with the token."""
     st.markdown(_("**Move the first token:** where does the attention go?"))
     found = sinks.moved(run)
-    layer, head = sinks.strongest(found["as it is"].first)
+    at = sinks.strongest(found["as it is"][0])
     rows = [
         [
             _(words),
-            show.percent(float(found[name].first[layer, head])),
-            "–" if (bos := found[name].bos) is None else show.percent(float(bos[layer, head])),
+            *("–" if shares is None else show.percent(float(shares[at])) for shares in found[name]),
         ]
         for name, words in sinks.MOVES.items()
     ]
@@ -89,9 +88,9 @@ def _moved(run: Run) -> None:
 
 def _positions(run: Run) -> None:
     """Draw what each position gets at the end, beside even attention."""
-    found = sinks.first_shares(run)
-    layer, head = found.strongest
-    weights, even = sinks.positions_at(run, int(found.steps[-1]), layer, head)
+    steps, shares, _even, _no_token = sinks.first_shares(run)
+    layer, head = sinks.strongest(shares[-1])
+    weights, even = sinks.positions_at(run, int(steps[-1]), layer, head)
     x = np.arange(1, len(weights) + 1).astype(float)
     lines = [
         RunLine(recipe.head_name(layer, head), 0, x, weights),
@@ -120,23 +119,24 @@ def _any_run(chosen: Phenomenon) -> None:
 
 
 def _all_heads(run: Run, found: FirstShares) -> None:
-    n_layers, n_heads = found.shares.shape[1:]
-    steps = found.steps.astype(float)
+    steps, shares, evens, _no_token = found
+    n_layers, n_heads = shares.shape[1:]
+    x = steps.astype(float)
     panels = [
         CurvePanel(
             _("layer {layer}", layer=layer + 1),
             [
-                RunLine(_("head {head}", head=head + 1), head, steps, found.shares[:, layer, head])
+                RunLine(_("head {head}", head=head + 1), head, x, shares[:, layer, head])
                 for head in range(n_heads)
             ]
-            + [RunLine(_("even spread"), 7, steps, np.full_like(steps, found.even[layer]))],
+            + [RunLine(_("even spread"), 7, x, np.full_like(x, evens[layer]))],
             is_share=True,
         )
         for layer in range(n_layers)
     ]
     figure = plots.comparison(panels, _("step"), height=100 + 130 * n_layers)
     live_figure(figure, key="discover-any-sinks", name=_("Share on the first token by layer"))
-    even = " / ".join(dict.fromkeys(map(show.percent, found.even)))
+    even = " / ".join(dict.fromkeys(map(show.percent, evens)))
     n = len(run.probe().attended)
     st.caption(paragraph("discover/sinks-presets", even=even, n=n))
 

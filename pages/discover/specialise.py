@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import streamlit as st
 
 from pages.components.live_figure import live_figure
@@ -10,7 +11,6 @@ from pages.i18n import _, paragraph
 from pages.ui import show
 from tfm_core.inspect.discover import roles
 from tfm_core.inspect.discover.phenomenon import ORDER, Phenomenon
-from tfm_core.inspect.discover.roles import HeadLine, Timeline
 from tfm_core.inspect.experiments.result import ExperimentRuns
 from tfm_core.plots.heads import roles as plots
 from tfm_core.probe.labels import modules_by_kind
@@ -38,36 +38,33 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         _order(chosen, trained)
 
 
-def _timeline(run: Run, found: Timeline) -> None:
+def _timeline(run: Run, found: pd.DataFrame) -> None:
     kinds = roles.attention_words(run)
     figure = plots.timeline(
         found,
-        [_name(head, kinds) for head in found.heads],
-        {
-            words: _(words)
-            for words in (*_WORDS, *(label for h in found.heads for label in h.labels))
-        },
+        [_name(kinds, *head) for head in found[roles.HEAD].drop_duplicates().to_numpy()],
+        {words: _(words) for words in (*_WORDS, *found["label"].unique())},
     )
     live_figure(figure, key="discover-roles", name=_("The role of each head over the training"))
     st.caption(paragraph("discover/specialise-rule"))
 
 
-def _name(head: HeadLine, kinds: dict[str, str]) -> str:
-    return f"{_(kinds[head.kind])} {head.layer + 1}.{head.head + 1}"
+def _name(kinds: dict[str, str], kind: str, _module: str, layer: int, head: int) -> str:
+    return f"{_(kinds[kind])} {layer + 1}.{head + 1}"
 
 
-def _without(run: Run, found: Timeline) -> None:
+def _without(run: Run, found: pd.DataFrame) -> None:
     """Show what each role's first head is worth: its output replaced by its mean."""
-    first, kinds = found.first(), roles.attention_words(run)
-    if not first:
+    first, kinds = roles.first_taken(found), roles.attention_words(run)
+    if first.empty:
         st.markdown(_("**Shown:** no head has taken a role for good."))
         return
     st.markdown(_("**Knock a head out:** its output is replaced by its mean."))
-    whole = roles.without(run, None)
-    rows = [["", _("none"), "", show.percent(whole)]]
-    for step, head in first.values():
-        right = show.percent(roles.without(run, head))
-        rows.append([f"{step:,}", _name(head, kinds), _(head.labels[-1]), right])
+    rows = [["", _("none"), "", show.percent(roles.without(run))]]
+    for *head, step, _role, label in first.itertuples(index=False):
+        _kind, module, _layer, number = head
+        right = show.percent(roles.without(run, roles.part_of(module, number)))
+        rows.append([f"{step:,.0f}", _name(kinds, *head), _(label), right])
     show.facts(rows, [_("From step"), _("Without"), _("Role"), _("Right")])
 
 
@@ -76,9 +73,9 @@ def _order(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     rows = []
     for arm in chosen.arms:
         runs = [run for run in trained.by_arm[arm.name].values() if not run.status.is_active]
-        for one in roles.order([roles.timeline(run) for run in runs]):
-            step = f"{one.step:,.0f} ± {one.spread:.0f}" if one.n > 1 else f"{one.step:,.0f}"
-            rows.append([_(arm.label), _(roles.WORDS[one.role]), step, f"{one.n} / {len(runs)}"])
+        for role, mean, sd, n in roles.order(map(roles.timeline, runs)).itertuples(index=False):
+            step = f"{mean:,.0f} ± {sd:.0f}" if n > 1 else f"{mean:,.0f}"
+            rows.append([_(arm.label), _(roles.WORDS[role]), step, f"{n} / {len(runs)}"])
     if not rows:
         return
     st.markdown(_("**The first head of each role**"))

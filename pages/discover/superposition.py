@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from pages.components.live_figure import live_figure
@@ -19,8 +20,9 @@ from pages.ui.tour import doors as tour
 from pages.ui.typed import escape
 from tfm_core.inspect.discover import superposition as core
 from tfm_core.inspect.discover.shapes import KEPT, LABELS, TOLERANCE
-from tfm_core.inspect.discover.superposition import Best, Found, Trained
+from tfm_core.inspect.discover.superposition import ToyTraining
 from tfm_core.plots.training import superposition as plots
+from tfm_core.probe.types import Floats
 from tfm_core.runs import settings
 from tfm_core.sentences import whole_percent
 
@@ -113,43 +115,45 @@ def _look(running: Trainings) -> None:
     if first is None:
         return
     seeds = tuple(job.future.result() for job in jobs if _is_done(job))
-    found = core.found(seeds, best) if seeds and best is not None else ()
-    if found:
+    found = core.found(seeds, best) if seeds and best is not None else None
+    if found is not None:
         st.markdown(_verdict(found, len(seeds)))
     left, right = st.columns(2, gap="medium")
     with left:
         _planes(first, is_done=_is_done(jobs[0]))
     with right:
-        if found and best is not None:
-            _shares(seeds, best)
+        if found is not None:
+            _shares(seeds, found["best_share"].to_numpy())
             rule = paragraph("discover/superposition-rule", length=KEPT, degrees=f"{TOLERANCE:.0f}")
             st.caption(rule)
-    if found:
+    if found is not None:
         _interference(first)
         _table(found, len(seeds))
 
 
-def _verdict(found: Sequence[Found], n: int) -> str:
+def _verdict(found: pd.DataFrame, n: int) -> str:
     """Return what formed where features are sparsest and densest."""
-    sparse, dense = found[-1], found[DENSE]
-    steps = sparse.steps or (0,)
+    sparse, dense = found.iloc[-1], found.iloc[DENSE]
+    (shape, k), *_rest = sparse["shapes"].items()
+    (control, k_control), *_rest = dense["shapes"].items()
+    steps = sparse["steps"] or [0]
     step = f"{statistics.mean(steps):,.0f}"
     if len(steps) > 1:
         step += f" ± {statistics.stdev(steps):,.0f}"
     return _(
         "**Shown:** at a sparsity of {sparsity}: {shape}, formed at step {step}, in {k} of {n} "
         "seeds. Dense: {control}, in {k_control} of {n}.",
-        sparsity=whole_percent(sparse.sparsity),
-        shape=_(LABELS[next(iter(sparse.shapes))]),
+        sparsity=whole_percent(sparse["sparsity"]),
+        shape=_(LABELS[shape]),
         step=step,
-        k=next(iter(sparse.shapes.values())),
+        k=k,
         n=n,
-        control=_(LABELS[next(iter(dense.shapes))]),
-        k_control=next(iter(dense.shapes.values())),
+        control=_(LABELS[control]),
+        k_control=k_control,
     )
 
 
-def _planes(training: Trained, *, is_done: bool) -> None:
+def _planes(training: ToyTraining, *, is_done: bool) -> None:
     shown = slice(None) if is_done else slice(-1, None)
     steps, vectors = training.steps[shown], training.vectors[shown]
     st.markdown(
@@ -161,9 +165,9 @@ def _planes(training: Trained, *, is_done: bool) -> None:
     live_figure(figure, key="superposition-planes", name=_("Features as vectors, by sparsity"))
 
 
-def _shares(seeds: Sequence[Trained], best: Best) -> None:
+def _shares(seeds: Sequence[ToyTraining], best: Floats) -> None:
     st.markdown(_("**Loss** as a share of that of keeping nothing"))
-    references = {_("only two kept"): core.share_of_keeping(2), _("lowest known"): best.shares}
+    references = {_("only two kept"): core.share_of_keeping(2), _("lowest known"): best}
     name = _("found: mean and range, n = {n}", n=len(seeds))
     figure = plots.shares(
         core.SPARSITIES,
@@ -175,9 +179,9 @@ def _shares(seeds: Sequence[Trained], best: Best) -> None:
     live_figure(figure, key="superposition-shares", name=_("Loss by sparsity"))
 
 
-def _table(found: Sequence[Found], n: int) -> None:
+def _table(found: pd.DataFrame, n: int) -> None:
     rows = []
-    for row in found:
+    for row in found.itertuples():
         shapes = ", ".join(f"{_(LABELS[shape])} ({k})" for shape, k in row.shapes.items())
         spread = f" ± {row.sd:.3f}" if n > 1 else ""
         rows.append(
@@ -203,7 +207,7 @@ def _table(found: Sequence[Found], n: int) -> None:
         st.caption(paragraph("discover/superposition-best"))
 
 
-def _interference(training: Trained) -> None:
+def _interference(training: ToyTraining) -> None:
     """Let the visitor set features, and show what a sparse and the dense model answer."""
     st.markdown(_("**Switch features on:** which answers respond?"))
     places = list(range(core.N_SPARSITIES))

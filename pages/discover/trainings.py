@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from tfm_core.inspect.discover import superposition as core
-from tfm_core.inspect.discover.superposition import Best, Snapshot, Trained
+from tfm_core.inspect.discover.superposition import Best, Snapshot, ToyTraining
 
 N_SEEDS = 5
 
@@ -24,11 +24,11 @@ class Job:
     """A training that waits, goes on or is done, and its snapshots so far."""
 
     seed: int
-    future: Future[Trained] = field(default_factory=Future)
+    future: Future[ToyTraining] = field(default_factory=Future)
     snapshots: list[Snapshot] = field(default_factory=list)
 
     @property
-    def training(self) -> Trained | None:
+    def training(self) -> ToyTraining | None:
         """The training as far as it came; None while it has not begun. Raises what stopped it."""
         if self.future.done():
             return self.future.result()
@@ -36,7 +36,7 @@ class Job:
 
     @property
     def step(self) -> int:
-        return self.snapshots[-1].step if self.snapshots else 0
+        return self.snapshots[-1][0] if self.snapshots else 0
 
 
 class Trainings:
@@ -77,7 +77,7 @@ class Trainings:
         return any(not one.done() for one in (*futures, self._best) if one is not None)
 
 
-def _failed(future: Future[Trained] | Future[Best]) -> bool:
+def _failed(future: Future[ToyTraining] | Future[Best]) -> bool:
     return future.done() and future.exception() is not None
 
 

@@ -68,19 +68,19 @@ def board(run: Run) -> None:
 def look_at(run: Run, picture: Picture) -> LabReading:
     """Return what a run reads in a picture (H, W). Raises ValueError."""
     given, notes = read_picture(run, picture)
-    readings = picture_history(run, given)
+    steps, shares, heads, rollout = readings = picture_history(run, given)
     classes = run.experiment.task_as(ImageTaskConfig).facts.class_names
     epochs = _epochs(run)
     meanings = [words.meant(readings, index, classes, epochs) for index in range(len(classes))]
-    best = int(readings.shares[-1].argmax())
+    best = int(shares[-1].argmax())
     since = meanings[best][0]
     assert since is not None
     return LabReading(
-        Reading(readings.steps, readings.shares, since, words.answer(readings, classes, epochs)),
+        Reading(steps, shares, since, words.answer(readings, classes, epochs)),
         seen=given[0],
         how=" ".join(_(note) for note in notes),
-        heads=readings.heads,
-        rollout=readings.rollout,
+        heads=heads,
+        rollout=rollout,
         sinces=tuple(at for at, _sentence in meanings),
         sentences=tuple(sentence for _at, sentence in meanings),
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from pages.i18n import _
 from pages.ui import show
-from tfm_core.inspect.progress.pictures import Array, PictureHistory, right_since
+from tfm_core.inspect.progress.pictures import PictureHistory, right_since
 
 Epochs = Callable[[int], float] | None
 """Epochs by step; None if unknown."""
@@ -16,16 +16,17 @@ SURE = 0.5
 
 
 def answer(readings: PictureHistory, classes: tuple[str, ...], epochs: Epochs) -> str:
-    best = int(readings.shares[-1].argmax())
-    share = float(readings.shares[-1, best])
+    steps, shares, *_maps = readings
+    best = int(shares[-1].argmax())
+    share = float(shares[-1, best])
     if share < SURE:
         digit, sure = classes[best], show.percent(share)
         return _("Not sure: perhaps a {digit} ({share}).", digit=digit, share=sure)
-    since = right_since((readings.steps, readings.shares), best)
+    since = right_since((steps, shares), best)
     assert since is not None
-    if len(readings.steps) == 1:
+    if len(steps) == 1:
         return _("Reads a {digit}; no earlier weights were saved.", digit=classes[best])
-    if since == readings.steps[0]:
+    if since == steps[0]:
         return _("Reads a {digit}, but so do random weights.", digit=classes[best])
     step = step_words(since, epochs)
     return _("Reads a {digit} from step {step} on.", digit=classes[best], step=step)
@@ -35,12 +36,13 @@ def meant(
     readings: PictureHistory, index: int, classes: tuple[str, ...], epochs: Epochs
 ) -> tuple[int | None, str]:
     """Return the index since when a class is read (or None), and a sentence on it."""
-    since = right_since((readings.steps, readings.shares), index)
+    steps, shares, *_maps = readings
+    since = right_since((steps, shares), index)
     digit = classes[index]
     if since is None:
         return None, _missed(readings, index, classes, epochs)
-    at = readings.steps.index(since)
-    if len(readings.steps) == 1:
+    at = steps.index(since)
+    if len(steps) == 1:
         return at, _("Right: a {digit}; no earlier weights were saved.", digit=digit)
     if at == 0:
         return at, _("Right: a {digit}, but so are random weights.", digit=digit)
@@ -49,13 +51,13 @@ def meant(
 
 
 def _missed(readings: PictureHistory, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
-    shares: Array = readings.shares
+    steps, shares, *_maps = readings
     best, at = int(shares[-1].argmax()), int(shares[:, index].argmax())
     values = {
         "best": classes[best],
         "digit": classes[index],
         "share": show.percent(float(shares[at, index])),
-        "step": step_words(readings.steps[at], epochs),
+        "step": step_words(steps[at], epochs),
     }
     if (shares.argmax(-1) == index).any():
         return _(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -18,10 +16,9 @@ from pages.ui.runs import run_actions, run_time
 from pages.ui.typed import escape
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.text import text_task
-from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import blanks as core
 from tfm_core.inspect.text import questions
-from tfm_core.inspect.text.blanks import Blank, Filled
+from tfm_core.inspect.text.blanks import Blank
 from tfm_core.plots.texts import reading as plots
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
@@ -76,14 +73,14 @@ def _draw(run: Run) -> None:
     )
     try:
         tokens = _hidden(core.tokens_of(run, typed.within(text, MAX_TEXT)))
-        filled = _kept(run.folder, trained.checkpoint_mark(run), tokens)
+        step, blanks = core.fill(run, tokens)
     except ValueError as error:
         show.problem(error)
         return
-    if not filled.blanks[0].truth:
+    if not blanks[0].truth:
         st.info(_("The grammar has no such sentence: no truth to compare."), icon=":material/info:")
-    for blank in filled.blanks:
-        _blank(run, filled, blank)
+    for blank in blanks:
+        _blank(run, step, tokens, blank)
 
 
 def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
@@ -100,18 +97,17 @@ def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
     return core.hide(tokens, pressed)
 
 
-def _blank(run: Run, filled: Filled, blank: Blank) -> None:
-    words = [GAP if position != blank.position and not token.isalpha() else token
-             for position, token in enumerate(filled.tokens)]  # fmt: skip
+def _blank(run: Run, step: int, tokens: tuple[str, ...], blank: Blank) -> None:
+    words = [token if token.isalpha() else GAP for token in tokens]
     words[blank.position] = "[ ? ]"
     st.header(escape(" ".join(words)), anchor=False, divider="grey")
     left, right = st.columns(2, gap="medium")
     asked = questions.about_gap(blank)
-    of = f"{run.id} {filled.step} {filled.tokens} {blank.position}"
+    of = f"{run.id} {step} {tokens} {blank.position}"
     with left:
         is_shown = asked is None or question.guess(asked, "gap", of=of)
     if is_shown:
-        _choice(left, filled, blank)
+        _choice(left, step, blank)
     with right:
         show.figure(
             plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.position]),
@@ -121,7 +117,7 @@ def _blank(run: Run, filled: Filled, blank: Blank) -> None:
     _sure(blank)
 
 
-def _choice(place: DeltaGenerator, filled: Filled, blank: Blank) -> None:
+def _choice(place: DeltaGenerator, step: int, blank: Blank) -> None:
     """Draw the likeliest words, and the exact probabilities."""
     shown = blank.top(N_WORDS)
     with place:
@@ -132,7 +128,7 @@ def _choice(place: DeltaGenerator, filled: Filled, blank: Blank) -> None:
                 np.array([blank.model.get(word, 0.0) for word in shown]),
                 np.array(truth) if blank.truth else None,
             ),
-            _("Model at step {step}, and the exact probabilities.", step=f"{filled.step:,}"),
+            _("Model at step {step}, and the exact probabilities.", step=f"{step:,}"),
             key=f"encoders-choice-{blank.position}",
         )
 
@@ -156,8 +152,3 @@ def _sure(blank: Blank) -> None:
         for label, value, help_text in cards:
             st.metric(label, value, help=help_text, border=True, width=_METRIC)
     st.caption(_("In nats: 0 is sure; ln 8 = 2.08 is eight equal words."))
-
-
-@lru_cache(maxsize=32)
-def _kept(folder: Path, mark: int, tokens: tuple[str, ...]) -> Filled:
-    return core.fill(Run(folder), tokens)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from pathlib import Path
-
-import pandas as pd
 import streamlit as st
 
 from pages.encoders import run as encoders_run
@@ -13,7 +9,6 @@ from pages.i18n import _, paragraph
 from pages.ui import show, state, typed
 from pages.ui.model import question
 from pages.ui.typed import escape
-from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import questions
 from tfm_core.inspect.text import sentence as core
 from tfm_core.inspect.text.sentence import SentenceReading
@@ -41,7 +36,7 @@ def _draw(run: Run) -> None:
         _("Your sentence"), EXAMPLES, core.words_of(run), key=_TEXT, buttons="encoders-example"
     )
     try:
-        sentence = _kept(run.folder, trained.checkpoint_mark(run), typed.within(text, MAX_TEXT))
+        sentence = core.read(run, typed.within(text, MAX_TEXT))
     except ValueError as error:
         show.problem(error)
         return
@@ -128,32 +123,19 @@ def _pairs(run: Run, sentence: SentenceReading) -> None:
     if not pairs:
         return
     st.header(_("Minimal pairs"), anchor=False)
-    rows = {_("as it is"): sentence.words, **{_(what): words for what, words in pairs.items()}}
+    changes = [_("as it is"), *map(_, pairs)]
     try:
-        table = _asked(run.folder, trained.checkpoint_mark(run), tuple(rows.items()))
+        table = core.compared(run, (sentence.words, *pairs.values()))
     except ValueError as error:
         show.problem(error)
         return
     show.facts(
         [
-            (
-                row.change,
-                row.sentence,
-                row.rule,
-                f"{row.model} {row.agrees} {whole_percent(row.sure)}",
+            (change, words, rule, f"{model} {agrees} {whole_percent(sure)}")
+            for change, (words, rule, model, agrees, sure) in zip(
+                changes, table.itertuples(index=False), strict=True
             )
-            for row in table.itertuples()
         ],
         [_("Change"), _("Sentence"), _("Rule"), _("Model, how sure")],
     )
     st.caption(_("Counting good and bad words cannot tell these apart."))
-
-
-@lru_cache(maxsize=32)
-def _kept(folder: Path, mark: int, text: str) -> SentenceReading:
-    return core.read(Run(folder), text)
-
-
-@lru_cache(maxsize=32)
-def _asked(folder: Path, mark: int, rows: tuple[tuple[str, tuple[str, ...]], ...]) -> pd.DataFrame:
-    return core.compared(Run(folder), dict(rows))

@@ -121,8 +121,8 @@ def _answers(played: Round) -> None:
             probe = PROBES[name]
             st.markdown(f"**{_(probe.question)}**")
             table = [
-                (_(part.label), part.healthy, f"**{part.twin}** ≠" if part.is_apart else part.twin)
-                for part in answer
+                (_(label), right, f"**{wrong}** ≠" if is_apart else wrong)
+                for label, right, wrong, is_apart in answer
             ]
             show.facts(table, [_("measured"), healthy, suspect])
             st.caption(_(probe.healthy))

@@ -8,9 +8,8 @@ from pages.i18n import _
 from pages.ui import show, state, typed
 from pages.ui.typed import escape
 from tfm_core.config import TextTaskConfig
-from tfm_core.inspect.attention import trained
 from tfm_core.inspect.compare.conclusions import settled
-from tfm_core.inspect.text.gpt_reading import Digits, LensReading, lens_logits, look_through, sum_of
+from tfm_core.inspect.text.gpt_reading import lens_logits, look_through, sum_of
 from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.plots.texts.gpt import digit_map, lens_map
 from tfm_core.runs.run import Run
@@ -28,18 +27,13 @@ def part(run: Run) -> None:
 
 def figure(run: Run, text: str) -> None:
     """Draw the lens on a text, or on the answer of an adder."""
-    looked = _look(str(run.folder), trained.checkpoint_mark(run), text, run)
+    looked = look_through(run, text)
     show.figure(
-        lens_map(looked, state.theme(), most=MAX_SHOWN),
+        lens_map(*looked, state.theme(), most=MAX_SHOWN),
         _("Rows: what the model would predict after each layer."),
         key="gpt-lens-map",
     )
-    st.markdown(_(settled([row[:MAX_SHOWN] for row in looked.says])))
-
-
-@st.cache_data(show_spinner=False, max_entries=32)
-def _look(folder: str, mark: int, text: str, _run: Run) -> LensReading:
-    return look_through(_run, text)
+    st.markdown(_(settled([row[:MAX_SHOWN] for row in looked[1]])))
 
 
 def sum_part(run: Run) -> None:
@@ -48,35 +42,21 @@ def sum_part(run: Run) -> None:
     st.session_state.setdefault(key, f"{'8' * n}+{'1' * (n - 1)}7")
     text = st.text_input(_("A sum"), key=key, help=_("Up to {n} digits each, such as 12+34.", n=n))
     text = typed.within(text, 40)
-    digits = _sum(str(run.folder), trained.checkpoint_mark(run), text, run)
-    _verdict(digits)
+    source, answer, truth, chances = sum_of(run, text)
+    with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
+        for who, what in (
+            (_("A sum"), source),
+            (_("Model"), "".join(token for token in answer if token != "<eos>") or "–"),
+            (_("Truth"), "".join((truth or ())[:-1]) or "–"),
+        ):
+            st.markdown(f":grey[{who}]  \n**{escape(what)}**", width="content")
+        st.markdown(show.right_or_wrong(is_right=answer == truth), width="content")
+        sure = show.percent(float(chances.to_numpy().max(1).prod()))
+        st.markdown(_(":grey[Probability of this answer]  \n**{p}**", p=sure), width="content")
     show.figure(
-        digit_map(digits, state.theme()),
+        digit_map(truth or (), chances, state.theme()),
         _("Framed ✓: the true digit. Carries come from the right."),
         key="gpt-digits",
     )
     st.header(_("Logit lens"), anchor=False)
     figure(run, text)
-
-
-def _verdict(digits: Digits) -> None:
-    answer = "".join(token for token in digits.answer if token != "<eos>")
-    with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
-        for who, what in (
-            (_("A sum"), digits.source),
-            (_("Model"), answer or "–"),
-            (_("Truth"), "".join((digits.truth or ())[:-1]) or "–"),
-        ):
-            st.markdown(f":grey[{who}]  \n**{escape(what)}**", width="content")
-        mark = show.right_or_wrong(is_right=digits.answer == digits.truth)
-        st.markdown(mark, width="content")
-        sure = float(digits.chances.max(1).prod())
-        st.markdown(
-            _(":grey[Probability of this answer]  \n**{p}**", p=show.percent(sure)),
-            width="content",
-        )
-
-
-@st.cache_data(show_spinner=False, max_entries=32)
-def _sum(folder: str, mark: int, text: str, _run: Run) -> Digits:
-    return sum_of(_run, text)

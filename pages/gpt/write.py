@@ -130,23 +130,25 @@ def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
     if gpt_writing.has_ended(run, sample):
         st.caption(_("The first sample has ended with <eos>.").replace("<", "\\<"))
         return
-    upcoming = gpt_writing.next_token(run, sample.ids, sampling)
+    upcoming, facts = gpt_writing.next_token(run, sample.ids, sampling)
     show.prose(
         paragraph(
             "gpt/next-token",
-            left=f"{upcoming.n_left:,}",
-            all=f"{upcoming.n_all:,}",
-            before=f"{upcoming.perplexity_before:.2f}",
-            after=f"{upcoming.perplexity_after:.2f}",
+            left=f"{facts['left']:,}",
+            all=f"{facts['all']:,}",
+            before=f"{facts['before']:.2f}",
+            after=f"{facts['after']:.2f}",
         )
     )
     show.figure(
-        plots.before_and_after(upcoming.tokens, upcoming.before, upcoming.after),
+        plots.before_and_after(upcoming),
         _("Grey: model. Vermilion: after sampling settings."),
         key="gpt-next",
     )
     if sampling.temperature < _HOT:
-        hotter = gpt_writing.next_token(run, sample.ids, replace(sampling, temperature=_HOT))
+        hotter, _facts = gpt_writing.next_token(
+            run, sample.ids, replace(sampling, temperature=_HOT)
+        )
         asked = questions.about_temperature(upcoming, hotter)
         question.check({"temperature": asked}, of=f"{run.id} {sample.ids} {sampling}")
 

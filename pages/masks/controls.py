@@ -97,9 +97,9 @@ def projected(choice: MaskChoice, facts: DeltaGenerator, choices: DeltaGenerator
     if choice.run is not None:
         try:
             with choices:
-                location = _location(choice.run, choice.kind)
-            if location is not None:
-                made = scores.of_run(choice.run, choice.kind, choice.tokens, choice.other, location)
+                at = _location(choice.run, choice.kind)
+            if at is not None:
+                made = scores.of_run(choice.run, choice.kind, choice.tokens, choice.other, *at)
                 words = _("Real projections: {origin}.", origin=typed.escape(_(made.origin)))
                 if scores.reads_target(choice.run, choice.kind):
                     source = typed.escape(" ".join(choice.other))
@@ -239,7 +239,8 @@ def _sizes(chosen: str, length: int) -> tuple[int, int]:
     return window, prefix
 
 
-def _location(run: Run, chosen: str) -> scores.HeadLocation | None:
+def _location(run: Run, chosen: str) -> tuple[int, int] | None:
+    """Choose a layer and a head, from 0; None for random embeddings."""
     modules = scores.module_of(run, chosen)
     n_heads = run.experiment.model.n_heads
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -248,7 +249,7 @@ def _location(run: Run, chosen: str) -> scores.HeadLocation | None:
             return None
         layer = _number(_("Layer"), len(modules), f"{_LAYER}-{len(modules)}")
         head = _number(_("Head"), n_heads, f"{_HEAD}-{n_heads}")
-    return scores.HeadLocation(layer, head)
+    return layer, head
 
 
 def _number(label: str, n: int, key: str) -> int:

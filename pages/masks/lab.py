@@ -10,7 +10,8 @@ from pages.components.mask_editor import SheetCell, mask_editor
 from pages.i18n import _
 from pages.masks.controls import MaskChoice
 from tfm_core.inspect.masks import lab
-from tfm_core.inspect.masks.lab import Bools, MaskedAttention, Projected
+from tfm_core.inspect.masks.lab import MaskedAttention, Projected
+from tfm_core.probe.types import Bools
 
 _EDITS = "masks-edits"
 

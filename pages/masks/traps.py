@@ -13,9 +13,10 @@ from pages.masks.controls import MaskChoice
 from pages.ui import show, state
 from tfm_core.inspect.masks import code as mask_code
 from tfm_core.inspect.masks import traps
-from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Array, Bools, MaskedAttention, Projected
+from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Array, MaskedAttention, Projected
 from tfm_core.mistakes import MISTAKES
 from tfm_core.plots.heads import attention as plots
+from tfm_core.probe.types import Bools
 
 
 def code(
@@ -66,22 +67,21 @@ def wrong_axis(
         if len(projected.query) != len(projected.key):
             raise ValueError(_("This needs self-attention: choose any mask but cross-attention."))
         is_padding = np.array([token == PAD_TOKEN for token in projected.key])
-        result = traps.wrong_axis(projected, is_padding, rest, clicked)
+        found = traps.wrong_axis(projected, is_padding, rest, clicked)
     except ValueError as error:
         st.info(_(error), icon=":material/info:")
         return
-    maps = {_("Keys masked: right"): result.right, _("Queries masked: wrong"): result.wrong}
+    (wrong, leaked), (alone, leaked_alone) = found["wrong"], found["alone"]
+    maps = {_("Keys masked: right"): found["right"][0], _("Queries masked: wrong"): wrong}
     captions = [
         _("The columns of padding are empty."),
-        paragraph("masks/leak", leaked=show.percent(result.leaked))
-        if result.leaked
+        paragraph("masks/leak", leaked=show.percent(leaked))
+        if leaked
         else paragraph("masks/no-leak"),
     ]
-    if not result.leaked and result.leaked_alone:
-        maps[_("Queries masked: padding half alone")] = result.alone
-        captions.append(
-            paragraph("masks/leak-in-encoder", leaked=show.percent(result.leaked_alone))
-        )
+    if not leaked and leaked_alone:
+        maps[_("Queries masked: padding half alone")] = alone
+        captions.append(paragraph("masks/leak-in-encoder", leaked=show.percent(leaked_alone)))
     _side_by_side(maps, projected.query, projected.key, captions, "axis")
     if choice.kind in {"none", "causal"}:
         st.caption(
@@ -96,12 +96,12 @@ def float_mask(projected: Projected, flow: MaskedAttention) -> None:
     """Show a mask as bool, and by mistake as numbers, which are added to the scores."""
     _explain("float-mask")
     try:
-        result = traps.float_mask(projected, flow.allowed)
+        right, wrong, share = traps.float_mask(projected, flow.allowed)
     except ValueError as error:
         st.info(_(error), icon=":material/info:")
         return
-    maps = {_("Bool: right"): result.right, _("Float, added: wrong"): result.wrong}
-    leaked = show.percent(result.leaked)
+    maps = {_("Bool: right"): right, _("Float, added: wrong"): wrong}
+    leaked = show.percent(share)
     captions = [
         _("Forbidden keys have no weight."),
         _("Queries spend {leaked} of their attention on forbidden keys.", leaked=leaked),

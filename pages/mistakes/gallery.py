@@ -17,7 +17,7 @@ from tfm_core.inspect.errors import examples
 from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.examples import least_sure, worst_answers, worst_texts
 from tfm_core.inspect.errors.groups import of_examples
-from tfm_core.inspect.errors.scores import OTHERS, Confusion, in_cell
+from tfm_core.inspect.errors.scores import OTHERS, in_cell
 from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.texts.writing import marked
 from tfm_core.runs.run import Run
@@ -27,8 +27,11 @@ _WIDTH = 114  # pixels of a card with a picture
 _HEIGHT = 372
 
 
-def gallery(run: Run, answers: Answers, counted: Confusion, cell: Cell | None, order: str) -> None:
-    chosen = None if cell is None else in_cell(answers, counted, cell)
+def gallery(
+    run: Run, answers: Answers, numbers: Sequence[int], cell: Cell | None, order: str
+) -> None:
+    """Draw the worst errors, or those of a cell. numbers: of the classes that are shown."""
+    chosen = None if cell is None else in_cell(answers, numbers, cell)
     is_text = answers.written is not None
     worst = worst_texts if is_text else worst_answers
     places = worst(answers, "sure" if order == "sure" else "loss", chosen)
@@ -134,41 +137,42 @@ def _texts(run: Run, answers: Answers, places: Sequence[int]) -> None:
     assert answers.written is not None
     _is_right, losses = of_examples(answers)
     for example in places:
-        shown = examples.text_of(run, answers, example)
+        written, difference = answers.written[example], examples.first_difference(answers, example)
         with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
-            if shown.source:
-                st.markdown(escape(shown.source))
+            if source := written.item.get("src_text", ""):
+                st.markdown(escape(source))
             else:
                 _picture(run, example)
-            if shown.differs_at is None:
-                confidence = show.percent(answers.written[example].confidence)
+            if difference is None:
+                confidence = show.percent(written.confidence)
                 words = _("Right; lowest token confidence {confidence}", confidence=confidence)
             else:
-                st.markdown(f":orange[✗ {escape(shown.predicted) or '–'}]")
+                at, predicted, true = difference
+                st.markdown(f":orange[✗ {escape(written.predicted) or '–'}]")
                 words = _(
                     "Token {at}: {predicted}, not {true} · {loss} nats a token",
-                    at=shown.differs_at + 1,
-                    predicted=escape(shown.predicted_token) or "<eos>",
-                    true=escape(shown.true_token) or "<eos>",
+                    at=at + 1,
+                    predicted=escape(predicted) or "<eos>",
+                    true=escape(true) or "<eos>",
                     loss=f"{losses[example]:.2f}",
                 )
-            st.markdown(f":green[✓ {escape(shown.truth)}]")
+            st.markdown(f":green[✓ {escape(written.truth)}]")
             _link(run, example, words)
 
 
 def _surprises(run: Run, answers: Answers, places: Sequence[int]) -> None:
     for place in places:
-        surprise = examples.surprise_of(run, answers, place)
+        before, text = examples.surprise_of(run, answers, place)
         with st.container(border=True, gap=None, key=f"mistake-card-{place}"):
             token = _name(answers, int(answers.truth[place]))
-            st.markdown(f"{escape(surprise.before)} **:orange[{token}]**")
+            st.markdown(f"{escape(before)} **:orange[{token}]**")
             words = _(
                 "{loss} nats; expected {predicted} with {confidence}",
                 loss=f"{float(answers.loss[place]):.2f}",
                 predicted=_name(answers, int(answers.predicted[place])),
                 confidence=show.percent(float(answers.confidence[place])),
             )
-            _to_attention(run, words, {"text": surprise.text})
+            _to_attention(run, words, {"text": text})
 
 
 def _link(run: Run, example: int, label: str) -> None:

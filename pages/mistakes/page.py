@@ -74,10 +74,10 @@ def page() -> None:
 
 
 def _draw(run: Run, answers: Answers) -> None:
-    cell, counted = controls.cell(), confusion(answers)
+    cell, (counts, wrong) = controls.cell(), confusion(answers)
     left, right = st.columns([5, 6], gap="medium")
     with left:
-        parts.matrix(answers, counted, cell)
+        parts.matrix(answers, counts, wrong, cell)
     with right:
         names = parts.offered(run, answers)
         with st.container(horizontal=True, gap="small"):
@@ -86,7 +86,7 @@ def _draw(run: Run, answers: Answers) -> None:
             if part == "worst":
                 order = view_link.choice(_("Order"), ORDER, is_labelled=False)
         if part == "worst":
-            gallery.gallery(run, answers, counted, cell, order)
+            gallery.gallery(run, answers, counts.index.tolist(), cell, order)
         else:
             PARTS[part](run, answers)
 

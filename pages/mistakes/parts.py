@@ -18,7 +18,7 @@ from tfm_core.data.own.task import own_task
 from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.examples import hard_tokens
 from tfm_core.inspect.errors.groups import groupings
-from tfm_core.inspect.errors.scores import OTHERS, Confusion, calibration, corpus_scores
+from tfm_core.inspect.errors.scores import OTHERS, calibration, corpus_scores, n_short
 from tfm_core.plots.examples import errors as plots
 from tfm_core.plots.texts.writing import marked
 from tfm_core.runs.run import Run
@@ -46,7 +46,7 @@ def groups(run: Run, answers: Answers) -> None:
     by = view_link.choice(_("Grouped by"), replace(BY, names=names, first=names[0]))
     way = ways[by]
     counted = way.groups(answers, run.experiment)
-    if not counted:
+    if counted.empty:
         st.caption(_("No example shows a known pattern."))
         return
     draw = plots.losses if answers.is_language else plots.accuracies
@@ -64,22 +64,18 @@ def groups(run: Run, answers: Answers) -> None:
 
 def tokens(run: Run, answers: Answers) -> None:
     """Show the tokens with the highest mean loss among those that occur often enough."""
-    least = _MIN_COUNT if hard_tokens(answers, least=_MIN_COUNT) else 1
-    rows = [
-        {
-            _("token"): marked(answers.names[hard.number]),
-            _("loss"): hard.loss,
-            _("share of all loss"): 100 * hard.share,
-            _("true"): hard.n,
-            _("in training"): hard.train_count,
-            _("predicted instead"): ""
-            if hard.instead is None
-            else marked(answers.names[hard.instead]),
-        }
-        for hard in hard_tokens(answers, least=least)
-    ]
+    least = 1 if hard_tokens(answers, least=_MIN_COUNT).empty else _MIN_COUNT
+    hard, names = hard_tokens(answers, least=least), [marked(name) for name in answers.names]
+    columns = {
+        _("token"): [names[number] for number in hard.index],
+        _("loss"): hard["loss"],
+        _("share of all loss"): 100 * hard["share"],
+        _("true"): hard["n"],
+        _("in training"): hard["train_count"],
+        _("predicted instead"): [names[at] if at >= 0 else "" for at in hard["instead"]],
+    }
     st.dataframe(
-        pd.DataFrame(rows),
+        pd.DataFrame(columns),
         hide_index=True,
         height=372,
         column_config={
@@ -91,26 +87,23 @@ def tokens(run: Run, answers: Answers) -> None:
 
 
 def calibrated(run: Run, answers: Answers) -> None:
-    measured = calibration(answers.confidence, answers.is_right)
-    values = {
-        "confidence": show.percent(measured.confidence),
-        "right": show.percent(measured.accuracy),
-    }
-    if measured.confidence > measured.accuracy + measured.error / 2:
+    bins, error = calibration(answers.confidence, answers.is_right)
+    confidence = float(answers.confidence.mean(dtype=float))
+    accuracy = answers.n_right / len(answers.truth)
+    values = {"confidence": show.percent(confidence), "right": show.percent(accuracy)}
+    if confidence > accuracy + error / 2:
         words = _("Overconfident: {confidence} confident on average, {right} right.", **values)
-    elif measured.confidence < measured.accuracy - measured.error / 2:
+    elif confidence < accuracy - error / 2:
         words = _("Underconfident: {confidence} confident on average, {right} right.", **values)
     else:
         words = _("Well calibrated: {confidence} confident on average, {right} right.", **values)
-    error = _(
+    expected = _(
         "Expected calibration error: **{error}** over {n} predictions.",
-        error=show.percent(measured.error),
+        error=show.percent(error),
         n=f"{len(answers.truth):,}",
     )
-    st.markdown(f"{words} {error}")
-    show.figure(
-        plots.reliability(measured), _("Numbers: answers per bin."), key="mistakes-calibration"
-    )
+    st.markdown(f"{words} {expected}")
+    show.figure(plots.reliability(bins), _("Numbers: answers per bin."), key="mistakes-calibration")
 
 
 def scores(run: Run, answers: Answers) -> None:
@@ -119,35 +112,31 @@ def scores(run: Run, answers: Answers) -> None:
     own = own_task(task) if isinstance(task, OwnTextTaskConfig) else None
     are_words = own is None or own.cutters[1].unit in _OF_WORDS
     join = " ".join if own is None or are_words else own.join_tgt
-    scored = corpus_scores(
-        [join(text.tokens) for text in answers.written],
-        [join(item["tgt"]) for item in answers.items],
-        are_words=are_words,
-    )
-    both = (("BLEU", scored.bleu), ("chrF", scored.chrf))
-    shown = [(name, score) for name, score in both if score is not None]
+    predicted = [join(text.tokens) for text in answers.written]
+    truth = [join(item["tgt"]) for item in answers.items]
+    scored = corpus_scores(predicted, truth, are_words=are_words)
     with st.container(horizontal=True, gap="large"):
-        for name, score in shown:
-            st.metric(name, f"{score.value:.1f}", width="content")
-    kind = "words" if scored.bleu is not None else "short" if are_words else "pieces"
-    st.caption(
-        paragraph(
-            f"mistakes/scores-{kind}", n=f"{answers.n_examples:,}", short=f"{scored.n_short:,}"
-        )
-    )
-    st.caption("  \n".join(f"`{name} {score.signature}`" for name, score in shown))
+        for name, (score, _signature) in scored.items():
+            st.metric(name, f"{score:.1f}", width="content")
+    kind = "words" if "BLEU" in scored else "short" if are_words else "pieces"
+    n, short = f"{answers.n_examples:,}", f"{n_short(truth):,}"
+    st.caption(paragraph(f"mistakes/scores-{kind}", n=n, short=short))
+    signatures = (f"`{name} {signature}`" for name, (_score, signature) in scored.items())
+    st.caption("  \n".join(signatures))
 
 
-def matrix(answers: Answers, counted: Confusion, chosen: Cell | None) -> None:
-    numbers = counted.numbers
-    single = [index for index, number in enumerate(numbers) if number != OTHERS]
+def matrix(
+    answers: Answers, counts: pd.DataFrame, wrong: pd.DataFrame, chosen: Cell | None
+) -> None:
+    numbers = counts.index.tolist()
+    single = [number for number in numbers if number != OTHERS]
     is_shown = chosen is not None and set(chosen) <= set(numbers)
     figure = plots.confusion(
-        counted.counts,
-        counted.names,
+        counts.to_numpy(),
+        ["…" if number == OTHERS else answers.names[number] for number in numbers],
         state.theme(),
-        wrong=counted.n_wrong,
-        top=int(counted.n_wrong[single][:, single].max(initial=0)),
+        wrong=wrong.to_numpy(),
+        top=int(wrong.loc[single, single].to_numpy().max(initial=0)),
         chosen=(numbers.index(chosen[0]), numbers.index(chosen[1]))
         if chosen is not None and is_shown
         else None,
@@ -159,19 +148,15 @@ def matrix(answers: Answers, counted: Confusion, chosen: Cell | None) -> None:
         name=_("Predicted for each true class; press a cell for its examples"),
         on_pick=lambda row, column: controls.choose_cell((numbers[row], numbers[column])),
     )
-    st.caption(_explained(answers, counted))
-
-
-def _explained(answers: Answers, counted: Confusion) -> str:
     words = [_("Rows: true; columns: predicted. Press a cell for examples.")]
     if answers.unit == "token":
         words.append(_("Each token is predicted from the true prefix (teacher forcing)."))
-    if OTHERS in counted.numbers:
+    if OTHERS in numbers:
         words.append(
             _(
                 "The {n} most confused of {all} classes; … means all others.",
-                n=len(counted.numbers) - 1,
+                n=len(single),
                 all=len(answers.names),
             )
         )
-    return " ".join(words)
+    st.caption(" ".join(words))

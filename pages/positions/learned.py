@@ -107,14 +107,14 @@ def _alike(run: Run, table: positions.Array, step: int, *, is_of_patches: bool) 
     side = round(len(rows) ** 0.5) if is_of_patches else None
     if side is None:
         rows = rows[: sequence_len(run.experiment)]  # training never reaches the others
-    near = positions.nearness(positions.cosines(rows), side)
+    near = beside, below, apart = positions.nearness(positions.cosines(rows), side)
     return paragraph(
         f"positions/{'cosines' if side is None else 'cosines-of-patches'}",
         step=f"{step:,}",
-        beside=near.beside,
-        below=near.below,
-        others=near.apart,
-        verdict=_(near.verdict),
+        beside=beside,
+        below=below,
+        others=apart,
+        verdict=_(positions.verdict(*near)),
     )
 
 

@@ -32,8 +32,8 @@ def view() -> None:
     race = comparison.choose_group(races, _name, key=_RACE)
     if len(races) == 1:
         st.markdown(f"**{_name(race)}**")
-    shown_run.recorded_comparison_note(race.runs.values())
-    is_live = comparison.is_live(race.runs.values())
+    shown_run.recorded_comparison_note(race.values())
+    is_live = comparison.is_live(race.values())
     st.fragment(_draw, run_every=comparison.TICK if is_live else None)(race, is_live)
 
 
@@ -99,16 +99,16 @@ def _start(experiment: Experiment, steps: int) -> None:
 
 
 def _draw(race: Race, was_live: bool) -> None:
-    if was_live and not comparison.is_live(race.runs.values()):
+    if was_live and not comparison.is_live(race.values()):
         state.draw_anew()  # once: it then no longer polls
-    comparison.progress(race.runs.values())
+    comparison.progress(race.values())
     left, right = st.columns(2)
     with left:
         _curves(race)
     with right:
         _beyond(race)
-    columns = st.columns(len(race.runs))
-    for column, (name, run) in zip(columns, race.runs.items(), strict=True):
+    columns = st.columns(len(race))
+    for column, (name, run) in zip(columns, race.items(), strict=True):
         with column:
             st.markdown(f"**{_(POSITIONS[name].label)}**")
             status = run.status
@@ -123,9 +123,9 @@ def _draw(race: Race, was_live: bool) -> None:
 
 
 def _curves(race: Race) -> None:
-    column, title = _measure(race.experiment)
+    column, title = _measure(next(iter(race.values())).experiment)
     series = {}
-    for name, run in race.runs.items():
+    for name, run in race.items():
         validation = runs_access.curves(run).validation
         if len(validation):
             label = _(POSITIONS[name].label)
@@ -139,7 +139,7 @@ def _curves(race: Race) -> None:
         key="positions-race-curves",
     )
     last = {label: float(shares[-1]) for label, _steps, shares in series.values()}
-    words = most_right(last, getattr(race.experiment.task, "n_validation", 0))
+    words = most_right(last, getattr(next(iter(race.values())).experiment.task, "n_validation", 0))
     if words is not None:
         st.markdown(_(words))
 
@@ -156,12 +156,12 @@ def _measure(experiment: Experiment) -> tuple[str, str]:
 
 
 def _beyond(race: Race) -> None:
-    why = position_race.can_extrapolate(race.experiment)
+    why = position_race.can_extrapolate(next(iter(race.values())).experiment)
     if why is not None:
         st.info(_(why), icon=":material/info:")
         return
     lines: dict[str, Extrapolation] = {}
-    for name, run in race.runs.items():
+    for name, run in race.items():
         if run.has_checkpoint and not run.status.is_active:
             try:
                 with st.spinner(_("Measuring longer sequences …")):
@@ -175,9 +175,10 @@ def _beyond(race: Race) -> None:
         )
         return
     series = {
-        name: (_(POSITIONS[name].label), each.lengths, each.tokens) for name, each in lines.items()
+        name: (_(POSITIONS[name].label), table["length"].to_numpy(), table["tokens"].to_numpy())
+        for name, (table, _trained, _why) in lines.items()
     }
-    trained = next(iter(lines.values())).trained
+    table, trained, _why = next(iter(lines.values()))
     show.live_figure(
         plots.race(series, _("source length (tokens)"), _("tokens right"), trained=trained),
         paragraph("positions/beyond", n=position_race.PER_LENGTH),
@@ -188,7 +189,7 @@ def _beyond(race: Race) -> None:
         for label, _lengths, tokens in series.values()
         if np.isfinite(tokens[-1])
     }
-    longest = int(next(iter(lines.values())).lengths[-1])
+    longest = int(table["length"].iloc[-1])
     words = beyond(at, position_race.PER_LENGTH, longest, trained)
     if words is not None:
         st.markdown(_(words))
@@ -200,13 +201,14 @@ def _measured(run_id: str, step: int, _run: Run) -> Extrapolation:
 
 
 def _name(race: Race) -> str:
-    run = next(iter(race.runs.values()))
+    run = next(iter(race.values()))
+    experiment = run.experiment
     return _(
         "{task}, {family}, {steps} steps, seed {seed}: {n} kinds, {when}",
-        task=_(race.experiment.task.facts.label),
-        family=FAMILIES[race.experiment.model.family].label,
-        steps=f"{race.experiment.training.steps:,}",
-        seed=race.experiment.seed,
-        n=len(race.runs),
+        task=_(experiment.task.facts.label),
+        family=FAMILIES[experiment.model.family].label,
+        steps=f"{experiment.training.steps:,}",
+        seed=experiment.seed,
+        n=len(race),
         when=show.ago(run.meta.created),
     )

@@ -59,7 +59,7 @@ def view() -> None:
     st.markdown(_("Shuffled: **{words}**", words=escape(" ".join(moved))))
     _bars(tokens, order, run, own)
     if own is not None:
-        _answers(own[1])
+        _answers(*own[1])
     show.code(shuffle.untrained)
 
 
@@ -67,7 +67,7 @@ def _bars(
     tokens: tuple[str, ...],
     order: list[int],
     run: Run | None,
-    own: tuple[shuffle.VectorChange, shuffle.ShuffledAnswers, tuple[str, ...]] | None,
+    own: tuple[shuffle.VectorChange, tuple[str, str], tuple[str, ...]] | None,
 ) -> None:
     bars: dict[str, tuple[str | None, float]] = {}
     for result in shuffle.untrained(tokens, order):
@@ -86,13 +86,13 @@ def _bars(
     show.figure(plots.noticed(bars), paragraph("positions/moved"), key="positions-noticed")
 
 
-def _answers(answers: shuffle.ShuffledAnswers) -> None:
+def _answers(before: str, after: str) -> None:
     with st.container(border=True):
         st.markdown(
             _(
                 "The current run answers “{before}”, shuffled “{after}”",
-                before=escape(answers.before) or "∅",
-                after=escape(answers.after) or "∅",
+                before=escape(before) or "∅",
+                after=escape(after) or "∅",
             )
         )
 
@@ -111,13 +111,13 @@ def _picture(run: Run) -> None:
         with right:
             _button("shuffle-patches")
         picture = images[index - 1]
-        result = shuffle.of_picture(run, picture, st.session_state.get(_SEED, 0))
+        moved, before, after = shuffle.of_picture(run, picture, st.session_state.get(_SEED, 0))
     except ValueError as error:
         show.problem(error)
         return
     names = run.experiment.task_as(ImageTaskConfig).facts.class_names
     with st.container(horizontal=True):
-        for drawn, probabilities in ((picture, result.before), (result.moved, result.after)):
+        for drawn, probabilities in ((picture, before), (moved, after)):
             best = int(probabilities.argmax())
             pixels = drawn[0] if len(drawn) == 1 else drawn.transpose(1, 2, 0)
             answer = f"{names[best]}, {show.percent(float(probabilities[best]))}"

@@ -12,8 +12,7 @@ from pages.ui import show
 from pages.ui.model import question
 from tfm_core.inspect.compare import conclusions
 from tfm_core.inspect.practice import lesson, questions
-from tfm_core.inspect.practice.lesson import Splits
-from tfm_core.plots.examples import practice as plots
+from tfm_core.plots.examples.own_data import balance
 
 _CHOOSING = "choosing"
 
@@ -21,21 +20,21 @@ _CHOOSING = "choosing"
 def view(runs: Runs) -> None:
     try:
         with st.spinner(_("Counting the pictures …")):
-            splits = _splits()
+            counts, n_shared = _splits()
     except ValueError as error:
         show.problem(error)
         return
     left, right = st.columns([3, 2])
     with left:
         show.figure(
-            plots.shares(splits),
-            _("Pictures in two splits: {n}.", n=splits.shared),
+            balance(list(counts), counts.to_numpy().T, height=320),
+            _("Pictures in two splits: {n}.", n=n_shared),
             key="practice-shares",
         )
     with right:
         # narrow columns: all of them fit a phone
         form = {_("pictures"): st.column_config.NumberColumn(format="localized")}
-        st.dataframe(_roles(splits), hide_index=True, key="practice-roles", column_config=form)
+        st.dataframe(_roles(counts), hide_index=True, key="practice-roles", column_config=form)
         _width()
     question.ask(questions.about_choosing(), _CHOOSING)
     if question.is_revealed(_CHOOSING):
@@ -43,8 +42,8 @@ def view(runs: Runs) -> None:
     show.code(conclusions.wilson)
 
 
-def _roles(splits: Splits) -> pd.DataFrame:
-    totals = splits.totals
+def _roles(counts: pd.DataFrame) -> pd.DataFrame:
+    totals = counts.sum(axis=1)
     return pd.DataFrame(
         [
             (_("training"), totals["train"], _("the weights"), _("in every step")),
@@ -77,5 +76,5 @@ def _width() -> None:
 
 
 @st.cache_data(show_spinner=False)
-def _splits() -> Splits:
+def _splits() -> tuple[pd.DataFrame, int]:
     return lesson.splits_of(lesson.guided("plain"))

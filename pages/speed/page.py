@@ -30,7 +30,7 @@ def page() -> None:
         if is_offered and record is None:
             st.caption(_("Nothing measured yet for this model."))
         if record is not None:
-            result.recorded_result(record)
+            result.recorded_result(*record)
     result.code(request.name)
 
 

@@ -13,7 +13,6 @@ from tfm_core.inspect.speed.report import (
     PRESET,
     CaseReport,
     Equality,
-    RecordedReport,
     SpeedReport,
 )
 from tfm_core.inspect.syntax import source_of
@@ -45,11 +44,11 @@ def result(report: SpeedReport) -> None:
         st.markdown(sentence)
 
 
-def recorded_result(record: RecordedReport) -> None:
+def recorded_result(report: SpeedReport, torch: str, day: str) -> None:
     """Show what was measured beforehand, on a preset, and that it was."""
-    result(record.report)
+    result(report)
     preset = _(PRESETS[PRESET].label)
-    show.prose(paragraph("speed/recorded", day=record.day, torch=record.torch, preset=preset))
+    show.prose(paragraph("speed/recorded", day=day, torch=torch, preset=preset))
 
 
 def _equal(equalities: list[Equality]) -> None:

@@ -44,8 +44,8 @@ def view(model_at: ModelAtStep) -> None:
 def _graph(model_at: ModelAtStep) -> None:
     from tfm_core.inspect.training_step.fold import fold, groups_of
 
-    graph: Graph = training_step_state.cached("graph", model_at, (), _make_graph)
-    show.prose(paragraph("training_step/graph", n=len(graph.operations)))
+    graph = training_step_state.cached("graph", model_at, (), _make_graph)
+    show.prose(paragraph("training_step/graph", n=len(graph[0])))
     opened = st.selectbox(
         _("Open"),
         groups_of(graph),
@@ -55,9 +55,10 @@ def _graph(model_at: ModelAtStep) -> None:
     )
     folded, theme = fold(graph, opened or ""), state.theme()
     dot = plots.graph(folded, ink=INKS[theme], line=LINES[theme], fills=FILLS[theme], say=_)
-    height: int | Literal["content"] = 620 if len(folded.groups) > _TALL else "content"
+    n_groups = len(folded[0])
+    height: int | Literal["content"] = 620 if n_groups > _TALL else "content"
     with st.container(border=True, height=height, horizontal_alignment="center"):
-        st.graphviz_chart(dot, width="content" if len(folded.groups) <= 30 else "stretch")
+        st.graphviz_chart(dot, width="content" if n_groups <= 30 else "stretch")
     st.caption(_("Arrows: norm and shape of the gradient. Boxes: its norm at the parameters."))
 
 
@@ -96,7 +97,7 @@ def _heatmap(gradients: dict[str, np.ndarray]) -> None:
 def _make_graph(trainer: Trainer) -> Graph:
     from tfm_core.inspect.training_step.graph import graph_of
 
-    return graph_of(trainer)[0]
+    return graph_of(trainer)
 
 
 def _gradients(trainer: Trainer) -> dict[str, np.ndarray]:

@@ -17,7 +17,7 @@ from pages.ui import show
 from pages.ui.model import question
 from tfm_core.config import Experiment
 from tfm_core.plots.training import training_step as plots
-from tfm_core.plots.training.training_step import Floats
+from tfm_core.probe.types import Floats
 from tfm_core.variants.optimisers import OPTIMISERS, RMS, Optimiser
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
@@ -19,15 +19,7 @@ from tfm_core.mistakes import MISTAKES, Mistake
 from tfm_core.variants.optimisers import OPTIMISERS
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.training_step.functional import TwoWays
-    from tfm_core.inspect.training_step.mistakes import (
-        Argmax,
-        DropoutNoise,
-        SilentArgmax,
-        SoftmaxLoss,
-        SummedGradients,
-    )
-    from tfm_core.inspect.training_step.wrong_blocks import FourAxes, WrongBlock, WrongModel
+    from tfm_core.inspect.training_step.wrong_blocks import WrongBlock
     from tfm_core.training.loop import Trainer
 
 T = TypeVar("T")
@@ -39,12 +31,12 @@ def one_layer() -> None:
     from tfm_core.inspect.training_step import plain
 
     st.header(_("One layer, in plain PyTorch"), anchor=False)
-    for column, script in zip(st.columns(2), plain.both(), strict=True):
+    for column, (title, code, printed) in zip(st.columns(2), plain.both(), strict=True):
         with column:
-            st.markdown(_(script.title))
-            st.code(script.code, "python", wrap_lines=True)
+            st.markdown(_(title))
+            st.code(code, "python", wrap_lines=True)
             st.markdown(_("It prints:"))
-            st.code(script.printed, None, wrap_lines=True)
+            st.code(printed, None, wrap_lines=True)
     show.prose(paragraph("training_step/modules-or-functions"))
 
 
@@ -57,18 +49,10 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
     chosen = Experiment.model_validate_json(model_at.text).training.optimizer
     rules = OPTIMISERS[chosen].arithmetic
     result = state.last_step(state.after(model_at, rate))
-    both: TwoWays = state.cached(
-        "ways", model_at, (rate,), lambda trainer: code.two_ways(trainer, result)
-    )
-    words = paragraph(
-        "training_step/both-run",
-        one=both.module_loss,
-        other=both.functional_loss,
-        gradient=both.gradient_difference,
-        weight=both.weight_difference,
-    )
-    is_same = both.gradient_difference < 1e-4 and both.weight_difference < 1e-2 * max(rate, 1e-3)
-    (st.success if is_same else st.warning)(words, icon=":material/balance:")
+    both = state.cached("ways", model_at, (rate,), lambda trainer: code.two_ways(trainer, result))
+    is_same = both["gradient"] < 1e-4 and both["weight"] < 1e-2 * max(rate, 1e-3)
+    show_it = st.success if is_same else st.warning
+    show_it(paragraph("training_step/both-run", **both), icon=":material/balance:")
     left, right = st.columns(2)
     with left:
         st.markdown(_("**`nn.Module`**: the optimiser changes the weights in place."))
@@ -127,50 +111,36 @@ def _mistake(
             st.info(_(error), icon=":material/info:")
 
 
-def _argmax(result: Argmax) -> None:
+def _argmax(result: dict[str, Any]) -> None:
     st.subheader(_("argmax before the loss"), anchor=False)
     st.code("wrong = (logits.argmax(-1) != targets).float().mean()\nwrong.backward()", "python")
-    show.prose(paragraph("training_step/argmax", share=result.wrong_share, grad_fn=result.grad_fn))
-    st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
+    show.prose(paragraph("training_step/argmax", share=result["share"], grad_fn=result["grad_fn"]))
+    st.code(f"RuntimeError: {result['error']}", None, wrap_lines=True)
 
 
-def _silent_argmax(result: SilentArgmax) -> None:
+def _silent_argmax(result: dict[str, Any]) -> None:
     _lines(MISTAKES["argmax-before-loss"])
-    show.prose(
-        paragraph("training_step/new-leaf",
-              loss=f"{result.loss:,.0f}", n=result.n_gradients, all=result.n_weights,
-              change=result.change, answers=f"{result.n_answers:,}"
-          )
-    )  # fmt: skip
+    loss, answers = f"{result['loss']:,.0f}", f"{result['answers']:,}"
+    show.prose(paragraph("training_step/new-leaf", **{**result, "loss": loss, "answers": answers}))
 
 
-def _zero_grad(result: SummedGradients) -> None:
+def _zero_grad(result: dict[str, float]) -> None:
     st.subheader(_("Forgetting `zero_grad`"), anchor=False)
     st.code("loss.backward()\nloss_again.backward()  # no optimizer.zero_grad() between", "python")
-    show.prose(
-        paragraph("training_step/zero-grad",
-            once=result.once, twice=result.twice, d=result.difference_from_double
-        )
-    )  # fmt: skip
+    show.prose(paragraph("training_step/zero-grad", **result))
 
 
-def _softmax(result: SoftmaxLoss) -> None:
+def _softmax(result: dict[str, Any]) -> None:
     _lines(MISTAKES["softmax-before-loss"])
-    show.prose(
-        paragraph("training_step/loss-input",
-            wrong=result.wrong_loss, right=result.right_loss, floor=result.floor,
-            n=f"{result.n_classes:,}", wrong_norm=result.wrong_norm, right_norm=result.right_norm
-        )
-    )  # fmt: skip
+    show.prose(paragraph("training_step/loss-input", **{**result, "n": f"{result['n']:,}"}))
 
 
-def _four_axes(result: FourAxes) -> None:
+def _four_axes(result: tuple[dict[str, tuple[int, ...]], str]) -> None:
+    shapes, error = result
     st.subheader(_("`mm` on tensors of four axes"), anchor=False)
     st.code("scores = torch.mm(q, k.transpose(-2, -1))", "python")
-    show.prose(
-        paragraph("training_step/mm", query=result.query, key=result.key, scores=result.scores)
-    )
-    st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
+    show.prose(paragraph("training_step/mm", **shapes))
+    st.code(f"RuntimeError: {error}", None, wrap_lines=True)
 
 
 def _lines(mistake: Mistake) -> None:
@@ -179,19 +149,14 @@ def _lines(mistake: Mistake) -> None:
     st.code(f"{mistake.right}  # right\n\n{mistake.wrong}", "python", wrap_lines=True)
 
 
-def _model(model_at: ModelAtStep, mistake: Mistake, result: WrongModel) -> None:
+def _model(model_at: ModelAtStep, mistake: Mistake, result: dict[str, float] | str) -> None:
     _lines(mistake)
     st.markdown(_(mistake.help))
-    if result.error:
-        st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
+    if isinstance(result, str):
+        st.code(f"RuntimeError: {result}", None, wrap_lines=True)
         st.caption(_("No training goes past this error."))
         return
-    show.prose(
-        paragraph("training_step/model",
-            wrong=result.wrong, right=result.right, share=result.dropout,
-            wrong_there=result.wrong_in_training, right_there=result.right_in_training
-        )
-    )  # fmt: skip
+    show.prose(paragraph("training_step/model", **result))
     _trained(model_at, mistake)
 
 
@@ -217,32 +182,27 @@ def _trained(model_at: ModelAtStep, mistake: Mistake) -> None:
 
 def _block(mistake: Mistake, result: WrongBlock) -> None:
     _lines(mistake)
-    numbers = [
-        " ".join(f"{value:+.3f}" for value in values) for values in (result.right, result.wrong)
-    ]
+    table, difference, spread, fact = result
+    rows = zip((_("right"), _("with the mistake")), table["n"], table["numbers"], strict=True)
     show.facts(
         [
-            (_("right"), f"{result.n_right:,}", f"`{numbers[0]}`"),
-            (_("with the mistake"), f"{result.n_wrong:,}", f"`{numbers[1]}`"),
+            (name, f"{n:,}", f"`{' '.join(f'{value:+.3f}' for value in values)}`")
+            for name, n, values in rows
         ],
         ["", _("parameters of the block"), _("out, first token")],
     )
     show.prose(
         paragraph(
-            "training_step/outputs-differ",
-            difference=result.apart,
-            spread=result.spread,
-            fact=_(result.fact),
+            "training_step/outputs-differ", difference=difference, spread=spread, fact=_(fact)
         )
     )
 
 
-def _eval(result: DropoutNoise) -> None:
+def _eval(result: tuple[dict[str, float], bool]) -> None:
+    figures, is_borrowed = result
     st.subheader(_("Forgetting `model.eval()`"), anchor=False)
     st.code("first, second = model(batch), model(batch)  # still in model.train()", "python")
-    words = paragraph(
-        "training_step/eval", share=result.dropout, noisy=result.in_training, quiet=result.in_eval
-    )
-    if result.is_borrowed:
+    words = paragraph("training_step/eval", **figures)
+    if is_borrowed:
         words = words + " " + _("This model has no dropout; its copy was given some.")
     st.markdown(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -18,7 +19,7 @@ from tfm_core.data.text import text_task
 from tfm_core.data.text.task import missing_examples
 from tfm_core.inspect.writing import beams, steps
 from tfm_core.inspect.writing.beams import BeamComparison, BeamSettings
-from tfm_core.inspect.writing.beside import BesideTruth, beside_truth
+from tfm_core.inspect.writing.beside import beside_truth, parts_at
 from tfm_core.inspect.writing.source import Source
 from tfm_core.inspect.writing.steps import in_nats
 from tfm_core.plots.texts.writing import beside_table
@@ -29,11 +30,12 @@ def part(source: Source, row: DeltaGenerator) -> None:
     with row:
         sampling, seed, n = how.sampling(source, GREEDY)
     writing = steps.write(source, sampling, seed=seed, n=n, forced=dict(choice.forced()))
-    comparison = beside_truth(writing)
-    if comparison is None:
+    found = beside_truth(writing)
+    if found is None:
         _no_truth(source)
         return
-    st.markdown(_summary(comparison))
+    places, truth_score = found
+    st.markdown(_summary(places))
     words = {
         "place": _("Token"),
         "truth": _("Truth"),
@@ -41,28 +43,29 @@ def part(source: Source, row: DeltaGenerator) -> None:
         "free": _("Free running, given its own tokens"),
         "parts": _("they diverge here"),
     }
-    st.html(beside_table(comparison, words))
+    st.html(beside_table(places, words))
     scores = _(
         "ln p of the truth: {truth}; of the generated text: {free}.",
-        truth=in_nats(comparison.truth_score),
-        free=in_nats(comparison.free_score),
+        truth=in_nats(truth_score),
+        free=in_nats(writing.score),
     )
     st.caption(scores, help=paragraph("translate/beside-truth"))
 
 
-def _summary(comparison: BesideTruth) -> str:
-    at = comparison.parts_at
+def _summary(places: pd.DataFrame) -> str:
+    at = parts_at(places)
+    is_true = places["truth"].notna()
     counts = _(
         "Right: {taught} of {n} with teacher forcing, {free} running free.",
-        taught=comparison.n_taught_right,
-        free=comparison.n_free_right,
-        n=comparison.n_true,
+        taught=int((places["taught_right"] & is_true).sum()),
+        free=int((places["free_right"] & is_true).sum()),
+        n=int(is_true.sum()),
     )
     if at is None:
         return f"{_('**They never diverge**: its text is the truth.')} {counts}"
     truth, free = (
-        f"“{escape(token.token)}”" if token else "∅"
-        for token in (comparison.places[at].truth, comparison.places[at].free)
+        f"“{escape(token)}”" if token is not None else "∅"
+        for token in places.loc[at, ["truth", "free"]]
     )
     words = _(
         "**They diverge at token {n}**: {truth} is true, {free} was written.",

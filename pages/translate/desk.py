@@ -12,8 +12,8 @@ from pages.translate.link import SAMPLE
 from pages.ui import show
 from pages.ui.settings import glosses
 from pages.ui.typed import escape
+from tfm_core.data.text.glosses import language_of
 from tfm_core.inspect.attention.head_labels import aligning_head
-from tfm_core.inspect.glosses import language_of
 from tfm_core.inspect.writing import steps
 from tfm_core.inspect.writing.source import Source
 from tfm_core.inspect.writing.steps import MEAN, Writing, in_nats

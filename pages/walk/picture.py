@@ -127,7 +127,7 @@ def used(step: WalkStep) -> None:
     if not shown:
         return
     st.subheader(_("The functions used"), anchor=False)
-    for function in shown:
+    for function, session in shown:
         with st.container(gap="xsmall"):
-            st.markdown(f"`{function.function.name}` {_(function.function.says)}")
-            st.code(function.session, language="python", wrap_lines=True)
+            st.markdown(f"`{function.name}` {_(function.says)}")
+            st.code(session, language="python", wrap_lines=True)

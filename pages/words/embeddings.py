@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import streamlit as st
@@ -15,15 +14,13 @@ from pages.ui.address import view_link
 from pages.ui.runs import runs_access, shown_run
 from pages.ui.typed import escape
 from pages.words.link import DIMENSIONS, TABLE
-from tfm_core import byte_cache
+from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.facts.storage import MAX_EMBEDDED
-from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.compare.conclusions import classes_apart
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import embeddings
 from tfm_core.inspect.text.embeddings import EmbeddingTable, by_class
 from tfm_core.plots.texts import embeddings as plots
-from tfm_core.runs.run import Run
 
 PRESET = "translate"
 FIRST_RECORDED = "recorded-korean"
@@ -59,7 +56,7 @@ def table_to_show() -> EmbeddingTable | None:
             table_of = replace(TABLE, names=tuple(names), first=name)
             name = view_link.choice(_("Table"), table_of)
         with st.spinner(_("Reading the table …")):
-            table = _table(run.folder, checkpoint_mark(run), name)
+            table = embeddings.table_of(run, name)
     except ValueError as error:
         show.problem(error)
         return None
@@ -109,8 +106,7 @@ def _alike(table: EmbeddingTable, index: int) -> None:
     st.header(_("Similar words"), anchor=False)
     order = by_class(table.classes)
     before, after = (
-        embeddings.class_likeness(table.values[at], table.classes, table.n_special)
-        for at in (0, -1)
+        embeddings.class_likeness(table.values[at], table.classes, len(SPECIALS)) for at in (0, -1)
     )
     after_training = _("After training (step {n})", n=f"{table.steps[-1]:,}")
     words = classes_apart(before, after, table.steps[-1])
@@ -123,7 +119,7 @@ def _alike(table: EmbeddingTable, index: int) -> None:
         with column:
             st.subheader(title, anchor=False)
             st.dataframe(_nearest(table, at, index), hide_index=True, key=f"words-near{at}")
-            within, between = embeddings.class_likeness(values, table.classes, table.n_special)
+            within, between = embeddings.class_likeness(values, table.classes, len(SPECIALS))
             show.figure(
                 plots.likeness(cosines(values), table.tokens, order, state.theme()),
                 paragraph("words/likeness", within=within, between=between),
@@ -132,7 +128,7 @@ def _alike(table: EmbeddingTable, index: int) -> None:
 
 
 def _nearest(table: EmbeddingTable, at: int, index: int) -> pd.DataFrame:
-    neighbours = embeddings.neighbours(table.values[at], index, skip=table.n_special)
+    neighbours = embeddings.neighbours(table.values[at], index, skip=len(SPECIALS))
     return pd.DataFrame(
         {
             _("nearest to {word}", word=table.tokens[index]): [
@@ -157,11 +153,6 @@ def _recorded() -> None:
             return
 
 
-@byte_cache.cached
-def _table(folder: Path, mark: int, name: str) -> EmbeddingTable:
-    return embeddings.table_of(Run(folder), name)
-
-
 def moving() -> None:
     table = table_to_show()
     if table is None:
@@ -169,7 +160,7 @@ def moving() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         in_space = view_link.choice(_("Dimensions"), DIMENSIONS)
         has_labels = st.toggle(_("Labels"), True, key="words-labels", persist_state="session")
-    projection = embeddings.principal(table.values[-1][table.n_special :])
+    projection = embeddings.principal(table.values[-1][len(SPECIALS) :])
     if not table.is_whole:
         st.info(
             _(

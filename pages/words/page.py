@@ -33,11 +33,8 @@ def _patches() -> None:
     show.prose(paragraph("words/patches"))
     language, words = _side("translate", is_words=True)
     vision, pixels = _side("vit-digits", is_words=False)
-    rows = [
-        (_(one.what), _(one.language), _(one.vision))
-        for one in beside_pictures.aspects(language, vision)
-    ]
-    show.facts(rows, ["", words, pixels])
+    rows = beside_pictures.aspects(language, vision)
+    show.facts([[_(text) for text in row] for row in rows], ["", words, pixels])
     for page, label in (
         ("encoders", _("What CLS and patches learn")),
         ("positions", _("Positions, fixed and learned")),

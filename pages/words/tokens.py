@@ -72,12 +72,12 @@ def _pairs(text: str, source: str) -> None:
     if not most:
         _check(text, lambda word: bpe.tokens(learned, [word], k))
         return
-    merge = learned.merges[k - 1] if k else learned.merges[0]
+    first, second, count = learned.merges[k - 1] if k else learned.merges[0]
     values = {
-        "left": _code(merge.left),
-        "right": _code(merge.right),
-        "merged": _code(merge.merged),
-        "n": merge.count,
+        "left": _code(first),
+        "right": _code(second),
+        "merged": _code(first + second),
+        "n": count,
     }
     st.markdown(
         _("Merge {k}: **{left}** + **{right}** → **{merged}**, {n} times.", k=k, **values)
@@ -180,9 +180,9 @@ def _merge_table(learned: Bpe, k: int) -> pd.DataFrame:
             _("done"): ["✓" if number < k else "" for number in range(len(learned.merges))],
             _("merge"): range(1, len(learned.merges) + 1),
             _("pair"): [
-                f"{bpe.shown(merge.left)} + {bpe.shown(merge.right)}" for merge in learned.merges
+                f"{bpe.shown(left)} + {bpe.shown(right)}" for left, right, _count in learned.merges
             ],
-            _("count"): [merge.count for merge in learned.merges],
+            _("count"): [count for _left, _right, count in learned.merges],
         }
     )
 

@@ -112,12 +112,12 @@ def test_typed_texts_are_cut_into_their_tokens_and_written_to_the_end(opened):
     assert weights.shape == (3, 6, 6)
     with torch.inference_mode():
         logits = model(ids[:, :0], ids)[0].softmax(-1)
-    reading = look_through(run, "the cat")
-    assert reading.read[0] == "<|end|>"
-    np.testing.assert_allclose(reading.lens.probability[-1], logits.max(-1).values, rtol=1e-4)
+    read, _says, probability, _final = look_through(run, "the cat")
+    assert read[0] == "<|end|>"
+    np.testing.assert_allclose(probability[-1], logits.max(-1).values, rtol=1e-4)
     found = surprisals(run, "the cat")
     expected = -logits[range(5), ids[0, 1:]].log()
-    np.testing.assert_allclose(found.nats, expected, rtol=1e-4)
+    np.testing.assert_allclose(found["nats"], expected, rtol=1e-4)
     task = text_task(run.experiment.task)
     tokens = task.tokenize("안 the")
     assert tokens == ("안 1/3", "안 2/3", "안 3/3", " ", "the")
@@ -134,7 +134,7 @@ def test_typed_texts_are_cut_into_their_tokens_and_written_to_the_end(opened):
     with pytest.raises(StudentError, match="no token for T é"):
         look_at_text(run, "The café")
     assert BEGIN not in written[:-1]
-    assert next_token(run, ids, GREEDY).n_all == 37  # no token of it is never written
+    assert next_token(run, ids, GREEDY)[1]["all"] == 37  # no token of it is never written
 
 
 def test_a_text_of_an_encoder_has_the_tokens_around_it(opened):
@@ -269,9 +269,9 @@ def test_a_picture_is_scaled_as_the_folder_says_and_gets_the_names_of_its_classe
 
 def test_a_picture_is_explained_measured_on_nothing_and_of_its_own_size(opened):
     run, _model = opened("vit")
-    found = explained(run, run.probe().images[0])
-    assert {values.shape for values in found.maps.values()} == {(2, 2)}
-    assert sum(found.probabilities) == pytest.approx(1, abs=1e-5)
+    _step, _target, probabilities, maps = explained(run, run.probe().images[0])
+    assert {values.shape for values in maps.values()} == {(2, 2)}
+    assert sum(probabilities) == pytest.approx(1, abs=1e-5)
     with pytest.raises(StudentError, match="pictures are not here"):
         measured(run, (), "zero", 4)
     with pytest.raises(StudentError, match="this run reads"):

@@ -13,13 +13,14 @@ from tfm_core.runs.store import RECORDED, RunStore
 
 
 def test_relu_and_gelu_are_what_their_papers_say():
-    relu, gelu = activations.curve("relu"), activations.curve("gelu")
-    np.testing.assert_allclose(relu.value, np.maximum(relu.u, 0))
-    normal = np.array([0.5 * (1 + math.erf(u / math.sqrt(2))) for u in gelu.u])
-    np.testing.assert_allclose(gelu.value, gelu.u * normal, atol=1e-6)
-    density = np.exp(-(gelu.u**2) / 2) / math.sqrt(2 * math.pi)
-    np.testing.assert_allclose(gelu.slope, normal + gelu.u * density, atol=1e-6)
-    assert set(relu.slope) == {0.0, 1.0}
+    u, value, slope = activations.curve("relu")
+    np.testing.assert_allclose(value, np.maximum(u, 0))
+    assert set(slope) == {0.0, 1.0}
+    u, value, slope = activations.curve("gelu")
+    normal = np.array([0.5 * (1 + math.erf(one / math.sqrt(2))) for one in u])
+    np.testing.assert_allclose(value, u * normal, atol=1e-6)
+    density = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
+    np.testing.assert_allclose(slope, normal + u * density, atol=1e-6)
 
 
 @pytest.mark.parametrize("run_id", ["recorded-digits", "recorded-korean"])

@@ -1,7 +1,5 @@
 """Which tokens go where over a run: the routes of its own router, without padding."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 import torch
@@ -30,26 +28,22 @@ def test_routes_loads_and_dead_experts_are_those_of_the_router(run):
     assert step == last
     for module in experts.layers(snapshot):
         for item, gates in zip(run.probe().attended, snapshot.routing[module], strict=True):
-            found = experts.routed(run.experiment, item, gates, module)
+            tokens, shares = experts.routed(run.experiment, item, gates, module)
             with capture(model, only={"gates"}) as cache, torch.no_grad():
                 model(*inputs_of(run, item))
             expected = cache[f"{module}.gates"][0]
-            assert found.gates.shape == (len(found.tokens), N_EXPERTS)
-            expected = expected[: len(found.tokens)]
-            np.testing.assert_allclose(found.gates, expected.numpy(), atol=2e-3)
+            assert shares.shape == (len(tokens), N_EXPERTS)
+            np.testing.assert_allclose(shares, expected[: len(tokens)].numpy(), atol=2e-3)
     steps = run.snapshot_steps()
     names = experts.layers(run.snapshot(steps[-1]))
     assert [name.partition(".")[0] for name in names] == ["encoder", "decoder"]
     n_sources = sum(len(item["src"]) for item in run.probe().attended)
-    loads = experts.loads(run, next(iter(names)), steps)
-    assert [load.step for load in loads] == steps
-    for load in loads:
-        assert load.n_tokens == n_sources
-        assert load.shares.sum() == pytest.approx(1)
-        assert load.shares.max() <= 1 / 2  # each token passes two
-    load = experts.loads(run, "encoder.layers.0.feed_forward", run.snapshot_steps()[:1])[0]
-    shares = np.array([0.5, 0.0, 0.5, 0.0, 0.0])
-    assert dataclasses.replace(load, shares=shares).dead == (2, 4, 5)
+    loads, n_tokens = experts.loads(run, next(iter(names)), steps)
+    assert loads.index.tolist() == steps
+    assert loads.columns.tolist() == list(range(1, N_EXPERTS + 1))
+    assert n_tokens == n_sources
+    np.testing.assert_allclose(loads.sum(axis=1), 1)
+    assert (loads <= 1 / 2).all(axis=None)  # each token passes two
     item = run.probe().attended[0]
     with pytest.raises(ValueError, match="fewer tokens"):
         experts.routed(run.experiment, item, np.zeros((1, 5)), "encoder.layers.0.feed_forward")

@@ -63,7 +63,7 @@ def test_it_has_a_probe_snapshots_and_a_stage(run: Run) -> None:
 def test_its_pictures_are_explained_and_its_mistakes_found(run: Run) -> None:
     assert wrong_examples(run).examples
     found = answers(run, steps_of(run)[-1])
-    assert confusion(found).counts.sum() == found.n_examples == found.n_all
+    assert confusion(found)[0].to_numpy().sum() == found.n_examples == found.n_all
     probe = run.probe()
     assert probe is not None
     assert probe.images is not None

@@ -1,6 +1,7 @@
 """Questions of the topics: the answer is computed, and each wrong one gets a reason."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -14,7 +15,6 @@ from tfm_core.inspect.tensors.questions import about_strides, about_view
 from tfm_core.inspect.tensors.sight import InputSpec, read, sight
 from tfm_core.inspect.text import bpe, tokenise
 from tfm_core.inspect.text.blanks import Blank
-from tfm_core.inspect.text.gpt_writing import NextToken
 from tfm_core.inspect.text.questions import (
     about_compound,
     about_gap,
@@ -25,7 +25,6 @@ from tfm_core.inspect.text.questions import (
     compound_of,
 )
 from tfm_core.inspect.text.sentence import SentenceReading
-from tfm_core.inspect.text.surprisal import Surprisals
 from tfm_core.inspect.training_step.batch import BatchAnswer
 from tfm_core.inspect.training_step.questions import about_guessing, about_step
 from tfm_core.inspect.training_step.step import StepTaken
@@ -90,9 +89,8 @@ def test_strides_and_views_are_those_of_torch(shape: tuple[int, ...], order: str
     assert sound(viewed).answer.startswith("Yes" if works else "No")
 
 
-def read_as(perplexity: float) -> Surprisals:
-    nats = np.full(7, np.log(perplexity))
-    return Surprisals(3, ("a",) * 7, nats, nats, nats, ())
+def read_as(perplexity: float) -> pd.DataFrame:
+    return pd.DataFrame({"nats": np.full(7, np.log(perplexity))})
 
 
 @pytest.mark.parametrize(("other", "said"), [(9.0, "Worse"), (5.1, "About"), (3.0, "Better")])
@@ -102,9 +100,8 @@ def test_a_text_read_backwards_is_as_the_model_reads_it(other: float, said: str)
     assert f"{other:.2f}" in asked.because
 
 
-def drawn(share: float) -> NextToken:
-    after = np.array([share, 1 - share], np.float32)
-    return NextToken(("dog", "cat"), after, after, 2, 2, 1.0, 1.0)
+def drawn(share: float) -> pd.DataFrame:
+    return pd.DataFrame({"token": ["dog", "cat"], "after": [share, 1 - share]})
 
 
 @pytest.mark.parametrize(("other", "said"), [(0.5, "falls"), (0.8, "rises"), (0.7, "same")])

@@ -295,14 +295,15 @@ def test_idle_heads(store: RunStore) -> None:
 
 def test_first_roles(store: RunStore) -> None:
     run = store.get("recorded-korean")
-    line = roles.timeline(run)
-    assert list(line.first()) == ["aligned", "previous"]
-    _step, first = line.first()["aligned"]
-    assert sum(head.roles[-1] == "aligned" for head in line.heads) > 1
-    assert roles.without(run, first) > 0.95
+    table = roles.timeline(run)
+    first = roles.first_taken(table)
+    assert first["role"].tolist() == ["aligned", "previous"]
+    assert sum(rows["role"].iloc[-1] == "aligned" for rows in roles.heads(table)) > 1
+    aligned = first.iloc[0]
+    assert roles.without(run, roles.part_of(aligned["module"], aligned["head"])) > 0.95
     together = roles.timeline(store.get("recorded-induction-two-layers"))
-    taken = {role: step for role, (step, _head) in together.first().items()}
-    steps = together.steps
+    taken = roles.first_taken(together).set_index("role")["step"]
+    steps = together["step"].unique().tolist()
     assert abs(steps.index(taken["previous"]) - steps.index(taken["induction"])) <= 2
 
 

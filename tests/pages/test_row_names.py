@@ -11,8 +11,8 @@ import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment
 from tests.pages.looking import grid, opened, said
+from tfm_core.data.text.glosses import glosses_of
 from tfm_core.inspect.attention import rnn_attention
-from tfm_core.inspect.glosses import glosses_of
 from tfm_core.inspect.progress import stage
 
 ROWS = {  # of the first example: three two -> 3 2

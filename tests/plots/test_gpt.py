@@ -1,9 +1,9 @@
 """Figures of language models and of readers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from tfm_core.inspect.text.gpt_reading import Digits, Lens, LensReading
 from tfm_core.plots.texts import reading
 from tfm_core.plots.texts.gpt import digit_map, guesses, lens_map
 from tfm_core.plots.texts.writing import surprise_text, written_text
@@ -12,19 +12,14 @@ EVIL = "<img src=x onerror=alert(1)>"
 THEMES = ("light", "dark")
 
 
-def looked(depth=3, length=5):
-    chances = np.random.default_rng(0).random((depth, length))
-    says = tuple(tuple(f"{d}{t}" for t in range(length)) for d in range(depth))
-    lens = Lens(np.zeros((depth, length), np.int32), chances, chances / 2, chances)
-    return LensReading(7, ("<bos>", "a", " ", "\n", EVIL), says, lens)
-
-
 @pytest.mark.parametrize("theme", THEMES)
 def test_the_lens_has_a_row_for_each_token_and_a_column_for_each_depth(theme):
-    found = looked()
-    figure = lens_map(found, theme)
+    depth, length = 3, 5
+    chances = np.random.default_rng(0).random((depth, length))
+    says = tuple(tuple(f"{d}{t}" for t in range(length)) for d in range(depth))
+    figure = lens_map(("<bos>", "a", " ", "\n", EVIL), says, chances, chances / 2, theme)
     trace = figure.data[0]
-    np.testing.assert_allclose(trace.z, found.lens.probability.T, rtol=1e-6)
+    np.testing.assert_allclose(trace.z, chances.T, rtol=1e-6)
     assert trace.text[4][2] == "24"
     assert list(figure.layout.xaxis.ticktext) == ["embedding", "layer 1", "layer 2"]
     assert list(figure.layout.yaxis.ticktext)[:4] == ["&lt;bos&gt;", "a", "␣", "↵"]
@@ -50,7 +45,7 @@ def test_what_came_is_marked_framed_and_told_and_never_markup():
     vocabulary = ("<pad>", "<bos>", "<eos>", "<unk>", "0", "1", "2")
     chances = np.zeros((2, 7))
     chances[0, 5], chances[1, 2], chances[1, 6] = 1.0, 0.25, 0.75
-    figure = digit_map(Digits(1, "0+1", ("1", "2"), ("1", "<eos>"), vocabulary, chances), "light")
+    figure = digit_map(("1", "<eos>"), pd.DataFrame(chances, columns=vocabulary), "light")
     trace = figure.data[0]
     assert list(figure.layout.yaxis.ticktext) == ["0", "1", "2", "&lt;eos&gt;"]
     assert trace.text[1][0] == "100% ✓"

@@ -29,11 +29,11 @@ def test_bars_of_time_and_bytes_are_exact_and_losses_that_are_no_number_gaps():
 
 @pytest.mark.parametrize("is_opened", [False, True])
 def test_the_graph_is_drawn_with_every_group_and_flow(is_opened):
-    graph, _found = graph_of(start(chosen("vit")))
+    graph = graph_of(start(chosen("vit")))
     name = next(one for one in groups_of(graph) if one.endswith("layers.0")) if is_opened else ""
     folded = fold(graph, name)
     fills = dict.fromkeys(("loss", "group", "single", "parameter"), "#ffffff")
     dot = training_step.graph(folded, ink="#000000", line="#111111", fills=fills)
-    assert dot.count(" -> ") == len(folded.flows)
-    assert dot.count("fillcolor") == len(folded.groups)
+    assert dot.count(" -> ") == len(folded[1])
+    assert dot.count("fillcolor") == len(folded[0])
     assert dot.count("{") == dot.count("}")

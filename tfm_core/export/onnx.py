@@ -33,7 +33,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
@@ -51,6 +50,7 @@ from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.models.build import Model
 from tfm_core.models.recurrent import RecurrentTranslator
 from tfm_core.models.text import EncoderOnly
+from tfm_core.probe.types import Array
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
 
@@ -63,7 +63,6 @@ _TEXTS = ("src", "tgt_in")
 _SIZES = {"src": ("batch", "source"), "tgt_in": ("batch", "target"), "images": ("batch",)}
 _INT64, _BOOL = 7, 9  # as onnx.TensorProto numbers them
 
-Array = npt.NDArray[Any]
 
 _tracing = threading.Lock()  # what traces is global in torch
 

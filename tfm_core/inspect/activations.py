@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core.config import BlockConfig
 from tfm_core.inspect.attention.trained import checkpoint_mark, inputs_of, model_of
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.activations import ACTIVATIONS
@@ -24,18 +24,8 @@ from tfm_core.variants.record import resolve
 if TYPE_CHECKING:
     from torch import Tensor
 
-Floats = npt.NDArray[np.floating[Any]]
 LOW, HIGH, POINTS = -4.0, 4.0, 321
 BINS = 64
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
-    """An activation f at inputs u (n,): its values and its slope there, each (n,)."""
-
-    u: Floats
-    value: Floats
-    slope: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,14 +43,17 @@ class Given:
     slope: float
 
 
-def curve(name: str) -> Curve:
-    """Return the curve of an activation; of a gated one, of what bends its gate."""
+def curve(name: str) -> tuple[Floats, Floats, Floats]:
+    """Return inputs u of an activation, its values and its slope there, each (n,).
+
+    Of a gated one, of what bends its gate.
+    """
     import torch
 
     u = torch.linspace(LOW, HIGH, POINTS, requires_grad=True)
     value: Tensor = resolve(ACTIVATIONS[name].function)(u)
     (slope,) = torch.autograd.grad(value.sum(), u)
-    return Curve(u.detach().numpy(), value.detach().numpy(), slope.numpy())
+    return u.detach().numpy(), value.detach().numpy(), slope.numpy()
 
 
 def edges() -> Floats:

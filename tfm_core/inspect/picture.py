@@ -99,16 +99,13 @@ def picture(subject: Subject, example: int = 0, *, whole: Subject | None = None)
     """
     subject = subject.looked_at
     lanes: list[_Lane] = []
-    for part in subject.anatomy.parts:
+    parts = subject.anatomy.parts
+    for part in parts:
         if not lanes or (part.kind == "input" and lanes[-1].has_stack):
-            lanes.append(_Lane(subject, example, len(lanes), _stack_of(subject, part), whole))
+            stack = next(one for one in parts[parts.index(part) :] if one.kind == "stack")
+            lanes.append(_Lane(subject, example, len(lanes), stack, whole))
         lanes[-1].add(part)
     return Picture(tuple(Lane(one.name, one.tokens, tuple(one.stages)) for one in lanes))
-
-
-def _stack_of(subject: Subject, part: Part) -> Part:
-    parts = subject.anatomy.parts
-    return next(one for one in parts[parts.index(part) :] if one.kind == "stack")
 
 
 @dataclass(slots=True, eq=False)
@@ -211,7 +208,8 @@ class _Lane:
         weights = self.subject.cache[f"{part.path}.weights"]
         is_cross = part.path.endswith("cross_attention")
         keys = 0 if is_cross else self.number
-        kept = _tokens(self.subject, _first_stack(self.subject), self.example)[0]
+        stack = next(part for part in self.subject.anatomy.parts if part.kind == "stack")
+        kept = _tokens(self.subject, stack, self.example)[0]
         columns = kept if is_cross else self.kept
         n_heads = weights.size(1)
         values = scores = None
@@ -320,10 +318,6 @@ def _logits(subject: Subject) -> Tensor:
 def _step(part: Part, preferred: str = "") -> str:
     names = [name for one in part for name in one.steps]
     return preferred if preferred in names else next(iter(names), "")
-
-
-def _first_stack(subject: Subject) -> Part:
-    return next(part for part in subject.anatomy.parts if part.kind == "stack")
 
 
 def _n_tokens(subject: Subject, stack: Part) -> int:

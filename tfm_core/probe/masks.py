@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core.config import Experiment
 from tfm_core.probe.labels import MapAxes, axes
-from tfm_core.probe.types import Array
+from tfm_core.probe.types import Array, Bools
 from tfm_core.sentences import Paragraph, StudentError
-
-Bools = npt.NDArray[np.bool_]
 
 
 def on_examples(

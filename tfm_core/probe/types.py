@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.floating[Any]]
+
 RELATIVE = ".relative.table"
 """The end of the names of learned offset biases."""
 

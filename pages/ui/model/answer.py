@@ -13,8 +13,8 @@ from pages.i18n import _, ngettext
 from pages.ui import show
 from pages.ui.settings import glosses
 from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.data.text.glosses import language_of
 from tfm_core.inspect.attention.example import Example
-from tfm_core.inspect.glosses import language_of
 from tfm_core.probe.items import is_language
 from tfm_core.sentences import whole_percent
 

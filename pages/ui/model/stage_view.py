@@ -118,7 +118,7 @@ def moving(run: Run, steps: tuple[int, ...]) -> Moving:
         marks=_marks(run, curves),
         begins=run_words.symptom_marks(run),
         turns=run_words.turn_marks(run),
-        better=None if better is None else (better.first, better.last, _(better.sentence)),
+        better=None if better is None else (*better[:2], _(better[2])),
         now=int(curves.steps.last("step") or 0),
         total=int(curves.started.get("total_steps") or status.total_steps or 1),
         is_live=status.is_active,

@@ -145,11 +145,11 @@ def train_seeds(starts: Sequence[Start], *, stays: bool = False) -> None:
     listed = visitors.listed()
     n = n_seeds()
     plans = seeds.plans([start.experiment for start in starts], listed, n)
-    there = [run for plan in plans for run in plan.there.values()]
+    there = [run for runs, _missing in plans for run in runs.values()]
     missing = [
         Start(experiment, start.device, start.name, start.preset, start.threads)
-        for start, plan in zip(starts, plans, strict=True)
-        for experiment in plan.missing
+        for start, (_runs, experiments) in zip(starts, plans, strict=True)
+        for experiment in experiments
     ]
     begun: list[Run] = []
     if missing:

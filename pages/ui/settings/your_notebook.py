@@ -69,7 +69,7 @@ def _report(found: YourModel) -> None:
     if n:
         label = ngettext("{n} line was not understood", "{n} lines were not understood", n, n=n)
         with st.expander(label, icon=":material/help:"):
-            rows = [(str(one.number), one.text, _(one.why)) for one in found.unread[:_LISTED]]
+            rows = [(str(number), text, _(why)) for number, text, why in found.unread[:_LISTED]]
             show.facts(rows, [_("line"), _("text"), _("why")])
 
 

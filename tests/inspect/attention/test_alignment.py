@@ -154,11 +154,11 @@ def test_the_head_that_learned_to_align_is_named_and_when_unless_it_forgot(tmp_p
     frame = score_over_training(run)
     assert sorted(frame["step"].unique()) == [0, 3, 11]
     assert len(frame) == 3 * 3 * 2  # steps, layers, heads
-    best = best_head(frame)
-    assert (best.head, best.share, best.aer, best.step) == (1, pytest.approx(1), 0, 11)
-    assert formed_at(frame, best.module, best.head) == 3
-    assert formed_at(frame, best.module, 0) is None
-    assert best_head(frame, 0).share < LEARNED
+    best = best_head(frame, 11)
+    assert (best["head"], best["share"], best["aer"]) == (2, pytest.approx(1), 0)
+    assert formed_at(frame, best["module"], 1) == 3
+    assert formed_at(frame, best["module"], 0) is None
+    assert best_head(frame, 0)["share"] < LEARNED
     assert best_head(frame, 7) is None
     run = run_with(tmp_path / "forgot", {0: [perfect], 3: [never], 11: [perfect]})
     assert formed_at(score_over_training(run), scored_modules(run.experiment)[0], 0) == 11

@@ -111,15 +111,15 @@ def run(request, tmp_path_factory):
 
 
 def test_every_explanation_has_a_map(run):
-    found = explained(run, PICTURE)
-    assert set(found.maps) == set(EXPLANATIONS)
-    assert found.target == found.probabilities.argmax()
-    for name, values in found.maps.items():
+    _step, target, probabilities, maps = explained(run, PICTURE)
+    assert set(maps) == set(EXPLANATIONS)
+    assert target == probabilities.argmax()
+    for name, values in maps.items():
         assert values.shape == (4, 4), name
         assert values.min() >= 0
 
 
 def test_another_class_can_be_explained(run):
-    assert explained(run, PICTURE, 3).target == 3
+    assert explained(run, PICTURE, 3)[1] == 3
     with pytest.raises(ValueError, match="There is no class 10: classes are 0 to 9"):
         explained(run, PICTURE, 10)

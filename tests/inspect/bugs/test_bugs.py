@@ -93,7 +93,7 @@ def test_guesses_are_told_apart_and_the_apps_pair_differs_in_its_heads() -> None
     pair = Twins(store.get("recorded-many-heads"), store.get("recorded-one-head"))
     assert pair.bug is BUGS["one-head"]
     assert can_probe(pair.twin.experiment)
-    assert any(one.is_apart for one in measure_pair(pair, "attention"))
+    assert any(is_apart for *_values, is_apart in measure_pair(pair, "attention"))
     assert not can_probe(store.get("recorded-digits").experiment)
 
 
@@ -114,17 +114,14 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Twins:
 @pytest.mark.wide
 def test_trained_without_a_mask_it_is_right_with_the_truth_and_lost_alone(trained: Twins) -> None:
     forced, alone = measure_pair(trained, "running")
-    assert float(forced.twin.removesuffix("%")) > 95
-    assert float(alone.twin.removesuffix("%")) < 60
-    before, _behind = measure_pair(trained, "sight")
-    assert before.healthy == "0"
-    assert before.is_apart
+    assert float(forced[2].removesuffix("%")) > 95
+    assert float(alone[2].removesuffix("%")) < 60
+    (_label, healthy, _twin, is_apart), _behind = measure_pair(trained, "sight")
+    assert healthy == "0"
+    assert is_apart
 
 
 def test_a_part_that_the_twin_lacks_is_measured_as_nothing(tmp_path: Path) -> None:
-    answer = {
-        one.label: one for one in measure_pair(pair_of(tmp_path, BUGS["no-norm"]), "gradients")
-    }
-    final = answer["gradient norm of encoder.final_norm"]
-    assert final.twin == "0"
-    assert final.is_apart
+    measured = measure_pair(pair_of(tmp_path, BUGS["no-norm"]), "gradients")
+    answer = {label: (twin, is_apart) for label, _healthy, twin, is_apart in measured}
+    assert answer["gradient norm of encoder.final_norm"] == ("0", True)

@@ -23,19 +23,18 @@ def test_runs_that_differ_in_their_seed_alone_are_one_configuration(store):
     again = made_run(store, experiment=tiny().replace(seed=5))
     other = made_run(store, experiment=tiny(steps=11))
     first, second = configurations([ones[0], other, ones[1], again, damaged_run(store)])
-    assert list(first.runs) == [2, 5]
-    assert first.runs[5] is ones[0]
-    assert first.experiment.seed == 5
-    assert list(second.runs.values()) == [other]
+    assert list(first) == [2, 5]
+    assert first[5] is ones[0]
+    assert list(second.values()) == [other]
 
 
 def test_a_plan_goes_on_from_the_seed_of_the_experiment_and_after_the_last_from_the_first(store):
     experiment = tiny().replace(seed=42)
-    found = plan(experiment, [], 5)
-    assert seeds(found.missing) == [42, 43, 44, 45, 46]
-    assert all(each.replace(seed=42) == experiment for each in found.missing)
-    assert found.there == {}
-    assert seeds(plan(tiny().replace(seed=2**31 - 1), [], 3).missing) == [2**31 - 1, 0, 1]
+    there, missing = plan(experiment, [], 5)
+    assert seeds(missing) == [42, 43, 44, 45, 46]
+    assert all(each.replace(seed=42) == experiment for each in missing)
+    assert there == {}
+    assert seeds(plan(tiny().replace(seed=2**31 - 1), [], 3)[1]) == [2**31 - 1, 0, 1]
     for n in [-1, 0, 1, 21]:
         with pytest.raises(StudentError, match="Choose 2 to 20"):
             plan(tiny(), [], n)
@@ -47,19 +46,19 @@ def test_what_is_there_is_not_trained_again(store):
         made_run(store, experiment=experiment.replace(seed=seed), state=state)
         for seed, state in ((42, "finished"), (7, "finished"), (44, "running"), (43, "stopped"))
     ]
-    found = plan(experiment, runs, 5)
-    assert list(found.there) == [7, 42, 44]
-    assert seeds(found.missing) == [43, 45]
-    assert plan(experiment, runs, 3).missing == ()
+    there, missing = plan(experiment, runs, 5)
+    assert list(there) == [7, 42, 44]
+    assert seeds(missing) == [43, 45]
+    assert plan(experiment, runs, 3)[1] == []
 
 
 def test_a_copy_that_trained_further_is_no_seed_and_one_that_diverged_is(store, monkeypatch):
     copy = store.fork(_with_weights(made_run(store, experiment=tiny(), step=7)).id, steps=11)
-    assert seeds(plan(copy.experiment, [copy], 2).missing) == [0, 1]
+    assert seeds(plan(copy.experiment, [copy], 2)[1]) == [0, 1]
     words = "The training diverged at step 3: the loss is not a number."
     monkeypatch.setattr("tfm_core.runs.record.outcome.is_of_divergence", lambda reason: True)
     failed = made_run(store, experiment=tiny(), state="failed", step=3, reason=words)
-    assert list(plan(tiny(), [failed], 2).there) == [0]
+    assert list(plan(tiny(), [failed], 2)[0]) == [0]
 
 
 def _with_weights(run):
@@ -73,9 +72,7 @@ def test_configurations_get_the_same_seeds_to_be_paired_by(store):
     one, other = tiny(), tiny(steps=11)
     runs = [made_run(store, experiment=one.replace(seed=seed)) for seed in (3, 8)]
     runs += [made_run(store, experiment=other.replace(seed=seed)) for seed in (8, 11)]
-    first, second = plans([one.replace(seed=8), other], runs, 4)
-    assert seeds(first.missing) == [11, 9]
-    assert seeds(second.missing) == [3, 9]
-    first, second = plans([one.replace(seed=8), other], runs, 2)  # 8 is there twice
-    assert seeds(first.missing) == []
-    assert seeds(second.missing) == [3]
+    missing = [seeds(found) for _there, found in plans([one.replace(seed=8), other], runs, 4)]
+    assert missing == [[11, 9], [3, 9]]
+    missing = [seeds(found) for _there, found in plans([one.replace(seed=8), other], runs, 2)]
+    assert missing == [[], [3]]  # 8 is there twice

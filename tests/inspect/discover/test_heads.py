@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tfm_core.inspect.attention.head_roles import behind_earlier
-from tfm_core.inspect.discover.heads import Formed, HeadScores, formed, one_back, share_on
+from tfm_core.inspect.discover.heads import formed, one_back, share_on
 
 pytestmark = pytest.mark.quick
 
@@ -14,9 +14,9 @@ LOW, HIGH = 0.399, 0.4  # of its attention, from which on a page calls a head on
 
 def scores(matching, previous):
     """Two layers of two heads: what layer 2, head 1 matches, and layer 1, head 2 looks back."""
-    found = HeadScores(STEPS, np.full((4, 2, 2), 0.01), np.full((4, 2, 2), 0.01))
-    found.matching[:, 1, 0], found.previous[:, 0, 1] = matching, previous
-    return found
+    matches, looks_back = np.full((2, 4, 2, 2), 0.01)
+    matches[:, 1, 0], looks_back[:, 0, 1] = matching, previous
+    return STEPS, matches, looks_back
 
 
 @pytest.mark.parametrize(
@@ -31,17 +31,17 @@ def scores(matching, previous):
     ],
 )
 def test_a_head_forms_where_it_stays_and_builds_on_another(matching, previous, step):
-    expected = None if step is None else Formed(step, ((1, 0),), (0, 1))
-    assert formed(scores(matching, previous)) == expected
+    expected = None if step is None else (step, ((1, 0),), (0, 1))
+    assert formed(*scores(matching, previous)) == expected
 
 
 def test_of_two_heads_both_are_named_with_the_cells_of_a_loop():
-    found = scores([LOW, LOW, LOW, HIGH], [HIGH] * 4)
-    found.matching[:, 1, 1] = [LOW, HIGH, HIGH, HIGH]
-    assert formed(found) == Formed(10, ((1, 1), (1, 0)), (0, 1))
-    found = HeadScores(STEPS, np.full((4, 1, 2), HIGH), np.full((4, 1, 2), HIGH))
-    found.matching[0] = 0
-    assert formed(found) is None
+    _steps, matching, previous = scores([LOW, LOW, LOW, HIGH], [HIGH] * 4)
+    matching[:, 1, 1] = [LOW, HIGH, HIGH, HIGH]
+    assert formed(STEPS, matching, previous) == (10, ((1, 1), (1, 0)), (0, 1))
+    matching, previous = np.full((2, 4, 1, 2), HIGH)
+    matching[0] = 0
+    assert formed(STEPS, matching, previous) is None
     tokens = tuple("abcadbca")
     n = len(tokens)
     for q in range(n):

@@ -32,7 +32,8 @@ def test_a_trained_model_is_nearer_to_bayes_than_to_nothing(tmp_path) -> None:
     run = RunStore(tmp_path).create(experiment, device="cpu")
     assert execute(run).state == "finished"
     found = lines.errors_of(run)
-    assert len(found.model) == experiment.task.context // 2
-    assert found.model[-1] < (found.bayes[-1] + found.zero[-1]) / 2
-    assert found.model[-1] >= 0.9 * found.bayes[-1]
-    assert found.model[0] == pytest.approx(found.zero[0], rel=0.2)
+    assert len(found) == experiment.task.context // 2
+    first, last = found.iloc[0], found.iloc[-1]
+    assert last["model"] < (last["bayes"] + last["zero"]) / 2
+    assert last["model"] >= 0.9 * last["bayes"]
+    assert first["model"] == pytest.approx(first["zero"], rel=0.2)

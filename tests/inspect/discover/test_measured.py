@@ -36,31 +36,33 @@ def runs(tmp_path_factory):
 @pytest.mark.wide
 def test_the_head_forms_where_the_accuracy_jumps_and_carries_it(runs):
     run = runs["two-layers"]
-    scores = measured.head_scores(run)
-    found = formed(scores)
+    steps, matching, looks_back = measured.head_scores(run)
+    found = formed(steps, matching, looks_back)
     assert found is not None
-    assert (found.heads[0][0], found.previous[0]) == (1, 0)
+    step, heads, previous = found
+    assert (heads[0][0], previous[0]) == (1, 0)
     unseen = run.curves().unseen
     jump = unseen["step"][np.flatnonzero(unseen["accuracy"] > 0.5)[0]]
-    assert abs(found.step - jump) < 50
+    assert abs(step - jump) < 50
     whole = measured.without(run, []).accuracy
     assert whole > 0.9
-    assert measured.without(run, [found.previous]).accuracy < whole - 0.2
-    both = [(1, head) for head in range(scores.matching.shape[2])]
+    assert measured.without(run, [previous]).accuracy < whole - 0.2
+    both = [(1, head) for head in range(matching.shape[2])]
     assert measured.without(run, both).accuracy < 0.1
-    assert measured.copying(run)[found.heads[0]] > 0.8
+    assert measured.copying(run)[heads[0]] > 0.8
 
 
 @pytest.mark.wide
 def test_one_layer_fails_and_a_fixed_distance_only_looks_like_success(runs):
     for name in ("one-layer", "fixed"):
-        assert formed(measured.head_scores(runs[name])) is None
-    assert measured.elsewhere(runs["one-layer"], "repeats").accuracy < 0.5
-    own, other = (measured.elsewhere(runs["fixed"], name) for name in ("fixed-repeats", "repeats"))
-    assert own.accuracy > 0.9
-    assert own.matching.max() > 0.8
-    assert other.accuracy < 0.5
-    assert other.matching.max() < own.matching.max() / 2
+        assert formed(*measured.head_scores(runs[name])) is None
+    assert measured.elsewhere(runs["one-layer"], "repeats")[0] < 0.5
+    accuracy, matching = measured.elsewhere(runs["fixed"], "fixed-repeats")
+    assert accuracy > 0.9
+    assert matching.max() > 0.8
+    accuracy, elsewhere = measured.elsewhere(runs["fixed"], "repeats")
+    assert accuracy < 0.5
+    assert elsewhere.max() < matching.max() / 2
 
 
 @pytest.mark.wide

@@ -1,6 +1,6 @@
 """Wrong labels: the rules on constructed cases, and what real trainings make of them."""
 
-import numpy as np
+import pandas as pd
 import pytest
 
 from tfm_core.data.image_data import load_images
@@ -37,26 +37,26 @@ def runs(store):
 @pytest.mark.wide
 def test_a_model_reads_past_wrong_labels_before_it_memorises_them(runs):
     noisy, _clean = runs
-    found = memorising.answers(noisy)
-    assert found.answers.shape == (len(found.steps), round(0.3 * TRAINED))
-    assert found.steps[-1] == STEPS
-    early = int(np.argmax(found.true))
-    assert found.true[early] > found.given[early] + 0.1
-    assert found.given[-1] > 0.9
-    step = memorising.memorised(found.steps, found.given)
+    table, said = memorising.answers(noisy)
+    assert said.shape == (len(table), round(0.3 * TRAINED))
+    early, last = table.iloc[table["true"].argmax()], table.iloc[-1]
+    assert last["step"] == STEPS
+    assert early["true"] > early["given"] + 0.1
+    assert last["given"] > 0.9
+    step = memorising.memorised(table)
     assert step is not None
-    assert found.steps[early] < step <= STEPS
+    assert early["step"] < step <= STEPS
 
 
 @pytest.mark.wide
 def test_with_right_labels_there_is_nothing_to_memorise(runs):
     noisy, clean = runs
-    found = memorising.answers(clean)
-    assert len(found.of.given) == 0
-    assert memorising.memorised(found.steps, found.given) is None
-    wrong, right = (memorising.rise(run.curves()) for run in runs)
-    assert right.last > wrong.last + 0.1
-    assert wrong.last_loss - wrong.lowest_loss > right.last_loss - right.lowest_loss + 0.3
+    table, said = memorising.answers(clean)
+    assert said.shape == (0, 0)
+    assert memorising.memorised(table) is None
+    wrong, right = memorising.rises(run.curves() for run in runs).itertuples()
+    assert right.accuracy > wrong.accuracy + 0.1
+    assert wrong.loss - wrong.best_loss > right.loss - right.best_loss + 0.3
     same = [load_images(run.experiment.task, seed=0).validation.labels for run in (noisy, clean)]
     assert (same[0] == same[1]).all()
 
@@ -71,9 +71,9 @@ def test_trained_on_with_right_labels_a_model_forgets_the_wrong_ones(runs, store
     assert execute(other).state == "finished"
     assert memorising.corrected(noisy, [clean, noisy, other]) == other
     assert memorising.corrected(clean, [clean, noisy, other]) is None
-    before, after = memorising.answers(noisy), memorising.answers(other, of=noisy)
-    assert after.given[-1] < 0.1 < before.given[-1]
-    assert after.true[-1] > 0.9
+    (before, _said), (after, _) = memorising.answers(noisy), memorising.answers(other, of=noisy)
+    assert after["given"].iloc[-1] < 0.1 < before["given"].iloc[-1]
+    assert after["true"].iloc[-1] > 0.9
     steps = memorising.forgotten(other.curves(), other.meta.cured_from, 0.3)
     assert 0 < steps < STEPS
 
@@ -92,7 +92,8 @@ def test_trained_on_with_right_labels_a_model_forgets_the_wrong_ones(runs, store
     ],
 )
 def test_wrong_labels_are_memorised_from_the_step_on_that_keeps_most_of_them(given, step):
-    assert memorising.memorised([0, 10, 30, 70, 90][: len(given)], given) == step
+    steps = [0, 10, 30, 70, 90][: len(given)]
+    assert memorising.memorised(pd.DataFrame({"step": steps, "given": given})) == step
 
 
 @pytest.mark.quick
@@ -138,9 +139,7 @@ def test_labels_are_forgotten_at_half_of_the_gap_and_means_are_of_what_ended():
     assert memorising.forgotten(curves(before + low[:5]), since, 0.4) is None
     ended = [curves([0.5] * 40 + [0.9] * 20, validation=[(60, right)]) for right in (0.5, 0.7)]
     going = curves([0.1] * 60, validation=[(60, 0.1)], ended=False)
-    found = memorising.at_width(16, [*ended, going])
-    assert (found.width, found.n) == (16, 2)
-    assert found.error == pytest.approx(0.4)
-    assert found.sd == pytest.approx(0.02**0.5)
-    assert found.fitted == pytest.approx(0.9)
-    assert memorising.at_width(16, [going]) is None
+    found = memorising.by_width((16, one) for one in (*ended, going))
+    expected = {"width": 16, "n": 2, "error": 0.4, "sd": 0.02**0.5, "fitted": 0.9}
+    assert found.to_dict("records") == [pytest.approx(expected)]
+    assert memorising.by_width([(16, going)]).empty

@@ -9,7 +9,7 @@ from tfm_core.data.corpus.in_context import TRIGGERS
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.discover import sinks
 from tfm_core.inspect.discover.phenomenon import SINKS
-from tfm_core.inspect.discover.sinks import FirstShares, FormedSink, formed, on_first
+from tfm_core.inspect.discover.sinks import formed, on_first
 from tfm_core.recorded.build import place_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
@@ -59,8 +59,8 @@ def test_a_sink_forms_where_it_stays_and_is_far_from_even(shares, even, step):
     values = np.full((4, 2, 3), 0.01)
     values[:, 1, 2] = shares
     evens = np.array([0.3, even])  # with a window, even attention differs between the layers
-    found = FirstShares(np.array([0, 10, 30, 70]), values, evens, np.zeros_like(values))
-    assert formed(found) == (None if step is None else FormedSink(step, 1, 2))
+    found = (np.array([0, 10, 30, 70]), values, evens, np.zeros_like(values))
+    assert formed(found) == (None if step is None else (step, 1, 2))
 
 
 @pytest.mark.quick
@@ -68,7 +68,7 @@ def test_a_sink_forms_where_it_stays_and_is_far_from_even(shares, even, step):
 def test_random_maps_form_none(tmp_path, experiment):
     run = constructed_run(RunStore(tmp_path), experiment)
     found = sinks.first_shares(run)
-    assert found.shares.shape[0] == 3
+    assert found[1].shape[0] == 3
     assert formed(found) is None
 
 
@@ -80,20 +80,20 @@ def runs():
 def test_the_sink_forms_with_readings_of_the_model_and_a_zero_logit(runs):
     softmax, zero = (sinks.first_shares(runs[name]) for name in ("softmax", "zero"))
     assert formed(softmax) is not None
-    assert softmax.no_token[-1].max() < 0.01
-    assert not softmax.rests
+    assert softmax[3][-1].max() < 0.01
+    assert not sinks.rests(softmax[3])
     assert formed(zero) is None
-    assert zero.no_token[-1].max() > 0.3
-    assert zero.rests
+    assert zero[3][-1].max() > 0.3
+    assert sinks.rests(zero[3])
     from tfm_core.inspect.attention.trained import data_of, model_of
 
     run = runs["softmax"]
     found = sinks.moved(run)
     assert found.keys() == sinks.MOVES.keys()
-    last = sinks.first_shares(run).shares[-1]
-    np.testing.assert_allclose(found["as it is"].first, last, atol=0.1)  # of three other texts
-    np.testing.assert_allclose(found["as it is"].first, found["as it is"].bos)
-    assert found["dropped"].bos is None
+    first, bos = found["as it is"]
+    np.testing.assert_allclose(first, softmax[1][-1], atol=0.1)  # of three other texts
+    np.testing.assert_allclose(first, bos)
+    assert found["dropped"][1] is None
     assert "goes with the token" in sinks.where_it_goes(found)
     model, _step = model_of(run)
     rows = data_of(run.experiment).validation.tgt[:3]
@@ -110,8 +110,8 @@ def test_the_sink_forms_with_readings_of_the_model_and_a_zero_logit(runs):
     ],
 )
 def test_what_moves_with_the_token_is_told_from_what_stays(first, bos, words):
-    whole = sinks.Moved(np.array([[0.1, 0.8]]), np.array([[0.1, 0.8]]))
-    behind = sinks.Moved(np.array([[0.5, first]]), np.array([[0.9, bos]]))
+    whole = (np.array([[0.1, 0.8]]), np.array([[0.1, 0.8]]))
+    behind = (np.array([[0.5, first]]), np.array([[0.9, bos]]))
     assert words in sinks.where_it_goes({"as it is": whole, "behind": behind})
 
 

@@ -63,12 +63,12 @@ def test_a_seed_is_one_training_to_a_shape_that_sparseness_decides(trained):
     for step, vectors, biases in zip(
         trained.steps[:9], trained.vectors, trained.biases, strict=False
     ):
-        snapshot = next(again)
-        assert snapshot.step == step
-        np.testing.assert_array_equal(snapshot.vectors, vectors)
-        np.testing.assert_array_equal(snapshot.biases, biases)
-    other = next(toy.train(1))
-    assert not np.allclose(trained.vectors[0], other.vectors)
+        same_step, same_vectors, same_biases = next(again)
+        assert same_step == step
+        np.testing.assert_array_equal(same_vectors, vectors)
+        np.testing.assert_array_equal(same_biases, biases)
+    _step, other, _biases = next(toy.train(1))
+    assert not np.allclose(trained.vectors[0], other)
     assert trained.formed(0)[0] == "right-angle"
     assert is_kept(trained.vectors[-1, 0]).tolist() == [True, True, False, False, False]
     name, step = trained.formed(S - 1)
@@ -80,21 +80,22 @@ def test_a_seed_is_one_training_to_a_shape_that_sparseness_decides(trained):
 
 
 def test_no_shape_beats_the_best_which_keep_more_features_the_sparser_they_are(trained, best):
-    assert (trained.shares >= 0.99 * best.shares).all()
+    shares, shapes = best
+    assert (trained.shares >= 0.99 * shares).all()
     for name in GAPS:
-        assert (toy.losses(*made(name)) / toy.loss_of_keeping(0) >= 0.99 * best.shares).all()
-    n = [len(GAPS[name]) for name in best.shapes]
+        assert (toy.losses(*made(name)) / toy.loss_of_keeping(0) >= 0.99 * shares).all()
+    n = [len(GAPS[name]) for name in shapes]
     assert n == sorted(n)
     assert (n[0], n[-1]) == (2, 5)
-    assert (np.diff(best.shares) < 0).all()
+    assert (np.diff(shares) < 0).all()
 
 
-def held(*names: str) -> toy.Trained:
+def held(*names: str) -> toy.ToyTraining:
     """A training with given shapes at its snapshots, at every sparsity."""
     vectors = np.array([made(name)[0] for name in names])
     return toy.so_far(
         0,
-        [toy.Snapshot(10 * k, one, np.zeros((S, N))) for k, one in enumerate(vectors)],
+        [(10 * k, one, np.zeros((S, N))) for k, one in enumerate(vectors)],
         1.0,
     )
 
@@ -105,19 +106,20 @@ def test_a_shape_formed_when_it_came_to_stay_and_seeds_are_counted_by_it():
         30,
     )
     assert held("nothing", "square").formed(0) == ("square", 10)
-    known = toy.Best(np.full(S, 0.1), ("pentagon",) * S)
+    known = (np.full(S, 0.1), ("pentagon",) * S)
     one, two, other = (
         held("nothing", "pentagon"),
         held("nothing", "nothing", "pentagon"),
         held("square"),
     )
-    row = toy.found((one, other, two), known)[9]
-    assert row.shapes == {"pentagon": 2, "square": 1}
-    assert row.steps == (10, 20)
-    assert row.mean == pytest.approx(np.mean([one.shares[9], other.shares[9], two.shares[9]]))
-    assert row.sd == pytest.approx(np.std([one.shares[9], other.shares[9], two.shares[9]], ddof=1))
-    assert (row.best, row.best_share) == ("pentagon", 0.1)
-    assert toy.found((one,), known)[0].sd == 0
+    row = toy.found((one, other, two), known).iloc[9]
+    assert row["shapes"] == {"pentagon": 2, "square": 1}
+    assert row["steps"] == [10, 20]
+    shares = [one.shares[9], other.shares[9], two.shares[9]]
+    assert row["mean"] == pytest.approx(np.mean(shares))
+    assert row["sd"] == pytest.approx(np.std(shares, ddof=1))
+    assert (row["best"], row["best_share"]) == ("pentagon", 0.1)
+    assert toy.found((one,), known)["sd"][0] == 0
 
 
 def test_features_reach_only_those_that_share_their_direction_and_erase_each_other():

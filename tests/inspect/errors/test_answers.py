@@ -37,10 +37,10 @@ def test_the_mean_loss_and_the_share_right_are_those_of_the_training(
 def test_every_grouping_holds_answers_and_whole_texts_once(asked: tuple[Run, Answers]) -> None:
     run, found = asked
     for name, way in groupings(found, run.experiment).items():
-        n = sum(group.n for group in way.groups(found, run.experiment))
+        groups = way.groups(found, run.experiment)
         whole = len(found.items) if way.is_of_texts else len(found.truth)
-        assert n == whole or name == "pattern"
-        assert all(0 <= group.n_right <= group.n for group in way.groups(found, run.experiment))
+        assert groups["n"].sum() == whole or name == "pattern"
+        assert groups["accuracy"].between(0, 1).all()
 
 
 def test_tokens_are_asked_after_the_true_beginning() -> None:
@@ -78,9 +78,8 @@ def test_earlier_weights_err_more_and_their_errors_are_shown() -> None:
     is_right, _loss = of_examples(early)
     worst = worst_texts(early, "loss").tolist()
     assert sorted(worst) == np.flatnonzero(~is_right).tolist()
-    shown = examples.text_of(run, early, worst[0])
-    assert shown.predicted != shown.truth
-    assert shown.predicted_token != shown.true_token
+    at, predicted, true = examples.first_difference(early, worst[0])
+    assert early.written[worst[0]].tokens[at : at + 1] == (predicted,) != (true,)
     assert weights_mark(run, steps[-3]) != weights_mark(run, steps[-1])
 
 
@@ -89,11 +88,10 @@ def test_surprises_are_read_up_to_their_token_and_progress_is_reported() -> None
     found = answers(run, steps_of(run)[-1], limit=31)
     assert found.is_language
     (place,) = np.flatnonzero((found.example == 5) & (found.position == 2))
-    shown = examples.surprise_of(run, found, int(place))
+    before, text = examples.surprise_of(run, found, int(place))
     words = found.items[5]["tgt"]
-    assert shown.token == words[2]
-    assert shown.text.split() == list(words[:3])
-    assert shown.before.split() == list(words[:2])
+    assert text.split() == list(words[:3])
+    assert before.split() == list(words[:2])
     run = Run(RECORDED / "recorded-digits", recorded=True)
     heard: list[float] = []
     answers(run, steps_of(run)[1], heard.append, limit=270)

@@ -109,7 +109,7 @@ def test_masks_and_words_that_do_not_fit_are_said_and_conventions_agree():
     torch.testing.assert_close(names["out"][:, :, 0], names["v"][:, :, 0])
     run = recorded()
     with pytest.raises(ValueError, match="“xylophone” is not a word"):
-        scores.of_run(run, "padding", ("xylophone",), (), scores.HeadLocation())
+        scores.of_run(run, "padding", ("xylophone",), ())
     with pytest.raises(ValueError, match="is not a word of this task"):
         scores.words_of(run, "the xylophone")
     with pytest.raises(ValueError, match="“the” is not a word"):
@@ -131,18 +131,20 @@ def wrong_axis(kind, clicked=(), words=WORDS):
 
 def test_masks_on_the_wrong_axis_read_padding_and_a_causal_half_hides_it():
     _made, found = wrong_axis("padding")
-    assert (found.right[:, 5:] == 0).all()
-    assert (found.wrong[:5, 5:] > 0).all()
-    assert (found.wrong[5:] == 0).all()
-    assert 0 < found.leaked < 1
+    assert found["right"][1] == 0
+    wrong, leaked = found["wrong"]
+    assert (wrong[:5, 5:] > 0).all()
+    assert (wrong[5:] == 0).all()
+    assert 0 < leaked < 1
     with pytest.raises(ValueError, match="Add padding above"):
         wrong_axis("padding", words=("a", "b", "c", "d", "e", "f", "g"))
     _made, found = wrong_axis("combined")
-    assert found.leaked == 0
-    assert found.leaked_alone > 0
-    np.testing.assert_array_equal(found.alone, wrong_axis("padding")[1].wrong)
+    assert found["wrong"][1] == 0
+    alone, leaked = found["alone"]
+    assert leaked > 0
+    np.testing.assert_array_equal(alone, wrong)
     before = (PAD_TOKEN, PAD_TOKEN, "a", "b", "c", "d", "e")
-    assert wrong_axis("combined", words=before)[1].leaked > 0
+    assert wrong_axis("combined", words=before)[1]["wrong"][1] > 0
 
 
 @pytest.mark.parametrize("kind", sorted(PADDED - {"cross"}))
@@ -150,7 +152,7 @@ def test_the_right_axis_is_the_whole_mask_that_was_chosen_with_its_clicks(kind):
     clicked = [(0, 1), (3, 6)]
     made, found = wrong_axis(kind, clicked)
     mask = lab.toggled(allowed(kind, WORDS, WORDS, segments=SEGMENTS), clicked)
-    np.testing.assert_array_equal(found.right, flow(made, mask).weights)
+    np.testing.assert_array_equal(found["right"][0], flow(made, mask).weights)
 
 
 def test_half_precision_blind_rows_and_float_masks_do_what_they_do():
@@ -175,12 +177,12 @@ def test_half_precision_blind_rows_and_float_masks_do_what_they_do():
     for query in (0, 3, 6):
         assert traps.nan_rows(made, query) == (1, 7)
     made, mask = seeded(WORDS, WORDS), mask_of("causal")
-    found = traps.float_mask(made, mask)
+    right, wrong, leaked = traps.float_mask(made, mask)
     added = np.exp(made.scores + mask)
-    np.testing.assert_allclose(found.wrong, added / added.sum(1, keepdims=True), rtol=1e-5)
-    np.testing.assert_array_equal(found.right, flow(made, mask).weights)
-    assert found.leaked == pytest.approx(float((found.wrong * ~mask).sum(1).mean()))
-    assert found.leaked > 0.1
+    np.testing.assert_allclose(wrong, added / added.sum(1, keepdims=True), rtol=1e-5)
+    np.testing.assert_array_equal(right, flow(made, mask).weights)
+    assert leaked == pytest.approx(float((wrong * ~mask).sum(1).mean()))
+    assert leaked > 0.1
     with pytest.raises(ValueError, match="hides nothing"):
         traps.float_mask(made, np.ones((7, 7), bool))
 
@@ -205,10 +207,9 @@ def test_the_recorded_run_gives_real_scores_that_reproduce_its_weights(kind):
     run = recorded()
     item = run.probe().items[0]
     src, tgt = (*item["src"], PAD_TOKEN), tuple(item["tgt"])
-    location = scores.HeadLocation(0, 2)
     is_target = scores.reads_target(run, kind)
     assert is_target == (kind in {"causal", "combined"})
-    found = scores.of_run(run, kind, *((tgt, item["src"]) if is_target else (src, tgt)), location)
+    found = scores.of_run(run, kind, *((tgt, item["src"]) if is_target else (src, tgt)), 0, 2)
     assert "head 3 of “English to Korean, recorded” at step 1,000" in found.origin
     assert MADE_BY.get(kind, "Encoder self-attention") in found.origin
     if kind not in {"padding", "cross", "combined"}:

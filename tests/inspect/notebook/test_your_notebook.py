@@ -151,11 +151,11 @@ def test_calls_and_settings_of_notebooks_give_their_models():
     found = your_model(
         "Encoder(3, 16, 4, 2)\nand this is a sentence\nfoo = 3\nBar(3, 4)\nEncoder(1, 2, 3, 4, 5)"
     )
-    assert [one.number for one in found.unread] == [2, 3, 4, 5]
-    for unread, word in zip(
+    assert [number for number, _text, _why in found.unread] == [2, 3, 4, 5]
+    for (_number, _text, why), word in zip(
         found.unread, ("Neither", "Unknown: foo", "Name the numbers", "at most 4"), strict=True
     ):
-        assert word in unread.why
+        assert word in why
 
 
 @pytest.mark.parametrize(

@@ -46,29 +46,29 @@ def test_alibi_falls_with_distance_and_positions_notice_a_shuffle():
         if place % 3 < 2:
             like[place, place + 1] = like[place + 1, place] = 0.5
     near = tables.nearness(like, 3)
-    assert (near.beside, near.below, near.apart) == (0.5, 0.0, 0.0)
-    assert "those in a column are not" in near.verdict
-    assert "hardly more alike" in tables.nearness(np.eye(5)).verdict
+    assert near == (0.5, 0.0, 0.0)
+    assert "those in a column are not" in tables.verdict(*near)
+    assert "hardly more alike" in tables.verdict(*tables.nearness(np.eye(5)))
     words = ["the", "cat", "sat", "on", "the", "mat"]
     found = {each.name: each.change for each in shuffle.untrained(words, shuffle.shuffled(6))}
     assert set(found) == {*POSITIONS_OF_WORDS, shuffle.CAUSAL}
     assert found.pop("none").max() < 1e-5
     assert min(change.mean() for change in found.values()) > 1e-3
     run = RunStore().get("recorded-korean")
-    noticed, answers, moved = shuffle.of_run(run, "the teacher bought a big egg")
+    noticed, (before, after), moved = shuffle.of_run(run, "the teacher bought a big egg")
     assert noticed.change.min() > 0.01
-    assert answers.before == "선생님은 큰 달걀을 샀다."
-    assert answers.after != answers.before
+    assert before == "선생님은 큰 달걀을 샀다."
+    assert after != before
     assert sorted(moved) == sorted(["the", "teacher", "bought", "a", "big", "egg"])
     run = RunStore().get("recorded-digits")
     picture = run.probe().images[3]
-    found = shuffle.of_picture(run, picture)
-    assert found.moved.shape == picture.shape
-    assert sorted(found.moved.ravel()) == sorted(picture.ravel())
+    moved, before, after = shuffle.of_picture(run, picture)
+    assert moved.shape == picture.shape
+    assert sorted(moved.ravel()) == sorted(picture.ravel())
     row, column = divmod(shuffle.shuffled(49)[1], 7)
     patch = picture[0, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4]
-    np.testing.assert_array_equal(found.moved[0, :4, 4:8], patch)
-    assert abs(found.before - found.after).max() > 0.01
+    np.testing.assert_array_equal(moved[0, :4, 4:8], patch)
+    assert abs(before - after).max() > 0.01
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7])
@@ -118,10 +118,10 @@ def small_race(tmp_path, position="sinusoidal", task="copy"):
 @pytest.mark.parametrize("position", POSITIONS_OF_WORDS)
 def test_every_kind_answers_up_to_twice_the_trained_length(tmp_path, position):
     _, _, run = small_race(tmp_path, position)
-    found = position_race.extrapolate(run)
-    assert found.trained == 5
-    assert found.lengths[-1] == 10
-    assert ((found.tokens >= 0) & (found.tokens <= 1)).all()
+    table, trained, _why = position_race.extrapolate(run)
+    assert trained == 5
+    assert table["length"].iloc[-1] == 10
+    assert table["tokens"].between(0, 1).all()
 
 
 def test_a_learned_table_that_ends_says_so(tmp_path):
@@ -130,10 +130,10 @@ def test_a_learned_table_that_ends_says_so(tmp_path):
     short = short.replace(model=short.model.replace(max_len=6).model_dump())
     run = store.create(short, state="finished")
     save(build(short), run.folder / "checkpoints" / "last")
-    found = position_race.extrapolate(run)
-    assert "learned position table has 6 rows" in found.why
-    assert np.isnan(found.tokens[-1])
-    assert not np.isnan(found.tokens[0])
+    table, _trained, why = position_race.extrapolate(run)
+    assert "learned position table has 6 rows" in why
+    assert np.isnan(table["tokens"].iloc[-1])
+    assert not np.isnan(table["tokens"].iloc[0])
 
 
 def test_runs_that_differ_in_nothing_else_are_a_race_the_newest_of_each_kind(tmp_path):
@@ -144,7 +144,7 @@ def test_runs_that_differ_in_nothing_else_are_a_race_the_newest_of_each_kind(tmp
     other = racers["alibi"].replace(seed=5)
     store.create(other)
     (race,) = position_race.races(store.list())
-    assert {name: run.id for name, run in race.runs.items()} == {
+    assert {name: run.id for name, run in race.items()} == {
         "sinusoidal": again.id,
         "rotary": rotary.id,
     }

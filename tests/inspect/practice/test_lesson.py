@@ -45,10 +45,10 @@ def test_a_guided_run_is_found_again_and_no_other(store, run):
 
 
 def test_splits_share_no_picture_and_the_turn_is_the_lowest_loss(run):
-    splits = lesson.splits_of(lesson.guided("plain"))
-    assert splits.totals == {"train": 4000, "validation": 500, "test": 500}
-    assert splits.shared == 0
-    assert (splits.counts == splits.counts[:, :1]).all()
+    counts, n_shared = lesson.splits_of(lesson.guided("plain"))
+    assert counts.sum(axis=1).to_dict() == {"train": 4000, "validation": 500, "test": 500}
+    assert n_shared == 0
+    assert (counts.nunique(axis=1) == 1).all()
     turn = lesson.overfitting(run.curves())
     assert (turn.step, turn.last_step) == (150, 300)
     assert turn.has_begun

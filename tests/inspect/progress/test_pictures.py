@@ -38,33 +38,30 @@ def test_answers_and_maps_are_those_of_the_kept_weights(digits):
         np.testing.assert_allclose(answers.sum(-1), 1.0, atol=1e-5)
         now = look_at_picture(digits, picture(digits, number)).probabilities
         np.testing.assert_allclose(answers[-1], now, atol=0.01)
-    found = picture_history(digits, picture(digits))
-    steps, shares = answers_by_step(digits, picture(digits))
-    assert found.steps == steps
+    steps, shares, heads, through_all = picture_history(digits, picture(digits))
+    wanted_steps, wanted = answers_by_step(digits, picture(digits))
+    assert steps == wanted_steps
     assert len(steps) > 1
-    np.testing.assert_allclose(found.shares, shares, atol=1e-5)
-    found, example = (
-        picture_history(digits, picture(digits)),
-        look_at_picture(digits, picture(digits)),
-    )
+    np.testing.assert_allclose(shares, wanted, atol=1e-5)
+    example = look_at_picture(digits, picture(digits))
     layers = np.stack(list(example.attention.values()))  # (L, H, T, T)
     is_cls = digits.experiment.has_cls
     n_layers, n_heads = layers.shape[:2]
-    side = found.heads.shape[-1]
-    assert found.heads.shape == (len(found.steps), n_layers, n_heads, side, side)
+    side = heads.shape[-1]
+    assert heads.shape == (len(steps), n_layers, n_heads, side, side)
     for layer in range(n_layers):
         for head in range(n_heads):
             wanted = to_patches(layers[layer, head], has_cls=is_cls)
-            np.testing.assert_allclose(found.heads[-1, layer, head], wanted, atol=2e-3)
+            np.testing.assert_allclose(heads[-1, layer, head], wanted, atol=2e-3)
     rolled = to_patches(rollout(list(layers)), has_cls=is_cls)
-    np.testing.assert_allclose(found.rollout[-1], rolled, atol=2e-3)
+    np.testing.assert_allclose(through_all[-1], rolled, atol=2e-3)
     run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=100)
     for step in run.weight_steps():
         weights.weights_path(run.folder, step).unlink()
-    found = picture_history(run, picture(digits))
-    assert found.steps == (90,)
+    steps, shares, *_maps = picture_history(run, picture(digits))
+    assert steps == (90,)
     now = look_at_picture(digits, picture(digits)).probabilities
-    np.testing.assert_allclose(found.shares[0], now, atol=1e-5)
+    np.testing.assert_allclose(shares[0], now, atol=1e-5)
 
 
 def test_damaged_weights_are_left_out(digits, tmp_path):

@@ -47,7 +47,7 @@ STILL = {"shift": 0.0, "rotation": 0.0, "scale": 0.0}
 def said(experiment, curves):
     found = better_validation(experiment, curves, WINDOW)
     assert found is not None
-    return {cause for cause in CAUSES if cause in found.sentence}
+    return {cause for cause in CAUSES if cause in found[2]}
 
 
 @pytest.mark.parametrize(
@@ -77,17 +77,17 @@ def test_causes_and_stretches_of_a_better_validation_are_told():
     found = better_validation(experiment, curves_of(LEVEL, BETTER), WINDOW)
     assert found is not None
     assert not said(experiment, curves_of(LEVEL, BETTER))
-    assert "chance" in found.sentence
+    assert "chance" in found[2]
     loop = Experiment.parse({"model": {"family": "foreign"}, "task": {"kind": "foreign"}})
     found = better_validation(loop, curves_of(LEVEL, BETTER), WINDOW)
-    assert "not recorded" in found.sentence
-    assert "chance" not in found.sentence
-    assert "is on in training" not in found.sentence
+    assert "not recorded" in found[2]
+    assert "chance" not in found[2]
+    assert "is on in training" not in found[2]
     experiment = plain(text_experiment(), dropout=0.2)
     validation = {7: 1.0, 11: 2.5, 19: 1.5, 29: 1.5, 37: 1.5, 53: 2.5}
     found = better_validation(experiment, curves_of(LEVEL, validation), WINDOW)
     assert found is not None
-    assert (found.first, found.last) == (19, 37)
+    assert found[:2] == (19, 37)
     two = {11: 1.5, 23: 1.5, 37: 2.5, 53: 1.5}
     assert better_validation(experiment, curves_of(LEVEL, two), WINDOW) is None
     hardly = dict.fromkeys((11, 23, 37, 53), 1.98)

@@ -4,14 +4,14 @@ import pytest
 
 from tests.inspect.symptoms.recorded_curves import FOLDER, Recorded, recorded
 from tfm_core.inspect.symptoms import diagnosis, in_heads
-from tfm_core.inspect.symptoms.cures import Checkpoints, Symptom
+from tfm_core.inspect.symptoms.cures import Symptom
 from tfm_core.inspect.symptoms.diagnosis import symptoms, waits_until
 from tfm_core.runs.record.outcome import outcome_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RECORDED
 
-NOTHING_KEPT = Checkpoints(None, None, 300)
+NOTHING_KEPT = {"best": None, "last": None}
 RUNNING = Status("running")
 
 SOON = {

@@ -25,26 +25,25 @@ def run(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(run):
-    return core.fill(run, core.tokens_of(run, TEXT))
+    return core.fill(run, core.tokens_of(run, TEXT))[1]
 
 
 def test_each_gap_has_the_probabilities_of_the_model_and_the_grammar(run, found):
-    data = data_of(run.experiment)
+    data, tokens = data_of(run.experiment), core.tokens_of(run, TEXT)
     vocabulary = data.task.src_vocabulary
-    src = torch.tensor([vocabulary.encode(found.tokens)])
+    src = torch.tensor([vocabulary.encode(tokens)])
     with torch.no_grad():
         shares = trained(run.experiment).model.eval()(src, src)[0].softmax(-1)
-    assert [blank.position for blank in found.blanks] == [2, 7]
-    for blank in found.blanks:
+    assert [blank.position for blank in found] == [2, 7]
+    for blank in found:
         assert sum(blank.model.values()) == pytest.approx(1, abs=1e-5)
         for word, share in list(blank.model.items())[:9]:
             expected = float(shares[blank.position, vocabulary.id_of(word)])
             assert share == pytest.approx(expected, abs=1e-6)
-    for blank in found.blanks:
-        assert blank.heads.shape == (2, 4, len(found.tokens))
+        assert blank.heads.shape == (2, 4, len(tokens))
         assert blank.heads.sum(-1) == pytest.approx(1, abs=1e-5)
-    truth = posterior(found.tokens, data_of(run.experiment).n_draws)
-    for blank in found.blanks:
+    truth = posterior(tokens, data_of(run.experiment).n_draws)
+    for blank in found:
         assert blank.truth == truth[blank.position]
         assert 0 < blank.truth_entropy < math.log(len(blank.truth)) + 1e-9
         assert blank.excess > 0
@@ -68,6 +67,6 @@ def test_gaps_alone_are_filled_and_nothing_or_too_much_hidden_is_said(run):
         core.fill(run, ("the", "dog", "sleeps"))
     with pytest.raises(ValueError, match="6 are hidden"):
         core.fill(run, (MASK,) * 6)
-    (blank,) = core.fill(run, ("dog", "the", MASK)).blanks
+    _step, (blank,) = core.fill(run, ("dog", "the", MASK))
     assert blank.truth == {}
     assert blank.truth_entropy == blank.excess == 0

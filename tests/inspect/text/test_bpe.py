@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from tfm_core.inspect.text import bpe
-from tfm_core.inspect.text.bpe import END, Merge, learn
+from tfm_core.inspect.text.bpe import END, learn
 from tfm_core.inspect.text.tokenise import grammar_corpus, words_of
 
 PAPER = ["low"] * 5 + ["lower"] * 2 + ["newest"] * 6 + ["widest"] * 3
@@ -24,7 +24,7 @@ def by_counting(words, most):
         if not pairs or max(pairs.values()) < 2:
             break
         left, right = min(pairs, key=lambda p: (-pairs[p], numbers[p[0]], numbers[p[1]]))
-        merges.append(Merge(left, right, pairs[left, right]))
+        merges.append((left, right, pairs[left, right]))
         numbers.setdefault(left + right, len(numbers))
         split = {word: bpe.apply(pieces, left, right) for word, pieces in split.items()}
     return tuple(merges)
@@ -45,7 +45,7 @@ def test_merges_are_those_of_direct_counting(words):
 
 
 def test_the_papers_example_begins_as_there_and_cuts_in_order():
-    merged = [bpe.shown(merge.merged) for merge in learn(PAPER, 9).merges]
+    merged = [bpe.shown(left + right) for left, right, _count in learn(PAPER, 9).merges]
     assert merged[0] == "es"
     assert {"est</w>", "lo", "low"} <= set(merged)
     assert learn(["abcdefg"]).merges == ()
@@ -55,8 +55,8 @@ def test_the_papers_example_begins_as_there_and_cuts_in_order():
         expected = []
         for word in words[:50]:
             pieces = [*word, END]
-            for merge in learned.merges[:k]:
-                pieces = bpe.apply(pieces, merge.left, merge.right)
+            for left, right, _count in learned.merges[:k]:
+                pieces = bpe.apply(pieces, left, right)
             expected += pieces
         found = bpe.tokens(learned, words[:50], k)
         assert [token.shown for token in found] == [bpe.shown(piece) for piece in expected]

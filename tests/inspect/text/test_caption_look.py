@@ -102,11 +102,10 @@ def test_composed_pictures_are_described_and_heads_scored_in_their_boxes(run):
     share = np.arange(4.0).reshape(2, 2) / 8
     word = caption_look.CaptionWord("three", (("three", 1.0),), (0, 0, 7, 7), share)
     told = caption_look.CaptionReading(look.example, (word, *look.words), look.maps, 0.1)
-    (row, *_) = caption_scores.scores(told, caption_scores.Heads(1, 0))
-    assert row == {"word": "three", "share": 0.25, "best": 0.375, "layer": 2, "head": 2}
-    (row, *_) = caption_scores.scores(told, caption_scores.Heads(1))
-    assert row["share"] == pytest.approx(0.3125)
-    assert caption_scores.chosen_maps(look, caption_scores.Heads(0)).shape == look.maps.shape[2:]
+    (row, *_) = caption_scores.scores(told, 1, 0).itertuples(index=False)
+    assert tuple(row) == ("three", 0.25, 0.375, 2, 2)
+    assert caption_scores.scores(told, 1)["share"][0] == pytest.approx(0.3125)
+    assert caption_scores.chosen_maps(look, 0).shape == look.maps.shape[2:]
     look = caption_look.look_at_scene(run, pieces(run, (7, 0, 0), (3, 28, 14)))
     assert look.example.item["tgt_text"] == "a three right of a seven"
     n_words = len(look.words)

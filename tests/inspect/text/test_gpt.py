@@ -18,7 +18,7 @@ from tfm_core.inspect.attention.example import example_of  # noqa: E402
 from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
 from tfm_core.inspect.errors.validation_errors import wrong_examples  # noqa: E402
 from tfm_core.inspect.masks.lab import PAD_TOKEN  # noqa: E402
-from tfm_core.inspect.masks.scores import HeadLocation, of_run  # noqa: E402
+from tfm_core.inspect.masks.scores import of_run  # noqa: E402
 from tfm_core.inspect.positions.race import can_extrapolate  # noqa: E402
 from tfm_core.inspect.positions.shuffle import of_run as shuffled  # noqa: E402
 from tfm_core.inspect.text import gpt_writing  # noqa: E402
@@ -58,10 +58,10 @@ def test_the_last_row_of_the_lens_is_the_models_own_answer(settings, has_source)
     with torch.no_grad():  # the fast path rounds otherwise
         torch.testing.assert_close(said[-1], model(src, tgt_in)[0], atol=1e-5, rtol=1e-5)
     assert len(said) == 1 + len(model.decoder.layers)
-    lens = logit_lens(model, src, tgt_in)
-    assert np.array_equal(lens.final[-1], lens.probability[-1])
-    assert (lens.final <= lens.probability + 1e-7).all()
-    assert (lens.entropy <= math.log(said.size(-1)) + 1e-5).all()
+    ids, probability, final = logit_lens(model, src, tgt_in)
+    assert np.array_equal(ids, said.argmax(-1))
+    assert np.array_equal(final[-1], probability[-1])
+    assert (final <= probability + 1e-7).all()
 
 
 def test_a_text_beyond_the_context_is_read_and_the_lens_begins_knowing_nothing():
@@ -89,25 +89,24 @@ def test_the_next_token_is_told_and_surprisal_is_that_of_the_model(run):
     found, trainer = run
     text = example_text(found, 12)
     read = surprisals(found, text)
-    ids = torch.tensor([trainer.data.task.tgt_vocabulary._ids[token] for token in read.tokens])
+    ids = torch.tensor([trainer.data.task.tgt_vocabulary._ids[token] for token in read["token"]])
     tgt_in = torch.cat([torch.tensor([BOS]), ids[:-1]])[None]
     loss = torch.nn.functional.cross_entropy(trainer.model.eval()(tgt_in[:, :0], tgt_in)[0], ids)
-    assert read.mean == pytest.approx(float(loss.detach()), rel=1e-5)
-    assert read.perplexity == pytest.approx(math.exp(read.mean))
-    for token, nats, rank, best in zip(read.tokens, read.nats, read.rank, read.best, strict=True):
+    assert read["nats"].mean() == pytest.approx(float(loss.detach()), rel=1e-5)
+    for token, nats, rank, _entropy, best in read.itertuples(index=False):
         chances = [p for _, p in best]
         assert chances == sorted(chances, reverse=True)
         if rank <= len(best):
             assert best[rank - 1] == (token, pytest.approx(math.exp(-nats)))
     found, _trainer = run
-    told = gpt_writing.next_token(
+    told, facts = gpt_writing.next_token(
         found, gpt_writing.prompt_ids(found, "an"), SamplingConfig(0.5, 3)
     )
-    assert told.n_left == 3
-    assert (told.after[3:] == 0).all()
-    assert told.after.sum() == pytest.approx(1, abs=1e-5)
-    assert list(told.before) == sorted(told.before, reverse=True)
-    assert 1 <= told.perplexity_after < told.perplexity_before <= told.n_all + 1e-3
+    assert facts["left"] == 3
+    assert (told["after"][3:] == 0).all()
+    assert told["after"].sum() == pytest.approx(1, abs=1e-5)
+    assert list(told["before"]) == sorted(told["before"], reverse=True)
+    assert 1 <= facts["after"] < facts["before"] <= facts["all"] + 1e-3
 
 
 def test_texts_that_cannot_be_read_or_shown_as_masks_get_a_sentence(run, adder):
@@ -115,15 +114,15 @@ def test_texts_that_cannot_be_read_or_shown_as_masks_get_a_sentence(run, adder):
         with pytest.raises(ValueError, match="“€”"):
             surprisals(run[0], "and €")
     else:  # a text of one's own
-        assert "<unk>" in surprisals(run[0], "and €").tokens
+        assert "<unk>" in surprisals(run[0], "and €")["token"].tolist()
     with pytest.raises(ValueError, match="limit is 1,000"):
         surprisals(run[0], "and " * 300)
     with pytest.raises(ValueError, match="not a language model"):
         surprisals(adder[0], "1+1")
     with pytest.raises(ValueError, match="no padding between source and target"):
-        of_run(adder[0], "padding", ("1", PAD_TOKEN), (), HeadLocation())
+        of_run(adder[0], "padding", ("1", PAD_TOKEN), ())
     with pytest.raises(ValueError, match="“€” is not a word"):
-        of_run(run[0], "causal", ("€",), (), HeadLocation())
+        of_run(run[0], "causal", ("€",), ())
 
 
 def test_writing_goes_on_as_in_one_and_beyond_the_context(run):
@@ -185,7 +184,7 @@ def test_without_a_right_answer_it_is_said_and_the_lab_gets_the_scores(run):
     assert "A language model" in can_extrapolate(found.experiment)
     found, trainer = run
     words = list("and so")
-    projected = of_run(found, "combined", (*words, PAD_TOKEN), (), HeadLocation(0, 1))
+    projected = of_run(found, "combined", (*words, PAD_TOKEN), (), 0, 1)
     assert projected.query == projected.key == (*words, PAD_TOKEN)
     task = text_task(found.experiment.task)
     ids = torch.tensor([[BOS, *task.tgt_vocabulary.encode(words), PAD]])
@@ -198,14 +197,13 @@ def test_without_a_right_answer_it_is_said_and_the_lab_gets_the_scores(run):
 
 def test_a_sum_is_written_digit_by_digit(adder):
     found, trainer = adder
-    digits = sum_of(found, "17+25")
-    assert digits.truth == ("4", "2", "<eos>")
-    np.testing.assert_allclose(digits.chances.sum(-1), 1, rtol=1e-5)
-    best = [digits.vocabulary[i] for i in digits.chances.argmax(-1)]
-    assert tuple(best) == digits.answer
-    looked = look_through(found, "17+25")
-    assert looked.read == ("<bos>", *digits.answer[:-1])
-    assert looked.says[-1] == digits.answer
+    _source, answer, truth, chances = sum_of(found, "17+25")
+    assert truth == ("4", "2", "<eos>")
+    np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-5)
+    assert tuple(chances.idxmax(axis=1)) == answer
+    read, says, *_shares = look_through(found, "17+25")
+    assert read == ("<bos>", *answer[:-1])
+    assert says[-1] == answer
     assert trainer.model is not None
 
 

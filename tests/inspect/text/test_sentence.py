@@ -86,10 +86,10 @@ def test_what_cannot_be_read_is_said_and_the_table_holds_the_rest(run):
     ]:
         with pytest.raises(ValueError, match=sentence):
             core.read(run, text)
-    pairs = {"as it is": tuple(TEXT.split()), **core.minimal_pairs(TEXT.split())}
-    table = core.compared(run, pairs)
-    assert table["rule"].tolist() == [judged(words).label for words in pairs.values()]
-    for row, words in zip(table.itertuples(), pairs.values(), strict=True):
+    sentences = (tuple(TEXT.split()), *core.minimal_pairs(TEXT.split()).values())
+    table = core.compared(run, sentences)
+    assert table["rule"].tolist() == [judged(words).label for words in sentences]
+    for row, words in zip(table.itertuples(), sentences, strict=True):
         expected = shares(run, words)
         assert row.model == ("negative", "neutral", "positive")[int(expected.argmax())]
         assert row.sure == pytest.approx(float(expected.max()), abs=1e-5)

@@ -175,7 +175,7 @@ def _nothing_is_given_away(looked_at):
         if question.options and question.shapes:
             assert question.answer not in {shape_text(one.shape) for one in shown}, step.name
         said = [topic_text(t) for t in step.topics if t not in question.topics]
-        said += [part for each in used(step) for part in (each.function.says, each.session)]
+        said += [part for one, session in used(step) for part in (one.says, session)]
         said += [one.label for one in step.tensors]
         if question.options and not question.values:  # else it is a word of the vocabulary
             assert not any(question.answer in text for text in said), step.name
@@ -224,7 +224,7 @@ TEXTBOOK = {  # step -> functions of the texts
 def test_functions_of_the_texts_stand_beside_their_steps_and_run():
     shown = {step.name: used(step) for step in walk(book_example("learned"))}
     for name, functions in TEXTBOOK.items():
-        assert functions <= {each.function.name for each in shown[name]}, name
+        assert functions <= {one.name for one, _session in shown[name]}, name
     before = torch.get_rng_state()
     for function in FUNCTIONS:
         shown = session(function.lines)

@@ -13,7 +13,7 @@ from tfm_core.data.vocabulary import BOS, EOS  # noqa: E402
 from tfm_core.decoding import SamplingConfig, greedy  # noqa: E402
 from tfm_core.inspect.text import gpt_writing  # noqa: E402
 from tfm_core.inspect.writing import steps  # noqa: E402
-from tfm_core.inspect.writing.beside import beside_truth  # noqa: E402
+from tfm_core.inspect.writing.beside import beside_truth, parts_at  # noqa: E402
 from tfm_core.inspect.writing.source import (  # noqa: E402
     continuing,
     picture_source,
@@ -122,17 +122,15 @@ def test_one_seed_draws_one_text_and_the_truth_stands_beside(source):
         assert found is None
         return
     ids = [*source.vocabulary.encode(source.truth), EOS]
+    places, _score = found
     for place, id in enumerate(ids):
         chances = logits_after(source, ids[:place]).softmax(-1)
-        said = found.places[place]
-        assert said.truth.chance == pytest.approx(float(chances[id]), abs=1e-5)
-        assert said.taught.token == source.vocabulary.token(int(chances.argmax()))
-    wrong = [n for n, one in enumerate(found.places) if not one.is_free_right]
-    assert found.parts_at == (wrong[0] if wrong else None)
-    if found.parts_at is not None:  # up to there both read the same
-        for one in found.places[: found.parts_at]:
-            assert one.free.token == one.taught.token == one.truth.token
-    assert found.n_true == len(ids)
+        said = places.iloc[place]
+        assert said["truth_chance"] == pytest.approx(float(chances[id]), abs=1e-5)
+        assert said["taught"] == source.vocabulary.token(int(chances.argmax()))
+    for one in places[: parts_at(places)].itertuples():  # up to there both read the same
+        assert one.free == one.taught == one.truth
+    assert places["truth"].notna().sum() == len(ids)
 
 
 def test_an_encoder_writes_every_place_by_itself(at_once):

@@ -33,15 +33,15 @@ def done(seed: int, *sparse: str) -> Job:
         vectors = np.repeat(ideal("right-angle", core.N_FEATURES)[None], core.N_SPARSITIES, 0)
         vectors[-1] = ideal(name, core.N_FEATURES)
         biases = np.zeros((core.N_SPARSITIES, core.N_FEATURES))
-        snapshots.append(core.Snapshot(100 * number, vectors, biases))
-    future: Future[core.Trained] = Future()
+        snapshots.append((100 * number, vectors, biases))
+    future: Future[core.ToyTraining] = Future()
     future.set_result(core.so_far(seed, snapshots, 2.0))
     return Job(seed, future, snapshots)
 
 
 def known() -> Future[core.Best]:
     future: Future[core.Best] = Future()
-    future.set_result(core.Best(np.full(core.N_SPARSITIES, 0.1), ("square",) * core.N_SPARSITIES))
+    future.set_result((np.full(core.N_SPARSITIES, 0.1), ("square",) * core.N_SPARSITIES))
     return future
 
 
@@ -61,7 +61,7 @@ def test_cold_it_asks_first_and_after_a_guess_says_what_to_expect_and_cites(shar
 def test_one_press_trains_every_seed_once_for_all_visitors(shared, monkeypatch):
     asked: list[int] = []
 
-    def trained(seed: int, report: object) -> core.Trained:
+    def trained(seed: int, report: object) -> core.ToyTraining:
         asked.append(seed)
         return done(seed, "pentagon").future.result()
 
@@ -93,7 +93,7 @@ def test_a_seed_that_goes_on_or_failed_says_so(shared):
     shared._jobs = {0: Job(0, snapshots=one.snapshots)}
     app = guessed(page())
     assert "step 200" in said(app)
-    failed: Future[core.Trained] = Future()
+    failed: Future[core.ToyTraining] = Future()
     failed.set_exception(MemoryError("no memory left"))
     shared._jobs = {0: Job(0, failed)}
     app = guessed(page())

@@ -85,9 +85,9 @@ def test_learned_tables_and_shuffles_are_those_of_the_current_run(recorded, open
     app = viewed(open_page(PAGE, run="recorded-digits"), "learned")
     run = RunStore(RECORDED).get("recorded-digits")
     table = tables.learned_table(run.snapshot(run.snapshot_steps()[-1]), "positions.table")
-    near = tables.nearness(tables.cosines(table), round(len(table) ** 0.5))
-    assert f"in a column {near.below:.2f}, other pairs {near.apart:.2f}" in said(app)
-    assert near.verdict in said(app)
+    near = _beside, below, apart = tables.nearness(tables.cosines(table), round(len(table) ** 0.5))
+    assert f"in a column {below:.2f}, other pairs {apart:.2f}" in said(app)
+    assert tables.verdict(*near) in said(app)
     app = viewed(open_page(PAGE, run="recorded-korean"), "learned")
     (look,) = [button for button in app.button if button.label.startswith("Open “")]
     look.click().run()

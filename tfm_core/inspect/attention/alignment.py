@@ -25,15 +25,13 @@ import numpy.typing as npt
 from tfm_core.config import Experiment
 from tfm_core.probe.labels import axes, kind_of, layer_of, modules_by_kind
 from tfm_core.probe.masks import on_examples
-from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.probe.types import Bools, Floats, Probe, Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = npt.NDArray[np.floating[Any]]
-Bools = npt.NDArray[np.bool_]
 
 LEARNED = 0.5  # share from which on a head is said to align
 _WRITES = (
@@ -56,18 +54,6 @@ class AlignmentScore:
     aer: Floats
     chance: float
     n_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class BestHead:
-    """The head that aligns best: its module, layer and head from 0, and its figures."""
-
-    module: str
-    layer: int
-    head: int
-    share: float
-    aer: float
-    step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,17 +265,10 @@ def score_over_training(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
-def best_head(frame: pd.DataFrame, step: int | None = None) -> BestHead | None:
-    """Return the head with the largest share at a step (None: the last), if any."""
-    if frame.empty:
-        return None
-    step = int(frame["step"].max()) if step is None else step
+def best_head(frame: pd.DataFrame, step: int) -> pd.Series[Any] | None:
+    """Return the row of the head with the largest share at a step, if any."""
     here = frame[frame["step"] == step]
-    if here.empty:
-        return None
-    row = here.loc[here["share"].idxmax()]
-    layer, head = int(row["layer"]) - 1, int(row["head"]) - 1
-    return BestHead(str(row["module"]), layer, head, float(row["share"]), float(row["aer"]), step)
+    return None if here.empty else here.loc[here["share"].idxmax()]
 
 
 def best_of(scores: Mapping[str, AlignmentScore]) -> tuple[str, int] | None:

@@ -18,10 +18,9 @@ import pandas as pd
 from tfm_core.config import Experiment, built
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.probe.labels import axes
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import Paragraph, StudentError
-
-Floats = npt.NDArray[np.floating[Any]]
 
 _TANH = "v"  # recorded where a score is v times tanh of query plus key
 _KINDS = ("query", "key", "value", "scores", "masked_scores", "weights", "heads", "sink")
@@ -155,7 +154,7 @@ def cell(experiment: Experiment, trace: Trace, head: int, query: int, key: int) 
     q, k = tensors["query"][head, query], tensors["key"][head, key]
     v = tensors.get(_TANH)
     products = q * k if v is None else v * np.tanh(q + k)
-    scale = _divisor(experiment, len(q)) if trace.divisor is None else trace.divisor
+    scale = trace.divisor or built(experiment.model).score_divisor or math.sqrt(len(q))
     dot = float(products.sum())
     row = tensors["scores"][head, query, :n_keys]
     allowed = tensors["masked_scores"][head, query, :n_keys] == row
@@ -245,12 +244,6 @@ def _check(what: str, index: int, count: int) -> None:
             index=index + 1,
             count=count,
         )
-
-
-def _divisor(experiment: Experiment, width: int) -> float:
-    """Return the number that the model divides scores by."""
-    divisor = built(experiment.model).score_divisor
-    return math.sqrt(width) if divisor is None else divisor
 
 
 def _bias(score: float, scaled: float) -> float:

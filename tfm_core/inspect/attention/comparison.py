@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from tfm_core.probe.types import Probe
+from tfm_core.probe.types import Bools, Floats, Probe
 from tfm_core.sentences import Paragraph, StudentError
-
-Floats = npt.NDArray[np.floating[Any]]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,19 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core.config import Experiment
 from tfm_core.probe import masks as probe_masks
 from tfm_core.probe.labels import axes, modules_by_kind
-from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.probe.types import Array, Bools, Probe, Snapshot
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.probe.capture import ActivationCache
-
-Array = npt.NDArray[Any]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,9 +9,8 @@ Pinter 2019). torch is imported late.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +18,12 @@ import numpy.typing as npt
 from tfm_core.config import Choice, ImageTaskConfig, ViTConfig
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.probe.labels import modules_by_kind
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-
-Floats = npt.NDArray[np.floating[Any]]
 
 
 def rollout(attention: Sequence[Floats], *, has_residual: bool = True) -> Floats:
@@ -50,16 +47,12 @@ def rollout_by_layer(attention: Sequence[Floats], *, has_residual: bool = True) 
                 "Rollout needs self-attention, (H, T, T), not {shape}.", shape=heads.shape
             )
         mean = np.asarray(heads, np.float64).mean(0)
-        step = with_residual(mean) if has_residual else mean
+        step = mean
+        if has_residual:  # (A + I) / 2; a row of zeros keeps to itself
+            step = (mean + np.eye(len(mean))) / 2
+            step /= step.sum(-1, keepdims=True)
         reached.append(step @ reached[-1] if reached else step)
     return np.stack(reached)
-
-
-def with_residual(attention: Floats) -> Floats:
-    """Return (A + I) / 2 with rows that sum to 1; a row of zeros keeps to itself. (T, T)."""
-    step = (attention + np.eye(len(attention))) / 2
-    normalised: Floats = step / step.sum(-1, keepdims=True)
-    return normalised
 
 
 def to_patches(tokens: Floats, *, has_cls: bool) -> Floats:
@@ -109,25 +102,14 @@ EXPLANATIONS: dict[str, Choice] = {
 _TEXT = N_("This run reads text; only pictures have patches to explain.")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Explained:
-    """What several explanations say about one picture, at the step of the last checkpoint.
-
-    maps: name in EXPLANATIONS -> (side, side), not negative. target: the explained class.
-    probabilities: (classes,).
-    """
-
-    step: int
-    target: int
-    probabilities: Floats
-    maps: Mapping[str, Floats]
-
-
-def explained(run: Run, picture: npt.NDArray[np.uint8], target: int | None = None) -> Explained:
+def explained(
+    run: Run, picture: npt.NDArray[np.uint8], target: int | None = None
+) -> tuple[int, int, Floats, dict[str, Floats]]:
     """Explain what the last checkpoint of a run says about a picture uint8 (C, height, width).
 
-    target: the class to explain, None for the predicted one. Raises StudentError without a
-    checkpoint or for a wrong shape or class.
+    Return the step, the class that is explained, the probabilities (classes,), and by the names of
+    EXPLANATIONS maps (side, side), not negative. target: the class to explain, None for the
+    predicted one. Raises StudentError without a checkpoint or for a wrong shape or class.
     """
     from tfm_core.probe.capture import capture
 
@@ -154,4 +136,4 @@ def explained(run: Run, picture: npt.NDArray[np.uint8], target: int | None = Non
     }
     is_cls = run.experiment.has_cls
     maps = {name: to_patches(values, has_cls=is_cls) for name, values in tokens.items()}
-    return Explained(step, target, probabilities, maps)
+    return step, target, probabilities, maps

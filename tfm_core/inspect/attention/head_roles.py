@@ -11,16 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core.config import Experiment, PatchConfig
 from tfm_core.pretrained.spelling import unlabelled
 from tfm_core.probe.labels import CLS, axes, kind_of, modules_by_kind
 from tfm_core.probe.masks import axes_within
+from tfm_core.probe.types import Bools, Floats
 from tfm_core.sentences import N_
 
-Bools = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.floating[Any]]
 NEAR = 2  # positions
 OF_TOKENS = frozenset({"repeated", "induction"})
 """Roles by which token a key is: not every query has such keys."""

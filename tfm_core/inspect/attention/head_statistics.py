@@ -21,21 +21,19 @@ from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_roles import (
     OF_TOKENS,
     ROLES,
-    Bools,
     TokenRelations,
     relations_by_position,
     relations_of,
 )
 from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.masks import on_examples
-from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.probe.types import Bools, Floats, Probe, Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, whole_percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Floats = npt.NDArray[np.floating[Any]]
 
 _CROSSING = frozenset({"cross", "picture"})  # kinds whose keys are other tokens than the queries
 _OF_POSITION = ("self", "previous", "next", "above", "below", "near")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +11,8 @@ import numpy.typing as npt
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention.example import Example
 from tfm_core.probe.labels import RowNames, axes, kind_of, modules_by_kind, rows
+from tfm_core.probe.types import Array
 from tfm_core.sentences import N_
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from tfm_core.config import EncoderDecoderConfig, Experiment, RecurrentConfig
 from tfm_core.config.codec import default_sections
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.inspect.attention import alignment
+from tfm_core.inspect.compare.seeds import sets_of
 from tfm_core.probe.labels import MapAxes, RowLabels, axes, modules_by_kind, rows
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Snapshot
@@ -30,12 +30,8 @@ HEADS = 4
 """Heads of the last one."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Contest:
-    """Runs that differ in their attention alone, the newest of each, in RACERS order."""
-
-    experiment: Experiment
-    runs: dict[str, Run]
+Contest = dict[str, Run]
+"""Runs that differ in their attention alone, the newest of each, in RACERS order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,20 +119,11 @@ def racers(task: str, *, steps: int, seed: int = 0) -> dict[str, Experiment]:
 def contests(runs: Iterable[Run]) -> list[Contest]:
     """Group runs, newest first, by task, training and seed; at least two models make a contest."""
     known = models()
-    groups: dict[str, dict[str, Run]] = {}
-    for run in runs:
-        if run.problem is not None:
-            continue
-        own = run.experiment.model
-        name = next((name for name, model in known.items() if model == own), None)
-        if name is not None:
-            values: dict[str, Any] = run.experiment.model_dump(exclude={"model"})
-            groups.setdefault(repr(values), {}).setdefault(name, run)
-    return [
-        Contest(next(iter(group.values())).experiment, {n: group[n] for n in RACERS if n in group})
-        for group in groups.values()
-        if len(group) > 1
-    ]
+
+    def name_of(experiment: Experiment) -> str | None:
+        return next((name for name, model in known.items() if model == experiment.model), None)
+
+    return sets_of(runs, RACERS, name_of, lambda one: one.model_dump(exclude={"model"}))
 
 
 def cross_attention_at(run: Run, snapshot: Snapshot | None = None) -> CrossAttentionAtStep | None:

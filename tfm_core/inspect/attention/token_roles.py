@@ -8,17 +8,21 @@ be there in another form.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core.config import Experiment, ImageTaskConfig
-from tfm_core.inspect.attention.trained import at_once, checkpoint_mark, data_of, in_all, model_of
+from tfm_core.inspect.attention.trained import (
+    at_once,
+    cached_by_weights,
+    data_of,
+    in_all,
+    model_of,
+)
 from tfm_core.inspect.compare.conclusions import tells_apart
 from tfm_core.probe.labels import modules_by_kind, patches_per_side
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined
 
@@ -27,7 +31,6 @@ if TYPE_CHECKING:
 
     from tfm_core.data.image_data import ImageData
 
-Floats = npt.NDArray[np.floating[Any]]
 N_FIT, N_TRIED = 1000, 400
 N_MIN = 40  # where maps are so large that all would take minutes
 RIDGE = 1e-2
@@ -78,16 +81,11 @@ def reads_patches(experiment: Experiment) -> bool:
     return bool(experiment.task.class_names)
 
 
+@cached_by_weights
 def token_roles(run: Run) -> TokenRoles:
     """Measure the last checkpoint of a Vision Transformer. Raises StudentError for other runs."""
     if not reads_patches(run.experiment):
         raise StudentError("Only a Vision Transformer has patch tokens.")
-    return _roles(run.folder, checkpoint_mark(run))
-
-
-@lru_cache(maxsize=16)
-def _roles(folder: Path, mark: int) -> TokenRoles:
-    run = Run(folder)
     data, note = _pictures(run.experiment)
     splits = data.train, data.validation
     n_fit, n_tried = (in_all(run.experiment, n, N_MIN) for n in (N_FIT, N_TRIED))

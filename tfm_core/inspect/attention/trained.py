@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Mapping
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +21,7 @@ from tfm_core.config import (
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.facts.storage import attention_numbers
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from tfm_core.models.build import Model
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+OfRun = Callable[Concatenate[Run, P], T]
 _CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
 _loading = threading.Lock()
 
@@ -55,6 +58,29 @@ def checkpoint_mark(run: Run) -> int:
         return (run.folder / _CHECKPOINT).stat().st_mtime_ns
     except OSError:
         raise StudentError(no_checkpoint(run)) from None
+
+
+def cached_by_weights(function: OfRun[P, T]) -> OfRun[P, T]:
+    """Cache what a function finds in the last weights of a run.
+
+    It then raises StudentError without a checkpoint.
+    """
+    return _cached(function, checkpoint_mark)
+
+
+def cached_by_folder(function: OfRun[P, T]) -> OfRun[P, T]:
+    """Cache what a function finds in what never changes of a run, such as a snapshot."""
+    return _cached(function, lambda _run: None)
+
+
+def _cached(function: OfRun[P, T], mark: Callable[[Run], Hashable]) -> OfRun[P, T]:
+    @wraps(function)
+    def look(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        name = (function.__module__, function.__qualname__)
+        key = (*name, str(run.folder), mark(run), args, tuple(sorted(kwargs.items())))
+        return byte_cache.SHARED.get(key, lambda: function(run, *args, **kwargs))
+
+    return look
 
 
 def model_of(run: Run) -> tuple[Model, int]:
@@ -166,24 +192,9 @@ def in_all(experiment: Experiment, most: int, least: int = 1) -> int:
     return max(least, min(most, IN_ALL // max(1, attention_numbers(experiment))))
 
 
-Floats = npt.NDArray[np.floating[Any]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Histogram:
-    """One parameter's weights: edges (bins + 1,), and the share in each bin before and after."""
-
-    name: str
-    edges: Floats
-    before: Floats
-    after: Floats
-    spread: tuple[float, float]
-
-    @property
-    def words(self) -> str:
-        """How much the spread changed."""
-        old, new = self.spread
-        return N_("Standard deviation: {old:.4f} before, {new:.4f} now.", old=old, new=new)
+Histogram = tuple[Floats, Floats, Floats, str]
+"""Edges (bins + 1,), the share in each bin before and after training, and what became of the
+spread."""
 
 
 def weight_histograms(run: Run) -> dict[str, Histogram]:
@@ -194,13 +205,17 @@ def weight_histograms(run: Run) -> dict[str, Histogram]:
     trained, _step = load_model(run.experiment, run.folder / "checkpoints" / "last")
     before = dict(new_model(run.experiment).named_parameters())
     names = own_names(run.experiment.model, data_shape(run.experiment))
-    histograms = {}
+    histograms: dict[str, Histogram] = {}
     for path, value in trained.named_parameters():
         name = own_name(path, names) or path
         old, new = before[path].detach().numpy(), value.detach().numpy()
         top = max(float(np.abs(old).max()), float(np.abs(new).max()), 1e-6)
         edges = np.linspace(-top, top, 62)
         first, last = (np.histogram(values, edges)[0] / values.size for values in (old, new))
-        spread = float(old.std()), float(new.std())
-        histograms[name] = Histogram(name, edges, first, last, spread)
+        words = N_(
+            "Standard deviation: {old:.4f} before, {new:.4f} now.",
+            old=float(old.std()),
+            new=float(new.std()),
+        )
+        histograms[name] = edges, first, last, words
     return histograms

@@ -16,15 +16,8 @@ from tfm_core.mistakes import MISTAKES
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, joined
 
-
-@dataclass(frozen=True, slots=True)
-class ComparedMeasurement:
-    """One measurement of both models."""
-
-    label: str
-    healthy: str
-    twin: str
-    is_apart: bool
+ComparedMeasurement = tuple[str, str, str, bool]
+"""What was measured, of the healthy model, of its twin, and whether these differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +40,7 @@ def measure_pair(pair: Twins, name: str) -> tuple[ComparedMeasurement, ...]:
         probe.measure(ProbedModel(run.experiment, run)) for run in (pair.healthy, pair.twin)
     )
     return tuple(
-        ComparedMeasurement(
-            one.label, format_value(one), format_value(other), differs(one.value, other.value)
-        )
+        (one.label, format_value(one), format_value(other), differs(one.value, other.value))
         for one, other in paired(healthy, twin)
     )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tfm_core.inspect.by_hand.attention import Attended, Floats
+from tfm_core.inspect.by_hand.attention import Attended
+from tfm_core.probe.types import Floats
 
 MINUS = "−"
 Say = Callable[[str], str]  # puts words into the language of the page

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from tfm_core.probe.types import Bools, Floats
 from tfm_core.sentences import Paragraph, StudentError
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from tfm_core.layers.attention import MultiHeadAttention
 
-Floats = npt.NDArray[np.floating[Any]]
-Bools = npt.NDArray[np.bool_]
 
 MIN, MAX = 2, 6  # words, and numbers a word
 MAX_LETTERS = 12

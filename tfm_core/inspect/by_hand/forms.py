@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfm_core.inspect.by_hand.attention import Bools, Floats, Matrices, layer
+from tfm_core.inspect.by_hand.attention import Matrices, layer
 from tfm_core.inspect.syntax import source
+from tfm_core.probe.types import Bools, Floats
 from tfm_core.sentences import N_
 
 if TYPE_CHECKING:

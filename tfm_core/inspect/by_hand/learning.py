@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tfm_core.inspect.by_hand.attention import Bools, Floats, Matrices
+from tfm_core.inspect.by_hand.attention import Matrices
+from tfm_core.probe.types import Bools, Floats
 from tfm_core.sentences import StudentError
 
 MAX_STEPS = 60

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfm_core.inspect.by_hand.attention import Attended, Floats, MultiHead
+from tfm_core.inspect.by_hand.attention import Attended, MultiHead
 from tfm_core.inspect.questions import Question, choice_question, number_question
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Paragraph
 
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.inspect.by_hand.attention import LARGEST, MAX, MAX_LETTERS, MIN, Floats
+from tfm_core.inspect.by_hand.attention import LARGEST, MAX, MAX_LETTERS, MIN
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import StudentError
 
 _MAX_TEXT = 400

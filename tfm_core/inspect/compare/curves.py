@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core.config import Experiment
 from tfm_core.facts.batches import Batches
 from tfm_core.inspect.compare.differences import differences
+from tfm_core.probe.types import Floats
 from tfm_core.runs.curves import Curves
 from tfm_core.sentences import N_, Paragraph
 
-Floats = npt.NDArray[np.floating[Any]]
 AxisName = Literal["step", "epoch", "examples", "cpu", "clock"]
 
 AXES: Mapping[AxisName, str] = {
@@ -125,55 +124,37 @@ def _from_zero(steps: Floats, seconds: Floats, is_reckoned: bool) -> tuple[Float
     return np.concatenate([[0.0], steps]), np.concatenate([[0.0], seconds]), is_reckoned
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """The last and the best results on unseen examples, and the test; None: unknown.
+def figures(curves: Curves) -> dict[str, float | None]:
+    """Return the last and the best results on unseen examples, and the test; None: unknown.
 
     best_loss, best_accuracy: after step 0, with their steps. sequences: accuracy of whole
     sequences.
     """
-
-    step: int | None = None
-    n_parameters: int | None = None
-    loss: float | None = None
-    best_loss: float | None = None
-    best_loss_step: int | None = None
-    accuracy: float | None = None
-    best_accuracy: float | None = None
-    best_accuracy_step: int | None = None
-    sequences: float | None = None
-    test_loss: float | None = None
-    test_accuracy: float | None = None
-    test_sequences: float | None = None
-
-
-def figures(curves: Curves) -> Figures:
-    """Return the final and the best figures of what a run has recorded until now."""
     unseen, test = curves.unseen, curves.test
-    low, high = _best(curves, "loss", -1), _best(curves, "accuracy", 1)
-    step, n_parameters = curves.steps.last("step"), curves.started.get("n_parameters")
-    return Figures(
-        step=None if step is None else int(step),
-        n_parameters=n_parameters,
-        loss=unseen.last("loss"),
-        best_loss=None if low is None else low[0],
-        best_loss_step=None if low is None else low[1],
-        accuracy=unseen.last("accuracy"),
-        best_accuracy=None if high is None else high[0],
-        best_accuracy_step=None if high is None else high[1],
-        sequences=unseen.last("sequence_accuracy"),
-        test_loss=test.last("loss"),
-        test_accuracy=test.last("accuracy"),
-        test_sequences=test.last("sequence_accuracy"),
-    )
+    (low, low_step), (high, high_step) = _best(curves, "loss", -1), _best(curves, "accuracy", 1)
+    step = curves.steps.last("step")
+    return {
+        "step": None if step is None else int(step),
+        "n_parameters": curves.started.get("n_parameters"),
+        "loss": unseen.last("loss"),
+        "best_loss": low,
+        "best_loss_step": low_step,
+        "accuracy": unseen.last("accuracy"),
+        "best_accuracy": high,
+        "best_accuracy_step": high_step,
+        "sequences": unseen.last("sequence_accuracy"),
+        "test_loss": test.last("loss"),
+        "test_accuracy": test.last("accuracy"),
+        "test_sequences": test.last("sequence_accuracy"),
+    }
 
 
-def _best(curves: Curves, column: str, sign: int) -> tuple[float, int] | None:
+def _best(curves: Curves, column: str, sign: int) -> tuple[float | None, int | None]:
     """Return the best value after step 0 and its step; sign: 1 where the largest is the best."""
     steps, values = curves.unseen["step"], curves.unseen[column].astype(np.float64)
     known = np.isfinite(values) & (steps > 0)
     if not known.any():
-        return None
+        return None, None
     best = int(np.argmax(sign * values[known]))
     return float(values[known][best]), int(steps[known][best])
 

@@ -148,7 +148,9 @@ def is_found(run: Run, words: str, *, also: str = "") -> bool:
     wanted = words.casefold().split()
     if not wanted:
         return True
-    own = _own_words(run) + also.casefold()
+    labels = run.labels
+    parts = [run.meta.name, run.meta.preset or "", *labels.tags, labels.note, labels.group or ""]
+    own = ("\n".join(parts) + also).casefold()
     exact = {f"#{tag.casefold()}".replace(" ", "-") for tag in run.labels.tags}
     variants: tuple[str, ...] = ()
     if run.problem is None:
@@ -160,12 +162,6 @@ def is_found(run: Run, words: str, *, also: str = "") -> bool:
         else word in own or any(one.startswith(word) for one in variants)
         for word in wanted
     )
-
-
-def _own_words(run: Run) -> str:
-    labels = run.labels
-    parts = [run.meta.name, run.meta.preset or "", *labels.tags, labels.note, labels.group or ""]
-    return "\n".join(parts).casefold()
 
 
 @lru_cache(maxsize=8192)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tfm_core.config import Experiment
 from tfm_core.runs.run import Run
@@ -15,31 +14,16 @@ MIN, USUAL, MAX = 2, 5, 20
 _LAST_SEED = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Configuration:
-    """Runs of one experiment, by seed, ascending; ``experiment`` is that of the first of them."""
-
-    experiment: Experiment
-    runs: Mapping[int, Run]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SeedPlan:
-    """What several seeds need: the runs that exist, by seed, and the experiments to train."""
-
-    there: Mapping[int, Run]
-    missing: tuple[Experiment, ...]
-
-
 def is_same_but_seed(one: Experiment, other: Experiment) -> bool:
     """Return whether two experiments differ in nothing but, perhaps, their seed."""
     return (one.model, one.task, one.training) == (other.model, other.task, other.training)
 
 
-def configurations(runs: Sequence[Run]) -> tuple[Configuration, ...]:
-    """Return runs that differ in their seed alone together, in the order of their first runs.
+def configurations(runs: Sequence[Run]) -> list[dict[int, Run]]:
+    """Return runs that differ in their seed alone together, by seed, ascending.
 
-    The first run of a seed counts. Damaged runs are left out.
+    The first run of a seed counts, and groups stand in the order of their first runs. Damaged runs
+    are left out.
     """
     groups: list[tuple[Experiment, dict[int, Run]]] = []
     for run in runs:
@@ -52,13 +36,36 @@ def configurations(runs: Sequence[Run]) -> tuple[Configuration, ...]:
                 break
         else:
             groups.append((experiment, {experiment.seed: run}))
-    return tuple(
-        Configuration(experiment, dict(sorted(group.items()))) for experiment, group in groups
-    )
+    return [dict(sorted(group.items())) for _experiment, group in groups]
 
 
-def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tuple[SeedPlan, ...]:
-    """Return, for ``n`` seeds of each experiment, the runs that exist and those that are missing.
+def sets_of(
+    runs: Iterable[Run],
+    names: Sequence[str],
+    name_of: Callable[[Experiment], str | None],
+    rest_of: Callable[[Experiment], object],
+) -> list[dict[str, Run]]:
+    """Return runs, newest first, that differ in one thing alone together.
+
+    Of each set the newest run of a name, in the order of the names; sets have two names at least.
+    name_of: of an experiment, if it has one; rest_of: what has to be the same.
+    """
+    groups: dict[str, dict[str, Run]] = {}
+    for run in runs:
+        name = None if run.problem is not None else name_of(run.experiment)
+        if name is not None:
+            groups.setdefault(repr(rest_of(run.experiment)), {}).setdefault(name, run)
+    return [
+        {name: group[name] for name in names if name in group}
+        for group in groups.values()
+        if len(group) > 1
+    ]
+
+
+def plans(
+    experiments: Sequence[Experiment], runs: Sequence[Run], n: int
+) -> list[tuple[Mapping[int, Run], list[Experiment]]]:
+    """Return, for ``n`` seeds of each experiment, the runs that exist, by seed, and what lacks.
 
     All get the same seeds: first those that most have, then those after the first experiment's.
     Runs count as in ``counts``, unless they continue another. Raises StudentError for a wrong n.
@@ -67,13 +74,10 @@ def plans(experiments: Sequence[Experiment], runs: Sequence[Run], n: int) -> tup
         raise StudentError("Choose {fewest} to {most} seeds, not {n}.", n=n, fewest=MIN, most=MAX)
     there = [_there(experiment, runs) for experiment in experiments]
     wanted = _wanted([*there, {one.seed for one in experiments[:1]}], experiments[0].seed, n)
-    return tuple(
-        SeedPlan(
-            found,
-            tuple(experiment.replace(seed=seed) for seed in wanted if seed not in found),
-        )
+    return [
+        (found, [experiment.replace(seed=seed) for seed in wanted if seed not in found])
         for experiment, found in zip(experiments, there, strict=True)
-    )
+    ]
 
 
 def _wanted(known: Iterable[Iterable[int]], first: int, n: int) -> list[int]:

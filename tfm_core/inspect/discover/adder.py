@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from tfm_core import byte_cache
 from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig, Experiment
 from tfm_core.data.corpus.column_sums import BASE, WIDTH
 from tfm_core.data.corpus.task import corpus_task
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.inspect.discover.carry import BLOCK, Floats, model_of_run, read_sums
+from tfm_core.inspect.attention.trained import cached_by_weights
+from tfm_core.inspect.discover.carry import BLOCK, model_of_run, read_sums
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph
 
@@ -47,48 +46,27 @@ class Weights:
     words: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Steps:
-    """What happens at the second bit of a column, on average.
-
-    looks: (H, places), the attention of each head. arrives: (places - 1, d_model), what a 1 in a
-    place adds to the stream behind attention; explained: the share of its variance that these
-    five bits explain. neurons: (d_ff, totals), their output by what the column comes to. answer:
-    (totals,), the logit of 1 minus that of 0.
-    """
-
-    looks: Floats
-    arrives: Floats
-    explained: float
-    neurons: Floats
-    answer: Floats
-
-
 def n_parameters(experiment: Experiment) -> int:
     """Return how many parameters an experiment's model has."""
     return parameter_table(experiment.model, data_shape(experiment)).total
 
 
-def steps_of(run: Run) -> Steps:
-    """Return what the last weights do at the second bit of a column. Raises ValueError."""
-    return _steps_of(str(run.folder), checkpoint_mark(run))
+@cached_by_weights
+def steps_of(run: Run) -> tuple[Floats, Floats, float, Floats, Floats]:
+    """Return what the last weights do at the second bit of a column, on average.
 
-
-def weights_of(run: Run) -> tuple[Weights, ...]:
-    """Return all of the last weights, by kind. Raises ValueError."""
-    return _weights_of(str(run.folder), checkpoint_mark(run))
-
-
-@byte_cache.cached
-def _steps_of(folder: str, mark: int) -> Steps:
+    In turn: the attention of each head (H, places); what a 1 in a place adds to the stream behind
+    attention (places - 1, d_model); the share of its variance that these five bits explain; the
+    output of the neurons by what the column comes to (d_ff, totals); and the logit of 1 minus that
+    of 0 (totals,). Raises ValueError.
+    """
     import torch
 
     from tfm_core.probe.capture import capture
 
-    run = Run(Path(folder))
     model = model_of_run(run)
-    rows, sums = read_sums(run)
-    n = sums.a.shape[1]
+    rows, (a, b, digit, carry) = read_sums(run)
+    n = a.shape[1]
     attention, neurons = f"{BLOCK}.self_attention", f"{BLOCK}.feed_forward"
     names = [attention, f"{attention}_norm", neurons]
     wanted = {"weights", "joined", "hidden"}
@@ -110,16 +88,16 @@ def _steps_of(folder: str, mark: int) -> Steps:
     stream = at(cache[f"{attention}_norm.joined"])
     flat = stream.reshape(-1, stream.shape[-1])
     here, before = np.s_[:, 1:], np.s_[:, :-1]
-    bits = [sums.b[here], sums.a[here], sums.digit[before], sums.b[before], sums.a[before]]
+    bits = [b[here], a[here], digit[before], b[before], a[before]]
     known = np.stack([*(part.ravel() for part in bits), np.ones(len(flat))], 1)
     fitted = np.asarray(np.linalg.lstsq(known, flat, rcond=None)[0], np.float64)
     left = flat - known @ fitted
     spread = flat - flat.mean(0)
-    total = sums.total[here].ravel()
+    total = (a + b + carry)[here].ravel()
     hidden = at(cache[f"{neurons}.hidden"])
     hidden = hidden.reshape(-1, hidden.shape[-1])
     margin = at(logits)[..., -1].ravel() - at(logits)[..., -BASE].ravel()
-    return Steps(
+    return (
         looks / (n - 1),
         fitted[:-1],
         float(1 - (left**2).sum() / (spread**2).sum()),
@@ -128,9 +106,9 @@ def _steps_of(folder: str, mark: int) -> Steps:
     )
 
 
-@byte_cache.cached
-def _weights_of(folder: str, mark: int) -> tuple[Weights, ...]:
-    run = Run(Path(folder))
+@cached_by_weights
+def weights_of(run: Run) -> tuple[Weights, ...]:
+    """Return all of the last weights, by kind. Raises ValueError."""
     model = model_of_run(run)
     config = run.experiment.model_as(DecoderOnlyConfig)
     words = corpus_task(run.experiment.task_as(CorpusTaskConfig)).tgt_vocabulary

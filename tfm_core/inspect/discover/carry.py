@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from tfm_core import byte_cache
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.column_sums import BASE, WIDTH, columns
 from tfm_core.data.corpus.task import corpus_task
-from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
+from tfm_core.inspect.attention.trained import (
+    cached_by_folder,
+    cached_by_weights,
+    data_of,
+    model_of,
+)
+from tfm_core.inspect.discover.transitions import first, stays
 from tfm_core.inspect.progress.pictures import model_at, models_by_step
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
@@ -31,7 +36,6 @@ if TYPE_CHECKING:
     from tfm_core.models.build import Model
     from tfm_core.models.text import DecoderOnly
 
-Floats = npt.NDArray[np.floating[Any]]
 Ints = npt.NDArray[np.int64]
 LEARNED = 0.99
 """The share of digits with a carry that are right where a model has learned the carry."""
@@ -40,27 +44,15 @@ BLOCK = "decoder.layers.0"
 _ROUNDING = 1e-5  # the stream is float32: directions that are weaker hold rounding alone
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sums:
-    """N sums of n columns. a, b, digit, carry: (N, n); carry is that into a column."""
+def sums_of(sequences: Sequence[Sequence[str]]) -> Ints:
+    """Return a, b, the digit and the carry into each column (4, N, n) of sums from their tokens.
 
-    a: Ints
-    b: Ints
-    digit: Ints
-    carry: Ints
-
-    @property
-    def total(self) -> Ints:
-        """Return a + b + carry of each column, 0 to 3."""
-        return self.a + self.b + self.carry
-
-
-def sums_of(sequences: Sequence[Sequence[str]]) -> Sums:
-    """Return sums from their tokens; a column that is not whole is left out."""
+    A column that is not whole is left out.
+    """
     n = len(sequences[0]) // WIDTH
     whole = np.array([list(map(int, tokens[: n * WIDTH])) for tokens in sequences], np.int64)
     a, b, digit = (whole[:, part::WIDTH] for part in range(WIDTH))
-    return Sums(a, b, digit, (digit - a - b) % BASE)
+    return np.stack([a, b, digit, (digit - a - b) % BASE])
 
 
 def new_sums(run: Run) -> list[tuple[str, ...]]:
@@ -79,150 +71,111 @@ def new_sums(run: Run) -> list[tuple[str, ...]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Right:
-    """At a step: the share of the bits right, of those with a carry, and of the others."""
-
-    step: int
-    carried: float
-    others: float
-
-
-def learned(history: Sequence[Right]) -> Right | None:
+def learned(history: pd.DataFrame) -> int | None:
     """Return the first step from which on the carry is there, or None.
 
     It is there where at least LEARNED of the bits with a carry are right; at the start it is not.
     """
-    found = None
-    for one in reversed(history):
-        if one.carried < LEARNED:
-            break
-        found = one
-    return None if found is None or found == history[0] else found
+    is_there = stays(history["carried"].to_numpy() >= LEARNED)
+    return None if is_there[:1].all() else first(history["step"].to_numpy(), is_there)
 
 
-def history(run: Run) -> list[Right]:
-    """Return what was right at each step whose weights are kept."""
-    return [_right_at(str(run.folder), step) for step, _model in models_by_step(run)]
+def history(run: Run) -> pd.DataFrame:
+    """Return the share of bits right at each step whose weights are kept.
+
+    Columns: step; carried: of the bits with a carry; others: of those without.
+    """
+    rows = [(step, *_right_at(run, step)) for step, _model in models_by_step(run)]
+    return pd.DataFrame(rows, columns=["step", "carried", "others"])
 
 
-@byte_cache.cached
-def _right_at(folder: str, step: int) -> Right:
-    run = Run(Path(folder))
-    rows, sums = read_sums(run)
-    is_right = _answers(model_at(run, step), rows) == sums.digit
-    has = sums.carry == 1
-    return Right(step, float(is_right[has].mean()), float(is_right[~has].mean()))
+@cached_by_folder
+def _right_at(run: Run, step: int) -> tuple[float, float]:
+    rows, (_a, _b, digit, carry) = read_sums(run)
+    is_right = _answers(model_at(run, step), rows) == digit
+    has = carry == 1
+    return float(is_right[has].mean()), float(is_right[~has].mean())
 
 
+@cached_by_weights
 def exact(run: Run) -> float:
     """Return the share of new sums that the last weights write right, every bit.
 
     They read their own bits of the sum. Raises ValueError.
     """
-    return _exact(str(run.folder), checkpoint_mark(run))
-
-
-@byte_cache.cached
-def _exact(folder: str, mark: int) -> float:
     import torch
 
-    run = Run(Path(folder))
     model = model_of_run(run)
-    rows, sums = read_sums(run)
-    first = _numbers(run)("0")
-    for column in range(sums.a.shape[1]):
+    rows, (_a, _b, digit, _carry) = read_sums(run)
+    zero = _numbers(run)("0")
+    for column in range(digit.shape[1]):
         written = _answers(model, rows)[:, column]
-        rows[:, WIDTH * (column + 1)] = torch.from_numpy(written + first)
-    found = (rows[:, WIDTH::WIDTH].numpy() - first)[:, : sums.a.shape[1]]
-    return float((found == sums.digit).all(1).mean())
+        rows[:, WIDTH * (column + 1)] = torch.from_numpy(written + zero)
+    found = (rows[:, WIDTH::WIDTH].numpy() - zero)[:, : digit.shape[1]]
+    return float((found == digit).all(1).mean())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Carry:
-    """Where the last weights keep the carry, by a linear probe of the stream behind attention.
+def read_right(table: pd.DataFrame) -> float:
+    """Return the share of columns of ``carry_of`` on the right side of one half."""
+    return float(((table["read"] > 0.5) == table["has_carry"]).mean())
 
-    places: what the probe reads of each column, 0 without and 1 with a carry. before: a + b + carry
-    of the column before; carried: bool, whether there is a carry. All of all columns but the first,
-    flat, of sums that the probe was not fitted to.
+
+@cached_by_weights
+def carry_of(run: Run) -> pd.DataFrame:
+    """Return where the last weights keep the carry, by a linear probe of the stream.
+
+    A row for each column but the first, of sums that the probe was not fitted to. read: by the
+    probe, behind attention, 0 without and 1 with a carry; before: a + b + carry of the column
+    before; has_carry. Raises ValueError.
     """
-
-    places: Floats
-    before: Ints
-    carried: npt.NDArray[np.bool_]
-
-    @property
-    def told_apart(self) -> float:
-        """The share of columns on the right side of one half."""
-        return float(((self.places > 0.5) == self.carried).mean())
-
-
-@dataclass(frozen=True, slots=True)
-class SetByHand:
-    """The share of answers that flip where attention's output is that of another sum's column.
-
-    Both columns have the same two bits. other: their carries differ; same: they do not.
-    """
-
-    other: float
-    same: float
-
-
-def carry_of(run: Run) -> Carry:
-    """Return where the last weights keep the carry. Raises ValueError."""
-    return _carry_of(str(run.folder), checkpoint_mark(run))
-
-
-def set_by_hand(run: Run) -> SetByHand:
-    """Set the carry of each column to that of another sum. Raises ValueError."""
-    return _set_by_hand(str(run.folder), checkpoint_mark(run))
-
-
-@byte_cache.cached
-def _carry_of(folder: str, mark: int) -> Carry:
     from tfm_core.probe.capture import capture
 
-    run = Run(Path(folder))
     model = model_of_run(run)
-    rows, sums = read_sums(run)
+    rows, (a, b, _digit, carry) = read_sums(run)
     with capture(model, only={"joined"}, modules={f"{BLOCK}.self_attention_norm"}) as cache:
         _answers(model, rows)
     (stream,) = cache.values()
-    seen = stream[:, WIDTH - 1 :: WIDTH].double().numpy()[:, : sums.a.shape[1]]
+    seen = stream[:, WIDTH - 1 :: WIDTH].double().numpy()[:, : a.shape[1]]
     half = len(rows) // 2
 
     def flat(part: Ints, chosen: slice) -> Ints:
         return part[chosen, 1:].ravel()
 
     def read(chosen: slice) -> Floats:
-        a, b = (np.eye(BASE)[flat(part, chosen)] for part in (sums.a, sums.b))
-        return np.concatenate([seen[chosen, 1:].reshape(-1, seen.shape[-1]), a, b], 1)
+        bits = (np.eye(BASE)[flat(part, chosen)] for part in (a, b))
+        return np.concatenate([seen[chosen, 1:].reshape(-1, seen.shape[-1]), *bits], 1)
 
     fit, rest = slice(0, half), slice(half, None)
-    carries = flat(sums.carry, fit).astype(np.float64)
+    carries = flat(carry, fit).astype(np.float64)
     probe = np.linalg.lstsq(read(fit), carries, rcond=_ROUNDING)[0]
-    before = sums.total[rest, :-1].ravel()
-    return Carry(read(rest) @ probe, before, flat(sums.carry, rest) == 1)
+    before = (a + b + carry)[rest, :-1].ravel()
+    return pd.DataFrame(
+        {"read": read(rest) @ probe, "before": before, "has_carry": flat(carry, rest) == 1}
+    )
 
 
-@byte_cache.cached
-def _set_by_hand(folder: str, mark: int) -> SetByHand:
+@cached_by_weights
+def set_by_hand(run: Run) -> tuple[float, float]:
+    """Return the share of answers that flip with attention's output of another sum's column.
+
+    Both columns have the same two bits; first where their carries differ, then where they do not.
+    Raises ValueError.
+    """
     import torch
 
     from tfm_core.inspect.knockouts.engine import twin
 
-    run = Run(Path(folder))
     model = twin(model_of_run(run))
-    rows, sums = read_sums(run)
+    rows, (a, b, _digit, carries) = read_sums(run)
     clean = _answers(model, rows)
-    n = sums.a.shape[1]
+    n = a.shape[1]
     attention = model.decoder.layers[0].get_submodule("self_attention")
     kept: list[Tensor] = []
     with attention.register_forward_hook(lambda _module, _args, out: kept.append(out)):
         _answers(model, rows)
     places = kept[0][:, WIDTH - 1 :: WIDTH][:, 1:n].flatten(0, 1)
-    kinds = 2 * sums.a[:, 1:].ravel() + sums.b[:, 1:].ravel()
-    carry, rng = sums.carry[:, 1:].ravel(), np.random.default_rng(0)
+    kinds = 2 * a[:, 1:].ravel() + b[:, 1:].ravel()
+    carry, rng = carries[:, 1:].ravel(), np.random.default_rng(0)
 
     def flipped(differs: int) -> float:
         """Return the share of flipped answers with other columns, whose carry differs or not."""
@@ -243,7 +196,7 @@ def _set_by_hand(folder: str, mark: int) -> SetByHand:
         with attention.register_forward_hook(put):
             return float((_answers(model, rows) != clean)[:, 1:].mean())
 
-    return SetByHand(flipped(1), flipped(0))
+    return flipped(1), flipped(0)
 
 
 def _numbers(run: Run) -> Callable[[str], int]:
@@ -251,8 +204,8 @@ def _numbers(run: Run) -> Callable[[str], int]:
     return corpus_task(run.experiment.task_as(CorpusTaskConfig)).tgt_vocabulary.id_of
 
 
-def read_sums(run: Run) -> tuple[Tensor, Sums]:
-    """Return new sums as ids (N, 1 + context) and by bit. Raises StudentError."""
+def read_sums(run: Run) -> tuple[Tensor, Ints]:
+    """Return new sums as ids (N, 1 + context) and as ``sums_of``. Raises StudentError."""
     drawn = new_sums(run)
     return ids_of(run, drawn), sums_of(drawn)
 

@@ -6,24 +6,27 @@ After Nanda et al. 2023, "Progress measures for grokking via mechanistic interpr
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core import byte_cache
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
+from tfm_core.inspect.attention.trained import (
+    cached_by_folder,
+    cached_by_weights,
+    data_of,
+    model_of,
+)
+from tfm_core.probe.types import Bools, Floats
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
     from tfm_core.models.text import EncoderOnly
 
-Floats = npt.NDArray[np.floating[Any]]
 TABLE = "src_embedding"
 KEY = 3.0
 """How many times the even share of power makes a frequency a key frequency."""
@@ -60,83 +63,32 @@ def kept(values: Floats, frequencies: Collection[int]) -> Floats:
     return part
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PowerOverTime:
-    """The share of power of each frequency at each snapshot: steps (S,), shares (S, K)."""
-
-    steps: npt.NDArray[np.int64]
-    shares: Floats
-
-
-def power_over_time(run: Run) -> PowerOverTime:
-    """Return the power of the embedding's frequencies at each snapshot."""
+def power_over_time(run: Run) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Return the snapshots' steps (S,) and the share of each of K frequencies in power (S, K)."""
     steps = run.snapshot_steps()
-    return PowerOverTime(
-        np.array(steps, np.int64), np.array([_power_at(str(run.folder), step) for step in steps])
-    )
+    return np.array(steps, np.int64), np.array([_power_at(run, step) for step in steps])
 
 
-@byte_cache.cached
-def _power_at(folder: str, step: int) -> Floats:
-    return powers(Run(Path(folder)).snapshot(step).embeddings[TABLE][len(SPECIALS) :])
+@cached_by_folder
+def _power_at(run: Run, step: int) -> Floats:
+    return powers(run.snapshot(step).embeddings[TABLE][len(SPECIALS) :])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SumTable:
-    """All sums a + b, each (n, n): whether the last weights are right, and whether it is learned.
+@cached_by_weights
+def sum_table(run: Run) -> tuple[int, Bools, Bools]:
+    """Return the step of the last weights, and of all sums a + b (n, n) what is right and trained.
 
-    step: of the weights.
+    Raises ValueError.
     """
-
-    step: int
-    is_right: npt.NDArray[np.bool_]
-    is_trained: npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Projected:
-    """Shares right of all sums that were not trained, with parts of the embedding or the logits.
-
-    whole: as it is. only, without: with some frequencies of the embedding alone, and without them.
-    restricted, excluded: the same of the logits as functions of a + b, as losses: of the sums not
-    trained, and of those trained; whole_loss, trained_loss: as they are.
-    """
-
-    whole: float
-    only: float
-    without: float
-    whole_loss: float
-    restricted: float
-    trained_loss: float
-    excluded: float
-
-
-def sum_table(run: Run) -> SumTable:
-    """Return the table of all sums, as the last weights answer them. Raises ValueError."""
-    return _sum_table(str(run.folder), checkpoint_mark(run))
-
-
-def keys_of(run: Run) -> tuple[int, ...]:
-    """Return the key frequencies of the last embedding. Raises ValueError."""
-    return _keys(str(run.folder), checkpoint_mark(run))
-
-
-def projected(run: Run, frequencies: Collection[int]) -> Projected:
-    """Return what is left without some frequencies, and with them alone. Raises ValueError."""
-    return _projected(str(run.folder), checkpoint_mark(run), tuple(sorted(frequencies)))
-
-
-@byte_cache.cached
-def _sum_table(folder: str, mark: int) -> SumTable:
-    run = Run(Path(folder))
     model, step = model_of_sums(run)
     n = run.experiment.task_as(TextTaskConfig).size
-    return SumTable(step, _logits(model, n).argmax(-1) == _answers(n), _trained(run, n))
+    return step, _logits(model, n).argmax(-1) == _answers(n), _trained(run, n)
 
 
-@byte_cache.cached
-def _keys(folder: str, mark: int) -> tuple[int, ...]:
-    return key_frequencies(powers(_numbers(model_of_sums(Run(Path(folder)))[0])))
+@cached_by_weights
+def keys_of(run: Run) -> tuple[int, ...]:
+    """Return the key frequencies of the last embedding. Raises ValueError."""
+    return key_frequencies(powers(_numbers(model_of_sums(run)[0])))
 
 
 def _numbers(model: EncoderOnly) -> Floats:
@@ -146,31 +98,44 @@ def _numbers(model: EncoderOnly) -> Floats:
     return found
 
 
-@byte_cache.cached
-def _projected(folder: str, mark: int, keys: tuple[int, ...]) -> Projected:
+def projected(run: Run, frequencies: Collection[int]) -> dict[str, float]:
+    """Return what is left of the last weights with parts of the embedding or the logits.
+
+    Of all sums that were not trained, the share right: whole: with the embedding as it is; only,
+    without: with some of its frequencies alone, and without them. As losses: whole_loss,
+    trained_loss: of the sums not trained, and of those trained; restricted, excluded: the same of
+    the logits as functions of a + b, in these frequencies, and without them. Raises ValueError.
+    """
+    return _projected(run, tuple(sorted(frequencies)))
+
+
+@cached_by_weights
+def _projected(run: Run, keys: tuple[int, ...]) -> dict[str, float]:
     import torch
 
-    run = Run(Path(folder))
     model, _step = model_of_sums(run)
     n = run.experiment.task_as(TextTaskConfig).size
     is_new = ~_trained(run, n)
     numbers = _numbers(model)
 
     def right(table: Floats) -> float:
-        made = _with_table(model, torch.tensor(table, dtype=torch.float32))
+        made = copy.deepcopy(model)
+        with torch.inference_mode():
+            weight = made.src_embedding.table.weight
+            weight[len(SPECIALS) :] = torch.tensor(table, dtype=torch.float32)
         return float((_logits(made, n).argmax(-1) == _answers(n))[is_new].mean())
 
     logits = _logits(model, n)
     of_sums = _by_sum(logits, keys)
-    return Projected(
-        right(numbers),
-        right(kept(numbers, keys)),
-        right(numbers - kept(numbers, keys) + numbers.mean(0)),
-        _loss(logits, is_new),
-        _loss(of_sums + logits.mean((0, 1)), is_new),
-        _loss(logits, ~is_new),
-        _loss(logits - of_sums, ~is_new),
-    )
+    return {
+        "whole": right(numbers),
+        "only": right(kept(numbers, keys)),
+        "without": right(numbers - kept(numbers, keys) + numbers.mean(0)),
+        "whole_loss": _loss(logits, is_new),
+        "restricted": _loss(of_sums + logits.mean((0, 1)), is_new),
+        "trained_loss": _loss(logits, ~is_new),
+        "excluded": _loss(logits - of_sums, ~is_new),
+    }
 
 
 def _by_sum(logits: Floats, frequencies: Collection[int]) -> Floats:
@@ -182,7 +147,7 @@ def _by_sum(logits: Floats, frequencies: Collection[int]) -> Floats:
     return part
 
 
-def _loss(logits: Floats, chosen: npt.NDArray[np.bool_]) -> float:
+def _loss(logits: Floats, chosen: Bools) -> float:
     answers = _answers(len(logits))[chosen]
     few = logits[chosen]
     few = few - few.max(-1, keepdims=True)
@@ -195,7 +160,7 @@ def _answers(n: int) -> npt.NDArray[np.int64]:
     return (numbers[:, None] + numbers) % n
 
 
-def _trained(run: Run, n: int) -> npt.NDArray[np.bool_]:
+def _trained(run: Run, n: int) -> Bools:
     from tfm_core.data.load import data_as
     from tfm_core.data.text_data import TextData
 
@@ -212,18 +177,6 @@ def model_of_sums(run: Run) -> tuple[EncoderOnly, int]:
     model, step = model_of(run)
     assert isinstance(model, EncoderOnly)
     return model, step
-
-
-def _with_table(model: EncoderOnly, numbers: Any) -> EncoderOnly:
-    """Return a copy of a model with other embeddings of the numbers."""
-    import copy
-
-    import torch
-
-    changed = copy.deepcopy(model)
-    with torch.inference_mode():
-        changed.src_embedding.table.weight[len(SPECIALS) :] = numbers
-    return changed
 
 
 def _logits(model: EncoderOnly, n: int) -> Floats:

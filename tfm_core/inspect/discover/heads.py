@@ -8,14 +8,17 @@ earlier occurrence. Torch-free.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.floating[Any]]
-Bools = npt.NDArray[np.bool_]
+from tfm_core.inspect.discover.transitions import stays
+from tfm_core.probe.types import Bools, Floats
+
+Head = tuple[int, int]
+"""Layer and head, from 0."""
+Formed = tuple[int, tuple[Head, ...], Head]
+"""What ``formed`` returns where a head formed."""
 THRESHOLD = 0.4
 """The share of attention that makes a head what it is called."""
 
@@ -23,19 +26,6 @@ THRESHOLD = 0.4
 def one_back(tokens: Sequence[str]) -> Bools:
     """Return (T, T): from each token, the one before it."""
     return np.eye(len(tokens), k=-1, dtype=np.bool_)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HeadScores:
-    """Mean attention of each head over a training, each (S, layers, H).
-
-    steps: (S,). matching: on tokens behind an earlier occurrence, of queries that have one.
-    previous: on the token before.
-    """
-
-    steps: npt.NDArray[np.int64]
-    matching: Floats
-    previous: Floats
 
 
 def share_on(maps: Floats, cells: Sequence[Bools]) -> Floats:
@@ -52,38 +42,27 @@ def share_on(maps: Floats, cells: Sequence[Bools]) -> Floats:
     return total / n if n else np.full(maps.shape[1], np.nan)
 
 
-@dataclass(frozen=True, slots=True)
-class Formed:
-    """All induction heads, and the head below that the first builds on; (layer, head), from 0.
+def formed(steps: npt.NDArray[np.int64], matching: Floats, previous: Floats) -> Formed | None:
+    """Return a step, the induction heads, and the head below that the first builds on, or None.
 
-    step: of the first snapshot from which on the first induction head is one.
-    """
-
-    step: int
-    heads: tuple[tuple[int, int], ...]
-    previous: tuple[int, int]
-
-
-def formed(found: HeadScores) -> Formed | None:
-    """Return the induction heads, the first to form first, or None where none formed.
-
+    steps, matching, previous: of ``head_scores``. The heads come in the order in which they form;
+    the step is that of the first snapshot from which on the first of them is one.
     A head is one from the first snapshot on from which it always gives THRESHOLD of its attention
     to tokens behind an earlier occurrence, if it did not at the start, and if, at the end, a head
     of a layer below gives as much to the token before: an induction head builds on such a head
     (Elhage et al. 2021). Without one, a high score has another cause.
     """
-    if not len(found.steps):
+    if not len(steps):
         return None
-    last = found.previous[-1]
-    firsts: list[tuple[int, tuple[int, int]]] = []
+    last = previous[-1]
+    firsts: list[tuple[int, Head]] = []
     for layer, head in np.ndindex(last.shape):
-        is_matching = found.matching[:, layer, head] >= THRESHOLD
-        stays = np.logical_and.accumulate(is_matching[::-1])[::-1]
-        if layer and stays[-1] and not stays[0] and last[:layer].max() >= THRESHOLD:
-            firsts.append((int(stays.argmax()), (layer, head)))
+        is_one = stays(matching[:, layer, head] >= THRESHOLD)
+        if layer and is_one[-1] and not is_one[0] and last[:layer].max() >= THRESHOLD:
+            firsts.append((int(is_one.argmax()), (layer, head)))
     if not firsts:
         return None
     (index, (layer, _head)), *_others = firsts = sorted(firsts)
     below = np.unravel_index(last[:layer].argmax(), last[:layer].shape)
     heads = tuple(head for _index, head in firsts)
-    return Formed(int(found.steps[index]), heads, (int(below[0]), int(below[1])))
+    return int(steps[index]), heads, (int(below[0]), int(below[1]))

@@ -5,48 +5,23 @@ After Garg et al. 2022, "What can Transformers learn in-context?" (arXiv 2208.01
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
-from tfm_core import byte_cache
 from tfm_core.config import CorpusTaskConfig, Experiment
 from tfm_core.data.corpus.in_context import GENERATORS, TENTHS, likelihoods, rounded
 from tfm_core.data.corpus.load import validation_sequences
-from tfm_core.inspect.attention.trained import checkpoint_mark
+from tfm_core.inspect.attention.trained import cached_by_weights
 from tfm_core.inspect.discover.carry import ids_of, model_of_run
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 
-Floats = npt.NDArray[np.floating[Any]]
 N_LINES = 400
-
-
-@dataclass(frozen=True, slots=True)
-class Errors:
-    """Mean squared errors of y, (K,) each, after 0 to K - 1 examples.
-
-    model: of the mean of its distribution. bayes: of the mean given the examples, which is the
-    least there can be. least_squares: of the line through 0 that fits them best; 0 without any.
-    zero: of always 0.
-    """
-
-    model: Floats
-    bayes: Floats
-    least_squares: Floats
-    zero: Floats
 
 
 def is_lines(experiment: Experiment) -> bool:
     """Whether a model learns lines in context."""
     return experiment.task.name == "lines"
-
-
-def errors_of(run: Run) -> Errors:
-    """Return the errors of the last weights on unseen lines. Raises ValueError."""
-    return _errors(str(run.folder), checkpoint_mark(run))
 
 
 def known(x: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -62,11 +37,16 @@ def known(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     return bayes, fitted
 
 
-@byte_cache.cached
-def _errors(folder: str, mark: int) -> Errors:
+@cached_by_weights
+def errors_of(run: Run) -> pd.DataFrame:
+    """Return mean squared errors of y on unseen lines, after 0, 1, … examples, a row each.
+
+    model: of the mean of the distribution of the last weights. bayes: of the mean given the
+    examples, which is the least there can be. least_squares: of the line through 0 that fits them
+    best; 0 without any. zero: of always 0. Raises ValueError.
+    """
     import torch
 
-    run = Run(Path(folder))
     task = run.experiment.task_as(CorpusTaskConfig)
     drawn = validation_sequences(task, run.experiment.seed, n=N_LINES)
     rows, n = ids_of(run, drawn), len(drawn[0]) // 2
@@ -78,5 +58,10 @@ def _errors(folder: str, mark: int) -> Errors:
         logits = model_of_run(run)(rows[:, :0], rows[:, :-1])[:, 1::2][:, :n, ids]
     predicted = logits.double().softmax(-1).numpy() @ np.array(list(map(int, names)), float)
     bayes, fitted = known(x, y)
-    found = (((guess - y) ** 2).mean(0) for guess in (predicted, bayes, fitted, np.zeros_like(y)))
-    return Errors(*found)
+    guesses = {
+        "model": predicted,
+        "bayes": bayes,
+        "least_squares": fitted,
+        "zero": np.zeros_like(y),
+    }
+    return pd.DataFrame({name: ((guess - y) ** 2).mean(0) for name, guess in guesses.items()})

@@ -4,42 +4,26 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from tfm_core import byte_cache
 from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig
 from tfm_core.data.corpus.in_context import GENERATORS
 from tfm_core.data.corpus.task import corpus_task
 from tfm_core.inspect.attention.head_roles import behind_earlier
-from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
-from tfm_core.inspect.discover.heads import (
-    Floats,
-    HeadScores,
-    one_back,
-    share_on,
-)
+from tfm_core.inspect.attention.trained import cached_by_folder, cached_by_weights
+from tfm_core.inspect.discover.carry import model_of_run
+from tfm_core.inspect.discover.heads import one_back, share_on
 from tfm_core.inspect.knockouts.measure import Score, measured, n_validation
 from tfm_core.inspect.knockouts.parts import KnockedPart
 from tfm_core.probe.labels import modules_by_kind
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
-
-if TYPE_CHECKING:
-    from tfm_core.models.text import DecoderOnly
 
 N_ELSEWHERE = 100
 N_KNOCKED = 500
-
-
-def _model(run: Run) -> DecoderOnly:
-    from tfm_core.models.text import DecoderOnly
-
-    model, _step = model_of(run)
-    assert isinstance(model, DecoderOnly)
-    return model
 
 
 def attentions_of(run: Run) -> list[str]:
@@ -47,20 +31,23 @@ def attentions_of(run: Run) -> list[str]:
     return next(iter(modules_by_kind(run.experiment).values()))
 
 
-def head_scores(run: Run) -> HeadScores:
-    """Return the scores of all heads at each snapshot, from its attention on the run's examples."""
+def head_scores(run: Run) -> tuple[npt.NDArray[np.int64], Floats, Floats]:
+    """Return the snapshots' steps (S,), and the mean attention of each head (S, layers, H).
+
+    First on tokens behind an earlier occurrence, of queries that have one; then on the token
+    before. From the attention on the run's examples.
+    """
     steps = run.snapshot_steps()
-    found = [_at(str(run.folder), step) for step in steps]
-    return HeadScores(
+    found = [_at(run, step) for step in steps]
+    return (
         np.array(steps, dtype=np.int64),
         np.array([matching for matching, _previous in found]),
         np.array([previous for _matching, previous in found]),
     )
 
 
-@byte_cache.cached
-def _at(folder: str, step: int) -> tuple[Floats, Floats]:
-    run = Run(Path(folder))
+@cached_by_folder
+def _at(run: Run, step: int) -> tuple[Floats, Floats]:
     texts = [("<bos>", *item["tgt"]) for item in run.probe().attended]
     attention = run.snapshot(step).attention
     maps = [attention[name] for name in attentions_of(run)]
@@ -71,27 +58,17 @@ def _at(folder: str, step: int) -> tuple[Floats, Floats]:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Elsewhere:
-    """What the last weights do with new sequences: accuracy on the repeat, matching (layers, H)."""
+@cached_by_weights
+def elsewhere(run: Run, task: str) -> tuple[float, Floats]:
+    """Return accuracy on the repeat, and matching (layers, H), on new sequences of a task.
 
-    accuracy: float
-    matching: Floats
-
-
-def elsewhere(run: Run, task: str) -> Elsewhere:
-    """Let the last weights read new sequences of a task of repeats. Raises ValueError."""
-    return _elsewhere(str(run.folder), checkpoint_mark(run), task)
-
-
-@byte_cache.cached
-def _elsewhere(folder: str, mark: int, task: str) -> Elsewhere:
+    They are repeats, read by the last weights. Raises ValueError.
+    """
     import torch
 
     from tfm_core.probe.capture import capture
 
-    run = Run(Path(folder))
-    model = _model(run)
+    model = model_of_run(run)
     config = run.experiment.task_as(CorpusTaskConfig)
     words, generator = corpus_task(config).tgt_vocabulary, GENERATORS[task]
     rng = random.Random(f"elsewhere {run.experiment.seed}")
@@ -103,12 +80,13 @@ def _elsewhere(folder: str, mark: int, task: str) -> Elsewhere:
     right = (logits.argmax(-1) == rows[:, 1:]) & counted
     cells = [behind_earlier(("<bos>", *tokens[:-1])) for tokens in drawn]
     maps = cache.of("weights")
-    return Elsewhere(
+    return (
         float(right.sum() / counted.sum()),
         np.array([share_on(maps[name].numpy(), cells) for name in attentions_of(run)]),
     )
 
 
+@cached_by_weights
 def copying(run: Run) -> Floats:
     """Return (layers, H): how much each head writes what it reads, from -1 to 1.
 
@@ -116,17 +94,11 @@ def copying(run: Run) -> Floats:
     the sum of their sizes (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits",
     "Summarizing OV/QK matrices"). Of norms only their scale counts. Raises ValueError.
     """
-    return _copying(str(run.folder), checkpoint_mark(run))
-
-
-@byte_cache.cached
-def _copying(folder: str, mark: int) -> Floats:
     import torch
 
     from tfm_core.data.vocabulary import SPECIALS
 
-    run = Run(Path(folder))
-    model = _model(run)
+    model = model_of_run(run)
     config = run.experiment.model_as(DecoderOnlyConfig)
     rows = []
     with torch.inference_mode():

@@ -8,16 +8,15 @@ of a mislabelled picture tells the two apart: its true class, or the label that 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from tfm_core import byte_cache
 from tfm_core.config import Experiment, ImageTaskConfig
-from tfm_core.inspect.attention.trained import data_of
+from tfm_core.inspect.attention.trained import cached_by_folder, data_of
 from tfm_core.inspect.compare.curves import figures
 from tfm_core.inspect.discover.transitions import since
 from tfm_core.inspect.progress.pictures import model_at
@@ -27,7 +26,6 @@ from tfm_core.runs.run import Run
 from tfm_core.sentences import N_
 
 Integers = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.floating[Any]]
 MEMORISED = 0.5
 """Share of the wrong labels that a model gives once it has memorised them."""
 BATCHES = 20
@@ -36,118 +34,73 @@ RISE = 0.02
 """How much an error has to rise and fall again to be called a second descent."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Mislabelled:
-    """M training pictures with a wrong label: images (M, C, height, width) uint8, labels (M,)."""
-
-    images: npt.NDArray[np.uint8]
-    given: Integers
-    true: Integers
-
-
-def mislabelled(experiment: Experiment) -> Mislabelled:
-    """Return the training pictures whose label is wrong; none without label noise."""
+def labels(experiment: Experiment) -> tuple[Integers, Integers]:
+    """Return the given and the true label (N,) of each training picture."""
     task = experiment.task_as(ImageTaskConfig)
     clean = experiment.replace(task=task.replace(label_noise=0.0).model_dump())
     noisy: Any = data_of(experiment)
     truth: Any = data_of(clean)
-    given, true = noisy.train.labels.numpy(), truth.train.labels.numpy()
+    return noisy.train.labels.numpy(), truth.train.labels.numpy()
+
+
+def mislabelled(experiment: Experiment) -> tuple[npt.NDArray[np.uint8], Integers, Integers]:
+    """Return the training pictures whose label is wrong; none without label noise.
+
+    Images (M, C, height, width), and their given and true labels (M,).
+    """
+    given, true = labels(experiment)
     wrong = given != true
-    return Mislabelled(noisy.train.images.numpy()[wrong], given[wrong], true[wrong])
+    data: Any = data_of(experiment)
+    return data.train.images.numpy()[wrong], given[wrong], true[wrong]
 
 
-def given_labels(experiment: Experiment, n: int) -> list[tuple[int, int]]:
-    """Return the given and the true label of the first ``n`` training pictures."""
-    task = experiment.task_as(ImageTaskConfig)
-    clean = experiment.replace(task=task.replace(label_noise=0.0).model_dump())
-    noisy: Any = data_of(experiment)
-    truth: Any = data_of(clean)
-    pairs = zip(noisy.train.labels[:n].tolist(), truth.train.labels[:n].tolist(), strict=True)
-    return list(pairs)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Answers:
-    """What a model says of mislabelled pictures at each kept step: steps (S,), answers (S, M)."""
-
-    steps: Integers
-    answers: Integers
-    of: Mislabelled
-
-    @property
-    def given(self) -> Floats:
-        """The share (S,) that gets the wrong label that it was given."""
-        return _shares(self.answers, self.of.given)
-
-    @property
-    def true(self) -> Floats:
-        """The share (S,) that gets its true class."""
-        return _shares(self.answers, self.of.true)
-
-
-def _shares(answers: Integers, labels: Integers) -> Floats:
-    found: Floats = (answers == labels).mean(1) if answers.size else np.zeros(len(answers))
-    return found
-
-
-def answers(run: Run, of: Run | None = None) -> Answers:
+def answers(run: Run, of: Run | None = None) -> tuple[pd.DataFrame, Integers]:
     """Return what the kept weights of a run say of its mislabelled pictures.
 
+    A table with a row for each step: given, the share of pictures that get the wrong label that
+    they were given; true, the share that get their true class. And the answers (S, M).
     of: another run with the same pictures, whose wrong labels count.
     """
-    source, known = str((of or run).folder), mislabelled((of or run).experiment)
-    steps, found = [], []
-    for step in run.weight_steps() if len(known.given) else ():
+    source = of or run
+    _images, given, true = mislabelled(source.experiment)
+    steps, found = [], [np.zeros((0, len(given)), np.int64)]
+    for step in run.weight_steps() if len(given) else ():
         try:
-            found.append(_answers(str(run.folder), step, source))
+            found.append(_answers(run, step, source.folder)[None])
             steps.append(step)
         except ValueError:  # deleted meanwhile, or damaged
             continue
-    empty = np.zeros((0, len(known.given)), np.int64)
-    return Answers(np.array(steps, np.int64), np.stack(found) if found else empty, known)
+    said = np.concatenate(found)
+    shares = {name: (said == kind).mean(1) for name, kind in (("given", given), ("true", true))}
+    return pd.DataFrame({"step": steps, **shares}), said
 
 
-@byte_cache.cached
-def _answers(folder: str, step: int, source: str) -> Integers:
+@cached_by_folder
+def _answers(run: Run, step: int, source: Path) -> Integers:
     import torch
 
-    model: Any = model_at(Run(Path(folder)), step)
-    experiment = Run(Path(source)).experiment
+    model: Any = model_at(run, step)
+    experiment = Run(source).experiment
     data: Any = data_of(experiment)
+    images, _given, _true = mislabelled(experiment)
     with torch.inference_mode():
-        pictures = data.normalise(torch.from_numpy(mislabelled(experiment).images))
-        found: Integers = model(pictures).argmax(-1).numpy()
+        found: Integers = model(data.normalise(torch.from_numpy(images))).argmax(-1).numpy()
     return found
 
 
-def memorised(steps: Sequence[int] | Integers, given: Sequence[float] | Floats) -> int | None:
+def memorised(table: pd.DataFrame) -> int | None:
     """Return the step from which on a model has memorised its wrong labels, None where never.
 
     The rule: from then on, to the last step, it gives more than MEMORISED of the mislabelled
-    pictures the wrong label that they came with.
+    pictures the wrong label that they came with. table: of ``answers``.
     """
-    return since(np.asarray(steps, float), np.asarray(given) > MEMORISED)
+    return since(table["step"].to_numpy(float), table["given"].to_numpy() > MEMORISED)
 
 
-@dataclass(frozen=True, slots=True)
-class Rise:
-    """What validation measured at its best, and at the end: accuracy, its step, and loss."""
-
-    best: float
-    best_step: int
-    last: float
-    lowest_loss: float
-    last_loss: float
-
-
-def rise(curves: Curves) -> Rise | None:
-    """Return how far validation got, and what is left of it; None before the first measurement."""
-    found = figures(curves)
-    best, step, last = found.best_accuracy, found.best_accuracy_step, found.accuracy
-    low, loss = found.best_loss, found.loss
-    if best is None or step is None or last is None or low is None or loss is None:
-        return None
-    return Rise(best, step, last, low, loss)
+def rises(curves: Iterable[Curves]) -> pd.DataFrame:
+    """Return the best and the last ``figures`` of validation, of those that have measured it."""
+    columns = ["best_accuracy", "best_accuracy_step", "accuracy", "best_loss", "loss"]
+    return pd.DataFrame(map(figures, curves), columns=columns, dtype=float).dropna()
 
 
 def correction(run: Run) -> Cure | None:
@@ -188,29 +141,28 @@ def forgotten(curves: Curves, since: int, noise: float) -> int | None:
     return int(steps[above[0] + BATCHES - 1]) - since if len(above) else None
 
 
-@dataclass(frozen=True, slots=True)
-class AtWidth:
-    """Runs of one width, as means at the end: validation error, its sd, training accuracy."""
+def by_width(curves: Iterable[tuple[int, Curves]]) -> pd.DataFrame:
+    """Return what runs reached that have ended, as means of each width.
 
-    width: int
-    n: int
-    error: float
-    sd: float
-    fitted: float
-
-
-def at_width(width: int, curves: Iterable[Curves]) -> AtWidth | None:
-    """Return what runs of a width reached; None where none has ended."""
-    errors, fitted = [], []
-    for one in curves:
-        accuracy, steps = figures(one).accuracy, one.steps["accuracy"][-BATCHES:]
+    width; n runs; error: of validation, at the end, with its sd (0 of one run); fitted: accuracy on
+    training.
+    """
+    rows = []
+    for width, one in curves:
+        accuracy, steps = figures(one)["accuracy"], one.steps["accuracy"][-BATCHES:]
         if accuracy is not None and len(steps) and one.finished:
-            errors.append(1 - accuracy)
-            fitted.append(float(steps.mean()))
-    if not errors:
-        return None
-    sd = float(np.std(errors, ddof=1)) if len(errors) > 1 else 0.0
-    return AtWidth(width, len(errors), float(np.mean(errors)), sd, float(np.mean(fitted)))
+            rows.append((width, 1 - accuracy, float(steps.mean())))
+    ended = pd.DataFrame(rows, columns=["width", "error", "fitted"]).groupby("width")
+    return (
+        ended.agg(
+            n=("error", "size"),
+            error=("error", "mean"),
+            sd=("error", "std"),
+            fitted=("fitted", "mean"),
+        )
+        .fillna(0.0)
+        .reset_index()
+    )
 
 
 def second_descent(errors: Sequence[float]) -> tuple[int, int, int] | None:

@@ -12,7 +12,7 @@ from tfm_core.config import CorpusTaskConfig, Experiment, ImageTaskConfig, TextT
 from tfm_core.data.corpus import column_sums
 from tfm_core.data.corpus.in_context import GENERATORS, TRIGGERS, copy_floors, floors
 from tfm_core.data.corpus.load import validation_sequences
-from tfm_core.inspect.discover.memorising import given_labels
+from tfm_core.inspect.discover.memorising import labels
 from tfm_core.inspect.experiments.trial import Arm, Trial
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.presets import PRESETS
@@ -139,9 +139,10 @@ def _of_labels(experiment: Experiment) -> Levels:
 def _labels(experiment: Experiment) -> Example:
     """Return the labels of a few training pictures; the wrong ones stand before the true ones."""
     names = experiment.task_as(ImageTaskConfig).class_names
+    first = (kind[:_LABELS].tolist() for kind in labels(experiment))
     return tuple(
         (names[given] if given == true else f"{names[given]} ({names[true]})", given != true)
-        for given, true in given_labels(experiment, _LABELS)
+        for given, true in zip(*first, strict=True)
     )
 
 

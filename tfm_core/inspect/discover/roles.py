@@ -5,9 +5,10 @@ A role is taken when a head has it at a snapshot and keeps it to the last one. T
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import mean, stdev
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import pandas as pd
 
 from tfm_core.inspect.attention import alignment, head_statistics
 from tfm_core.inspect.attention.head_roles import ROLES
@@ -19,8 +20,10 @@ from tfm_core.inspect.attention.head_statistics import (
     describe,
     role_of,
 )
+from tfm_core.inspect.discover.transitions import first, stays
 from tfm_core.inspect.knockouts.measure import can_measure, measured
 from tfm_core.inspect.knockouts.parts import SUBLAYERS, KnockedPart, heads_of
+from tfm_core.inspect.tables import table
 from tfm_core.probe.labels import kinds_of, layer_of, modules_by_kind
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
@@ -39,110 +42,66 @@ NONE = frozenset({SPREAD, NO_CHOICE, UNCLEAR})
 """What is no role."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeadLine:
-    """What a head is at each snapshot. kind, module: of its attention; layer, head: from 0.
+HEAD = ["kind", "module", "layer", "head"]
 
-    labels: the role and its figure in words.
+
+def timeline(run: Run) -> pd.DataFrame:
+    """Return what each head of a run is at each snapshot, a row each.
+
+    kind, module: of its attention; layer, head: from 0; step; role; label: the role and its figure
+    in words. Raises ValueError for a damaged snapshot.
     """
-
-    kind: str
-    module: str
-    layer: int
-    head: int
-    roles: tuple[str, ...]
-    labels: tuple[str, ...]
-
-    def taken(self, steps: Sequence[int]) -> int | None:
-        """Return the step from which on the head has its last role.
-
-        None where that is no role, or it had it before training. steps: of the snapshots.
-        """
-        if not self.roles or self.roles[-1] in NONE:
-            return None
-        n = next((n for n, one in enumerate(self.roles[::-1]) if one != self.roles[-1]), None)
-        return None if n is None else steps[len(self.roles) - n]
-
-    @property
-    def part(self) -> KnockedPart:
-        """The head as a part that can be knocked out."""
-        stack, _rest = self.module.split(".", 1)
-        name = self.module.rsplit(".", 1)[1]
-        sublayer = next(short for short, (module, _words) in SUBLAYERS.items() if module == name)
-        return KnockedPart(
-            "head", "encoder" if stack == "encoder" else "decoder", self.layer, sublayer, self.head
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """The heads of a run over its snapshots, kind by kind, layer by layer."""
-
-    steps: tuple[int, ...]
-    heads: tuple[HeadLine, ...]
-
-    def first(self) -> dict[str, tuple[int, HeadLine]]:
-        """Return the step at which each role was first taken, and by which head, in order."""
-        found: dict[str, tuple[int, HeadLine]] = {}
-        for head in self.heads:
-            step = head.taken(self.steps)
-            role = head.roles[-1] if head.roles else ""
-            if step is not None and (role not in found or step < found[role][0]):
-                found[role] = (step, head)
-        return dict(sorted(found.items(), key=lambda pair: pair[1][0]))
-
-
-def timeline(run: Run) -> Timeline:
-    """Return what each head of a run is at each snapshot. Raises ValueError for a damaged one."""
-    steps, by_kind = tuple(run.snapshot_steps()), modules_by_kind(run.experiment)
-    found: dict[tuple[str, str, int], list[tuple[str, str]]] = {}
-    kept = []
-    for step in steps:
+    rows = []
+    for step in run.snapshot_steps():
         run.snapshot(step)  # says in a sentence what is wrong with it
         changed = snapshot_path(run.folder, step).stat().st_mtime_ns
         figures = head_statistics.of_step(run.folder, step, changed)
         scored = alignment.of_step(run.folder, step, changed)
         if not figures:
             continue
-        kept.append(step)
-        for kind, modules in by_kind.items():
+        for kind, modules in modules_by_kind(run.experiment).items():
             for module in modules:
                 stats, score = figures[module], scored.get(module)
                 for head in range(len(stats.entropy)):
                     aligned = 0.0 if score is None else float(score.share[head])
-                    pair = (role_of(stats, head, aligned), describe(stats, head, aligned))
-                    found.setdefault((kind, module, head), []).append(pair)
-    heads = (
-        HeadLine(kind, module, layer_of(module), head, *map(tuple, zip(*pairs, strict=True)))
-        for (kind, module, head), pairs in found.items()
-    )
-    return Timeline(tuple(kept), tuple(heads))
+                    role, label = role_of(stats, head, aligned), describe(stats, head, aligned)
+                    rows.append((kind, module, layer_of(module), head, step, role, label))
+    return table(rows, kind=str, module=str, layer=int, head=int, step=int, role=str, label=object)
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """When a role is first taken, over several runs: mean and standard deviation of the steps.
+def heads(line: pd.DataFrame) -> list[pd.DataFrame]:
+    """Return the rows of each head of a timeline, kind by kind, layer by layer."""
+    return [rows for _head, rows in line.groupby(HEAD, sort=False)]
 
-    n: the runs in which a head takes it.
+
+def taken(rows: pd.DataFrame) -> int | None:
+    """Return the step from which on a head has its last role.
+
+    None where that is no role, or it had it before training.
     """
-
-    role: str
-    step: float
-    spread: float
-    n: int
+    role = rows["role"].iloc[-1]
+    is_it = stays((rows["role"] == role).to_numpy())
+    return None if role in NONE or is_it[0] else first(rows["step"].to_numpy(), is_it)
 
 
-def order(lines: Iterable[Timeline]) -> tuple[Taken, ...]:
-    """Return when each role is first taken in some runs, the earliest first."""
-    steps: dict[str, list[int]] = {}
-    for one in lines:
-        for role, (step, _head) in one.first().items():
-            steps.setdefault(role, []).append(step)
-    found = (
-        Taken(role, mean(known), stdev(known) if len(known) > 1 else 0.0, len(known))
-        for role, known in steps.items()
-    )
-    return tuple(sorted(found, key=lambda one: one.step))
+def first_taken(line: pd.DataFrame) -> pd.DataFrame:
+    """Return the last row of the first head to take each role of a timeline, in order.
+
+    step: from which on the head has the role.
+    """
+    last = line.groupby(HEAD, sort=False).tail(1)
+    found = last.assign(step=[taken(rows) for rows in heads(line)]).dropna(subset="step")
+    return found.sort_values("step", kind="stable").drop_duplicates("role")
+
+
+def order(lines: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Return when each role is first taken in some runs, the earliest first.
+
+    Of the steps, mean and std (NaN of one run), and the count of runs in which a head takes it.
+    """
+    firsts = pd.concat([pd.DataFrame({"role": [], "step": []}), *map(first_taken, lines)])
+    found = firsts.groupby("role", sort=False)["step"].agg(["mean", "std", "count"]).reset_index()
+    return found.sort_values("mean", kind="stable")
 
 
 def attention_words(run: Run) -> dict[str, str]:
@@ -155,10 +114,14 @@ def can_knock(run: Run) -> bool:
     return bool(heads_of(run.experiment)) and can_measure(run)
 
 
-def without(run: Run, head: HeadLine | None) -> float:
-    """Return the share right where a head gives its mean; None: of the whole model.
+def part_of(module: str, head: int) -> KnockedPart:
+    """Return a head as a part that can be knocked out."""
+    stack, *_rest, name = module.split(".")
+    sublayer = next(short for short, (attention, _words) in SUBLAYERS.items() if attention == name)
+    side: Literal["encoder", "decoder"] = "encoder" if stack == "encoder" else "decoder"
+    return KnockedPart("head", side, layer_of(module), sublayer, head)
 
-    Raises ValueError.
-    """
-    parts = [] if head is None else [head.part]
+
+def without(run: Run, *parts: KnockedPart) -> float:
+    """Return the share right where some parts give their mean. Raises ValueError."""
     return measured(run, parts, "mean", N_KNOCKED).accuracy

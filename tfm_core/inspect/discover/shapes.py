@@ -6,14 +6,13 @@ After Elhage et al. 2022, section "The Geometry of Superposition". Torch-free.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 
-Floats = npt.NDArray[np.floating[Any]]
 KEPT = 0.7
 """The length from which on a feature is kept; a feature that is kept alone has length 1."""
 TOLERANCE = 15.0

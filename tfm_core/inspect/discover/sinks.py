@@ -7,24 +7,32 @@ After Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sink
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core import byte_cache
 from tfm_core.config import Experiment
-from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
+from tfm_core.inspect.attention.trained import (
+    cached_by_folder,
+    cached_by_weights,
+    data_of,
+    model_of,
+)
+from tfm_core.inspect.discover.transitions import stays
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.masks import on_examples
+from tfm_core.probe.types import Bools, Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence
 
-Floats = npt.NDArray[np.floating[Any]]
-Bools = npt.NDArray[np.bool_]
+FirstShares = tuple[npt.NDArray[np.int64], Floats, Floats, Floats]
+"""What ``first_shares`` returns."""
+FormedSink = tuple[int, int, int]
+"""The step from which on a head is a sink, its layer and the head, from 0."""
+Moved = tuple[Floats, Floats | None]
+"""Mean attention (L, H) on the first position of a changed text, and on <bos>, if it is there."""
 SHARE = 0.3
 """The share on the first token that makes a head a sink …"""
 FACTOR = 3
@@ -74,28 +82,9 @@ def by_position(weights: Floats, may_attend: Bools) -> tuple[Floats, Floats]:
     return found, even
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FirstShares:
-    """The share of each head on the first token over a training: steps (S,), shares (S, L, H).
-
-    even: (L,), what even attention would give it: more in a layer with a window. no_token: what the
-    extra logit takes, as shares; 0 without one.
-    """
-
-    steps: npt.NDArray[np.int64]
-    shares: Floats
-    even: Floats
-    no_token: Floats
-
-    @property
-    def rests(self) -> bool:
-        """Whether a head gives attention to no token at the end, beyond rounding."""
-        return bool((self.no_token[-1] > _ROUNDING).any())
-
-    @property
-    def strongest(self) -> tuple[int, int]:
-        """The layer and head that give the first token most at the end."""
-        return strongest(self.shares[-1])
+def rests(no_token: Floats) -> bool:
+    """Whether a head gives attention to no token at the end, beyond rounding."""
+    return bool((no_token[-1] > _ROUNDING).any())
 
 
 def strongest(shares: Floats) -> tuple[int, int]:
@@ -105,10 +94,15 @@ def strongest(shares: Floats) -> tuple[int, int]:
 
 
 def first_shares(run: Run) -> FirstShares:
-    """Return the shares at each snapshot of a run. Raises ValueError for a damaged one."""
+    """Return the share of each head on the first token at each snapshot of a run.
+
+    The steps (S,) and shares (S, L, H); what even attention would give it (L,): more in a layer
+    with a window; and what the extra logit takes, as shares: 0 without one. Raises ValueError for a
+    damaged snapshot.
+    """
     steps = run.snapshot_steps()
-    found = [_shares_at(str(run.folder), step) for step in steps]
-    return FirstShares(
+    found = [_shares_at(run, step) for step in steps]
+    return (
         np.array(steps, np.int64),
         np.array([shares for shares, _rest, _even in found]),
         found[-1][2] if found else np.empty(0),
@@ -129,10 +123,10 @@ def _maps_at(run: Run, step: int) -> list[tuple[Floats, Bools]]:
     return maps
 
 
-@byte_cache.cached
-def _shares_at(folder: str, step: int) -> tuple[Floats, Floats, Floats]:
+@cached_by_folder
+def _shares_at(run: Run, step: int) -> tuple[Floats, Floats, Floats]:
     shares, rest, even = [], [], []
-    for weights, may_attend in _maps_at(Run(Path(folder)), step):
+    for weights, may_attend in _maps_at(run, step):
         found, uniform = on_first(weights, may_attend)
         shares.append(found)
         even.append(uniform)
@@ -148,38 +142,23 @@ def positions_at(run: Run, step: int, layer: int, head: int) -> tuple[Floats, Fl
     return found[head], even
 
 
-@dataclass(frozen=True, slots=True)
-class FormedSink:
-    """A head that became a sink. step: since which; layer, head: from 0."""
-
-    step: int
-    layer: int
-    head: int
-
-
-def is_sink(shares: Floats, even: Floats) -> Bools:
-    """Return where shares (S, L, H) on the first token are those of a sink; even: (L,)."""
-    found: Bools = (shares >= SHARE) & (shares >= FACTOR * even[:, None])
-    return found
-
-
 def formed(found: FirstShares) -> FormedSink | None:
     """Return the head that became a sink first, or None.
 
     It became one at the first snapshot from which it always is one, if it was none at the start.
     """
-    if not len(found.steps):
+    steps, shares, even, _no_token = found
+    if not len(steps):
         return None
-    is_one = is_sink(found.shares, found.even)
-    stays = np.logical_and.accumulate(is_one[::-1])[::-1]
+    is_one = stays((shares >= SHARE) & (shares >= FACTOR * even[:, None]))
     formed_at = [
-        (int(stays[:, layer, head].argmax()), -float(found.shares[-1, layer, head]), layer, head)
-        for layer, head in np.argwhere(stays[-1] & ~stays[0]).tolist()
+        (int(is_one[:, layer, head].argmax()), -float(shares[-1, layer, head]), layer, head)
+        for layer, head in np.argwhere(is_one[-1] & ~is_one[0]).tolist()
     ]
     if not formed_at:
         return None
     index, _share, layer, head = min(formed_at)
-    return FormedSink(int(found.steps[index]), layer, head)
+    return int(steps[index]), layer, head
 
 
 def in_words(found: Sequence[FormedSink | None]) -> Sentence:
@@ -187,11 +166,11 @@ def in_words(found: Sequence[FormedSink | None]) -> Sentence:
     there = [one for one in found if one is not None]
     if not there:
         return N_("**Shown:** no sink has formed.")
-    first = there[0]
-    head = N_("layer {layer}, head {head}", layer=first.layer + 1, head=first.head + 1)
+    steps = [step for step, _layer, _head in there]
+    _step, layer, number = there[0]
+    head = N_("layer {layer}, head {head}", layer=layer + 1, head=number + 1)
     if len(found) == 1:
-        return N_("**Shown:** a sink formed at step {step:,}: {head}.", step=first.step, head=head)
-    steps = [one.step for one in there]
+        return N_("**Shown:** a sink formed at step {step:,}: {head}.", step=steps[0], head=head)
     return N_(
         "**Shown:** a sink formed at step {mean:,.0f} ± {sd:.0f}, in {n} of {all} seeds; in the "
         "first of them it is {head}.",
@@ -201,17 +180,6 @@ def in_words(found: Sequence[FormedSink | None]) -> Sentence:
         all=len(found),
         head=head,
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Moved:
-    """Mean attention of each head of all layers, (L, H), on two places of a changed text.
-
-    first: on the first position; bos: on <bos>, None where there is none.
-    """
-
-    first: Floats
-    bos: Floats | None
 
 
 MOVES: Mapping[str, str] = {
@@ -229,11 +197,11 @@ def where_it_goes(found: Mapping[str, Moved]) -> Sentence:
 
     It does what at least half of its share does behind another token, and not less than half.
     """
-    whole, behind = found["as it is"], found["behind"]
-    at = strongest(whole.first)
-    half = float(whole.first[at]) / 2
-    token = 0.0 if behind.bos is None else float(behind.bos[at])
-    position = float(behind.first[at])
+    (whole, _bos), (behind, bos) = found["as it is"], found["behind"]
+    at = strongest(whole)
+    half = float(whole[at]) / 2
+    token = 0.0 if bos is None else float(bos[at])
+    position = float(behind[at])
     if token >= half > position:
         return N_("**Shown:** the attention goes with the token.")
     if position >= half > token:
@@ -241,19 +209,13 @@ def where_it_goes(found: Mapping[str, Moved]) -> Sentence:
     return N_("**Shown:** it is unclear whether it goes with the token or stays on the position.")
 
 
+@cached_by_weights
 def moved(run: Run) -> dict[str, Moved]:
     """Let the last weights read texts whose first token was moved, by MOVES. Raises ValueError."""
-    found: dict[str, Moved] = _moved(str(run.folder), checkpoint_mark(run))
-    return found
-
-
-@byte_cache.cached
-def _moved(folder: str, mark: int) -> dict[str, Moved]:
     import torch
 
     from tfm_core.probe.capture import capture
 
-    run = Run(Path(folder))
     model: Any = model_of(run)[0]
     split: Any = data_of(run.experiment).validation
     tgt = split.tgt[:N_READ]
@@ -267,7 +229,7 @@ def _moved(folder: str, mark: int) -> dict[str, Moved]:
         "behind": (torch.cat([other[:, :1], bos, text[:, :-2]], 1), 1),
         "later": (torch.cat([text[:, :_LATER], bos, text[:, _LATER:-2]], 1), _LATER),
     }
-    found = {}
+    found: dict[str, Moved] = {}
     for name, (rows, place) in readings.items():
         with torch.inference_mode(), capture(model, only={"weights"}) as cache:
             model(src, rows)
@@ -278,7 +240,7 @@ def _moved(folder: str, mark: int) -> dict[str, Moved]:
             weights = maps[module].numpy()
             first.append(_on(weights, is_text, 0))
             on_bos.append(None if place is None else _on(weights, is_text, place))
-        found[name] = Moved(np.array(first), None if place is None else np.array(on_bos))
+        found[name] = np.array(first), None if place is None else np.array(on_bos)
     return found
 
 

@@ -9,26 +9,26 @@ Axes: T snapshots, S sparsities, F features, N examples; W is (F, 2), a vector f
 from __future__ import annotations
 
 import itertools
-import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from tfm_core import byte_cache
 from tfm_core.inspect.discover.shapes import IRREGULAR, ideal, shape_of
 from tfm_core.inspect.questions import choice_question
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Paragraph
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Floats = npt.NDArray[np.floating[Any]]
 N_FEATURES, N_DIMENSIONS, N_SPARSITIES = 5, 2, 10
 QUESTION = choice_question(
     Paragraph("discover/superposition-question"),
@@ -54,17 +54,14 @@ FINE, COARSE = (1, 64, 24, 12, 8, 7), (1, 6, 6, 5, 4, 3)
 """Values of each feature in expectations, by how many are there: at the end, and in the search."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Snapshot:
-    """The weights at a step: vectors (S, F, 2) and biases (S, F)."""
-
-    step: int
-    vectors: Floats
-    biases: Floats
+Snapshot = tuple[int, Floats, Floats]
+"""The weights at a step: vectors (S, F, 2) and biases (S, F)."""
+Best = tuple[Floats, tuple[str, ...]]
+"""The best models that are known: the share (S,) of the loss, the shape of each (S names)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trained:
+class ToyTraining:
     """A training of a seed: steps (T,), vectors (T, S, F, 2), biases (T, S, F), CPU-seconds."""
 
     seed: int
@@ -89,7 +86,7 @@ class Trained:
         return found[-1], int(self.steps[since]) if is_new else None
 
 
-def trained(seed: int, report: Callable[[Snapshot], None] = lambda _snapshot: None) -> Trained:
+def trained(seed: int, report: Callable[[Snapshot], None] = lambda _snapshot: None) -> ToyTraining:
     """Train a seed to its end, on one thread. report: gets each snapshot."""
     import torch
 
@@ -103,14 +100,11 @@ def trained(seed: int, report: Callable[[Snapshot], None] = lambda _snapshot: No
     return done
 
 
-def so_far(seed: int, snapshots: Sequence[Snapshot], seconds: float = 0.0) -> Trained:
+def so_far(seed: int, snapshots: Sequence[Snapshot], seconds: float = 0.0) -> ToyTraining:
     """Return a training as far as it came; there has to be a snapshot."""
-    return Trained(
-        seed,
-        np.array([one.step for one in snapshots], np.int64),
-        np.array([one.vectors for one in snapshots]),
-        np.array([one.biases for one in snapshots]),
-        seconds,
+    steps, vectors, biases = zip(*snapshots, strict=True)
+    return ToyTraining(
+        seed, np.array(steps, np.int64), np.array(vectors), np.array(biases), seconds
     )
 
 
@@ -150,7 +144,7 @@ def _descend(
     learner = torch.optim.Adam([vectors, biases], lr=RATE, fused=True)
     for step in range(steps + 1):
         if step in snapshots:
-            yield Snapshot(step, vectors.detach().numpy().copy(), biases.detach().numpy().copy())
+            yield step, vectors.detach().numpy().copy(), biases.detach().numpy().copy()
         learner.param_groups[0]["lr"] = RATE * min(1.0, 2 * (1 - step / steps))
         learner.zero_grad()
         loss(vectors, biases).backward()  # type: ignore[no-untyped-call]
@@ -217,14 +211,6 @@ def share_of_keeping(n: int) -> Floats:
     return found
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Best:
-    """The best models that are known: the share (S,) of the loss, the shape of each (S names)."""
-
-    shares: Floats
-    shapes: tuple[str, ...]
-
-
 @byte_cache.cached
 def best() -> Best:
     """Return, for each sparsity, the best of the minima that are reached from ideal shapes.
@@ -238,64 +224,50 @@ def best() -> Best:
     vectors += 0.02 * np.random.default_rng(0).normal(size=vectors.shape)
     is_there = (starts**2).sum(-1) > 0
     biases = np.where(is_there[:, None], 0.0, DENSITIES[:, None] / 2)  # the mean, if not kept
-    (found,) = _descend(
+    ((_step, vectors, biases),) = _descend(
         lambda vectors, biases: _expected(vectors, biases, COARSE).sum(),
         _tensor(vectors),
         _tensor(biases),
         SEARCH_STEPS,
         {SEARCH_STEPS},
     )
-    shares = _shares(found.vectors, found.biases)
+    shares = _shares(vectors, biases)
     first = shares.argmin(0)
-    chosen = found.vectors[first, np.arange(N_SPARSITIES)]
-    return Best(shares.min(0), tuple(shape_of(one) for one in chosen))
+    chosen = vectors[first, np.arange(N_SPARSITIES)]
+    return shares.min(0), tuple(shape_of(one) for one in chosen)
 
 
 @lru_cache(maxsize=64)
-def _at_end(training: Trained) -> Floats:
+def _at_end(training: ToyTraining) -> Floats:
     return _shares(training.vectors[-1], training.biases[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What some seeds found at a sparsity.
+def found(seeds: Sequence[ToyTraining], known: Best) -> pd.DataFrame:
+    """Return what seeds, at least one, found at each sparsity, a row each.
 
     best: the best shape that is known, and best_share its share of the loss. shapes: what was
     found -> in how many seeds, the most frequent first. mean, sd: of the shares of the loss. steps:
     at which the most frequent shape formed.
     """
-
-    sparsity: float
-    best: str
-    best_share: float
-    shapes: Mapping[str, int]
-    mean: float
-    sd: float
-    steps: tuple[int, ...]
-
-
-@lru_cache(maxsize=16)  # a page asks at each rerun, of the same trainings
-def found(seeds: tuple[Trained, ...], known: Best) -> tuple[Found, ...]:
-    """Return what seeds, at least one, found at each sparsity."""
-    rows = []
     shares = np.array([one.shares for one in seeds])  # (seeds, S)
+    shapes: list[dict[str, int]] = []
+    steps: list[list[int]] = []
     for k in range(N_SPARSITIES):
         formed = [one.formed(k) for one in seeds]
-        shapes = dict(Counter(shape for shape, _step in formed).most_common())
-        steps = [step for shape, step in formed if shape == next(iter(shapes)) and step is not None]
-        column = shares[:, k].tolist()
-        rows.append(
-            Found(
-                float(SPARSITIES[k]),
-                known.shapes[k],
-                float(known.shares[k]),
-                shapes,
-                statistics.mean(column),
-                statistics.stdev(column) if len(column) > 1 else 0.0,
-                tuple(steps),
-            )
-        )
-    return tuple(rows)
+        shapes.append(dict(Counter(shape for shape, _step in formed).most_common()))
+        first = next(iter(shapes[-1]))
+        steps.append([step for shape, step in formed if shape == first and step is not None])
+    return pd.DataFrame(
+        {
+            "sparsity": SPARSITIES,
+            "best": known[1],
+            "best_share": known[0],
+            "shapes": shapes,
+            "mean": shares.mean(0),
+            "sd": shares.std(0, ddof=1) if len(seeds) > 1 else 0.0,
+            "steps": steps,
+        }
+    )
 
 
 def features(there: Collection[int], value: float) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import mean, stdev
 from typing import Any
@@ -11,34 +10,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Bools = npt.NDArray[np.bool_]
+from tfm_core.probe.types import Bools
+
 Values = npt.NDArray[np.floating[Any]]
 KNOWN = 0.95
 """The share of sums that are right where they are known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """The steps at which some of n runs reached something."""
+def over_runs(steps: Iterable[int | None]) -> str:
+    """Return the step that runs reached, or mean and standard deviation; how many, where not all.
 
-    steps: tuple[int, ...]
-    n: int
-
-    @property
-    def words(self) -> str:
-        """The step, or its mean and standard deviation; how many runs, where not all."""
-        if not self.steps:
-            return "–"
-        step = f"{mean(self.steps):,.0f}"
-        if len(self.steps) > 1:
-            step += f" ± {stdev(self.steps):,.0f}"
-        return step if len(self.steps) == self.n else f"{step} ({len(self.steps)} / {self.n})"
+    steps: None of a run that did not reach it.
+    """
+    every = tuple(steps)
+    known = [step for step in every if step is not None]
+    if not known:
+        return "–"
+    words = f"{mean(known):,.0f}"
+    if len(known) > 1:
+        words += f" ± {stdev(known):,.0f}"
+    return words if len(known) == len(every) else f"{words} ({len(known)} / {len(every)})"
 
 
-def over_runs(steps: Iterable[int | None]) -> Reached:
-    """Return what runs reached; None for one that did not."""
-    known = tuple(steps)
-    return Reached(tuple(step for step in known if step is not None), len(known))
+def stays(is_there: Bools) -> Bools:
+    """Return from where on something holds to the end, along axis 0."""
+    return np.logical_and.accumulate(is_there[::-1])[::-1]
 
 
 def first(steps: Values, is_there: Bools) -> int | None:
@@ -51,8 +47,8 @@ def since(steps: Values, is_there: Bools) -> int | None:
 
     The last measurement alone does not count: it says nothing of what stays.
     """
-    stays = np.logical_and.accumulate(is_there[::-1])[::-1]
-    return first(steps, stays) if stays[-2:].all() else None
+    holds = stays(is_there)
+    return first(steps, holds) if holds[-2:].all() else None
 
 
 def landings(steps: Values, losses: Values, floors: Sequence[float]) -> tuple[int | None, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from tfm_core.config import CorpusTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.attention.trained import data_of
@@ -17,31 +18,6 @@ from tfm_core.runs.run import Run
 CONTEXT = 12
 """Tokens shown before a surprising one."""
 _MAX_LETTERS = 400  # of a text in a link
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class WrongText:
-    """A wrong answer as a person reads it: source, prediction and truth.
-
-    differs_at: the first wrong token, from 0; predicted_token and true_token: empty after an end.
-    """
-
-    source: str
-    predicted: str
-    truth: str
-    differs_at: int | None = None
-    predicted_token: str = ""
-    true_token: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Surprise:
-    """A token of a text, the text before it, and the text up to it."""
-
-    before: str
-    token: str
-    predicted: str
-    text: str
 
 
 def picture_of(run: Run, example: int) -> npt.NDArray[np.uint8] | None:
@@ -70,22 +46,16 @@ def n_alike(run: Run, answers: Answers) -> int:
     return n_shared_sources(data, data.validation.pairs[: answers.n_examples])
 
 
-def text_of(run: Run, answers: Answers, example: int) -> WrongText:
-    """Return a generated text beside the true one."""
+def first_difference(answers: Answers, example: int) -> tuple[int, str, str] | None:
+    """Return where a generated text first differs from the true one, from 0, and both tokens there.
+
+    A token is empty after an end. None where the texts are the same.
+    """
     assert answers.written is not None
-    reading, item = answers.written[example], answers.items[example]
-    predicted, meant = reading.tokens, tuple(item["tgt"])
-    longest = max(len(predicted), len(meant))
-    differing = [at for at in range(longest) if predicted[at : at + 1] != meant[at : at + 1]]
-    at = differing[0] if differing else None
-    return WrongText(
-        reading.item.get("src_text", ""),
-        reading.predicted,
-        reading.truth,
-        at,
-        "" if at is None else "".join(predicted[at : at + 1]),
-        "" if at is None else "".join(meant[at : at + 1]),
+    pairs = zip_longest(
+        answers.written[example].tokens, answers.items[example]["tgt"], fillvalue=""
     )
+    return next(((at, one, other) for at, (one, other) in enumerate(pairs) if one != other), None)
 
 
 def source_of(run: Run, answers: Answers, example: int) -> str:
@@ -96,8 +66,8 @@ def source_of(run: Run, answers: Answers, example: int) -> str:
     return task.join_src(answers.items[example]["src"])
 
 
-def surprise_of(run: Run, answers: Answers, place: int) -> Surprise:
-    """Return an answer of a language model with the text before it."""
+def surprise_of(run: Run, answers: Answers, place: int) -> tuple[str, str]:
+    """Return the text before an answer of a language model, and the text up to it."""
     from tfm_core.data.corpus.task import corpus_task
     from tfm_core.data.vocabulary import SPECIALS
 
@@ -105,12 +75,12 @@ def surprise_of(run: Run, answers: Answers, place: int) -> Surprise:
     task = corpus_task(config)
     tokens = tuple(answers.items[int(answers.example[place])]["tgt"])
     at = int(answers.position[place])
-    truth, predicted = answers.names[answers.truth[place]], answers.names[answers.predicted[place]]
+    truth = answers.names[answers.truth[place]]
     read = tokens[:at] if truth in SPECIALS else (*tokens[:at], truth)
     read = read[-config.max_tgt_len :]
     while len(text := task.join_tgt(read)) > _MAX_LETTERS:
         read = read[1:]
-    return Surprise(task.join_tgt(tokens[max(0, at - CONTEXT) : at]), truth, predicted, text)
+    return task.join_tgt(tokens[max(0, at - CONTEXT) : at]), text
 
 
 WorstBy = Literal["loss", "sure"]
@@ -155,40 +125,28 @@ def least_sure(answers: Answers, most: int) -> Places:
     return np.asarray(np.argsort(answers.confidence, kind="stable")[:most])
 
 
-@dataclass(frozen=True, slots=True)
-class HardToken:
-    """A token with its count, its mean loss and its share of the total loss.
+def hard_tokens(answers: Answers, least: int = 1) -> pd.DataFrame:
+    """Return the tokens with the highest mean loss, with at least ``least`` targets, by number.
 
-    instead: the most frequent wrong prediction for it, if any.
+    loss: the mean, in nats; share: of the total loss; n targets; train_count of them in training;
+    instead: the most frequent wrong prediction, or -1.
     """
-
-    number: int
-    n: int
-    train_count: int
-    loss: float
-    share: float
-    instead: int | None
-
-
-def hard_tokens(answers: Answers, least: int = 1) -> list[HardToken]:
-    """Return the tokens with the highest mean loss, with at least ``least`` targets."""
     size = len(answers.names)
     n = np.bincount(answers.truth, minlength=size)
     total = np.bincount(answers.truth, answers.loss, minlength=size)
     known = np.flatnonzero(n >= least)
     order = known[np.argsort(-total[known] / n[known], kind="stable")][:MAX_TOKENS]
-    tokens = []
+    instead = []
     for number in order.tolist():
         predicted = answers.predicted[(answers.truth == number) & ~answers.is_right]
-        instead = int(np.bincount(predicted).argmax()) if len(predicted) else None
-        tokens.append(
-            HardToken(
-                number,
-                int(n[number]),
-                int(answers.train_counts[number]),
-                float(total[number] / n[number]),
-                float(total[number] / total.sum()),
-                instead,
-            )
-        )
-    return tokens
+        instead.append(int(np.bincount(predicted).argmax()) if len(predicted) else -1)
+    return pd.DataFrame(
+        {
+            "loss": total[order] / n[order],
+            "share": total[order] / total.sum(),
+            "n": n[order],
+            "train_count": answers.train_counts[order],
+            "instead": instead,
+        },
+        index=order,
+    )

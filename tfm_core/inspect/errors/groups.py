@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from tfm_core.config import Experiment
 from tfm_core.data.caption_words import ENGLISH_PLACES, KOREAN_PLACES
@@ -22,6 +23,7 @@ from tfm_core.data.text.span_corruption import SENTINELS
 from tfm_core.data.vocabulary import EOS, MASK, SPECIALS
 from tfm_core.inspect.compare.conclusions import Z_95, wilson
 from tfm_core.inspect.errors.answers import Answers, Integers
+from tfm_core.inspect.tables import table
 from tfm_core.sentences import N_
 
 _TOY = ("english-korean", "masked-words", "span-corruption", "grammar")
@@ -87,11 +89,6 @@ def patterns_of(experiment: Experiment, item: Item) -> tuple[str, ...]:
     """Return the patterns of an example, in words; none where its task has none."""
     find = _PATTERNS.get(experiment.task.name)
     return () if find is None else find(tuple(item["src"]), tuple(item["tgt"]))
-
-
-def has_patterns(experiment: Experiment) -> bool:
-    """Return whether the task of an experiment has patterns."""
-    return experiment.task.name in _PATTERNS
 
 
 def _sentence(src: Sequence[str], tgt: Sequence[str]) -> tuple[str, ...]:
@@ -196,34 +193,50 @@ _RANKS = (10, 30, 100, 300, 1000, 3000)
 """The last of each band of ranks, the most frequent token of the training data first."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerGroup:
-    """Answers or texts of one kind: how many, how many right, loss in nats; loss_error: 95%."""
-
-    label: str
-    n: int
-    n_right: int
-    loss: float
-    loss_error: float
-
-    @property
-    def accuracy(self) -> float:
-        """Share of them that is right."""
-        return self.n_right / self.n
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Return the 95% confidence interval of the accuracy."""
-        return wilson(self.n_right, self.n)
+_Groups = Iterable[tuple[str, npt.NDArray[np.bool_]]]
+"""Labels, and for each answer, or for each text, whether it is in the group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """A way to group. is_of_texts: it groups whole generated texts, not answers."""
+    """A way to group. is_of_texts: it groups whole generated texts, not answers. sort: a column."""
 
     label: str
-    groups: Callable[[Answers, Experiment], list[AnswerGroup]]
+    split: Callable[[Answers, Experiment], _Groups]
     is_of_texts: bool = False
+    sort: str = ""
+
+    def groups(self, answers: Answers, experiment: Experiment) -> pd.DataFrame:
+        """Return a row for each group, of answers or texts.
+
+        label; n; n_right; accuracy: the share right, with its 95% interval from low to high; loss:
+        the mean, in nats; loss_error: that of its 95% interval.
+        """
+        is_right, losses = answers.is_right, answers.loss
+        if self.is_of_texts:
+            is_right, losses = of_examples(answers)
+        rows = []
+        for label, inside in self.split(answers, experiment):
+            right, loss = is_right[inside], losses[inside]
+            n, n_right = len(right), int(right.sum())
+            spread = float(loss.std(ddof=1)) if n > 1 else 0.0
+            mean = float(loss.mean(dtype=np.float64))
+            accuracy = (n_right / n, *wilson(n_right, n))
+            rows.append((label, n, n_right, *accuracy, mean, Z_95 * spread / n**0.5))
+        found = table(
+            rows,
+            label=object,
+            n=int,
+            n_right=int,
+            accuracy=float,
+            low=float,
+            high=float,
+            loss=float,
+            loss_error=float,
+        )
+        if not self.sort:
+            return found
+        return found.sort_values(self.sort, ascending=self.sort == "accuracy", kind="stable")
 
 
 def groupings(answers: Answers, experiment: Experiment) -> dict[str, Grouping]:
@@ -237,73 +250,63 @@ def groupings(answers: Answers, experiment: Experiment) -> dict[str, Grouping]:
     else:
         names = ["length", "pattern", "kind", "position"]
     return {
-        name: GROUPINGS[name] for name in names if name != "pattern" or has_patterns(experiment)
+        name: GROUPINGS[name]
+        for name in names
+        if name != "pattern" or experiment.task.name in _PATTERNS
     }
 
 
-def _by_class(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
-    found = [int(number) for number in np.unique(answers.truth)]
-    return [_group(answers.names[number], answers, answers.truth == number) for number in found]
+def _by_class(answers: Answers, experiment: Experiment) -> _Groups:
+    for number in np.unique(answers.truth).tolist():
+        yield answers.names[number], answers.truth == number
 
 
-def _by_length(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
+def _in_bands(values: Integers) -> _Groups:
+    for low, high in bands(values):
+        yield _range_label(low, high), (values >= low) & (values <= high)
+
+
+def _by_length(answers: Answers, experiment: Experiment) -> _Groups:
     side = "src" if answers.written is None else "tgt"
-    lengths = np.array([len(item[side]) for item in answers.items], np.int64)
-    return [
-        _of_examples(_range_label(low, high), answers, (lengths >= low) & (lengths <= high))
-        for low, high in bands(lengths)
-    ]
+    return _in_bands(np.array([len(item[side]) for item in answers.items], np.int64))
 
 
-def _by_pattern(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
+def _by_pattern(answers: Answers, experiment: Experiment) -> _Groups:
     shown = [patterns_of(experiment, item) for item in answers.items]
-    every = dict.fromkeys(pattern for patterns in shown for pattern in patterns)
-    groups = [
-        _of_examples(pattern, answers, np.array([pattern in patterns for patterns in shown]))
-        for pattern in every
-    ]
-    return sorted(groups, key=lambda group: group.accuracy)
+    for label in dict.fromkeys(label for patterns in shown for label in patterns):
+        yield label, np.array([label in patterns for patterns in shown])
 
 
-def _by_position(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
-    places = answers.position + 1
-    return [
-        _group(_range_label(low, high), answers, (places >= low) & (places <= high))
-        for low, high in bands(places)
-    ]
+def _by_kind(answers: Answers, experiment: Experiment) -> _Groups:
+    classes = [token_class(name, experiment) for name in answers.names]
+    labels = {str(one): one for one in classes}
+    meant = np.array(list(map(str, classes)))[answers.truth]
+    for kind in np.unique(meant).tolist():
+        yield labels[kind], meant == kind
 
 
-def _by_kind(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
-    kinds = np.array([str(token_class(name, experiment)) for name in answers.names])
-    labels = {str(one): one for one in (token_class(name, experiment) for name in answers.names)}
-    meant = kinds[answers.truth]
-    groups = [_group(labels[kind], answers, meant == kind) for kind in np.unique(meant).tolist()]
-    return sorted(groups, key=lambda group: -group.loss)
-
-
-def _by_frequency(answers: Answers, experiment: Experiment) -> list[AnswerGroup]:
+def _by_frequency(answers: Answers, experiment: Experiment) -> _Groups:
     order = np.argsort(-answers.train_counts, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(1, len(order) + 1)
     rank[answers.train_counts == 0] = 0
-    meant, first, groups = rank[answers.truth], 1, []
+    meant, first = rank[answers.truth], 1
     for last in (*_RANKS, len(rank)):
         inside = (meant >= first) & (meant <= last)
         if inside.any():
-            groups.append(_group(_range_label(first, min(last, len(rank))), answers, inside))
+            yield _range_label(first, min(last, len(rank))), inside
         first = last + 1
     if (meant == 0).any():
-        groups.append(_group(N_("never in training"), answers, meant == 0))
-    return groups
+        yield N_("never in training"), meant == 0
 
 
 GROUPINGS: dict[str, Grouping] = {
     "class": Grouping(N_("Class"), _by_class),
     "length": Grouping(N_("Length"), _by_length, is_of_texts=True),
-    "pattern": Grouping(N_("Pattern"), _by_pattern, is_of_texts=True),
-    "kind": Grouping(N_("Kind of token"), _by_kind),
+    "pattern": Grouping(N_("Pattern"), _by_pattern, is_of_texts=True, sort="accuracy"),
+    "kind": Grouping(N_("Kind of token"), _by_kind, sort="loss"),
     "frequency": Grouping(N_("Frequency"), _by_frequency),
-    "position": Grouping(N_("Position"), _by_position),
+    "position": Grouping(N_("Position"), lambda answers, _: _in_bands(answers.position + 1)),
 }
 
 
@@ -324,17 +327,7 @@ def _range_label(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def _group(label: str, answers: Answers, inside: npt.NDArray[np.bool_]) -> AnswerGroup:
-    return _made(label, answers.is_right[inside], answers.loss[inside])
-
-
-def _of_examples(label: str, answers: Answers, inside: npt.NDArray[np.bool_]) -> AnswerGroup:
-    """Return a group of whole examples, (examples,)."""
-    is_right, loss = of_examples(answers)
-    return _made(label, is_right[inside], loss[inside])
-
-
-def of_examples(answers: Answers) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
+def of_examples(answers: Answers) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.floating]]:
     """Return for each example whether all of it is right, and the mean loss of its answers."""
     n = answers.n_examples
     counts = np.maximum(np.bincount(answers.example, minlength=n), 1)
@@ -343,12 +336,3 @@ def of_examples(answers: Answers) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np
         return np.array([one.is_right for one in answers.written], np.bool_), loss
     wrong = np.bincount(answers.example, ~answers.is_right, minlength=n)
     return wrong == 0, loss
-
-
-def _made(
-    label: str, is_right: npt.NDArray[np.bool_], loss: npt.NDArray[np.floating]
-) -> AnswerGroup:
-    n = len(is_right)
-    spread = float(loss.std(ddof=1)) if n > 1 else 0.0
-    error = Z_95 * spread / n**0.5
-    return AnswerGroup(label, n, int(is_right.sum()), float(loss.mean(dtype=np.float64)), error)

@@ -80,17 +80,17 @@ def read(
     """Return what a finished run showed; ``written`` and ``sharpness`` only if asked for."""
     curves, experiment = run.thinned_curves(), run.experiment
     found, outcome = figures(curves), run.outcome
-    is_tested = found.test_accuracy is not None
+    is_tested = found["test_accuracy"] is not None
     n_unseen = getattr(experiment.task, "n_test" if is_tested else "n_validation", 0)
     seen, last = curves.unseen, curves.steps["loss"][-_LAST_STEPS:].astype(np.float64)
     norms = curves.steps["grad_norm"].astype(np.float64)
     norms = norms[np.isfinite(norms)]
     return Result(
         label,
-        accuracy=found.test_accuracy if is_tested else found.accuracy,
-        sequence_accuracy=found.test_sequences if is_tested else found.sequences,
+        accuracy=found["test_accuracy" if is_tested else "accuracy"],
+        sequence_accuracy=found["test_sequences" if is_tested else "sequences"],
         n_unseen=n_unseen,
-        loss=found.test_loss if is_tested else found.loss,
+        loss=found["test_loss" if is_tested else "loss"],
         training_loss=float(last.mean()) if len(last) and np.isfinite(last).all() else None,
         confidence=_confidence(run),
         validations=tuple(

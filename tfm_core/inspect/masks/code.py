@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfm_core.inspect.masks.lab import PAD_TOKEN, Bools
+from tfm_core.inspect.masks.lab import PAD_TOKEN
+from tfm_core.probe.types import Bools
 from tfm_core.sentences import N_
 
 _START = "import torch\n\n"

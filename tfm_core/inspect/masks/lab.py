@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from tfm_core.config import Choice
 from tfm_core.data.vocabulary import PAD, SPECIALS
+from tfm_core.probe.types import Bools
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Array = npt.NDArray[np.floating[Any]]
-Bools = npt.NDArray[np.bool_]
 
 PAD_TOKEN = SPECIALS[PAD]
 SEPARATOR = "|"

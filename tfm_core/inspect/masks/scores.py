@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tfm_core.config import SequenceTaskConfig
@@ -17,14 +16,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _CAUSAL = frozenset({"causal", "combined"})  # in a translator, the decoder's own masks
-
-
-@dataclass(frozen=True, slots=True)
-class HeadLocation:
-    """Where in the model to look: layer and head, both from 0."""
-
-    layer: int = 0
-    head: int = 0
 
 
 def module_of(run: Run, kind: str) -> list[str]:
@@ -79,23 +70,28 @@ def words_of(run: Run, text: str, kind: str = "none") -> tuple[str, ...]:
 
 
 def of_run(
-    run: Run, kind: str, tokens: tuple[str, ...], other: tuple[str, ...], location: HeadLocation
+    run: Run,
+    kind: str,
+    tokens: tuple[str, ...],
+    other: tuple[str, ...],
+    layer: int = 0,
+    head: int = 0,
 ) -> Projected:
     """Return what the run's model makes of the tokens: its real projections, at its last step.
 
     tokens: the source, the text of a language model, or the target where ``reads_target``, with
     ``<pad>`` where there is padding; other: for cross-attention what the decoder reads behind
-    <bos>, for a decoder's self-attention the source that it translates. Raises ValueError
-    where the model cannot read them.
+    <bos>, for a decoder's self-attention the source that it translates. layer, head: from 0.
+    Raises ValueError where the model cannot read them.
     """
     if reads_target(run, kind):
-        return _of_decoder(run, kind, tokens, other, location)
+        return _of_decoder(run, kind, tokens, other, (layer, head))
     target = other
     import torch
 
     from tfm_core.data.text import text_task
 
-    module = module_of(run, kind)[location.layer]
+    module = module_of(run, kind)[layer]
     config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
@@ -122,18 +118,18 @@ def of_run(
         src, tgt_in = src[:, :0], torch.cat([tgt_in[:, :1], src], 1)
     query = (run.experiment.task.begin, *target) if kind == "cross" else tokens
     first = int(run.experiment.has_cls or not has_source)  # the mask lab shows the words alone
-    return _captured(run, module, location, (src, tgt_in), (query, tokens), first)
+    return _captured(run, module, (layer, head), (src, tgt_in), (query, tokens), first)
 
 
 def _of_decoder(
-    run: Run, kind: str, target: tuple[str, ...], source: tuple[str, ...], location: HeadLocation
+    run: Run, kind: str, target: tuple[str, ...], source: tuple[str, ...], at: tuple[int, int]
 ) -> Projected:
     """Return the decoder's own projections of <bos> and the target, while it reads the source."""
     import torch
 
     from tfm_core.data.text import text_task
 
-    module = module_of(run, kind)[location.layer]
+    module = module_of(run, kind)[at[0]]
     config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     words = [token for token in target if token != PAD_TOKEN]
@@ -143,13 +139,13 @@ def _of_decoder(
     src = torch.tensor([task.src_vocabulary.encode(source)])
     tgt_in = torch.tensor([[task.tgt_vocabulary.specials.bos, *task.tgt_vocabulary.encode(target)]])
     read = (run.experiment.task.begin, *target)
-    return _captured(run, module, location, (src, tgt_in), (read, read), 0)
+    return _captured(run, module, at, (src, tgt_in), (read, read), 0)
 
 
 def _captured(
     run: Run,
     module: str,
-    location: HeadLocation,
+    at: tuple[int, int],
     ids: tuple[Tensor, Tensor],
     tokens: tuple[tuple[str, ...], tuple[str, ...]],
     first: int,
@@ -160,16 +156,16 @@ def _captured(
     """
     from tfm_core.probe.capture import capture
 
-    query, key = tokens
+    (query, key), (layer, head) = tokens, at
     model, step = model_of(run)
     with capture(model, only={"scores", "value"}, modules={module}) as cache:
         model(*ids)
-    scores = cache[f"{module}.scores"][0, location.head, first:, first:][: len(query), : len(key)]
-    value = cache[f"{module}.value"][0, location.head, first:][: len(key)]
+    scores = cache[f"{module}.scores"][0, head, first:, first:][: len(query), : len(key)]
+    value = cache[f"{module}.value"][0, head, first:][: len(key)]
     origin = N_(
         "layer {layer}, head {head} of “{name}” at step {step:,} · {attention}",
-        layer=location.layer + 1,
-        head=location.head + 1,
+        layer=layer + 1,
+        head=head + 1,
         name=run.meta.name,
         step=step,
         attention=kind_of(run.experiment, module).label,

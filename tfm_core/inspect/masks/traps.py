@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfm_core.inspect.masks.lab import Array, Bools, Projected
+from tfm_core.inspect.masks.lab import Array, Projected
+from tfm_core.probe.types import Bools
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
@@ -21,30 +22,16 @@ TYPES = ("float32", "bfloat16", "float16")
 FILLS = ("-1e9", "-1e4", "lowest", "-inf")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WrongAxis:
-    """Weights (Q, K) where padding is masked as a key, and where it is masked as a query.
-
-    The rest of the mask, such as its causal half, is laid on both. leaked: the share of attention
-    that real tokens then spend on padding, 0 to 1. alone: as ``wrong``, without that rest, and
-    what leaks then.
-    """
-
-    right: Array
-    wrong: Array
-    leaked: float
-    alone: Array
-    leaked_alone: float
-
-
 def wrong_axis(
     projected: Projected,
     is_padding: Bools,
     rest: Bools,
     clicked: Collection[tuple[int, int]] = (),
-) -> WrongAxis:
+) -> dict[str, tuple[Array, float]]:
     """Lay the padding mask on keys, then by mistake on queries: ``(B, 1, K, 1)``.
 
+    Return the weights (Q, K) where it is right, wrong, and wrong without the rest of the mask
+    (alone), with the share of attention that real tokens then spend on padding, 0 to 1.
     is_padding: bool (K,), True = padding, for square scores. rest: bool (Q, K), what the chosen
     mask allows where it does not look at padding. clicked: cells turned over by hand. Raises
     ValueError without padding.
@@ -55,30 +42,23 @@ def wrong_axis(
         raise StudentError("Add padding above: this needs both padding and real tokens.")
     keep = np.array(np.broadcast_to(~is_padding, projected.scores.shape))
 
-    def leaked(weights: Array) -> float:
-        return float(weights[~is_padding][:, is_padding].sum(1).mean())
-
-    right = flow(projected, toggled(keep & rest, clicked)).weights
-    wrong = flow(projected, toggled(keep.T & rest, clicked)).weights
-    alone = flow(projected, np.array(keep.T)).weights
-    return WrongAxis(right, wrong, leaked(wrong), alone, leaked(alone))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FloatMask:
-    """Weights (Q, K) under a bool mask, and where its 0.0 and 1.0 are added to the scores.
-
-    leaked: the share of attention that queries then spend on forbidden keys, 0 to 1, on average.
-    """
-
-    right: Array
-    wrong: Array
-    leaked: float
+    masks = {
+        "right": toggled(keep & rest, clicked),
+        "wrong": toggled(keep.T & rest, clicked),
+        "alone": np.array(keep.T),
+    }
+    weights = {name: flow(projected, mask).weights for name, mask in masks.items()}
+    return {
+        name: (some, float(some[~is_padding][:, is_padding].sum(1).mean()))
+        for name, some in weights.items()
+    }
 
 
-def float_mask(projected: Projected, allowed: Bools) -> FloatMask:
+def float_mask(projected: Projected, allowed: Bools) -> tuple[Array, Array, float]:
     """Hand a mask (Q, K), True = may attend, to PyTorch's attention as bool and as float.
 
+    Return the weights (Q, K) of both, where the 0.0 and 1.0 are added to the scores, and the share
+    of attention that queries then spend on forbidden keys, 0 to 1, on average.
     Raises StudentError where the mask forbids nothing.
     """
     import torch
@@ -94,7 +74,7 @@ def float_mask(projected: Projected, allowed: Bools) -> FloatMask:
     )
     wrong = added[0].numpy()  # with one-hot keys and values: the weights themselves
     leaked = float(np.where(allowed, 0, wrong).sum(1).mean())
-    return FloatMask(flow(projected, allowed).weights, wrong, leaked)
+    return flow(projected, allowed).weights, wrong, leaked
 
 
 @dataclass(frozen=True, slots=True)

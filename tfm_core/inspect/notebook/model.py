@@ -164,7 +164,7 @@ def _settings(given: Given) -> tuple[Values, Values]:
     _derive(sizes)
     known = ARCHITECTURES.get(_OF_CLASS.get(given.call, ""))
     if not sizes and known is None:
-        if any(one.why == CODE for one in given.unread):
+        if any(why == CODE for _number, _text, why in given.unread):
             raise StudentError(CODE)
         raise StudentError(
             "No model was found. Give sizes such as d_model = 512, or a call such as "

@@ -161,13 +161,8 @@ CALLS: Mapping[str, tuple[str, ...]] = {  # a class of the notebooks -> its numb
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
-    """A line that was not understood, from 1, and why."""
-
-    number: int
-    text: str
-    why: str
+Unread = tuple[int, str, str]
+"""A line that was not understood, from 1, its text, and why."""
 
 
 @dataclass(slots=True)
@@ -213,7 +208,7 @@ def read(text: str) -> Given:
         given.n_lines += 1
         why = _take(line, given)
         if why:
-            given.unread.append(Unread(number, line[:80], why))
+            given.unread.append((number, line[:80], why))
     return given
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from tfm_core.config import Experiment, ForeignModelConfig, TextModelConfig, TextTaskConfig
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.attention.trained import model_of
-from tfm_core.inspect.masks.lab import Array
+from tfm_core.inspect.compare.seeds import sets_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
@@ -32,27 +32,10 @@ DRAWS = 1500
 """Sequences drawn to find some of each length, where a task cannot be asked for one."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Race:
-    """Runs that differ in their positions alone, the newest of each kind, in order."""
-
-    experiment: Experiment
-    runs: dict[str, Run]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Extrapolation:
-    """Greedy answers by source length: shares of right tokens and of wholly right sequences.
-
-    lengths: (n,); tokens and sequences: (n,), nan where the model cannot read so much (why says).
-    trained: the longest source that it was trained on.
-    """
-
-    lengths: Array
-    tokens: Array
-    sequences: Array
-    trained: int
-    why: str = ""
+Race = dict[str, Run]
+"""Runs that differ in their positions alone, the newest of each kind, in order."""
+Extrapolation = tuple[pd.DataFrame, int, str]
+"""What ``extrapolate`` returns."""
 
 
 def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
@@ -81,21 +64,16 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
 
 def races(runs: Iterable[Run]) -> list[Race]:
     """Group runs, newest first, by all but their positions; a race has at least two kinds."""
-    groups: dict[str, dict[str, Run]] = {}
-    for run in runs:
-        if run.problem is not None:
-            continue
-        model = run.experiment.model
+
+    def position_of(experiment: Experiment) -> str | None:
+        model = experiment.model
         if isinstance(model, ForeignModelConfig) or model.position not in RACERS:
-            continue
-        values = run.experiment.model_dump()
-        values["model"]["position"] = None
-        groups.setdefault(repr(values), {}).setdefault(model.position, run)
-    return [
-        Race(next(iter(group.values())).experiment, {n: group[n] for n in RACERS if n in group})
-        for group in groups.values()
-        if len(group) > 1
-    ]
+            return None
+        return str(model.position)
+
+    return sets_of(
+        runs, RACERS, position_of, lambda one: one.model_dump(exclude={"model": {"position"}})
+    )
 
 
 def can_extrapolate(experiment: Experiment) -> str | None:
@@ -115,9 +93,10 @@ def can_extrapolate(experiment: Experiment) -> str | None:
 def extrapolate(run: Run) -> Extrapolation:
     """Let a run's last weights answer sequences up to twice the trained length, greedily.
 
-    Raises ValueError, in a sentence, where the task has none or there are no weights.
+    By the length of the source the share of right tokens, NaN where the model cannot read so much;
+    the longest source that it was trained on; and why it cannot. Raises ValueError, in a sentence,
+    where the task has no longer sequences or there are no weights.
     """
-
     from tfm_core.data.text import text_task
     from tfm_core.data.text_data import encode_src
     from tfm_core.decoding import greedy
@@ -133,7 +112,7 @@ def extrapolate(run: Run) -> Extrapolation:
     model, _step = model_of(run)
     assert not isinstance(model, VisionTransformer)
     pools = _pools(config, longer, run.experiment.seed)
-    tokens, sequences, stopped = [], [], ""
+    shares, stopped = [], ""
     for length, pairs in pools.items():
         try:
             src = encode_src(task, [pair.src for pair in pairs], length=length)
@@ -141,20 +120,18 @@ def extrapolate(run: Run) -> Extrapolation:
             written = greedy(model, src, max_len=longest).ids.tolist()
         except ValueError as error:
             stopped = stopped or str(error)
-            tokens.append(np.nan)
-            sequences.append(np.nan)
+            shares.append(np.nan)
             continue
         answers = [task.tgt_vocabulary.decode(row) for row in written]
         right = [_right(answer, pair.tgt) for answer, pair in zip(answers, pairs, strict=True)]
-        tokens.append(float(np.mean([share for share, _ in right])))
-        sequences.append(float(np.mean([whole for _, whole in right])))
-    as_array = [np.array(values, np.float32) for values in (list(pools), tokens, sequences)]
-    return Extrapolation(as_array[0], as_array[1], as_array[2], config.max_src_len, stopped)
+        shares.append(float(np.mean(right)))
+    found = pd.DataFrame({"length": list(pools), "tokens": shares}, dtype=np.float32)
+    return found, config.max_src_len, stopped
 
 
-def _right(answer: list[str], truth: tuple[str, ...]) -> tuple[float, bool]:
+def _right(answer: list[str], truth: tuple[str, ...]) -> float:
     same = sum(a == b for a, b in zip(answer, truth, strict=False))
-    return same / max(len(answer), len(truth)), tuple(answer) == truth
+    return same / max(len(answer), len(truth))
 
 
 def _longer(config: TextTaskConfig) -> TextTaskConfig | None:

@@ -39,26 +39,6 @@ class VectorChange:
     change: Array
 
 
-@dataclass(frozen=True, slots=True)
-class ShuffledAnswers:
-    """What a run's model answers to the words in order, and shuffled."""
-
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ShuffledPicture:
-    """A picture (C, height, width) with its patches in another order, and what the model says.
-
-    before, after: probabilities (classes,) of the picture as it was, and of ``moved``.
-    """
-
-    moved: npt.NDArray[np.uint8]
-    before: Array
-    after: Array
-
-
 def shuffled(n: int, seed: int = 0) -> list[int]:
     """Return an order of n places that is not the one they had; ``[0]`` for one."""
     if n < 2:
@@ -98,9 +78,10 @@ def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[VectorChange]
 
 def of_run(
     run: Run, text: str, order_seed: int = 0
-) -> tuple[VectorChange, ShuffledAnswers, tuple[str, ...]]:
-    """Ask the run's model with its last weights; also return the words in their new order.
+) -> tuple[VectorChange, tuple[str, str], tuple[str, ...]]:
+    """Ask the run's model with its last weights, and say what it answers before and after.
 
+    Last come the words in their new order.
     Raises ValueError, in a sentence, for words the model does not know, and for a run of pictures.
     """
     import torch
@@ -122,18 +103,23 @@ def of_run(
     order = shuffled(len(tokens), order_seed)
     moved = tuple(tokens[index] for index in order)
     ids = torch.tensor([task.src_vocabulary.encode(tokens)])
-    answers = []
-    for source in (ids, ids[:, order]):
-        written = greedy(model, source, max_len=config.max_tgt_len + 1)
-        answers.append(task.join_tgt(task.tgt_vocabulary.decode(written.ids[0].tolist())))
+    written = (
+        greedy(model, source, max_len=config.max_tgt_len + 1) for source in (ids, ids[:, order])
+    )
+    before, after = (
+        task.join_tgt(task.tgt_vocabulary.decode(one.ids[0].tolist())) for one in written
+    )
     is_causal = run.experiment.model.family == "decoder-only"
     change = _change(model, ids, order, is_causal=is_causal)
-    return VectorChange(run.meta.name, change), ShuffledAnswers(*answers), moved
+    return VectorChange(run.meta.name, change), (before, after), moved
 
 
-def of_picture(run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0) -> ShuffledPicture:
+def of_picture(
+    run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0
+) -> tuple[npt.NDArray[np.uint8], Array, Array]:
     """Shuffle the patches of a picture and ask the run's Vision Transformer with its last weights.
 
+    Return the picture in its new order, and the probabilities (classes,) before and after.
     picture: uint8 (C, height, width). Raises ValueError, in a sentence, for a run of sentences.
     """
     from tfm_core.inspect.attention.own_example import look_at_picture
@@ -148,7 +134,7 @@ def of_picture(run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0) ->
     before, after = (look_at_picture(run, each).probabilities for each in (picture, moved))
     assert before is not None
     assert after is not None
-    return ShuffledPicture(moved, before, after)
+    return moved, before, after
 
 
 def _change(model: TextModel, ids: Tensor, order: Sequence[int], *, is_causal: bool) -> Array:

@@ -6,18 +6,13 @@ picture's geometry finds neighbours in row and column alike. Torch-free, from a 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core.config import Experiment, built
 from tfm_core.probe.labels import patches_per_side
-from tfm_core.probe.types import RELATIVE, Snapshot
+from tfm_core.probe.types import RELATIVE, Floats, Snapshot
 from tfm_core.sentences import StudentError
 from tfm_core.variants.positions import POSITIONS
-
-Floats = npt.NDArray[np.floating[Any]]
 
 
 def similarity(table: Floats) -> Floats:

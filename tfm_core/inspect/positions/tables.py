@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,35 +49,27 @@ def cosines(table: Array) -> Array:
     return np.asarray(unit @ unit.T)
 
 
-@dataclass(frozen=True, slots=True)
-class Nearness:
-    """Mean cosines of positions: side by side, one below the other, and of all other pairs.
-
-    below: that of neighbours in a column, or, where there are no columns, ``beside`` again.
-    """
-
-    beside: float
-    below: float
-    apart: float
-
-    @property
-    def verdict(self) -> str:
-        """What the three say, in a sentence."""
-        row, column = self.beside - self.apart, self.below - self.apart
-        if min(row, column) > _PLAIN:
-            return N_("Neighbours are more alike than others.")
-        if row > _PLAIN:
-            return N_("Neighbours in a row are more alike than others, those in a column are not.")
-        if column > _PLAIN:
-            return N_("Neighbours in a column are more alike than others, those in a row are not.")
-        return N_("Neighbours are hardly more alike than others.")
-
-
 _PLAIN = 0.1  # a difference of mean cosines that can be seen in a map
 
 
-def nearness(like: Array, side: int | None = None) -> Nearness:
-    """Return how alike neighbours are in cosines (T, T). side: of patches, row by row."""
+def verdict(beside: float, below: float, apart: float) -> str:
+    """Return what a ``nearness`` says, in a sentence."""
+    row, column = beside - apart, below - apart
+    if min(row, column) > _PLAIN:
+        return N_("Neighbours are more alike than others.")
+    if row > _PLAIN:
+        return N_("Neighbours in a row are more alike than others, those in a column are not.")
+    if column > _PLAIN:
+        return N_("Neighbours in a column are more alike than others, those in a row are not.")
+    return N_("Neighbours are hardly more alike than others.")
+
+
+def nearness(like: Array, side: int | None = None) -> tuple[float, float, float]:
+    """Return how alike positions are that stand side by side, one below the other, and all others.
+
+    Mean cosines, of cosines (T, T). side: of patches, row by row; without, there are no columns,
+    and the first comes twice.
+    """
     places = np.arange(len(like))
     row, column = np.divmod(places, side or len(like))
     rows, columns = np.abs(row[:, None] - row), np.abs(column[:, None] - column)
@@ -88,7 +79,7 @@ def nearness(like: Array, side: int | None = None) -> Nearness:
     def mean(which: npt.NDArray[np.bool_]) -> float:
         return float(like[which].mean()) if which.any() else 0.0
 
-    return Nearness(mean(beside), mean(below if side else beside), mean(apart))
+    return mean(beside), mean(below if side else beside), mean(apart)
 
 
 def patch_table(side: int, d_model: int, base: float = 10000.0, *, is_2d: bool = True) -> Array:

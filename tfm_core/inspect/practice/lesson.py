@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.config.codec import default_sections
@@ -31,20 +31,6 @@ TOP_LOSS = 2.6
 """Where the axis of the loss ends: a little above ln(10), the loss of guessing."""
 SPLITS = ("train", "validation", "test")
 _WINDOW = 25  # batches whose mean stands for the training loss at a step
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Splits:
-    """How the pictures are split. counts: int (3, classes), by SPLITS; shared: in two splits."""
-
-    counts: npt.NDArray[np.int64]
-    class_names: tuple[str, ...]
-    shared: int
-
-    @property
-    def totals(self) -> dict[str, int]:
-        """Pictures in each split."""
-        return {name: int(n) for name, n in zip(SPLITS, self.counts.sum(1).tolist(), strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,17 +137,18 @@ def overfitting(curves: Curves) -> Overfitting | None:
     )
 
 
-def splits_of(experiment: Experiment) -> Splits:
-    """Count the pictures of each class in each split, and duplicates. Raises ValueError."""
+def splits_of(experiment: Experiment) -> tuple[pd.DataFrame, int]:
+    """Count the pictures of each class (columns) in each split, and those in two splits.
+
+    Raises ValueError.
+    """
     names = experiment.task_as(ImageTaskConfig).facts.class_names
     data = data_of(experiment)
     parts: dict[str, Any] = {name: getattr(data, name) for name in SPLITS}
-    counts = np.stack(
-        [np.bincount(part.labels.numpy(), minlength=len(names)) for part in parts.values()]
-    )
+    counts = [np.bincount(part.labels.numpy(), minlength=len(names)) for part in parts.values()]
     prints = [{image.numpy().tobytes() for image in part.images} for part in parts.values()]
     shared = len((prints[0] & prints[1]) | (prints[0] & prints[2]) | (prints[1] & prints[2]))
-    return Splits(counts, names, shared)
+    return pd.DataFrame(counts, index=SPLITS, columns=names), shared
 
 
 def _trained_to(curves: Curves, column: str, step: int) -> float:

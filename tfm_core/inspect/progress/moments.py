@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,7 @@ from tfm_core.inspect.attention.head_statistics import leading_role, of_step
 from tfm_core.probe import items
 from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.labels import patches_per_side as side_of
-from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.probe.types import Floats, Probe, Snapshot
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.record.outcome import MIN_PROGRESS
 from tfm_core.runs.record.snapshots import snapshot_path
@@ -45,7 +44,6 @@ STALE = 1.2
 """An event is news up to this many times its first step."""
 
 Shares = tuple[float, ...]
-Floats = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
 from tfm_core.inspect.attention.explanations import rollout, to_patches
 from tfm_core.inspect.attention.trained import inputs_of, model_of, no_checkpoint
 from tfm_core.probe.labels import modules_by_kind
+from tfm_core.probe.types import Array
 from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -92,24 +92,14 @@ def _model(folder: str, step: int, _changed: int) -> Model:
     return model.requires_grad_(False)
 
 
-Array = npt.NDArray[Any]
 _NO_PICTURES = N_("This run learned sentences, not pictures.")
 MAX_CLASSES = 12
 """The most classes with a bar beside a drawing."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PictureHistory:
-    """S steps of a training, the last one last.
-
-    shares: (S, classes), probabilities. heads: (S, L, H, side, side), what the answering token
-    takes from each patch; rollout: (S, side, side), through all layers.
-    """
-
-    steps: tuple[int, ...]
-    shares: Array
-    heads: Array
-    rollout: Array
+PictureHistory = tuple[tuple[int, ...], Array, Array, Array]
+"""S steps of a training, the last one last; the probabilities (S, classes); what the answering
+token takes from each patch, (S, L, H, side, side), and through all layers, (S, side, side)."""
 
 
 def reads_drawings(experiment: Experiment) -> bool:
@@ -129,7 +119,7 @@ def picture_history(run: Run, picture: npt.NDArray[np.uint8]) -> PictureHistory:
     kept = models_of(run)
     found = [_look(run.experiment, model, images) for _step, model in kept]
     shares, heads, rolled = (np.stack(part) for part in zip(*found, strict=True))
-    return PictureHistory(tuple(step for step, _model in kept), shares, heads, rolled)
+    return tuple(step for step, _model in kept), shares, heads, rolled
 
 
 def models_of(run: Run) -> list[tuple[int, Model]]:

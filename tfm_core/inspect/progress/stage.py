@@ -9,23 +9,21 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.data.text.glosses import Glosses, glosses_of, language_of
 from tfm_core.inspect.attention import head_labels
 from tfm_core.inspect.attention.alignment import truth_on_map
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import MapView, map_view
-from tfm_core.inspect.glosses import Glosses, glosses_of, language_of
 from tfm_core.probe import items
 from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import CLS, AttentionKind, kinds_of, modules_by_kind, patches_per_side
-from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
-Array = npt.NDArray[Any]
 Surface = Literal["map", "picture", "words", "none"]
 MAX_CLASSES = 3
 _FIRST_KINDS = ("cross", "picture")

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment, ForeignModelConfig
+from tfm_core.probe.types import Floats
 from tfm_core.runs.curves import Curves
 from tfm_core.sentences import N_, Sentence, joined
-
-Floats = npt.NDArray[np.floating[Any]]
 
 MIN_MEASURED = 3
 """Validations in a row that have to be better: fewer may be chance."""
@@ -33,24 +30,13 @@ _UNKNOWN = N_(
 _CHANGES = ("shift", "rotation", "scale", "slant")  # random changes of training pictures
 
 
-@dataclass(frozen=True, slots=True)
-class BetterValidation:
-    """A stretch in which validation looks better than training, and why.
-
-    first, last: steps. sentence: the causes that apply.
-    """
-
-    first: int
-    last: int
-    sentence: Sentence
-
-
 def better_validation(
     experiment: Experiment, curves: Curves, window: int
-) -> BetterValidation | None:
-    """Return the longest such stretch; None where there is none.
+) -> tuple[int, int, Sentence] | None:
+    """Return the longest stretch in which validation looks better than training, and why.
 
-    window: how many batches the line of training averages, looking back.
+    Its first and last step, and the causes that apply; None where there is none. window: how many
+    batches the line of training averages, looking back.
     """
     steps, losses = curves.steps["step"], curves.steps["loss"]
     measured = curves.validation
@@ -84,7 +70,7 @@ def better_validation(
         causes.append(
             N_("The training line is a mean of the last {n} batches, so it lags.", n=window)
         )
-    return BetterValidation(first, last, joined(*(causes or [_BY_CHANCE])))
+    return first, last, joined(*(causes or [_BY_CHANCE]))
 
 
 def _of_settings(

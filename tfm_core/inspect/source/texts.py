@@ -71,11 +71,6 @@ _OWN_JOINS = {
 }
 
 
-def _of_caption(task: CaptionTaskConfig) -> Spelling:
-    suffixes = resolve(LANGUAGES[task.language].grammar).joined
-    return Spelling("", "suffixed", suffixes=tuple(sorted(suffixes)))
-
-
 def _of_corpus(task: CorpusTaskConfig) -> Spelling:
     if task.unit == "characters":
         return Spelling("letters", "plain")
@@ -98,7 +93,9 @@ def _merges(cutter: Cutter) -> tuple[str, ...]:
 
 _BY_KIND: dict[str, Callable[[Any], Spelling]] = {
     "text": lambda task: SPELLINGS[task.name],
-    "caption": _of_caption,
+    "caption": lambda task: Spelling(
+        "", "suffixed", suffixes=tuple(sorted(resolve(LANGUAGES[task.language].grammar).joined))
+    ),
     "corpus": _of_corpus,
     "own": _of_own,
 }

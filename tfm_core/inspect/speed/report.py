@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from tfm_core.inspect.speed.paired import TimeRange, ratio
 from tfm_core.runs.store import RECORDED
@@ -109,7 +108,11 @@ class SpeedReport:
         except (ValueError, TypeError, KeyError):
             return
         if kind == "case":
-            self.cases.append(_case(message))
+            sides = tuple(message["sides"])
+            same = tuple(Equality(**one) for one in message["equalities"])
+            n_bytes, facts = message["n_bytes"], message["facts"]
+            case = CaseReport(message["part"], sides, message["x"], same, n_bytes, facts)
+            self.cases.append(case)
         elif kind == "round":
             for side, seconds in message["seconds"].items():
                 self.cases[-1].seconds.setdefault(side, []).append(seconds)
@@ -121,17 +124,6 @@ class SpeedReport:
             self.problem = message["sentence"]
 
 
-def _case(message: Mapping[str, Any]) -> CaseReport:
-    return CaseReport(
-        message["part"],
-        tuple(message["sides"]),
-        message["x"],
-        tuple(Equality(**one) for one in message["equalities"]),
-        message["n_bytes"],
-        message["facts"],
-    )
-
-
 PRESET = "translate"
 """The model that was measured."""
 DEVICE = "cpu"
@@ -139,17 +131,8 @@ MEASURED = ("attention", "checkpointing")
 """The recorded comparisons: they count CPU-seconds, which a busy machine hardly changes."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedReport:
-    """A report, the PyTorch that it was measured with, and the day."""
-
-    report: SpeedReport
-    torch: str
-    day: str
-
-
-def recorded(name: str) -> RecordedReport | None:
-    """Return what was recorded of a comparison; None where nothing was."""
+def recorded(name: str) -> tuple[SpeedReport, str, str] | None:
+    """Return what was recorded of a comparison, the PyTorch and the day; None where nothing was."""
     path = RECORDED.parent / f"speed-{name}.jsonl"
     if not path.is_file():
         return None
@@ -158,4 +141,4 @@ def recorded(name: str) -> RecordedReport | None:
     report = SpeedReport(name, DEVICE, message["clock"])
     for line in lines:
         report.take(line)
-    return RecordedReport(report, message["torch"], message["day"])
+    return report, message["torch"], message["day"]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from tfm_core.config import ModelConfig
 from tfm_core.runs.store import RECORDED
@@ -27,23 +28,13 @@ REPEATS = 3
 RECORDED_TIMES = RECORDED.parent / "step-times.json"
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedTimes:
-    """Step times measured beforehand: seconds by model and length, the PyTorch, and the day."""
+def recorded_times() -> tuple[pd.DataFrame, str, str]:
+    """Return the step times that come with the app, the PyTorch, and the day.
 
-    seconds: dict[str, dict[int, float]]
-    torch: str
-    day: str
-
-
-def recorded_times() -> RecordedTimes:
-    """Return the step times that come with the app."""
+    Seconds by length (rows) and model (columns).
+    """
     kept = json.loads(RECORDED_TIMES.read_text(encoding="utf-8"))
-    seconds = {
-        name: dict(zip(kept["lengths"], times, strict=True))
-        for name, times in kept["seconds"].items()
-    }
-    return RecordedTimes(seconds, kept["torch"], kept["day"])
+    return pd.DataFrame(kept["seconds"], index=kept["lengths"]), kept["torch"], kept["day"]
 
 
 def step_time(config: ModelConfig, length: int, *, batch: int = BATCH) -> float:

@@ -59,15 +59,8 @@ _AS_USUAL: Mapping[str, tuple[str, ...]] = {
 """Settings some of whose values are mistakes; their defaults are right."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoints:
-    """The steps of the checkpoints with the lowest validation loss and the newest, of ``total``."""
-
-    best: int | None
-    last: int | None
-    total: int
-
-
+Checkpoints = Mapping[Literal["best", "last"], int | None]
+"""The steps of the checkpoints with the lowest validation loss, and of the newest."""
 SettingChanges = Mapping[str, Mapping[str, Any]]
 
 
@@ -76,9 +69,10 @@ def cures(
 ) -> tuple[Cure, ...]:
     """Return what would help a run, the likeliest first. since: when the symptom began."""
     begins: Begins = "beginning"
-    if kind in ("diverged", "exploding", "stuck") and kept.best is not None and kept.best < since:
+    best = kept["best"]
+    if kind in ("diverged", "exploding", "stuck") and best is not None and best < since:
         begins = "best"
-    if kind == "slow" and kept.last is not None:
+    if kind == "slow" and kept["last"] is not None:
         begins = "last"
     found: list[Cure] = []
     for where, changes in _changes(kind, experiment, begins):
@@ -153,14 +147,14 @@ def _cure(
     experiment: Experiment, changes: SettingChanges, begins: Begins, kept: Checkpoints
 ) -> Cure | None:
     """Return a cure; None if its settings are invalid or change nothing."""
-    step = {"beginning": 0, "best": kept.best, "last": kept.last}[begins]
+    step = 0 if begins == "beginning" else kept[begins]
     if not step:
         begins, step = "beginning", 0
     values = {name: dict(changed) for name, changed in changes.items()}
     try:
         cured = _changed(experiment, values)
         if begins == "last":  # its own steps may be over: as many again
-            steps = {"steps": step + kept.total}
+            steps = {"steps": step + experiment.training.steps}
             cured = _changed(cured, {"training": steps})
     except ConfigError:
         return None

@@ -89,15 +89,14 @@ def _seen(
     if (long := in_curves.exploding(curves)) is not None:
         yield "exploding", long.step, _exploding(long)
     if (faint := in_curves.vanishing(curves)) is not None:
-        values = {"parts": listed(map(_part, faint.parts)), "longest": _part(faint.longest)}
-        values |= {"step": faint.step, "share": faint.share}
-        yield "vanishing", faint.step, Paragraph("symptoms/vanishing", **values)
+        step, parts, share, longest = faint
+        values = {"parts": listed(map(_part, parts)), "longest": _part(longest)}
+        values |= {"step": step, "share": share}
+        yield "vanishing", step, Paragraph("symptoms/vanishing", **values)
     if dead is not None and is_late and not at_chance:
         yield "dead-heads", dead[0], _dead(experiment, dead[1])
     if (rise := in_curves.overfit(way, curves)) is not None:
-        values = {"step": rise.step, "lowest": rise.lowest, "newest": rise.newest}
-        values |= {"before": rise.own[0], "now": rise.own[1]}
-        yield "overfits", rise.step, Paragraph("symptoms/overfits", **values)
+        yield "overfits", rise["step"], Paragraph("symptoms/overfits", **rise)
 
 
 def _diverged(status: Status, curves: Curves, way: LossProgress) -> FoundSymptom | None:
@@ -164,7 +163,8 @@ def of_run(run: Run, curves: Curves, steps: Sequence[int]) -> tuple[Symptom, ...
     experiment, status = run.experiment, run.status
     since = waits_until(experiment)
     dead = dead_modules(run, [step for step in steps if step >= since])
-    kept = Checkpoints(
-        run.step_of_checkpoint("best"), run.step_of_checkpoint("last"), experiment.training.steps
-    )
+    kept: Checkpoints = {
+        "best": run.step_of_checkpoint("best"),
+        "last": run.step_of_checkpoint("last"),
+    }
     return symptoms(experiment, status, curves, kept, dead)

@@ -7,6 +7,7 @@ purpose, with several seeds each; both are in the tests. Comments give what was 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,16 +46,6 @@ Healthy: 0.012 at most. Ill: 0.06 and more."""
 _LATER = 2  # measurements in a row above it
 
 _MIN = 5  # batches before their median is looked at
-
-
-@dataclass(frozen=True, slots=True)
-class Rise:
-    """The validation loss rose from its lowest, at a step, to the newest; own: training."""
-
-    step: int
-    lowest: float
-    newest: float
-    own: tuple[float, float]
 
 
 def diverged_at(way: LossProgress) -> int | None:
@@ -107,8 +98,11 @@ def fall_per_100(way: LossProgress) -> float:
     return -100 * float(np.polyfit(steps - steps[0], losses, 1)[0])
 
 
-def overfit(way: LossProgress, curves: Curves) -> Rise | None:
-    """Return how the validation loss rises while the training loss falls, or None."""
+def overfit(way: LossProgress, curves: Curves) -> dict[str, Any] | None:
+    """Return how the validation loss rises while the training loss falls, or None.
+
+    It rises from its lowest, at a step, to the newest; before, now: the training loss then.
+    """
     best = lowest(curves.validation)
     if best is None or not len(way.steps):
         return None
@@ -119,10 +113,11 @@ def overfit(way: LossProgress, curves: Curves) -> Rise | None:
     if len(losses) <= _LATER or losses[-_LATER:].min() - losses[0] < RISE * way.length:
         return None
     row = max(0, int(np.searchsorted(way.steps, steps[0], side="right")) - 1)
-    own = float(way.running[row]), float(way.running[-1])
-    if own[1] >= own[0] or own[1] >= losses[0]:
+    before, now = float(way.running[row]), float(way.running[-1])
+    if now >= before or now >= losses[0]:
         return None
-    return Rise(int(steps[0]), float(losses[0]), float(losses[-1]), own)
+    values = {"lowest": float(losses[0]), "newest": float(losses[-1])}
+    return {"step": int(steps[0]), **values, "before": before, "now": now}
 
 
 LONG = 25.0
@@ -149,16 +144,6 @@ class Long:
     part_length: float
 
 
-@dataclass(frozen=True, slots=True)
-class Faint:
-    """Blocks of the model get next to no gradient since a step: a share of that of ``longest``."""
-
-    step: int
-    parts: tuple[str, ...]
-    share: float
-    longest: str
-
-
 def exploding(curves: Curves) -> Long | None:
     """Return how the gradient explodes, None where it does not now."""
     norms = np.asarray(curves.steps["grad_norm"], np.float64)
@@ -177,8 +162,11 @@ def exploding(curves: Curves) -> Long | None:
     return Long(since, float(running[-1]), part, length)
 
 
-def vanishing(curves: Curves) -> Faint | None:
-    """Return which blocks get next to no gradient, None where all get some, or all is learned."""
+def vanishing(curves: Curves) -> tuple[int, tuple[str, ...], float, str] | None:
+    """Return which blocks get next to no gradient, None where all get some, or all is learned.
+
+    Since a step, these parts, at most a share of the gradient of the part with the longest.
+    """
     faint = [_faint(one) for one in curves.gradients]
     if len(faint) < _TIMES or not all(faint[-_TIMES:]):
         return None
@@ -187,7 +175,7 @@ def vanishing(curves: Curves) -> Faint | None:
         since -= 1
     newest, norms = faint[-1], curves.gradients[-1].norms
     longest = max(norms, key=norms.__getitem__)
-    return Faint(curves.gradients[since].step, tuple(newest), max(newest.values()), longest)
+    return curves.gradients[since].step, tuple(newest), max(newest.values()), longest
 
 
 def _faint(measured: GradientNorms) -> dict[str, float]:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +17,9 @@ import numpy.typing as npt
 from tfm_core.config import Experiment
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.masks import on_examples
-from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.probe.types import Floats, Probe, Snapshot
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
-
-Floats = npt.NDArray[np.floating[Any]]
 
 ALIKE = 0.02
 """Share of the attention that would have to move for a head to be even, or the same for all.

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core.inspect.tensors.operations import Values
+from tfm_core.probe.types import Array
 
-Array = npt.NDArray[Any]
 Index = tuple[int, ...]
 Term = tuple[Index, ...]
 """The index in each input of the factors of one product."""

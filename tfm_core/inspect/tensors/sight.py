@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy.typing as npt
-
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.axes import axes_after, axes_before
 from tfm_core.inspect.tensors.errors import explain
@@ -25,12 +23,12 @@ from tfm_core.inspect.tensors.operations import (
     mask_for,
     tupled,
 )
+from tfm_core.probe.types import Array
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Array = npt.NDArray[Any]
 Dtype = Literal["float32", "int64"]
 PREPARED: dict[str, str] = {
     N_("as it is"): "",

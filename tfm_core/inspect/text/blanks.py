@@ -5,23 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core.config import Experiment, TextTaskConfig
 from tfm_core.data.text.masked_words import MAX_GAPS, MaskedWordsTask, entropy, posterior
 from tfm_core.data.vocabulary import MASK
-from tfm_core.inspect.attention.trained import data_of, model_of
+from tfm_core.inspect.attention.trained import cached_by_weights, data_of, model_of
 from tfm_core.probe.labels import modules_by_kind
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
-Floats = npt.NDArray[np.floating[Any]]
 Shares = Mapping[str, float]
 
-__all__ = ["MAX_GAPS", "Blank", "Filled", "fill", "fills_blanks", "hide", "tokens_of"]
+__all__ = ["MAX_GAPS", "Blank", "fill", "fills_blanks", "hide", "tokens_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,15 +64,6 @@ class Blank:
         return sorted(best, key=lambda word: -best[word])[:n]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Filled:
-    """A sentence with hidden words as the last checkpoint reads it, at ``step``."""
-
-    step: int
-    tokens: tuple[str, ...]
-    blanks: tuple[Blank, ...]
-
-
 def fills_blanks(experiment: Experiment) -> bool:
     """Return whether a model of the experiment guesses hidden words."""
     return experiment.task.facts.answer == "blanks"
@@ -95,8 +84,9 @@ def hide(tokens: Sequence[str], positions: Sequence[int]) -> tuple[str, ...]:
     return tuple(MASK if position in positions else token for position, token in enumerate(tokens))
 
 
-def fill(run: Run, tokens: Sequence[str]) -> Filled:
-    """Guess the hidden words with the last checkpoint of a run.
+@cached_by_weights
+def fill(run: Run, tokens: tuple[str, ...]) -> tuple[int, tuple[Blank, ...]]:
+    """Guess the hidden words with the last checkpoint of a run; return its step and the words.
 
     Raises StudentError for too many hidden words or none, another task, or no checkpoint.
     """
@@ -122,7 +112,7 @@ def fill(run: Run, tokens: Sequence[str]) -> Filled:
         order = shares[position].argsort(descending=True).tolist()
         guesses = {task.src_vocabulary.token(i): float(shares[position, i]) for i in order}
         blanks.append(Blank(position, guesses, truth.get(position, {}), maps[:, :, position]))
-    return Filled(step, tuple(tokens), tuple(blanks))
+    return step, tuple(blanks)
 
 
 def _task(run: Run) -> MaskedWordsTask:

@@ -30,30 +30,20 @@ MIN_COUNT = 2
 _UNKNOWN = "\ue001"
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """Two tokens that became one, and how often they stood side by side in the corpus then."""
-
-    left: str
-    right: str
-    count: int
-
-    @property
-    def merged(self) -> str:
-        """The new token."""
-        return self.left + self.right
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Bpe:
-    """What was learned. alphabet: the characters of the corpus, the end of a word among them."""
+    """What was learned. alphabet: the characters of the corpus, the end of a word among them.
+
+    merges: two tokens that became one, and how often they stood side by side in the corpus then.
+    """
 
     alphabet: tuple[str, ...]
-    merges: tuple[Merge, ...]
+    merges: tuple[tuple[str, str, int], ...]
 
     def vocabulary(self, k: int) -> dict[str, int]:
         """Return token -> number after ``k`` merges; the special tokens keep 0 to 3."""
-        tokens = dict.fromkeys([*self.alphabet, *(merge.merged for merge in self.merges[:k])])
+        merged = (left + right for left, right, _count in self.merges[:k])
+        tokens = dict.fromkeys([*self.alphabet, *merged])
         return {token: len(SPECIALS) + index for index, token in enumerate(tokens)}
 
 
@@ -77,7 +67,7 @@ def tokens(learned: Bpe, words: Sequence[str], k: int) -> list[Token]:
     known = learned.vocabulary(k)
     from tokenizers import Tokenizer, models
 
-    merges = [(merge.left, merge.right) for merge in learned.merges[:k]]
+    merges = [(left, right) for left, right, _count in learned.merges[:k]]
     vocabulary = {_UNKNOWN: UNK, **known}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, unk_token=_UNKNOWN))
     result = []
@@ -98,9 +88,9 @@ def lengths(learned: Bpe, words: Sequence[str]) -> tuple[npt.NDArray[Any], npt.N
     sizes, totals = [], []
     for k in range(len(learned.merges) + 1):
         if k:
-            merge = learned.merges[k - 1]
-            known.add(merge.merged)
-            split = {word: apply(pieces, merge.left, merge.right) for word, pieces in split.items()}
+            left, right, _count = learned.merges[k - 1]
+            known.add(left + right)
+            split = {word: apply(pieces, left, right) for word, pieces in split.items()}
         sizes.append(len(SPECIALS) + len(known))
         totals.append(sum(counts[word] * len(pieces) for word, pieces in split.items()))
     return np.array(sizes, np.int32), np.array(totals, np.int32)
@@ -136,10 +126,12 @@ def shown(token: str) -> str:
     return token.replace(END, END_SHOWN)
 
 
-def _counted(counts: Counter[str], pairs: Sequence[Sequence[str]]) -> tuple[Merge, ...]:
+def _counted(
+    counts: Counter[str], pairs: Sequence[Sequence[str]]
+) -> tuple[tuple[str, str, int], ...]:
     split = {word: [*word, END] for word in counts}
     merges = []
     for left, right in pairs:
-        merges.append(Merge(left, right, pair_counts(split, counts)[left, right]))
+        merges.append((left, right, pair_counts(split, counts)[left, right]))
         split = {word: apply(pieces, left, right) for word, pieces in split.items()}
     return tuple(merges)

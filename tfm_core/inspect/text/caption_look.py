@@ -10,15 +10,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
 from tfm_core.config import CaptionerConfig, CaptionTaskConfig
 from tfm_core.data.caption_words import caption
 from tfm_core.data.scenes import CANVAS, PlacedDigit, are_disjoint
 from tfm_core.inspect.attention.example import Example, captured
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
+from tfm_core.inspect.tables import table
 from tfm_core.probe.items import Box, caption_item
 from tfm_core.probe.labels import modules_by_kind
+from tfm_core.probe.types import Array
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
 
@@ -26,45 +28,28 @@ MEAN = -1
 """Instead of a head: the mean of all heads of the layer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heads:
-    """A decoder layer and a head of it, from 0, or MEAN."""
-
-    layer: int
-    head: int = MEAN
+def chosen_maps(look: CaptionReading, layer: int, head: int = MEAN) -> Array:
+    """Return the attention of each word over the patches, (T, side, side), in a head or MEAN."""
+    maps: Array = look.maps[layer]
+    return maps.mean(0) if head == MEAN else np.asarray(maps[head])
 
 
-def chosen_maps(look: CaptionReading, chosen: Heads) -> Array:
-    """Return the attention of each word over the patches, (T, side, side)."""
-    layer: Array = look.maps[chosen.layer]
-    return layer.mean(0) if chosen.head == MEAN else np.asarray(layer[chosen.head])
-
-
-def scores(look: CaptionReading, chosen: Heads) -> list[dict[str, Any]]:
+def scores(look: CaptionReading, layer: int, head: int = MEAN) -> pd.DataFrame:
     """Return one row for each word that names a digit in the picture.
 
-    word; share: of the chosen attention inside its box; best: of the best head; layer and head:
-    that head, from 1.
+    word; share: of the attention of the head, or MEAN, inside its box; best: of the best head;
+    layer and head: that head, from 1.
     """
     rows = []
     for word in look.words:
-        if word.share is None:
-            continue
-        of_layer = word.share[chosen.layer]
-        layer, head = np.unravel_index(int(word.share.argmax()), word.share.shape)
-        rows.append(
-            {
-                "word": word.text,
-                "share": float(of_layer.mean() if chosen.head == MEAN else of_layer[chosen.head]),
-                "best": float(word.share.max()),
-                "layer": int(layer) + 1,
-                "head": int(head) + 1,
-            }
-        )
-    return rows
+        if word.share is not None:
+            of_layer = word.share[layer]
+            at = np.unravel_index(int(word.share.argmax()), word.share.shape)
+            share = of_layer.mean() if head == MEAN else of_layer[head]
+            rows.append((word.text, share, word.share.max(), *(n + 1 for n in at)))
+    return table(rows, word=object, share=float, best=float, layer=int, head=int)
 
 
-Array = npt.NDArray[Any]
 N_LIKELY = 4
 _NO_CAPTIONER = N_("This run does not describe pictures; choose one that does.")
 
@@ -111,23 +96,15 @@ class CaptionReading:
         return tuple(item["tgt"]) == tuple(item.get("truth", ())) and not item.get("goes_on")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScenePreview:
-    """A picture as composed so far: uint8 (1, size, size), and digits, from 0, that overlap."""
-
-    picture: Array
-    overlapping: frozenset[int]
-
-
-def preview(pieces: Sequence[Piece]) -> ScenePreview:
-    """Return the picture of digits, even where they overlap."""
+def preview(pieces: Sequence[Piece]) -> tuple[Array, frozenset[int]]:
+    """Return the picture as composed so far, uint8 (1, size, size), and digits that overlap."""
     overlapping = {
         i
         for i, piece in enumerate(pieces)
         for j, other in enumerate(pieces)
         if i != j and not are_disjoint(piece.placed, other.placed)
     }
-    return ScenePreview(_composed(pieces)[0], frozenset(overlapping))
+    return _composed(pieces)[0], frozenset(overlapping)
 
 
 def compose_pieces(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:

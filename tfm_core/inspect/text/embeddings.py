@@ -14,7 +14,7 @@ from tfm_core.config import Experiment
 from tfm_core.data.text import korean_words, text_task
 from tfm_core.data.text.english_korean import SUFFIXES
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
-from tfm_core.inspect.attention.trained import model_of, no_checkpoint
+from tfm_core.inspect.attention.trained import cached_by_weights, model_of, no_checkpoint
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -103,11 +103,6 @@ class EmbeddingTable:
     values: Array
     is_whole: bool
 
-    @property
-    def n_special(self) -> int:
-        """Return the number of special tokens, which come first."""
-        return len(SPECIALS)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Projection:
@@ -154,6 +149,7 @@ def names_of(run: Run) -> list[str]:
     return [name for name in _modules(model) if _vocabulary(run.experiment, name) is not None]
 
 
+@cached_by_weights
 def table_of(run: Run, name: str) -> EmbeddingTable:
     """Return a table from snapshots and checkpoint. Raises StudentError without either."""
     model, last = model_of(run)

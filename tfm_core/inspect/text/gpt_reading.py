@@ -6,14 +6,14 @@ The lens applies the last norm and the output matrix to the residual stream afte
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
 from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig, SequenceTaskConfig
-from tfm_core.inspect.attention.trained import check_context, model_of
+from tfm_core.inspect.attention.trained import cached_by_weights, check_context, model_of
+from tfm_core.probe.types import Array
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_
 
@@ -23,21 +23,7 @@ if TYPE_CHECKING:
     from tfm_core.models.text import DecoderOnly
 
 
-Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lens:
-    """What the stream of one text predicts at each depth, the embedding first; arrays (L + 1, T).
-
-    ids: the likeliest next token; probability: of it; final: of the model's final choice; entropy:
-    in nats.
-    """
-
-    ids: Array
-    probability: Array
-    final: Array
-    entropy: Array
+Texts = tuple[str, ...]
 
 
 def lens_logits(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Tensor:
@@ -60,47 +46,26 @@ def lens_logits(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Tensor:
     return torch.cat(logits)
 
 
-def logit_lens(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Lens:
-    """Return the model's predictions at each depth and position of one text."""
+def logit_lens(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> tuple[Array, Array, Array]:
+    """Return what the stream of one text predicts at each depth, the embedding first.
+
+    Each (L + 1, T): the number of the likeliest next token, its probability, and that of the
+    model's final choice.
+    """
     chances = lens_logits(model, src, tgt_in).float().softmax(-1)
     best = chances.max(-1)
     answer = best.indices[-1]  # (T,)
     final = chances.gather(-1, answer[None, :, None].expand(len(chances), -1, 1))[..., 0]
-    entropy = -(chances * chances.clamp_min(1e-30).log()).sum(-1)
-    return Lens(
-        best.indices.numpy().astype(np.int32),
-        best.values.numpy(),
-        final.numpy(),
-        entropy.numpy(),
-    )
+    return best.indices.numpy().astype(np.int32), best.values.numpy(), final.numpy()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LensReading:
-    """A lens on a text. read: T tokens from <bos> on; says: (L + 1) x T likeliest next tokens."""
-
-    step: int
-    read: tuple[str, ...]
-    says: tuple[tuple[str, ...], ...]
-    lens: Lens
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Digits:
-    """A source answered token by token. chances: (T, V). answer, truth: with <eos>."""
-
-    step: int
-    source: str
-    answer: tuple[str, ...]
-    truth: tuple[str, ...] | None
-    vocabulary: tuple[str, ...]
-    chances: Array
-
-
-def look_through(run: Run, text: str) -> LensReading:
+@cached_by_weights
+def look_through(run: Run, text: str) -> tuple[Texts, tuple[Texts, ...], Array, Array]:
     """Read a text with the lens: a language model the text, others a source and their answer.
 
-    Raises ValueError, in a sentence.
+    Return the T tokens that are read, from <bos> on; the (L + 1) x T likeliest next tokens; their
+    probability, and that of the model's final choice, as ``logit_lens``. Raises ValueError, in a
+    sentence.
     """
     import torch
 
@@ -113,21 +78,27 @@ def look_through(run: Run, text: str) -> LensReading:
     task = text_task(config)
     tokens = task.tokenize(text)
     vocabulary = task.tgt_vocabulary
-    model, step = model_of(run)
+    model, _step = model_of(run)
     assert isinstance(model, DecoderOnly)
     if not config.has_source:
         check_context(experiment.task_as(CorpusTaskConfig), len(tokens))
         src, written = torch.empty(1, 0, dtype=torch.int64), vocabulary.encode(tokens)
     else:
         src = torch.tensor([task.src_vocabulary.encode(tokens)])
-        written = vocabulary.encode(sum_of(run, text).answer[:-1])
-    lens = logit_lens(model, src, torch.tensor([[model.bos_id, *written]]))
-    says = tuple(tuple(vocabulary.token(i) for i in row) for row in lens.ids.tolist())
-    return LensReading(step, (config.begin, *vocabulary.row(written)), says, lens)
+        _source, answer, _truth, _chances = sum_of(run, text)
+        written = vocabulary.encode(answer[:-1])
+    ids, probability, final = logit_lens(model, src, torch.tensor([[model.bos_id, *written]]))
+    says = tuple(tuple(vocabulary.token(i) for i in row) for row in ids.tolist())
+    return (config.begin, *vocabulary.row(written)), says, probability, final
 
 
-def sum_of(run: Run, text: str) -> Digits:
-    """Let a decoder-only model answer a source greedily. Raises ValueError, in a sentence."""
+@cached_by_weights
+def sum_of(run: Run, text: str) -> tuple[str, Texts, Texts | None, pd.DataFrame]:
+    """Let a decoder-only model answer a source greedily, token by token.
+
+    Return the source, the answer and the truth, with <eos>, and the probability of each token of
+    the vocabulary (columns) at each place of the answer. Raises ValueError, in a sentence.
+    """
     import torch
 
     from tfm_core.data.text import text_task
@@ -137,7 +108,7 @@ def sum_of(run: Run, text: str) -> Digits:
     config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     tokens = task.tokenize(text)
-    model, step = model_of(run)
+    model, _step = model_of(run)
     assert isinstance(model, DecoderOnly)
     src = torch.tensor([task.src_vocabulary.encode(tokens)])
     ids = greedy(model, src, max_len=config.max_tgt_len + 1).ids
@@ -146,11 +117,10 @@ def sum_of(run: Run, text: str) -> Digits:
         chances = model(src, tgt_in)[0].float().softmax(-1)
     truth = task.solve(tokens)
     vocabulary = task.tgt_vocabulary
-    return Digits(
-        step=step,
-        source=task.join_src(tokens),
-        answer=vocabulary.row(ids[0].tolist()),
-        truth=None if truth is None else (*truth, "<eos>"),
-        vocabulary=tuple(vocabulary.token(i) for i in range(len(vocabulary))),
-        chances=chances.numpy(),
+    names = [vocabulary.token(i) for i in range(len(vocabulary))]
+    return (
+        task.join_src(tokens),
+        vocabulary.row(ids[0].tolist()),
+        None if truth is None else (*truth, "<eos>"),
+        pd.DataFrame(chances.numpy(), columns=names),
     )

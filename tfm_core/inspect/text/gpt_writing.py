@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.inspect.attention.trained import model_of
@@ -30,23 +31,6 @@ class Sample:
 
     ids: Ids
     chances: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NextToken:
-    """The likeliest next tokens and their probabilities.
-
-    before and after: without and with temperature, top-k and top-p. n_left: tokens that can still
-    be drawn; perplexity_before, perplexity_after: exp(entropy).
-    """
-
-    tokens: tuple[str, ...]
-    before: npt.NDArray[np.float32]
-    after: npt.NDArray[np.float32]
-    n_left: int
-    n_all: int
-    perplexity_before: float
-    perplexity_after: float
 
 
 def prompt_ids(run: Run, prompt: str) -> Ids:
@@ -99,8 +83,14 @@ def write_on(
         yield list(now)
 
 
-def next_token(run: Run, ids: Sequence[int], sampling: SamplingConfig) -> NextToken:
-    """Return what may follow ids, before and after temperature, top-k and top-p."""
+def next_token(
+    run: Run, ids: Sequence[int], sampling: SamplingConfig
+) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Return the likeliest tokens that may follow ids, and facts of the whole distribution.
+
+    token; before, after: probabilities without and with temperature, top-k and top-p. The facts:
+    left: tokens of all that can still be drawn; before, after: perplexity, exp(entropy).
+    """
     import torch
 
     from tfm_core.decoding import filtered_probs, next_logits
@@ -113,15 +103,14 @@ def next_token(run: Run, ids: Sequence[int], sampling: SamplingConfig) -> NextTo
         before, after = logits.softmax(-1), filtered_probs(logits, sampling)
     best = before.topk(min(N_BEST, len(before)))
     vocabulary = _task(run).tgt_vocabulary
-    return NextToken(
-        tuple(vocabulary.token(i) for i in best.indices.tolist()),
-        best.values.numpy(),
-        after[best.indices].numpy(),
-        int((after > 0).sum()),
-        len(before) - len(_never(run)),
-        _perplexity(before.numpy()),
-        _perplexity(after.numpy()),
-    )
+    tokens = pd.Series([vocabulary.token(i) for i in best.indices.tolist()], dtype=object)
+    shares = {"before": best.values.numpy(), "after": after[best.indices].numpy()}
+    return pd.DataFrame({"token": tokens, **shares}), {
+        "left": int((after > 0).sum()),
+        "all": len(before) - len(_never(run)),
+        "before": _perplexity(before.numpy()),
+        "after": _perplexity(after.numpy()),
+    }
 
 
 def _perplexity(chances: npt.NDArray[np.float32]) -> float:

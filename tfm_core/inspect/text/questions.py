@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
 from tfm_core.inspect.questions import Question, choice_question, number_question
 from tfm_core.inspect.text import tokenise
 from tfm_core.inspect.text.blanks import Blank
 from tfm_core.inspect.text.caption_look import CaptionReading
-from tfm_core.inspect.text.gpt_writing import NextToken
 from tfm_core.inspect.text.sentence import SentenceReading
-from tfm_core.inspect.text.surprisal import Surprisals
 from tfm_core.inspect.text.tokenise import PaddedBatch, Token
 from tfm_core.sentences import N_, Paragraph, percent
 
@@ -99,9 +98,9 @@ def about_gap(blank: Blank) -> Question | None:
     return choice_question(N_("Which word is likeliest for the model?"), best[0], why, why[best[0]])
 
 
-def about_order(read: Surprisals, backwards: Surprisals) -> Question:
-    """Ask how well the model predicts the same text read backwards."""
-    one, other = read.perplexity, backwards.perplexity
+def about_order(read: pd.DataFrame, backwards: pd.DataFrame) -> Question:
+    """Ask how well the model predicts the same text read backwards; both of ``surprisals``."""
+    one, other = (float(np.exp(table["nats"].mean())) for table in (read, backwards))
     better, same, worse = (
         N_("Better: its perplexity falls"),
         N_("About as well"),
@@ -121,12 +120,12 @@ def about_order(read: Surprisals, backwards: Surprisals) -> Question:
     )
 
 
-def about_temperature(now: NextToken, hotter: NextToken) -> Question:
-    """Ask what more temperature does to the likeliest token's share."""
-    one, other = float(now.after[0]), float(hotter.after[0])
+def about_temperature(now: pd.DataFrame, hotter: pd.DataFrame) -> Question:
+    """Ask what more temperature does to the likeliest token's share; both of ``next_token``."""
+    one, other = float(now["after"][0]), float(hotter["after"][0])
     rises, same, falls = N_("It rises"), N_("It stays the same"), N_("It falls")
     answer = same if np.isclose(one, other, atol=5e-4) else rises if other > one else falls
-    token = now.tokens[0].strip() or "␣"
+    token = now["token"][0].strip() or "␣"
     return choice_question(
         N_("At temperature 2, what happens to the probability of “{token}”?", token=token),
         answer,

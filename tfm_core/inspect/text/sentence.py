@@ -7,19 +7,20 @@ imported late.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tfm_core.config import EncoderOnlyConfig, Experiment, TextTaskConfig
 from tfm_core.data.text.sentiment import AND, BUT, INTENSITIES, JOINS, Judged, judged
 from tfm_core.inspect.attention.explanations import relevance, rollout
-from tfm_core.inspect.attention.trained import model_of
+from tfm_core.inspect.attention.trained import cached_by_weights, model_of
+from tfm_core.inspect.tables import table
 from tfm_core.probe.labels import CLS, modules_by_kind
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from tfm_core.data.text import TextTask
-
-Floats = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,6 +72,7 @@ def reads_labels(experiment: Experiment) -> bool:
     return task.facts.answer == "label" and task.facts.language is not None
 
 
+@cached_by_weights
 def read(run: Run, text: str) -> SentenceReading:
     """Read a sentence with the last checkpoint of a run.
 
@@ -114,22 +114,22 @@ def words_of(run: Run) -> tuple[str, ...]:
     return _task(run).src_vocabulary.tokens
 
 
-def compared(run: Run, sentences: Mapping[str, Sequence[str]]) -> pd.DataFrame:
-    """Return one row a sentence: change, sentence, rule, model, agrees, sure.
+@cached_by_weights
+def compared(run: Run, sentences: tuple[tuple[str, ...], ...]) -> pd.DataFrame:
+    """Return one row a sentence, of its words: sentence, rule, model, agrees, sure.
 
-    sentences: what was changed -> words. Raises StudentError without a checkpoint.
+    Raises StudentError without a checkpoint.
     """
     task = _task(run)
     model, _step = model_of(run)
     labels, rows = task.tgt_vocabulary.tokens, []
-    for change, words in sentences.items():
+    for words in sentences:
         shares = _shares(model, _inputs(task, [words]), task)[0]
         (rule,) = task.solve(words) or ("",)
         predicted = labels[int(shares.argmax())]
-        row: dict[str, object] = {"change": change, "sentence": task.join_src(words)}
-        row |= {"rule": rule, "model": predicted, "agrees": "✓" if rule == predicted else "✗"}
-        rows.append(row | {"sure": float(shares.max())})
-    return pd.DataFrame(rows)
+        agrees = "✓" if rule == predicted else "✗"
+        rows.append((task.join_src(words), rule, predicted, agrees, float(shares.max())))
+    return table(rows, sentence=object, rule=object, model=object, agrees=object, sure=float)
 
 
 def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:

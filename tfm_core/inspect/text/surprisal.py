@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.task import corpus_task
-from tfm_core.inspect.attention.trained import model_of
+from tfm_core.inspect.attention.trained import cached_by_weights, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.units import UNITS
@@ -54,41 +53,19 @@ def _begins_word(tokens: Sequence[str], position: int) -> bool:
     return tokens[position - 1].isspace() or tokens[position][:1] == " " != tokens[position]
 
 
-Array = npt.NDArray[Any]
 BITS = float(1 / np.log(2))
 """Bits in a nat."""
 N_BEST = 10
 MAX_TOKENS = 1000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Surprisals:
-    """A text of T tokens as the model of ``step`` predicts it.
+@cached_by_weights
+def surprisals(run: Run, text: str) -> pd.DataFrame:
+    """Read a text with the last checkpoint of a language model, a row a token.
 
-    nats: (T,) -ln p. rank: (T,) from 1. entropy: (T,) of the prediction, in nats. best: for each
-    token the likeliest (token, probability).
+    token; nats: -ln p, whose mean is the loss on this text; rank: from 1; entropy: of the
+    prediction, in nats; best: the likeliest (token, probability). Raises ValueError.
     """
-
-    step: int
-    tokens: tuple[str, ...]
-    nats: Array
-    rank: Array
-    entropy: Array
-    best: tuple[tuple[tuple[str, float], ...], ...]
-
-    @property
-    def mean(self) -> float:
-        """Mean surprisal in nats: the loss on this text."""
-        return float(self.nats.mean())
-
-    @property
-    def perplexity(self) -> float:
-        """exp of the mean: as unsure as if it had to guess between so many tokens."""
-        return float(np.exp(self.nats.mean()))
-
-
-def surprisals(run: Run, text: str) -> Surprisals:
-    """Read a text with the last checkpoint of a language model. Raises ValueError."""
     import torch
 
     from tfm_core.models.text import DecoderOnly
@@ -103,7 +80,7 @@ def surprisals(run: Run, text: str) -> Surprisals:
             unit=UNITS[config.unit].plural,
             most_tokens=MAX_TOKENS,
         )
-    model, step = model_of(run)
+    model, _step = model_of(run)
     assert isinstance(model, DecoderOnly)
     vocabulary = task.tgt_vocabulary
     if task.is_grammar:
@@ -113,16 +90,18 @@ def surprisals(run: Run, text: str) -> Surprisals:
         logs = predictions(model, ids, config.max_tgt_len + 1).double().log_softmax(-1)  # (T, V)
     own = logs.gather(1, ids[:, None])
     best = logs.exp().topk(min(N_BEST, logs.size(1)), -1)
-    return Surprisals(
-        step=step,
-        tokens=tokens,
-        nats=-own[:, 0].numpy(),
-        rank=((logs > own).sum(1) + 1).numpy(),
-        entropy=-(logs.exp() * logs).sum(-1).numpy(),
-        best=tuple(
-            tuple((vocabulary.token(i), p) for i, p in zip(row_ids, row, strict=True))
-            for row_ids, row in zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        ),
+    likeliest = [
+        [(vocabulary.token(i), p) for i, p in zip(row_ids, row, strict=True)]
+        for row_ids, row in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    ]
+    return pd.DataFrame(
+        {
+            "token": pd.Series(tokens, dtype=object),
+            "nats": -own[:, 0].numpy(),
+            "rank": ((logs > own).sum(1) + 1).numpy(),
+            "entropy": -(logs.exp() * logs).sum(-1).numpy(),
+            "best": likeliest,
+        }
     )
 
 

@@ -100,7 +100,9 @@ def heads_that_align(on: TourRun) -> Question:
 
 def where_it_reads(on: TourRun) -> Question:
     """Ask which source word the head that aligns best reads, for the clearest row of its map."""
-    experiment, (example, module, head) = on.run.experiment, _first_map(on.run)
+    experiment, example = on.run.experiment, _newest_example(on.run)
+    layer, head = first_heads(on.run).get("cross", (0, 0))  # on which Attention opens
+    module = modules_by_kind(experiment)["cross"][layer]
     weights = example.attention[module][head]
     truth = truth_on_map(experiment, example.item, module)
     row = clearest_row(weights, example.masks[module], truth) or 0
@@ -305,12 +307,6 @@ def _newest_example(run: Run) -> Example:
     if not steps:
         raise StudentError("This run has no snapshot yet.")
     return example_of(run.experiment, probe, run.snapshot(steps[-1]), 0)
-
-
-def _first_map(run: Run) -> tuple[Example, str, int]:
-    """Return the first example, and module and head of the map on which Attention opens."""
-    layer, head = first_heads(run).get("cross", (0, 0))
-    return _newest_example(run), modules_by_kind(run.experiment)["cross"][layer], head
 
 
 def _scores(run: Run, off: Sequence[KnockedPart]) -> tuple[Score, Score]:

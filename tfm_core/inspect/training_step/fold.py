@@ -3,51 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
-from tfm_core.inspect.training_step.graph import LOSS, MODEL, Graph
+from tfm_core.inspect.training_step.graph import LOSS, MODEL, BackwardNode, Graph
 
-
-@dataclass(slots=True)
-class OperationGroup:
-    """Operations drawn as one; ``is_single`` where it is one operation by itself.
-
-    names: how often each operation is in it; norm: of all gradients that end in its parameters.
-    """
-
-    key: str
-    names: dict[str, int] = field(default_factory=dict)
-    n_values: int = 0
-    squares: float = 0.0
-    is_single: bool = False
-    parameter: str = ""
-
-    @property
-    def n_operations(self) -> int:
-        """How many operations it stands for."""
-        return sum(self.names.values())
-
-    @property
-    def norm(self) -> float:
-        """Norm of the gradients of its parameters."""
-        return float(self.squares**0.5)
-
-
-@dataclass(slots=True)
-class GradientFlow:
-    """Gradients from one group to another: how many, and the norm and shape of a single one."""
-
-    count: int = 0
-    norm: float | None = None
-    shape: tuple[int, ...] = ()
-
-
-@dataclass(slots=True)
-class Folded:
-    """Groups by key, in the order in which gradients reach them, and the flows between them."""
-
-    groups: dict[str, OperationGroup] = field(default_factory=dict)
-    flows: dict[tuple[str, str], GradientFlow] = field(default_factory=dict)
+SINGLE = "#"
+"""With what the key of an operation that stands by itself begins."""
+Folded = tuple[dict[str, list[BackwardNode]], dict[tuple[str, str], list[BackwardNode]]]
+"""Operations by group, in the order in which gradients reach them; then, by pairs of groups, the
+operations of the second to which gradients flow from the first."""
 
 
 def top(module: str, stacks: Collection[str]) -> str:
@@ -67,34 +30,24 @@ def top(module: str, stacks: Collection[str]) -> str:
 
 def fold(graph: Graph, opened: str = "") -> Folded:
     """Fold all operations into groups, except those directly in the group ``opened``."""
+    operations, edges = graph
     stacks = _stacks(graph)
-    keys = [
-        _key(operation.module, number, opened, stacks)
-        for number, operation in enumerate(graph.operations)
-    ]
-    folded = Folded()
-    for key, operation in zip(keys, graph.operations, strict=True):
-        group = folded.groups.setdefault(key, OperationGroup(key))
-        group.is_single = key.startswith("#")
-        group.names[operation.name] = group.names.get(operation.name, 0) + 1
-        group.n_values += operation.n_values
-        if operation.parameter:
-            group.parameter = operation.parameter
-            group.squares += (operation.norm or 0.0) ** 2
-    for tail, head in graph.edges:
+    keys = [_key(one.module, number, opened, stacks) for number, one in enumerate(operations)]
+    groups: dict[str, list[BackwardNode]] = {}
+    for key, operation in zip(keys, operations, strict=True):
+        groups.setdefault(key, []).append(operation)
+    flows: dict[tuple[str, str], list[BackwardNode]] = {}
+    for tail, head in edges:
         if keys[tail] != keys[head]:
-            flow = folded.flows.setdefault((keys[tail], keys[head]), GradientFlow())
-            flow.count += 1
-            below = graph.operations[head]
-            flow.norm, flow.shape = below.norm, below.shape
-    return folded
+            flows.setdefault((keys[tail], keys[head]), []).append(operations[head])
+    return groups, flows
 
 
 def groups_of(graph: Graph) -> list[str]:
     """Return what can be opened: the groups, and the parts directly inside of them."""
     groups: dict[str, None] = {}
     stacks = _stacks(graph)
-    for operation in graph.operations:
+    for operation in graph[0]:
         first = top(operation.module, stacks)
         groups[first] = None
         rest = operation.module.removeprefix(first).lstrip(".")
@@ -105,7 +58,7 @@ def groups_of(graph: Graph) -> list[str]:
 
 def _stacks(graph: Graph) -> set[str]:
     """Return the parts of the model that hold lists of blocks."""
-    modules = (operation.module.split(".") for operation in graph.operations)
+    modules = (operation.module.split(".") for operation in graph[0])
     return {parts[0] for parts in modules if any(part.isdigit() for part in parts)}
 
 
@@ -113,7 +66,7 @@ def _key(module: str, number: int, opened: str, stacks: Collection[str]) -> str:
     key = top(module, stacks)
     while opened == key or opened.startswith(f"{key}."):
         if module == key:
-            return f"#{number}"
+            return f"{SINGLE}{number}"
         rest = module.removeprefix(f"{key}.")
         key = f"{key}.{rest.split('.')[0]}"
     return key

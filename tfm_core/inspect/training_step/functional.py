@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -12,16 +10,6 @@ from tfm_core.inspect.training_step.step import StepTaken, chance, clip_scale, c
 from tfm_core.inspect.training_step.update import whole
 from tfm_core.training.loop import Trainer
 from tfm_core.variants.optimisers import OPTIMISERS
-
-
-@dataclass(frozen=True, slots=True)
-class TwoWays:
-    """Losses of both ways, and the largest differences of gradients and of new weights."""
-
-    module_loss: float
-    functional_loss: float
-    gradient_difference: float
-    weight_difference: float
 
 
 class ModelWithLoss(nn.Module):
@@ -64,10 +52,11 @@ def with_functions(
     return loss, gradients
 
 
-def two_ways(trainer: Trainer, taken: StepTaken) -> TwoWays:
+def two_ways(trainer: Trainer, taken: StepTaken) -> dict[str, float]:
     """Take the step ``taken`` from ``trainer`` once more in both ways, and compare.
 
-    Gradients are compared after clipping.
+    one, other: the losses with modules and with functions; gradient, weight: the largest
+    differences of gradients, after clipping, and of new weights.
     """
     copy = copied(trainer)
     for group in copy.optimizer.param_groups:
@@ -82,10 +71,12 @@ def two_ways(trainer: Trainer, taken: StepTaken) -> TwoWays:
     for name, moved in copy.model.named_parameters():
         clipped = by_name[name] * scale
         theirs = torch.zeros_like(moved) if moved.grad is None else moved.grad
-        gradients.append(_apart(clipped, theirs))
-        weights.append(_apart(whole(taken, name, clipped, optimiser), moved.detach()))
-    return TwoWays(float(module_loss.detach()), float(loss.detach()), max(gradients), max(weights))
-
-
-def _apart(one: Tensor, other: Tensor) -> float:
-    return float((one - other).abs().max())
+        gradients.append(float((clipped - theirs).abs().max()))
+        moved_here = whole(taken, name, clipped, optimiser)
+        weights.append(float((moved_here - moved.detach()).abs().max()))
+    return {
+        "one": float(module_loss.detach()),
+        "other": float(loss.detach()),
+        "gradient": max(gradients),
+        "weight": max(weights),
+    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.parameter_table import own_name, own_names
-from tfm_core.inspect.training_step.step import Forward, forward
+from tfm_core.inspect.training_step.step import forward
 from tfm_core.training.loop import Trainer
 
 LOSS, MODEL = "(loss)", "(model)"
@@ -40,22 +40,13 @@ class BackwardNode:
     shape: tuple[int, ...] = ()
 
 
-@dataclass(slots=True)
-class Graph:
-    """All operations, and the edges along which gradients flow, from the loss on."""
-
-    operations: list[BackwardNode] = field(default_factory=list)
-    edges: list[tuple[int, int]] = field(default_factory=list)
+Graph = tuple[list[BackwardNode], list[tuple[int, int]]]
+"""All operations, and the edges along which gradients flow, from the loss on."""
+_Span = tuple[str, int, int]
+"""A module, and the newest nodes when it began and when it ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
-    module: str
-    begin: int
-    end: int
-
-
-def graph_of(trainer: Trainer) -> tuple[Graph, Forward]:
+def graph_of(trainer: Trainer) -> Graph:
     """Run the next step forward and backward, and return its graph with the gradients in it.
 
     Modules and parameters have the names of the model's family.
@@ -63,18 +54,18 @@ def graph_of(trainer: Trainer) -> tuple[Graph, Forward]:
     spans: list[_Span] = []
     trainer.model.zero_grad(set_to_none=True)
     with _watched(trainer.model, spans):
-        passed = forward(trainer)
-    graph, nodes = _walk(passed.loss, trainer.model, spans)
+        loss = forward(trainer).loss
+    (operations, edges), nodes = _walk(loss, trainer.model, spans)
     with ExitStack() as undo:
-        for node, operation in zip(nodes, graph.operations, strict=True):
+        for node, operation in zip(nodes, operations, strict=True):
             undo.callback(node.register_prehook(_note(operation)).remove)
-        passed.loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]
     trainer.model.zero_grad(set_to_none=True)
     names = own_names(trainer.experiment.model, data_shape(trainer.experiment))
-    for operation in graph.operations:
+    for operation in operations:
         operation.module = own_name(operation.module, names) or operation.module
         operation.parameter = own_name(operation.parameter, names) or operation.parameter
-    return graph, passed
+    return operations, edges
 
 
 def _now() -> int:
@@ -94,7 +85,7 @@ def _watched(model: nn.Module, spans: list[_Span]) -> Iterator[None]:
                 begun.setdefault(name, []).append(_now())
 
             def after(_module: nn.Module, _in: object, _out: object, name: str = name) -> None:
-                spans.append(_Span(name or MODEL, begun[name].pop(), _now()))
+                spans.append((name or MODEL, begun[name].pop(), _now()))
 
             undo.enter_context(module.register_forward_pre_hook(before))
             undo.enter_context(module.register_forward_hook(after))
@@ -103,22 +94,22 @@ def _watched(model: nn.Module, spans: list[_Span]) -> Iterator[None]:
 
 def _walk(loss: Tensor, model: nn.Module, spans: list[_Span]) -> tuple[Graph, list[Any]]:
     owners = {id(one): name for name, one in model.named_parameters()}
-    inner_first = sorted(spans, key=lambda span: span.end - span.begin)
-    graph, nodes, numbers = Graph(), [], {}
+    inner_first = sorted(spans, key=lambda span: span[2] - span[1])
+    edges: list[tuple[int, int]] = []
+    nodes: list[Any] = []
+    numbers: dict[Any, int] = {loss.grad_fn: 0}
     waiting: list[Any] = [loss.grad_fn]
-    numbers[loss.grad_fn] = 0
     while waiting:
         node = waiting.pop(0)
         nodes.append(node)
-        graph.operations.append(_operation(node, owners, inner_first))
         for below, _place in node.next_functions:
             if below is None:
                 continue
             if below not in numbers:
                 numbers[below] = len(numbers)
                 waiting.append(below)
-            graph.edges.append((numbers[node], numbers[below]))
-    return graph, nodes
+            edges.append((numbers[node], numbers[below]))
+    return ([_operation(node, owners, inner_first) for node in nodes], edges), nodes
 
 
 def _operation(node: Any, owners: dict[int, str], spans: list[_Span]) -> BackwardNode:
@@ -132,7 +123,7 @@ def _operation(node: Any, owners: dict[int, str], spans: list[_Span]) -> Backwar
             name, parameter.rpartition(".")[0] or MODEL, parameter, variable.numel()
         )
     number = node._sequence_nr()
-    owner = next((one.module for one in spans if one.begin < number < one.end), LOSS)
+    owner = next((module for module, begin, end in spans if begin < number < end), LOSS)
     return BackwardNode(name, owner)
 
 

@@ -1,9 +1,9 @@
-"""Famous mistakes, made on purpose on the user's model, and what they do in numbers."""
+"""Famous mistakes, made on purpose on the user's model, and what they do in numbers, by name."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -25,67 +25,12 @@ BORROWED_DROPOUT = 0.1
 """Dropout that a model without any gets on its copy, so that there is something to see."""
 
 
-@dataclass(frozen=True, slots=True)
-class Argmax:
-    """What a count of wrong answers is to autograd, and its answer when asked for a gradient."""
+def argmax_before_loss(trainer: Trainer) -> dict[str, Any]:
+    """Count wrong answers, and try to learn from the count.
 
-    wrong_share: float
-    grad_fn: str
-    requires_grad: bool
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class SilentArgmax:
-    """What a step on counted answers does when the count is told to require a gradient.
-
-    n_gradients: weights of n_weights that got one; change: the largest change of any weight.
-    n_answers: the counted answers, which cross-entropy takes for the logits of as many classes.
+    share: wrong; grad_fn: what the count is to autograd; error: its answer when asked for a
+    gradient.
     """
-
-    loss: float
-    n_answers: int
-    n_weights: int
-    n_gradients: int
-    change: float
-
-
-@dataclass(frozen=True, slots=True)
-class SummedGradients:
-    """Norms of the gradient after one and after two backward passes; how far from exactly twice."""
-
-    once: float
-    twice: float
-    difference_from_double: float
-
-
-@dataclass(frozen=True, slots=True)
-class SoftmaxLoss:
-    """Losses and gradient norms with logits and with probabilities given to cross-entropy.
-
-    floor: the lowest loss that probabilities can reach, as they lie between 0 and 1.
-    """
-
-    right_loss: float
-    wrong_loss: float
-    right_norm: float
-    wrong_norm: float
-    floor: float
-    n_classes: int
-
-
-@dataclass(frozen=True, slots=True)
-class DropoutNoise:
-    """How far two predictions for the same batch lie apart in both modes (largest logit)."""
-
-    dropout: float
-    is_borrowed: bool
-    in_training: float
-    in_eval: float
-
-
-def argmax_before_loss(trainer: Trainer) -> Argmax:
-    """Count wrong answers, and try to learn from the count."""
     call = _call(trainer)
     predicted = call.logits.argmax(-1)
     counts = call.targets != call.ignore_index
@@ -93,14 +38,16 @@ def argmax_before_loss(trainer: Trainer) -> Argmax:
     try:
         wrong.backward()  # type: ignore[no-untyped-call]
     except RuntimeError as error:
-        return Argmax(float(wrong), str(wrong.grad_fn), wrong.requires_grad, str(error))
+        return {"share": float(wrong), "grad_fn": str(wrong.grad_fn), "error": str(error)}
     raise AssertionError("argmax has no gradient")
 
 
-def argmax_made_to_require_grad(trainer: Trainer) -> SilentArgmax:
+def argmax_made_to_require_grad(trainer: Trainer) -> dict[str, Any]:
     """Take a whole step on ``argmax().float().requires_grad_()``: no error, and nothing learned.
 
-    The new leaf is all that the backward pass reaches.
+    The new leaf is all that the backward pass reaches. n: weights of all that got a gradient;
+    change: the largest of any weight. answers: those that count, which cross-entropy takes for the
+    logits of as many classes.
     """
     copy = copied(trainer)
     copy.model.zero_grad(set_to_none=True)
@@ -112,28 +59,37 @@ def argmax_made_to_require_grad(trainer: Trainer) -> SilentArgmax:
     loss.backward()  # type: ignore[no-untyped-call]
     copy.optimizer.step()
     after = dict(copy.model.named_parameters())
-    return SilentArgmax(
-        float(loss.detach()),
-        int(counts.sum()),
-        len(after),
-        sum(one.grad is not None for one in after.values()),
-        max(float((one.detach() - before[name]).abs().max()) for name, one in after.items()),
-    )
+    return {
+        "loss": float(loss.detach()),
+        "answers": int(counts.sum()),
+        "all": len(after),
+        "n": sum(one.grad is not None for one in after.values()),
+        "change": max(
+            float((one.detach() - before[name]).abs().max()) for name, one in after.items()
+        ),
+    }
 
 
-def forgotten_zero_grad(trainer: Trainer) -> SummedGradients:
-    """Go backward twice without emptying the gradients between."""
+def forgotten_zero_grad(trainer: Trainer) -> dict[str, float]:
+    """Go backward twice without emptying the gradients between.
+
+    once, twice: norms of the gradient after one and two passes; d: how far from exactly twice.
+    """
     copy = copied(trainer)
     _loss, once = gradients(copy)
     for _ in range(2):
         forward(copy).loss.backward()  # type: ignore[no-untyped-call]
     twice = {name: one.grad for name, one in copy.model.named_parameters() if one.grad is not None}
     apart = max(float((twice[name] - 2 * once[name]).abs().max()) for name in twice)
-    return SummedGradients(_norm(list(once.values())), _norm(list(twice.values())), apart)
+    return {"once": _norm(list(once.values())), "twice": _norm(list(twice.values())), "d": apart}
 
 
-def softmax_before_loss(trainer: Trainer) -> SoftmaxLoss:
-    """Give cross-entropy probabilities, which it takes for logits."""
+def softmax_before_loss(trainer: Trainer) -> dict[str, Any]:
+    """Give cross-entropy probabilities, which it takes for logits.
+
+    right, wrong: losses with logits and with probabilities, and the norms of their gradients.
+    floor: the lowest loss that probabilities of n classes can reach, as they lie from 0 to 1.
+    """
     copy = copied(trainer)
     norms, losses = [], []
     for is_wrong in (False, True):
@@ -146,12 +102,23 @@ def softmax_before_loss(trainer: Trainer) -> SoftmaxLoss:
         norms.append(_norm(gradients))
         losses.append(float(loss.detach()))
     classes = call.logits.size(-1)
-    floor = math.log(math.e + classes - 1) - 1
-    return SoftmaxLoss(losses[0], losses[1], norms[0], norms[1], floor, classes)
+    (right, wrong), (right_norm, wrong_norm) = losses, norms
+    return {
+        "right": right,
+        "wrong": wrong,
+        "right_norm": right_norm,
+        "wrong_norm": wrong_norm,
+        "floor": math.log(math.e + classes - 1) - 1,
+        "n": classes,
+    }
 
 
-def forgotten_eval(trainer: Trainer) -> DropoutNoise:
-    """Predict the same batch twice with dropout on, and twice with it off."""
+def forgotten_eval(trainer: Trainer) -> tuple[dict[str, float], bool]:
+    """Predict the same batch twice with dropout on, and twice with it off.
+
+    share: of dropout; noisy, quiet: the largest difference of a logit. And whether the dropout was
+    borrowed.
+    """
     copy = copied(trainer)
     share = max((m.p for m in copy.model.modules() if isinstance(m, nn.Dropout)), default=0.0)
     is_borrowed = share == 0
@@ -162,7 +129,8 @@ def forgotten_eval(trainer: Trainer) -> DropoutNoise:
     copy.model.train()
     noisy = _apart(copy)
     copy.model.eval()
-    return DropoutNoise(share or BORROWED_DROPOUT, is_borrowed, noisy, _apart(copy))
+    found = {"share": share or BORROWED_DROPOUT, "noisy": noisy, "quiet": _apart(copy)}
+    return found, is_borrowed
 
 
 @torch.no_grad()

@@ -5,7 +5,6 @@ The scripts run as shown; below them is their real output.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from textwrap import dedent
 
@@ -44,18 +43,12 @@ FUNCTIONS = dedent("""\
     """)
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
-    """A script: what it shows, its code, and what it printed."""
-
-    title: str
-    code: str
-    printed: str
-
-
 @lru_cache(maxsize=1)
-def both() -> tuple[Script, Script]:
-    """Run both scripts, the second behind the first, as in one notebook."""
+def both() -> list[tuple[str, str, str]]:
+    """Run both scripts, the second behind the first, as in one notebook.
+
+    Return of each what it shows, its code, and what it printed.
+    """
     import torch
 
     names: dict[str, object] = {}
@@ -63,7 +56,7 @@ def both() -> tuple[Script, Script]:
         N_("**`nn.Linear`, `nn.ReLU`**: modules hold their parameters."),
         N_("**`F.linear`, `F.relu`**: functions take theirs as arguments."),
     )
-    made = []
+    made: list[tuple[str, str, str]] = []
     with torch.random.fork_rng(devices=[]):
         for title, code in zip(titles, (MODULES, FUNCTIONS), strict=True):
             lines: list[str] = []
@@ -73,5 +66,5 @@ def both() -> tuple[Script, Script]:
 
             names["print"] = keep  # a page is drawn in a thread: nothing else may be redirected
             exec(code, names)
-            made.append(Script(title, code, "\n".join(lines)))
-    return made[0], made[1]
+            made.append((title, code, "\n".join(lines)))
+    return made

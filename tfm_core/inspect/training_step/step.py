@@ -173,7 +173,11 @@ def take(trainer: Trainer, rate: float) -> tuple[Trainer, StepTaken]:
     before = {name: one.detach().clone() for name, one in named.items()}
     state = after.optimizer.state
     state_before = {
-        name: {key: value.clone() for key, value in state.get(one, {}).items() if _is_tensor(value)}
+        name: {
+            key: value.clone()
+            for key, value in state.get(one, {}).items()
+            if isinstance(value, Tensor)
+        }
         for name, one in after.model.named_parameters()
     }
     update(after, by_name, rate, scale)
@@ -217,10 +221,6 @@ def losses_at(trainer: Trainer, rates: Sequence[float]) -> list[float]:
             loss = float(forward(after, at=trainer).loss)
         losses.append(loss if math.isfinite(loss) else math.inf)
     return losses
-
-
-def _is_tensor(value: object) -> bool:
-    return isinstance(value, Tensor)
 
 
 def _options(trainer: Trainer) -> dict[str, dict[str, Any]]:

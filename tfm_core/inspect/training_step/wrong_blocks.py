@@ -7,13 +7,10 @@ number that differs is the mistake's.
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+import pandas as pd
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -34,77 +31,45 @@ from tfm_core.mistakes.parts import SharedNorm, SlicedProjection
 from tfm_core.sentences import N_, Paragraph, StudentError, joined
 from tfm_core.training.loop import Trainer
 
-Floats = npt.NDArray[np.float32]
 SHOWN = 6  # numbers of the first token
 N_STEPS = 30
 """Steps that a model with and one without a mistake are trained to be compared."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WrongBlock:
-    """A block as it should be and as the mistake makes it.
-
-    n_right, n_wrong: their parameters. right, wrong: the first numbers of what comes out for the
-    first token of the batch. apart: the largest difference of any number; spread: the standard
-    deviation of the right output, to measure it by. fact: what else was measured, in words.
-    """
-
-    n_right: int
-    n_wrong: int
-    right: Floats
-    wrong: Floats
-    apart: float
-    spread: float
-    fact: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _FirstBlock:
-    """The first block of a model with what the next batch gives it."""
-
-    name: str
-    block: Block
-    x: Tensor
-    others: dict[str, Any]
-
-    def out(self, block: nn.Module) -> Tensor:
-        """Return what a block makes of the batch, (B, T, d_model)."""
-        with torch.no_grad():
-            made: Tensor = block(self.x, **self.others)
-        return made
-
-    def twin(self) -> Block:
-        """Return a copy of the block, to be spoilt."""
-        return copy.deepcopy(self.block)
+WrongBlock = tuple[pd.DataFrame, float, float, str]
+"""A block as it should be and, a row below, as the mistake makes it: n of its parameters, and the
+first numbers of what comes out for the first token of the batch. Then the largest difference of any
+number, the standard deviation of the right output, to measure it by, and what else was measured."""
+Out = Callable[[nn.Module], Tensor]
 
 
 def shared_norm(trainer: Trainer) -> WrongBlock:
     """Use one LayerNorm behind or before every sublayer."""
-    first = _first_block(trainer)
-    _check_norms(first.block)
-    if isinstance(first.block.feed_forward_norm, SharedNorm):
+    name, block, _x, out = _first_block(trainer)
+    _check_norms(block)
+    if isinstance(block.feed_forward_norm, SharedNorm):
         raise StudentError("This model already shares one norm.")
-    twin = first.twin()
+    twin = copy.deepcopy(block)
     make(["shared-norm"], twin)
     _loss, by_name = gradients(trainer)
     one, other = (
-        by_name[f"{first.name}.{which}_norm.weight"] for which in ("self_attention", "feed_forward")
+        by_name[f"{name}.{which}_norm.weight"] for which in ("self_attention", "feed_forward")
     )
     cosine = float(F.cosine_similarity(one.flatten(), other.flatten(), dim=0))
-    fact = Paragraph("training_step/shared-norm", cosine=cosine)
-    right, wrong = first.out(first.block), first.out(twin)
+    fact: str = Paragraph("training_step/shared-norm", cosine=cosine)
+    right, wrong = out(block), out(twin)
     if torch.equal(right, wrong):
         equal = N_("Equal outputs: every norm starts with scale 1 and shift 0.")
-        return _compared(first.block, twin, right, wrong, joined(equal, fact))
-    return _compared(first.block, twin, right, wrong, fact)
+        fact = joined(equal, fact)
+    return _compared(block, twin, right, wrong, fact)
 
 
 def no_output_projection(trainer: Trainer) -> WrongBlock:
     """Leave out W_O: the heads lie side by side as they are."""
-    first = _first_block(trainer)
-    if isinstance(first.block.self_attention.out_projection, nn.Identity):
+    _name, block, _x, out = _first_block(trainer)
+    if isinstance(block.self_attention.out_projection, nn.Identity):
         raise StudentError("This model already has no output projection.")
-    twin = first.twin()
+    twin = copy.deepcopy(block)
     attention = twin.self_attention
     if attention.widths[0] != attention.d_model:
         raise StudentError(Paragraph("training_step/own-width"))
@@ -115,25 +80,24 @@ def no_output_projection(trainer: Trainer) -> WrongBlock:
         d_head=attention.d_head,
         d_model=attention.d_model,
     )
-    return _compared(first.block, twin, first.out(first.block), first.out(twin), fact)
+    return _compared(block, twin, out(block), out(twin), fact)
 
 
 def residual_from_norm(trainer: Trainer) -> WrongBlock:
     """Add the sublayer to what the norm made of x, not to x: in the pre-norm arrangement."""
-    first = _first_block(trainer)
-    _check_norms(first.block)
-    block = first.block
+    _name, block, x, out = _first_block(trainer)
+    _check_norms(block)
     if {block.attention_skip, block.feed_forward_skip} != {identity_skip}:
         raise StudentError(
             "This model already has a mistake in its residuals: remove it to compare."
         )
-    x, twin = first.x, first.twin()
+    twin = copy.deepcopy(block)
     twin.norm_first = True
-    right = first.out(twin)
+    right = out(twin)
     make(["residual-from-normed"], twin)
-    wrong = first.out(twin)
+    wrong = out(twin)
     arranged = N_("This model is pre-norm, as here.")
-    if not first.block.norm_first:
+    if not block.norm_first:
         arranged = N_("This model is post-norm; here the same weights run in pre-norm order.")
     cosines = Paragraph(
         "training_step/residual",
@@ -141,13 +105,13 @@ def residual_from_norm(trainer: Trainer) -> WrongBlock:
         right=float(F.cosine_similarity(x, right, dim=-1).mean()),
         wrong=float(F.cosine_similarity(x, wrong, dim=-1).mean()),
     )
-    return _compared(first.block, first.block, right, wrong, joined(cosines, arranged))
+    return _compared(block, block, right, wrong, joined(cosines, arranged))
 
 
 def heads_on_slices(trainer: Trainer) -> WrongBlock:
     """Give each head maps of d_head x d_head on its own slice of the embedding."""
-    first = _first_block(trainer)
-    twin = first.twin()
+    _name, block, _x, out = _first_block(trainer)
+    twin = copy.deepcopy(block)
     attention = twin.self_attention
     n_heads, d_model = attention.n_heads, attention.d_model
     if n_heads == 1:
@@ -162,7 +126,7 @@ def heads_on_slices(trainer: Trainer) -> WrongBlock:
     sliced = SlicedProjection(attention.in_projection, n_heads)
     attention.in_projection = sliced  # type: ignore[assignment] # it has weight and bias
     fact = Paragraph("training_step/slices", d_head=d_head, d_model=d_model, n_heads=n_heads)
-    return _compared(first.block, twin, first.out(first.block), first.out(twin), fact)
+    return _compared(block, twin, out(block), out(twin), fact)
 
 
 BLOCK_MISTAKES: dict[str, Callable[[Trainer], WrongBlock]] = {
@@ -180,38 +144,25 @@ MODEL_MISTAKES = tuple(
 """Those that are shown on the whole model."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrongModel:
-    """Losses of the next batch with the model as it should be and with a mistake in it.
-
-    dropout: what each block drops in training, borrowed where the model drops nothing. error: of
-    a model that crashes with the mistake; its losses are not a number.
-    """
-
-    right: float = math.nan
-    wrong: float = math.nan
-    right_in_training: float = math.nan
-    wrong_in_training: float = math.nan
-    dropout: float = math.nan
-    error: str = ""
-
-
-def in_model(trainer: Trainer, name: str) -> WrongModel:
+def in_model(trainer: Trainer, name: str) -> dict[str, float] | str:
     """Make a mistake in a copy of the model, and run the next batch through both.
 
-    The two draw the same dropout. Raises StudentError where the mistake has no place in the model.
+    right, wrong: the losses; right_there, wrong_there: those in training, where both draw the same
+    dropout; share: what each block drops there, borrowed where the model drops nothing. Of a model
+    that crashes with the mistake its error. Raises StudentError where the mistake has no place in
+    the model.
     """
     right, wrong, share = _twins(trainer, name)
     try:
-        return WrongModel(
-            right=_loss(right, is_training=False),
-            wrong=_loss(wrong, is_training=False),
-            right_in_training=_loss(right, is_training=True),
-            wrong_in_training=_loss(wrong, is_training=True),
-            dropout=share,
-        )
+        return {
+            "right": _loss(right, is_training=False),
+            "wrong": _loss(wrong, is_training=False),
+            "right_there": _loss(right, is_training=True),
+            "wrong_there": _loss(wrong, is_training=True),
+            "share": share,
+        }
     except RuntimeError as error:
-        return WrongModel(error=str(error))
+        return str(error)
 
 
 def trained_apart(trainer: Trainer, name: str) -> tuple[float, float]:
@@ -264,32 +215,28 @@ def _loss(trainer: Trainer, *, is_training: bool) -> float:
     return float(forward(trainer).loss)
 
 
-@dataclass(frozen=True, slots=True)
-class FourAxes:
-    """What ``mm`` says to queries and keys of four axes, and the shape that ``@`` gives."""
+def mm_on_four_axes(trainer: Trainer) -> tuple[dict[str, tuple[int, ...]], str]:
+    """Multiply the block's own queries with its own keys by ``torch.mm``, then by ``@``.
 
-    query: tuple[int, ...]
-    key: tuple[int, ...]
-    error: str
-    scores: tuple[int, ...]
-
-
-def mm_on_four_axes(trainer: Trainer) -> FourAxes:
-    """Multiply the block's own queries with its own keys by ``torch.mm``, then by ``@``."""
-    first = _first_block(trainer)
+    Return their shapes, that of the scores that ``@`` gives, and what ``mm`` says to four axes.
+    """
+    _name, block, x, _out = _first_block(trainer)
     with torch.no_grad():
-        q, k, _v = first.block.self_attention.project(first.x)
+        q, k, _v = block.self_attention.project(x)
     turned = k.transpose(-2, -1)
     try:
         torch.mm(q, turned)
     except RuntimeError as error:
-        scores = tuple((q @ turned).shape)
-        return FourAxes(tuple(q.shape), tuple(turned.shape), str(error), scores)
+        tensors = {"query": q, "key": turned, "scores": q @ turned}
+        return {name: tuple(one.shape) for name, one in tensors.items()}, str(error)
     raise AssertionError("mm takes only matrices")
 
 
-def _first_block(trainer: Trainer) -> _FirstBlock:
-    """Return the model's first block, and what the next batch gives it, without dropout."""
+def _first_block(trainer: Trainer) -> tuple[str, Block, Tensor, Out]:
+    """Return the name and a copy of the model's first block, and what the next batch gives it.
+
+    Without dropout; last, what returns a block's output (B, T, d_model) for that batch.
+    """
     named = ((name, one) for name, one in trainer.model.named_modules() if isinstance(one, Block))
     name, block = next(named, ("", None))
     if block is None:
@@ -309,7 +256,13 @@ def _first_block(trainer: Trainer) -> _FirstBlock:
     if not seen:  # the last block of a CLS model answers for one token, by another way
         raise StudentError("The only block answers for one token; choose two layers.")
     x, others = seen[0]
-    return _FirstBlock(name, copy.deepcopy(block).eval(), x, others)
+
+    def out(block: nn.Module) -> Tensor:
+        with torch.no_grad():
+            made: Tensor = block(x, **others)
+        return made
+
+    return name, copy.deepcopy(block).eval(), x, out
 
 
 def _check_norms(block: Block) -> None:
@@ -321,16 +274,11 @@ def _check_norms(block: Block) -> None:
 def _compared(
     block: nn.Module, twin: nn.Module, right: Tensor, wrong: Tensor, fact: str
 ) -> WrongBlock:
-    return WrongBlock(
-        _count(block),
-        _count(twin),
-        right[0, 0, :SHOWN].numpy(),
-        wrong[0, 0, :SHOWN].numpy(),
-        float((right - wrong).abs().max()),
-        float(right.std()),
-        fact,
+    modules = ((block, right), (twin, wrong))
+    table = pd.DataFrame(
+        {
+            "n": [sum(one.numel() for one in module.parameters()) for module, _out in modules],
+            "numbers": [out[0, 0, :SHOWN].tolist() for _module, out in modules],
+        }
     )
-
-
-def _count(module: nn.Module) -> int:
-    return sum(one.numel() for one in module.parameters())
+    return table, float((right - wrong).abs().max()), float(right.std()), fact

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from tfm_core.inspect.syntax import statements
@@ -18,14 +16,6 @@ from tfm_core.variants.activations import ACTIVATIONS, Activation
 from tfm_core.variants.norms import NORMS, Norm
 from tfm_core.variants.record import Example, Registry
 from tfm_core.variants.stems import STEMS, Stem
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionExample:
-    """A function, and its example as an interpreter shows it: ``>>> `` before what is typed."""
-
-    function: Example
-    session: str
 
 
 def _of(variants: Registry[Norm] | Registry[Stem] | Registry[Activation]) -> tuple[Example, ...]:
@@ -332,25 +322,22 @@ FUNCTIONS: tuple[Example, ...] = (
 )  # fmt: skip
 
 
-def used(step: WalkStep) -> tuple[FunctionExample, ...]:
-    """Return the functions that a step's code uses, in its order, with their examples."""
+def used(step: WalkStep) -> list[tuple[Example, str]]:
+    """Return the functions that a step's code uses, in its order, with their examples.
+
+    An example is as an interpreter shows it: ``>>> `` before what is typed.
+    """
     code = "\n".join(line.partition("#")[0] for line in step.code.splitlines())
     places: list[tuple[int, int, Example]] = []
     for number, function in enumerate(FUNCTIONS):
         found = re.search(function.found, code)
-        if found and _is_one(function, step.names):
+        name, kind = function.of or ("", "NoneType")
+        if found and type(step.names.get(name)).__name__ == kind:
             places.append((found.start(), number, function))
-    return tuple(
-        FunctionExample(function, session(function.lines))
+    return [
+        (function, session(function.lines))
         for _start, _number, function in sorted(places, key=lambda place: place[:2])
-    )
-
-
-def _is_one(function: Example, names: Mapping[str, object]) -> bool:
-    if function.of is None:
-        return True
-    name, kind = function.of
-    return type(names.get(name)).__name__ == kind
+    ]
 
 
 @cache

@@ -6,102 +6,50 @@ Bengio et al. 2015, "Scheduled Sampling"; Ranzato et al. 2016). torch is importe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from itertools import zip_longest
 
-from tfm_core.inspect.writing.source import Source, passed
+import numpy as np
+import pandas as pd
+
+from tfm_core.inspect.tables import table
+from tfm_core.inspect.writing.source import passed
 from tfm_core.inspect.writing.steps import Writing
 
-
-@dataclass(frozen=True, slots=True)
-class TokenProbability:
-    """A token and the probability that it had."""
-
-    token: str
-    chance: float
+WAYS = ("truth", "taught", "free")
+"""The true text, what is predicted after true tokens, and what running free wrote."""
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedToken:
-    """One position: the truth with its probability, the prediction after it, and the free one.
+def beside_truth(writing: Writing) -> tuple[pd.DataFrame, float] | None:
+    """Return a text beside the truth, place by place; None if the truth is unknown.
 
-    Each is None where its text has ended.
+    By WAYS the tokens, None where a text has ended, their probabilities (``truth_chance``), and
+    whether they are the true ones (``free_right``). And the logarithm of the truth's probability.
     """
-
-    truth: TokenProbability | None
-    taught: TokenProbability | None
-    free: TokenProbability | None
-
-    @property
-    def is_taught_right(self) -> bool:
-        """Return whether teacher forcing predicts the true token."""
-        return (
-            self.truth is not None
-            and self.taught is not None
-            and self.truth.token == self.taught.token
-        )
-
-    @property
-    def is_free_right(self) -> bool:
-        """Whether running free wrote the true token."""
-        return (self.truth and self.truth.token) == (self.free and self.free.token)
-
-
-@dataclass(frozen=True, slots=True)
-class BesideTruth:
-    """A text place by place, and the natural logarithm of the probability of both texts."""
-
-    places: tuple[ComparedToken, ...]
-    truth_score: float
-    free_score: float
-
-    @property
-    def parts_at(self) -> int | None:
-        """The first place, from 0, where running free leaves the truth; None for none."""
-        wrong = (place for place, one in enumerate(self.places) if not one.is_free_right)
-        return next(wrong, None)
-
-    @property
-    def n_taught_right(self) -> int:
-        """Tokens that are right under teacher forcing."""
-        return sum(place.is_taught_right for place in self.places)
-
-    @property
-    def n_free_right(self) -> int:
-        """Return the number of true tokens at their place in the generated text."""
-        return sum(place.truth is not None and place.is_free_right for place in self.places)
-
-    @property
-    def n_true(self) -> int:
-        """Tokens of the truth, <eos> included."""
-        return sum(place.truth is not None for place in self.places)
-
-
-def beside_truth(writing: Writing) -> BesideTruth | None:
-    """Return a text beside the truth; None if the truth is unknown."""
     import torch
 
     source = writing.source
     if source.truth is None:
         return None
-    ids = _truth_ids(source)
-    logs = passed(source, ids).logits.double().log_softmax(-1)
-    own = logs.gather(1, torch.tensor(ids)[:, None])[:, 0]
-    best = logs.max(-1)
-    truth = [
-        TokenProbability(source.vocabulary.token(id), float(log.exp()))
-        for id, log in zip(ids, own, strict=True)
-    ]
+    words = source.vocabulary
+    ids = (*words.encode(source.truth), words.specials.eos)[: source.longest]
+    logs = passed(source, ids)[0].double().log_softmax(-1)
+    own, best = logs.gather(1, torch.tensor(ids)[:, None])[:, 0], logs.max(-1)
+    truth = [(words.token(id), chance) for id, chance in zip(ids, own.exp().tolist(), strict=True)]
     taught = [
-        TokenProbability(source.vocabulary.token(id), float(log.exp()))
-        for id, log in zip(best.indices.tolist(), best.values, strict=True)
+        (words.token(id), chance)
+        for id, chance in zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)
     ]
-    free = [TokenProbability(token.own.token, token.own.chance) for token in writing.tokens]
-    places = tuple(ComparedToken(*said) for said in zip_longest(truth, taught, free))
-    return BesideTruth(places, float(own.sum()), writing.score)
+    free = [(token.own.token, token.own.chance) for token in writing.tokens]
+    rows = [
+        (a, b, c, p, q, r, a == b, a == c)
+        for (a, p), (b, q), (c, r) in zip_longest(truth, taught, free, fillvalue=(None, math.nan))
+    ]
+    tokens, chances = dict.fromkeys(WAYS, object), {f"{way}_chance": float for way in WAYS}
+    return table(rows, **tokens, **chances, taught_right=bool, free_right=bool), float(own.sum())
 
 
-def _truth_ids(source: Source) -> tuple[int, ...]:
-    assert source.truth is not None
-    ids = tuple(source.vocabulary.encode(source.truth))
-    return (*ids, source.vocabulary.specials.eos)[: source.longest]
+def parts_at(places: pd.DataFrame) -> int | None:
+    """Return the first place, from 0, where running free leaves the truth; None for none."""
+    wrong = np.flatnonzero(~places["free_right"])
+    return int(wrong[0]) if len(wrong) else None

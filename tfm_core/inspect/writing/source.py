@@ -195,22 +195,14 @@ def picture_source(run: Run, row: int, step: int | None = None) -> Source:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pass:
-    """One pass over a known text of T tokens.
+def passed(
+    source: Source, ids: Ids
+) -> tuple[Tensor, npt.NDArray[np.float32], tuple[str, ...], int]:
+    """Read a text of T tokens once and return the predictions at each token, after those in ids.
 
-    logits: (T, V), -inf for what is never written. attention: (L, H, T, K), over ``keys``, of which
-    the first ``n_read`` are the source.
+    Logits (T, V), -inf for what is never written; attention (L, H, T, K) over keys, and these, of
+    which the first n are the source.
     """
-
-    logits: Tensor
-    attention: npt.NDArray[np.float32]
-    keys: tuple[str, ...]
-    n_read: int
-
-
-def passed(source: Source, ids: Ids) -> Pass:
-    """Read a text once and return the predictions at each token, after those in ``ids``."""
     import torch
 
     from tfm_core.probe.capture import capture
@@ -240,7 +232,7 @@ def passed(source: Source, ids: Ids) -> Pass:
     keys = keys[: maps.size(-1)]
     own = logits[len(source.prompt) :][: len(ids)].clone()
     own[:, list(source.never)] = -torch.inf
-    return Pass(own, maps[:, :, rows, : len(keys)].numpy(), keys, n_read)
+    return own, maps[:, :, rows, : len(keys)].numpy(), keys, n_read
 
 
 Words = tuple[str, ...]

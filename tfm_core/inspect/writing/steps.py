@@ -118,14 +118,9 @@ def write(
     if source.is_at_once:
         return _at_once(source, forced)
     ids = _written(source, sampling, seed, n, forced)
-    return writing_of(source, ids, sampling, forced)
-
-
-def writing_of(source: Source, ids: Ids, sampling: SamplingConfig, forced: Forced) -> Writing:
-    """Return a text as it is written token by token, each after those before it."""
-    found = passed(source, ids)
-    tokens = _tokens(source, found.logits, ids, sampling, forced)
-    return Writing(source, tokens, found.attention, found.keys, found.n_read)
+    logits, attention, keys, n_read = passed(source, ids)
+    tokens = _tokens(source, logits, ids, sampling, forced)
+    return Writing(source, tokens, attention, keys, n_read)
 
 
 def _written(
@@ -190,16 +185,16 @@ def _at_once(source: Source, forced: Forced) -> Writing:
         places = enumerate(source.src[0].tolist())
         given = {place: id for place, id in places if id != mask_id}
     eos = source.vocabulary.specials.eos
-    found = passed(source, (eos,) * n)
+    logits, attention, keys, n_read = passed(source, (eos,) * n)
     ids = [
         given.get(place, forced.get(place, id))
-        for place, id in enumerate(found.logits.argmax(-1).tolist())
+        for place, id in enumerate(logits.argmax(-1).tolist())
     ]
     if not mask_id and eos in ids:
         ids = ids[: ids.index(eos) + 1]
-    tokens = _tokens(source, found.logits[: len(ids)], tuple(ids), SamplingConfig(0), forced)
+    tokens = _tokens(source, logits[: len(ids)], tuple(ids), SamplingConfig(0), forced)
     marked = tuple(
         replace(token, is_given=True, is_forced=False) if place in given else token
         for place, token in enumerate(tokens)
     )
-    return Writing(source, marked, found.attention[:, :, : len(ids)], found.keys, found.n_read)
+    return Writing(source, marked, attention[:, :, : len(ids)], keys, n_read)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.inspect.errors.groups import AnswerGroup
-from tfm_core.inspect.errors.scores import Calibration
+from tfm_core.inspect.errors.scores import N_BINS
 from tfm_core.plots.heads.attention import Theme
 from tfm_core.plots.kinds import error_bars, frame, lay_out, ticks
 from tfm_core.plots.palette import CARDS, COLOURS, GREY, INKS
@@ -101,34 +101,32 @@ def _short(name: str) -> str:
     return escape(shown if len(shown) <= _MAX_LETTERS else f"{shown[: _MAX_LETTERS - 1]}…")
 
 
-def accuracies(groups: Sequence[AnswerGroup], kind: str) -> go.Figure:
+def accuracies(groups: pd.DataFrame, kind: str) -> go.Figure:
     """Draw the share right of each group, one below the other, with its 95% interval.
 
     kind: what distinguishes the groups.
     """
-    share = np.array([group.accuracy for group in groups])
-    ends = np.array([group.interval for group in groups])
+    ends = groups[["low", "high"]].to_numpy()
     low = max(0.0, float(ends[:, 0].min()) - 0.02)
     return _rows(
         groups,
-        share,
-        between(share, ends),
-        np.stack([[g.n_right for g in groups], [g.n for g in groups], *ends.T], 1),
+        "accuracy",
+        between(groups["accuracy"].to_numpy(), ends),
+        ["n_right", "n", "low", "high"],
         Paragraph("figures/accuracy"),
         x={"title": N_("share right"), "tickformat": ".0%", "range": [low, 1.005]},
         kind=kind,
     )
 
 
-def losses(groups: Sequence[AnswerGroup], kind: str) -> go.Figure:
+def losses(groups: pd.DataFrame, kind: str) -> go.Figure:
     """Draw the mean loss of each group in nats, one below the other, with its 95% interval."""
-    loss = np.array([group.loss for group in groups])
-    error = np.array([group.loss_error for group in groups])
+    error = groups["loss_error"].to_numpy()
     return _rows(
         groups,
-        loss,
+        "loss",
         error_bars(error, error, thickness=1.5),
-        np.stack([[g.n for g in groups], error, [g.accuracy for g in groups]], 1),
+        ["n", "loss_error", "accuracy"],
         Paragraph("figures/loss"),
         x={"title": N_("mean loss (nats per token)"), "rangemode": "tozero"},
         kind=kind,
@@ -136,10 +134,10 @@ def losses(groups: Sequence[AnswerGroup], kind: str) -> go.Figure:
 
 
 def _rows(
-    groups: Sequence[AnswerGroup],
-    values: npt.NDArray[np.float64],
+    groups: pd.DataFrame,
+    value: str,
     whiskers: dict[str, Any],
-    facts: npt.NDArray[np.float64],
+    facts: list[str],
     hover: str,
     *,
     x: dict[str, Any],
@@ -147,12 +145,12 @@ def _rows(
 ) -> go.Figure:
     figure = go.Figure(
         go.Scatter(
-            x=values,
-            y=[group.label for group in groups],
+            x=groups[value].to_numpy(),
+            y=groups["label"].tolist(),
             mode="markers",
             marker={"color": COLOURS["validation"], "size": 9},
             error_x=whiskers,
-            customdata=facts,
+            customdata=groups[facts].to_numpy(float),
             hovertemplate=hover,
         )
     )
@@ -160,29 +158,27 @@ def _rows(
     return lay_out(figure, height=90 + _ROW * len(groups), x=x, y=y)
 
 
-def reliability(found: Calibration) -> go.Figure:
+def reliability(bins: pd.DataFrame, n_bins: int = N_BINS) -> go.Figure:
     """Draw the share right over the confidence, bin by bin, with counts and 95% intervals.
 
-    The diagonal is a model whose confidence can be taken at its word.
+    The diagonal is a model whose confidence can be taken at its word. n_bins: with empty ones.
     """
-    middle = [(one.low + one.high) / 2 for one in found.bins]
-    share = np.array([one.accuracy for one in found.bins])
-    ends = np.array([one.interval for one in found.bins])
-    facts = [(one.low, one.high, one.n, one.n_right, one.confidence) for one in found.bins]
+    share = bins["accuracy"].to_numpy()
+    facts = ["low", "high", "n", "n_right", "confidence"]
     figure = go.Figure(
         [
             go.Bar(
-                x=middle,
+                x=((bins["low"] + bins["high"]) / 2).tolist(),
                 y=share,
-                width=0.92 / found.n_bins,
+                width=0.92 / n_bins,
                 marker={"color": COLOURS["validation"], "opacity": 0.75},
-                error_y=between(share, ends),
-                text=[f"{one.n:,}" for one in found.bins],
+                error_y=between(share, bins[["least", "most"]].to_numpy()),
+                text=[f"{n:,}" for n in bins["n"]],
                 textposition="inside",
                 insidetextanchor="start",
                 textangle=0,
                 constraintext="none",
-                customdata=facts,
+                customdata=list(bins[facts].itertuples(index=False, name=None)),
                 hovertemplate=Paragraph("figures/calibration"),
                 showlegend=False,
             ),

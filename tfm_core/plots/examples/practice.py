@@ -9,18 +9,11 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.compare.conclusions import wilson
 from tfm_core.inspect.practice.evaluation import Evaluation
-from tfm_core.inspect.practice.lesson import Splits
 from tfm_core.plots.examples import errors
-from tfm_core.plots.examples.own_data import balance
 from tfm_core.plots.heads.attention import Theme
 from tfm_core.plots.kinds import error_bars, lay_out
 from tfm_core.plots.palette import COLOURS
 from tfm_core.sentences import N_, Paragraph
-
-
-def shares(splits: Splits) -> go.Figure:
-    """Draw how many pictures of each class stand in each split, one bar on the other."""
-    return balance(splits.class_names, np.asarray(splits.counts).T, height=320)
 
 
 def confusion(evaluation: Evaluation, theme: Theme = "light") -> go.Figure:

@@ -20,10 +20,10 @@ from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.kinds import ticks
 from tfm_core.plots.palette import ThemeName
 from tfm_core.plots.texts.writing import marked
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Sentence
 
 Theme = ThemeName
-Floats = npt.NDArray[np.floating[Any]]
 
 # One hue, lightness falling (light theme: ColorBrewer Blues) or rising (dark theme) all the way:
 # read alike with every kind of colour vision, and in grey.

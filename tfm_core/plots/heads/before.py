@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfm_core.plots.heads.attention import Floats
 from tfm_core.plots.kinds import from_zero, lay_out, reference_line
 from tfm_core.plots.palette import BLUE, GREEN, VERMILION
 from tfm_core.plots.training.stage import thin
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 
 LOOKS: dict[str, dict[str, str]] = {  # one look for each model, in every figure

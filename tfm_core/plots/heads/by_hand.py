@@ -17,10 +17,11 @@ from plotly.subplots import make_subplots
 
 from tfm_core.inspect.by_hand import arithmetic
 from tfm_core.inspect.by_hand.arithmetic import Say
-from tfm_core.inspect.by_hand.attention import Attended, Bools, Floats, MultiHead
+from tfm_core.inspect.by_hand.attention import Attended, MultiHead
 from tfm_core.plots.heads.attention import DIVERGING, MASKED, SCALES
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, PURPLE, SKY, VERMILION
 from tfm_core.plots.sheet import PLAIN, Board, Panel, SheetCell, SheetLine, shades, written
+from tfm_core.probe.types import Bools, Floats
 from tfm_core.sentences import N_
 
 if TYPE_CHECKING:

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots.heads.attention import Floats, Theme
+from tfm_core.plots.heads.attention import Theme
 from tfm_core.plots.heads.patches import picture_trace, veil
 from tfm_core.plots.kinds import HIDDEN, frame, picture_axes
 from tfm_core.plots.palette import INKS, SKY, VERMILION
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 
 COLUMNS = 4

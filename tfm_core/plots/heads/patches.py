@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots.heads.attention import MASKED, Floats, Theme, legend_to, top_of
+from tfm_core.plots.heads.attention import MASKED, Theme, legend_to, top_of
 from tfm_core.plots.kinds import frame, lay_out, picture_axes
 from tfm_core.plots.palette import VERMILION
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 
 INK = "230, 159, 0"

@@ -8,10 +8,11 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.inspect.attention.head_statistics import SPREAD
-from tfm_core.inspect.discover.roles import NONE, WORDS, Timeline
+from tfm_core.inspect.discover.roles import NONE, WORDS, heads
 from tfm_core.plots.kinds import lay_out, pale
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
 from tfm_core.sentences import N_
@@ -38,19 +39,19 @@ _ROW, _AROUND = 26, 90  # pixels
 _NAMED = 0.2  # of the width: shorter segments have no words in them
 
 
-def timeline(found: Timeline, names: Sequence[str], words: Mapping[str, str]) -> go.Figure:
+def timeline(table: pd.DataFrame, names: Sequence[str], words: Mapping[str, str]) -> go.Figure:
     """Draw the roles of all heads. names: of the rows; words: of the roles, translated.
 
     Snapshots are equally wide: the first are close together in steps, since most happens there.
     """
-    known = list(WORDS)
-    used = [role for role in known if any(role in head.roles for head in found.heads)]
+    used = [role for role in WORDS if (table["role"] == role).any()]
     number = {role: n for n, role in enumerate(used)}
-    labels = [[escape(words.get(one, one)) for one in head.labels] for head in found.heads]
-    steps = [f"{step:,}" for step in found.steps]
+    roles = [rows["role"].tolist() for rows in heads(table)]
+    labels = [[escape(words.get(one, one)) for one in rows["label"]] for rows in heads(table)]
+    steps = [f"{step:,}" for step in table["step"].unique()]
     figure = go.Figure(
         go.Heatmap(
-            z=np.array([[number[role] for role in head.roles] for head in found.heads], float),
+            z=np.array([[number[role] for role in row] for row in roles], float),
             x=list(range(len(steps))),
             y=list(range(len(names))),
             zmin=-0.5,
@@ -73,7 +74,7 @@ def timeline(found: Timeline, names: Sequence[str], words: Mapping[str, str]) ->
         figure.add_scatter(
             x=[None], y=[None], mode="markers", marker=marker, name=words[WORDS[role]]
         )
-    _name_segments(figure, found, words)
+    _name_segments(figure, roles, words)
     shown = _few(len(steps))
     axis: dict[str, Any] = {"showgrid": False, "zeroline": False}
     return lay_out(
@@ -113,14 +114,15 @@ def _few(n: int, most: int = 7) -> list[int]:
     return sorted({round(at) for at in np.linspace(0, n - 1, min(n, most)).tolist()})
 
 
-def _name_segments(figure: go.Figure, found: Timeline, words: Mapping[str, str]) -> None:
+def _name_segments(
+    figure: go.Figure, roles: Sequence[Sequence[str]], words: Mapping[str, str]
+) -> None:
     """Write the role into each segment that is wide enough."""
-    n = len(found.steps)
-    for row, head in enumerate(found.heads):
+    for row, of_head in enumerate(roles):
         at = 0
-        for role, group in groupby(head.roles):
+        for role, group in groupby(of_head):
             length = len(list(group))
-            if role not in NONE and length >= _NAMED * n:
+            if role not in NONE and length >= _NAMED * len(of_head):
                 figure.add_annotation(
                     x=at + (length - 1) / 2,
                     y=row,

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.facts.parameter_table import ParameterRow
@@ -23,6 +21,7 @@ from tfm_core.plots.palette import (
     PURPLE,
     ThemeName,
 )
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 
@@ -107,7 +106,6 @@ def growth(
     )
 
 
-Floats = npt.NDArray[np.floating[Any]]
 _KINDS = (  # what a module's name says -> its colour
     ("cross_attention", COLOURS["cross"]),
     ("attention", COLOURS["query"]),

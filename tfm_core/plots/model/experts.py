@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.plots.heads.attention import short
@@ -18,9 +16,9 @@ from tfm_core.plots.training.curves import (
     ReferenceLine,
     learning_curve,
 )
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 
-Floats = npt.NDArray[np.floating[Any]]
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 

@@ -10,18 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots.heads.attention import (
-    DIFFERENCE,
-    DIVERGING,
-    LEGEND,
-    SCALES,
-    Floats,
-    Theme,
-    short,
-)
+from tfm_core.plots.heads.attention import DIFFERENCE, DIVERGING, LEGEND, SCALES, Theme, short
 from tfm_core.plots.kinds import COLORWAY, HIDDEN, bars, from_zero, lay_out, reference_line, ticks
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, HUES, VERMILION
 from tfm_core.plots.training.stage import thin
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.positions.position import Style

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.tensors.sight import NEW, TensorView
@@ -19,9 +17,9 @@ from tfm_core.plots.heads.attention import DIVERGING, MASKED, SCALES
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import BLUE, GREY
 from tfm_core.plots.sheet import Board, Panel, Scale, SheetCell, mixed, shades, written
+from tfm_core.probe.types import Array
 from tfm_core.sentences import N_
 
-Array = npt.NDArray[Any]
 Index = tuple[int, ...]
 # Lightness rises along both, so that order is seen with every kind of colour vision and in grey.
 FIRST = ("#3b2f73", "#33638d", "#1f8f88", "#4dbb6a", "#c3dd3b", "#fde56b")

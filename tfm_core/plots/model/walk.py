@@ -15,10 +15,10 @@ from tfm_core.plots.heads.attention import LEGEND, MASKED, SCALES, Theme, short
 from tfm_core.plots.heads.patches import picture_trace
 from tfm_core.plots.kinds import lay_out, picture_axes, ticks
 from tfm_core.plots.palette import BLUE, GREY, VERMILION
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 from tfm_core.variants import forms
 
-Floats = npt.NDArray[np.floating[Any]]
 # Two hues that every kind of colour vision tells apart, with the paper between them.
 AROUND_ZERO: dict[Theme, tuple[str, ...]] = {
     "light": ("#7a3803", "#d55e00", "#f6f4ee", "#2f7fc1", "#08306b"),

@@ -16,11 +16,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.inspect.text.embeddings import CLASSES, EmbeddingTable, Lookup, Projection
-from tfm_core.plots.heads.attention import DIVERGING, Floats, Theme, short
+from tfm_core.plots.heads.attention import DIVERGING, Theme, short
 from tfm_core.plots.kinds import lay_out, ticks
 from tfm_core.plots.model.positions import matrix
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
 from tfm_core.plots.playing import controls
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, whole_percent
 
 SIDES: dict[str, tuple[float, float]] = {  # plotly's name -> where the word's middle lies, of 1

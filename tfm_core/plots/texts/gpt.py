@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.inspect.text.gpt_reading import Digits, LensReading
+from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.plots.heads.attention import LEGEND
 from tfm_core.plots.kinds import bars, frame, lay_out, sequential, ticks
 from tfm_core.plots.palette import COLOURS, GREY, ThemeName
@@ -18,7 +19,6 @@ from tfm_core.plots.texts.writing import marked
 from tfm_core.sentences import N_, percent, whole_percent
 
 Floats = npt.NDArray[np.floating]
-SPECIALS = 4  # the first ids: padding, begin, end, unknown
 
 
 def shown(token: str) -> str:
@@ -48,17 +48,17 @@ def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: 
     return _bars(figure, names)
 
 
-def before_and_after(tokens: Sequence[str], before: Floats, after: Floats) -> go.Figure:
+def before_and_after(table: pd.DataFrame) -> go.Figure:
     """Draw the likeliest next tokens as bars: of the model, and of the sampler."""
     figure = go.Figure()
-    for name, values, colour, pattern in (
-        (N_("model"), before, GREY, "/"),
-        (N_("sampled from"), after, COLOURS["decoder"], ""),
+    for name, column, colour, pattern in (
+        (N_("model"), "before", GREY, "/"),
+        (N_("sampled from"), "after", COLOURS["decoder"], ""),
     ):
         figure.add_trace(
             bars(
-                range(len(tokens)),
-                values,
+                range(len(table)),
+                table[column].to_numpy(),
                 colour,
                 name=name,
                 marker={"pattern": {"shape": pattern}},
@@ -66,7 +66,7 @@ def before_and_after(tokens: Sequence[str], before: Floats, after: Floats) -> go
             )
         )
     figure.update_layout(barmode="group")
-    return _bars(figure, [shown(token) for token in tokens])
+    return _bars(figure, [shown(token) for token in table["token"]])
 
 
 def _bars(figure: go.Figure, names: Sequence[str]) -> go.Figure:
@@ -75,25 +75,33 @@ def _bars(figure: go.Figure, names: Sequence[str]) -> go.Figure:
     return lay_out(figure, height=90 + 28 * len(names), top=32, right=48, x=x, y=y)
 
 
-def lens_map(looked: LensReading, theme: ThemeName, *, most: int = 24) -> go.Figure:
+def lens_map(
+    read: Sequence[str],
+    says: Sequence[Sequence[str]],
+    probability: Floats,
+    final: Floats,
+    theme: ThemeName,
+    *,
+    most: int = 24,
+) -> go.Figure:
     """Draw the likeliest next token for each token read (down) at each depth (across).
 
-    most: how many tokens to show, the first ones.
+    read, says, probability, final: of ``look_through``. most: how many tokens to show, the first
+    ones.
     """
-    lens = looked.lens
-    depth, length = len(lens.probability), min(most, lens.probability.shape[1])
+    depth, length = len(probability), min(most, probability.shape[1])
     labels = [N_("embedding"), *(N_("layer {n}", n=i) for i in range(1, depth))]
     hover = [
         [
             N_(
                 "after {token}, {depth}: {says}, p = {p:.4f}<br>"
                 "the model’s own answer {answer} has p = {final:.4f} here",
-                token=shown(looked.read[t]),
+                token=shown(read[t]),
                 depth=labels[d],
-                says=shown(looked.says[d][t]),
-                p=float(lens.probability[d, t]),
-                answer=shown(looked.says[-1][t]),
-                final=float(lens.final[d, t]),
+                says=shown(says[d][t]),
+                p=float(probability[d, t]),
+                answer=shown(says[-1][t]),
+                final=float(final[d, t]),
             )
             for d in range(depth)
         ]
@@ -101,20 +109,20 @@ def lens_map(looked: LensReading, theme: ThemeName, *, most: int = 24) -> go.Fig
     ]
     figure = go.Figure(
         go.Heatmap(
-            z=np.asarray(lens.probability[:, :length].T, np.float32),
-            text=[[shown(looked.says[d][t]) for d in range(depth)] for t in range(length)],
+            z=np.asarray(probability[:, :length].T, np.float32),
+            text=[[shown(says[d][t]) for d in range(depth)] for t in range(length)],
             customdata=hover,
             hovertemplate="%{customdata}<extra></extra>",
             **_cells(theme),
         )
     )
-    read = ticks([shown(token) for token in looked.read[:length]])
+    tokens = ticks([shown(token) for token in read[:length]])
     return lay_out(
         figure,
         height=150 + 28 * length,
         top=64,
         x={"title": N_("answer after"), **ticks(labels)},
-        y={"title": N_("token read"), "autorange": "reversed", **read},
+        y={"title": N_("token read"), "autorange": "reversed", **tokens},
     )
 
 
@@ -138,17 +146,14 @@ def _cells(theme: ThemeName) -> dict[str, Any]:
     }
 
 
-def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
+def digit_map(truth: Sequence[str], table: pd.DataFrame, theme: ThemeName) -> go.Figure:
     """Draw the probability of each digit (down) at each position of the answer (across).
 
-    The true digits have a frame and a tick.
+    The true digits have a frame and a tick. table: a row a place, a column a token.
     """
-    rows = [i for i, token in enumerate(digits.vocabulary) if i >= SPECIALS or token == "<eos>"]
-    rows = sorted(rows, key=lambda i: (i < SPECIALS, i))
-    chances = digits.chances[:, rows].T  # (digits, places)
-    names = [digits.vocabulary[i] for i in rows]
-    truth = (digits.truth or ())[: chances.shape[1]]
-    true_cells = {(names.index(token), column) for column, token in enumerate(truth)}
+    names = [*(token for token in table if token not in SPECIALS), "<eos>"]
+    chances = table[names].to_numpy().T  # (digits, places)
+    true_cells = {(names.index(token), column) for column, token in enumerate(truth[: len(table)])}
     text = [
         [
             (whole_percent(p) if p >= 0.005 else "") + (" ✓" if (row, column) in true_cells else "")

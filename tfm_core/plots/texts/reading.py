@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfm_core.plots.heads.attention import SCALES, Floats, Theme
+from tfm_core.plots.heads.attention import SCALES, Theme
 from tfm_core.plots.kinds import bars, lay_out
 from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, percent
 
 _LABELS = {"negative": VERMILION, "neutral": GREY, "positive": GREEN}

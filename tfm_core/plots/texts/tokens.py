@@ -17,9 +17,10 @@ import plotly.graph_objects as go
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.text.tokenise import PaddedBatch, Token
 from tfm_core.korean import lang
-from tfm_core.plots.heads.attention import SCALES, Floats, Theme
+from tfm_core.plots.heads.attention import SCALES, Theme
 from tfm_core.plots.kinds import COLORWAY, lay_out, ticks
 from tfm_core.plots.palette import BLUE, CARDS, COLOURS, GREY, INKS, VERMILION
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Say
 
 MAX_CHIPS = 400

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.inspect.writing.beams import BeamNode
-from tfm_core.inspect.writing.beside import BesideTruth, TokenProbability
+from tfm_core.inspect.writing.beside import WAYS, parts_at
 from tfm_core.inspect.writing.steps import in_nats
 from tfm_core.korean import lang
 from tfm_core.plots.kinds import lay_out
@@ -201,27 +202,23 @@ def _label(node: BeamNode) -> str:
     return f"{escape(short, quote=False)}<br><sup>{in_nats(node.score)}</sup>"
 
 
-def beside_table(found: BesideTruth, words: Mapping[str, str]) -> str:
+def beside_table(places: pd.DataFrame, words: Mapping[str, str]) -> str:
     """Return HTML: a row each for truth, teacher forcing and free running; the parting is marked.
 
-    words: of the rows (``place``, ``truth``, ``taught``, ``free``) and of the mark (``parts``).
+    places: of ``beside_truth``. words: of the rows (``place``, ``truth``, ``taught``, ``free``) and
+    of the mark (``parts``).
     """
-    at = found.parts_at
+    at = parts_at(places)
     heads = "".join(
         f'<th scope="col"{_part(n, at)}>{n + 1}{_mark(words["parts"]) if n == at else ""}</th>'
-        for n in range(len(found.places))
+        for n in range(len(places))
     )
-    truth = "".join(_cell(place.truth, None, n, at) for n, place in enumerate(found.places))
-    taught = "".join(
-        _cell(place.taught, place.is_taught_right, n, at) for n, place in enumerate(found.places)
-    )
-    free = "".join(
-        _cell(place.free, place.is_free_right, n, at) for n, place in enumerate(found.places)
-    )
-    rows = "".join(
-        f'<tr><th scope="row">{escape(words[name])}</th>{cells}</tr>'
-        for name, cells in (("truth", truth), ("taught", taught), ("free", free))
-    )
+    rows = ""
+    for way in WAYS:
+        is_right = [None] * len(places) if way == "truth" else places[f"{way}_right"]
+        cells = zip(places[way], places[f"{way}_chance"], is_right, strict=True)
+        drawn = "".join(_cell(*cell, n, at) for n, cell in enumerate(cells))
+        rows += f'<tr><th scope="row">{escape(words[way])}</th>{drawn}</tr>'
     return (
         f'{_TABLE_STYLE}<div class="tfm-beside"><table><tr>'
         f'<th scope="row">{escape(words["place"])}</th>'
@@ -229,19 +226,19 @@ def beside_table(found: BesideTruth, words: Mapping[str, str]) -> str:
     )
 
 
-def _cell(token: TokenProbability | None, is_right: bool | None, n: int, at: int | None) -> str:
+def _cell(token: str | None, chance: float, is_right: bool | None, n: int, at: int | None) -> str:
     if token is None:
         return f"<td{_part(n, at)}></td>"
     kind = {None: "", True: "good", False: "bad"}[is_right]
     tick = {None: "", True: " ✓", False: " ✗"}[is_right]
-    share = f"{100 * token.chance:.1f}%"
-    if token.chance < 0.001:
+    share = f"{100 * chance:.1f}%"
+    if chance < 0.001:
         share = "&lt; 0.1%"
-    elif token.chance >= 0.9995:
+    elif chance >= 0.9995:
         share = "&gt; 99.9%"
     return (
         f'<td class="{kind}{" parts" if n == at else ""}">'
-        f"<b{lang(token.token)}>{escape(visible(token.token))}</b>{tick}<br><small>{share}</small></td>"
+        f"<b{lang(token)}>{escape(visible(token))}</b>{tick}<br><small>{share}</small></td>"
     )
 
 

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.plots.kinds import lay_out, reference_line
 from tfm_core.plots.model.walk import tensor_map
 from tfm_core.plots.palette import BLUE, VERMILION, ThemeName
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 
-Floats = npt.NDArray[np.floating[Any]]
 _MAX_DOTS = 60  # of each total
 _ROW, _AROUND = 26, 84  # pixels
 
 
-def carry(places: Floats, before: npt.NDArray[np.int64], *, height: int) -> go.Figure:
+def carry(table: pd.DataFrame, *, height: int) -> go.Figure:
     """Draw how much of the carry each column has, by what the column before came to.
 
-    places: (C,), about 0 without and 1 with a carry; before: (C,), 0 to 3.
+    table: of ``carry_of``: read, about 0 without and 1 with a carry; before, 0 to 3.
     """
     figure = go.Figure()
     for has_carry, colour, name in (
@@ -32,7 +31,7 @@ def carry(places: Floats, before: npt.NDArray[np.int64], *, height: int) -> go.F
         x: list[float] = []
         y: list[float] = []
         for total in (2, 3) if has_carry else (0, 1):
-            dots = places[before == total][:_MAX_DOTS]
+            dots = table["read"].to_numpy()[table["before"] == total][:_MAX_DOTS]
             x += (total + np.linspace(-0.3, 0.3, len(dots))).tolist()
             y += dots.tolist()
         figure.add_scatter(

@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 
 from tfm_core.plots.kinds import lay_out, pale, sequential
 from tfm_core.plots.palette import GREEN, GREY, ThemeName
+from tfm_core.probe.types import Bools
 from tfm_core.sentences import N_
 
-Bools = npt.NDArray[np.bool_]
 STATES = (N_("new, wrong"), N_("new, right"), N_("trained, wrong"), N_("trained, right"))
 _COLOURS = (pale(GREY, 0.3), pale(GREEN, 0.5), GREY, GREEN)  # the trained ones are darker
 

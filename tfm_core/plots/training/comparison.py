@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +17,8 @@ import plotly.graph_objects as go
 from tfm_core.plots.kinds import band
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
 from tfm_core.plots.training.stage import smooth, thin
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import Sentence
-
-Floats = npt.NDArray[np.floating[Any]]
 
 _COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, OCHRE, GREY)
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "12px,3px,2px,3px")

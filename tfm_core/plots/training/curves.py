@@ -17,9 +17,8 @@ import plotly.graph_objects as go
 from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.training.stage import smooth, thin
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
-
-Floats = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

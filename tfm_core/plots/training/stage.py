@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from tfm_core.plots.palette import COLOURS
+from tfm_core.probe.types import Floats
 from tfm_core.runs.curves import Curves, Series
-
-Floats = npt.NDArray[np.floating[Any]]
 
 MAX_DRAWN = 400
 

@@ -12,9 +12,9 @@ import plotly.graph_objects as go
 from tfm_core.plots.kinds import error_bars, lay_out
 from tfm_core.plots.palette import BLUE, COLOURS, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from tfm_core.plots.playing import controls
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, whole_percent
 
-Floats = npt.NDArray[np.floating[Any]]
 _FEATURES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE)
 _COLUMNS, _ROOM = 5, 3.0  # plots in a row, and the width of each; a vector is about 1 long
 _TITLE = 1.55  # above the middle of a plot

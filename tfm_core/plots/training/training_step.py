@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.training_step.batch import BatchAnswer
-from tfm_core.inspect.training_step.fold import Folded, OperationGroup
-from tfm_core.inspect.training_step.graph import LOSS
+from tfm_core.inspect.training_step.fold import SINGLE, Folded
+from tfm_core.inspect.training_step.graph import LOSS, BackwardNode
 from tfm_core.plots.kinds import bars, lay_out, rule_above
 from tfm_core.plots.palette import BLUE, COLOURS, GREEN, GREY, VERMILION
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Say, counted
 
-Floats = npt.NDArray[np.floating[Any]]
 _MAX_BARS = 40
 _ROUNDING = 1e-9
 
@@ -242,35 +241,34 @@ def graph(folded: Folded, *, ink: str, line: str, fills: dict[str, str], say: Sa
         f'color="{line}", margin="0.14,0.06"];',
         f'edge [{font}, fontsize=10, fontcolor="{ink}", color="{ink}", arrowsize=0.6];',
     ]
-    for key, group in folded.groups.items():
-        kind = "loss" if key == LOSS else "single" if group.is_single else "group"
-        fill = fills["parameter" if group.is_single and group.parameter else kind]
-        tip = ", ".join(f"{n} x {name}" for name, n in sorted(group.names.items()))
-        lines.append(
-            f'"{key}" [label="{_label(group, say)}", fillcolor="{fill}", tooltip="{tip}"];'
-        )
-    for (tail, head), flow in folded.flows.items():
-        words = say(N_("{n} gradients", n=flow.count))
-        if flow.count == 1:
-            words = "" if flow.norm is None else f"{flow.norm:.2g}  {_shape(flow.shape)}"
+    groups, flows = folded
+    for key, nodes in groups.items():
+        is_single = key.startswith(SINGLE)
+        kind = "loss" if key == LOSS else "single" if is_single else "group"
+        fill = fills["parameter" if is_single and nodes[0].parameter else kind]
+        names = Counter(node.name for node in nodes)
+        tip = ", ".join(f"{n} x {name}" for name, n in sorted(names.items()))
+        label = _label(key, nodes, say)
+        lines.append(f'"{key}" [label="{label}", fillcolor="{fill}", tooltip="{tip}"];')
+    for (tail, head), nodes in flows.items():
+        words = say(N_("{n} gradients", n=len(nodes)))
+        if len(nodes) == 1:
+            norm, shape = nodes[0].norm, ", ".join(map(str, nodes[0].shape))
+            words = "" if norm is None else f"{norm:.2g}  {f'({shape})' if shape else ''}"
         lines.append(f'"{tail}" -> "{head}" [label=" {words}"];')
     return "\n".join([*lines, "}"])
 
 
-def _label(group: OperationGroup, say: Say) -> str:
-    if group.is_single:
-        (name,) = group.names
-        if group.parameter:
-            short = ".".join(group.parameter.split(".")[-2:])
-            return f"{short}\\n{say(N_('gradient {norm:.3g}', norm=group.norm))}"
-        return name
-    count = group.n_operations
-    words = [group.key, say(counted("{n} operation", "{n} operations", count))]
-    if group.n_values:
-        facts = N_("{n:,} parameters, gradient {norm:.3g}", n=group.n_values, norm=group.norm)
+def _label(key: str, nodes: Sequence[BackwardNode], say: Say) -> str:
+    norm = sum((node.norm or 0.0) ** 2 for node in nodes if node.parameter) ** 0.5
+    if key.startswith(SINGLE):
+        (node,) = nodes
+        if node.parameter:
+            short = ".".join(node.parameter.split(".")[-2:])
+            return f"{short}\\n{say(N_('gradient {norm:.3g}', norm=norm))}"
+        return node.name
+    words = [key, say(counted("{n} operation", "{n} operations", len(nodes)))]
+    if n_values := sum(node.n_values for node in nodes):
+        facts = N_("{n:,} parameters, gradient {norm:.3g}", n=n_values, norm=norm)
         words.append(say(facts))
     return "\\n".join(words)
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return "(" + ", ".join(map(str, shape)) + ")" if shape else ""
