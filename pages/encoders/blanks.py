@@ -17,7 +17,7 @@ from pages.ui.model import question
 from pages.ui.runs import run_actions, run_time
 from pages.ui.typed import escape
 from tfm_core.config import TextTaskConfig
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import blanks as core
 from tfm_core.inspect.text import questions

@@ -8,7 +8,6 @@ import textwrap
 
 import streamlit as st
 
-from pages.ui.model.task_panels import panels
 from pages.ui.typed import escape
 from tfm_core.config import (
     TASK_CONFIGS,
@@ -25,7 +24,8 @@ _SEED = 6  # gives short examples
 
 def sample(experiment: Experiment) -> str:
     """Return an example of a task as one line of Markdown; empty for pictures."""
-    return _SAMPLES[panels(experiment).example](experiment)
+    line = experiment.task.by_data(pairs=text, stream=text, pictures=pictures, captions=scene)
+    return line(experiment)
 
 
 def text(experiment: Experiment) -> str:
@@ -51,7 +51,7 @@ def text_sample(experiment: Experiment) -> tuple[str, str]:
 
 @st.cache_data(show_spinner=False)
 def _text_sample(task: str) -> tuple[str, str]:
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
     config = TASK_CONFIGS[json.loads(task)["kind"]].model_validate_json(task)
     generator = text_task(config)
@@ -61,7 +61,7 @@ def _text_sample(task: str) -> tuple[str, str]:
 
 @st.cache_data(show_spinner=False)
 def _begun(task: str) -> tuple[str, str]:
-    from tfm_core.data.corpus.task import corpus_task
+    from tfm_core.data.tasks import corpus_task
 
     corpus = corpus_task(CorpusTaskConfig.model_validate_json(task))
     tokens = corpus.sample(random.Random(_SEED)).tgt
@@ -78,7 +78,3 @@ def caption_sample(experiment: Experiment) -> str:
     """Return a caption in the words of a task. Raises ValueError for others."""
     task = experiment.task_as(CaptionTaskConfig)
     return caption_words.join(caption_words.caption(_SCENE, task).words, task)
-
-
-_SAMPLES = {"text": text, "picture": pictures, "scene": scene}
-"""What says each kind of example in one line."""

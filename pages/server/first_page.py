@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages import i18n
-from tfm_core.runs import settings
+from tfm_core import settings
 
 PRELOADED = "BidiComponent", "Html", "PageLink", "Button", "ButtonGroup", "Selectbox"
 """Streamlit's scripts for the elements of the first screens, by the start of their names."""

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages.server.streamlit_internals import is_upload_stored
 from pages.ui.typed import MAX_MEGABYTES
-from tfm_core.runs import settings
+from tfm_core import settings
 
 _PROXY_HEADERS = ("x-forwarded-", "forwarded", "via", "x-real-ip")
 """Headers that a proxy adds. A script can set some of them in a request but not for a WebSocket,

@@ -13,7 +13,7 @@ from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.lessons import open_lesson
 from pages.ui.runs import runs_access
-from tfm_core.runs import settings
+from tfm_core import settings
 from tfm_core.runs.auth import NotYours
 from tfm_core.sentences import StudentError
 from tfm_core.sweeps.driver import go_on, stop

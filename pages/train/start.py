@@ -19,10 +19,10 @@ from pages.ui.settings import controls, drafts
 from pages.ui.settings.drafts import Checked
 from pages.ui.settings.fields import Setting, settings_of
 from pages.ui.typed import escape
+from tfm_core import settings
 from tfm_core.config import Experiment
 from tfm_core.config.advice import advice_on
 from tfm_core.facts import storage
-from tfm_core.runs import settings
 
 _DEVICE, _NAME = "start-device", "start-name"
 _LOOK_AGAIN = 0.4  # seconds

@@ -13,7 +13,8 @@ from pages.ui.address import view_link
 from pages.ui.model import sentence_field
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
-from tfm_core.data.text import TextTask, text_task
+from tfm_core.data.tasks import text_task
+from tfm_core.data.text import TextTask
 from tfm_core.data.text.task import missing_examples
 from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.inspect.writing.source import Source, next_words, picture_source, source_of

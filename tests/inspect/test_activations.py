@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from tfm_core.inspect import activations
-from tfm_core.inspect.attention.trained import inputs_of, model_of
+from tfm_core.inspect.attention.inputs import inputs_of
+from tfm_core.inspect.attention.trained import model_of
 from tfm_core.probe.capture import capture
 from tfm_core.runs.store import RECORDED, RunStore
 

@@ -17,9 +17,9 @@ from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.queue import tickets
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.run_queue import RunQueue
-from tfm_core.runs.settings import Settings
 from tfm_core.runs.status import write_status
 from tfm_core.sentences import StudentError
+from tfm_core.settings import Settings
 from tfm_core.sweeps import store as sweep_store
 from tfm_core.sweeps.store import SweepStore
 

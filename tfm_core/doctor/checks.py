@@ -13,10 +13,10 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
+from tfm_core import settings
 from tfm_core.data.download import SOURCES, DataUnavailable, matches
 from tfm_core.data.idx import idx_count
 from tfm_core.data.image_files import data_dir
-from tfm_core.runs import settings
 from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.disk import cleanup, locks, quota
 from tfm_core.runs.disk.failures import refusal

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import BlockConfig
-from tfm_core.inspect.attention.trained import checkpoint_mark, inputs_of, model_of
+from tfm_core.inspect.attention.inputs import inputs_of
+from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.activations import ACTIVATIONS

@@ -16,8 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.looking import unseen
-from tfm_core.looking.recorder import Place, Recorded, Recorder
-from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.looking.layout import Place
+from tfm_core.looking.recorder import Recorded, Recorder
+from tfm_core.looking.result import Look
+from tfm_core.looking.seen import AttentionMap
 from tfm_core.looking.vectors import joined, joined_queries
 from tfm_core.sentences import Sentence, StudentError
 

@@ -22,6 +22,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tfm_core.looking.layout import (
+    Place,
     allowed_of,
     as_heads,
     axes_of,
@@ -49,19 +50,6 @@ _ADDS = frozenset({"add", "add_", "sub", "sub_", "baddbmm", "addmm"})
 _MASKS = _ADDS | {"masked_fill", "masked_fill_", "where", "fill_", "index_put", "index_put_"}
 _MAX_OPERANDS = 32  # products whose operands are kept until a softmax comes
 _OPAQUE = ("native_multi_head_attention", "transformer_encoder_layer", "flash", "attention", "attn")
-
-
-class Place(NamedTuple):
-    """Where something runs: the module's name, the number of its call, and what it was called with.
-
-    n_heads: that it, or one around it, says it has; 0 where none does. shape: of the first tensor
-    that this one was called with.
-    """
-
-    module: str
-    call: int
-    n_heads: int
-    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,7 +415,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 made.of_each_example()
             axes = (-2, -1) if is_left else (-1, -2)
             n_keys = one.shape[axes[1] if one.ndim > 1 else 0]
-            rows, columns = axes_of(one, weights, axes, made)
+            rows, columns = axes_of(one, weights, axes, made.dim, made.place)
             self._take(
                 made, weights, rows, columns, n_keys=n_keys,
                 values=partial(values_of, other, one, is_left=is_left),

@@ -22,10 +22,10 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
+from tfm_core import settings
 from tfm_core.looking import Words, foreign
 from tfm_core.looking.forward import forward
-from tfm_core.looking.seen import Look
-from tfm_core.runs import settings
+from tfm_core.looking.result import Look
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.process.recorder import Recorder, keeps

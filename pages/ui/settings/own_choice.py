@@ -11,13 +11,14 @@ from pages.ui.navigation import page_table
 from pages.ui.runs import runs_access
 from pages.ui.settings import controls, drafts
 from pages.ui.settings.drafts import Checked, Values
+from tfm_core import settings
 from tfm_core.config.shape import patches_per_side
 from tfm_core.data.own import kinds, pictures_task
 from tfm_core.data.own import sets as own_data
 from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.texts import inspect_text, prepare
-from tfm_core.runs import own_sets, settings
+from tfm_core.runs import own_sets
 
 TASKS = {kind.task: kind.name for kind in SET_KINDS.values()}
 """The kind of sets that each task learns."""

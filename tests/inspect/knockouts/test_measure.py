@@ -15,7 +15,7 @@ from tfm_core.inspect.knockouts.measure import HeadPruning, Score, measured
 from tfm_core.inspect.knockouts.parts import KnockedPart, first_to_go, heads_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
-from tfm_core.variants.tasks import TASK_KINDS
+from tfm_core.training.trainer import objective_of
 
 ONE_HEAD = KnockedPart("head", "decoder", 0, "cross", 0)
 
@@ -32,8 +32,8 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_with_everything_on_it_is_the_training_and_losses_add_up() -> None:
     run = recorded("one-head")
-    kind = TASK_KINDS[run.experiment.task.kind]
-    objective = kind.objective()(data_of(run.experiment), run.experiment.task)
+    task = run.experiment.task
+    objective = objective_of(task)(data_of(run.experiment), task)
     loss, accuracy, exact = objective.measure(model_of(run)[0], "validation")
     found = measured(run, (), "zero", 10**9)
     assert found.n == measure.n_validation(run)

@@ -14,7 +14,7 @@ from tests.pages.looking import said
 from tests.pages.made_runs import damaged_run, made_run
 from tests.training.test_loop import experiment
 from tfm_core.data.shape import data_shape
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.facts.architectures import ARCHITECTURES, FROM_TEXTS
 from tfm_core.facts.memory import of_run
 from tfm_core.facts.parameter_table import parameter_table

@@ -15,9 +15,9 @@ from tfm_core.data.own.pictures_task import proposals
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import hashed
-from tfm_core.runs.settings import Settings
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
+from tfm_core.settings import Settings
 
 PAGE = "own_data/page.py"
 TOKEN = "a" * 43

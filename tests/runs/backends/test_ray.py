@@ -18,7 +18,8 @@ import pytest
 from tests.runs.comparing import assert_same
 from tests.runs.waiting import tiny, wait_until
 from tests.sweeps.made import a_plan, trials_of
-from tfm_core.runs import RunStore, settings
+from tfm_core import settings
+from tfm_core.runs import RunStore
 from tfm_core.runs.backends import ray as backend
 from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.process import worker

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.config.own_pictures import BETWEEN, OwnPicturesTaskConfig
-from tfm_core.data.download import Progress
 from tfm_core.data.own import sets
 from tfm_core.data.own.pictures import PARTS
 from tfm_core.data.own.pictures_set import VALIDATION, arrays, is_sound
@@ -97,13 +96,11 @@ def patch(side: int) -> int:
     return min(fitting, key=lambda size: (abs(side // size - _SIDE), -size))
 
 
-def load_own_pictures(
-    config: OwnPicturesTaskConfig, *, seed: int, progress: Progress | None = None
-) -> ImageData:
+def load_own_pictures(config: OwnPicturesTaskConfig, *, seed: int) -> ImageData:
     """Return the pictures of a set on the CPU; the same seed makes the same splits.
 
     The test is the set's own, the same for every seed; so is the validation where the set names
-    one, else the seed draws it. Nothing is downloaded. Raises SetMissing and SetDamaged.
+    one, else the seed draws it. Raises SetMissing and SetDamaged.
     """
     import torch
 

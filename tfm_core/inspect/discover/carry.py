@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tfm_core import byte_cache
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.column_sums import BASE, WIDTH, columns
-from tfm_core.data.corpus.task import corpus_task
+from tfm_core.data.tasks import corpus_task
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
 from tfm_core.inspect.progress.pictures import model_at, models_by_step
 from tfm_core.runs.run import Run

@@ -13,7 +13,7 @@ import numpy as np
 from tfm_core import byte_cache
 from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig
 from tfm_core.data.corpus.in_context import GENERATORS
-from tfm_core.data.corpus.task import corpus_task
+from tfm_core.data.tasks import corpus_task
 from tfm_core.inspect.attention.head_roles import behind_earlier
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.discover.heads import (

@@ -11,7 +11,8 @@ import numpy as np
 from tfm_core import byte_cache
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.attention.example import Example, captured
-from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, inputs_of, model_of
+from tfm_core.inspect.attention.inputs import inputs_of
+from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
 from tfm_core.inspect.knockouts.measure import Replacement, means_over
 from tfm_core.inspect.knockouts.parts import KnockedPart
 from tfm_core.runs.run import Run
@@ -81,7 +82,7 @@ def _answer(
     from tfm_core.data.caption_words import join, vocabulary
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.load import data_as
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
     from tfm_core.decoding import Decoded, greedy
     from tfm_core.probe.items import continued
 

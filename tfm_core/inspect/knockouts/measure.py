@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tfm_core import byte_cache
+from tfm_core.inspect.attention.inputs import batch_of
 from tfm_core.inspect.attention.trained import at_once, checkpoint_mark, data_of, in_all, model_of
 from tfm_core.inspect.knockouts.parts import KnockedPart, heads_of, parts_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined
-from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -254,11 +254,10 @@ def _means(folder: str, mark: int, n: int) -> Means:
     from tfm_core.inspect.knockouts.engine import means_of, twin
 
     run = Run(Path(folder))
-    batch = TASK_KINDS[run.experiment.task.kind].batches()
     data = data_of(run.experiment)
     size = at_once(run.experiment, _BATCH)
     rows = (slice(first, min(n, first + size)) for first in range(0, n, size))
-    batches = (_answering(run, batch(run.experiment, data, each)[0]) for each in rows)
+    batches = (_answering(run, batch_of(run.experiment, data, each)[0]) for each in rows)
     return means_of(twin(model_of(run)[0]), parts_of(run.experiment), batches)
 
 
@@ -322,6 +321,8 @@ def objective(run: Run, n: int) -> Objective:
 @byte_cache.cached
 def _prepared(folder: str, mark: int, n: int) -> Objective:
     """Return the training's objective over the first n validation examples, unchanged pictures."""
+    from tfm_core.training.trainer import objective_of
+
     experiment = Run(Path(folder)).experiment
     data: Any = data_of(experiment)
     cut = first_of(data.validation, n)
@@ -329,7 +330,7 @@ def _prepared(folder: str, mark: int, n: int) -> Objective:
     few: Data = replace(data, train=cut, validation=cut, **windows)
     still = {name: 0.0 for name in _CHANGES if hasattr(experiment.task, name)}
     task = experiment.task.model_copy(update=still)
-    return TASK_KINDS[task.kind].objective()(few, task)
+    return objective_of(task)(few, task)
 
 
 _CHANGES = ("shift", "rotation", "scale", "slant")  # of pictures, while a model is trained

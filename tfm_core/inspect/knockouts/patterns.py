@@ -16,7 +16,8 @@ import numpy.typing as npt
 from tfm_core import byte_cache
 from tfm_core.config import CaptionTaskConfig, PictureTaskConfig, SequenceTaskConfig
 from tfm_core.data.vocabulary import MASK
-from tfm_core.inspect.attention.trained import checkpoint_mark, inputs_of, model_of
+from tfm_core.inspect.attention.inputs import inputs_of
+from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.knockouts.parts import KnockedPart
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -186,7 +187,7 @@ def _answers(run: Run, logits: Tensor, places: list[int]) -> Answers:
     best = probabilities.argmax(1).tolist()
     task = run.experiment.task
     from tfm_core.data.caption_words import vocabulary
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
     if isinstance(task, PictureTaskConfig) and not isinstance(task, CaptionTaskConfig):
         names = tuple(str(task.facts.class_names[one]) for one in best)

@@ -104,7 +104,7 @@ def look_through(run: Run, text: str) -> LensReading:
     """
     import torch
 
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
     from tfm_core.models.text import DecoderOnly
 
     experiment = run.experiment
@@ -130,7 +130,7 @@ def sum_of(run: Run, text: str) -> Digits:
     """Let a decoder-only model answer a source greedily. Raises ValueError, in a sentence."""
     import torch
 
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
     from tfm_core.decoding import greedy
     from tfm_core.models.text import DecoderOnly
 

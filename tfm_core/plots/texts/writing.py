@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from tfm_core.data.opened.spelling import labels, running
 from tfm_core.inspect.writing.beams import BeamNode
 from tfm_core.inspect.writing.beside import BesideTruth, TokenProbability
 from tfm_core.inspect.writing.steps import in_nats
 from tfm_core.korean import lang
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
-from tfm_core.pretrained.spelling import labels, running
 from tfm_core.sentences import N_, Say
 
 SURE, SURPRISED = 1.0, 5.0

@@ -15,12 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfm_core import settings
 from tfm_core.config.turns import Turn, checked, possible
 from tfm_core.data.own import place
 from tfm_core.disk import remove
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
-from tfm_core.runs import own_sets, settings
+from tfm_core.runs import own_sets
 from tfm_core.runs.curves import turns_in
 from tfm_core.runs.disk import cleanup
 from tfm_core.runs.disk.atomic import write_json

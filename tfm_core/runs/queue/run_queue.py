@@ -36,9 +36,9 @@ import threading
 import time
 from collections.abc import Collection
 
+from tfm_core import settings
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import SetDamaged, SetMissing
-from tfm_core.runs import settings
 from tfm_core.runs.backends.local import LocalWorkers
 from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.disk import cleanup, quota

@@ -7,31 +7,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
 
-from tfm_core.config import Experiment
 from tfm_core.config.pretrained_tasks import (
-    OpenedConfig,
     OpenedWordsConfig,
     PretrainedAnswererConfig,
-    PretrainedPicturesConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
 )
-from tfm_core.config.shape import ImageShape, TextShape
-from tfm_core.data.corpus.load import load_corpus
 from tfm_core.data.corpus.task import CorpusTask
-from tfm_core.data.download import Progress
+from tfm_core.data.opened.spelling import labels, spelled, unlabelled
+from tfm_core.data.opened.tokenizer import TOKENIZER, Words, read_words
 from tfm_core.data.own import place
 from tfm_core.data.own.sets import VOCABULARY
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import Specials, Vocabulary
-from tfm_core.pretrained.spelling import labels, spelled, unlabelled
-from tfm_core.pretrained.tokenizer import TOKENIZER, Words, read_words
 from tfm_core.sentences import Paragraph, StudentError
-
-if TYPE_CHECKING:
-    from tfm_core.data.text_data import TextData
 
 SENTENCES = (
     "The animal didn't cross the street because it was too tired.",
@@ -269,74 +259,3 @@ def reader(config: PretrainedReaderConfig | PretrainedAnswererConfig) -> ReaderT
 
 
 _writer, _reader = lru_cache(maxsize=8)(WriterTask), lru_cache(maxsize=8)(ReaderTask)
-
-
-def load_text(
-    config: PretrainedTextConfig, *, seed: int, progress: Progress | None = None
-) -> TextData:
-    """Return the app's text in short windows, to measure a language model on."""
-    short = config.replace(context=min(config.context, MEASURED))
-    return load_corpus(short, seed=seed, progress=progress)
-
-
-def load_nothing(config: OpenedConfig, *, seed: int, progress: Progress | None = None) -> NoReturn:
-    """Raise StudentError: there is nothing to measure such a model on."""
-    raise StudentError(Paragraph("pretrained/no-data"))
-
-
-def load_no_answers(
-    config: OpenedConfig, *, seed: int, progress: Progress | None = None
-) -> NoReturn:
-    """Raise StudentError: there are no answers to compare those of such a model with."""
-    raise StudentError(Paragraph("pretrained/no-answers"))
-
-
-def load_no_pictures(
-    config: OpenedConfig, *, seed: int, progress: Progress | None = None
-) -> NoReturn:
-    """Raise StudentError: there are no pictures to measure such a model on."""
-    raise StudentError(Paragraph("pretrained/no-pictures"))
-
-
-def writer_shape(experiment: Experiment) -> TextShape:
-    """Return the shape of a language model."""
-    task = experiment.task_as(PretrainedTextConfig)
-    return TextShape(
-        task.n_words, task.n_words, pad_id=None, one_vocabulary=True, output_bias=False,
-        scale_embedding=False, has_source=False, bos_id=task.bos_id, eos_id=task.eos_id,
-    )  # fmt: skip
-
-
-def reader_shape(experiment: Experiment) -> TextShape:
-    """Return the shape of an encoder."""
-    task = experiment.task_as(PretrainedReaderConfig)
-    return TextShape(
-        task.n_words, task.n_words, pad_id=None if task.pad_id < 0 else task.pad_id,
-        one_vocabulary=True, head=task.head, n_segments=task.n_segments, scale_embedding=False,
-    )  # fmt: skip
-
-
-def answerer_shape(experiment: Experiment) -> TextShape:
-    """Return the shape of a model that answers texts."""
-    task = experiment.task_as(PretrainedAnswererConfig)
-    return TextShape(
-        task.n_words, task.n_words, pad_id=None if task.pad_id < 0 else task.pad_id,
-        one_vocabulary=True, output_bias=False, scale_embedding=False,
-        bos_id=task.bos_id, eos_id=task.eos_id,
-    )  # fmt: skip
-
-
-def pictures_shape(experiment: Experiment) -> ImageShape:
-    """Return the shape of a classifier of pictures."""
-    facts = experiment.task_as(PretrainedPicturesConfig).facts
-    return ImageShape(facts.image_size, facts.channels, facts.n_classes)
-
-
-def carried(experiment: Experiment) -> NoReturn:
-    """Raise StudentError: no file is generated that would hold the tokenizer."""
-    raise StudentError(Paragraph("pretrained/no-file"))
-
-
-def maps_alone(*_given: object, **_named: object) -> NoReturn:
-    """Raise StudentError: of a look there are maps, and no model to ask."""
-    raise StudentError(Paragraph("pretrained/maps-alone"))

@@ -12,9 +12,9 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource
 
-from tfm_core.runs.settings.decided import OTHERS, VARIABLES, Settings
-from tfm_core.runs.settings.values import PREFIX
 from tfm_core.sentences import N_, Sentence, StudentError
+from tfm_core.settings.decided import OTHERS, VARIABLES, Settings
+from tfm_core.settings.values import PREFIX
 
 _OF_TESTS = re.compile(r"TFM_(NIGHTLY|SEED|UNTIL|WRITE_RECORD|TEST_\w+)")
 

@@ -1,9 +1,9 @@
-"""Generate docs/settings.md: ``python -m tfm_core.runs.settings.page > docs/settings.md``."""
+"""Generate docs/settings.md: ``python -m tfm_core.settings.page > docs/settings.md``."""
 
 from __future__ import annotations
 
-from tfm_core.runs.settings import fixed
-from tfm_core.runs.settings.decided import OTHERS, VARIABLES, Variable
+from tfm_core.settings import fixed
+from tfm_core.settings.decided import OTHERS, VARIABLES, Variable
 
 _INTRODUCTION = """# Settings
 

@@ -6,23 +6,17 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
 
-from tfm_core.config import Experiment
-from tfm_core.config.shape import TextShape
+from tfm_core.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.config.pretrained_tasks import PretrainedTextConfig
 from tfm_core.config.tuned_tasks import TunedLabelsConfig, TunedTextConfig
-from tfm_core.data.corpus.load import load_corpus
-from tfm_core.data.download import Progress
+from tfm_core.data.opened.task import MEASURED, WriterTask, tokenizer_of
 from tfm_core.data.own import sets
 from tfm_core.data.own.task import SPLITS, OwnTask
 from tfm_core.data.text.task import Pair
+from tfm_core.data.text_data import TextData, encoded
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
-from tfm_core.pretrained.task import WriterTask, tokenizer_of
 from tfm_core.sentences import StudentError
-
-if TYPE_CHECKING:
-    from tfm_core.data.text_data import TextData
-
 
 MIN_CONTEXT = 4
 """Tokens that a language model reads at once, at least."""
@@ -139,31 +133,23 @@ def longest_context(config: TunedTextConfig) -> int:
     return min(parts)
 
 
-def load_tuned_text(
-    config: TunedTextConfig, *, seed: int, progress: Progress | None = None
-) -> TextData:
-    """Return the windows of a text. Raises StudentError where it is too short."""
-    short = config.replace(context=min(config.context, longest_context(config)))
-    return load_corpus(short, seed=seed, progress=progress)
+def measured(config: CorpusTaskConfig) -> CorpusTaskConfig:
+    """Return a configuration whose windows are as long as an opened model can be measured on.
+
+    Raises StudentError where a text is too short.
+    """
+    match config:
+        case TunedTextConfig():
+            return config.replace(context=min(config.context, longest_context(config)))
+        case PretrainedTextConfig():
+            return config.replace(context=min(config.context, MEASURED))
+    return config
 
 
-def load_tuned_labels(
-    config: TunedLabelsConfig, *, seed: int, progress: Progress | None = None
-) -> TextData:
-    """Return the splits of a set; they are its own, whatever the seed. Raises ValueError."""
-    from tfm_core.data.text_data import TextData, encoded
-
+def load_tuned_labels(config: TunedLabelsConfig) -> TextData:
+    """Return the splits of a set. Raises ValueError where it is missing or damaged."""
     task = tuned_labels(config)
     train, validation, test = (
         encoded(task, task.splits[split], config.context, 1) for split in SPLITS
     )
     return TextData(task, train, validation, test)
-
-
-def tuned_labels_shape(experiment: Experiment) -> TextShape:
-    """Return the shape of a classifier: the mean of the tokens' vectors, and a new layer."""
-    task = experiment.task_as(TunedLabelsConfig)
-    return TextShape(
-        task.n_words, task.n_tgt, pad_id=task.pad_id, head="mean",
-        n_labels=task.n_tgt - len(SPECIALS), n_segments=task.n_segments, scale_embedding=False,
-    )  # fmt: skip

@@ -5,8 +5,8 @@ generated from it. A value that cannot be read is one sentence, which the app an
 say before they begin.
 """
 
-from tfm_core.runs.settings.decided import OTHERS, VARIABLES, Settings
-from tfm_core.runs.settings.reading import checked, read, unknown
-from tfm_core.runs.settings.values import size
+from tfm_core.settings.decided import OTHERS, VARIABLES, Settings
+from tfm_core.settings.reading import checked, read, unknown
+from tfm_core.settings.values import size
 
 __all__ = ["OTHERS", "VARIABLES", "Settings", "checked", "read", "size", "unknown"]

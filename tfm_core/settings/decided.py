@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import Field
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from tfm_core.runs.settings import fixed
-from tfm_core.runs.settings.values import (
+from tfm_core.settings import fixed
+from tfm_core.settings.values import (
     PREFIX,
     Address,
     Hosts,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.pretrained.folder import Unopenable, content_in, json_in
-from tfm_core.pretrained.spelling import spelled
+from tfm_core.data.opened.folder import Unopenable, content_in, json_in
+from tfm_core.data.opened.spelling import spelled
 from tfm_core.reading import is_whole, json_of
 from tfm_core.sentences import N_, StudentError
 
