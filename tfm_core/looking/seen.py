@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tfm_core.looking.recorder import Kind
 from tfm_core.looking.vectors import Vectors
 from tfm_core.pretrained.spelling import named
 from tfm_core.sentences import N_, Sentence, StudentError
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 
     from tfm_core.plots.palette import ThemeName
     from tfm_core.runs.notebook import OpenedRun
+
+Kind = Literal["self", "cross"]
 
 
 @dataclass(frozen=True, eq=False)

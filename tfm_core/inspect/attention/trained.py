@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from tfm_core.data.load import Data
     from tfm_core.models.build import Model
 
-
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 _CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
 _loading = threading.Lock()
 
@@ -55,6 +57,20 @@ def checkpoint_mark(run: Run) -> int:
         return (run.folder / _CHECKPOINT).stat().st_mtime_ns
     except OSError:
         raise StudentError(no_checkpoint(run)) from None
+
+
+def cached_by_checkpoint(
+    function: Callable[Concatenate[Run, _P], _T],
+) -> Callable[Concatenate[Run, _P], _T]:
+    """Cache a function of a run and hashable arguments until the run has another checkpoint."""
+
+    @functools.wraps(function)
+    def look(run: Run, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        name = (function.__module__, function.__qualname__)
+        key = (*name, str(run.folder), checkpoint_mark(run), args, tuple(sorted(kwargs.items())))
+        return byte_cache.SHARED.get(key, lambda: function(Run(run.folder), *args, **kwargs))
+
+    return look
 
 
 def model_of(run: Run) -> tuple[Model, int]:
