@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -34,8 +33,9 @@ if TYPE_CHECKING:
     from tfm_core.data.load import Data
     from tfm_core.models.build import Model
 
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
+P = ParamSpec("P")
+T = TypeVar("T")
+OfRun = Callable[Concatenate[Run, P], T]
 _CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
 _loading = threading.Lock()
 
@@ -59,16 +59,17 @@ def checkpoint_mark(run: Run) -> int:
         raise StudentError(no_checkpoint(run)) from None
 
 
-def cached_by_checkpoint(
-    function: Callable[Concatenate[Run, _P], _T],
-) -> Callable[Concatenate[Run, _P], _T]:
-    """Cache a function of a run and hashable arguments until the run has another checkpoint."""
+def cached_by_weights(function: OfRun[P, T]) -> OfRun[P, T]:
+    """Cache what a function finds in the last weights of a run.
 
-    @functools.wraps(function)
-    def look(run: Run, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    It then raises StudentError without a checkpoint.
+    """
+
+    @wraps(function)
+    def look(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
         name = (function.__module__, function.__qualname__)
         key = (*name, str(run.folder), checkpoint_mark(run), args, tuple(sorted(kwargs.items())))
-        return byte_cache.SHARED.get(key, lambda: function(Run(run.folder), *args, **kwargs))
+        return byte_cache.SHARED.get(key, lambda: function(run, *args, **kwargs))
 
     return look
 

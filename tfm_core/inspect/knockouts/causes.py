@@ -17,7 +17,7 @@ import numpy as np
 from tfm_core.anatomy import stacks
 from tfm_core.config import CorpusTaskConfig, RecurrentConfig, SequenceTaskConfig
 from tfm_core.data.vocabulary import MASK
-from tfm_core.inspect.attention.trained import cached_by_checkpoint, model_of
+from tfm_core.inspect.attention.trained import cached_by_weights, model_of
 from tfm_core.inspect.knockouts.head_paths import HeadPaths
 from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, Part, heads_of, part_of
 from tfm_core.inspect.knockouts.two_inputs import (
@@ -147,7 +147,7 @@ def text_of(run: Run, index: int) -> str:
     return task_of(run).join_src(tokens_read(run.probe().items[index]))
 
 
-@cached_by_checkpoint
+@cached_by_weights
 def suggested(run: Run, text: str) -> str:
     """Return a text with one token changed so that the model answers differently; "" if none.
 
@@ -188,7 +188,7 @@ def suggested(run: Run, text: str) -> str:
     return task.join_src(texts[best]) if sure[best] > 0 else ""
 
 
-@cached_by_checkpoint
+@cached_by_weights
 def other_picture(run: Run, index: int) -> int:
     """Return the first example after one that the model answers differently. Raises ValueError."""
     n = len(run.probe().items)
@@ -222,7 +222,7 @@ def is_slow(run: Run, text: str) -> bool:
     return math.prod(cost_of(run, text)) > _QUICK
 
 
-@cached_by_checkpoint
+@cached_by_weights
 def causes_of(run: Run, pair: Pair) -> Causes:
     """Return what decides between the answers to two inputs of one length in tokens. Cached.
 
@@ -242,7 +242,7 @@ def causes_of(run: Run, pair: Pair) -> Causes:
     return Causes(step, two.written, two.words, positions_of(run, two), patches, lens, effects)
 
 
-@cached_by_checkpoint
+@cached_by_weights
 def paths_of_pair(run: Run, pair: Pair, head: Part) -> HeadPaths:
     """Return how the effect of a head reaches the answer to the first of two inputs. Cached.
 

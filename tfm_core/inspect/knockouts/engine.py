@@ -47,7 +47,7 @@ def knocked_out(
         undo.enter_context(intervene(model, {}))
         for part in parts:
             if is_even and is_attention(part):
-                changes = {f"{part.module}.weights": reweighed(part.head, even)}
+                changes = {f"{part.module}.weights": reweighed(part.head, _even)}
             else:
                 changes = _changes(model, part, None if means is None else means.get(part))
             undo.enter_context(intervene(model, changes))
@@ -57,7 +57,6 @@ def knocked_out(
 def _changes(model: nn.Module, part: Part, mean: Tensor | None) -> dict[str, Change]:
     """Return what switches a part off, by hook point."""
     norm = f"{part.module}_norm"
-    is_causal = (part.stack, part.sublayer) == ("decoder", "self")
     match part.kind:
         case "head":
             change = partial(_with_columns, columns_of(model, part), 0.0 if mean is None else mean)
@@ -73,13 +72,16 @@ def _changes(model: nn.Module, part: Part, mean: Tensor | None) -> dict[str, Cha
         case "residual":
             return {f"{norm}.skipped": _nothing}
         case "norm":
-            points = [f"{norm}.normed", f"{norm}.joined"]
-            if part.layer is None:
-                points = [f"{part.stack}.output"]
+            of_block = [f"{norm}.normed", f"{norm}.joined"]
+            points = [f"{part.stack}.output"] if part.layer is None else of_block
             return dict.fromkeys(points, partial(_as_it_came, None))
         case "mask":
             points = _in_layers(model, part.stack, f"{SUBLAYERS[part.sublayer][0]}.mask")
-            return dict.fromkeys(points, _of_padding if is_causal else _nothing)
+            is_causal = (part.stack, part.sublayer) == ("decoder", "self")
+            if not is_causal:
+                return dict.fromkeys(points, _nothing)
+            # what is no padding can be seen by its own token at least, and now by all
+            return {point: lambda mask, _: mask.any(-2, keepdim=True) for point in points}
         case "backward":
             points = _in_layers(model, part.stack, "back.output")
             return dict.fromkeys(points, partial(_constant, None))
@@ -126,11 +128,6 @@ def _nothing(_value: Tensor, _made_from: object) -> None:
     return None
 
 
-def _of_padding(mask: Tensor, _made_from: object) -> Tensor:
-    # what is no padding can be seen by its own token at least, and now by all
-    return mask.any(-2, keepdim=True)
-
-
 _Reweigh = Callable[[Tensor, Tensor | None], Tensor]
 """From the weights (B, H, Q, K) of some heads, and the mask, to other weights."""
 
@@ -148,7 +145,7 @@ def reweighed(head: int | None, reweigh: _Reweigh) -> Change:
     return change
 
 
-def even(weights: Tensor, mask: Tensor | None) -> Tensor:
+def _even(weights: Tensor, mask: Tensor | None) -> Tensor:
     """Return weights (B, H, Q, K) that are alike for all keys that a query may attend to."""
     allowed = torch.ones_like(weights)
     if mask is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.attention.example import Example, captured
 from tfm_core.inspect.attention.trained import (
-    cached_by_checkpoint,
+    cached_by_weights,
     data_of,
     inputs_of,
     model_of,
@@ -51,7 +51,7 @@ def most_moved(before: Example, after: Example) -> str | None:
     return module if module is not None and shares[module] >= MIN_MOVED else None
 
 
-@cached_by_checkpoint
+@cached_by_weights
 def _read(run: Run, index: int, off: tuple[Part, ...], how: Replacement, n: int) -> Example:
     import torch
 

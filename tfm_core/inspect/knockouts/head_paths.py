@@ -12,8 +12,8 @@ from itertools import pairwise
 from tfm_core.inspect.knockouts.parts import Part, name_of
 from tfm_core.sentences import N_
 
-SENDER, ANSWER, OTHERS = "sender", "answer", "others"
-MAX_PARTS = 6
+SENDER, _ANSWER, _OTHERS = "sender", "answer", "others"
+_MAX_PARTS = 6
 _LEAST = 0.005  # of the clean answer: less is 0.00 on an arrow
 _WIDEST = 9.0  # points
 
@@ -39,7 +39,7 @@ class HeadPaths:
     @property
     def drawn(self) -> tuple[tuple[Part, float], ...]:
         """The parts that are drawn."""
-        return tuple(one for one in self.through[:MAX_PARTS] if abs(one[1]) >= _LEAST)
+        return tuple(one for one in self.through[:_MAX_PARTS] if abs(one[1]) >= _LEAST)
 
     @property
     def in_sum(self) -> float:
@@ -56,18 +56,18 @@ def graph(
     found: HeadPaths, sender: Part, *, say: Callable[[str], str] = str
 ) -> tuple[str, Mapping[str, str]]:
     """Return the graph in DOT, and its nodes with their names. say: translates."""
-    nodes = {SENDER: say(name_of(sender)), ANSWER: found.answer}
-    kinds = {SENDER: _kind(sender), ANSWER: "output"}
-    flows = [(SENDER, ANSWER, found.direct)]
+    nodes = {SENDER: say(name_of(sender)), _ANSWER: found.answer}
+    kinds = {SENDER: _kind(sender), _ANSWER: "output"}
+    flows = [(SENDER, _ANSWER, found.direct)]
     by_layer: dict[tuple[str, int], list[str]] = {}
     for part, share in found.drawn:
         nodes[part.code], kinds[part.code] = say(name_of(part)), _kind(part)
-        flows += [(SENDER, part.code, share), (part.code, ANSWER, share)]
+        flows += [(SENDER, part.code, share), (part.code, _ANSWER, share)]
         by_layer.setdefault((part.stack, part.layer or 0), []).append(part.code)
     if abs(found.others) >= _LEAST:
         n = len(found.through) - len(found.drawn)
-        nodes[OTHERS], kinds[OTHERS] = say(N_("{n} other parts, in sum", n=n)), "norm"
-        flows += [(SENDER, OTHERS, found.others), (OTHERS, ANSWER, found.others)]
+        nodes[_OTHERS], kinds[_OTHERS] = say(N_("{n} other parts, in sum", n=n)), "norm"
+        flows += [(SENDER, _OTHERS, found.others), (_OTHERS, _ANSWER, found.others)]
     lines = [
         "digraph paths {",
         'rankdir=TB; bgcolor="transparent"; nodesep=0.5; ranksep=0.55; fontname="Helvetica";',
@@ -89,7 +89,7 @@ def graph(
         if abs(share) < _LEAST:
             continue
         width = max(0.6, _WIDEST * abs(share) / top)
-        label = f' label=" {share:+.2f}",' if head != ANSWER or tail == SENDER else ""
+        label = f' label=" {share:+.2f}",' if head != _ANSWER or tail == SENDER else ""
         sign = "gain" if share >= 0 else "loss"
         lines.append(f'"{tail}" -> "{head}" [{label} penwidth={width:.2f}, class="{sign}"];')
     return "\n".join([*lines, "}"]), nodes

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from tfm_core.inspect.attention.trained import (
     at_once,
-    cached_by_checkpoint,
+    cached_by_weights,
     data_of,
     in_all,
     model_of,
@@ -141,7 +141,7 @@ def least_first(found: Sequence[Importance]) -> tuple[Part, ...]:
     return tuple(each.part for each in sorted(found, key=lambda each: each.rise))
 
 
-@cached_by_checkpoint
+@cached_by_weights
 def gradient_importances(run: Run, n: int) -> dict[Part, float]:
     """Return the importance of each head from one backward pass: Michel et al. 2019, Eq. 3.
 
@@ -230,7 +230,7 @@ def first_of(split: S, n: int) -> S:
     return made
 
 
-@cached_by_checkpoint
+@cached_by_weights
 def _measured(run: Run, off: tuple[Part, ...], how: Replacement, n: int) -> Score:
     from tfm_core.inspect.knockouts.engine import knocked_out
 
@@ -241,7 +241,7 @@ def _measured(run: Run, off: tuple[Part, ...], how: Replacement, n: int) -> Scor
     return Score(loss, accuracy, exact, n)
 
 
-@cached_by_checkpoint
+@cached_by_weights
 def means_over(run: Run, n: int) -> Means:
     """Return the mean output of each part over the first n validation examples. Cached."""
     from tfm_core.inspect.knockouts.engine import means_of
@@ -284,7 +284,7 @@ def _equally_long(run: Run, n: int) -> Iterator[Tensor]:
         yield from (alike[first : first + size] for first in range(0, len(alike), size))
 
 
-@cached_by_checkpoint
+@cached_by_weights
 def objective(run: Run, n: int) -> Objective:
     """Return the training's objective over the first n validation examples, unchanged pictures."""
     experiment = run.experiment

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tfm_core.config import CaptionTaskConfig, PictureTaskConfig, SequenceTaskConfig
 from tfm_core.data.vocabulary import MASK
-from tfm_core.inspect.attention.trained import cached_by_checkpoint, inputs_of, model_of
+from tfm_core.inspect.attention.trained import cached_by_weights, inputs_of, model_of
 from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Floats = npt.NDArray[np.floating[Any]]
-Bools = npt.NDArray[np.bool_]
+_Bools = npt.NDArray[np.bool_]
 PATTERNS: Mapping[str, str] = {
     "own": N_("The head’s own"),
     "previous": N_("Previous token"),
@@ -36,7 +36,7 @@ PATTERNS: Mapping[str, str] = {
 _DIGITS = 2
 
 
-def pattern_of(name: str, own: Floats, allowed: Bools) -> Floats:
+def pattern_of(name: str, own: Floats, allowed: _Bools) -> Floats:
     """Return a pattern (Q, K) of PATTERNS; own: the head's weights, allowed: the mask, (Q, K)."""
     if name == "own":
         return np.array(own, np.float64)
@@ -54,14 +54,14 @@ def pattern_of(name: str, own: Floats, allowed: Bools) -> Floats:
     return rows
 
 
-def cells_of(rows: Floats, allowed: Bools) -> Floats:
+def cells_of(rows: Floats, allowed: _Bools) -> Floats:
     """Return a pattern (Q, K) as a person edits it: rounded, NaN where the mask hides a key."""
     cells: Floats = np.where(allowed, rows.round(_DIGITS), np.nan)
     return cells
 
 
 def edited(
-    begun: Floats, cells: Floats, allowed: Bools, query: Sequence[str], key: Sequence[str]
+    begun: Floats, cells: Floats, allowed: _Bools, query: Sequence[str], key: Sequence[str]
 ) -> Floats:
     """Return a pattern (Q, K) with the rows that a person edited, scaled to sum to 1.
 
@@ -100,7 +100,7 @@ def redrawn(run: Run, index: int, head: Part, rows: Floats) -> DataFrame:
     return _redrawn(run, index, head, rows.shape, rows.astype("<f8").tobytes())
 
 
-@cached_by_checkpoint
+@cached_by_weights
 def _redrawn(run: Run, index: int, head: Part, shape: tuple[int, int], rows: bytes) -> DataFrame:
     import pandas as pd
     import torch
