@@ -228,7 +228,7 @@ def _untrained(text: str) -> Subject:
 def _trained(folder: str, step: int, mark: int, own: str, out: tuple[str, ...]) -> Subject:
     from tfm_core.data.own_picture import from_text
     from tfm_core.inspect.attention.own_example import look_at_text
-    from tfm_core.inspect.knockouts.engine import knocked_out, twin
+    from tfm_core.inspect.knockouts.engine import knocked_out
     from tfm_core.inspect.progress.weights import model_of_step
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import subject
@@ -251,8 +251,6 @@ def _trained(folder: str, step: int, mark: int, own: str, out: tuple[str, ...]) 
             probe = run.probe()
             given = {"items": probe.items, "images": probe.images}
     parts = [part for part in parts_of(run.experiment) if part.code in out]
-    if parts:
-        model = twin(model)
     with knocked_out(model, parts):
         made = subject(run.experiment, model, **given)
     if own:

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -32,9 +32,8 @@ from tfm_core.looking.layout import (
     masked_by,
     memory_of,
 )
+from tfm_core.looking.seen import AttentionMap, Kind
 from tfm_core.looking.vectors import Operands, Vectors, values_of, vectors_of
-
-Kind = Literal["self", "cross"]
 
 _log = logging.getLogger(__name__)
 
@@ -50,29 +49,6 @@ _ADDS = frozenset({"add", "add_", "sub", "sub_", "baddbmm", "addmm"})
 _MASKS = _ADDS | {"masked_fill", "masked_fill_", "where", "fill_", "index_put", "index_put_"}
 _MAX_OPERANDS = 32  # products whose operands are kept until a softmax comes
 _OPAQUE = ("native_multi_head_attention", "transformer_encoder_layer", "flash", "attention", "attn")
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """One computation of attention.
-
-    weights: float32 on the CPU, (batch, n_heads, query_len, key_len). allowed: the mask as it was
-    applied, bool, broadcastable to it, True = may attend; None where all is allowed. queries, keys:
-    the positions of rows and columns; length: of both before a crop. is_fused: the weights were
-    computed once more from the query and the key of a fused operation. is_over_keys: whether the
-    softmax runs over the keys. vectors: what it was computed from, where that shows.
-    """
-
-    place: Place
-    kind: Kind
-    weights: Tensor
-    allowed: Tensor | None
-    queries: range
-    keys: range
-    length: tuple[int, int]
-    is_fused: bool
-    is_over_keys: bool = True
-    vectors: Vectors | None = None
 
 
 @dataclass(slots=True)
@@ -150,7 +126,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         keeps_vectors: bool,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.found: list[Recorded] = []
+        self.found: list[tuple[Place, AttentionMap]] = []  # under the names of modules
         self.modules: dict[str, None] = {}  # in order, also those that are not wanted
         self.bytes = self.vector_bytes = 0
         self.n_empty = 0  # maps of which a crop leaves nothing
@@ -485,12 +461,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     queries=queries, keys=keys,
                 )
             )  # fmt: skip
-        self.found.append(
-            Recorded(
-                made.place, kind, kept_values(shown[part]), allowed, queries, keys,
-                (shown.shape[-2], n_keys), False, is_over_keys, vectors,
-            )
+        found = AttentionMap(
+            made.place.module, kind, kept_values(shown[part]), allowed, queries, keys,
+            (shown.shape[-2], n_keys), False, is_over_keys, vectors,
         )  # fmt: skip
+        self.found.append((made.place, found))
 
     # ---- a fused operation
 
@@ -530,17 +505,16 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         allowed = allowed_of(forbidden[..., columns])
         vectors = None
         if self._keeps_vectors:
-            found = vectors_of(
+            computed_from = vectors_of(
                 [(query, key)], value, scores, weights, allowed=allowed, scale=scale,
                 queries=queries, keys=keys,
             )  # fmt: skip
-            vectors = self._counted(found)
-        self.found.append(
-            Recorded(
-                place, kind, kept_values(weights[..., columns]), allowed, queries, keys,
-                (n_queries, n_keys), True, vectors=vectors,
-            )
+            vectors = self._counted(computed_from)
+        found = AttentionMap(
+            place.module, kind, kept_values(weights[..., columns]), allowed, queries, keys,
+            (n_queries, n_keys), True, vectors=vectors,
         )  # fmt: skip
+        self.found.append((place, found))
 
     def _counted(self, vectors: Vectors | None) -> Vectors | None:
         """Count the bytes of what a map was computed from; return it if there is room."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,13 @@ import torch
 from torch import Tensor
 
 from tfm_core.data.opened.spelling import named
-from tfm_core.looking.recorder import Kind
 from tfm_core.looking.vectors import Vectors
 from tfm_core.sentences import N_, Sentence, StudentError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Kind = Literal["self", "cross"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from tfm_core.data.load import Data
     from tfm_core.models.build import Model
 
-
+P = ParamSpec("P")
+T = TypeVar("T")
+OfRun = Callable[Concatenate[Run, P], T]
 _CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
 _loading = threading.Lock()
 
@@ -53,6 +56,21 @@ def checkpoint_mark(run: Run) -> int:
         return (run.folder / _CHECKPOINT).stat().st_mtime_ns
     except OSError:
         raise StudentError(no_checkpoint(run)) from None
+
+
+def cached_by_weights(function: OfRun[P, T]) -> OfRun[P, T]:
+    """Cache what a function finds in the last weights of a run.
+
+    It then raises StudentError without a checkpoint.
+    """
+
+    @wraps(function)
+    def look(run: Run, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        name = (function.__module__, function.__qualname__)
+        key = (*name, str(run.folder), checkpoint_mark(run), args, tuple(sorted(kwargs.items())))
+        return byte_cache.SHARED.get(key, lambda: function(run, *args, **kwargs))
+
+    return look
 
 
 def model_of(run: Run) -> tuple[Model, int]:

@@ -209,18 +209,18 @@ def _carry_of(folder: str, mark: int) -> Carry:
 def _set_by_hand(folder: str, mark: int) -> SetByHand:
     import torch
 
-    from tfm_core.inspect.knockouts.engine import twin
+    from tfm_core.probe.capture import capture
+    from tfm_core.probe.intervene import intervene
 
     run = Run(Path(folder))
-    model = twin(model_of_run(run))
+    model = model_of_run(run)
     rows, sums = read_sums(run)
     clean = _answers(model, rows)
     n = sums.a.shape[1]
-    attention = model.decoder.layers[0].get_submodule("self_attention")
-    kept: list[Tensor] = []
-    with attention.register_forward_hook(lambda _module, _args, out: kept.append(out)):
+    attention = f"{BLOCK}.self_attention"
+    with capture(model, only={"output"}, modules={attention}) as seen:
         _answers(model, rows)
-    places = kept[0][:, WIDTH - 1 :: WIDTH][:, 1:n].flatten(0, 1)
+    places = seen[f"{attention}.output"][:, WIDTH - 1 :: WIDTH][:, 1:n].flatten(0, 1)
     kinds = 2 * sums.a[:, 1:].ravel() + sums.b[:, 1:].ravel()
     carry, rng = sums.carry[:, 1:].ravel(), np.random.default_rng(0)
 
@@ -235,12 +235,12 @@ def _set_by_hand(folder: str, mark: int) -> SetByHand:
                     donors[here] = rng.choice(there, len(here))
         given = places[torch.from_numpy(donors)].reshape(len(rows), n - 1, -1)
 
-        def put(_module: object, _args: object, out: Tensor) -> Tensor:
+        def put(out: Tensor, _made_from: object) -> Tensor:
             out = out.clone()
             out[:, 2 * WIDTH - 1 : n * WIDTH : WIDTH] = given
             return out
 
-        with attention.register_forward_hook(put):
+        with intervene(model, {f"{attention}.output": put}):
             return float((_answers(model, rows) != clean)[:, 1:].mean())
 
     return SetByHand(flipped(1), flipped(0))

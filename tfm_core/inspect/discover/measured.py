@@ -23,7 +23,7 @@ from tfm_core.inspect.discover.heads import (
     share_on,
 )
 from tfm_core.inspect.knockouts.measure import Score, measured, n_validation
-from tfm_core.inspect.knockouts.parts import KnockedPart
+from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
 
@@ -149,11 +149,11 @@ def _copying(folder: str, mark: int) -> Floats:
 
 def without(run: Run, heads: Sequence[tuple[int, int]]) -> Score:
     """Return the score where heads (layer, head) give their mean. Raises ValueError."""
-    parts = [KnockedPart("head", "decoder", layer, "self", head) for layer, head in heads]
+    parts = [Part("head", "decoder", layer, "self", head) for layer, head in heads]
     return measured(run, parts, "mean", N_KNOCKED)
 
 
 def with_uniform(run: Run, layers: Sequence[int]) -> Score:
     """Return the score where some layers attend to all tokens so far alike. Raises ValueError."""
-    parts = [KnockedPart("sublayer", "decoder", layer, "self") for layer in layers]
+    parts = [Part("sublayer", "decoder", layer, "self") for layer in layers]
     return measured(run, parts, "even", n_validation(run))

@@ -20,7 +20,7 @@ from tfm_core.inspect.attention.head_statistics import (
     role_of,
 )
 from tfm_core.inspect.knockouts.measure import can_measure, measured
-from tfm_core.inspect.knockouts.parts import SUBLAYERS, KnockedPart, heads_of
+from tfm_core.inspect.knockouts.parts import SUBLAYERS, Part, heads_of
 from tfm_core.probe.labels import kinds_of, layer_of, modules_by_kind
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
@@ -64,12 +64,12 @@ class HeadLine:
         return None if n is None else steps[len(self.roles) - n]
 
     @property
-    def part(self) -> KnockedPart:
+    def part(self) -> Part:
         """The head as a part that can be knocked out."""
         stack, _rest = self.module.split(".", 1)
         name = self.module.rsplit(".", 1)[1]
         sublayer = next(short for short, (module, _words) in SUBLAYERS.items() if module == name)
-        return KnockedPart(
+        return Part(
             "head", "encoder" if stack == "encoder" else "decoder", self.layer, sublayer, self.head
         )
 

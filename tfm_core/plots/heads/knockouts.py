@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
+from pandas import DataFrame
 
-from tfm_core.inspect.knockouts.measure import HeadPruning, Score
 from tfm_core.plots.heads.attention import LEGEND, MASKED, Theme, short
 from tfm_core.plots.kinds import band, bars, lay_out, ticks
 from tfm_core.plots.model.walk import AROUND_ZERO
@@ -20,25 +20,22 @@ _MAX_TICKS = 32
 _MAX_WRITTEN = 16  # columns whose cells carry their number
 
 
-def pruning_curve(curves: HeadPruning, measure: str = "accuracy") -> go.Figure:
+def pruning_curve(curves: DataFrame, measure: str = "accuracy") -> go.Figure:
     """Draw the ordered curve, and random orders as their mean and range.
 
-    measure: "accuracy", as a share, or "loss", in nats.
+    curves: the table of ``pruned``. measure: "accuracy", as a share, or "loss", in nats.
     """
     is_share = measure == "accuracy"
     form = ".1%" if is_share else ".3f"
-    chance = np.array([_values(curve, is_share) for curve in curves.by_chance])
+    by_order = curves.pivot(index="order", columns="removed", values=measure)
+    ordered, *random = by_order.to_numpy()
+    chance, removed = np.array(random), by_order.columns.tolist()
     figure = go.Figure()
-    removed = list(curves.removed)
     if len(chance):
         name = N_("range of {n} random orders", n=len(chance))
         figure.add_traces(band(removed, chance.min(0), chance.max(0), GREY, name=name))
         figure.add_trace(_line(removed, chance.mean(0), N_("random order, mean"), "dash", form))
-    figure.add_trace(
-        _line(
-            removed, _values(curves.ordered, is_share), N_("least important first"), "solid", form
-        )
-    )
+    figure.add_trace(_line(removed, ordered, N_("least important first"), "solid", form))
     return lay_out(
         figure,
         height=330,
@@ -152,7 +149,3 @@ def _line(
             "%{{x}} heads removed: %{{y:{form}}}<extra>{name}</extra>", form=form, name=name
         ),
     )
-
-
-def _values(curve: tuple[Score, ...], is_share: bool) -> npt.NDArray[np.float64]:
-    return np.array([score.accuracy if is_share else score.loss for score in curve])
