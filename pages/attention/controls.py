@@ -284,12 +284,18 @@ def source_picker(run: Run, selection: Selection) -> None:
     names = {"probe": _("Examples"), MISTAKES: _("Mistakes"), OWN: _("Your own")}
     if not has_right_answers(run.experiment.task):
         del names[MISTAKES]  # a text may go on in many ways
+
+    def picked(source: str) -> None:
+        chosen.set_playing(None)
+        example = 0 if source == "probe" else None
+        chosen.choose(run.id, example=example, own=MISTAKES if source == MISTAKES else "")
+
     segments(
         _("Input"),
         names,
         selection.source,
         "source",
-        lambda source: _to_source(run, source),
+        picked,
         _("Examples and mistakes are unseen in training."),
     )
 
@@ -322,12 +328,6 @@ def example_picker(run: Run, probe: Probe, selection: Selection) -> None:
         key=key,
         on_change=lambda: _to_example(run, st.session_state[key]),
     )
-
-
-def _to_source(run: Run, source: str) -> None:
-    chosen.set_playing(None)
-    example = 0 if source == "probe" else None
-    chosen.choose(run.id, example=example, own=MISTAKES if source == MISTAKES else "")
 
 
 def _to_example(run: Run, example: int) -> None:

@@ -66,12 +66,15 @@ def maps(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -
     )
     index = 0
     if sentences:
-        index = st.selectbox(
-            _("Unseen sentence"),
-            range(len(sentences)),
-            format_func=sentences.__getitem__,
-            key=f"{_SENTENCE}-{contest.experiment.task.name}",
-        ) or 0  # fmt: skip
+        index = (
+            st.selectbox(
+                _("Unseen sentence"),
+                range(len(sentences)),
+                format_func=sentences.__getitem__,
+                key=f"{_SENTENCE}-{contest.experiment.task.name}",
+            )
+            or 0
+        )
     columns = st.columns(len(contest.runs), gap="medium")
     for column, (name, run) in zip(columns, contest.runs.items(), strict=True):
         with column:

@@ -101,8 +101,10 @@ def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _blank(run: Run, filled: Filled, blank: Blank) -> None:
-    words = [GAP if position != blank.position and not token.isalpha() else token
-             for position, token in enumerate(filled.tokens)]  # fmt: skip
+    words = [
+        GAP if position != blank.position and not token.isalpha() else token
+        for position, token in enumerate(filled.tokens)
+    ]
     words[blank.position] = "[ ? ]"
     st.header(escape(" ".join(words)), anchor=False, divider="grey")
     left, right = st.columns(2, gap="medium")

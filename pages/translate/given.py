@@ -41,9 +41,13 @@ def _picture(run: Run, step: int) -> Source:
     st.session_state[PICTURE.key] = min(st.session_state[PICTURE.key], task.n_test)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         number = st.number_input(
-            _("Test picture"), 1, task.n_test, key=PICTURE.key, width=220,
+            _("Test picture"),
+            1,
+            task.n_test,
+            key=PICTURE.key,
+            width=220,
             on_change=choice.begin_anew,
-        )  # fmt: skip
+        )
         st.button(
             _("Next picture"),
             icon=":material/casino:",

@@ -33,10 +33,7 @@ def test_areas_add_up_and_bars_leave_out_what_is_nothing():
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [
-        ("gpt2-xl", "Largest part: feed-forward layers, 63%."),
-        ("vit-b", "feed-forward layers"),
-    ],
+    [("gpt2-xl", "Largest part: feed-forward layers, 63%."), ("vit-b", "feed-forward layers")],
 )
 def test_the_part_with_most_parameters_is_named(name, words):
     known = ARCHITECTURES[name]

@@ -25,8 +25,7 @@ def test_a_pair_is_a_sine_and_a_cosine_and_a_row_counts_from_0():
     assert figure.data[0].x.tolist() == [0, 2, 4]
     assert figure.data[1].y.tolist() == [1, 1, 1]
     assert figure.data[1].x.tolist() == [1, 3, 5]
-    assert "even" in figure.data[0].name
-    assert "sine" in figure.data[0].name
+    assert figure.data[0].name == "even dimensions, 2i: sine"
 
 
 def test_tiles_are_named_at_their_centres_and_stand_where_their_patch_lies():

@@ -204,16 +204,16 @@ def _row(run: Run, offer: Offer) -> None:
         with words, st.container(gap="xxsmall"):
             st.markdown(f"{offer.icon} **{_(offer.label)}**{size}")
             st.caption(_(offer.help))
-            ticked = frozenset(
-                tick.key
-                for tick in offer.ticks
-                if tick.offered(run)
-                and st.checkbox(
-                    _ticked(run, tick),
-                    help=_(tick.help),
-                    key=f"take-{offer.key}-{tick.key}-{run.id}",
-                )
-            )
+            ticked = set()
+            for tick in offer.ticks:
+                if not tick.offered(run):
+                    continue
+                label, more = _(tick.label), tick.more(run)
+                if more is not None:
+                    label = _("{label}, about {size} more", label=label, size=show.size(more))
+                key = f"take-{offer.key}-{tick.key}-{run.id}"
+                if st.checkbox(label, help=_(tick.help), key=key):
+                    ticked.add(tick.key)
         refusal = offer.refusal(run)
         with place:
             pressed = st.button(
@@ -227,18 +227,10 @@ def _row(run: Run, offer: Offer) -> None:
         if refusal is not None:
             st.caption(f":material/info: {escape(_(refusal))}")
         if pressed:
-            _make(run, offer, ticked)
+            _make(run, offer, frozenset(ticked))
         made = st.session_state.get(_MADE)
         if isinstance(made, _Made) and (made.run_id, made.key) == (run.id, offer.key):
             _saved(made, offer)
-
-
-def _ticked(run: Run, tick: Tick) -> str:
-    """Return the label of an option, with the size that it adds."""
-    more = tick.more(run)
-    if more is None:
-        return _(tick.label)
-    return _("{label}, about {size} more", label=_(tick.label), size=show.size(more))
 
 
 def _make(run: Run, offer: Offer, ticked: frozenset[str]) -> None:

@@ -475,11 +475,8 @@ def ask_and_wait(run: Run, kind: RequestKind, times: int = 1) -> None:
     So the next rerun shows it; a slower answer is shown by a later look.
     """
     before = run.status
-    if all(ask(run, kind) for _press in range(times)):
-        _await_answer(run, before)
-
-
-def _await_answer(run: Run, before: Status) -> None:
+    if not all(ask(run, kind) for _press in range(times)):
+        return
     end = time.monotonic() + ANSWER_WITHIN
     while time.monotonic() < end:
         now = run.status

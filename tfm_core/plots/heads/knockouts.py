@@ -10,6 +10,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 from pandas import DataFrame
 
+from tfm_core.plots.chart import cells, chart, wide
 from tfm_core.plots.heads.attention import LEGEND, MASKED, Theme, short
 from tfm_core.plots.kinds import band, bars, lay_out, ticks
 from tfm_core.plots.model.walk import AROUND_ZERO
@@ -59,49 +60,37 @@ def restored_map(
     top = max(1.0, float(np.abs(shares).max(initial=0.0)))
     names = [short(name) for name in columns]
     every = -(-len(names) // _MAX_TICKS)
-    figure = go.Figure(
-        go.Heatmap(
-            z=shares.astype(np.float32),
-            zmin=-top,
-            zmax=top,
-            colorscale=list(AROUND_ZERO[theme]),
-            colorbar={**LEGEND, "title": {"text": ""}, "tickvals": [-1, 0, 1]},
-            texttemplate="%{z:.2f}" if len(names) <= _MAX_WRITTEN else None,
-            textfont={"size": 10},
-            hovertext=[[f"{row}, {column}" for column in names] for row in rows],
-            hovertemplate="%{hovertext}: %{z:.5f}<extra></extra>",
-            xgap=1,
-            ygap=1,
-        )
-    )
     x = {**ticks(names[::every]), "tickvals": list(range(0, len(names), every)), "tickangle": -45}
-    return lay_out(
-        figure,
+    return cells(
+        shares,
+        AROUND_ZERO[theme],
+        (-top, top),
         height=140 + 26 * len(rows),
         top=44,
         x={"title": column_title, **x},
         y={"autorange": "reversed", **ticks(rows), "tickfont": {"size": 11}},
         plot_bgcolor=MASKED[theme],
+        trace={
+            "showscale": None,
+            "colorbar": {**LEGEND, "title": {"text": ""}, "tickvals": [-1, 0, 1]},
+            "texttemplate": "%{z:.2f}" if len(names) <= _MAX_WRITTEN else None,
+            "textfont": {"size": 10},
+            "hovertext": [[f"{row}, {column}" for column in names] for row in rows],
+            "hovertemplate": "%{hovertext}: %{z:.5f}<extra></extra>",
+        },
     )
 
 
 def lens_lines(lens: npt.NDArray[np.float64], answers: tuple[str, str]) -> go.Figure:
     """Draw the probability of two answers after each layer: lens is (L + 1, 2)."""
     names = ticks([N_("embedding"), *(N_("layer {n}", n=n) for n in range(1, len(lens)))])
-    figure = go.Figure()
-    for column, (answer, colour) in enumerate(zip(answers, (BLUE, VERMILION), strict=True)):
-        figure.add_trace(
-            go.Scatter(
-                x=list(range(len(lens))),
-                y=lens[:, column],
-                name=short(answer),
-                mode="lines+markers",
-                line={"color": colour, "width": 2.5, "dash": ("solid", "dash")[column]},
-                hovertemplate="%{fullData.name}: %{y:.5f}<extra></extra>",
-            )
-        )
-    return lay_out(
-        figure,
+    return chart(
+        wide(range(len(lens)), dict(zip(map(short, answers), lens.T, strict=True))),
+        looks=[
+            {"line": {"color": colour, "width": 2.5, "dash": dash}}
+            for colour, dash in ((BLUE, "solid"), (VERMILION, "dash"))
+        ],
+        hover="%{fullData.name}: %{y:.5f}<extra></extra>",
         height=260,
         x={"title": N_("answer after"), **names},
         y={"title": N_("probability"), "range": [-0.02, 1.04], "tickformat": ".0%"},

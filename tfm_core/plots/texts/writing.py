@@ -155,9 +155,13 @@ def beam_tree(nodes: Sequence[BeamNode], *, most: int = 16) -> go.Figure:
                 x += [node.step, node.step + 1, None]
                 y += [node.parent + 1, node.place + 1, None]
         figure.add_scatter(
-            x=x, y=y, mode="lines", hoverinfo="skip", showlegend=False,
+            x=x,
+            y=y,
+            mode="lines",
+            hoverinfo="skip",
+            showlegend=False,
             line={"color": colour, "width": width, "dash": dash},
-        )  # fmt: skip
+        )
     for lives, colour in ((False, GREY), (True, COLOURS["cross"])):
         figure.add_scatter(**_marks([node for node in shown if node.lives == lives], colour))
     depth = max(node.place for node in shown) + 1
