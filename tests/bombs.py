@@ -28,11 +28,11 @@ from tfm_core import reading
 from tfm_core.config import from_json
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.pictures import PictureForm
-from tfm_core.data.own.pictures_set import arrays
+from tfm_core.data.own.pictures_set import pictures_of
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.report import report_of
 from tfm_core.data.own.task import own_vocabulary
-from tfm_core.data.own.uploads import read_upload
+from tfm_core.data.own.text_files import read_upload
 from tfm_core.data.own_picture import opened as opened_picture
 from tfm_core.export import bundle, importer
 from tfm_core.lessons import attempts, lesson, results
@@ -377,7 +377,7 @@ class Readers:
         with place.below(self.store.root):
             own = sets.write(prepared)
             if kind == "pictures":
-                arrays(own)
+                pictures_of(own)
             else:
                 report_of(own)
                 own_vocabulary(own.id)

@@ -140,7 +140,7 @@ def test_a_picture_bomb_is_left_out_unread():
 
 
 def test_many_large_pictures_are_too_much_together(monkeypatch):
-    monkeypatch.setattr(pictures_zip, "MAX_DECODED", 5_000)
+    monkeypatch.setattr(pictures, "MAX_DECODED", 5_000)
     with pytest.raises(ValueError, match=r"pictures in bars.zip have more than 0 million pixels"):
         read(BARS)
 
@@ -149,7 +149,7 @@ def test_a_zip_bomb_is_stopped_where_it_grows_too_large(monkeypatch):
     zeros = bytes(11_000_000)
     found = read(BARS | {"bars/lying/zeros.png": zeros})
     assert "zeros.png: This file unpacks to more than 10 MB" in found.left_out[0]
-    monkeypatch.setattr(pictures_zip, "MAX_UNPACKED", 3_000)
+    monkeypatch.setattr(pictures, "MAX_UNPACKED", 3_000)
     with pytest.raises(ValueError, match=r"bars.zip unpacks to more than"):
         read(BARS)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.data.own.files import idx, packed
-from tfm_core.data.own import pictures_arrays, pictures_table
+from tfm_core.data.own import pictures_arrays
 from tfm_core.data.own.pictures import PictureForm, ReadingChoices
 from tfm_core.data.own.pictures_zip import read_pictures
 
@@ -229,8 +229,8 @@ def test_a_table_that_is_no_set_is_one_sentence():
 
 
 def test_a_table_may_have_as_many_lines_as_a_set_pictures(monkeypatch):
-    monkeypatch.setattr(pictures_table, "MAX_PICTURES", len(ROWS))
+    monkeypatch.setattr(pictures_arrays, "MAX_PICTURES", len(ROWS))
     assert len(read_pictures([("train.csv", csv(ROWS))], FORM).images) == len(ROWS)
-    monkeypatch.setattr(pictures_table, "MAX_PICTURES", len(ROWS) - 1)
+    monkeypatch.setattr(pictures_arrays, "MAX_PICTURES", len(ROWS) - 1)
     with pytest.raises(ValueError, match=f"the limit is {len(ROWS) - 1} pictures"):
         read_pictures([("train.csv", csv(ROWS))], FORM)

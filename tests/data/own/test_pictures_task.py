@@ -14,8 +14,8 @@ from tfm_core.data.own.pictures import PictureForm
 from tfm_core.data.own.pictures_set import (
     FILE,
     Split,
-    arrays,
     ground_of,
+    pictures_of,
     prepare,
     renamed,
     split_parts,
@@ -45,7 +45,7 @@ def kept(**split):
 
 def test_a_set_comes_back_as_it_was_kept(runs):
     own = kept()
-    found, read = arrays(own), bars()
+    (found, _parts), read = pictures_of(own), bars()
     np.testing.assert_array_equal(found.images, read.images)
     np.testing.assert_array_equal(found.labels, read.labels)
     assert own.counts == {"train": 52, "validation": 0, "test": 8}
@@ -169,7 +169,7 @@ def test_the_example_is_what_the_settings_begin_with():
     (example,) = [own for own in sets.examples() if own.kind == "pictures"]
     assert example.id == EXAMPLE
     assert task_of(example) == OwnPicturesTaskConfig()
-    np.testing.assert_array_equal(arrays(example).images, shapes().images)
+    np.testing.assert_array_equal(pictures_of(example)[0].images, shapes().images)
 
 
 def test_the_template_can_be_taken_in_as_it_is():
@@ -187,7 +187,7 @@ def test_coloured_pictures_come_back_in_their_colours(runs):
     values = np.random.default_rng(0).integers(0, 256, (30, 16, 16, 3)).astype(np.uint8)
     files = {f"{at % 2}/{at:02}.png": png(one) for at, one in enumerate(values)}
     read = read_pictures([("noise.zip", packed(files))], PictureForm(size=16, is_grey=False))
-    found = arrays(sets.write(prepare(read, "Noise", Split())))
+    found, _parts = pictures_of(sets.write(prepare(read, "Noise", Split())))
     np.testing.assert_array_equal(found.images, values.transpose(0, 3, 1, 2))
 
 

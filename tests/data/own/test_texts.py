@@ -8,7 +8,8 @@ import pytest
 
 from tests.data.own.files import packed
 from tfm_core.data.corpus.task import read_text
-from tfm_core.data.own import build_examples, records, rows, running
+from tfm_core.data.own import build_examples, records, running, text_files
+from tfm_core.data.own.containers import BadData
 from tfm_core.data.own.encodings import TEXT_ENCODINGS
 from tfm_core.data.own.layout import ColumnLayout
 from tfm_core.data.own.report import TextChoices
@@ -102,8 +103,8 @@ def test_what_cannot_be_taken_at_all_is_refused_in_a_sentence():
     ],
 )
 def test_a_file_that_is_no_text_is_called_what_it_is(content, kind):
-    with pytest.raises(records.BadData, match=re.escape(f"This is {kind}, not a plain text. Save")):
-        rows.decoded(content)
+    with pytest.raises(BadData, match=re.escape(f"This is {kind}, not a plain text. Save")):
+        text_files.decoded(content)
     if kind != "a zip archive":
         assert f"This is {kind}, " in inspect_text("labels", (("ours", content),)).refusal
 
@@ -273,9 +274,9 @@ def test_long_texts_are_cut_where_asked_and_left_out_otherwise():
 
 
 def test_what_is_huge_is_refused(monkeypatch):
-    monkeypatch.setattr(rows, "MAX_BYTES", 100)
+    monkeypatch.setattr(text_files, "MAX_BYTES", 100)
     assert "the limit is 100" in inspect_text("pairs", PAIRS).refusal
-    monkeypatch.setattr(rows, "MAX_BYTES", 10**6)
+    monkeypatch.setattr(text_files, "MAX_BYTES", 10**6)
     monkeypatch.setattr(records, "MAX_ROWS", 20)
     assert "more than 20 rows" in inspect_text("pairs", PAIRS).refusal
 

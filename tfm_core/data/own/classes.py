@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from tfm_core.data.own.records import BadData, LineProblem
-from tfm_core.data.own.rows import TextRow
+from tfm_core.data.own.containers import BadData
+from tfm_core.data.own.records import Row
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.sentences import N_, Paragraph
 
@@ -44,7 +45,7 @@ def spelling_notes(spellings: Sequence[Sequence[str]], *, is_merged: bool) -> It
             yield N_("{labels} differ only in case and stay separate.", labels=labels)
 
 
-def label_notes(parts: Mapping[str, Sequence[TextRow]]) -> list[str]:
+def label_notes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
     """Return notes on the labels. Raises BadData where they teach nothing."""
     balance = Counter(row.second for part in parts.values() for row in part)
     if len(balance) > MAX_CLASSES:
@@ -80,18 +81,13 @@ def label_notes(parts: Mapping[str, Sequence[TextRow]]) -> list[str]:
 
 
 def known_labels(
-    parts: Mapping[str, tuple[TextRow, ...]],
-) -> tuple[dict[str, tuple[TextRow, ...]], list[LineProblem]]:
+    parts: Mapping[str, tuple[Row, ...]],
+) -> tuple[dict[str, tuple[Row, ...]], list[Row]]:
     """Drop validation and test examples whose label training lacks; return the problems too."""
     train_labels = {row.second for row in parts["train"]}
+    template = N_("{place} has the label “{label}”, which never occurs in training.")
     problems = [
-        row.problem(
-            N_(
-                "{place} has the label “{label}”, which never occurs in training.",
-                place=row.place,
-                label=row.second[:40],
-            )
-        )
+        replace(row, sentence=N_(template, place=row.place, label=row.second[:40]))
         for rows in parts.values()
         for row in rows
         if row.second not in train_labels

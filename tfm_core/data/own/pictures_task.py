@@ -8,7 +8,7 @@ from tfm_core.config.own_pictures import BETWEEN, OwnPicturesTaskConfig
 from tfm_core.data.download import Progress
 from tfm_core.data.own import sets
 from tfm_core.data.own.pictures import PARTS
-from tfm_core.data.own.pictures_set import VALIDATION, arrays, is_sound
+from tfm_core.data.own.pictures_set import VALIDATION, is_sound, pictures_of
 from tfm_core.data.own.proposals import Proposal, experiment_on
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.sentences import N_, StudentError
@@ -111,13 +111,13 @@ def load_own_pictures(
 
     own = sets.find(config.data)
     _check_is_of(config, own)
-    stored = arrays(own)
+    stored, split = pictures_of(own)
     images, labels = torch.from_numpy(stored.images.copy()), torch.from_numpy(stored.labels)
-    parts = torch.from_numpy(stored.parts.copy())
+    parts = torch.from_numpy(split.copy())
     train, validation, test = (
         ImageSplit(images[parts == number], labels[parts == number]) for number in range(len(PARTS))
     )
-    held_out = validation if (stored.parts == VALIDATION).any() else None
+    held_out = validation if (split == VALIDATION).any() else None
     return divided(config, train, test, seed=seed, validation=held_out)
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from tfm_core.data.own.layout import ColumnLayout
-from tfm_core.data.own.records import LineProblem
-from tfm_core.data.own.rows import Accounting, TextRow
+from tfm_core.data.own.records import Row
 from tfm_core.data.own.sets import MAX_NAME, TOKENS, OwnSet, SetDamaged, damaged
 from tfm_core.data.own.task import TEXT, own_vocabulary
 from tfm_core.data.own.tokens import Cutter, learned_from_text
@@ -37,6 +36,30 @@ class TextChoices:
     merges_labels: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Accounting:
+    """Where the lines of a file ended up; they add up to ``total``.
+
+    kept: lines of the rows that a set holds. left_out: of rows with a problem. repeated: of
+    duplicate rows. blank: without any text. header: of the names of columns, or on the format.
+    What is counted may be entries of a JSON list, or answers in chats.
+    """
+
+    total: int = 0
+    kept: int = 0
+    left_out: int = 0
+    repeated: int = 0
+    blank: int = 0
+    header: int = 0
+    in_entries: bool = False
+    in_answers: bool = False
+
+    @property
+    def share_left_out(self) -> float:
+        """The share of the lines with content that have a problem."""
+        return self.left_out / max(1, self.total - self.blank - self.header)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
     """What is in an upload, before it becomes a set.
@@ -60,8 +83,8 @@ class Report:
     unit: str
     split: Mapping[str, object]
     columns: tuple[str, ...] = ()
-    rows: Mapping[str, tuple[TextRow, ...]] = field(default_factory=dict, repr=False)
-    problems: tuple[LineProblem, ...] = ()
+    rows: Mapping[str, tuple[Row, ...]] = field(default_factory=dict, repr=False)
+    problems: tuple[Row, ...] = ()
     notes: tuple[str, ...] = ()
     refusal: str | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -167,12 +190,12 @@ def as_lines(report: Report) -> str:
     return "\n".join(dict.fromkeys(lines)) + "\n"
 
 
-def _rows(content: bytes) -> tuple[TextRow, ...]:
-    rows: list[TextRow] = []
+def _rows(content: bytes) -> tuple[Row, ...]:
+    rows: list[Row] = []
     for number, line in enumerate(content.decode().split("\n"), 1):
         if line:
             first, second = json_of(line)
             if not (isinstance(first, str) and isinstance(second, str)):
                 raise ValueError
-            rows.append(TextRow(number, first, second))
+            rows.append(Row(number, (first, second)))
     return tuple(rows)
