@@ -10,6 +10,7 @@ from tfm_core.config.own_pictures import EXAMPLE
 from tfm_core.data.load import load
 from tfm_core.data.own import sets
 from tfm_core.data.own.build_examples import SHAPES, as_zip, shapes
+from tfm_core.data.own.kinds import proposals, task_of
 from tfm_core.data.own.pictures import PictureForm
 from tfm_core.data.own.pictures_set import (
     FILE,
@@ -21,7 +22,6 @@ from tfm_core.data.own.pictures_set import (
     split_parts,
     without_duplicates,
 )
-from tfm_core.data.own.pictures_task import proposals, task_of
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.sets import SetDamaged, SetMissing
 from tfm_core.data.own_picture import picture_to_input

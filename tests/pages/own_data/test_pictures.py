@@ -9,9 +9,9 @@ from tests.data.own.test_pictures_folders import as_windows_packs
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment, OwnPicturesTaskConfig, ViTConfig
 from tfm_core.data.own import sets
+from tfm_core.data.own.kinds import proposals
 from tfm_core.data.own.pictures import PictureForm
 from tfm_core.data.own.pictures_set import Split, pictures_of, prepare
-from tfm_core.data.own.pictures_task import proposals
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import hashed

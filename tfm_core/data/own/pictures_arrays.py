@@ -47,10 +47,8 @@ _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
-_BAD_ARRAY = (
-    *ZIP_DAMAGE, tokenize.TokenError, SyntaxError, TypeError, RecursionError, OverflowError,
-    RuntimeError, KeyError,
-)  # fmt: skip
+_BAD_HEADER = (tokenize.TokenError, SyntaxError, TypeError, RecursionError, OverflowError)
+_BAD_ARRAY = (*ZIP_DAMAGE, *_BAD_HEADER, RuntimeError, KeyError)
 """What NumPy raises on an array that is damaged or forged."""
 _NUMBER = rb"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?"
 
@@ -107,7 +105,14 @@ def items_of(arrays: Sequence[ArrayFile]) -> list[PictureItem]:
             names = ", ".join(shown(file.name) for file in files)
             raise StudentError(Paragraph("own-data/two-files", names=names))
         for pictures_of, labels_of in zip(pictures, labels, strict=True):
-            _check_match(pictures_of, labels_of)
+            if len(pictures_of.values) != len(labels_of.values):
+                raise StudentError(
+                    "{pictures} has {n_pictures:,} pictures, but {labels} has {n_labels:,} labels.",
+                    pictures=shown(pictures_of.name),
+                    n_pictures=len(pictures_of.values),
+                    labels=shown(labels_of.name),
+                    n_labels=len(labels_of.values),
+                )
             pairs.append((part, pictures_of, labels_of))
     different = sorted({label for _part, _file, file in pairs for label in file.values.tolist()})
     check_classes(len(different))
@@ -119,17 +124,6 @@ def items_of(arrays: Sequence[ArrayFile]) -> list[PictureItem]:
             _grids(pictures_of), labels_of.values.tolist(), _places(pictures_of), strict=True
         )
     ]
-
-
-def _check_match(pictures: ArrayFile, labels: ArrayFile) -> None:
-    if len(pictures.values) != len(labels.values):
-        raise StudentError(
-            "{pictures} has {n_pictures:,} pictures, but {labels} has {n_labels:,} labels.",
-            pictures=shown(pictures.name),
-            n_pictures=len(pictures.values),
-            labels=shown(labels.name),
-            n_labels=len(labels.values),
-        )
 
 
 def _places(file: ArrayFile) -> Iterator[str]:

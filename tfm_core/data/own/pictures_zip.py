@@ -133,7 +133,10 @@ def _read_zip(name: str, content: bytes, form: PictureForm, choices: ReadingChoi
     """
     name, left_out = shown(name), LeftOut()
     with _opened(name, content) as archive:
-        kinds, encoding = _kinds_in(name, archive, choices.encoding)
+        names, encoding = _names_of(archive.infolist(), choices.encoding)
+        for entry, filename in zip(archive.infolist(), names, strict=True):
+            entry.filename = filename  # the archive finds it by its original name
+        kinds = [(_kind_of(name, archive, entry), entry) for entry in archive.infolist()]
         pictures = [entry for kind, entry in kinds if kind == "picture"]
         others = [entry for kind, entry in kinds if kind == "other"]
         n_system = sum(kind == "system" for kind, _entry in kinds)
@@ -185,17 +188,6 @@ def _opened(name: str, content: bytes) -> zipfile.ZipFile:
         raise StudentError("{name}: {why}.", name=name, why=error.sentence) from None
     except ZIP_DAMAGE:
         raise StudentError("{name} is damaged. Pack it again.", name=name) from None
-
-
-def _kinds_in(
-    name: str, archive: zipfile.ZipFile, chosen: str | None
-) -> tuple[list[tuple[str, zipfile.ZipInfo]], str | None]:
-    """Return each entry with its kind, under its name in the encoding, which is returned too."""
-    entries = archive.infolist()
-    names, encoding = _names_of(entries, chosen)
-    for entry, filename in zip(entries, names, strict=True):
-        entry.filename = filename  # the archive finds it by its original name
-    return [(_kind_of(name, archive, entry), entry) for entry in entries], encoding
 
 
 def _folders(entry: zipfile.ZipInfo) -> Path:

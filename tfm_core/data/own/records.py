@@ -33,6 +33,15 @@ _N_SAMPLED = 200  # lines from which the format is guessed
 _MIN_ROWS_IN_QUOTES = 3
 """Lines of a quoted text, most of which look like rows of the table, that mean a missing quote."""
 
+_ANKI_SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "colon": ":"}
+_ANKI_COLUMNS = ("guid", "notetype", "deck", "tags")
+_ANKI_SETTING = re.compile(
+    r"#(separator|html|columns|tags|deck|notetype|if matches"
+    rf"|(?:{'|'.join(_ANKI_COLUMNS)}) column):(.*)"
+)
+_BREAK = re.compile(r"</?(?:br|div|p|li|ul|ol|tr|td|h\d)\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
+
 Cells = tuple[str | None, ...]
 
 
@@ -128,7 +137,9 @@ def _of_one_width(
         if not _is_empty(row.cells) or (delimiter is None and len(row.cells) != 1):
             filled.append(row)
             check_number(len(filled))
-    width = _width_of(filled, width)
+    widths = Counter(len(row.cells) for row in filled if not row.sentence)
+    if width < 2 or not widths[width]:
+        width = max(widths.keys() - {0, 1}, key=lambda n: (widths[n], -n), default=2)
     records: list[Row] = []
     problems: list[Row] = []
     for row in filled:
@@ -155,14 +166,6 @@ def _is_empty(cells: Cells) -> bool:
     return all(cell is not None and not cell.strip() for cell in cells)
 
 
-def _width_of(rows: Sequence[Row], width: int) -> int:
-    widths = Counter(len(row.cells) for row in rows if not row.sentence)
-    if width > 1 and widths[width]:
-        return width
-    several = {n: times for n, times in widths.items() if n > 1}
-    return max(several, key=lambda n: (several[n], -n)) if several else 2
-
-
 def _why(row: Row, width: int, delimiter: str | None) -> Sentence:
     """Return why a row does not have the columns of the others."""
     n, place = len(row.cells), row.place
@@ -182,24 +185,37 @@ def _why(row: Row, width: int, delimiter: str | None) -> Sentence:
 
 
 def _of_lines(lines: list[str], numbered: str, width: int) -> Records:
-    """Return the records of text with a delimiter."""
-    settings = _anki_settings(lines)
-    n_settings, delimiter = len(settings), _anki_separator(dict(settings))
-    if named := _SEPARATOR.fullmatch(lines[0]):
-        n_settings, delimiter = 1, named[1]
+    """Return the records of text with a delimiter; the first lines may be settings of Anki."""
+    matches = takewhile(bool, map(_ANKI_SETTING.fullmatch, lines))
+    listed = [(match[1], match[2].strip()) for match in matches if match]
+    settings = dict(listed)
+    n_settings, named = len(listed), settings.get("separator", "")
+    is_plain = named in _ANKI_SEPARATORS.values()
+    delimiter = _ANKI_SEPARATORS.get(named.casefold(), named if is_plain else None)
+    if separator := _SEPARATOR.fullmatch(lines[0]):
+        n_settings, delimiter = 1, separator[1]
     lines[:n_settings] = [""] * n_settings
     delimiter = delimiter or _delimiter_of(lines)
     rows = _delimited(lines, delimiter, numbered, is_quoted=bool(settings))
-    if ("html", "true") in settings:
+    if ("html", "true") in listed:
         rows = (replace(row, cells=tuple(map(_without_tags, row.cells))) for row in rows)
     found = _of_one_width(rows, numbered, width, delimiter)
     found = replace(found, n_settings=n_settings, blank=found.blank - n_settings)
     if not settings:
         return found
-    listed = ", ".join(f"{name}: {value}" for name, value in settings)[:200]
-    note = N_("Read with Anki's settings: {settings}.", settings=listed)
-    names = _anki_names(dict(settings), found.width, delimiter)
-    return replace(found, names=names, notes=(note, *found.notes))
+    words = ", ".join(f"{name}: {value}" for name, value in listed)[:200]
+    note = N_("Read with Anki's settings: {settings}.", settings=words)
+    names = settings.get("columns", "").split(delimiter)
+    if len(names) != found.width:
+        names = [""] * found.width
+    special = {settings.get(f"{name} column"): name for name in _ANKI_COLUMNS}
+    names = [name or special.get(str(at), "") for at, name in enumerate(names, 1)]
+    return replace(found, names=tuple(names) if any(names) else (), notes=(note, *found.notes))
+
+
+def _without_tags(cell: str | None) -> str | None:
+    """Return a cell of HTML as plain text."""
+    return None if cell is None else html.unescape(_TAG.sub("", _BREAK.sub(" ", cell)))
 
 
 def _delimiter_of(lines: Sequence[str]) -> str:
@@ -270,46 +286,6 @@ def _literal(line: str, delimiter: str) -> list[str]:
         at = match.end() + 1
         if at > len(line):
             return cells
-
-
-# Notes of Anki
-
-_ANKI_SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "colon": ":"}
-_ANKI_COLUMNS = ("guid", "notetype", "deck", "tags")
-_ANKI_SETTING = re.compile(
-    r"#(separator|html|columns|tags|deck|notetype|if matches"
-    rf"|(?:{'|'.join(_ANKI_COLUMNS)}) column):(.*)"
-)
-_BREAK = re.compile(r"</?(?:br|div|p|li|ul|ol|tr|td|h\d)\b[^<>]*>", re.IGNORECASE)
-_TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
-
-
-def _anki_settings(lines: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the settings, one a line, in the first lines of a file; none of another file."""
-    matches = takewhile(bool, map(_ANKI_SETTING.fullmatch, lines))
-    return [(match[1], match[2].strip()) for match in matches if match]
-
-
-def _anki_separator(settings: Mapping[str, str]) -> str | None:
-    """Return the delimiter that settings name."""
-    named = settings.get("separator", "")
-    is_plain = named in _ANKI_SEPARATORS.values()
-    return _ANKI_SEPARATORS.get(named.casefold(), named if is_plain else None)
-
-
-def _anki_names(settings: Mapping[str, str], width: int, delimiter: str) -> tuple[str, ...]:
-    """Return the names of the columns, () where none is known."""
-    names = settings.get("columns", "").split(delimiter)
-    if len(names) != width:
-        names = [""] * width
-    special = {settings.get(f"{name} column"): name for name in _ANKI_COLUMNS}
-    names = [name or special.get(str(at), "") for at, name in enumerate(names, 1)]
-    return tuple(names) if any(names) else ()
-
-
-def _without_tags(cell: str | None) -> str | None:
-    """Return a cell of HTML as plain text."""
-    return None if cell is None else html.unescape(_TAG.sub("", _BREAK.sub(" ", cell)))
 
 
 # JSON
