@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.data.own.files import idx, packed, stripes
-from tests.data.own.test_pictures_folders import as_windows_packs
+from tests.data.own.files import as_windows_packs, idx, packed, stripes
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment, OwnPicturesTaskConfig, ViTConfig
 from tfm_core.data.own import sets
