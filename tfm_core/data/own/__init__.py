@@ -10,10 +10,9 @@ From upload to experiment, a function a step. Only ``keep`` writes::
 ``containers`` has what every upload goes through: limits, zips, and the one loop that reads each
 item or lists why it is skipped. Texts: ``text_files`` opens and decodes uploads, ``encodings``
 guesses, ``records`` reads the formats into rows, ``layout`` guesses the columns, ``texts`` checks
-and splits rows of two texts, ``classes`` their labels, ``running`` a plain text, ``tokens`` cuts,
-``report`` has the outcome. Pictures: ``pictures_zip`` and ``pictures_arrays`` yield them from
-uploads, ``pictures`` makes them alike, ``pictures_set`` splits and stores them. ``task`` and
-``pictures_task`` make tasks of sets.
+and splits rows of two texts, ``running`` a plain text, ``tokens`` cuts, ``report`` has the outcome.
+Pictures: ``pictures_zip`` and ``pictures_arrays`` yield them from uploads, ``pictures`` makes them
+alike, ``pictures_set`` splits and stores them. ``task`` and ``pictures_task`` make tasks of sets.
 
 ``place`` says where sets lie, ``sets`` what one is, ``kinds`` what kinds there are. A task names
 its set in its field ``data``; what a model must know of it (lengths, sizes of vocabularies) stands

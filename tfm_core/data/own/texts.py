@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,13 +17,6 @@ from functools import cache
 from typing import Any
 
 from tfm_core.config.own_tasks import MAX_WORDS
-from tfm_core.data.own.classes import (
-    known_labels,
-    label_notes,
-    plain_label,
-    spelling_notes,
-    spellings_of,
-)
 from tfm_core.data.own.containers import BadData, read_each
 from tfm_core.data.own.layout import ColumnLayout, guess
 from tfm_core.data.own.records import ENTRY, NOT_TWO_TEXTS, TEST_ENTRY, Records, Row
@@ -53,6 +47,9 @@ _TOO_FEW = {
 }
 MAX_LINE = 4_000
 """Characters of one text."""
+MAX_CLASSES = 100
+_MAX_SPELLINGS = 3  # groups that are listed one by one
+_WHOLE = re.compile(r"([-+]?\d+)\.0+")
 LONGEST = 128
 """Tokens of a sentence."""
 SHARE = 0.1
@@ -148,13 +145,6 @@ class _TextFile:
         self.problems.sort(key=lambda row: row.line)
         self.n_lines = sum(row.n_lines for row in self.rows)
         self.notes = [*records.notes, *changes.notes()]
-
-    def merge_labels(self, spellings: Iterable[Sequence[str]]) -> None:
-        """Give the rows plain labels, each in the first of its spellings."""
-        merged = {label: group[0] for group in spellings for label in group}
-        for at, row in enumerate(self.rows):
-            label = plain_label(row.second)
-            self.rows[at] = replace(row, cells=(row.first, merged.get(label, label)))
 
     def drop_duplicates(self, key: Callable[[Row], object]) -> int:
         """Drop rows that are the same to a model; return how many there were."""
@@ -268,10 +258,8 @@ def _inspect_rows(
     notes += [N_("The test file: {why}", why=note) for file in files[1:] for note in file.notes]
     spellings: tuple[tuple[str, ...], ...] = ()
     if kind == "labels":
-        spellings = spellings_of(plain_label(row.second) for file in files for row in file.rows)
-        notes += spelling_notes(spellings, is_merged=choices.merges_labels)
-        for file in files:
-            file.merge_labels(spellings if choices.merges_labels else ())
+        spellings, more = _with_plain_labels(files, is_merged=choices.merges_labels)
+        notes += more
     duplicates = (
         N_("Duplicate lines dropped: {n:,}."),
         N_("Duplicate test lines dropped: {n:,}."),
@@ -292,8 +280,8 @@ def _inspect_rows(
     if n_cut:
         notes.append(N_("Cut at {n} tokens: {n_cut:,} examples.", n=choices.cut_at, n_cut=n_cut))
     if kind == "labels":
-        notes += label_notes(parts)
-        parts, unknown = known_labels(parts)
+        notes += _label_notes(parts)
+        parts, unknown = _known_labels(parts)
         problems += unknown
     for split, sentence in _EMPTY.items():
         if not parts[split]:
@@ -425,6 +413,97 @@ _EMPTY = {
     "validation": N_("No lines are left for validation. Shorten sentences or add lines."),
     "test": N_("No lines are left for the test. Shorten sentences or add lines."),
 }
+
+
+def _plain_label(label: str) -> str:
+    """Return a label as it is compared: a whole number has no fraction, ``1.0`` is ``1``."""
+    whole = _WHOLE.fullmatch(label)
+    return label if whole is None else whole[1]
+
+
+def _with_plain_labels(
+    files: Sequence[_TextFile], *, is_merged: bool
+) -> tuple[tuple[tuple[str, ...], ...], list[str]]:
+    """Give all rows plain labels; return groups of those that differ only in case, and notes.
+
+    The most frequent of a group comes first; is_merged: it stands for all.
+    """
+    labels = Counter(_plain_label(row.second) for file in files for row in file.rows)
+    groups: dict[str, list[str]] = defaultdict(list)
+    for label, _n in labels.most_common():
+        groups[label.casefold()].append(label)
+    spellings = tuple(tuple(group) for group in groups.values() if len(group) > 1)
+    merged = {label: group[0] for group in spellings for label in group if is_merged}
+    for file in files:
+        for at, row in enumerate(file.rows):
+            label = _plain_label(row.second)
+            file.rows[at] = replace(row, cells=(row.first, merged.get(label, label)))
+    notes: list[str] = []
+    for group in spellings[:_MAX_SPELLINGS]:
+        listed = ", ".join(f"“{label[:40]}”" for label in group)
+        words = N_("{labels} differ only in case and stay separate.", labels=listed)
+        if is_merged:
+            words = N_(
+                "{labels} differ only in case and are merged as “{label}”.",
+                labels=listed,
+                label=group[0][:40],
+            )
+        notes.append(words)
+    return spellings, notes
+
+
+def _label_notes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
+    """Return notes on the labels. Raises BadData where they teach nothing."""
+    balance = Counter(row.second for part in parts.values() for row in part)
+    if len(balance) > MAX_CLASSES:
+        raise BadData(
+            "There are {n:,} labels; the limit is {most}. Is another column the label?",
+            n=len(balance),
+            most=MAX_CLASSES,
+        )
+    if len(balance) == 1:
+        raise BadData(
+            "All {n:,} sentences have the label “{label}”. Add sentences with another.",
+            n=sum(balance.values()),
+            label=next(iter(balance))[:40],
+        )
+    if strange := [label for label in balance if label in SPECIALS]:
+        raise BadData("Rename the label {label}: it is a special token.", label=strange[0])
+    rare = [label for label, n in balance.items() if n < 3]
+    notes: list[str] = []
+    if rare:
+        notes.append(
+            N_(
+                "Labels with fewer than 3 sentences: {n}, such as “{label}”.",
+                n=len(rare),
+                label=rare[0][:40],
+            )
+        )
+    label, most = balance.most_common(1)[0]
+    if most > 0.8 * balance.total():
+        notes.append(
+            Paragraph("own-data/mostly-one-label", share=most / balance.total(), label=label[:40])
+        )
+    return notes
+
+
+def _known_labels(
+    parts: Mapping[str, tuple[Row, ...]],
+) -> tuple[dict[str, tuple[Row, ...]], list[Row]]:
+    """Drop validation and test examples whose label training lacks; return the problems too."""
+    train_labels = {row.second for row in parts["train"]}
+    template = N_("{place} has the label “{label}”, which never occurs in training.")
+    problems = [
+        replace(row, sentence=N_(template, place=row.place, label=row.second[:40]))
+        for rows in parts.values()
+        for row in rows
+        if row.second not in train_labels
+    ]
+    remaining = {
+        split: tuple(row for row in rows if row.second in train_labels)
+        for split, rows in parts.items()
+    }
+    return remaining, problems
 
 
 def _notes(report: Report, read: Reader) -> Iterator[str]:
