@@ -11,8 +11,8 @@ import os
 import stat
 import unicodedata
 import zipfile
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 
@@ -154,10 +154,11 @@ def _read_zip(name: str, content: bytes, form: PictureForm, choices: ReadingChoi
             begin = begin_of(archive, entry)
             is_damaged = not begin and entry.file_size
             left_out.add(entry.filename, IS_DAMAGED if is_damaged else why_not(begin))
-        layout = _layout_of([_folders(entry) for entry in pictures], choices.folders)
+        paths = [_folders(entry) for entry in pictures]
+        place_of, understood, folder_names = _layout_of(paths, choices.folders)
         items: list[PictureItem] = []
         for entry in pictures:
-            place = layout.place(_folders(entry))
+            place = place_of(_folders(entry))
             if place is None:
                 left_out.add(entry.filename, N_("It is in no class folder."))
                 continue
@@ -165,19 +166,16 @@ def _read_zip(name: str, content: bytes, form: PictureForm, choices: ReadingChoi
             items.append(PictureItem(read_file, place[1], place[0], shown(entry.filename)))
         classes = {item.label for item in items}
         _check_labels(len(items), classes, others)
-        outer: Folders = "classes" if layout.splits is None else "splits"
-        folders = [
-            layout.place(_folders(one)) for kind, one in kinds if kind in ("folder", "other")
-        ]
+        others_in = [place_of(_folders(one)) for kind, one in kinds if kind in ("folder", "other")]
         return made_alike(
             name,
             items,
             form,
             left_out,
-            understood=ReadingChoices(outer if layout.names else None, encoding),
+            understood=replace(understood, encoding=encoding),
             n_system=n_system,
-            folder_names=tuple(map(shown, layout.names)),
-            warnings=_empty(folders, classes),
+            folder_names=folder_names,
+            warnings=_empty(others_in, classes),
         )
 
 
@@ -302,66 +300,50 @@ Place = tuple[int | None, str]
 """A split as its place in ``PARTS``, where one is named, and the folder of a class."""
 
 
-@dataclass(frozen=True, slots=True)
-class _FolderLayout:
-    """Where the folders of the classes are.
+def _layout_of(
+    folders: Sequence[Path], choice: Folders | None
+) -> tuple[Callable[[Path], Place | None], ReadingChoices, tuple[str, ...]]:
+    """Return what the folders of pictures mean: where each one belongs, None for in no class.
 
-    wrapper: folders around all others. splits: for each folder of a split, the split and the
-    folders in it around the classes; None where there are no splits above the classes.
-    is_split_inside: whether splits are folders in those of the classes. names: the folders that
-    are splits or classes where both are possible, else none.
-    """
-
-    wrapper: Path
-    splits: Mapping[str, tuple[Part, Path]] | None = None
-    is_split_inside: bool = False
-    names: tuple[str, ...] = ()
-
-    def place(self, folder: Path) -> Place | None:
-        """Return the split and the class of a folder, None where it is in no class folder."""
-        rest = _without(folder, self.wrapper)
-        if not rest:
-            return None
-        if self.is_split_inside:
-            part = part_of(rest[1]) if len(rest) > 1 else None
-            return None if part is None else (PARTS.index(part), rest[0])
-        if self.splits is None:
-            return None, rest[0]
-        if rest[0] not in self.splits:
-            return None
-        part, inner = self.splits[rest[0]]
-        rest = _without(rest[1:], inner)
-        return (PARTS.index(part), rest[0]) if rest else None
-
-
-def _layout_of(folders: Sequence[Path], choice: Folders | None = None) -> _FolderLayout:
-    """Return what the folders of pictures mean, one for each picture.
-
-    choice: what the outer folders are, where they may be splits or classes. Raises StudentError
-    where they are splits without classes in them.
+    Also what the outer folders are taken for, and their names, where they may be splits or classes;
+    ``choice`` decides. Raises StudentError where they are splits without classes in them.
     """
     different = {folder for folder in folders if folder}
-    wrapper: Path = ()
+    wrapper: Path = ()  # folders around all others
     while len({folder[0] for folder in different}) == 1 and any(len(one) > 1 for one in different):
         wrapper += (next(iter(different))[0],)
         different = {folder[1:] for folder in different if len(folder) > 1}
     names = sorted({folder[0] for folder in different})
     parts = {name: part for name in names if (part := part_of(name))}
-    has_inner = any(len(folder) > 1 and folder[0] in parts for folder in different)
     kinds = set(parts.values())
-    if not has_inner:
-        if len(kinds) > 1:
-            quoted = ", ".join(f"“{shown(name)}”" for name in parts)
-            raise StudentError(Paragraph("own-data/splits-without-classes", names=quoted))
-        inner = {part_of(folder[1]) if len(folder) > 1 else None for folder in different}
-        is_inside = len(names) > 1 and None not in inner and len(inner) > 1
-        return _FolderLayout(wrapper, is_split_inside=is_inside)
-    is_clear = len(kinds) > 1 and len(parts) == len(names)
-    guess: Folders = "splits" if len(kinds) > 1 or len(parts) == len(names) else "classes"
-    ambiguous = () if is_clear else tuple(names)
-    if (choice or guess) == "classes":
-        return _FolderLayout(wrapper, names=ambiguous)
-    return _FolderLayout(wrapper, _splits(different, parts), names=ambiguous)
+    are_all = len(parts) == len(names)
+    has_inner = any(len(folder) > 1 and folder[0] in parts for folder in different)
+    if not has_inner and len(kinds) > 1:
+        quoted = ", ".join(f"“{shown(name)}”" for name in parts)
+        raise StudentError(Paragraph("own-data/splits-without-classes", names=quoted))
+    inner = {part_of(folder[1]) if len(folder) > 1 else None for folder in different}
+    is_inside = not has_inner and len(names) > 1 and None not in inner and len(inner) > 1
+    outer: Folders = choice or ("splits" if len(kinds) > 1 or are_all else "classes")
+    splits = _splits(different, parts) if has_inner and outer == "splits" else None
+
+    def place(folder: Path) -> Place | None:
+        rest = _without(folder, wrapper)
+        if not rest:
+            return None
+        if is_inside:
+            part = part_of(rest[1]) if len(rest) > 1 else None
+            return None if part is None else (PARTS.index(part), rest[0])
+        if splits is None:
+            return None, rest[0]
+        if rest[0] not in splits:
+            return None
+        named, around = splits[rest[0]]
+        rest = _without(rest[1:], around)
+        return (PARTS.index(named), rest[0]) if rest else None
+
+    if not has_inner or (len(kinds) > 1 and are_all):
+        return place, GUESSED, ()
+    return place, ReadingChoices(outer), tuple(map(shown, names))
 
 
 def _splits(folders: Iterable[Path], parts: Mapping[str, Part]) -> dict[str, tuple[Part, Path]]:
