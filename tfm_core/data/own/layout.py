@@ -57,6 +57,7 @@ _COLUMN_NAMES = {
 }
 """What columns are called in files of several languages, by what they hold."""
 _NAMES = {role: names.split() for role, names in _COLUMN_NAMES.items()}
+# the joined column comes before its parts
 _NAMES["source"].insert(0, INSTRUCTION)
 _KNOWN = {name for names in _NAMES.values() for name in names}
 _END_OF_SENTENCE = re.compile(r"[.!?…。！？؟।]\W*$")

@@ -114,6 +114,7 @@ def items_of(arrays: Sequence[ArrayFile]) -> list[PictureItem]:
                     n_labels=len(labels_of.values),
                 )
             pairs.append((part, pictures_of, labels_of))
+    # before labels are made class names, which takes long for many thousands
     different = sorted({label for _part, _file, file in pairs for label in file.values.tolist()})
     check_classes(len(different))
     called = class_labels(different)
@@ -138,6 +139,7 @@ def _grids(file: ArrayFile) -> Grid:
     if values.ndim == 2:
         raise _no_pictures(file.name, values.shape)
     if values.ndim == 4:
+        # channels first, as PyTorch has them
         if values.shape[1] == 3 and values.shape[3] != 3:
             values = values.transpose(0, 2, 3, 1)
         if values.shape[3] not in (1, 3):
@@ -301,6 +303,7 @@ def _array(
         with archive.open(entry) as file:
             version = np.lib.format.read_magic(file)
             shape, _is_fortran, dtype = _HEADERS[version](file)
+        # only the header is read by now: NumPy would allocate whatever size a forged one says
         if dtype.hasobject:
             raise StudentError(
                 "{name} holds Python objects, which are never loaded. Save numbers.",
@@ -373,6 +376,7 @@ def _is_table(name: str, content: bytes) -> bool:
     """Return whether a file, or the beginning of it, is a table with a picture in each line."""
     if not re.search(r"\.csv(\.gz)?$", name, re.IGNORECASE):
         return False
+    # of a packed one only the name can tell; its lines are checked when they are unpacked
     first = content[:_MAX_FIRST_LINE].split(b"\n", 1)[0]
     return content.startswith(_GZIP) or first.count(b",") >= _MIN_COLUMNS - 1
 
@@ -383,6 +387,7 @@ def _table(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
     lines = _lines(called, content.removeprefix(b"\xef\xbb\xbf"))
     numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
     first = _cells(lines[numbers[0] - 1]) if numbers else []
+    # a header has a cell that is no number
     has_header = not all(re.fullmatch(_NUMBER, cell) for cell in first)
     numbers = numbers[has_header:]
     if not numbers:
@@ -452,6 +457,7 @@ def _lines(name: str, content: bytes) -> list[bytes]:
 def _pixels(rows: Sequence[bytes], n_columns: int, pixels: Sequence[int]) -> tuple[Grid, list[str]]:
     """Return the pixels of each row, (N, pixels), and why a row cannot be read, "" where it can."""
     wrong = N_("A pixel is not a whole number from 0 to 255.")
+    # NumPy reads all lines at once, and many times as fast, but says nothing of a single line
     try:
         text = io.BytesIO(b"\n".join(rows))
         fast = np.loadtxt(

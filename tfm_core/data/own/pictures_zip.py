@@ -144,6 +144,7 @@ def _read_zip(name: str, content: bytes, form: PictureForm, choices: ReadingChoi
             if kind == "link":
                 left_out.add(entry.filename, N_("This is a link to another file."))
         arrays = [one for one in others if is_array_file(one.filename, begin_of(archive, one))]
+        # beside pictures a table lists their names or labels, which are not read
         if arrays and not pictures:
             for entry in others:
                 if entry not in arrays:
@@ -208,6 +209,7 @@ def _kind_of(name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> str
             entry=shown(filename),
         )
     hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
+    # files that systems add are counted, but not listed: nobody packed them on purpose
     is_system = hidden or path.name.casefold() in _SYSTEM
     if filename.endswith("/"):
         return "" if is_system else "folder"

@@ -226,6 +226,7 @@ def _delimiter_of(lines: Sequence[str]) -> str:
         rows = list(_delimited(sample, delimiter))
         widths = Counter(len(row.cells) for row in rows if not row.is_unclosed)
         any_widths = Counter(len(row.cells) for row in rows)
+        # rows whose quotes fit count first; a delimiter inside quotes leaves many that do not
         return most(widths) / len(rows), most(any_widths) / len(rows)
 
     def most(widths: Counter[int]) -> int:
@@ -361,6 +362,7 @@ def of_values(
     names = tuple(dict.fromkeys(name for flat in objects if flat is not None for name in flat))
     is_chat = any(every)
     notes: list[str] = []
+    # other objects among chats have none of these columns, and are listed as empty
     if is_chat:
         names = ("prompt", "response")
         notes += _chat_notes(every)

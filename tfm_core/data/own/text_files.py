@@ -82,6 +82,7 @@ def texts_of(
         files = [("", upload)] if isinstance(upload, bytes | str) else list(upload)
     notes: list[str] = []
     content = files[0][1]
+    # a workbook is a zip, too, but not of texts
     is_packed = isinstance(content, bytes) and is_zip(content) and b"xl/workbook" not in content
     if len(files) == 1 and isinstance(content, bytes) and is_packed:
         files, notes = _unpacked(content, most)
@@ -103,6 +104,7 @@ def texts_of(
 
 
 def _check_names(names: Sequence[str], most: int) -> None:
+    # two tables are not lines that match; which of them would be the test is not guessed
     is_table = len(names) > 1 and any(map(_TABLE.search, names))
     if is_table or not 1 <= len(names) <= most:
         listed = ", ".join(map(shown, names[:5])) + (", …" if len(names) > 5 else "")
@@ -170,6 +172,7 @@ def decoded(raw: bytes | str, encoding: str | None = None) -> tuple[str, str]:
 def _decoded(raw: bytes, encoding: str | None) -> tuple[str, str]:
     if kind := next((kind for beginning, kind in _KINDS if beginning.match(raw)), None):
         raise BadData(Paragraph("own-data/no-text", kind=kind))
+    # a byte order mark leaves nothing to choose or to guess
     declared = next((name for mark, name in _MARKS if raw.startswith(mark)), None)
     used = declared or encoding_of_text(raw, encoding)
     try:

@@ -269,6 +269,7 @@ def _inspect_rows(
             notes.append(N_(dropped, n=n))
     tests = files[1].rows if files[1:] else None
     parts = _split(kind, files[0].rows, tests, seed, read)
+    # byte pairs are learned after the split: the held-out parts teach no merge
     cut_src = learned(unit, (row.first for row in parts["train"]))
     cut_tgt = Cutter(LABEL)
     if kind != "labels":
@@ -302,6 +303,7 @@ def _inspect_rows(
 
 
 def _target(kind: str, row: Row, read: Reader) -> object:
+    # a label is one token, however sentences are cut
     return row.second if kind == "labels" else read(row.second)
 
 
