@@ -30,11 +30,11 @@ from tfm_core.data.opened.folder import open_folder
 from tfm_core.data.opened.tokenizer import read_words
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.pictures import PictureForm
-from tfm_core.data.own.pictures_set import arrays
+from tfm_core.data.own.pictures_set import pictures_of
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.report import report_of
 from tfm_core.data.own.task import own_vocabulary
-from tfm_core.data.own.uploads import read_upload
+from tfm_core.data.own.text_files import read_upload
 from tfm_core.data.own_picture import opened as opened_picture
 from tfm_core.export import bundle, importer
 from tfm_core.lessons import attempts, lesson, results
@@ -378,7 +378,7 @@ class Readers:
         with place.below(self.store.root):
             own = sets.write(prepared)
             if kind == "pictures":
-                arrays(own)
+                pictures_of(own)
             else:
                 report_of(own)
                 own_vocabulary(own.id)

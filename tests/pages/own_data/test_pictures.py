@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.data.own.files import idx, packed, stripes
-from tests.data.own.test_pictures_folders import as_windows_packs
+from tests.data.own.files import as_windows_packs, idx, packed, stripes
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment, OwnPicturesTaskConfig, ViTConfig
 from tfm_core.data.own import sets
+from tfm_core.data.own.kinds import proposals
 from tfm_core.data.own.pictures import PictureForm
-from tfm_core.data.own.pictures_set import Split, arrays, prepare
-from tfm_core.data.own.pictures_task import proposals
+from tfm_core.data.own.pictures_set import Split, pictures_of, prepare
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import hashed
@@ -204,7 +203,7 @@ def test_emnist_is_turned_unless_it_is_switched_off(store):
     app.main.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
     assert own.details["classes"] == ["1", "2", "3"]
-    np.testing.assert_array_equal(arrays(own).images[:, 0], images)
+    np.testing.assert_array_equal(pictures_of(own)[0].images[:, 0], images)
     app = taken_in(opened_at(PAGE, token=TOKEN), *files)
     app.main.toggle(key=field_keys(app)["is_turned"]).set_value(False).run()
     assert "Transposed" not in words(app)
