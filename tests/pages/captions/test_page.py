@@ -3,9 +3,7 @@
 import dataclasses
 import json
 
-import pytest
-
-from tests.pages.looking import figure_of, part_of, said, text_of, trees
+from tests.pages.looking import figure_of, part_of, said
 from tests.training.test_loop import experiment
 from tfm_core.plots.palette import VERMILION
 from tfm_core.probe.snapshot import probe_of, take
@@ -106,34 +104,7 @@ def test_a_digit_to_be_drawn_is_asked_for_and_the_scene_stays(open_page, store):
     assert "a three left of a seven" in said(app)
 
 
-@pytest.mark.parametrize("kind", ["picture", "decoder"])
-def test_the_attention_page_shows_every_attention_of_it(open_page, store, kind):
-    run = described(store)
-    app = open_page("attention/page.py", run=run.id, kind=kind)
-    assert "Truth" in text_of(trees(app)[0])
-    if kind == "picture":
-        assert "Outlined: the digit that the word names" in said(app)
-    own = open_page("attention/page.py", run=run.id, kind=kind, example="own")
-    assert "no teacher forcing" in said(own)
-
-
 def test_the_attention_page_scores_and_compares_its_heads(open_page, store):
     run = described(store)
     for question in ("heads", "alignment", "compare", "take"):
         open_page("attention/page.py", run=run.id, deeper=question)
-
-
-def test_the_walk_shows_where_the_words_look_and_what_the_model_writes(open_page, store):
-    run = described(store)
-    app = open_page("walk/page.py", run=run.id, show="run", step="cross-attention", block="2")
-    assert app.header[0].value == "19 · Decoder: cross-attention"
-    assert "Inside `decoder.layers.1`" in said(app)
-    app.button[-1].click().run()  # Show the answer: the map was hidden with it
-    assert "Head 1 over the picture" in said(app)
-    app.selectbox(key="walk-H-2").set_value(1).run()
-    assert "Head 2 over the picture" in said(app)
-    app = open_page("walk/page.py", run=run.id, show="run", step="whole")
-    app.button[-1].click().run()  # Show the answer
-    item = run.probe().items[0]
-    assert f"**{item['tgt_text']}**" in said(app)
-    assert app.selectbox(key="walk-example-6").options[0] == f"Picture 1: {item['tgt_text']}"

@@ -133,26 +133,6 @@ def test_texts_that_look_like_training_are_counted(recorded):
     assert f"only in the hidden words: {n}." in said(opened(run=run.id))
 
 
-@pytest.mark.core(2)
-@pytest.mark.parametrize(
-    ("run_id", "words"),
-    [
-        ("recorded-grammar", "nats** per token over"),
-        ("recorded-sentiment", "validation examples wrong"),
-        ("recorded-masked-words", "validation examples wrong"),
-        ("recorded-additive", "validation examples wrong"),
-        ("recorded-captions", "validation examples wrong"),
-    ],
-)
-def test_every_family_is_judged(recorded, run_id, words):
-    app = opened(run=run_id)
-    assert words in said(app)
-    assert "the only ones saved" in said(app)
-    for name in ("groups", "calibration"):
-        settled(app.button_group(key="mistakes-show").set_value(name).run())
-    assert "Expected calibration error" in said(app)
-
-
 def test_a_run_without_weights_says_so_and_offers_a_recorded_one(store, recorded):
     run = learned_run(store, "translate")
     app = opened_at(FILE, run=run.id)
