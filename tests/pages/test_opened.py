@@ -46,9 +46,12 @@ def test_translate_writes_with_it_and_train_leads_to_what_shows_it(opened, open_
     methods = [one.options for one in app.button_group if "Greedy" in one.options]
     assert methods
     assert not any("Compare with truth" in options for options in methods)
-    app = open_page("train/page.py", run=opened("gpt2").id)
+    runs = [opened("gpt2"), opened("llama")]
+    app = open_page("train/page.py", run=runs[0].id)
     links = {link.proto.page for link in app.get("page_link")}
     assert {"attention", "gpt", "knockouts", "walk"} <= links
+    app = open_page("compare/page.py", runs=",".join(run.id for run in runs))
+    assert "no curves" in said(app)
 
 
 def test_attention_says_what_the_head_of_a_model_answers(opened, store, open_page, tmp_path):

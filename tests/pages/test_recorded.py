@@ -6,6 +6,14 @@ from tfm_core.presets import PRESETS
 from tfm_core.recorded.build import RECORDINGS
 
 
+def test_parameters_shows_recorded_weights_for_a_model_without_any(recorded, open_page):
+    app = open_page("architecture/parameters.py")
+    app.session_state["parameters-tab"] = "Weights"
+    app.run()
+    assert "of **Digits, recorded**" in said(app)
+    assert app.selectbox(key="parameters-weights").options
+
+
 def test_what_cls_and_patches_know_is_measured_cold_without_a_download(
     recorded, open_page, monkeypatch, tmp_path
 ):

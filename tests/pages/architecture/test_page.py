@@ -15,6 +15,7 @@ from tests.pages.made_runs import damaged_run, made_run
 from tests.training.test_loop import experiment
 from tfm_core.data.shape import data_shape
 from tfm_core.data.text import text_task
+from tfm_core.facts.architectures import ARCHITECTURES, FROM_TEXTS
 from tfm_core.facts.memory import of_run
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.presets import PRESETS
@@ -90,6 +91,11 @@ def test_two_runs_are_compared_and_the_link_keeps_both(open_page, store):
     assert again.selectbox(key="model-compare").value == f"run:{second.id}"
     older = open_page("architecture/parameters.py", **(link | {"versus": "run"}))
     assert older.selectbox(key="model-compare").value == f"run:{first.id}"
+
+
+def test_a_model_of_the_study_texts_is_shown_with_its_note(open_page):
+    known = ARCHITECTURES[FROM_TEXTS[0].name]
+    assert known.note in said(open_page("architecture/build.py", show=known.name))
 
 
 def test_vocabularies_and_lengths_are_kept_and_what_does_not_fit_is_said(open_page):

@@ -108,3 +108,19 @@ def test_the_attention_page_scores_and_compares_its_heads(open_page, store):
     run = described(store)
     for question in ("heads", "alignment", "compare", "take"):
         open_page("attention/page.py", run=run.id, deeper=question)
+
+
+def test_the_walk_shows_where_the_words_look_and_what_the_model_writes(open_page, store):
+    run = described(store)
+    app = open_page("walk/page.py", run=run.id, show="run", step="cross-attention", block="2")
+    assert app.header[0].value == "19 · Decoder: cross-attention"
+    assert "Inside `decoder.layers.1`" in said(app)
+    app.button[-1].click().run()  # Show the answer: the map was hidden with it
+    assert "Head 1 over the picture" in said(app)
+    app.selectbox(key="walk-H-2").set_value(1).run()
+    assert "Head 2 over the picture" in said(app)
+    app = open_page("walk/page.py", run=run.id, show="run", step="whole")
+    app.button[-1].click().run()  # Show the answer
+    item = run.probe().items[0]
+    assert f"**{item['tgt_text']}**" in said(app)
+    assert app.selectbox(key="walk-example-6").options[0] == f"Picture 1: {item['tgt_text']}"

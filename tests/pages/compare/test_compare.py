@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.compare.link import MAX_RUNS, RUNS
 from pages.compare.table import ordered
+from tests.pages.looking import sent
 from tests.pages.made_runs import damaged_run, made_run
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment
@@ -35,11 +36,7 @@ def shown(app: AppTest) -> str:
 
 def figure(app: AppTest) -> dict:
     """The figure of the curves as the browser gets it."""
-    (found,) = [
-        json.loads(one.proto.json)
-        for one in app.get("bidi_component")
-        if one.proto.component_name == "live_figure"
-    ]
+    (found,) = sent(app, "live_figure")
     return json.loads(found["figure"])
 
 

@@ -8,6 +8,7 @@ from tests.pages.looking import said
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core.inspect.discover.phenomenon import INDUCTION, PHENOMENA
+from tfm_core.recorded.build import FINDINGS
 
 ALL = pytest.mark.parametrize("name", PHENOMENA)
 
@@ -29,6 +30,15 @@ def test_a_run_that_was_stopped_is_named_and_the_rest_may_be_trained(store):
     app = guessed(page("induction"))
     assert "Stopped" in said(app)
     assert any(label.startswith(f"Train {len(INDUCTION.arms)} runs") for label in labels(app))
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_the_first_recorded_run_of_a_finding_is_looked_into(recorded, name):
+    links = [link.proto for link in guessed(page(name)).get("page_link")]
+    (look_inside,) = [link for link in links if link.label == "Look inside"]
+    assert look_inside.page == "attention"
+    run = f"run=recorded-{name}-{PHENOMENA[name].arms[0].name}"
+    assert run in look_inside.query_string
 
 
 @pytest.mark.parametrize("events", ["{\n", ""])

@@ -34,12 +34,25 @@ def guessed(app: AppTest, guess: str | None = None) -> AppTest:
     return app
 
 
-def test_a_wrong_guess_is_said_with_what_was_to_be_expected(recorded):
+def test_recorded_runs_show_experiments_also_cold(recorded):
+    app = guessed(opened_at(PAGE, experiment="heads"))
+    words = said(app)
+    assert "“1 head” gets 99.5% of unseen sequences right" in words
+    assert "This was expected." in words
+    assert any(label.startswith("Train 1 run") for label in labels(app))
     app = guessed(opened_at(PAGE), OUTCOMES["worse"])
     words = said(app)
     assert "Your guess: **It gets fewer right**" in words
     assert ":material/cancel:" in words
     assert DEMONSTRATIONS["no-causal-mask"].expects in words
+    app = guessed(opened_at(PAGE))
+    words = said(app)
+    assert "“no causal mask” gets 98.9% of unseen sequences right" in words
+    assert "it gets **1.5%** of 200 right" in words
+    assert not any(label.startswith("Train") for label in labels(app))
+    (answers,) = [one.value for one in app.table]
+    assert answers["with the causal mask"].str.startswith("✓").all()
+    assert answers["no causal mask"].str.startswith("✗").all()
 
 
 LAST_OF_THEMES = [known[-1].name for known in BY_THEME.values()]

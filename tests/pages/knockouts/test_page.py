@@ -1,14 +1,13 @@
 """The page of knock-outs, through the frame."""
 
 import dataclasses
-import json
 import shutil
 
 import numpy as np
 import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment
-from tests.pages.looking import said
+from tests.pages.looking import said, sent
 from tfm_core.inspect.knockouts.example import example_without, most_moved
 from tfm_core.inspect.knockouts.parts import parts_of
 from tfm_core.runs.run import Run
@@ -19,13 +18,10 @@ PAGE = "knockouts/page.py"
 
 def board(app):
     """Return the cells of the board, by code."""
-    components = app.get("bidi_component")
-    (found,) = [one for one in components if one.proto.component_name == "knock_board"]
-    rows = json.loads(found.proto.json)["rows"]
+    rows = sent(app, "knock_board")[0]["rows"]
     cells = [cell for row in rows for group in row["groups"] for cell in group["cells"]]
-    return {
-        cell["code"]: cell for cell in (*cells, *(row["whole"] for row in rows if row["whole"]))
-    }
+    cells += [row["whole"] for row in rows if row["whole"]]
+    return {cell["code"]: cell for cell in cells}
 
 
 def figures(app):

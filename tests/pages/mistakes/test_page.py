@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.mistakes.link import STEP
 from tests.pages.learned_runs import learned_run
-from tests.pages.looking import said
+from tests.pages.looking import said, sent
 from tests.pages.opening import links, opened_at
 from tfm_core.inspect.errors.answers import answers, steps_of
 from tfm_core.inspect.errors.examples import n_alike
@@ -33,12 +33,8 @@ def settled(app: AppTest) -> AppTest:
 
 
 def figure(app: AppTest, name: str) -> dict[str, Any]:
-    (found,) = [
-        json.loads(json.loads(one.proto.json)["figure"])
-        for one in app.get("bidi_component")
-        if one.proto.component_name == "live_figure" and name in json.loads(one.proto.json)["name"]
-    ]
-    return found
+    (found,) = [one["figure"] for one in sent(app, "live_figure") if name in one["name"]]
+    return json.loads(found)
 
 
 def cards(app: AppTest) -> list[str]:

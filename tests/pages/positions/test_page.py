@@ -1,14 +1,13 @@
 """The positions page, through the frame."""
 
 import dataclasses
-import json
 
 import pytest
 
 from pages.positions.link import VIEW
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.learned_runs import learned_run
-from tests.pages.looking import said, viewed
+from tests.pages.looking import figure_of, said, viewed
 from tests.pages.made_runs import made_run, with_checkpoint
 from tests.training.test_loop import experiment as made_experiment
 from tfm_core.config.experiment import sequence_len
@@ -22,15 +21,6 @@ from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 
 PAGE = "positions/page.py"
 VIEWS = VIEW.names  # each is opened below, so each has its view
-
-
-def figures(app, key):
-    """Return the figures whose key begins so."""
-    return [
-        json.loads(json.loads(part.proto.json)["figure"])
-        for part in app.get("bidi_component")
-        if key in part.proto.id
-    ]
 
 
 def test_every_kind_that_words_can_have_has_a_view_and_words_of_its_own():
@@ -100,9 +90,8 @@ def test_the_trained_length_is_the_current_runs_else_that_of_what_is_edited(reco
         run = RunStore(RECORDED).get(run_id)
         app = open_page(PAGE, run=run_id)
         assert f"longest sequence of “{run.meta.name}”" in said(app)
-        (waves,) = figures(app, "positions-waves")
         trained = f"trained length, {sequence_len(run.experiment)}"
-        assert trained in [line["name"] for line in waves["data"]]
+        assert trained in [line.name for line in figure_of(app, "positions-waves").data]
     app.slider(key="positions-length-waves").set_value(8).run()
     assert "Dotted" not in said(app)
 

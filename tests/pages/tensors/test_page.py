@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.pages.looking import said
+from tests.pages.looking import said, sent
 from tfm_core.inspect.tensors.errors import UNKNOWN
 from tfm_core.inspect.tensors.mistakes import MISTAKES
 from tfm_core.inspect.tensors.operations import OPERATIONS
@@ -13,12 +13,8 @@ PAGE = "tensors/page.py"
 
 
 def boards(app):
-    found = {}
-    for part in app.get("bidi_component"):
-        if part.proto.component_name == "number_sheet":
-            for line in json.loads(part.proto.json)["lines"]:
-                found |= {board["title"]: board for board in line["boards"]}
-    return found
+    lines = [line for sheet in sent(app, "number_sheet") for line in sheet["lines"]]
+    return {board["title"]: board for line in lines for board in line["boards"]}
 
 
 def test_operations_are_drawn_with_errors_own_numbers_and_equations(open_page):
@@ -67,8 +63,7 @@ def test_the_operations_of_the_notebooks_show_their_arithmetic_and_stop_as_they_
     app = open_page(PAGE)
     for name, line in ARITHMETIC.items():
         app.selectbox(key="op").set_value(name).run()
-        sheets = [part.proto.json for part in app.get("bidi_component")]
-        assert any(line in json.dumps(json.loads(one), ensure_ascii=False) for one in sheets if one)
+        assert line in json.dumps(sent(app, "number_sheet"), ensure_ascii=False)
     app.selectbox(key="op").set_value("assert").run()
     app.text_input(key="assert-sizes").set_value("3, 2").run()
     assert "**The program stops.** x is (2, 3), not (3, 2)" in app.error[0].value
