@@ -22,10 +22,6 @@ D_MODEL = SMALL["d_model"]
 OF_MASK = {"causal": "", "none": "no-causal-mask", "transposed": "mask-transposed"}
 
 
-def broken(**settings):
-    return EncoderDecoderConfig.parse({**SMALL, **settings})
-
-
 def test_the_fused_kernel_takes_the_scale():
     for divisor in [None, 1.0, 7.0]:
         for has_bias in [True, False]:
@@ -65,7 +61,7 @@ def test_mistakes_that_cannot_be_made_together_are_refused_with_a_sentence(
     settings, field, sentence
 ):
     with pytest.raises(ConfigError, match=sentence) as error:
-        broken(**settings)
+        EncoderDecoderConfig.parse({**SMALL, **settings})
     assert [problem.field for problem in error.value.problems] == [field]
 
 

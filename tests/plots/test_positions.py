@@ -32,6 +32,9 @@ def test_tiles_are_named_at_their_centres_and_stand_where_their_patch_lies():
     tiles = np.random.default_rng(0).uniform(-1, 1, (3, 3, 3, 3)).astype(np.float32)
     figure = positions.position_tiles(tiles)
     (mosaic,) = figure.data
+    assert mosaic.z.shape == (11, 11)
+    assert np.isnan(mosaic.z[3]).all()  # between two rows of tiles
+    assert figure.layout.yaxis.autorange == "reversed"
     assert figure.layout.xaxis.tickvals == figure.layout.yaxis.tickvals == (1, 5, 9)
     assert figure.layout.xaxis.ticktext == ("1", "2", "3")
     np.testing.assert_array_equal(mosaic.z[4:7, 8:11], tiles[1, 2])

@@ -79,25 +79,14 @@ def runs():
 
 def test_the_sink_forms_with_readings_of_the_model_and_a_zero_logit(runs):
     softmax, zero = (sinks.first_shares(runs[name]) for name in ("softmax", "zero"))
-    assert formed(softmax) is not None
-    assert softmax.no_token[-1].max() < 0.01
-    assert not softmax.rests
-    assert formed(zero) is None
-    assert zero.no_token[-1].max() > 0.3
-    assert zero.rests
-    from tfm_core.inspect.attention.trained import data_of, model_of
-
+    assert (formed(softmax) is None, softmax.rests) == (False, False)
+    assert (formed(zero) is None, zero.rests) == (True, True)
     run = runs["softmax"]
     found = sinks.moved(run)
     assert found.keys() == sinks.MOVES.keys()
     last = sinks.first_shares(run).shares[-1]
     np.testing.assert_allclose(found["as it is"].first, last, atol=0.1)  # of three other texts
     np.testing.assert_allclose(found["as it is"].first, found["as it is"].bos)
-    assert found["dropped"].bos is None
-    assert "goes with the token" in sinks.where_it_goes(found)
-    model, _step = model_of(run)
-    rows = data_of(run.experiment).validation.tgt[:3]
-    assert (rows[:, 0] == model.bos_id).all()
 
 
 @pytest.mark.quick

@@ -1,12 +1,12 @@
 """Attention by hand, through the frame: its stages, its link, its mask, its learning."""
 
-import json
 import re
 from string import Formatter
 
 import pytest
 
 from pages.components.pickers import valid_pick
+from tests.pages.looking import sent
 from tfm_core.inspect.by_hand import attention
 from tfm_core.plots.heads import by_hand as plots
 from tfm_core.plots.heads.by_hand import Pick
@@ -25,23 +25,19 @@ ONE_HOT = "1,0,0;0,1,0;0,0,1"
 
 def sheets(app):
     """Return the boards of every sheet by name, as rows of texts."""
-    found = {}
-    for part in app.get("bidi_component"):
-        if part.proto.component_name == "number_sheet":
-            for line in json.loads(part.proto.json)["lines"]:
-                for board in line["boards"]:
-                    rows = [[cell[0] for cell in row] for row in board["panels"][0]["cells"]]
-                    found[board["name"] or board["title"]] = rows
-    return found
+    lines = [line for sheet in sent(app, "number_sheet") for line in sheet["lines"]]
+    return {
+        board["name"] or board["title"]: [
+            [cell[0] for cell in row] for row in board["panels"][0]["cells"]
+        ]
+        for line in lines
+        for board in line["boards"]
+    }
 
 
 def arithmetic(app):
-    (part,) = [
-        part.proto
-        for part in app.get("bidi_component")
-        if part.proto.component_name == "number_sheet" and "hand-sheet" in part.proto.id
-    ]
-    return [text for line in json.loads(part.json)["lines"] for text in line["arithmetic"]]
+    (sheet,) = sent(app, "number_sheet", "hand-sheet")
+    return [text for line in sheet["lines"] for text in line["arithmetic"]]
 
 
 def test_words_are_alike_in_part_and_keep_their_vectors_between_others(open_page):

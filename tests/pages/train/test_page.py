@@ -1,4 +1,4 @@
-"""The Train page's live view: every state of a run, and what can be asked of it."""
+"""The Train page's live view: every state of a run, what can be asked of it, many who look."""
 
 import dataclasses
 import json
@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.train import live
+from pages.train.crowd import Crowd, pace
 from pages.train.live_keys import seconds_left, speed
 from pages.ui import show
 from pages.ui.runs import run_time, run_words
@@ -262,3 +263,20 @@ def test_a_copy_goes_on_where_one_says(busy_queue, open_page):
     app.button(key="run-further").click().run()
     (copy,) = (other for other in busy_queue.store.list() if other.meta.parent == run.id)
     assert (copy.meta.device, copy.meta.begun_on) == ("cpu", "cuda:7")
+
+
+def test_sessions_count_once_look_freely_when_few_and_share_when_many():
+    now = [0.0]
+    crowd = Crowd(lambda: now[0])
+    assert [crowd.record_poll(name) for name in ("a", "b", "a")] == [1, 2, 2]
+    now[0] = 30.0
+    assert crowd.record_poll("b") == 2
+    now[0] += 1
+    assert crowd.record_poll("b") == 1
+    assert pace(1.0, 1) == pace(1.0, 7) == 1.0
+    assert pace(1.0, 20) == pace(3.0, 20) == 3.0
+    assert pace(3.0, 40) == 6.0
+    assert pace(0.25, 1) == 0.25
+    assert pace(0.25, 7) == 1.0
+    looks_a_second = [n / pace(1.0, n) for n in range(1, 200)]
+    assert max(looks_a_second) <= 7
