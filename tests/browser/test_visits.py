@@ -13,7 +13,7 @@ from tests.browser import server as servers
 from tests.browser.server import AppServer
 from tests.browser.visitor import visitor
 from tests.runs.waiting import wait_until
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import waiting_line
 
 pytestmark = pytest.mark.skipif(
     not hasattr(psutil.Process, "num_fds"), reason="this system does not count open files"
@@ -56,7 +56,7 @@ def test_a_visit_leaves_no_thread_file_or_ticket(forgetful: AppServer, apart: in
             threads=process.num_threads(),
             files=process.num_fds(),
             zombies=sum(is_zombie(child) for child in process.children(recursive=True)),
-            tickets=len(tickets.waiting(forgetful.store.root)),
+            tickets=len(waiting_line.ids(forgetful.store.root)),
             temporary=len(os.listdir(temporary)),
         )
 

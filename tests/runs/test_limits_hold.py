@@ -14,7 +14,7 @@ from tests.sweeps.made import a_plan
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import Visitor
 from tfm_core.runs.disk.locks import limit_lock
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.settings import Settings
@@ -61,7 +61,7 @@ def test_no_more_runs_wait_than_may(store, queue):
     runs = [store.create(tiny()) for _ in range(N_AT_ONCE)]
     servers = [queue(max_queued=MAX), queue(max_queued=MAX)]
     assert at_once(lambda n: servers[n % 2].submit(runs[n])) == MAX
-    assert len(tickets.waiting(store.root)) == MAX
+    assert len(waiting_line.ids(store.root)) == MAX
     assert sum(run.status.state == "stopped" for run in runs) == N_AT_ONCE - MAX
 
 
@@ -71,7 +71,7 @@ def test_no_more_runs_are_resumed_than_may_wait(store, queue):
         write_status(run.folder, dataclasses.replace(run.status, state="stopped"))
     here = queue(max_queued=MAX)
     assert at_once(lambda n: here.resume(runs[n])) == MAX
-    assert len(tickets.waiting(store.root)) == MAX
+    assert len(waiting_line.ids(store.root)) == MAX
     assert sum(run.status.state == "queued" for run in runs) == MAX
 
 

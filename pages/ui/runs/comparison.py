@@ -19,7 +19,7 @@ from pages.ui.runs.run_actions import Start
 from pages.ui.typed import escape
 from tfm_core.inspect.compare import seeds
 from tfm_core.inspect.compare.seeds import MAX, MIN
-from tfm_core.runs.queue import resources, tickets
+from tfm_core.runs.queue import resources, waiting_line
 from tfm_core.runs.record.labels import MAX_GROUP
 from tfm_core.runs.run import Run
 
@@ -127,7 +127,7 @@ def _n_allowed() -> int:
     """
     in_hand = run_actions.n_active_allowed()
     limits = runs_access.queue().limits
-    n_waiting = len(tickets.waiting(runs_access.store().root))
+    n_waiting = len(waiting_line.ids(runs_access.store().root))
     # a full queue refuses the first one, with a message
     return max(1, min(limits.max_per_session - in_hand, limits.max_queued - n_waiting))
 
