@@ -163,8 +163,8 @@ def test_runs_outlive_their_server_and_are_found_again(store):
 def test_warm_workers_end_with_their_queue(store):
     queue = RunQueue(store, warm=2, limits=Limits())
     queue.start()
-    wait_until(lambda: len(queue.backend.pool.waiting()) == 2, "two workers wait")
-    pids = [process.mark.pid for process in queue.backend.pool.waiting()]
+    wait_until(lambda: len(queue.backend.pool.waiting) == 2, "two workers wait")
+    pids = [process.mark.pid for process in queue.backend.pool.waiting]
     queue.close()
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
@@ -238,7 +238,7 @@ def test_a_worker_trains_one_run_after_another_each_as_if_it_were_the_first(stor
     queue = RunQueue(store, max_running=1, warm=1, limits=Limits())
     queue.start()
     try:
-        wait_until(lambda: len(queue.backend.pool.waiting()) == 1, "a worker waits")
+        wait_until(lambda: len(queue.backend.pool.waiting) == 1, "a worker waits")
         runs = [store.create(tiny()) for _ in range(3)]
         for run in runs:
             queue.submit(run)

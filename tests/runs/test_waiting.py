@@ -47,7 +47,7 @@ def test_a_full_disk_leaves_a_run_waiting_until_there_is_room(store, turns, monk
         assert "The disk is full" in errors[run.folder]
         assert "starts as soon as it can" in errors[run.folder]
         assert (run.status.state == "queued") == (name != "send")
-    assert turns.backend.pool.waiting() == [], "a worker that a status names has the run or is dead"
+    assert turns.backend.pool.waiting == [], "a worker that a status names has the run or is dead"
 
     turns.step()
     assert run.status.state == "starting"

@@ -57,19 +57,19 @@ class LocalWorkers:
         self._refill_at = 0.0
         self._given: dict[WorkerProcess, Run] = {}
 
-    def start(self, run: Run) -> bool:
-        """Give a waiting run to a worker; return whether it has it.
+    def start(self, run: Run) -> None:
+        """Give a waiting run to a worker.
 
         Raises Unavailable, OSError and RunHeld; then the run still waits.
         """
         device = device_for(run, self._root)
         given = list(self._given.values())
         if not self.pool.n_ready() and not all(other.status.is_alive for other in given):
-            return False  # a worker whose run is over is about to be free
+            return  # a worker whose run is over is about to be free
         with Hold(run.folder, patience=0.0):
             if not waiting_line.waits(run.folder):  # it was just stopped
                 waiting_line.leave(self._root, run.id)
-                return False
+                return
             worker = self.pool.take()
             try:
                 self._prepare(run, worker, device)
@@ -86,7 +86,6 @@ class LocalWorkers:
         self._given[worker] = run
         self._refill_at = time.monotonic() + REFILL_SECONDS
         waiting_line.leave(self._root, run.id)
-        return True
 
     def handed_over(self, _waiting: Sequence[str]) -> Collection[str]:
         """Return none: a run that was given to a worker waits no more."""
@@ -246,21 +245,21 @@ class WarmPool:
     def __init__(self, size: int) -> None:
         """Keep ``size`` workers waiting once ``fill`` was called."""
         self.size = size
-        self._waiting: list[WorkerProcess] = []
+        self.waiting: list[WorkerProcess] = []
 
     def fill(self) -> None:
         """Start what is missing; replace what died. Raises OSError."""
-        for worker in [worker for worker in self._waiting if not worker.is_alive]:
-            self._waiting.remove(worker)
+        for worker in [worker for worker in self.waiting if not worker.is_alive]:
+            self.waiting.remove(worker)
             worker.end()
-        while len(self._waiting) < self.size:
-            self._waiting.append(WorkerProcess())
+        while len(self.waiting) < self.size:
+            self.waiting.append(WorkerProcess())
 
     def take(self) -> WorkerProcess:
         """Return a worker: a waiting one, else a new one. Raises OSError."""
-        while self._waiting:
-            worker = max(self._waiting, key=lambda worker: worker.is_ready)
-            self._waiting.remove(worker)
+        while self.waiting:
+            worker = max(self.waiting, key=lambda worker: worker.is_ready)
+            self.waiting.remove(worker)
             if worker.is_alive:
                 return worker
             worker.end()
@@ -268,28 +267,24 @@ class WarmPool:
 
     def n_ready(self) -> int:
         """Return how many workers could begin at once."""
-        return sum(worker.is_ready for worker in self._waiting)
+        return sum(worker.is_ready for worker in self.waiting)
 
     def trim(self) -> None:
         """End workers beyond the size, first those that are not ready."""
-        while len(self._waiting) > self.size:
-            worker = min(self._waiting, key=lambda worker: worker.is_ready)
-            self._waiting.remove(worker)
+        while len(self.waiting) > self.size:
+            worker = min(self.waiting, key=lambda worker: worker.is_ready)
+            self.waiting.remove(worker)
             worker.end()
 
     def put_back(self, worker: WorkerProcess) -> None:
         """Let a worker that was taken wait again."""
-        self._waiting.insert(0, worker)
-
-    def waiting(self) -> list[WorkerProcess]:
-        """Return the workers that wait."""
-        return list(self._waiting)
+        self.waiting.insert(0, worker)
 
     def close(self) -> None:
         """End the workers that wait, and keep none waiting."""
         self.size = 0
-        while self._waiting:
-            self._waiting.pop().end()
+        while self.waiting:
+            self.waiting.pop().end()
 
 
 def default_size() -> int:

@@ -66,7 +66,7 @@ class RayJobs:
         self._look_at = 0.0
         self._down: str | None = None
 
-    def start(self, run: Run) -> bool:
+    def start(self, run: Run) -> None:
         """Submit a job for a waiting run. Raises Unavailable."""
         if self._down is not None:
             raise Unavailable(self._down)
@@ -81,7 +81,6 @@ class RayJobs:
                 entrypoint_num_gpus=int(run.meta.device.startswith("cuda")),
             )
         self._jobs[run.id] = name
-        return True
 
     def handed_over(self, waiting: Sequence[str]) -> Collection[str]:
         """Return which waiting runs have a job, after a look at the jobs where one is due."""

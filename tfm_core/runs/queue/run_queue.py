@@ -20,8 +20,8 @@ counts as running until it starts.
 
 A worker ends a run with its last checkpoint, then lets go of it, then writes the status "finished"
 or "stopped". Resume, and Stop of a waiting run, hold the run while they write the status; it joins
-the line after the status "queued" and leaves it after the status "stopped". One server starts the
-runs of a folder; the command line trains its own in its own process.
+the line after the status "queued" and leaves it after the status "stopped". Servers of one folder
+start no more runs together than each may; the command line trains its own in its own process.
 """
 
 from __future__ import annotations
@@ -250,10 +250,13 @@ class RunQueue:
 
     def _start_next(self, waiting: list[str], handed_over: Collection[str]) -> None:
         """Start as many of the waiting runs as there are places, in their order."""
-        places = self.max_running - self.n_running() - len(handed_over)
-        for run_id in [one for one in waiting if one not in handed_over]:
-            if places > 0 and time.monotonic() >= self._retry_at.get(run_id, 0.0):
-                places -= self._try_to_start(run_id)
+        for run_id in waiting:
+            if run_id in handed_over or time.monotonic() < self._retry_at.get(run_id, 0.0):
+                continue
+            with self.one_at_a_time():  # another server may start runs of this folder, too
+                if self.n_running() + len(handed_over) >= self.max_running:
+                    return
+                self._try_to_start(run_id)
 
     def _mend(self) -> None:
         """Put queued runs into the line that are not: a server was killed before it did."""
@@ -261,8 +264,8 @@ class RunQueue:
         queued.sort(key=lambda run: run.meta.created)
         waiting_line.restore(self.store.root, {run.id: run.meta.owner for run in queued})
 
-    def _try_to_start(self, run_id: str) -> bool:
-        """Start a waiting run; return whether it started. Errors are noted, and it is retried."""
+    def _try_to_start(self, run_id: str) -> None:
+        """Start a waiting run. Errors are noted, and it is retried."""
         folder, errors = self.store.root / run_id, waiting_line.start_errors
         self._retry_at.pop(run_id, None)
         try:
@@ -271,9 +274,9 @@ class RunQueue:
             run = None
         if run is None or not waiting_line.waits(folder):
             waiting_line.leave(self.store.root, run_id)
-            return False
+            return
         try:
-            is_started = self.backend.start(run)
+            self.backend.start(run)
         except RunHeld:
             errors[folder] = N_("Another process still uses this run.")
         except Unavailable as error:
@@ -287,5 +290,3 @@ class RunQueue:
             errors[folder] = why
         else:
             errors.pop(folder, None)
-            return is_started
-        return False
