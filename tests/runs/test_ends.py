@@ -10,7 +10,7 @@ from tests.runs.waiting import tiny
 from tfm_core.runs.process import recorder
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control
-from tfm_core.runs.queue.claim import Hold, RunHeld
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.status import write_status
 
 

@@ -15,7 +15,7 @@ from tfm_core.runs.backends import local
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.claim import Hold
+from tfm_core.runs.queue.hold import Hold
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status

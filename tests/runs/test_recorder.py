@@ -7,7 +7,7 @@ import pytest
 from tests.runs.waiting import wait_until
 from tfm_core.runs.process.identity import ProcessId, process_id
 from tfm_core.runs.process.recorder import AwakeClock, Recorder, keeps
-from tfm_core.runs.queue.claim import Hold, RunHeld
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.status import Status, read_status, write_status
 
 FIRST_STEPS, LINES = 100, 600

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from tests.runs.test_claim import DEAD
+from tests.runs.test_hold import DEAD
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs.backends import local
 from tfm_core.runs.disk import locks

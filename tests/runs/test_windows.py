@@ -14,7 +14,7 @@ from tfm_core import disk, reading
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.process import requests
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.queue.claim import FOLDER, Hold
+from tfm_core.runs.queue.hold import FOLDER, Hold
 
 pytestmark = pytest.mark.quick
 

@@ -16,7 +16,7 @@ from tfm_core.config.advice import advice_on, advice_on_moving
 from tfm_core.facts.learning_rate import advised
 from tfm_core.runs import Run, RunStore
 from tfm_core.runs.queue import resources
-from tfm_core.runs.queue.claim import Hold
+from tfm_core.runs.queue.hold import Hold
 from tfm_core.runs.record.figures import figures, summary
 from tfm_core.runs.status import Status
 from tfm_core.sentences import N_, Paragraph, StudentError

@@ -30,7 +30,7 @@ from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.process.recorder import Recorder, keeps
 from tfm_core.runs.process.requests import BY_HAND
-from tfm_core.runs.queue.claim import Hold, RunHeld
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.record import labels, snapshots, thinned
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status

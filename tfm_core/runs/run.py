@@ -27,7 +27,7 @@ from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.process import requests
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.claim import Hold, RunHeld
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.record import labels, origin, snapshots, weights
 from tfm_core.runs.record.labels import MAX_NAME, Labels
 from tfm_core.runs.record.origin import Origin

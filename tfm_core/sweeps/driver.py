@@ -25,7 +25,7 @@ from tfm_core.config import ConfigError, Experiment
 from tfm_core.lessons import attempts
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.queue import resources, waiting_line
-from tfm_core.runs.queue.claim import Hold, RunHeld
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.queue.limits import LimitReached
 from tfm_core.runs.queue.resources import TooLarge
 from tfm_core.runs.queue.run_queue import RunQueue

@@ -24,7 +24,7 @@ from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.process import worker
 from tfm_core.runs.process.execute import NotWaiting, execute
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.claim import Hold
+from tfm_core.runs.queue.hold import Hold
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.queue.waiting_line import Unavailable

@@ -25,7 +25,7 @@ from typing import Any
 
 import tfm_core
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.claim import Hold, RunHeld
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.run import Run

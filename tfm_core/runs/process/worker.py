@@ -27,7 +27,7 @@ from tfm_core.runs.process.execute import NotWaiting, execute, settle
 from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.process.requests import ASKED_TO_END, Control
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.claim import RunHeld
+from tfm_core.runs.queue.hold import RunHeld
 from tfm_core.runs.run import Run
 
 MAX_IDLE_BYTES = 2**30

@@ -3,7 +3,7 @@
 All state is on the disk, so a server can end and restart, while runs train on:
 
     .queue/line.sqlite  which runs wait, in which order (``waiting_line``). It grants nothing.
-    <id>/claims/lock    locked by the process that works on the run (``claim``).
+    <id>/claims/lock    locked by the process that works on the run (``hold``).
     <id>/status.json    the run's state, and its process. Only who holds the run writes it.
 
 A run starts in this order; a kill or a full disk between two steps leaves it so:
@@ -43,7 +43,7 @@ from tfm_core.runs.disk.failures import os_errors_as_sentences, refusal
 from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.disk.quota import Bounds
 from tfm_core.runs.queue import resources, waiting_line
-from tfm_core.runs.queue.claim import Hold, RunHeld
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.resources import TooLarge
 from tfm_core.runs.queue.waiting_line import Unavailable

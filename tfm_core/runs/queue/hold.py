@@ -20,8 +20,8 @@ from tfm_core.runs.process.identity import is_same, process_id
 from tfm_core.runs.status import read_status
 from tfm_core.sentences import StudentError
 
+# Earlier versions locked there, too: a worker that outlives an update of its server is seen.
 FOLDER = "claims"
-
 LOCK_SECONDS = 1.0  # somebody may just be changing the status, or be dying
 
 

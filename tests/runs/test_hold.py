@@ -12,14 +12,14 @@ import pytest
 from tfm_core.runs.disk import locks
 from tfm_core.runs.process import identity
 from tfm_core.runs.process.identity import ProcessId, process_id
-from tfm_core.runs.queue.claim import Hold, RunHeld
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.status import Status, read_status, write_status
 
 DEAD = ProcessId(2**22 + 1, process_id().host, 1.0)  # beyond the highest process number of Linux
 
 LOCKS = """
 import sys, pathlib
-from tfm_core.runs.queue.claim import Hold
+from tfm_core.runs.queue.hold import Hold
 hold = Hold(pathlib.Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.readline()
