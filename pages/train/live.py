@@ -20,7 +20,7 @@ from pages.ui.runs import run_actions, run_dialogs, run_words, runs_access, show
 from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.typed import escape
 from tfm_core.runs import fine_tuning
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
@@ -198,7 +198,7 @@ def _queued(run: Run, status: Status) -> None:
     sentence = _("Waiting for a worker.")
     if status.queue_position:
         sentence = _("Number {n} in the queue.", n=status.queue_position)
-    why = tickets.start_error(run.folder)
+    why = waiting_line.start_errors.get(run.folder)
     if why is not None:
         sentence = escape(_(why))
     st.info(sentence, icon=":material/hourglass_empty:")

@@ -19,7 +19,7 @@ from pages.ui.runs.run_actions import Start
 from pages.ui.typed import escape
 from tfm_core.inspect.compare import seeds
 from tfm_core.inspect.compare.seeds import MAX, MIN
-from tfm_core.runs.queue import resources, tickets
+from tfm_core.runs.queue import resources
 from tfm_core.runs.record.labels import MAX_GROUP
 from tfm_core.runs.run import Run
 
@@ -101,7 +101,7 @@ def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]
     begun: list[Run] = []
     in_hand = run_actions.n_active_allowed()
     limits = runs_access.queue().limits
-    n_waiting = len(tickets.waiting(runs_access.store().root))
+    n_waiting = len(waiting_line.ids(runs_access.store().root))
     # a full queue refuses the first one, with a message
     most = max(1, min(limits.max_per_session - in_hand, limits.max_queued - n_waiting))
     for start in starts:

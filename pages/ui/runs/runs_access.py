@@ -95,7 +95,7 @@ def _store(root: str) -> RunStore:
 def _queue(root: str) -> RunQueue:
     from tfm_core.runs.queue.run_queue import RunQueue
 
-    started = RunQueue(_store(root), calm=STARTUP_DELAY)
+    started = RunQueue(_store(root), startup_delay=STARTUP_DELAY)
     started.start()
     return started
 

@@ -9,7 +9,6 @@ from pages.ui.navigation.page_table import PAGES, WAY
 from pages.ui.runs import shown_run
 from tests.pages.made_runs import made_run
 from tfm_core.presets import PRESETS
-from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
 
 
@@ -33,7 +32,7 @@ def test_one_press_starts_a_preset_and_shows_it(name, store, busy_queue, open_pa
         family = PRESETS[name].experiment.model.family
         app.button_group(key="home-teaches").set_value(family).run()
     app.button(key=f"start-{name}").click().run()
-    assert_starts(app, name, store, busy_queue)
+    assert_starts(app, name, store)
 
 
 def test_the_one_button_trains_what_moves_beside_it(store, busy_queue, open_page):
@@ -41,14 +40,14 @@ def test_the_one_button_trains_what_moves_beside_it(store, busy_queue, open_page
     (primary,) = [button for button in app.button if button.proto.type == "primary"]
     assert primary.label == f"Train it yourself ({shown_run.preset_time('translate')})"
     primary.click().run()
-    assert_starts(app, "translate", store, busy_queue)
+    assert_starts(app, "translate", store)
 
 
-def assert_starts(app: AppTest, name: str, store: RunStore, queue: RunQueue) -> None:
+def assert_starts(app: AppTest, name: str, store: RunStore) -> None:
     (run,) = [run for run in store.list() if run.meta.preset == name]
     assert run.experiment == PRESETS[name].experiment
     assert run.status.state == "queued"
-    assert queue.position(run.id) == 1
+    assert run.status.queue_position == 1
     assert app.session_state["current_run"] == run.id
     assert app.query_params["run"] == run.id
 

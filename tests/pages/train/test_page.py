@@ -19,7 +19,7 @@ from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tfm_core.config import to_json
 from tfm_core.inspect.progress import stage
 from tfm_core.runs.process.identity import ProcessId, process_id, this_host
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES, write_status
 
@@ -111,12 +111,10 @@ def test_a_waiting_run_says_its_place_and_who_holds_the_others(busy_queue, open_
 def test_a_run_that_could_not_begin_says_why(busy_queue, open_page):
     run = made_run(busy_queue.store, state="queued", step=7)
     busy_queue.submit(run)
-    tickets.note_start_error(
-        run.folder, "The disk is full. It begins by itself once it can.", seconds=60
-    )
+    waiting_line.start_errors[run.folder] = "The disk is full. It begins by itself once it can."
     app = open_page(TRAIN, run=run.id)
     assert "begins by itself once it can" in said(app)
-    tickets.forget_start_error(run.folder)
+    del waiting_line.start_errors[run.folder]
 
 
 def test_a_silent_worker_and_a_pause_are_said_with_their_times(store, watch):
