@@ -19,7 +19,7 @@ from pages.ui.runs.run_actions import Start
 from pages.ui.typed import escape
 from tfm_core.inspect.compare import seeds
 from tfm_core.inspect.compare.seeds import MAX, MIN
-from tfm_core.runs.queue import resources
+from tfm_core.runs.queue import resources, waiting_line
 from tfm_core.runs.record.labels import MAX_GROUP
 from tfm_core.runs.run import Run
 
