@@ -35,7 +35,7 @@ from pages.ui.accounts import visitors
 from pages.ui.accounts.cookies import Cookies
 from pages.ui.navigation import ticks
 from pages.ui.runs import runs_access
-from tfm_core.runs import settings
+from tfm_core import settings
 from tfm_core.sentences import StudentError
 
 PAGE = Path(st.__file__).parent / "static" / "index.html"

@@ -15,7 +15,7 @@ from tfm_core.inspect.discover.memorising import mislabelled
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import Trainer
 from tfm_core.training.objectives import MEASURE_BATCH
-from tfm_core.variants.tasks import TASK_KINDS
+from tfm_core.training.trainer import objective_of
 
 
 def official_test(trainer: Trainer) -> float:
@@ -66,7 +66,7 @@ def _above_floor(trainer: Trainer, test: Measured) -> float:
     """Return by how many nats the loss on the test words is above the lowest for these words."""
     data, task = trainer.data, trainer.experiment.task
     training = trainer.experiment.training
-    of_test = TASK_KINDS[task.kind].objective()(
+    of_test = objective_of(task)(
         replace(data, validation=data.test),  # an objective knows the floor of its validation words
         task,
         label_smoothing=training.label_smoothing,

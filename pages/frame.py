@@ -6,7 +6,7 @@ from pages import i18n
 from pages.components import effects
 from pages.i18n import _
 from pages.ui import state
-from pages.ui.lessons import lesson_bar
+from pages.ui.lessons import task_view
 from pages.ui.navigation import frame, page_table
 from pages.ui.runs import foreign_run
 from pages.ui.tour import bar as tour
@@ -23,7 +23,7 @@ links = frame.strip()
 frame.explain()
 tour.bar()
 frame.notices()
-lesson_bar.bar()
+task_view.bar()
 with st.container(key="page"):
     facts = page_table.at(page.url_path)
     run = foreign_run.run_without_model(facts)

@@ -29,7 +29,7 @@ from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
-    from tfm_core.looking.seen import Look
+    from tfm_core.looking.result import Look
 
 _SCRIPT = Path(__file__).parent / "components" / "notebook.js"
 _MAX_HEADS = 16

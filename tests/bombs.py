@@ -26,21 +26,22 @@ from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
 from tfm_core import reading
 from tfm_core.config import from_json
+from tfm_core.data.opened.folder import open_folder
+from tfm_core.data.opened.tokenizer import read_words
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.pictures import PictureForm
-from tfm_core.data.own.pictures_set import arrays
+from tfm_core.data.own.pictures_set import pictures_of
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.report import report_of
 from tfm_core.data.own.task import own_vocabulary
-from tfm_core.data.own.uploads import read_upload
+from tfm_core.data.own.text_files import read_upload
 from tfm_core.data.own_picture import opened as opened_picture
 from tfm_core.export import bundle, importer
 from tfm_core.lessons import attempts, lesson, results
 from tfm_core.looking import file as look_file
+from tfm_core.looking.seen import Seen
 from tfm_core.pretrained import heads
-from tfm_core.pretrained.folder import open_folder
 from tfm_core.pretrained.model import check_folder
-from tfm_core.pretrained.tokenizer import read_words
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record import weights
 from tfm_core.runs.run import Run
@@ -303,7 +304,7 @@ class Readers:
     def look_of(self, content: bytes) -> None:
         """Open a look."""
         self.look.write_bytes(content)
-        look_file.load(self.look)
+        look_file.load(self.look, Seen)
 
     def in_model(self, content: bytes, name: str) -> None:
         """Open a folder of Transformers, one file of which is another's."""
@@ -377,7 +378,7 @@ class Readers:
         with place.below(self.store.root):
             own = sets.write(prepared)
             if kind == "pictures":
-                arrays(own)
+                pictures_of(own)
             else:
                 report_of(own)
                 own_vocabulary(own.id)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tfm_core.runs.settings import fixed
+from tfm_core.settings import fixed
 
 
 def limited(monkeypatch: pytest.MonkeyPatch, **values: int) -> None:

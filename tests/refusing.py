@@ -4,6 +4,7 @@ import builtins
 import contextlib
 import io
 import os
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,14 @@ def refusing(root: Path, number: int) -> Iterator[None]:
 
         return file
 
-    _open = os.open
+    def refused_table(address: str, *rest: Any, **more: Any) -> sqlite3.Connection:
+        if address.startswith(root.as_uri()) and "mode=rwc" in address:
+            raise refusal(address)
+        return _connect(address, *rest, **more)
+
+    _open, _connect = os.open, sqlite3.connect
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", refused_table)
         for name in _CALLS:
             patch.setattr(os, name, changing(getattr(os, name)))
         patch.setattr(os, "open", opened)

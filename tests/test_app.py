@@ -5,8 +5,8 @@ import streamlit as st
 
 import app
 from pages.components import addresses
+from tfm_core import settings
 from tfm_core.cli import main
-from tfm_core.runs import settings
 
 AT_HOME, IN_THE_NETWORK = "http://localhost:8501/base", "http://192.0.2.7:8501/base"
 

@@ -56,10 +56,13 @@ def _own(run: Run, label: str) -> None:
         return
     show.figure(
         plots.histogram({layer.layer: layer.shares for layer in layers}, activations.edges()),
-        _("Inputs of {name} over all {n} examples; the outer bars hold everything beyond.",
-              name=label, n=len(run.probe().items)),
-        key="activation-given"
-    )  # fmt: skip
+        _(
+            "Inputs of {name} over all {n} examples; the outer bars hold everything beyond.",
+            name=label,
+            n=len(run.probe().items),
+        ),
+        key="activation-given",
+    )
     show.facts(
         [
             (layer.layer, f"{layer.n:,}", whole_percent(layer.below), f"{layer.slope:.2f}")

@@ -64,10 +64,16 @@ def page(chosen: Chosen) -> None:
             else _("1 MAC is 2 FLOPs. Scores: QKᵀ and weights × V."),
             key="costs-macs",
         )
+    parts = {
+        "weights": memory_of_step.weights,
+        "gradients": memory_of_step.gradients + memory_of_step.passing,
+        "optimiser": memory_of_step.optimizer,
+        "activations": memory_of_step.activations,
+    }
     with right:
         show.figure(
             plots.bars(
-                _mib(memory_of_step),
+                {name: value / 2**20 for name, value in parts.items()},
                 _(
                     "MiB, one training step in {precision}",
                     precision=PRECISIONS[training.precision].name,
@@ -183,16 +189,6 @@ def _estimate(chosen: Chosen, device: str) -> None:
         if estimate.measured
         else _("A training step takes about **{ms} ms** on {device} (estimated).", **words)
     )
-
-
-def _mib(memory_of_step: Memory) -> dict[str, float]:
-    parts = {
-        "weights": memory_of_step.weights,
-        "gradients": memory_of_step.gradients + memory_of_step.passing,
-        "optimiser": memory_of_step.optimizer,
-        "activations": memory_of_step.activations,
-    }
-    return {name: value / 2**20 for name, value in parts.items()}
 
 
 def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:

@@ -49,7 +49,13 @@ def structure(chosen: Chosen, scheme: Scheme) -> None:
 
 def view(chosen: Chosen, scheme: Scheme) -> None:
     st.header(_("Code"), anchor=False)
-    data = None if chosen.run is None else _carried_by(chosen.run)
+    data = None
+    if chosen.run is not None and not chosen.run.experiment.task.is_opened:
+        try:
+            with st.spinner(_("Reading what the file carries …"), show_time=False):
+                data = _carried(chosen.run.id, chosen.run)
+        except ValueError as error:
+            show.problem(error)
     form = _form(chosen)
     text = source_code(chosen.model, chosen.shape, form=form, data=data, scheme=scheme)
     st.markdown(_words(chosen, data, len(text.splitlines())))
@@ -109,17 +115,6 @@ def _words(chosen: Chosen, data: Carried | None, n_lines: int) -> str:
     return " ".join(words)
 
 
-def _carried_by(run: Run) -> Carried | None:
-    if run.experiment.task.is_opened:
-        return None
-    try:
-        with st.spinner(_("Reading what the file carries …"), show_time=False):
-            return _carried(run.id, run)
-    except ValueError as error:
-        show.problem(error)
-        return None
-
-
 @st.cache_data(show_spinner=False, max_entries=16)
 def _carried(run_id: str, _run: Run) -> Carried:
     return carried(_run.experiment)
@@ -142,9 +137,13 @@ def _more_to_take(run: Run, data: Carried) -> None:
     picture = _picture(run) if data.mean else None
     if picture is not None:
         st.download_button(
-            _("A picture to try"), picture, "picture.png", "image/png", icon=":material/image:",
-            on_click="ignore"
-        )  # fmt: skip
+            _("A picture to try"),
+            picture,
+            "picture.png",
+            "image/png",
+            icon=":material/image:",
+            on_click="ignore",
+        )
 
 
 def _picture(run: Run) -> bytes | None:

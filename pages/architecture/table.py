@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pandas as pd
 import streamlit as st
 
@@ -106,7 +104,12 @@ def table(chosen: Chosen, scheme: Scheme) -> None:
             _("Fold equal blocks"), value=True, key="parameters-fold", persist_state="session"
         )
     rows = parameters.folded if is_folded else parameters.rows
-    _unnamed(rows, scheme)
+    n_unnamed = sum(not row.module for row in rows)
+    if n_unnamed == len(rows):
+        st.caption(paragraph("architecture/names-no-family", scheme=names_choice.label(scheme)))
+    elif n_unnamed:
+        label = names_choice.label(scheme)
+        st.caption(paragraph("architecture/names-missing", scheme=label, n=n_unnamed))
     matching = [
         row
         for row in rows
@@ -162,16 +165,6 @@ def table(chosen: Chosen, scheme: Scheme) -> None:
         paragraph("architecture/treemap", most=_(most_in(parameters.folded))),
         key="parameters-treemap",
     )
-
-
-def _unnamed(rows: Sequence[ParameterRow], scheme: Scheme) -> None:
-    """Say how many modules a scheme has no name for."""
-    n = sum(not row.module for row in rows)
-    if not n:
-        return
-    kind = "names-no-family" if n == len(rows) else "names-missing"
-    values = {"scheme": names_choice.label(scheme)} | ({} if n == len(rows) else {"n": n})
-    st.caption(paragraph(f"architecture/{kind}", **values))
 
 
 def _frame(rows: list[ParameterRow]) -> pd.DataFrame:

@@ -18,11 +18,11 @@ from pages.ui.model.task_panels import example_name
 from pages.ui.runs import run_words, shown_run
 from pages.ui.settings import glosses
 from tfm_core.inspect.attention.head_labels import first_heads
+from tfm_core.inspect.errors.validation_errors import has_right_answers
 from tfm_core.plots.heads.attention import MANY_KEYS
 from tfm_core.probe.labels import KINDS, axes, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
-from tfm_core.variants.tasks import TASK_KINDS
 
 MEAN = "mean"
 _PATCHES = ("patches", "picture")  # kinds of attention with small weights
@@ -282,14 +282,20 @@ def source_picker(run: Run, selection: Selection) -> None:
     if not run.experiment.task.has_model:
         return
     names = {"probe": _("Examples"), MISTAKES: _("Mistakes"), OWN: _("Your own")}
-    if TASK_KINDS[run.experiment.task.kind].errors is None:
+    if not has_right_answers(run.experiment.task):
         del names[MISTAKES]  # a text may go on in many ways
+
+    def picked(source: str) -> None:
+        chosen.set_playing(None)
+        example = 0 if source == "probe" else None
+        chosen.choose(run.id, example=example, own=MISTAKES if source == MISTAKES else "")
+
     segments(
         _("Input"),
         names,
         selection.source,
         "source",
-        lambda source: _to_source(run, source),
+        picked,
         _("Examples and mistakes are unseen in training."),
     )
 
@@ -322,12 +328,6 @@ def example_picker(run: Run, probe: Probe, selection: Selection) -> None:
         key=key,
         on_change=lambda: _to_example(run, st.session_state[key]),
     )
-
-
-def _to_source(run: Run, source: str) -> None:
-    chosen.set_playing(None)
-    example = 0 if source == "probe" else None
-    chosen.choose(run.id, example=example, own=MISTAKES if source == MISTAKES else "")
 
 
 def _to_example(run: Run, example: int) -> None:

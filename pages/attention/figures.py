@@ -87,16 +87,26 @@ def stretch_picker(run: Run, example: Example, selection: Selection) -> None:
 
 def all_heads(run: Run, example: Example, selection: Selection) -> MapView:
     return map_view(
-        run.experiment, example, kind=selection.kind, by=selection.row_names, say=_,
+        run.experiment,
+        example,
+        kind=selection.kind,
+        by=selection.row_names,
+        say=_,
         glosses=glosses.shown(run.experiment),
-    ).part(selection.stretch)  # fmt: skip
+    ).part(selection.stretch)
 
 
 def one_head(run: Run, example: Example, selection: Selection) -> MapView:
     return map_view(
-        run.experiment, example, kind=selection.kind, layer=selection.layer, head=selection.head,
-        by=selection.row_names, say=_, glosses=glosses.shown(run.experiment),
-    ).part(selection.stretch)  # fmt: skip
+        run.experiment,
+        example,
+        kind=selection.kind,
+        layer=selection.layer,
+        head=selection.head,
+        by=selection.row_names,
+        say=_,
+        glosses=glosses.shown(run.experiment),
+    ).part(selection.stretch)
 
 
 KIND_COLOURS = {

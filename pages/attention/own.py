@@ -17,13 +17,13 @@ from pages.components.digits import digit_pad
 from pages.i18n import _, content
 from pages.ui import show, typed
 from pages.ui.model import answer, sentence_field
-from pages.ui.model.task_panels import panels
+from pages.ui.model.task_panels import own_words
 from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig, ImageTaskConfig, SequenceTaskConfig
 from tfm_core.config.image_tasks import ImageTaskFacts
 from tfm_core.data import own_picture
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.inspect.attention import own_example
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.progress.pictures import AnswersByStep, answers_by_step, right_since
@@ -45,7 +45,7 @@ _SIDE = 76  # pixels to a side of the picture that is read
 def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
     """Ask for an example and read it with the last checkpoint; None while there is none."""
     if selection.source != MISTAKES:
-        st.caption(content(panels(run.experiment).own_words))
+        st.caption(content(own_words(run.experiment)))
     if not run.has_checkpoint:
         if run.status.is_active:
             st.info(_("The run has not saved its weights yet."))
@@ -56,7 +56,10 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         if selection.source == MISTAKES:
             example = mistakes.pick(run, selection)
         else:
-            example = _ASKS[panels(run.experiment).example](run, probe, selection)
+            ask = run.experiment.task.by_data(
+                pairs=sentence, stream=sentence, pictures=picture, captions=described
+            )
+            example = ask(run, probe, selection)
     except ValueError as error:
         show.problem(error)
         return None
@@ -263,7 +266,3 @@ def sentence(run: Run, probe: Probe, selection: Selection) -> Example:
     st.session_state[_READ] = (run.id, text)
     sentence_field.mark_unknown(task, text)
     return example
-
-
-_ASKS = {"text": sentence, "picture": picture, "scene": described}
-"""What asks for each kind of example."""

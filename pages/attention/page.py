@@ -39,7 +39,13 @@ MANY_HEADS = 4  # more of them side by side need the width
 def page() -> None:
     """Show the current run, or the first there is to look into."""
     show.header("attention")
-    run = run_to_open()
+    run_id = state.current_run_id()
+    run: Run | None
+    if run_id is not None:
+        run = runs_access.store().get(run_id)
+    else:
+        able = [one for one in visitors.listed() if not one.problem and one.snapshot_steps()]
+        run = shown_run.first_to_show(able, FIRST_RECORDED)
     if run is None:
         show.empty(_("No run to show yet."), _("Train a model"), "home")
         return
@@ -177,21 +183,11 @@ def _draw(
             patches.words(run, example, chosen)
         with st.container(key="attention-questions"):
             deeper.deeper(run, probe, example, chosen, offer, film, top=top)
-        _bring_into_sight(chosen)
+        opened = f"cell {chosen.cell}" if chosen.view == "arithmetic" else chosen.deeper
+        shown = f"{chosen.kind} {chosen.layer} {chosen.head}"
+        reveal({"attention-questions": opened, "attention-one": shown}, key="attention-reveal")
     except ValueError as error:
         show.problem(error)
-
-
-def _bring_into_sight(chosen: Selection) -> None:
-    """Scroll to what a press has changed, where it is off screen."""
-    opened = f"cell {chosen.cell}" if chosen.view == "arithmetic" else chosen.deeper
-    reveal(
-        {
-            "attention-questions": opened,
-            "attention-one": f"{chosen.kind} {chosen.layer} {chosen.head}",
-        },
-        key="attention-reveal",
-    )
 
 
 def _not_yet(sentence: str, is_live: bool) -> None:
@@ -202,18 +198,6 @@ def _not_yet(sentence: str, is_live: bool) -> None:
         )
     else:
         show.problem(sentence)
-
-
-def run_to_open() -> Run | None:
-    """Return the current run, else the visitor's newest with snapshots, else a recorded one.
-
-    None only where nothing at all can be looked into.
-    """
-    run_id = state.current_run_id()
-    if run_id is not None:
-        return runs_access.store().get(run_id)
-    able = [run for run in visitors.listed() if not run.problem and run.snapshot_steps()]
-    return shown_run.first_to_show(able, FIRST_RECORDED)
 
 
 page()

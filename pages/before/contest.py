@@ -17,7 +17,8 @@ from tfm_core.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.inspect.attention import questions, rnn_attention
 from tfm_core.inspect.attention.rnn_attention import Contest, CrossAttentionAtStep
 from tfm_core.inspect.compare import conclusions
-from tfm_core.plots.heads import before as plots
+from tfm_core.plots.heads.before import STYLES
+from tfm_core.plots.model.positions import race
 from tfm_core.runs.run import Run
 
 FIRST_STEPS = 600
@@ -55,9 +56,15 @@ def _controls() -> tuple[str, int, int]:
             key="before-task",
             help=_("All learn from the same batches in order."),
         )
-        steps = st.slider(_("Steps per run"), 100, 3000, FIRST_STEPS, step=100,
-                          key="before-steps",
-                          help=_("Batches of 64 pairs."))  # fmt: skip
+        steps = st.slider(
+            _("Steps per run"),
+            100,
+            3000,
+            FIRST_STEPS,
+            step=100,
+            key="before-steps",
+            help=_("Batches of 64 pairs."),
+        )
         seed = int(st.number_input(_("Seed"), 0, 999, 0, key="before-seed"))
     task = task or names[0]
     label = f"**{_(TEXT_TASKS[task].label)}**"
@@ -87,7 +94,9 @@ def _draw(contest: Contest, was_live: bool) -> None:
     with left:
         _curves(contest)
     with right:
-        if was_live or _guessed(contest, attentions):
+        asked = questions.about_alignment(_aligned(attentions))
+        of = " ".join(run.id for run in contest.values())
+        if was_live or asked is None or question.guess(asked, "alignment", of=of):
             _table(contest, attentions)
     maps.maps(contest, attentions)
 
@@ -102,7 +111,7 @@ def _curves(contest: Contest) -> None:
         st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
         return
     show.live_figure(
-        plots.race(series, _("step"), _("whole sequences right")),
+        race(series, _("step"), _("whole sequences right"), styles=STYLES),
         _("Whole unseen sequences right, during training."),
         key="before-curves",
     )
@@ -113,13 +122,6 @@ def _table(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None])
     st.table(pd.DataFrame(columns, index=[_(words) for words in FIGURES]))
     words = _conclusion(contest, attentions) or _("How the figures are measured")
     st.markdown(words, help=paragraph("before/figures"))
-
-
-def _guessed(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> bool:
-    """Ask whose attention aligns best; return whether the figures may be shown."""
-    asked = questions.about_alignment(_aligned(attentions))
-    of = " ".join(run.id for run in contest.values())
-    return asked is None or question.guess(asked, "alignment", of=of)
 
 
 def _aligned(attentions: dict[str, CrossAttentionAtStep | None]) -> dict[str, float]:

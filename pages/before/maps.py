@@ -64,12 +64,15 @@ def maps(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -
     sentences = next((s for run in contest.values() if (s := rnn_attention.sentences(run))), [])
     index = 0
     if sentences:
-        index = st.selectbox(
-            _("Unseen sentence"),
-            range(len(sentences)),
-            format_func=sentences.__getitem__,
-            key=f"{_SENTENCE}-{next(iter(contest.values())).experiment.task.name}",
-        ) or 0  # fmt: skip
+        index = (
+            st.selectbox(
+                _("Unseen sentence"),
+                range(len(sentences)),
+                format_func=sentences.__getitem__,
+                key=f"{_SENTENCE}-{next(iter(contest.values())).experiment.task.name}",
+            )
+            or 0
+        )
     columns = st.columns(len(contest), gap="medium")
     for column, (name, run) in zip(columns, contest.items(), strict=True):
         with column:

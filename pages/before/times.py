@@ -27,10 +27,14 @@ def view() -> None:
         help=paragraph("before/times", batch=BATCH, d=rnn_attention.WIDTH),
     )
     if press.button(
-        _("Measure now"), type="primary", icon=":material/timer:", key="before-measure",
+        _("Measure now"),
+        type="primary",
+        icon=":material/timer:",
+        key="before-measure",
         width="stretch",
-    ):  # fmt: skip
-        st.session_state[_ROUND] = _next_round()
+    ):
+        _rounds()[0] += 1  # of this server, so that each press measures again
+        st.session_state[_ROUND] = _rounds()[0]
     if st.session_state.get(_ROUND) is None:
         seconds, torch, day = recorded_times()
         show.prose(paragraph("before/recorded-times", day=day, torch=torch))
@@ -47,8 +51,9 @@ def _draw(number: int, was_open: bool) -> None:
     if was_open and all(future.done() for future in futures.values()):
         state.draw_anew()  # once: redrawn, it no longer polls
     if was_open:
-        st.progress(len(done) / len(futures), _("Measuring {n} of {all} …",
-            n=len(done), all=len(futures)))  # fmt: skip
+        st.progress(
+            len(done) / len(futures), _("Measuring {n} of {all} …", n=len(done), all=len(futures))
+        )
     whole = [n for n in LENGTHS if all((name, n) in done for name in rnn_attention.RACERS)]
     if not whole:
         return
@@ -72,7 +77,7 @@ def _figures(frame: pd.DataFrame, *, is_whole: bool = True) -> None:
             "additive": (_("RNN / Transformer, 1 head"), ratio.index, ratio["additive"]),
         }
         show.live_figure(
-            plots.ratios(series, _("source and target tokens, each"), _("ratio")),
+            plots.times(series, _("source and target tokens, each"), _("ratio"), is_ratio=True),
             _("RNN time over Transformer time. Dotted: equal."),
             key="before-ratios",
         )
@@ -119,9 +124,3 @@ def _is_measured(future: Future[float]) -> bool:
 @st.cache_resource(show_spinner=False)
 def _rounds() -> list[int]:
     return [0]
-
-
-def _next_round() -> int:
-    """Number the measurements of this server, so that each press measures again."""
-    _rounds()[0] += 1
-    return _rounds()[0]

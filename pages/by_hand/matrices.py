@@ -31,9 +31,11 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
             _("Seed of the matrices"), SEED.low, SEED.high, key=SEED.query, width=180
         )
         st.button(
-            _("Draw new matrices"), icon=":material/casino:", key="hand-draw-new",
-            on_click=lambda: st.session_state.update({SEED.query: (seed + 1) % (SEED.high + 1)})
-        )  # fmt: skip
+            _("Draw new matrices"),
+            icon=":material/casino:",
+            key="hand-draw-new",
+            on_click=lambda: st.session_state.update({SEED.query: (seed + 1) % (SEED.high + 1)}),
+        )
     view_link.warn(unknown)
     view_link.say(SEED, seed)
     seeded = attention.random_matrices(d_model, seed)
@@ -46,16 +48,11 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
                 made[name] = _editor(name, getattr(base, name), version)
     changed = replace(base, **made)
     _edited()[d_model] = (seed, changed)
-    _say_in_link(changed, seeded, names)
-    return changed
-
-
-def _say_in_link(made: Matrices, seeded: Matrices, names: list[str]) -> None:
-    """Keep the shown matrices that differ from the seed's in the link."""
     for name, parameter in MATRICES.items():
-        values, usual = getattr(made, name), getattr(seeded, name)
+        values, usual = getattr(changed, name), getattr(seeded, name)
         is_in_link = name in names and (values != usual).any()
         view_link.say(parameter, by_hand_text.text_of(values) if is_in_link else "")
+    return changed
 
 
 def _editor(name: str, values: Floats, version: int) -> Floats:
@@ -150,9 +147,12 @@ def lesson(
             st.markdown(_("Loss **{now:.4f}**, {first:.4f} before", now=now, first=first))
             seed = int(st.session_state.get(SEED.query, SEED.first))
             st.button(
-                _("Continue from here"), key="hand-keep", disabled=step == 0,
-                on_click=_keep, args=(given.vectors.shape[1], seed, learned.matrices[step]),
-            )  # fmt: skip
+                _("Continue from here"),
+                key="hand-keep",
+                disabled=step == 0,
+                on_click=_keep,
+                args=(given.vectors.shape[1], seed, learned.matrices[step]),
+            )
     return learned.matrices[step], lambda: _chart(given.typed, chosen, learned, step)
 
 
@@ -163,11 +163,13 @@ def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[s
     parameter = replace(WANTED, names=tuple(pairs), first=(f"{len(words)}-2",))
     unknown = view_link.receive(parameter, key)
     targets = st.multiselect(
-        _("Target attention"), list(pairs),
+        _("Target attention"),
+        list(pairs),
         format_func=lambda name: labels.get(name, name),
-        key=key, persist_state="session",
+        key=key,
+        persist_state="session",
         help=paragraph("by_hand/target"),
-    )  # fmt: skip
+    )
     view_link.warn(unknown)
     view_link.say(parameter, tuple(targets))
     return targets

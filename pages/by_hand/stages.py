@@ -8,9 +8,9 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.by_hand import matrices as by_hand_matrices
-from pages.by_hand import pick as by_hand_pick
+from pages.by_hand import words
 from pages.by_hand import words as by_hand_words
-from pages.by_hand.link import FORM, FORMS, HEAD, N_HEADS
+from pages.by_hand.link import AT, FORM, FORMS, HEAD, N_HEADS
 from pages.by_hand.words import Given
 from pages.components.pickers import number_sheet
 from pages.i18n import N_, _
@@ -18,12 +18,17 @@ from pages.ui import show
 from pages.ui.address import view_link
 from pages.ui.model import question
 from pages.ui.typed import escape
-from tfm_core.inspect.by_hand import attention, questions
+from tfm_core.inspect.by_hand import attention, questions, text
 from tfm_core.inspect.by_hand import forms as by_hand_forms
 from tfm_core.inspect.by_hand.attention import Attended, Matrices
 from tfm_core.plots.heads import by_hand as plots
 from tfm_core.plots.heads.by_hand import Pick
 from tfm_core.plots.sheet import SheetLine
+
+_PICK = "hand-pick"
+_PAIRS = {"scores", "scaled", "masked", "exp", "weights", "mix"}
+_WORD_AND_NUMBER = {"query", "made-query", "output", "final"}
+
 
 TITLES = (
     N_("1 · Scores: each query times each key"),
@@ -43,7 +48,7 @@ def one_hot(given: Given) -> None:
     """Q = K = V: the words themselves."""
     x = given.vectors
     attended = attention.attend(x, x, x, given.allowed, is_scaled=given.is_scaled)
-    pick = by_hand_pick.pickers(given, x.shape[1])
+    pick = pickers(given, x.shape[1])
     _sheet(_attention(attended, given, pick, ("Q = X", "K", "V = X")), given)
     scaled, plain = (
         attention.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
@@ -54,9 +59,12 @@ def one_hot(given: Given) -> None:
     numbers = f"{x.tobytes()!r} {given.allowed.tobytes()!r} {given.is_scaled}"
     if question.ask(asked, "scale", of=f"{given.words} {numbers} {pick.query}"):
         line = plots.comparison_line(
-            scaled, plain, given.words, _("With and without the scale"),
-            _("Without it rows are sharper, and gradients vanish."), _
-        )  # fmt: skip
+            scaled,
+            plain,
+            given.words,
+            _("With and without the scale"),
+            _("Without it rows are sharper, and gradients vanish."),
+        )
         number_sheet([line], key="hand-comparison")
     else:
         st.caption(_("Answer to see both side by side."))
@@ -76,16 +84,18 @@ def projections(given: Given) -> None:
     (head,) = attended.heads
     with overview:
         line = plots.overview_line(
-            head, given.words, _("All stages at this training step"),
-            _("Move the training step above: every stage follows."), _
-        )  # fmt: skip
+            head,
+            given.words,
+            _("All stages at this training step"),
+            _("Move the training step above: every stage follows."),
+        )
         number_sheet([line], key="hand-overview")
     with left:
         chart()
     with right:
         asked = questions.about_symmetry(head, tuple(map(escape, given.typed)))
         question.ask(asked, "symmetry", of=f"{given.typed} {head.products.tobytes()!r}")
-    pick = by_hand_pick.pickers(given, given.vectors.shape[1])
+    pick = pickers(given, given.vectors.shape[1])
     lines = _projected(given, matrices, head, pick)
     _sheet([*lines, *_attention(head, given, pick)], given)
     words = tuple(map(escape, given.typed))
@@ -110,21 +120,26 @@ def heads(given: Given) -> None:
     parameter = replace(HEAD, names=tuple(names), labels=names)
     chosen = int(view_link.choice(_("Written out"), parameter))
     head = attended.heads[chosen - 1]
-    pick = by_hand_pick.pickers(given, d_model)
+    pick = pickers(given, d_model)
     inside = pick.within(len(given.words), head.query.shape[1])
     letters = tuple(_("{letter} of head {n}", letter=letter, n=chosen) for letter in "QKV")
     lines = [
         plots.heads_line(
-            attended, given.words, _("The maps of all heads"),
-            _("Each head has its own part of Q and K."), _
+            attended,
+            given.words,
+            _("The maps of all heads"),
+            _("Each head has its own part of Q and K."),
         ),
         *_attention(head, given, inside, letters),
         plots.joined_line(
-            attended, matrices.out, given.words, pick, _("5 · Concatenated, and mixed by W_O"),
+            attended,
+            matrices.out,
+            given.words,
+            pick,
+            _("5 · Concatenated, and mixed by W_O"),
             _("W_O mixes the outputs of the heads."),
-            _
         ),
-    ]  # fmt: skip
+    ]
     _sheet(lines, given)
     asked = questions.about_minus_one(attended, tuple(map(escape, given.typed)))
     question.check({"minus-one": asked}, of=f"{given.typed} {attended.joined.tobytes()!r}")
@@ -137,7 +152,7 @@ def forms(given: Given) -> None:
     size = given.vectors.shape[1]
     question.ask(questions.about_size(given.vectors, n_heads), "size", of=f"{size} {n_heads}")
     _table(made)
-    number_sheet([plots.forms_line(made, given.words, _("The outputs"), _)], key="hand-forms")
+    number_sheet([plots.forms_line(made, given.words, _("The outputs"))], key="hand-forms")
     if not given.allowed.any(1).all():
         st.caption(_("A query without keys gives NaN in nn.MultiheadAttention, zeros here."))
     by_name = dict(zip(FORMS, made, strict=True))
@@ -184,7 +199,7 @@ def _attention(
     titles, sentences = (list(map(_, words)) for words in (TITLES, SENTENCES))
     if not given.is_scaled:
         titles[1] = _("2 · Not divided, and mask")
-    return plots.attention_lines(attended, given.words, pick, titles, sentences, (q, k, v), _)
+    return plots.attention_lines(attended, given.words, pick, titles, sentences, (q, k, v))
 
 
 def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> list[SheetLine]:
@@ -195,13 +210,74 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
         (_("Values: what a word passes on"), "value", matrices.value, head.value, pick.key),
     )
     return [
-        plots.projection_line(title, kind, x, matrix, made, words, (word, pick.dimension), _)
+        plots.projection_line(title, kind, x, matrix, made, words, (word, pick.dimension))
         for title, kind, matrix, made, word in parts
     ]
 
 
 def _sheet(lines: list[SheetLine], given: Given) -> None:
     by_hand_words.facts(given)
-    number_sheet(
-        lines, key="hand-sheet", on_pick=lambda b, i, j: by_hand_pick.clicked(given, b, i, j)
+    number_sheet(lines, key="hand-sheet", on_pick=lambda b, i, j: clicked(given, b, i, j))
+
+
+def pickers(given: Given, n_numbers: int) -> Pick:
+    """Choose the query, key and number that are written out; clicks on the tables do so too."""
+    n = len(given.words)
+    first = _first(given)
+    linked = view_link.opened(AT)
+    if linked is not None:
+        try:
+            st.session_state[_PICK] = Pick(*text.indices_of(linked, (n, n, n_numbers)))
+        except ValueError as error:
+            view_link.warn(_(error) + " " + _("Another number is written out instead."))
+    stored: Pick = st.session_state.get(_PICK, first)
+    pick = stored.within(n, n_numbers)
+    places = pick.query, pick.key, pick.dimension
+    view_link.say(AT, "" if pick == first else text.text_of_indices(places))
+    with st.container(horizontal=True):
+        query = _select(_("Query"), "query", given.words, pick.query)
+        key = _select(_("Key"), "key", given.words, pick.key)
+        names = [str(index + 1) for index in range(n_numbers)]
+        dimension = _select(_("Number"), "dimension", names, pick.dimension)
+    return Pick(query, key, dimension)
+
+
+def _first(given: Given) -> Pick:
+    """Return the first choice: the two words whose first vectors are alike."""
+    return Pick(*attention.alike_pair(len(given.typed)), 0)
+
+
+def _select(label: str, name: str, options: tuple[str, ...] | list[str], index: int) -> int:
+    key = f"hand-at-{name}"
+    st.session_state[key] = index
+
+    def picked() -> None:
+        old: Pick = st.session_state.get(_PICK, Pick(index, index, 0))
+        parts = {"query": old.query, "key": old.key, "dimension": old.dimension}
+        st.session_state[_PICK] = Pick(**{**parts, name: st.session_state[key]})
+
+    return st.selectbox(
+        label,
+        range(len(options)),
+        format_func=lambda i: options[i],
+        key=key,
+        on_change=picked,
+        width=150,
     )
+
+
+def clicked(given: Given, board: str, row: int, column: int) -> None:
+    """Write out the number that was clicked; a click on the mask also flips its cell."""
+    n = len(given.words)
+    if board == "mask":
+        words.flip(words.mask_kind(), n, row, column)
+    old: Pick = st.session_state.get(_PICK, _first(given))
+    if board in _PAIRS or board == "mask":
+        new = Pick(row, column, old.dimension)
+    elif board in _WORD_AND_NUMBER:
+        new = Pick(row, old.key, column)
+    elif board == "key":  # transposed: words across
+        new = Pick(old.query, column, row)
+    else:
+        new = Pick(old.query, row, column)
+    st.session_state[_PICK] = new

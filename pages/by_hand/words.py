@@ -52,23 +52,19 @@ def given(stage: str) -> Given:
             vectors = _vectors(words, n_numbers)
     n_padding = 1 if mask_kind == "padding" else 0
     words, vectors = attention.filled_up(words, vectors, n_padding)
-    _flip_linked_cells(mask_kind, len(words))
-    allowed = attention.mask_of(mask_kind, len(words))
-    for query, key in _clicks(mask_kind, len(words)):
-        allowed[query, key] = not allowed[query, key]
-    return Given(words, vectors, allowed, is_scaled, n_padding)
-
-
-def _flip_linked_cells(kind: str, n_words: int) -> None:
-    """Flip the cells of the mask that an opened link lists; keep the flipped ones in the link."""
     linked = view_link.opened(TURNED)
     if linked is not None:
         try:
-            st.session_state[_EDITS] = ((kind, n_words), by_hand_text.pairs_of(linked, n_words))
+            flipped = by_hand_text.pairs_of(linked, len(words))
+            st.session_state[_EDITS] = ((mask_kind, len(words)), flipped)
         except ValueError as error:
             view_link.warn(_(error) + " " + _("The mask stays as it is."))
-    pairs = map(by_hand_text.text_of_indices, _clicks(kind, n_words))
-    view_link.say(TURNED, ",".join(pairs))
+    clicks = _clicks(mask_kind, len(words))
+    view_link.say(TURNED, ",".join(map(by_hand_text.text_of_indices, clicks)))
+    allowed = attention.mask_of(mask_kind, len(words))
+    for query, key in clicks:
+        allowed[query, key] = not allowed[query, key]
+    return Given(words, vectors, allowed, is_scaled, n_padding)
 
 
 def _words(stage: str) -> tuple[str, int]:

@@ -76,12 +76,16 @@ def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:
     with right:
         is_drawn = st.toggle(_("Draw it"), key=_key("drawn", i), persist_state="session")
         if not is_drawn:
+            hand = _key("hand", i)
+
+            def another() -> None:
+                st.session_state[hand] = st.session_state.get(hand, i) + 1
+
             st.button(
                 _("Change handwriting"),
                 key=_key("another", i),
                 icon=":material/draw:",
-                on_click=_another_hand,
-                args=(i,),
+                on_click=another,
             )
     side = LARGE
     if task.sizes:
@@ -118,10 +122,6 @@ def _unseen(run: Run, number: int, i: int) -> npt.NDArray[np.uint8]:
     hands = unseen_digits(run, number)
     pixels: npt.NDArray[np.uint8] = hands[st.session_state.get(_key("hand", i), i) % len(hands)]
     return pixels
-
-
-def _another_hand(i: int) -> None:
-    st.session_state[_key("hand", i)] = st.session_state.get(_key("hand", i), i) + 1
 
 
 def _lay_out_first(run: Run) -> None:

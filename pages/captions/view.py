@@ -103,11 +103,6 @@ def inside(reading: CaptionReading, layer: int, head: int) -> None:
     st.caption(_("Uniform attention would give {share}.", share=show.percent(reading.even)))
 
 
-def _instead(others: Sequence[tuple[str, float]]) -> str:
-    shown = [f"{text} {show.percent(p)}" for text, p in others if round(p, 3) > 0]
-    return " · ".join(shown) or "–"
-
-
 def word_by_word(reading: CaptionReading) -> None:
     st.header(_("Word by word"), anchor=False)
     rows = [
@@ -115,7 +110,10 @@ def word_by_word(reading: CaptionReading) -> None:
             "n": index + 1,
             "word": word.text,
             "probability": word.likely[0][1],
-            "instead": _instead(word.likely[1:]),
+            "instead": " · ".join(
+                f"{text} {show.percent(p)}" for text, p in word.likely[1:] if round(p, 3) > 0
+            )
+            or "–",
         }
         for index, word in enumerate(reading.words)
     ]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from html import escape as html
 
 import streamlit as st
 
-from pages.classroom import progress, reset, start
+from pages.classroom import progress, reset
 from pages.classroom.link import LESSON, VIEW
+from pages.components import addresses
+from pages.components.buttons import qr_code
 from pages.i18n import _, language, paragraph
-from pages.ui import show
+from pages.ui import show, state
 from pages.ui.address import view_link
 from pages.ui.lessons import pupils, teacher
 from tfm_core.lessons import catalogue, results
+from tfm_core.lessons.lesson import Lesson
 
 
 def classroom() -> None:
@@ -29,11 +33,30 @@ def classroom() -> None:
     lesson = lessons[chosen]
     pupils.classes().look(lesson.id)
     if view == "start":
-        start.start(lesson)
+        ways_in(lesson)
     elif view == "runs":
         progress.runs(lesson, is_named=is_named)
     else:
         progress.answers(lesson)
+
+
+def ways_in(lesson: Lesson) -> None:
+    """Draw how pupils come to a lesson."""
+    here = state.address("lessons", {"lesson": lesson.id})
+    address = addresses.for_others(here)
+    code, words = st.columns([2, 3], vertical_alignment="center")
+    with code:
+        source = "" if address is None else qr_code(address)
+        if source:
+            st.html(f'<img class="class-code" src="{source}" alt="{html(_("QR code"))}">')
+    with words:
+        st.markdown(_("1. Join the same network as this computer."))
+        st.markdown(_("2. Scan the code, or open this address:"))
+        st.html(f'<p class="class-address">{html(address or here)}</p>')
+        if address is None:
+            st.error(paragraph("class/local"), icon=":material/link_off:")
+        else:
+            st.info(paragraph("class/phone"), icon=":material/lan:")
 
 
 show.header("class")

@@ -157,9 +157,11 @@ def _figure(
 ) -> tuple[go.Figure | None, list[str]]:
     along, window = choice.axis, choice.window
     is_banded = choice.has_bands and along in seeds.WITH_BANDS
-    summed = {
-        entry.run.id for group in _grouped if len(group.members) > 1 for entry in group.members
-    } if is_banded else set()  # fmt: skip
+    summed = (
+        {entry.run.id for group in _grouped if len(group.members) > 1 for entry in group.members}
+        if is_banded
+        else set()
+    )
     panels, lost, estimated, longest = [], dict[str, None](), dict[str, None](), 0
     for metric in choice.metrics:
         lines = []

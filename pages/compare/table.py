@@ -143,21 +143,18 @@ def _head(field: str, head: str, order: RowOrder | None) -> str:
 def _name(entry: StyledRun) -> str:
     address = escape(state.address("train", {"run": entry.run.id}))
     opens = escape(_("Open {name}", name=entry.run.meta.name))
+    style = style_of(entry.slot)
+    line = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}">'
+        f'<line x1="1" x2="{_WIDTH - 1}" y1="5" y2="5" stroke="{style.colour}" stroke-width="3" '
+        f'stroke-dasharray="{style.svg_dash}"/></svg>'
+    )
+    swatch = base64.b64encode(line.encode()).decode()
     return (
-        f'<th scope="row"><img src="{swatch(entry.slot)}" alt="" width="{_WIDTH}" '
+        f'<th scope="row"><img src="data:image/svg+xml;base64,{swatch}" alt="" width="{_WIDTH}" '
         f'height="{_HEIGHT}"> <a href="{address}" target="_blank" title="{opens}">'
         f"{escape(entry.name)}</a></th>"
     )
-
-
-def swatch(slot: int) -> str:
-    own = style_of(slot)
-    picture = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}">'
-        f'<line x1="1" x2="{_WIDTH - 1}" y1="5" y2="5" stroke="{own.colour}" stroke-width="3" '
-        f'stroke-dasharray="{own.svg_dash}"/></svg>'
-    )
-    return f"data:image/svg+xml;base64,{base64.b64encode(picture.encode()).decode()}"
 
 
 def _trained(entry: StyledRun) -> str:

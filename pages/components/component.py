@@ -44,12 +44,15 @@ class Component:
         refer to large arrays. default: initial state.
         """
         callbacks = {
-            f"on_{name}_change": _ignore
-            if listener is None
-            else partial(_call_listener, listener, key, name)
+            f"on_{name}_change": partial(self._changed, listener, key, name)
             for name, listener in (on or {}).items()
         }
         return self.mount(data=data, key=key, default=default, width=width, **callbacks)
+
+    @staticmethod
+    def _changed(listener: Listener | None, key: str | None, name: str) -> None:
+        if listener is not None:
+            listener(sent(key, name))
 
 
 def component(
@@ -101,14 +104,6 @@ def plain(data: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     In a mapping Streamlit looks for tables, and imports pandas to know one; in a list it does not.
     """
     return [data]
-
-
-def _call_listener(listener: Listener, key: str | None, name: str) -> None:
-    listener(sent(key, name))
-
-
-def _ignore() -> None:
-    """Do nothing: Streamlit needs a callback for each value."""
 
 
 def pack_bytes(header: Mapping[str, Any], values: npt.NDArray[Any]) -> bytes:

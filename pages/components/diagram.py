@@ -15,16 +15,30 @@ from tfm_core.plots.palette import BLUE, INKS, LINES, VERMILION
 
 FILLS = {
     "light": {
-        "data": "#fbfaf7", "embedding": "#f6e3c3", "attention": "#cfe2f3", "cross": "#ecd5e4",
-        "feed-forward": "#cfe9e1", "norm": "#eceae3", "output": "#ece5c4", "sum": "#fbfaf7",
-        "encoder": "#eef4f8", "decoder": "#f9efe8",
+        "data": "#fbfaf7",
+        "embedding": "#f6e3c3",
+        "attention": "#cfe2f3",
+        "cross": "#ecd5e4",
+        "feed-forward": "#cfe9e1",
+        "norm": "#eceae3",
+        "output": "#ece5c4",
+        "sum": "#fbfaf7",
+        "encoder": "#eef4f8",
+        "decoder": "#f9efe8",
     },
     "dark": {
-        "data": "#14171c", "embedding": "#4d3a17", "attention": "#1d3d5a", "cross": "#4a2d40",
-        "feed-forward": "#17443a", "norm": "#2c323b", "output": "#453e1a", "sum": "#14171c",
-        "encoder": "#182029", "decoder": "#241c18",
+        "data": "#14171c",
+        "embedding": "#4d3a17",
+        "attention": "#1d3d5a",
+        "cross": "#4a2d40",
+        "feed-forward": "#17443a",
+        "norm": "#2c323b",
+        "output": "#453e1a",
+        "sum": "#14171c",
+        "encoder": "#182029",
+        "decoder": "#241c18",
     },
-}  # fmt: skip
+}
 
 _component = component("diagram", css=["data_table.css", "diagram.css"])
 

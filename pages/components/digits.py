@@ -75,7 +75,7 @@ _reader = component(
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class DrawnDigit:
     """What is on the board: the number of the drawing, and the browser's text."""
 
     number: int
@@ -120,12 +120,12 @@ class Reading:
         }
 
 
-def current_drawing(key: str, *, first: int) -> Drawing:
+def current_drawing(key: str, *, first: int) -> DrawnDigit:
     """Return what is on the board; at the first visit the sample ``first``."""
-    return valid_drawing(sent(key, "drawn")) or Drawing(0, str(first))
+    return valid_drawing(sent(key, "drawn")) or DrawnDigit(0, str(first))
 
 
-def valid_drawing(value: object) -> Drawing | None:
+def valid_drawing(value: object) -> DrawnDigit | None:
     """Return the drawing that the browser sent, or None if invalid."""
     if not (isinstance(value, list) and len(value) == 2):
         return None
@@ -133,11 +133,11 @@ def valid_drawing(value: object) -> Drawing | None:
     if not is_whole(number) or not isinstance(text, str):
         return None
     is_sample = len(text) == 1 and text in "0123456789"
-    return Drawing(number, text if is_sample or decode(text) is not None else "")
+    return DrawnDigit(number, text if is_sample or decode(text) is not None else "")
 
 
 def digit_reader(
-    shown: Drawing, reading: Reading | None, *, samples: Picture, note: str, key: str
+    shown: DrawnDigit, reading: Reading | None, *, samples: Picture, note: str, key: str
 ) -> None:
     """Draw the board and the model's answers.
 
@@ -158,7 +158,7 @@ def digit_reader(
     )
 
 
-def board_data(shown: Drawing, samples: Picture) -> dict[str, Any]:
+def board_data(shown: DrawnDigit, samples: Picture) -> dict[str, Any]:
     return {
         "side": SIDE,
         "size": samples.shape[-1],
@@ -222,7 +222,7 @@ class LabReading:
 
 
 def digit_lab(
-    shown: Drawing,
+    shown: DrawnDigit,
     look: LabReading | None,
     *,
     samples: Picture,

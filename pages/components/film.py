@@ -136,7 +136,9 @@ def _body(film: Film) -> list[str]:
         f'<header class="top"><div><h1>{escape(film.title)}</h1>',
         f'<p class="about">{escape(film.about)}</p></div>',
         f'<a href="#asking">{escape(_("Ask the model"))}</a>' if film.asked else "",
-        *_way_back(film),
+        f'<a href="{film.gallery}">{escape(_("All recorded trainings"))}</a>'
+        if film.gallery
+        else "",
         f'<button type="button" class="small" id="theme">{escape(_("Switch theme"))}</button>',
         "</header>",
         f'<p id="problem" role="alert" hidden>{escape(_problem())}</p>',
@@ -155,11 +157,6 @@ def _body(film: Film) -> list[str]:
         *(_table(caption, rows) for caption, rows in film.tables),
         "</div></section></main>",
     ]
-
-
-def _way_back(film: Film) -> list[str]:
-    words = escape(_("All recorded trainings"))
-    return [f'<a href="{film.gallery}">{words}</a>'] if film.gallery else []
 
 
 def _step(step: int) -> str:

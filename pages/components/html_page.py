@@ -33,7 +33,15 @@ def html_page(
     styles: names of style sheets. scripts: the code; the last one is a module. policy: additions to
     the Content-Security-Policy, which otherwise allows only what is in the page. head: more tags.
     """
-    style = "\n".join([_colours(), joined(*styles)])
+    light, dark = _theme("light"), _theme("dark")
+    fixed = f"--st-font: {_FONT}; --st-primary-color: {BLUE}; --st-button-radius: 8px;"
+    colours = (
+        f":root {{ {fixed} {light} }}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {dark} }} }}\n"
+        f":root[data-theme=dark] {{ {dark} }}\n"
+        f"@media print {{ :root, :root[data-theme] {{ {light} }} }}"
+    )
+    style = "\n".join([colours, joined(*styles)])
     rules = _policy(scripts, style, policy)
     lines = [
         f'<!doctype html><html lang="{language()}"><head><meta charset="utf-8">',
@@ -68,18 +76,6 @@ def _policy(scripts: Sequence[str], style: str, more: Mapping[str, str]) -> str:
 def _hashed(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def _colours() -> str:
-    """Return the CSS colours of both themes."""
-    light, dark = _theme("light"), _theme("dark")
-    fixed = f"--st-font: {_FONT}; --st-primary-color: {BLUE}; --st-button-radius: 8px;"
-    return (
-        f":root {{ {fixed} {light} }}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ {dark} }} }}\n"
-        f":root[data-theme=dark] {{ {dark} }}\n"
-        f"@media print {{ :root, :root[data-theme] {{ {light} }} }}"
-    )
 
 
 def _theme(name: ThemeName) -> str:

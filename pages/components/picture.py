@@ -108,7 +108,8 @@ def draw(
         if training is not None and is_whole(value) and value in training.steps:
             training.on_step(value)
 
-    own = None if board is None else {"side": SIDE, "isOwn": board.is_own, "words": _board_words()}
+    words = {**board_words(), "draw": _("Draw a digit"), "back": _("Back to the example")}
+    own = None if board is None else {"side": SIDE, "isOwn": board.is_own, "words": words}
     more = {"training": _time(training), "board": own, "glosses": dict(glosses or {})}
     _component(
         pack(shown, theme=theme, knocks=knocks, more=more),
@@ -129,14 +130,16 @@ def pack(
     described: list[list[dict[str, Any]]] = [[] for _lane in shown.lanes]
     offset = 0
     columns, has_scores, has_maps = _sent(shown)
+    titles = {"encoder": _("Encoder"), "decoder": _("Decoder")}
     for lane, _place, stage in stages(shown):
         header, values = _described(stage, columns)
         if stage.kind == "heads" and not has_maps:
             values = None
         kept = {
-            "offset": values, "scores": stage.scores if has_scores else None,
+            "offset": values,
+            "scores": stage.scores if has_scores else None,
             "before": stage.before,
-        }  # fmt: skip
+        }
         for name, numbers in kept.items():
             header[name] = -1 if numbers is None else offset
             if numbers is not None:
@@ -152,7 +155,7 @@ def pack(
         "lanes": [
             {
                 "name": lane.name,
-                "title": _lane_title(lane.name),
+                "title": titles.get(lane.name, lane.name),
                 "tokens": lane.tokens,
                 "stages": made,
             }
@@ -161,11 +164,16 @@ def pack(
         "scale": SCALES[theme],
         "masked": MASKED[theme],
         "diverging": DIVERGING[theme],
-        "ink": {"encoder": COLOURS["encoder"], "decoder": COLOURS["decoder"],
-                "cross": COLOURS["cross"], "query": COLOURS["query"], "wrong": COLOURS["wrong"]},
+        "ink": {
+            "encoder": COLOURS["encoder"],
+            "decoder": COLOURS["decoder"],
+            "cross": COLOURS["cross"],
+            "query": COLOURS["query"],
+            "wrong": COLOURS["wrong"],
+        },
         "words": _words(),
         **(more or {}),
-    }  # fmt: skip
+    }
     values = np.concatenate(parts) if parts else np.zeros(0, np.float16)
     return pack_bytes(header, values)
 
@@ -232,14 +240,6 @@ def _time(training: Training | None) -> dict[str, Any] | None:
         "about": training.about,
         "isLive": training.is_live,
     }
-
-
-def _board_words() -> dict[str, str]:
-    return {**board_words(), "draw": _("Draw a digit"), "back": _("Back to the example")}
-
-
-def _lane_title(name: str) -> str:
-    return {"encoder": _("Encoder"), "decoder": _("Decoder")}.get(name, name)
 
 
 def _words() -> dict[str, str]:

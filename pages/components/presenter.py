@@ -36,13 +36,17 @@ KINDS = (
     FigureKind(".stage", N_("The training"), narrowest=730, buttons=(".back", ".next")),
     FigureKind(".heads", N_("All heads"), choices=".grid button"),
     FigureKind(
-        ".picture", N_("The model at work"), narrowest=650, canvas=11,
-        hears="canvas.model", keys=("Escape", "Enter"),
+        ".picture",
+        N_("The model at work"),
+        narrowest=650,
+        canvas=11,
+        hears="canvas.model",
+        keys=("Escape", "Enter"),
     ),
     FigureKind(".lines", N_("One head")),
     FigureKind(".diagram", N_("The model")),
     *map(FigureKind, (".live-figure", ".sheet", ".lab", ".reader", ".board", ".desk")),
-)  # fmt: skip
+)
 """Every figure of a page that is one of these can be presented, in the order of the page."""
 STEPS = (".st-key-walk-left button", ".st-key-walk-right button")
 """Selectors of the buttons that go one step of a page back and on."""

@@ -35,20 +35,12 @@ _stage = component("stage", css=["packed.css", "stage.css", "spoken.css", "data_
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """A reference level, drawn as a labelled dotted line."""
-
-    quantity: str
-    value: float
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class Moving:
     """What changes at each update: curves, progress, events.
 
     begins: steps at which something went wrong, each with a word or two; turns: the same where a
-    setting was changed. now: the newest step.
+    setting was changed. now: the newest step. marks: levels, each with its quantity, value and
+    words.
     total: the last step. is_live: it is still training. moments: step and sentence, ascending.
     ended: how it ended, once it has. is_paused: nothing is announced. are_unseen: the model did not
     learn from the examples.
@@ -56,7 +48,7 @@ class Moving:
     """
 
     lines: Sequence[StageLine]
-    marks: Sequence[Mark]
+    marks: Sequence[dict[str, Any]]
     now: int
     total: int
     is_live: bool
@@ -141,7 +133,7 @@ def told(moving: Moving, *, name: str) -> dict[str, Any]:
             }
             for line in moving.lines
         ],
-        "marks": [asdict(mark) for mark in moving.marks],
+        "marks": list(moving.marks),
         "begins": list(moving.begins),
         "turns": list(moving.turns),
         "ill": COLOURS["wrong"],

@@ -25,47 +25,25 @@ class TourButton:
     is_off: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TourQuestion:
-    """A question and its options. chosen, right: indices; right is None while it is not shown."""
-
-    text: str
-    options: Sequence[str]
-    chosen: int | None
-    right: int | None
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True)
-class TourBar:
-    """What the bar says. place: names the stop, also in the browser's memory; run: its run.
-
-    label: of the region. wait: how far what it waits for is; happened: that it has happened, for
-    who hears the page. outlines, veils: selectors, ``host >>> inner`` inside a component; veiled
-    is what would give the answer away.
-    """
-
-    place: str
-    run: str
-    label: str
-    count: str
-    title: str
-    text: str
-    wait: str
-    happened: str
-    question: TourQuestion | None
-    outlines: Sequence[str]
-    veils: Sequence[str]
-    buttons: Sequence[TourButton]
-
-
-def tour_bar(shown: TourBar, *, on_answer: Callable[[int], None], key: str) -> str | None:
+def tour_bar(
+    *,
+    place: str,
+    question: Mapping[str, Any] | None,
+    buttons: Sequence[TourButton],
+    on_answer: Callable[[int], None],
+    key: str,
+    **shown: Any,
+) -> str | None:
     """Draw the bar; return the name of the button that was just pressed, or None.
 
-    on_answer: called with the index of an option.
+    place: names the stop, also in the browser's memory. question: its text, options, the indices
+    chosen and right (None while it is not shown), and the verdict. on_answer: called with the index
+    of an option. shown: run, its id; label of the region; count, title, text; wait: how far what it
+    waits for is; happened: that it has happened, for who hears the page; outlines and veils:
+    selectors, ``host >>> inner`` inside a component; veiled is what would give the answer away.
     """
-    place, count = shown.place, 0 if shown.question is None else len(shown.question.options)
-    names = {button.name for button in shown.buttons if not button.is_off} | {"leave"}
+    count = 0 if question is None else len(question["options"])
+    names = {button.name for button in buttons if not button.is_off} | {"leave"}
 
     def answered(sent: object) -> None:
         index = _of_place(sent, place)
@@ -78,7 +56,8 @@ def tour_bar(shown: TourBar, *, on_answer: Callable[[int], None], key: str) -> s
         "unfold": _("Unfold the tour"),
         "checking": _("Measuring …"),
     }
-    data = {**asdict(shown), "words": words}
+    bar = {"place": place, "question": question, "buttons": [asdict(one) for one in buttons]}
+    data = {**bar, **shown, "words": words}
     result = _bar(plain(data), on={"go": None, "answer": answered}, key=key)
     pressed = _of_place(result.go, place)
     return pressed if isinstance(pressed, str) and pressed in names else None

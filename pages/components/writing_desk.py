@@ -22,19 +22,6 @@ _component = component("writing_desk", css=["writing_desk.css"], html='<div clas
 _COLOURS = {"ink": COLOURS["cross"], "model": GREY, "drawn": COLOURS["decoder"], "forced": BLUE}
 
 
-@dataclass(frozen=True, slots=True)
-class DeskEvents:
-    """Callbacks: force(place, id), both from 0; undo the last; free all; the step shown.
-
-    A step counts from 1; 0 is the whole text.
-    """
-
-    force: Callable[[int, int], None]
-    undo: Callable[[], None]
-    free: Callable[[], None]
-    at: Callable[[int], None]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeskView:
     """How a text is shown: at a step, from 1; 0 plays it, once for each new ``mark``.
@@ -58,26 +45,33 @@ def writing_desk(
     looked: npt.NDArray[np.float32],
     view: DeskView,
     *,
-    events: DeskEvents,
+    force: Callable[[int, int], None],
+    undo: Callable[[], None],
+    free: Callable[[], None],
+    move: Callable[[int], None],
     key: str,
 ) -> None:
-    """Show a text while it is written. looked: (T, K), the attention of each token."""
+    """Show a text while it is written. looked: (T, K), the attention of each token.
+
+    Callbacks: force gets place and id, both from 0; undo frees the last, free all; move gets the
+    step shown, from 1; 0 is the whole text.
+    """
     n_steps, n_tokens = len(writing.tokens), len(writing.source.vocabulary)
 
     def forces(value: object) -> None:
         if is_index(value, n_steps, n_tokens):
-            events.force(*value)
+            force(*value)
 
     def moves(value: Any) -> None:
         if is_index([value], n_steps + 1):
-            events.at(value)
+            move(value)
 
     _component(
         pack_desk(writing, looked, view),
         on={
             "force": forces,
-            "undo": lambda is_pressed: events.undo() if is_pressed else None,
-            "free": lambda is_pressed: events.free() if is_pressed else None,
+            "undo": lambda is_pressed: undo() if is_pressed else None,
+            "free": lambda is_pressed: free() if is_pressed else None,
             "at": moves,
         },
         key=key,

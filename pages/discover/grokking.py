@@ -34,7 +34,10 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             _table(run)
     if len(run.snapshot_steps()) < 2:
         return
-    _frequencies(run)
+    st.markdown(_("**Frequencies of the embedding** over the training"))
+    steps, shares = clock.power_over_time(run)
+    figure = plots.frequencies(steps, shares, height=recipe.HEIGHT, theme=state.theme())
+    live_figure(figure, key="discover-frequencies", name=_("Power of each frequency"))
     if recipe.is_done(run):
         _without(run)
 
@@ -69,13 +72,6 @@ def _table(run: Run) -> None:
     )
     figure = plots.sums(is_right, is_trained, height=_TABLE)
     live_figure(figure, key="discover-sums", name=_("All sums a + b"))
-
-
-def _frequencies(run: Run) -> None:
-    st.markdown(_("**Frequencies of the embedding** over the training"))
-    steps, shares = clock.power_over_time(run)
-    figure = plots.frequencies(steps, shares, height=recipe.HEIGHT, theme=state.theme())
-    live_figure(figure, key="discover-frequencies", name=_("Power of each frequency"))
 
 
 def _without(run: Run) -> None:

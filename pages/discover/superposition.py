@@ -18,12 +18,12 @@ from pages.ui.accounts import visitors
 from pages.ui.model import question
 from pages.ui.tour import doors as tour
 from pages.ui.typed import escape
+from tfm_core import settings
 from tfm_core.inspect.discover import superposition as core
 from tfm_core.inspect.discover.shapes import KEPT, LABELS, TOLERANCE
 from tfm_core.inspect.discover.superposition import ToyTraining
 from tfm_core.plots.training import superposition as plots
 from tfm_core.probe.types import Floats
-from tfm_core.runs import settings
 from tfm_core.sentences import whole_percent
 
 NAME = "superposition"

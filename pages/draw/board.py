@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from pages.components.digits import Drawing, LabReading, Picture, Reading, digit_lab, valid_drawing
-from pages.draw import words
+from pages.components.digits import (
+    DrawnDigit,
+    LabReading,
+    Picture,
+    Reading,
+    digit_lab,
+    valid_drawing,
+)
 from pages.i18n import _
-from pages.ui import state
+from pages.ui import show, state
 from pages.ui.address import view_link
 from pages.ui.address.parameters import Unfit, Written
 from pages.ui.model import digit_models
@@ -22,9 +29,15 @@ from tfm_core.config import ImageTaskConfig, ViTConfig
 from tfm_core.data import own_picture
 from tfm_core.facts.batches import Batches
 from tfm_core.inspect.attention.own_example import read_picture
-from tfm_core.inspect.progress.pictures import picture_history
+from tfm_core.inspect.progress.pictures import PictureHistory, picture_history, right_since
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
+
+Epochs = Callable[[int], float] | None
+"""Epochs by step; None if unknown."""
+SURE = 0.5
+"""The probability below which the model counts as unsure."""
+
 
 _ON_BOARD = "draw-board"  # the drawing, kept between runs
 _IN_ADDRESS = "draw-said"  # the drawing's number in the address
@@ -70,13 +83,19 @@ def look_at(run: Run, picture: Picture) -> LabReading:
     given, notes = read_picture(run, picture)
     steps, shares, heads, rollout = readings = picture_history(run, given)
     classes = run.experiment.task_as(ImageTaskConfig).facts.class_names
-    epochs = _epochs(run)
-    meanings = [words.meant(readings, index, classes, epochs) for index in range(len(classes))]
+    epochs: Epochs = None
+    if per_epoch := runs_access.curves(run).started.get("steps_per_epoch"):
+        batches = Batches.of_experiment(run.experiment)
+
+        def epochs(step: int) -> float:
+            return float(batches.whole(step) / per_epoch)
+
+    meanings = [meant(readings, index, classes, epochs) for index in range(len(classes))]
     best = int(shares[-1].argmax())
     since = meanings[best][0]
     assert since is not None
     return LabReading(
-        Reading(steps, shares, since, words.answer(readings, classes, epochs)),
+        Reading(steps, shares, since, answer(readings, classes, epochs)),
         seen=given[0],
         how=" ".join(_(note) for note in notes),
         heads=heads,
@@ -86,16 +105,8 @@ def look_at(run: Run, picture: Picture) -> LabReading:
     )
 
 
-def _epochs(run: Run) -> words.Epochs:
-    per_epoch = runs_access.curves(run).started.get("steps_per_epoch")
-    if not per_epoch:
-        return None
-    batches = Batches.of_experiment(run.experiment)
-    return lambda step: float(batches.whole(step) / per_epoch)
-
-
 def _lab(
-    run: Run, shown: Drawing, view: LabReading | None, pictures: Picture, note: str, key: str
+    run: Run, shown: DrawnDigit, view: LabReading | None, pictures: Picture, note: str, key: str
 ) -> None:
     experiment = run.experiment
     model = experiment.model_as(ViTConfig)
@@ -111,36 +122,32 @@ def _lab(
     )
 
 
-def _on_board(run: Run, key: str) -> Drawing:
+def _on_board(run: Run, key: str) -> DrawnDigit:
     """Return the drawing for this run: the newest one, or the link's."""
     sent: Any = st.session_state.get(key)
     drawn = valid_drawing(sent.get("drawn") if sent else None)
-    current: Drawing = st.session_state.get(_ON_BOARD, Drawing(0, FIRST))
+    current: DrawnDigit = st.session_state.get(_ON_BOARD, DrawnDigit(0, FIRST))
     if drawn is not None and drawn.number > current.number:
         current = drawn
     linked, problem = view_link.opened(BOARD), ""
     if linked is not None:
         wanted, problem = BOARD.follow(linked, FIRST)
         try:
-            current = Drawing(current.number + 1, _from_link(run, wanted))
+            digit = wanted
+            if wanted.startswith(PICTURE):
+                facts = run.experiment.task_as(ImageTaskConfig).facts
+                picture = own_picture.from_text(wanted.removeprefix(PICTURE), facts)
+                digit = base64.b64encode(picture.tobytes()).decode()
+            current = DrawnDigit(current.number + 1, digit)
         except ValueError as error:
-            current, wanted, problem = Drawing(current.number + 1, FIRST), FIRST, _(error)
+            current, wanted, problem = DrawnDigit(current.number + 1, FIRST), FIRST, _(error)
         view_link.say(BOARD, wanted)
     view_link.warn(problem)
     st.session_state[_ON_BOARD] = current
     return current
 
 
-def _from_link(run: Run, wanted: str) -> str:
-    """Decode a drawing from a link. Raises ValueError if it is damaged."""
-    if not wanted.startswith(PICTURE):
-        return wanted
-    facts = run.experiment.task_as(ImageTaskConfig).facts
-    picture = own_picture.from_text(wanted.removeprefix(PICTURE), facts)
-    return base64.b64encode(picture.tobytes()).decode()
-
-
-def _keep_in_address(run: Run, shown: Drawing, view: LabReading | None, key: str) -> None:
+def _keep_in_address(run: Run, shown: DrawnDigit, view: LabReading | None, key: str) -> None:
     sent: Any = st.session_state.get(key)
     if (
         not sent
@@ -170,3 +177,60 @@ def _links(run: Run, view: LabReading) -> None:
             icon=":material/visibility:",
             query_params={"run": run.id, "example": "own", "own": own},
         )
+
+
+def answer(readings: PictureHistory, classes: tuple[str, ...], epochs: Epochs) -> str:
+    steps, shares, *_maps = readings
+    best = int(shares[-1].argmax())
+    share = float(shares[-1, best])
+    if share < SURE:
+        digit, sure = classes[best], show.percent(share)
+        return _("Not sure: perhaps a {digit} ({share}).", digit=digit, share=sure)
+    since = right_since((steps, shares), best)
+    assert since is not None
+    if len(steps) == 1:
+        return _("Reads a {digit}; no earlier weights were saved.", digit=classes[best])
+    if since == steps[0]:
+        return _("Reads a {digit}, but so do random weights.", digit=classes[best])
+    step = step_words(since, epochs)
+    return _("Reads a {digit} from step {step} on.", digit=classes[best], step=step)
+
+
+def meant(
+    readings: PictureHistory, index: int, classes: tuple[str, ...], epochs: Epochs
+) -> tuple[int | None, str]:
+    """Return the index since when a class is read (or None), and a sentence on it."""
+    steps, shares, *_maps = readings
+    since = right_since((steps, shares), index)
+    digit = classes[index]
+    if since is None:
+        return None, _missed(readings, index, classes, epochs)
+    at = steps.index(since)
+    if len(steps) == 1:
+        return at, _("Right: a {digit}; no earlier weights were saved.", digit=digit)
+    if at == 0:
+        return at, _("Right: a {digit}, but so are random weights.", digit=digit)
+    step = step_words(since, epochs)
+    return at, _("Right from step {step} on: a {digit}.", digit=digit, step=step)
+
+
+def _missed(readings: PictureHistory, index: int, classes: tuple[str, ...], epochs: Epochs) -> str:
+    steps, shares, *_maps = readings
+    best, at = int(shares[-1].argmax()), int(shares[:, index].argmax())
+    values = {
+        "best": classes[best],
+        "digit": classes[index],
+        "share": show.percent(float(shares[at, index])),
+        "step": step_words(steps[at], epochs),
+    }
+    if (shares.argmax(-1) == index).any():
+        return _(
+            "Reads a {best}, not a {digit}; at step {step} it read a {digit} ({share}).", **values
+        )
+    return _("Reads a {best}, never a {digit}: at most {share}, at step {step}.", **values)
+
+
+def step_words(step: int, epochs: Epochs) -> str:
+    if epochs is None:
+        return f"{step:,}"
+    return _("{step} (epoch {epoch})", step=f"{step:,}", epoch=f"{epochs(step):.1f}")

@@ -15,7 +15,7 @@ from pages.ui.model import question
 from pages.ui.runs import run_actions, run_time
 from pages.ui.typed import escape
 from tfm_core.config import TextTaskConfig
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.inspect.text import blanks as core
 from tfm_core.inspect.text import questions
 from tfm_core.inspect.text.blanks import Blank

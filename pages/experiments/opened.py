@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 import streamlit as st
 
 from pages.components.live_figure import live_figure
-from pages.experiments import outcome
 from pages.i18n import _
 from pages.ui import show, state
 from pages.ui.address import parameters, view_link
@@ -13,6 +15,7 @@ from pages.ui.model import question
 from pages.ui.navigation import page_table
 from pages.ui.runs import comparison, trials
 from pages.ui.settings.drafts import Draft
+from pages.ui.typed import escape
 from tfm_core.config import FAMILIES
 from tfm_core.inspect.compare.curves import caveats
 from tfm_core.inspect.compare.differences import differences
@@ -20,9 +23,12 @@ from tfm_core.inspect.experiments import DEMONSTRATIONS
 from tfm_core.inspect.experiments.catalogue import BY_THEME
 from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration
 from tfm_core.inspect.experiments.demonstration import question as question_of
-from tfm_core.inspect.experiments.result import ExperimentRuns
-from tfm_core.inspect.experiments.trial import Arm
+from tfm_core.inspect.experiments.findings import conclude
+from tfm_core.inspect.experiments.result import ExperimentRuns, Result, read
 from tfm_core.runs.run import Run
+
+_MAX_ANSWERS = 5
+
 
 EXPERIMENT = parameters.named(
     "experiment",
@@ -81,9 +87,9 @@ def draw(chosen: Demonstration, trained: ExperimentRuns, was_live: bool) -> None
         if figure is not None:
             live_figure(figure, key="experiment-curves", name=trials.curves_name(chosen))
         trials.lines(chosen, trained)
-    outcome.answers(chosen, trained)
+    answers(chosen, trained)
     with conclusion:  # drawn last: the models may have to write for it
-        outcome.conclusion_box(chosen, trained)
+        conclusion_box(chosen, trained)
 
 
 def _differs(chosen: Demonstration) -> None:
@@ -121,7 +127,11 @@ def _differs(chosen: Demonstration) -> None:
 def _links(chosen: Demonstration, trained: ExperimentRuns) -> None:
     odd = chosen.arms[-1]
     run = trained.of_seed(trained.seed).get(odd.name)
-    query = _of_model(chosen, odd, run)
+    if run is not None:
+        query = {"show": "run", "run": run.id}
+    else:
+        draft = Draft(chosen.experiment(odd).model_dump())
+        query = {"show": "draft", **state.configuration_query(draft)}
     walk = {"walk-source": "mine", **({"step": chosen.step} if chosen.step else {})}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if not chosen.is_of_model:
@@ -141,9 +151,79 @@ def _link(page: str, label: str, query: dict[str, str]) -> None:
     )
 
 
-def _of_model(chosen: Demonstration, arm: Arm, run: Run | None) -> dict[str, str]:
-    """Return the query that shows an arm's model: its run, or its configuration."""
-    if run is not None:
-        return {"show": "run", "run": run.id}
-    draft = Draft(chosen.experiment(arm).model_dump())
-    return {"show": "draft", **state.configuration_query(draft)}
+def conclusion_box(chosen: Demonstration, trained: ExperimentRuns) -> None:
+    if chosen.writes_freely and trained.runs:
+        with st.spinner(_("Writing unseen sentences …"), show_time=False):
+            results = _results(chosen, trained)
+    else:
+        results = _results(chosen, trained)
+    n_over = sum(len(by_seed) > 0 for by_seed in results.values())
+    conclusion = conclude(chosen, results)
+    if not conclusion.findings:
+        if n_over:
+            st.caption(_("The result appears when all runs finish."))
+        return
+    icon = ":material/check_circle:" if conclusion.is_expected else ":material/help:"
+    with st.container(border=True, key="experiment-conclusion"):
+        for finding in conclusion.findings:
+            st.markdown(_("**Shown:** {words}", words=_(finding.sentence)))
+        for sentence in conclusion.seeds:
+            st.markdown(f":material/balance: {_(sentence)}")
+        if conclusion.verdict is not None:
+            st.markdown(f"{icon} {_(conclusion.verdict)}")
+
+
+def _results(chosen: Demonstration, trained: ExperimentRuns) -> dict[str, dict[int, Result]]:
+    results: dict[str, dict[int, Result]] = {arm.name: {} for arm in chosen.arms}
+    for arm in chosen.arms:
+        for seed, run in trained.by_arm[arm.name].items():
+            status = run.status
+            if not status.is_active:
+                mark = (run.id, status.state, status.step)
+                result = _read(mark, chosen.writes_freely, chosen.looks_sharply, run)
+                results[arm.name][seed] = replace(result, label=arm.label)
+    return results
+
+
+@st.cache_data(show_spinner=False, max_entries=256)
+def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _run: Run) -> Result:
+    return read(_run, "", writes_freely=writes_freely, looks_sharply=looks_sharply)
+
+
+def answers(chosen: Demonstration, trained: ExperimentRuns) -> None:
+    there = trained.of_seed(trained.seed)
+    by_arm = {
+        _(arm.label): answered
+        for arm in chosen.arms
+        if arm.name in there and (answered := _answered(there[arm.name]))
+    }
+    if not by_arm:
+        return
+    st.subheader(_("What they write"), anchor=False)
+    columns = [_("Source"), _("Truth"), *by_arm]
+    shared = list(dict.fromkeys(key for answered in by_arm.values() for key in answered))
+    rows = []
+    for src, tgt in shared[:_MAX_ANSWERS]:
+        answers = [answered.get((src, tgt)) for answered in by_arm.values()]
+        marks = [
+            "–" if answer is None else f"{'✓' if answer == tgt else '✗'} {escape(answer)}"
+            for answer in answers
+        ]
+        rows.append([escape(src), escape(tgt), *marks])
+    show.facts(rows, columns)
+
+
+def _answered(run: Run) -> Mapping[tuple[str, str], str]:
+    """Return a run's last answer by (source, target) of each stored example."""
+    try:
+        probe, steps = run.probe(), run.snapshot_steps()
+        texts = run.snapshot(steps[-1]).texts if steps else None
+    except ValueError:
+        return {}
+    if texts is None:
+        return {}
+    return {
+        (str(item["src_text"]), str(item["tgt_text"])): text
+        for item, text in zip(probe.items, texts, strict=False)
+        if "src_text" in item and "tgt_text" in item
+    }

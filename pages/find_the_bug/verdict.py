@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import streamlit as st
 
 from pages.find_the_bug.evidence import ANSWERS, VIEW
@@ -10,7 +12,7 @@ from pages.i18n import _
 from pages.ui.navigation import page_table, ticks
 from pages.ui.runs import comparison
 from tfm_core.config import ConfigError
-from tfm_core.inspect.bugs.bugs import BUGS, Bug, bug_of, with_bug
+from tfm_core.inspect.bugs.bugs import BUGS, bug_of, with_bug
 from tfm_core.inspect.bugs.probes import PROBES
 from tfm_core.inspect.bugs.round import Twins, difference, hint, measure_pair
 
@@ -81,7 +83,11 @@ def verdict(pair: Twins, played: Round) -> None:
     """Ask which mistake it is; a wrong guess gets a hint."""
     bug = pair.bug
     assert bug is not None
-    names = [each.name for each in BUGS.values() if _can_be(pair, each)]
+    healthy, names = pair.healthy.experiment, []
+    for each in BUGS.values():
+        with suppress(ConfigError, KeyError):  # a mistake that this model cannot have
+            if bug_of(healthy, with_bug(healthy, each)) is not None:
+                names.append(each.name)
     with st.form("bug-guess", border=True):
         guess = st.selectbox(
             _("What is wrong with the suspect?"),
@@ -100,27 +106,16 @@ def verdict(pair: Twins, played: Round) -> None:
         ticks.mark()
         st.rerun()
     if is_named and guess is not None:
-        _wrong(pair, played, BUGS[guess])
+        if guess not in played.wrong:
+            played.wrong.append(guess)
+        with st.spinner(_("Comparing the guess with the suspect …")):
+            words = hint(pair, BUGS[guess], tuple(played.answers))
+        played.hint = _("Not “{guess}”. {hint}", guess=_(BUGS[guess].label), hint=_(words))
+        st.rerun()
     elif is_named:
         played.hint = _("Choose a mistake from the list first.")
     if played.hint:
         st.warning(_(played.hint), icon=":material/lightbulb:")
-
-
-def _can_be(pair: Twins, bug: Bug) -> bool:
-    try:
-        return bug_of(pair.healthy.experiment, with_bug(pair.healthy.experiment, bug)) is not None
-    except (ConfigError, KeyError):
-        return False
-
-
-def _wrong(pair: Twins, played: Round, guess: Bug) -> None:
-    if guess.name not in played.wrong:
-        played.wrong.append(guess.name)
-    with st.spinner(_("Comparing the guess with the suspect …")):
-        words = hint(pair, guess, tuple(played.answers))
-    played.hint = _("Not “{guess}”. {hint}", guess=_(guess.label), hint=_(words))
-    st.rerun()
 
 
 def score(played: Round) -> str:

@@ -11,7 +11,7 @@ from pages.ui import show, typed
 from pages.ui.model import question, sentence_field
 from pages.ui.typed import escape
 from tfm_core.config import CorpusTaskConfig
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import questions
 from tfm_core.inspect.text.surprisal import BITS, example_text, surprisals

@@ -11,7 +11,7 @@ from pages.i18n import N_, _, paragraph
 from pages.ui import show, typed
 from pages.ui.model import beam_view, question, sentence_field
 from tfm_core.config import CorpusTaskConfig
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import gpt_writing, questions
 from tfm_core.inspect.text.gpt_writing import Sample

@@ -2,12 +2,34 @@
 
 import streamlit as st
 
-from pages.home import doors, hero, page_map, preset_list
+from pages.home import doors, hero, preset_list
 from pages.i18n import _
 from pages.ui import show
 from pages.ui.accounts import visitors
-from pages.ui.navigation import page_table
+from pages.ui.navigation import page_table, ticks
+from pages.ui.navigation.page_table import CHAPTERS, WAY
 from pages.ui.runs import run_list
+
+
+def all_pages() -> None:
+    st.header(_("What you can learn"), anchor=False)
+    if n := ticks.done():
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(_("{n} of {all} done", n=n, all=len(WAY)), width="content")
+            st.button(_("Reset"), key="reset-ticks", type="tertiary", on_click=ticks.reset)
+    with st.container(key="page-map"):
+        for number, (column, (chapter, title)) in enumerate(
+            zip(st.columns(len(CHAPTERS)), CHAPTERS.items(), strict=True), start=1
+        ):
+            with column, st.container(gap="xsmall"):
+                st.subheader(f"{number} · {_(title)}", anchor=False)
+                for page in WAY:
+                    if page.chapter == chapter:
+                        goal = _("{goal} · {n}\u00a0min", goal=_(page.goal), n=page.minutes)
+                        tick = "✓ " if ticks.is_done(page) else ""
+                        label = f"**{tick}{_(page.title)}** {goal}"  # one element is faster
+                        st.page_link(page.path, label=label)
+
 
 RECENT = 3
 
@@ -29,4 +51,4 @@ if len(runs) > RECENT:
         icon=":material/stacked_line_chart:",
     )
 
-page_map.page_map()
+all_pages()

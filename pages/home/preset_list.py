@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import random
+import textwrap
+
 import streamlit as st
 
-from pages.home.samples import sample
 from pages.i18n import N_, _
 from pages.ui.accounts import visitors
 from pages.ui.runs import run_actions, run_time, shown_run
 from pages.ui.typed import escape
-from tfm_core.config import FAMILIES
+from tfm_core.config import (
+    FAMILIES,
+    TASK_CONFIGS,
+    CaptionTaskConfig,
+    CorpusTaskConfig,
+    Experiment,
+    SequenceTaskConfig,
+)
+from tfm_core.data import caption_words
+from tfm_core.data.scenes import PlacedDigit
 from tfm_core.presets import PRESETS, Preset
+
+_SEED = 6  # gives short examples
+_SCENE = (PlacedDigit(7, 21, 0), PlacedDigit(3, 14, 28))
+"""A seven above a three."""
+
 
 TEACHES = {
     "vit": N_("See pictures"),
@@ -81,3 +98,50 @@ def _row(preset: Preset, why_not: str) -> None:
     family = _(FAMILIES[preset.experiment.model.family].label)
     time = shown_run.preset_time(preset.name)
     facts.caption(f"{escape(family)} · {time}  \n{_(preset.reaches)}")
+
+
+def sample(experiment: Experiment) -> str:
+    """Return an example of a task as one line of Markdown; empty for pictures."""
+    line = experiment.task.by_data(pairs=text, stream=text, pictures=pictures, captions=scene)
+    return line(experiment)
+
+
+def text(experiment: Experiment) -> str:
+    task = experiment.task_as(SequenceTaskConfig).model_dump_json()
+    is_text = experiment.task.facts.answer == "text"
+    source, target = (
+        escape(textwrap.shorten(words, 80, placeholder=" …"))
+        for words in (_begun(task) if is_text else _text_sample(task))
+    )
+    return f"{source} → **{target}**"
+
+
+def pictures(experiment: Experiment) -> str:
+    return ""
+
+
+def scene(experiment: Experiment) -> str:
+    task = experiment.task_as(CaptionTaskConfig)
+    caption = caption_words.join(caption_words.caption(_SCENE, task).words, task)
+    return f"**{escape(caption)}**"
+
+
+@st.cache_data(show_spinner=False)
+def _text_sample(task: str) -> tuple[str, str]:
+    from tfm_core.data.tasks import text_task
+
+    config = TASK_CONFIGS[json.loads(task)["kind"]].model_validate_json(task)
+    generator = text_task(config)
+    pair = generator.sample(random.Random(_SEED))
+    return generator.join_src(pair.src), generator.join_tgt(pair.tgt)
+
+
+@st.cache_data(show_spinner=False)
+def _begun(task: str) -> tuple[str, str]:
+    from tfm_core.data.tasks import corpus_task
+
+    corpus = corpus_task(CorpusTaskConfig.model_validate_json(task))
+    tokens = corpus.sample(random.Random(_SEED)).tgt
+    n = max(1, len(tokens) // 2)
+    first, rest = corpus.join_src(tokens[:n]), corpus.join_tgt(tokens[n:])
+    return f"{' '.join(first.split())} …", f"… {' '.join(rest.split())}"

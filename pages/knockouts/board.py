@@ -9,18 +9,18 @@ from pages.i18n import _
 from pages.knockouts import state
 from pages.ui import show
 from tfm_core.inspect.knockouts.measure import Importance
-from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, KnockedPart, name_of, parts_of
+from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, Part, name_of, parts_of
 from tfm_core.runs.run import Run
 
-Importances = Mapping[KnockedPart, Importance]
-Draw = Callable[[KnockedPart], PartButton]
+Importances = Mapping[Part, Importance]
+Draw = Callable[[Part], PartButton]
 
 
-def board(run: Run, off: Sequence[KnockedPart], importances: Importances) -> None:
+def board(run: Run, off: Sequence[Part], importances: Importances) -> None:
     """Show every part as a button; a head's colour is the rise of the loss without it."""
     largest = max((each.rise for each in importances.values()), default=0.0)
 
-    def cell(part: KnockedPart) -> PartButton:
+    def cell(part: Part) -> PartButton:
         importance = importances.get(part)
         heat = None
         if importance is not None:
@@ -54,7 +54,7 @@ def signed(change: float) -> str:
     return f"{change:+.4f}" if abs(change) < 0.1 else f"{change:+.2f}"
 
 
-def _layer_row(parts: Sequence[KnockedPart], stack: str, layer: int, cell: Draw) -> PartRow:
+def _layer_row(parts: Sequence[Part], stack: str, layer: int, cell: Draw) -> PartRow:
     here = [part for part in parts if (part.stack, part.layer) == (stack, layer)]
     groups = []
     for name, (_module, words) in SUBLAYERS.items():
@@ -66,7 +66,7 @@ def _layer_row(parts: Sequence[KnockedPart], stack: str, layer: int, cell: Draw)
     return PartRow(title, tuple(groups), whole)
 
 
-def _whole_groups(parts: Sequence[KnockedPart], cell: Draw) -> tuple[PartGroup, ...]:
+def _whole_groups(parts: Sequence[Part], cell: Draw) -> tuple[PartGroup, ...]:
     names = {
         "positions": _("Positions"),
         "mask": _("Masks"),
@@ -82,7 +82,7 @@ def _whole_groups(parts: Sequence[KnockedPart], cell: Draw) -> tuple[PartGroup, 
     )
 
 
-def _text(part: KnockedPart) -> str:
+def _text(part: Part) -> str:
     if part.head is not None:
         return str(part.head + 1)
     if part.layer is not None:

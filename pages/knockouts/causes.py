@@ -34,18 +34,15 @@ def part(run: Run, index: int) -> None:
         text, changed = _two_texts(run, index)
         if causes.is_slow(run, text) and not _is_requested(run, text, changed):
             return
-        found = causes.causes_of_texts(run, text, changed)
-        follow = partial(causes.paths_of_texts, run, text, changed)
+        pair: causes.Pair = (text, changed)
     else:
-        other = _other_picture(run, index)
-        found = causes.causes_of_pictures(run, index, other)
-        follow = partial(causes.paths_of_pictures, run, index, other)
+        pair = (index, _other_picture(run, index))
+    found = causes.causes_of(run, pair)
     _answers(found)
     if found.patches is None:
         _unpatched(run, found)
         return
-    for stack in found.patches.streams:
-        values, names = found.stream(stack)
+    for stack, (values, names) in found.streams().items():
         show.figure(
             plots.restored_map(
                 values,
@@ -60,11 +57,11 @@ def part(run: Run, index: int) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         _lens(found)
-        values, names = found.heads()
+        values, attentions = found.heads()
         show.figure(
             plots.restored_map(
                 values,
-                [_(name) for name in names],
+                [_(causes.attention_name(each)) for each in attentions],
                 [str(n + 1) for n in range(values.shape[1])],
                 column_title=_("head"),
                 theme=session.theme(),
@@ -74,20 +71,20 @@ def part(run: Run, index: int) -> None:
         )
     with right:
         _direct(found)
-    paths.part(run, found.strongest_head(), follow)
+    paths.part(run, found.strongest_head(), partial(causes.paths_of_pair, run, pair))
     show.code(patches_of)
 
 
 def _unpatched(run: Run, found: Causes) -> None:
     """Show what needs few runs of a large model, and say why the rest is left out."""
-    size = causes.size_of_pictures(run)
+    n_passes, n_tokens, n_weights = causes.cost_of(run)
     st.info(
         _(
             "Patching would take {n} runs with {tokens} tokens through {weights} weights: minutes. "
             "These two need few.",
-            n=f"{size.n_passes:,}",
-            tokens=size.n_tokens,
-            weights=f"{size.n_weights:,}",
+            n=f"{n_passes:,}",
+            tokens=n_tokens,
+            weights=f"{n_weights:,}",
         )
     )
     left, right = st.columns(2, gap="medium")
@@ -111,7 +108,7 @@ def _is_requested(run: Run, text: str, changed: str) -> bool:
     if state.is_requested("causes", question):
         return True
     st.button(
-        _("Patch it ({n} runs)", n=f"{causes.n_passes(run, text):,}"),
+        _("Patch it ({n} runs)", n=f"{causes.cost_of(run, text)[0]:,}"),
         type="primary",
         icon=":material/play_arrow:",
         key="knockouts-patch",
@@ -154,7 +151,7 @@ def _direct(found: Causes) -> None:
             "What each part adds to {first} over {second}; in sum {total}.",
             first=escape(found.answers[0]),
             second=escape(found.answers[1]),
-            total=f"{found.effects.total:+.2f}",
+            total=f"{sum(effect for _part, effect in found.effects):+.2f}",
         ),
         key="knockouts-direct",
     )

@@ -9,13 +9,13 @@ import streamlit as st
 from pages.i18n import _
 from pages.knockouts.link import HEAD
 from pages.ui.address import view_link
-from tfm_core.inspect.knockouts.parts import KnockedPart, head_of, heads_of, name_of
+from tfm_core.inspect.knockouts.parts import Part, head_of, heads_of, name_of
 from tfm_core.runs.run import Run
 
 _PROBLEM = "knockouts-head-problem"
 
 
-def choose_head(run: Run, off: Sequence[KnockedPart]) -> KnockedPart:
+def choose_head(run: Run, off: Sequence[Part]) -> Part:
     """Let the visitor choose a head of a model; at first, one of the newest part that is off."""
     heads = {head.code: head for head in heads_of(run.experiment)}
     problem = view_link.receive(HEAD)

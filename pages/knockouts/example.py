@@ -17,7 +17,7 @@ from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.knockouts.example import example_without, most_moved, moved
-from tfm_core.inspect.knockouts.parts import KnockedPart
+from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.plots.heads import attention as plots
 from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import kinds_of, modules_by_kind
@@ -26,7 +26,7 @@ from tfm_core.runs.run import Run
 MEAN = -1
 
 
-def answers(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> None:
+def answers(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
     """Show the answer with everything on, and without the parts that are off."""
     before, after = _both(run, off, measurement)
     item = before.item
@@ -47,7 +47,7 @@ def answers(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> N
     outcome.last_in_words(run, off, measurement)
 
 
-def attention(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> None:
+def attention(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
     before, after = _both(run, off, measurement)
     kinds = modules_by_kind(run.experiment)
     changed = most_moved(before, after)
@@ -84,20 +84,18 @@ def attention(run: Run, off: Sequence[KnockedPart], measurement: Measurement) ->
         )
 
 
-def _without(off: Sequence[KnockedPart]) -> str:
+def _without(off: Sequence[Part]) -> str:
     return ngettext("Without it", "Without them", len(off))
 
 
-def _both(
-    run: Run, off: Sequence[KnockedPart], measurement: Measurement
-) -> tuple[Example, Example]:
+def _both(run: Run, off: Sequence[Part], measurement: Measurement) -> tuple[Example, Example]:
     before = example_without(run, measurement.example, (), measurement.how, measurement.n)
     return before, example_without(run, measurement.example, off, measurement.how, measurement.n)
 
 
 def _chosen(
     run: Run,
-    off: Sequence[KnockedPart],
+    off: Sequence[Part],
     kinds: dict[str, list[str]],
     changed: str | None,
     n_heads: int,

@@ -15,8 +15,8 @@ from pages.knockouts.outcome import Measurement
 from pages.ui import show
 from pages.ui.address import view_link
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts.measure import HeadPruning, Importance
-from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, KnockedPart, heads_of, name_of
+from tfm_core.inspect.knockouts.measure import Importance
+from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, Part, heads_of, name_of
 from tfm_core.plots.heads import knockouts as plots
 from tfm_core.runs.run import Run
 
@@ -29,10 +29,10 @@ def has_heads(run: Run) -> bool:
 
 def measured_heads(
     run: Run, measurement: Measurement, place: DeltaGenerator
-) -> dict[KnockedPart, Importance]:
+) -> dict[Part, Importance]:
     """Return the importance of each head; show progress in ``place``."""
     n_heads = len(heads_of(run.experiment))
-    importances: dict[KnockedPart, Importance] = {}
+    importances: dict[Part, Importance] = {}
     for done, each in enumerate(measure.importances(run, measurement.how, measurement.n), 1):
         importances[each.part] = each
         words = _(
@@ -65,9 +65,9 @@ def offer(run: Run, measurement: Measurement, *, is_measured: bool) -> None:
 
 def table(
     run: Run,
-    off: Sequence[KnockedPart],
+    off: Sequence[Part],
     measurement: Measurement,
-    importances: Mapping[KnockedPart, Importance],
+    importances: Mapping[Part, Importance],
 ) -> None:
     """Show every head in a row, the most important first, beside its gradient."""
     if not importances:
@@ -121,7 +121,7 @@ def table(
     _chosen(run, [each.part for each in ordered], off)
 
 
-def _chosen(run: Run, parts: list[KnockedPart], off: Sequence[KnockedPart]) -> None:
+def _chosen(run: Run, parts: list[Part], off: Sequence[Part]) -> None:
     """Offer to switch off the head of the chosen row, and to open it."""
     chosen = st.session_state[_TABLE].selection.rows
     part = parts[chosen[0]] if chosen and chosen[0] < len(parts) else parts[0]
@@ -167,7 +167,7 @@ def pruning(run: Run, measurement: Measurement) -> None:
     )
 
 
-def _measured(run: Run, measurement: Measurement) -> HeadPruning:
+def _measured(run: Run, measurement: Measurement) -> pd.DataFrame:
     place = st.empty()
     n_heads = len(heads_of(run.experiment))
     total = n_heads + measure.n_measurements(n_heads)
@@ -184,24 +184,25 @@ def _measured(run: Run, measurement: Measurement) -> HeadPruning:
     for step in measure.pruned(
         run, measure.least_first(importances), measurement.how, measurement.n
     ):
-        if isinstance(step, HeadPruning):
-            curves = step
-        else:
+        if isinstance(step, int):
             progress(n_heads + step)
+        else:
+            curves = step
     place.empty()
     assert curves is not None
     return curves
 
 
-def _words(curves: HeadPruning) -> str:
+def _words(curves: pd.DataFrame) -> str:
     """Return how many heads go before accuracy falls a point, in order and at random."""
-    by_chance = sorted(set(measure.heads_to_spare_by_chance(curves)))
+    spare, *random = measure.heads_to_spare(curves)
+    by_chance = sorted(random)
     return paragraph(
         "knockouts/heads-to-spare",
-        n=curves.removed[-1],
-        spare=measure.heads_to_spare(curves),
-        accuracy=show.percent(curves.ordered[0].accuracy),
-        orders=len(curves.by_chance),
+        n=curves["removed"].max(),
+        spare=spare,
+        accuracy=show.percent(curves["accuracy"].iloc[0]),
+        orders=len(by_chance),
         by_chance="–".join(str(n) for n in dict.fromkeys((by_chance[0], by_chance[-1]))),
-        examples=f"{curves.ordered[0].n:,}",
+        examples=f"{curves['n'].iloc[0]:,}",
     )

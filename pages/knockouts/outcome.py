@@ -26,7 +26,7 @@ from tfm_core.inspect.knockouts.parts import (
     HAS_MEAN,
     KINDS,
     WITHOUT_CONTEXT,
-    KnockedPart,
+    Part,
     heads_of,
     is_attention,
     kind_of_attention,
@@ -56,7 +56,7 @@ class Measurement:
         return run.id, self.mark, self.how, self.n
 
 
-def scores(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> None:
+def scores(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
     """Show accuracy and loss, how they changed, and the parts that are off."""
     if not measurement.n:
         _chips(off)
@@ -110,7 +110,7 @@ def _points(before: float, after: float) -> str:
     return _("{change} points", change=f"{points(before, after):+.1f}")
 
 
-def _chips(off: Sequence[KnockedPart]) -> None:
+def _chips(off: Sequence[Part]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         if not off:
             st.markdown(_("**Everything is on.** Press a part to switch it off."))
@@ -141,7 +141,7 @@ def _chips(off: Sequence[KnockedPart]) -> None:
             )
 
 
-def last_in_words(run: Run, off: Sequence[KnockedPart], measurement: Measurement) -> None:
+def last_in_words(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
     if not off:
         return
     part = off[-1]
@@ -160,7 +160,7 @@ def last_in_words(run: Run, off: Sequence[KnockedPart], measurement: Measurement
     attention_link(run, part)
 
 
-def attention_link(run: Run, part: KnockedPart) -> None:
+def attention_link(run: Run, part: Part) -> None:
     """Link to a head or an attention on the page Attention."""
     kind = kind_of_attention(run.experiment, part)
     if not kind:

@@ -14,11 +14,11 @@ from pages.ui import show
 from pages.ui.typed import escape
 from tfm_core.inspect.knockouts import head_paths
 from tfm_core.inspect.knockouts.head_paths import SENDER, HeadPaths
-from tfm_core.inspect.knockouts.parts import KnockedPart, heads_of, name_of
+from tfm_core.inspect.knockouts.parts import Part, heads_of, name_of
 from tfm_core.runs.run import Run
 
 
-def part(run: Run, first: KnockedPart, follow: Callable[[KnockedPart], HeadPaths]) -> None:
+def part(run: Run, first: Part, follow: Callable[[Part], HeadPaths]) -> None:
     """Draw how the effect of a head reaches the answer. first: shown where the link names none."""
     st.markdown(_("**The paths of a head to the answer**"))
     left, right = st.columns([5, 4], gap="medium")

@@ -22,10 +22,10 @@ from tfm_core.inspect.knockouts import patterns
 from tfm_core.inspect.knockouts.causes import can_change
 from tfm_core.inspect.knockouts.example import example_without
 from tfm_core.inspect.knockouts.parts import (
-    KnockedPart,
+    Part,
     kind_of_attention,
 )
-from tfm_core.inspect.knockouts.patterns import Answers, Floats, Redrawn
+from tfm_core.inspect.knockouts.patterns import Floats
 from tfm_core.plots.heads import attention as plots
 from tfm_core.runs.run import Run
 
@@ -34,7 +34,7 @@ MAX_EDITED = 50
 MAX_ROWS = 8
 
 
-def part(run: Run, measurement: Measurement, off: Sequence[KnockedPart]) -> None:
+def part(run: Run, measurement: Measurement, off: Sequence[Part]) -> None:
     """Let the visitor choose a head and its pattern, and show what changes."""
     if not can_change(run):
         st.info(_("This needs a Transformer that answers with words or a class."))
@@ -90,25 +90,21 @@ def _edited(begun: Floats, view: MapView, key: str) -> Floats:
     return patterns.edited(begun, numbers, view.allowed, view.query, view.key)
 
 
-def _answers(found: Redrawn) -> None:
+def _answers(found: pd.DataFrame) -> None:
     st.markdown(
         _(
             "**Other answers: {n} of {total}.** At most {share} of the probability moved.",
-            n=found.n_changed,
-            total=len(found.places),
-            share=show.percent(float(found.moved.max())),
+            n=int((found["before"] != found["after"]).sum()),
+            total=len(found),
+            share=show.percent(float(found["moved"].max())),
         )
     )
     rows = [
         [
-            f"{at + 1} {escape(found.places[at])}" if found.places[at] else _("the whole input"),
-            _answer(found.before, at),
-            _answer(found.after, at),
+            f"{at + 1} {escape(row.place)}" if row.place else _("the whole input"),
+            f"{escape(row.before)} · {show.percent(row.before_share)}",
+            f"{escape(row.after)} · {show.percent(row.after_share)}",
         ]
-        for at in found.most_moved(MAX_ROWS)
+        for at, row in found.nlargest(MAX_ROWS, "moved").sort_index().iterrows()
     ]
     show.facts(rows, [_("Answers at"), _("Own attention"), _("This pattern")])
-
-
-def _answer(answers: Answers, at: int) -> str:
-    return f"{escape(answers.tokens[at])} · {show.percent(float(answers.confidence[at]))}"

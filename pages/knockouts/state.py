@@ -7,7 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.knockouts.link import OFF, Codes
 from pages.ui.address import view_link
-from tfm_core.inspect.knockouts.parts import KnockedPart, first_to_go, parts_of
+from tfm_core.inspect.knockouts.parts import Part, first_to_go, parts_of
 from tfm_core.runs.run import Run
 
 _RUN, _PAST, _PROBLEM = "knockouts-run", "knockouts-past", "knockouts-problem"
@@ -17,7 +17,7 @@ Question = tuple[str, int, str, int]
 """What is measured: the run, its checkpoint, the replacement, the number of examples."""
 
 
-def off(run: Run) -> tuple[KnockedPart, ...]:
+def off(run: Run) -> tuple[Part, ...]:
     """Return the parts of a run that are off, the newest last; keep them in the link."""
     problem = view_link.receive(OFF)
     by_code = {part.code: part for part in parts_of(run.experiment)}

@@ -10,13 +10,21 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.i18n import _
-from pages.masks.link import MASK
 from pages.ui import state, typed
 from pages.ui.accounts import visitors
-from pages.ui.address import view_link
+from pages.ui.address import parameters, view_link
 from tfm_core.inspect.masks import lab, scores
 from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Projected
 from tfm_core.runs.run import Run
+
+MASK = parameters.named(
+    "mask",
+    {name: mask.label for name, mask in MASKS.items()},
+    first="combined",
+    key="masks-kind",
+    is_always_said=True,
+)
+
 
 MAX_TEXT = 600
 EXAMPLE = "the cat sees the small dog"  # of the app's own grammar, as is its translation

@@ -15,7 +15,6 @@ from pages.own_data import shelf, state
 from pages.ui import show
 from pages.ui.typed import MAX_MEGABYTES, escape
 from tfm_core.config.own_pictures import MAX_NAME as MAX_CLASS_NAME
-from tfm_core.data.own import pictures_set
 from tfm_core.data.own.build_examples import as_zip
 from tfm_core.data.own.encodings import ENCODINGS
 from tfm_core.data.own.pictures import FITS, SIZES, PictureForm, Pictures, ReadingChoices
@@ -24,6 +23,7 @@ from tfm_core.data.own.pictures_set import (
     counts,
     duplicates,
     findings,
+    pictures_of,
     prepare,
     renamed,
     split_parts,
@@ -224,8 +224,7 @@ def _renamed(pictures: Pictures) -> Pictures | None:
 
 def saved(own: OwnSet) -> None:
     try:
-        pictures = pictures_set.as_pictures(own)
-        parts = pictures_set.arrays(own).parts
+        pictures, parts = pictures_of(own)
     except ValueError as error:
         show.problem(error)
         return

@@ -15,9 +15,10 @@ from pages.ui.accounts import visitors
 from pages.ui.navigation import ticks
 from pages.ui.runs import runs_access
 from pages.ui.typed import escape
+from tfm_core import settings
 from tfm_core.data.own import sets as own_data
 from tfm_core.data.own.sets import MAX_NAME, OwnSet, Prepared
-from tfm_core.runs import own_sets, settings
+from tfm_core.runs import own_sets
 from tfm_core.runs.run import Run
 
 _MAX_NAMES = 5

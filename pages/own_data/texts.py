@@ -16,8 +16,7 @@ from pages.ui import show
 from pages.ui.typed import MAX_MEGABYTES, escape
 from tfm_core.data.own import texts
 from tfm_core.data.own.encodings import TEXT_ENCODINGS
-from tfm_core.data.own.report import Report, TextChoices, as_lines, report_of
-from tfm_core.data.own.rows import Accounting
+from tfm_core.data.own.report import Accounting, Report, TextChoices, as_lines, report_of
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.texts import LONGEST, inspect_text
 from tfm_core.data.own.tokens import CUTS

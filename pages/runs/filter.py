@@ -107,7 +107,14 @@ def choose(runs: list[Run]) -> RunPage:
         for run in chosen
         if (group is None or run.labels.group == group) and (not words or matches(run, words))
     ]
-    return _paged(ordered(matching, order))
+    matching = ordered(matching, order)
+    n_pages = -(-len(matching) // PER_PAGE)
+    if n_pages < 2:
+        return RunPage(matching, 0, len(matching))
+    if not 1 <= (st.session_state.get("runs-page") or 1) <= n_pages:
+        del st.session_state["runs-page"]  # fewer matches than before
+    first = ((st.session_state.get("runs-page") or 1) - 1) * PER_PAGE
+    return RunPage(matching[first : first + PER_PAGE], first, len(matching))
 
 
 def _group(groups: list[str]) -> str | None:
@@ -123,16 +130,6 @@ def _group(groups: list[str]) -> str | None:
         label_visibility="collapsed",
         width=190,
     )
-
-
-def _paged(matching: list[Run]) -> RunPage:
-    n_pages = -(-len(matching) // PER_PAGE)
-    if n_pages < 2:
-        return RunPage(matching, 0, len(matching))
-    if not 1 <= (st.session_state.get("runs-page") or 1) <= n_pages:
-        del st.session_state["runs-page"]  # fewer matches than before
-    first = ((st.session_state.get("runs-page") or 1) - 1) * PER_PAGE
-    return RunPage(matching[first : first + PER_PAGE], first, len(matching))
 
 
 def read_ahead(run: Run) -> None:

@@ -15,7 +15,7 @@ from pages.ui.files import file_drop
 from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions
 from pages.ui.typed import MAX_MEGABYTES
-from tfm_core.runs import settings
+from tfm_core import settings
 
 _KINDS = (".json", ".safetensors", ".txt")
 _MAX_DEPTH = 3  # a file of a folder inside the dropped one

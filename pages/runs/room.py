@@ -14,7 +14,7 @@ from pages.i18n import _, ngettext
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.runs import run_actions, run_list, runs_access
-from tfm_core.runs import settings
+from tfm_core import settings
 from tfm_core.runs.disk import quota
 from tfm_core.runs.disk.failures import obstacle
 from tfm_core.runs.disk.quota import Bounds, DiskUse

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages import i18n
-from tfm_core.runs import settings
+from tfm_core import settings
 
 PRELOADED = "BidiComponent", "Html", "PageLink", "Button", "ButtonGroup", "Selectbox"
 """Streamlit's scripts for the elements of the first screens, by the start of their names."""
@@ -77,7 +77,10 @@ class FirstPage:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if not _may_be_page(scope):
+        is_read = scope["type"] == "http" and scope["method"] in {"GET", "HEAD"}
+        path = scope.get("path", "")
+        # names of files have a dot
+        if not is_read or "/_stcore/" in path or "." in path.rpartition("/")[2]:
             await self.app(scope, receive, send)
             return
         request = Request(scope)
@@ -121,14 +124,6 @@ class FirstPage:
             plain = self._english.replace(b'lang="en"', f'lang="{language}"'.encode(), 1)
             self._bodies[language] = plain, gzip.compress(plain, mtime=0)
         return self._bodies[language]
-
-
-def _may_be_page(scope: Scope) -> bool:
-    """Return whether a request may ask for a page: names of files have a dot."""
-    if scope["type"] != "http" or scope["method"] not in {"GET", "HEAD"}:
-        return False
-    path = scope["path"]
-    return "/_stcore/" not in path and "." not in path.rpartition("/")[2]
 
 
 def page_html(page: Path, style: str) -> bytes:
@@ -227,7 +222,9 @@ def headers(page: bytes, frame_ancestors: str | None = None) -> dict[str, str]:
     embed the app; None allows all. Links hold the ids of runs, so referrers stay on this origin.
     """
     policy = dict(POLICY)
-    policy["script-src"] = " ".join([policy["script-src"], *map(_hash, _INLINE.findall(page))])
+    digests = (hashlib.sha256(script).digest() for script in _INLINE.findall(page))
+    hashes = (f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    policy["script-src"] = " ".join([policy["script-src"], *hashes])
     if frame_ancestors is not None:
         policy["frame-ancestors"] = frame_ancestors
     return {
@@ -236,7 +233,3 @@ def headers(page: bytes, frame_ancestors: str | None = None) -> dict[str, str]:
         "referrer-policy": "same-origin",
         "x-content-type-options": "nosniff",
     }
-
-
-def _hash(script: bytes) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"

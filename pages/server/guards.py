@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages.server.streamlit_internals import is_upload_stored
 from pages.ui.typed import MAX_MEGABYTES
-from tfm_core.runs import settings
+from tfm_core import settings
 
 _PROXY_HEADERS = ("x-forwarded-", "forwarded", "via", "x-real-ip")
 """Headers that a proxy adds. A script can set some of them in a request but not for a WebSocket,
@@ -49,7 +49,11 @@ class Hosts:
             await PlainTextResponse(message, 421)(scope, receive, send)
 
     def _is_allowed(self, scope: Scope) -> bool:
-        if "*" in self.allowed or not _is_loopback((scope.get("server") or ("",))[0]):
+        address = _address((scope.get("server") or ("",))[0])
+        if isinstance(address, ipaddress.IPv6Address):
+            address = address.ipv4_mapped or address
+        is_loopback = address is not None and address.is_loopback
+        if "*" in self.allowed or not is_loopback:
             return True
         headers = Headers(scope=scope)
         if any(name.startswith(_PROXY_HEADERS) for name in headers):
@@ -78,13 +82,6 @@ def _name(host: str) -> str:
         return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:
         return "?.?"
-
-
-def _is_loopback(name: str) -> bool:
-    address = _address(name)
-    if isinstance(address, ipaddress.IPv6Address):
-        address = address.ipv4_mapped or address
-    return address is not None and address.is_loopback
 
 
 def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -190,7 +187,9 @@ class Uploads:
             await send(message)
 
         try:
-            if _content_length(scope) > self._limit(file):
+            length = dict(scope["headers"]).get(b"content-length", b"")
+            is_number = length.isdigit() and len(length) < 20
+            if is_number and int(length) > self._limit(file):
                 raise _TooLarge
             await self._app(scope, counted, with_status)
         except _TooLarge:
@@ -207,9 +206,3 @@ class Uploads:
 
 class _TooLarge(Exception):
     """A body is above its limit."""
-
-
-def _content_length(scope: Scope) -> int:
-    """Return the Content-Length of a request, or 0."""
-    length = dict(scope["headers"]).get(b"content-length", b"")
-    return int(length) if length.isdigit() and len(length) < 20 else 0

@@ -24,7 +24,7 @@ from starlette.staticfiles import StaticFiles
 from pages.components.gallery import missing_page
 from pages.i18n import _
 from pages.ui.files import gallery
-from tfm_core.runs import settings
+from tfm_core import settings
 from tfm_core.sentences import StudentError
 
 POLICY = (

@@ -61,7 +61,10 @@ async def _bundle(path: Path, scope: Scope) -> Response | None:
     if request.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
     try:
-        if _is_remote(scope, request) and path.suffix not in _COMPRESSED:
+        client = scope.get("client")  # a browser on this machine gains nothing by gzip
+        is_remote = client is None or client[0] not in _LOCAL or "x-forwarded-for" in request
+        accepts_gzip = "gzip" in request.get("accept-encoding", "")
+        if is_remote and accepts_gzip and path.suffix not in _COMPRESSED:
             body = await anyio.to_thread.run_sync(_gzipped, path)
             headers["Content-Encoding"] = "gzip"
         else:
@@ -69,14 +72,6 @@ async def _bundle(path: Path, scope: Scope) -> Response | None:
     except OSError:
         return None
     return Response(body, media_type=MEDIA_TYPES[path.suffix], headers=headers)
-
-
-def _is_remote(scope: Scope, request: Headers) -> bool:
-    """Return whether a browser on another machine accepts gzip; locally it only costs time."""
-    if "gzip" not in request.get("accept-encoding", ""):
-        return False
-    client = scope.get("client")
-    return client is None or client[0] not in _LOCAL or "x-forwarded-for" in request
 
 
 @lru_cache(maxsize=512)
@@ -97,7 +92,7 @@ PACKED = {"plotly/plotly-cartesian.min.js": _OURS / "plotly" / "plotly-cartesian
 
 def vendor_routes(prefixes: Collection[str]) -> list[BaseRoute]:
     """Serve the scripts of plotly, uPlot and Graphviz at /vendor/... below each of these paths."""
-    packed = {name: _Packed(path) for name, path in PACKED.items()}
+    packed = {name: _GzippedScript(path) for name, path in PACKED.items()}
     return [
         *(
             Route(f"{prefix}/vendor/{name}", script.answer)
@@ -112,7 +107,7 @@ def vendor_routes(prefixes: Collection[str]) -> list[BaseRoute]:
     ]
 
 
-class _Packed:
+class _GzippedScript:
     """A gzipped script, decompressed for browsers that cannot read it."""
 
     def __init__(self, path: Path) -> None:

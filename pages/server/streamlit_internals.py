@@ -10,7 +10,6 @@ import logging
 import socket
 from asyncio import base_events
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -37,32 +36,18 @@ def apply_patches(follows: Callable[[], str] = lambda: "") -> None:
 
     follows: called after fragments ran; the key of a fragment that is to be drawn now, or "".
     """
-    skip_manifest_scan()
-    disable_nagle()
+    # no components of other packages: Streamlit would read the metadata of each at startup
+    manifest_scanner.scan_component_manifests = lambda max_workers=None: []
+    # TCP holds a small piece back until the one before it is acknowledged (Nagle 1984, RFC 896), up
+    # to 40 ms; asyncio turns that off only for sockets that name TCP, which Streamlit's does not
+    base_events._set_nodelay = _set_nodelay  # type: ignore[attr-defined]
     send_references_by_own_count()
     drop_fragments_of_other_pages()
     _Runner.follows = staticmethod(follows)
     replace_invalid_widget_values()
 
 
-def skip_manifest_scan() -> None:
-    """Find no components of other packages: Streamlit would read the metadata of each at startup.
-
-    The app's own components are registered where they are defined.
-    """
-    manifest_scanner.scan_component_manifests = lambda max_workers=None: []
-
-
 # ---- sockets
-
-
-def disable_nagle() -> None:
-    """Send every piece at once on all connections that asyncio opens or accepts from now on.
-
-    TCP holds a small piece back until the one before it is acknowledged (Nagle 1984, RFC 896), up
-    to 40 ms. asyncio turns that off only for sockets that name TCP; Streamlit's does not.
-    """
-    base_events._set_nodelay = _set_nodelay  # type: ignore[attr-defined]
 
 
 def _set_nodelay(connection: socket.socket) -> None:
@@ -74,15 +59,6 @@ def _set_nodelay(connection: socket.socket) -> None:
 # ---- messages that the browser has cached
 
 
-@dataclass(slots=True)
-class _CachedMessage:
-    fragment: str
-    """The fragment that drew it; ``""`` is the page."""
-
-    last_used: int
-    """How many runs had ended when it was used last."""
-
-
 class BrowserCache:
     """The large messages that one browser has cached, by the rule of ``ForwardMessageCache.ts``."""
 
@@ -90,7 +66,8 @@ class BrowserCache:
         """max_age: the number of runs that may end before an unused message is forgotten."""
         self._max_age = max_age
         self._n_ended = 0
-        self._messages: dict[str, _CachedMessage] = {}
+        # hash → the fragment that drew it ("" is the page), the runs that had ended at its last use
+        self._messages: dict[str, tuple[str, int]] = {}
 
     def reference(self, message: ForwardMsg) -> ForwardMsg:
         """Return what to send for the next message: a reference to it if cached, else itself."""
@@ -99,9 +76,9 @@ class BrowserCache:
         elif message.metadata.cacheable:
             cached = self._messages.get(message.hash)
             if cached is not None:
-                cached.last_used = self._n_ended
+                self._messages[message.hash] = (cached[0], self._n_ended)
                 return forward_msg_cache.create_reference_msg(message)
-            self._messages[message.hash] = _CachedMessage(message.delta.fragment_id, self._n_ended)
+            self._messages[message.hash] = (message.delta.fragment_id, self._n_ended)
         return message
 
     def _end_run(self, message: ForwardMsg) -> None:
@@ -110,9 +87,9 @@ class BrowserCache:
             return
         self._n_ended += 1
         fragments = message.metadata.run.fragment_ids
-        for name, cached in list(self._messages.items()):
-            is_of_run = not fragments or cached.fragment in fragments
-            if is_of_run and self._n_ended - cached.last_used > self._max_age:
+        for name, (fragment, last_used) in list(self._messages.items()):
+            is_of_run = not fragments or fragment in fragments
+            if is_of_run and self._n_ended - last_used > self._max_age:
                 del self._messages[name]
 
 
@@ -207,7 +184,10 @@ def _value_or_default(states: WStates, key: str) -> Any:
     try:
         if kind not in (None, metadata.value_type) and not {kind, metadata.value_type} <= _NUMBERS:
             raise TypeError(f"{kind}, not {metadata.value_type}")
-        _check_option(metadata.deserializer, sent.value.string_value if kind else "")
+        box = getattr(metadata.deserializer, "__self__", None)
+        text = sent.value.string_value if kind else ""
+        if isinstance(box, SelectboxSerde) and text not in {"", *box.formatted_options}:
+            raise ValueError("no such option")
         value = _get_value(states, key)
         if kind is None:  # Streamlit now takes the widget for one that has no values
             states.set_widget_metadata(metadata)
@@ -217,13 +197,6 @@ def _value_or_default(states: WStates, key: str) -> Any:
     value = metadata.deserializer(None)
     states.states[key] = Value(value)
     return value
-
-
-def _check_option(deserializer: object, text: str) -> None:
-    """Raise ValueError for a text that is no option of its select box."""
-    box = getattr(deserializer, "__self__", None)
-    if isinstance(box, SelectboxSerde) and text not in {"", *box.formatted_options}:
-        raise ValueError("no such option")
 
 
 _CHOICES = (

@@ -15,7 +15,6 @@ from tfm_core.machine import WORKER_NICENESS, slowdown, slowness
 MODULES = (
     "pages.home.hero",
     "pages.home.doors",
-    "pages.home.page_map",
     "pages.home.preset_list",
     "pages.ui.navigation.frame",
     "pages.ui.runs.run_list",

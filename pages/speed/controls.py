@@ -69,13 +69,9 @@ def press(request: BenchmarkRequest) -> bool:
             on_click=speed_state.request,
             args=(request,),
         )
-        st.caption(_expectation(request))
+        comparison, device = COMPARISONS[request.name], show.device(request.device)
+        expected = [_("About {n} s on {device}.", n=comparison.seconds, device=device)]
+        if any(run.problem is None and run.status.is_alive for run in runs_access.store().list()):
+            expected.append(_("A run is training: times will be longer."))
+        st.caption(" ".join(expected))
     return True
-
-
-def _expectation(request: BenchmarkRequest) -> str:
-    comparison, device = COMPARISONS[request.name], show.device(request.device)
-    words = [_("About {n} s on {device}.", n=comparison.seconds, device=device)]
-    if any(run.problem is None and run.status.is_alive for run in runs_access.store().list()):
-        words.append(_("A run is training: times will be longer."))
-    return " ".join(words)

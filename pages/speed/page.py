@@ -56,7 +56,10 @@ def _progress() -> None:
             )
             st.progress(share, text=words)
         if st.button(_("Stop"), icon=":material/stop:", key="speed-stop"):
-            _stop()
+            if measurement is not None:
+                measurement.stop(_("Stopped by you."))
+                speed_state.keep(measurement.wait(2.0))
+            speed_state.forget()
             st.rerun()
 
 
@@ -75,14 +78,6 @@ def _begin() -> None:
         return
     speed_state.set_running(measurement)
     st.progress(0.0, text=_("Starting"))
-
-
-def _stop() -> None:
-    measurement = speed_state.running()
-    if measurement is not None:
-        measurement.stop(_("Stopped by you."))
-        speed_state.keep(measurement.wait(2.0))
-    speed_state.forget()
 
 
 page()

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from contextlib import suppress
 
 from pages.i18n import N_, _
 from pages.ui import show, state
 from pages.ui.accounts import visitors
 from pages.ui.lessons import open_lesson
 from pages.ui.runs import runs_access
-from tfm_core.runs import settings
+from tfm_core import settings
 from tfm_core.runs.auth import NotYours
 from tfm_core.sentences import StudentError
 from tfm_core.sweeps.driver import go_on, stop
@@ -141,15 +142,11 @@ def _check_visitor(plan: Plan) -> None:
     if plan.max_runs is None or plan.max_runs > MAX_OF_A_VISITOR:
         raise StudentError("At most {most} runs per sweep on this server.", most=MAX_OF_A_VISITOR)
     for other in sweep_store().list():
-        if _is_ones_own(other) and _goes_on(other) and other.plan().created != plan.created:
-            raise StudentError("You already have a running sweep. Stop it or wait.")
-
-
-def _goes_on(sweep: Sweep) -> bool:
-    try:
-        return sweep.plan().state in ("active", "stopping")
-    except SweepDamaged:
-        return False
+        with suppress(SweepDamaged):
+            known = other.plan()
+            goes_on = known.state in ("active", "stopping")
+            if goes_on and _is_ones_own(other) and known.created != plan.created:
+                raise StudentError("You already have a running sweep. Stop it or wait.")
 
 
 def _is_ones_own(sweep: Sweep) -> bool:

@@ -108,7 +108,16 @@ def _variants(setting: Setting, base: Experiment, current: Dimension | None, key
 def _numbers(
     setting: Setting, base: Experiment, current: Dimension | None, key: str, *, is_grid: bool
 ) -> Dimension:
-    default = current or _usual(setting, base)
+    now = space.value_of(base, setting.path)
+    if current is not None:
+        default = current
+    elif setting.kind != "int" or setting.path == "seed" or not isinstance(now, int):
+        default = _usual_range(setting, base)
+    else:
+        lowest, highest = setting.lowest or 0, setting.highest or 10**9
+        doubled = {now // 2, now, now * 2} if now > 1 else {now, now + 1, now + 2}
+        fitting = sorted(n for n in doubled if lowest <= n <= highest)
+        default = Choices(setting.path, tuple(fitting))
     label = _(setting.label)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         mode = st.segmented_control(
@@ -171,16 +180,6 @@ def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, 
 
 def _together() -> DeltaGenerator:
     return st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
-
-
-def _usual(setting: Setting, base: Experiment) -> Dimension:
-    """Return a default: whole numbers by doubling, others as a range."""
-    now = space.value_of(base, setting.path)
-    if setting.kind == "int" and setting.path != "seed" and isinstance(now, int):
-        low, high = setting.lowest or 0, setting.highest or 10**9
-        doubled = {now // 2, now, now * 2} if now > 1 else {now, now + 1, now + 2}
-        return Choices(setting.path, tuple(sorted(n for n in doubled if low <= n <= high)))
-    return _usual_range(setting, base)
 
 
 def _usual_range(setting: Setting, base: Experiment) -> Range:

@@ -18,7 +18,6 @@ from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.plots.training import sweeps as plots
 from tfm_core.presets import PRESETS
-from tfm_core.runs.record.expected_time import Forecast
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.sweeps import ready, space
 from tfm_core.sweeps.objectives import OBJECTIVES
@@ -169,7 +168,9 @@ def _cost_words(plan: Plan) -> str:
         n = min(space.n_points(plan.space), plan.most_runs)
     if n is None:
         return _("**{minutes:g} min** of training in total.", minutes=plan.max_minutes)
-    forecast = _forecast(plan)
+    some = space.some(plan.base, plan.space, _SAMPLED)
+    forecast = run_time.in_sequence(some, threads=plan.threads)
+    forecast = forecast.times(1 / len(some)) if forecast else None  # of a mean run
     words = ngettext(
         "**{n} run** of {steps} steps: **{time}**.",
         "**{n} runs** of {steps} steps, one after another: **{time}**.",
@@ -181,13 +182,6 @@ def _cost_words(plan: Plan) -> str:
     if plan.max_minutes is None:
         return words
     return f"{words} {_('No run starts after {minutes:g} min.', minutes=plan.max_minutes)}"
-
-
-def _forecast(plan: Plan) -> Forecast | None:
-    """Return the mean time of a run over a sample of combinations."""
-    some = space.some(plan.base, plan.space, _SAMPLED)
-    forecast = run_time.in_sequence(some, threads=plan.threads)
-    return forecast.times(1 / len(some)) if forecast else None
 
 
 def _figure(plan: Plan) -> None:

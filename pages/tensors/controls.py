@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import streamlit as st
 
-from pages.i18n import _
-from pages.tensors.link import OPERATION, OWN, PARAMETERS, elsewhere, key_of
+from pages.i18n import N_, _
 from pages.ui import typed
-from pages.ui.address import view_link
+from pages.ui.address import parameters, view_link
 from pages.ui.address.parameters import Choice, Text
 from pages.ui.fact_line import fact_line, joined
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, RefusedCall
-from tfm_core.inspect.tensors.operations import OPERATIONS, Argument, TensorOperation, Values
-from tfm_core.inspect.tensors.sight import Dtype, InputSpec, read
+from tfm_core.inspect.tensors.operations import OPERATIONS, TensorOperation, Values
+from tfm_core.inspect.tensors.sight import PREPARED, Dtype, InputSpec, read
+
+MAX_LETTERS = 40  # of a shape or a parameter
+OWN = "own"
+OPERATION = Choice("op", names=tuple(OPERATIONS), first="view")
+_CONTENT = {"arange": N_("0, 1, 2 …"), OWN: N_("Own numbers")}
 
 
 def operation() -> TensorOperation:
@@ -42,15 +47,13 @@ def inputs(chosen: TensorOperation) -> tuple[InputSpec, Values, tuple[int, ...] 
         pair = chosen.parameters[start : start + 2]
         for column, part in zip(st.columns(len(pair)), pair, strict=True):
             with column:
-                typed[part.name] = _parameter(chosen, part)
+                choice, label = PARAMETERS[chosen.name][part.name], _(part.label)
+                typed[part.name] = (
+                    view_link.listed(label, choice)
+                    if isinstance(choice, Choice)
+                    else _text(label, choice, _(part.help))
+                )
     return source, read(chosen, typed), second
-
-
-def _parameter(chosen: TensorOperation, parameter: Argument) -> str:
-    choice = PARAMETERS[chosen.name][parameter.name]
-    if isinstance(choice, Choice):
-        return view_link.listed(_(parameter.label), choice)
-    return _text(_(parameter.label), choice, _(parameter.help))
 
 
 def _text(label: str, parameter: Text, help: str) -> str:
@@ -130,9 +133,11 @@ def _buttons(names: list[str], where: str) -> None:
     with st.container(horizontal=True, gap="small"):
         for name in names:
             st.button(
-                _(MISTAKES[name].title), key=f"mistake-{where}-{name}", on_click=_set_up,
-                args=(MISTAKES[name],)
-            )  # fmt: skip
+                _(MISTAKES[name].title),
+                key=f"mistake-{where}-{name}",
+                on_click=_set_up,
+                args=(MISTAKES[name],),
+            )
 
 
 def _set_up(mistake: RefusedCall) -> None:
@@ -149,3 +154,45 @@ def _set_up(mistake: RefusedCall) -> None:
     st.session_state[OPERATION.query] = chosen.name
     for name, value in settings.items():
         st.session_state[key_of(chosen, name)] = value
+
+
+def key_of(chosen: TensorOperation, name: str) -> str:
+    """Return the name of a control of an operation, which is also its name in a link."""
+    return f"{chosen.name.replace(' ', '-').lower()}-{name}"
+
+
+def _parameters_of(chosen: TensorOperation) -> Iterator[tuple[str, Choice | Text]]:
+    for one in chosen.parameters:
+        key = key_of(chosen, one.name)
+        if one.choices:
+            yield one.name, Choice(key, names=one.choices, first=one.choices[0])
+        else:
+            yield one.name, Text(key, first=one.default, most=MAX_LETTERS)
+    if chosen.second is not None:
+        yield "second", Text(key_of(chosen, "second"), first=chosen.second, most=MAX_LETTERS)
+    if chosen.kind == "makes":
+        return
+    yield "shape", Text(key_of(chosen, "shape"), first=chosen.shape, most=MAX_LETTERS)
+    labels = {name: name for name in PREPARED}
+    yield "prepared", parameters.named(key_of(chosen, "prepared"), labels)
+    start = OWN if chosen.numbers else "arange"
+    yield "content", parameters.named(key_of(chosen, "content"), _CONTENT, first=start)
+    numbers = Text(key_of(chosen, "numbers"), first=chosen.numbers, most=10 * MAX_LETTERS)
+    yield "numbers", numbers
+    types = ("float32", "int64")
+    yield "dtype", Choice(key_of(chosen, "dtype"), names=types, first=types[0])
+
+
+def elsewhere(chosen: TensorOperation) -> Iterator[Choice | Text]:
+    return (
+        parameter
+        for name, of_operation in PARAMETERS.items()
+        for parameter in of_operation.values()
+        if name != chosen.name
+    )
+
+
+PARAMETERS: dict[str, dict[str, Choice | Text]] = {
+    name: dict(_parameters_of(one)) for name, one in OPERATIONS.items()
+}
+"""Operation -> name of a control -> its parameter in the link."""

@@ -77,17 +77,28 @@ def result(outcome: OperationResult) -> None:
         "makes": _("Created from scratch, so there is no input."),
     }[kind]
     boards = [plots.tensor_board(before, before.name, inputs) for before in outcome.before]
+    sharing = [
+        _("shares memory with {name}", name=tensor.name)
+        if shared
+        else _("separate memory, not shared with {name}", name=tensor.name)
+        for tensor, shared in zip(outcome.before, outcome.shares, strict=True)
+    ]
     boards.append(
         plots.tensor_board(
-            after, "y", output, name="y" if index is not None else "", sign="→" if boards else "",
-            extra=_sharing(outcome),
+            after,
+            "y",
+            output,
+            name="y" if index is not None else "",
+            sign="→" if boards else "",
+            extra=sharing,
         )
-    )  # fmt: skip
+    )
     title = _("Before and after") if outcome.before else _("Result")
     number_sheet(
-        [SheetLine(title, tuple(boards), sentence, arithmetic)], key="tensors-sheet",
+        [SheetLine(title, tuple(boards), sentence, arithmetic)],
+        key="tensors-sheet",
         on_pick=lambda _board, row, column: _remember(after, row, column),
-    )  # fmt: skip
+    )
     note = notes.note(outcome)
     if note:
         st.info(_(note), icon=":material/lightbulb:")
@@ -101,15 +112,6 @@ def result(outcome: OperationResult) -> None:
     if outcome.operation.name == "einsum":
         _loops(outcome)
     memory(outcome, after, inputs, output)
-
-
-def _sharing(outcome: OperationResult) -> tuple[str, ...]:
-    return tuple(
-        _("shares memory with {name}", name=tensor.name)
-        if shared
-        else _("separate memory, not shared with {name}", name=tensor.name)
-        for tensor, shared in zip(outcome.before, outcome.shares, strict=True)
-    )
 
 
 def _loops(outcome: OperationResult) -> None:

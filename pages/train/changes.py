@@ -5,19 +5,93 @@ It stays visible below the frame's strip while the settings scroll.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.train import effects
-from pages.ui import state
+from pages.ui import show, state
+from pages.ui.runs import run_time
 from pages.ui.settings import controls, drafts
-from pages.ui.settings.drafts import Checked, Draft, Moment
+from pages.ui.settings.drafts import CheckedDraft, Draft, DraftMoment
 from pages.ui.settings.fields import Setting
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES, TASK_FACTS, ConfigError, Experiment
+
+if TYPE_CHECKING:
+    from tfm_core.facts.memory import Sizes
+    from tfm_core.runs.record.expected_time import Forecast
+
+_MANY = 3.0  # from this ratio on, a factor reads better than per cent
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantity:
+    """A quantity before and after, and its signed ratio, empty if unchanged.
+
+    values: of both, empty where they are known too roughly to stand beside the ratio.
+    """
+
+    name: str
+    values: str
+    ratio: str
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Two experiments to compare, and the futures of their sizes."""
+
+    before: Experiment
+    after: Experiment
+    sizes: tuple[Future[Sizes], Future[Sizes]]
+
+    @property
+    def is_known(self) -> bool:
+        return all(future.done() for future in self.sizes)
+
+    def words(self, threads: int) -> str:
+        """Return what changes, then what stays; empty until known."""
+        parts = self._parts(threads)
+        changed = [
+            f"{part.name} " + (f"{part.values} ({part.ratio})" if part.values else part.ratio)
+            for part in parts
+            if part.ratio
+        ]
+        same = ", ".join(part.name for part in parts if not part.ratio)
+        if same:
+            changed.append(_("{names} unchanged", names=same))
+        return " · ".join(changed)
+
+    def ratios(self, threads: int) -> str:
+        """Return all ratios in short; empty until known."""
+        parts = self._parts(threads)
+        return " · ".join(f"{part.name} {part.ratio or _('unchanged')}" for part in parts)
+
+    def _parts(self, threads: int) -> list[_Quantity]:
+        try:
+            old, new = (run_time.result(future) for future in self.sizes)
+        except Exception:  # shown beside Start
+            return []
+        if old is None or new is None:
+            return []
+        parts = [
+            _quantity(_("parameters"), old.n_parameters, new.n_parameters, show.count),
+            _quantity(_("memory per step"), old.step_bytes, new.step_bytes, show.size),
+        ]
+        then, now = (self._time(experiment, threads) for experiment in (self.before, self.after))
+        if then is None or now is None:
+            return parts
+        if then.slowdown != now.slowdown:  # measured in between: compare at the same load
+            then = then.at(now.slowdown)
+        by = "" if then == now else _("about {time}", time=ratio(then.seconds, now.seconds))
+        return [*parts, _Quantity(_("time"), "", by)]
+
+    def _time(self, experiment: Experiment, threads: int) -> Forecast | None:
+        return run_time.forecast(experiment, threads=threads)
+
 
 _LOOK_AGAIN = 0.3  # seconds
 _MAX_NAMED = 3
@@ -38,7 +112,9 @@ class LastChange:
         return own[0] if len(own) == 1 else None
 
 
-def strip(checked: Checked, settings: Mapping[str, Setting], *, threads: int, preset: str) -> None:
+def strip(
+    checked: CheckedDraft, settings: Mapping[str, Setting], *, threads: int, preset: str
+) -> None:
     """Draw the strip. settings: those on the page, by path; preset: its label, or empty."""
     paths, history = drafts.changed(checked), state.history()
     if not (paths or history.past or history.future):
@@ -51,7 +127,7 @@ def strip(checked: Checked, settings: Mapping[str, Setting], *, threads: int, pr
 
 
 def _buttons(
-    checked: Checked, settings: Mapping[str, Setting], paths: list[str], preset: str
+    checked: CheckedDraft, settings: Mapping[str, Setting], paths: list[str], preset: str
 ) -> None:
     history = state.history()
     st.button(
@@ -89,7 +165,7 @@ def _buttons(
             _row(path, checked, settings)
 
 
-def _row(path: str, checked: Checked, settings: Mapping[str, Setting]) -> None:
+def _row(path: str, checked: CheckedDraft, settings: Mapping[str, Setting]) -> None:
     begun = checked.draft.begun if path in _NAMES else checked.reference
     words = _difference(path, begun, checked.draft.values, settings)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -99,7 +175,7 @@ def _row(path: str, checked: Checked, settings: Mapping[str, Setting]) -> None:
 
 
 def _effect(
-    checked: Checked, settings: Mapping[str, Setting], paths: list[str], threads: int
+    checked: CheckedDraft, settings: Mapping[str, Setting], paths: list[str], threads: int
 ) -> None:
     experiment = checked.experiment
     if experiment is None:
@@ -109,9 +185,9 @@ def _effect(
     if change is None:
         return
     begun = _parsed(checked.draft.begun)
-    changes = [effects.of_change(change.before, experiment)]
+    changes = [of_change(change.before, experiment)]
     if begun is not None and begun != change.before and len(paths) > 1:
-        changes.append(effects.of_change(begun, experiment))
+        changes.append(of_change(begun, experiment))
     was_known = all(one.is_known for one in changes)
     named = _named(change, change.before.model_dump(), checked.draft.values, settings)
     in_all = _("All {n} changes", n=len(paths))
@@ -127,7 +203,7 @@ def _effect(
     st.fragment(effect, run_every=None if was_known else _LOOK_AGAIN)()
 
 
-def _last(draft: Draft, past: tuple[Moment, ...], experiment: Experiment) -> LastChange | None:
+def _last(draft: Draft, past: tuple[DraftMoment, ...], experiment: Experiment) -> LastChange | None:
     """Return the last change since the draft began, ignoring invalid states in between."""
     for moment in reversed(past):
         if moment.base != draft.begun:
@@ -182,3 +258,26 @@ def _label(path: str, settings: Mapping[str, Setting]) -> str:
 
 
 _NAMES = {"model.family": FAMILIES, "task.name": TASK_FACTS}
+
+
+def of_change(before: Experiment, after: Experiment) -> Effect:
+    return Effect(before, after, (run_time.sizes(before), run_time.sizes(after)))
+
+
+def _quantity(name: str, old: float, new: float, format_value: Callable[[float], str]) -> _Quantity:
+    values = f"{format_value(old)} → **{format_value(new)}**"
+    return _Quantity(name, values, "" if old == new else ratio(old, new))
+
+
+def ratio(old: float, new: float) -> str:
+    """Return a signed change: ``+20%``, ``−0.4%``, or ``× 4.2`` if large."""
+    if not old:
+        return "+"
+    if new >= _MANY * old:
+        return f"× {new / old:,.3g}"
+    per_cent = 100 * (new / old - 1)
+    sign = "+" if per_cent > 0 else "−"
+    size = abs(per_cent)
+    if size >= 9.95:
+        return f"{sign}{min(size, 99.9) if new < old and size > 99.5 else round(size)}%"
+    return f"{sign}{size:.1f}%" if size >= 0.05 else f"{sign}<0.1%"

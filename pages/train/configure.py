@@ -8,17 +8,24 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.i18n import _
-from pages.train import at_work, changes, corpus_text, play, start
+from pages.train import at_work, changes, play, start
 from pages.ui import show, state
 from pages.ui.address import url_config, view_link
 from pages.ui.lessons import open_lesson
 from pages.ui.settings import controls, drafts, own_choice
-from pages.ui.settings.drafts import Checked, Draft
+from pages.ui.settings.drafts import CheckedDraft, Draft
 from pages.ui.settings.fields import Setting, settings_of
 from pages.ui.typed import escape
 from tfm_core import made_with
 from tfm_core.config import TASK_FACTS, ConfigError, from_json, to_json
+from tfm_core.config.corpus_tasks import text_problem
+from tfm_core.data.corpus.task import read_text
+from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.presets import PRESETS
+
+_PATH = "task.text"
+_KEY = "corpus-text"
+
 
 _ALL = "all-settings"
 _LINK_READ = "configure-link-read"
@@ -33,7 +40,12 @@ _MAX_MEGABYTES = 1
 def page() -> None:
     show.header("train")
     _read_link()
-    _link_problems()
+    sentences = st.session_state.get(_LINK_PROBLEMS)
+    if sentences:
+        words = [_("Invalid settings in the link:")]
+        words += [f"- {escape(sentence)}" for sentence in sentences]
+        st.warning("\n".join(words), icon=":material/link:")
+        st.button(_("Dismiss"), key="configure-understood", on_click=sentences.clear)
     draft = state.current_draft()  # read once: a callback may replace it meanwhile
     _link_made(draft)
     checked = drafts.check(draft)
@@ -61,7 +73,7 @@ def page() -> None:
         preset="" if preset is None else _(PRESETS[preset].label),
     )
     own_choice.area(checked)
-    corpus_text.area(checked)
+    area(checked)
     if opened is None and st.toggle(_("All settings"), key=_ALL, persist_state="session"):
         _all(checked, settings, preset)
     is_preset = not drafts.differences(draft.values, draft.begun)
@@ -71,7 +83,7 @@ def page() -> None:
         at_work.of_draft(checked.experiment)
 
 
-def _all(checked: Checked, settings: Sequence[Setting], preset: str | None) -> None:
+def _all(checked: CheckedDraft, settings: Sequence[Setting], preset: str | None) -> None:
     """Draw a control of each setting."""
     draft = checked.draft
     with st.container(border=True, gap="small"):
@@ -179,17 +191,7 @@ def _link_made(draft: Draft) -> None:
         )
 
 
-def _link_problems() -> None:
-    sentences = st.session_state.get(_LINK_PROBLEMS)
-    if not sentences:
-        return
-    words = [_("Invalid settings in the link:")]
-    words += [f"- {escape(sentence)}" for sentence in sentences]
-    st.warning("\n".join(words), icon=":material/link:")
-    st.button(_("Dismiss"), key="configure-understood", on_click=sentences.clear)
-
-
-def _file(checked: Checked) -> None:
+def _file(checked: CheckedDraft) -> None:
     problems = st.session_state.get(_JSON_PROBLEMS, [])
     with st.expander(_("Experiment file"), icon=":material/data_object:", expanded=bool(problems)):
         experiment = checked.experiment
@@ -235,3 +237,79 @@ def _take_file() -> None:
     state.set_draft(experiment.model_dump())
     words = _("Experiment loaded from {name}.", name=escape(file.name))
     st.toast(words, icon=":material/upload_file:")
+
+
+def area(checked: CheckedDraft) -> None:
+    values = checked.draft.values
+    if drafts.task_of(values) != "own-text" or drafts.get(values, "task.data"):
+        return
+    text_here, unit = drafts.get(values, _PATH), drafts.get(values, "task.unit")
+    wrong = checked.at(_PATH)
+    with st.container(border=True):
+        st.header(_("Text"), anchor=False)
+        st.caption(_counts(text_here or read_text(), unit, is_own=bool(text_here)))
+        for sentence in wrong:
+            controls.complaint(sentence)
+        if text_here:
+            st.caption(_("The configuration contains this text. As a data set it fits in links."))
+            st.button(
+                _("Use the built-in text"),
+                key="corpus-text-forget",
+                icon=":material/undo:",
+                on_click=_forget,
+            )
+        with st.expander(
+            _("Paste your own text"), expanded=bool(text_here), icon=":material/edit_note:"
+        ):
+            _paste(unit, text_here)
+
+
+def _paste(unit: str, text_here: str) -> None:
+    st.session_state.setdefault(_KEY, text_here or state.own_text())
+    text = st.text_area(
+        _("Training text"),
+        key=_KEY,
+        height=220,
+        placeholder=read_text()[:400] + " …",
+        on_change=lambda: state.set_own_text(st.session_state[_KEY]),
+        persist_state="session",
+    )
+    problem = text_problem(text, unit) if text else None
+    if problem is not None:
+        controls.complaint(_(problem))
+    elif text:
+        st.caption(_counts(text, unit, is_own=True))
+    st.button(
+        _("Save as a data set and use it"),
+        key="corpus-text-keep",
+        icon=":material/save:",
+        disabled=not text or problem is not None,
+        help=_("It stays on this machine; see Own data."),
+        on_click=_save,
+    )
+
+
+def _counts(text: str, unit: str, *, is_own: bool) -> str:
+    tokens = learned_from_text(unit, text).cut_text(text)
+    counts = {"n": f"{len(tokens):,}", "different": f"{len(set(tokens)):,}"}
+    if is_own:
+        return _("Your text: {n} tokens, {different} distinct.", **counts)
+    return _("Alice in Wonderland, chapter 1: {n} tokens, {different} distinct.", **counts)
+
+
+def _forget() -> None:
+    values = state.draft()
+    if drafts.task_of(values) == "own-text":
+        state.set_draft(drafts.put(values, _PATH, ""), by=_PATH)
+
+
+def _save() -> None:
+    values = state.draft()
+    if drafts.task_of(values) != "own-text":
+        return
+    text = str(st.session_state.get(_KEY, ""))
+    try:
+        own = own_choice.keep_text(text, str(drafts.get(values, "task.unit")))
+        state.set_draft(own_choice.with_set(values, own), by="task.data")
+    except (ValueError, OSError) as error:
+        state.notify(_(error))

@@ -24,11 +24,12 @@ def healthy_text(run: Run) -> str:
 
 
 def panel(run: Run) -> None:
-    symptoms = [
-        symptom
-        for symptom in run_words.symptoms(run) or ()
-        if not any(_gives_away(run, cure) for cure in symptom.cures)
-    ]
+    symptoms = []
+    for symptom in run_words.symptoms(run) or ():
+        compared = [differences([run.experiment, cure.experiment]) for cure in symptom.cures]
+        # a fix would give away a setting that the open lesson asks for
+        if not any(open_lesson.asks_for(row.field) for rows in compared for row in rows):
+            symptoms.append(symptom)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="doctor"):
         if not symptoms:
             return
@@ -40,12 +41,6 @@ def panel(run: Run) -> None:
         if first.cures:
             _cure_button(run, first.cures[0], key="doctor-cure", is_first=True)
         _more(run, first, others)
-
-
-def _gives_away(run: Run, cure: Cure) -> bool:
-    """Return whether a fix changes a setting that the open lesson asks for."""
-    changed = differences([run.experiment, cure.experiment])
-    return any(open_lesson.asks_for(row.field) for row in changed)
 
 
 def _more(run: Run, first: Symptom, others: list[Symptom]) -> None:

@@ -20,7 +20,7 @@ from pages.ui.runs import run_actions, run_dialogs, run_words, runs_access, show
 from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.typed import escape
 from tfm_core.runs import fine_tuning
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
@@ -85,16 +85,13 @@ def _pace(run: Run, status: Status) -> float | None:
     """Return the seconds until the next poll; None once nothing changes any more."""
     if not status.is_active:
         return None
-    if status.state != "paused" and _is_new(run) and not len(runs_access.curves(run).steps):
+    made = datetime.fromisoformat(run.meta.created).astimezone(UTC)
+    is_new = (datetime.now(UTC) - made).total_seconds() < _SOON
+    if status.state != "paused" and is_new and not len(runs_access.curves(run).steps):
         return EAGER
     if status.state != "running":
         return BRISK
     return next((pace for seconds, pace in _CALM if status.seconds > seconds), BRISK)
-
-
-def _is_new(run: Run) -> bool:
-    made = datetime.fromisoformat(run.meta.created)
-    return (datetime.now(UTC) - made.astimezone(UTC)).total_seconds() < _SOON
 
 
 def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> bool:
@@ -112,7 +109,16 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
     if status.is_active != was_active or (wanted != pace and (pace != EAGER or is_due)):
         state.draw_anew()
     with st.container(gap="xsmall"):
-        _header(run, status)
+        with st.container(
+            horizontal=True, vertical_alignment="center", gap="small", key="live-head"
+        ):
+            st.title(escape(run.meta.name), anchor=False, width="content")
+            badges = shown_run.origin_badge(run)
+            if not run.meta.recorded:  # which are finished
+                badges = f"{run_words.badge(status, run.outcome)} {badges}"
+            st.markdown(badges, width="content")
+            run_buttons.row(run, status)
+        run_buttons.watcher(run)
         live_keys.line(run, status, _state_words(run, status), doctor.healthy_text(run))
         _state_messages(run, status)
         doctor.panel(run)
@@ -136,17 +142,6 @@ def _details(run: Run) -> None:
     live_keys.part(run, status)
     st.header(_("Curves in detail"), anchor=False)
     live_curves.part(run)
-
-
-def _header(run: Run, status: Status) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="live-head"):
-        st.title(escape(run.meta.name), anchor=False, width="content")
-        badges = shown_run.origin_badge(run)
-        if not run.meta.recorded:  # which are finished
-            badges = f"{run_words.badge(status, run.outcome)} {badges}"
-        st.markdown(badges, width="content")
-        run_buttons.row(run, status)
-    run_buttons.watcher(run)
 
 
 def _state_words(run: Run, status: Status) -> str:
@@ -203,7 +198,7 @@ def _queued(run: Run, status: Status) -> None:
     sentence = _("Waiting for a worker.")
     if status.queue_position:
         sentence = _("Number {n} in the queue.", n=status.queue_position)
-    why = tickets.start_error(run.folder)
+    why = waiting_line.start_errors.get(run.folder)
     if why is not None:
         sentence = escape(_(why))
     st.info(sentence, icon=":material/hourglass_empty:")

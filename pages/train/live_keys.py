@@ -14,8 +14,8 @@ from pages.ui.accounts import visitors
 from pages.ui.runs import run_words, runs_access
 from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.typed import escape
+from tfm_core import settings
 from tfm_core.facts.batches import Batches
-from tfm_core.runs import settings
 from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status

@@ -21,7 +21,7 @@ from pages.ui.runs import comparison, run_actions, runs_access
 from pages.ui.runs.foreign_run import is_foreign
 from pages.ui.runs.run_actions import Start
 from pages.ui.settings import controls, drafts
-from pages.ui.settings.drafts import Checked
+from pages.ui.settings.drafts import CheckedDraft
 from pages.ui.settings.fields import Setting, settings_by_path
 from pages.ui.typed import escape
 from tfm_core.config import Experiment, TunedConfig
@@ -76,7 +76,7 @@ Values = tuple[drafts.Values, drafts.Values]
 
 
 def of_draft(
-    checked_draft: Checked, settings: Mapping[str, Setting], *, says_problems: bool
+    checked_draft: CheckedDraft, settings: Mapping[str, Setting], *, says_problems: bool
 ) -> None:
     """Draw the sliders of the draft. says_problems: also their problems."""
     draft = checked_draft.draft
@@ -152,8 +152,11 @@ def last_turn(run: Run) -> None:
     with st.container(gap="xsmall"):
         words = _(
             "Step {step}: {label} {old} → {new}",
-            step=f"{newest.step:,}", label=_(setting.label), old=old, new=new,
-        )  # fmt: skip
+            step=f"{newest.step:,}",
+            label=_(setting.label),
+            old=old,
+            new=new,
+        )
         st.caption(words)
         st.button(
             _("Branch here with {old}", old=old),

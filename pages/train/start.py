@@ -16,19 +16,19 @@ from pages.ui.lessons import open_lesson
 from pages.ui.runs import comparison, run_actions, run_time
 from pages.ui.runs.run_actions import Start
 from pages.ui.settings import controls, drafts
-from pages.ui.settings.drafts import Checked
+from pages.ui.settings.drafts import CheckedDraft
 from pages.ui.settings.fields import Setting, settings_of
 from pages.ui.typed import escape
+from tfm_core import settings
 from tfm_core.config import Experiment
 from tfm_core.config.advice import advice_on
 from tfm_core.facts import storage
-from tfm_core.runs import settings
 
 _DEVICE, _NAME = "start-device", "start-name"
 _LOOK_AGAIN = 0.4  # seconds
 
 
-def bar(checked: Checked, preset: str | None) -> None:
+def bar(checked: CheckedDraft, preset: str | None) -> None:
     """Draw the Start button and what the run needs, or why it cannot start."""
     locked = open_lesson.refusal(checked.experiment)
     is_off, why_not = checked.experiment is None, visitors.why_not() or locked
@@ -62,7 +62,7 @@ def bar(checked: Checked, preset: str | None) -> None:
         _start(checked.experiment, preset)
 
 
-def place(seed: Sequence[Setting], checked: Checked) -> None:
+def place(seed: Sequence[Setting], checked: CheckedDraft) -> None:
     with st.container(border=True):
         st.header(_("Seed and name"), anchor=False)
         for setting in seed:
@@ -76,7 +76,7 @@ def place(seed: Sequence[Setting], checked: Checked) -> None:
         )
 
 
-def _warning(checked: Checked) -> None:
+def _warning(checked: CheckedDraft) -> None:
     warnings = [warning for warning in checked.advice if warning.is_warning]
     with st.container(
         horizontal=True, vertical_alignment="center", gap="small", key="start-doctor"
@@ -100,7 +100,7 @@ def _warning(checked: Checked) -> None:
                 )
 
 
-def _labels(checked: Checked) -> dict[str, str]:
+def _labels(checked: CheckedDraft) -> dict[str, str]:
     values = checked.draft.values
     settings = settings_of(drafts.family_of(values), drafts.task_of(values))
     return {setting.path: _(setting.label) for setting in settings}
@@ -113,7 +113,7 @@ def _set_right(path: str, value: float, edition: tuple[int, int, int]) -> None:
         state.set_draft(drafts.chosen(draft.values, path, value), base=draft.begun)
 
 
-def _why_not(checked: Checked) -> None:
+def _why_not(checked: CheckedDraft) -> None:
     labels = {"task.name": _("Task"), **_labels(checked)}
     places = dict.fromkeys(
         labels.get(problem.field, problem.field or _("Configuration"))
@@ -247,14 +247,6 @@ def _threads(device: str, choices: Sequence[int]) -> None:
     )
 
 
-def _device_words(name: str, device: Any) -> str:
-    if device is None:
-        return name.upper()
-    if device.memory_free is None:
-        return str(_(device.label))
-    return _("{label}, {free} free", label=_(device.label), free=show.size(device.memory_free))
-
-
 def _start(experiment: Experiment, preset: str | None) -> None:
     start = _requested(experiment, preset)
     run = run_actions.start(experiment, name=start.name, preset=preset, threads=start.threads)
@@ -273,3 +265,11 @@ def _requested(experiment: Experiment, preset: str | None) -> Start:
         preset,
         state.threads(),
     )
+
+
+def _device_words(name: str, device: Any) -> str:
+    if device is None:
+        return name.upper()
+    if device.memory_free is None:
+        return str(_(device.label))
+    return _("{label}, {free} free", label=_(device.label), free=show.size(device.memory_free))

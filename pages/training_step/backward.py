@@ -43,8 +43,9 @@ def view(model_at: ModelAtStep) -> None:
 
 def _graph(model_at: ModelAtStep) -> None:
     from tfm_core.inspect.training_step.fold import fold, groups_of
+    from tfm_core.inspect.training_step.graph import graph_of
 
-    graph = training_step_state.cached("graph", model_at, (), _make_graph)
+    graph: Graph = training_step_state.cached("graph", model_at, (), graph_of)
     show.prose(paragraph("training_step/graph", n=len(graph[0])))
     opened = st.selectbox(
         _("Open"),
@@ -85,19 +86,17 @@ def _heatmap(gradients: dict[str, np.ndarray]) -> None:
     )
     show.figure(
         figure,
-        paragraph("training_step/window",
-            rows=part.shape[0], columns=part.shape[1],
-            shape=" x ".join(map(str, values.shape)), value=float(flat[row, column]),
-            row=int(row) + 1, column=int(column) + 1
+        paragraph(
+            "training_step/window",
+            rows=part.shape[0],
+            columns=part.shape[1],
+            shape=" x ".join(map(str, values.shape)),
+            value=float(flat[row, column]),
+            row=int(row) + 1,
+            column=int(column) + 1,
         ),
-        key="training-step-gradient"
-    )  # fmt: skip
-
-
-def _make_graph(trainer: Trainer) -> Graph:
-    from tfm_core.inspect.training_step.graph import graph_of
-
-    return graph_of(trainer)
+        key="training-step-gradient",
+    )
 
 
 def _gradients(trainer: Trainer) -> dict[str, np.ndarray]:

@@ -80,7 +80,13 @@ def status(chosen: Chosen, model_at: ModelAtStep) -> None:
 def rate(model_at: ModelAtStep) -> float:
     """Draw the learning rate and the buttons; return the rate of the next step."""
     left, right = st.columns(2, vertical_alignment="bottom")
-    scheduled, is_over = state.with_trainer(model_at, _scheduled)
+
+    def read(trainer: Trainer) -> tuple[float, bool]:
+        from tfm_core.inspect.training_step.step import scheduled_rate
+
+        return scheduled_rate(trainer), trainer.step >= trainer.experiment.training.steps
+
+    scheduled, is_over = state.with_trainer(model_at, read)
     with left:
         follows = st.toggle(
             _("The schedule's learning rate: {rate}", rate=f"{scheduled:.3g}"),
@@ -108,12 +114,6 @@ def rate(model_at: ModelAtStep) -> float:
 
 def nearest(rate: float) -> float:
     return min(RATES, key=lambda shown_rate: abs(math.log(shown_rate / max(rate, 1e-9))))
-
-
-def _scheduled(trainer: Trainer) -> tuple[float, bool]:
-    from tfm_core.inspect.training_step.step import scheduled_rate
-
-    return scheduled_rate(trainer), trainer.step >= trainer.experiment.training.steps
 
 
 def _buttons(model_at: ModelAtStep, rate: float) -> None:

@@ -126,12 +126,14 @@ def _arithmetic(answer: BatchAnswer) -> None:
             loss=answer.loss,
         )
     )
-    frame = pd.DataFrame({
-        _("class"): answer.names,
-        _("logit"): answer.logits,
-        _("log p"): answer.log_probabilities,
-        _("p"): answer.probabilities,
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            _("class"): answer.names,
+            _("logit"): answer.logits,
+            _("log p"): answer.log_probabilities,
+            _("p"): answer.probabilities,
+        }
+    )
     form = st.column_config.NumberColumn(format="%.4f")
     forms = {name: form for name in frame.columns[1:-1]}
     forms[_("p")] = st.column_config.NumberColumn(format="%.4g")  # small ones are not 0

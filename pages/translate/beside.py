@@ -15,7 +15,7 @@ from pages.ui import show
 from pages.ui.model import beam_view, sentence_field
 from pages.ui.typed import escape
 from tfm_core.config import SequenceTaskConfig
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.data.text.task import missing_examples
 from tfm_core.inspect.writing import beams, steps
 from tfm_core.inspect.writing.beams import BeamComparison, BeamSettings

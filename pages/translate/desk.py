@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.components.writing_desk import DeskEvents, DeskView, writing_desk
+from pages.components.writing_desk import DeskView, writing_desk
 from pages.i18n import _, paragraph
 from pages.translate import choice, how
 from pages.translate.link import SAMPLE
@@ -18,8 +18,6 @@ from tfm_core.inspect.writing import steps
 from tfm_core.inspect.writing.source import Source
 from tfm_core.inspect.writing.steps import MEAN, Writing, in_nats
 from tfm_core.runs.run import Run
-
-_EVENTS = DeskEvents(choice.force, choice.undo, choice.begin_anew, choice.show)
 
 
 def part(
@@ -50,7 +48,10 @@ def part(
             glosses=glosses.shown(run.experiment),
             language=language_of(run.experiment),
         ),
-        events=_EVENTS,
+        force=choice.force,
+        undo=choice.undo,
+        free=choice.begin_anew,
+        move=choice.show,
         key="translate-desk",
     )
     st.caption(_special(writing))

@@ -13,7 +13,8 @@ from pages.ui.address import view_link
 from pages.ui.model import sentence_field
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
-from tfm_core.data.text import TextTask, text_task
+from tfm_core.data.tasks import text_task
+from tfm_core.data.text import TextTask
 from tfm_core.data.text.task import missing_examples
 from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.inspect.writing.source import Source, next_words, picture_source, source_of
@@ -40,9 +41,13 @@ def _picture(run: Run, step: int) -> Source:
     st.session_state[PICTURE.key] = min(st.session_state[PICTURE.key], task.n_test)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         number = st.number_input(
-            _("Test picture"), 1, task.n_test, key=PICTURE.key, width=220,
+            _("Test picture"),
+            1,
+            task.n_test,
+            key=PICTURE.key,
+            width=220,
             on_change=choice.begin_anew,
-        )  # fmt: skip
+        )
         st.button(
             _("Next picture"),
             icon=":material/casino:",

@@ -24,7 +24,6 @@ from pages.translate.link import (
 )
 from pages.ui.address import view_link
 from pages.ui.address.parameters import Option
-from tfm_core.config import Experiment
 from tfm_core.inspect.writing.beams import BeamSettings
 from tfm_core.inspect.writing.source import Source
 
@@ -35,16 +34,14 @@ MAX_SEARCHED = 100
 """Most tokens of a beam search: every step reads all its texts again."""
 
 
-def knows_truth(experiment: Experiment) -> bool:
-    """Return whether one answer is right: a text may go on in many ways."""
-    return experiment.task.facts.answer != "text" and not experiment.task.is_opened
-
-
 def method(source: Source) -> str:
     if source.is_at_once:
         view_link.forget([METHOD])
         return GREEDY
-    names = tuple(name for name in METHOD.names if name != BESIDE or knows_truth(source.experiment))
+    task = source.experiment.task
+    # a text may go on in many ways
+    knows_truth = task.facts.answer != "text" and not task.is_opened
+    names = tuple(name for name in METHOD.names if name != BESIDE or knows_truth)
     return view_link.choice(
         _("Method"),
         dataclasses.replace(METHOD, names=names),
@@ -98,9 +95,14 @@ def _slider(label: str, parameter: Option, help: str) -> float:
 def _number(label: str, parameter: Any, help: str) -> int:
     problem = view_link.receive(parameter)
     value = st.number_input(
-        label, parameter.low, parameter.high, key=parameter.key, help=help,
-        on_change=choice.replay, width=105,
-    )  # fmt: skip
+        label,
+        parameter.low,
+        parameter.high,
+        key=parameter.key,
+        help=help,
+        on_change=choice.replay,
+        width=105,
+    )
     view_link.warn(problem)
     view_link.say(parameter, int(value))
     return int(value)

@@ -14,7 +14,7 @@ from pages.ui.address import view_link
 from pages.ui.navigation import page_table
 from pages.ui.runs import runs_access
 from pages.ui.settings import drafts
-from pages.ui.settings.drafts import Draft, History, Moment, Values, moment
+from pages.ui.settings.drafts import Draft, DraftMoment, History, Values, moment
 from tfm_core import links, made_with
 from tfm_core.config.corpus_tasks import MAX_CHARACTERS
 from tfm_core.presets import PRESETS
@@ -162,7 +162,7 @@ def redo() -> None:
     _go_to(history().redone(current_draft()))
 
 
-def _go_to(target: tuple[Moment, History] | None) -> None:
+def _go_to(target: tuple[DraftMoment, History] | None) -> None:
     if target is not None:
         (values, base), st.session_state[_HISTORY] = target
         _put_draft(values, base, "")

@@ -100,9 +100,13 @@ def looks(subject: Subject, step: WalkStep, example: int) -> None:
     head = tensor.chosen_head(subject)
     maps = word_maps(subject, step, example, head)
     figure = caption_strip(
-        maps.maps, subject.pictures[example], maps.words, maps.boxes, state.theme(),
+        maps.maps,
+        subject.pictures[example],
+        maps.words,
+        maps.boxes,
+        state.theme(),
         notes=maps.writes,
-    )  # fmt: skip
+    )
     show.figure(figure, paragraph("walk/looks", n=head + 1), key="walk-looks")
 
 

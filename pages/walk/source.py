@@ -19,10 +19,10 @@ from pages.walk.link import BOOK, DIGIT, DRAWN, MINE, OUT, POSITION, SOURCE, TEX
 from tfm_core import byte_cache
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.facts.architectures import Architecture
+from tfm_core.inspect.attention.own_example import reads_text
 from tfm_core.inspect.knockouts.parts import parts_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import joined
-from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -153,7 +153,7 @@ def knock(code: str) -> None:
 
 def _own(run: Run, field: DeltaGenerator) -> str:
     """Ask for the reader's own sentence, or take the drawing; return "" where there is none."""
-    if TASK_KINDS[run.experiment.task.kind].own_text is None:
+    if not reads_text(run.experiment.task):
         if not takes_drawing(run):
             return ""
         view_link.warn(view_link.receive(DIGIT))
@@ -228,7 +228,7 @@ def _untrained(text: str) -> Subject:
 def _trained(folder: str, step: int, mark: int, own: str, out: tuple[str, ...]) -> Subject:
     from tfm_core.data.own_picture import from_text
     from tfm_core.inspect.attention.own_example import look_at_text
-    from tfm_core.inspect.knockouts.engine import knocked_out, twin
+    from tfm_core.inspect.knockouts.engine import knocked_out
     from tfm_core.inspect.progress.weights import model_of_step
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import subject
@@ -251,8 +251,6 @@ def _trained(folder: str, step: int, mark: int, own: str, out: tuple[str, ...]) 
             probe = run.probe()
             given = {"items": probe.items, "images": probe.images}
     parts = [part for part in parts_of(run.experiment) if part.code in out]
-    if parts:
-        model = twin(model)
     with knocked_out(model, parts):
         made = subject(run.experiment, model, **given)
     if own:

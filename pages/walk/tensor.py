@@ -12,8 +12,8 @@ from pages.ui import show, state
 from pages.ui.address import view_link
 from pages.walk.link import BLOCK
 from tfm_core.config import built
+from tfm_core.data.opened.spelling import text_of
 from tfm_core.plots.model import walk as plots
-from tfm_core.pretrained.spelling import text_of
 from tfm_core.variants.forms import SCALES
 
 if TYPE_CHECKING:

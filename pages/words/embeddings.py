@@ -30,7 +30,14 @@ def view() -> None:
     table = table_to_show()
     if table is None:
         return
-    index = _word(table)
+    choices = by_class(table.classes)
+    picked = st.selectbox(
+        _("Word"),
+        choices,
+        format_func=lambda index: f"{table.tokens[index]} ({table.classes[index]})",
+        key=f"words-word-{table.name}-{len(table.tokens)}",
+    )
+    index = choices[0] if picked is None else int(picked)
     _lookup(table, index)
     _alike(table, index)
 
@@ -70,17 +77,6 @@ def table_to_show() -> EmbeddingTable | None:
         )
     )
     return table
-
-
-def _word(table: EmbeddingTable) -> int:
-    choices = by_class(table.classes)
-    picked = st.selectbox(
-        _("Word"),
-        choices,
-        format_func=lambda index: f"{table.tokens[index]} ({table.classes[index]})",
-        key=f"words-word-{table.name}-{len(table.tokens)}",
-    )
-    return choices[0] if picked is None else int(picked)
 
 
 def _lookup(table: EmbeddingTable, index: int) -> None:

@@ -10,7 +10,7 @@ from pages.ui.address import view_link
 from pages.ui.navigation import page_table
 from pages.ui.runs import shown_run
 from pages.ui.typed import escape
-from pages.words import batch, embeddings, tokens
+from pages.words import embeddings, tokens
 from pages.words.link import VIEW
 from tfm_core.config import Experiment
 from tfm_core.inspect.text import beside_pictures
@@ -21,7 +21,7 @@ def page() -> None:
     show.header("words")
     views = {
         "tokens": tokens.view,
-        "batch": batch.view,
+        "batch": tokens.batch_view,
         "embeddings": embeddings.view,
         "moving": embeddings.moving,
         "patches": _patches,

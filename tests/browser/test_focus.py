@@ -78,9 +78,3 @@ def test_whatever_has_the_focus_or_is_chosen_can_be_seen(open_tab: OpenTab) -> N
     assert tab.main.locator("button[data-selected]").first.evaluate(outline) == "solid"
     others = tab.main.locator("button[role=radio]:not([data-selected])")
     assert others.first.evaluate(outline) == "none"
-    colours = """node => [node, node.parentElement]
-        .map(part => getComputedStyle(part).backgroundColor)"""
-    tab.goto("train?run=recorded-korean")
-    own, ground = tab.main.locator(".stage .figure i").first.evaluate(colours)
-    assert own != ground
-    tab.page.emulate_media(forced_colors="none")

@@ -13,7 +13,7 @@ from tests.browser import server as servers
 from tests.browser.server import AppServer
 from tests.browser.visitor import visitor
 from tests.runs.waiting import wait_until
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import waiting_line
 
 pytestmark = pytest.mark.skipif(
     not hasattr(psutil.Process, "num_fds"), reason="this system does not count open files"
@@ -40,7 +40,7 @@ def forgetful(tmp_path: Path) -> Iterator[AppServer]:
     "apart",
     [pytest.param(5, id="some pages"), pytest.param(1, id="every page", marks=pytest.mark.wide)],
 )
-def test_a_visit_leaves_no_thread_file_or_ticket(forgetful: AppServer, apart: int) -> None:
+def test_a_visit_leaves_no_thread_file_or_waiting_run(forgetful: AppServer, apart: int) -> None:
     everywhere = [page.url_path for page in page_table.PAGES.values()][::apart]
     process = psutil.Process(forgetful.process.pid)
     temporary = Path(os.path.dirname(forgetful.log)) / "tmp"
@@ -56,7 +56,7 @@ def test_a_visit_leaves_no_thread_file_or_ticket(forgetful: AppServer, apart: in
             threads=process.num_threads(),
             files=process.num_fds(),
             zombies=sum(is_zombie(child) for child in process.children(recursive=True)),
-            tickets=len(tickets.waiting(forgetful.store.root)),
+            waiting=len(waiting_line.ids(forgetful.store.root)),
             temporary=len(os.listdir(temporary)),
         )
 

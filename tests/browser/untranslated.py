@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.presets import PRESETS
 
 LISTEN = """if (!window.drawnTexts) {

@@ -12,8 +12,8 @@ from tfm_core.config import ConfigError
 from tfm_core.config.corpus_tasks import LONGEST_SENTENCE, CorpusTaskConfig
 from tfm_core.data.corpus import grammar
 from tfm_core.data.corpus.load import load_corpus
-from tfm_core.data.corpus.task import corpus_task
 from tfm_core.data.own.tokens import learned_from_text
+from tfm_core.data.tasks import corpus_task
 from tfm_core.data.text import english_sentences as english
 from tfm_core.data.text.korean_words import ALL_NOUNS, NOUNS, TIMES, VERBS
 from tfm_core.data.vocabulary import BOS, EOS, PAD
@@ -66,7 +66,7 @@ def test_the_entropy_and_the_longest_sentence_are_those_of_the_draws(unit):
     entropy = mean(-math.log(probability(words)) for words in drawn)
     tokens = mean(1 + len(task.tokenize(_written(words, unit))) for words in drawn)
     assert grammar.entropy_per_token(unit) == pytest.approx(entropy / tokens, rel=0.004)
-    data = load_corpus(CorpusTaskConfig(name="grammar", unit=unit), seed=0)
+    data = load_corpus(corpus_task(CorpusTaskConfig(name="grammar", unit=unit)), seed=0)
     longest = max(len(pair.tgt) for pair in data.train.pairs)
     assert 0.6 * LONGEST_SENTENCE[unit] < longest <= LONGEST_SENTENCE[unit]
 
@@ -77,7 +77,7 @@ def _written(words, unit):
 
 
 def test_a_sentence_has_its_ends_and_a_window_one_token_less():
-    data = load_corpus(CorpusTaskConfig(name="grammar", n_train=31), seed=1)
+    data = load_corpus(corpus_task(CorpusTaskConfig(name="grammar", n_train=31)), seed=1)
     assert data.windows is None
     assert data.train.src.shape == (31, 0)
     for row, pair in zip(data.train.tgt.tolist(), data.train.pairs, strict=True):
@@ -86,7 +86,9 @@ def test_a_sentence_has_its_ends_and_a_window_one_token_less():
         assert data.task.tgt_vocabulary.decode(row) == list(pair.tgt)
         assert set(row[n + 2 :]) <= {PAD}
     assert set(ALL_NOUNS) & {word for pair in data.train.pairs for word in pair.tgt}
-    data = load_corpus(CorpusTaskConfig(text=TEXT, unit="characters", context=7), seed=0)
+    data = load_corpus(
+        corpus_task(CorpusTaskConfig(text=TEXT, unit="characters", context=7)), seed=0
+    )
     full = data.validation.pairs[0]
     assert len(full.tgt) == 6
     assert data.validation.tgt[0].tolist()[1:7] == data.task.tgt_vocabulary.encode(full.tgt)
@@ -98,7 +100,7 @@ def test_a_sentence_has_its_ends_and_a_window_one_token_less():
 @pytest.mark.parametrize("unit", UNITS)
 def test_windows_and_splits_follow_each_other_and_join_to_their_text(unit):
     config = CorpusTaskConfig(text=TEXT, unit=unit, context=11)
-    data = load_corpus(config, seed=0)
+    data = load_corpus(corpus_task(config), seed=0)
     tokens = learned_from_text(unit, TEXT).cut_text(TEXT)
     train = tokens[: len(tokens) - 2 * (len(tokens) // 10)]
     assert len(data.windows) == len(train) - 11 + 1
@@ -106,7 +108,7 @@ def test_windows_and_splits_follow_each_other_and_join_to_their_text(unit):
     for start, row in zip(starts.tolist(), data.windows.rows(starts).tolist(), strict=True):
         assert row[0] == BOS
         assert data.task.tgt_vocabulary.decode(row) == train[start : start + 11]
-    data = load_corpus(CorpusTaskConfig(text=TEXT, unit=unit, context=7), seed=0)
+    data = load_corpus(corpus_task(CorpusTaskConfig(text=TEXT, unit=unit, context=7)), seed=0)
     decode = data.task.tgt_vocabulary.decode
     parts = [
         [token for row in split.tgt.tolist() for token in decode(row)]

@@ -28,8 +28,8 @@ from tfm_core.data.corpus.in_context import (
     rounded,
     seen_before,
 )
-from tfm_core.data.corpus.task import corpus_task
 from tfm_core.data.load import load
+from tfm_core.data.tasks import corpus_task
 from tfm_core.training.loop import build
 
 NOISE = {-1: 0.25, 0: 0.5, 1: 0.25}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core import doctor
+from tfm_core import doctor, settings
 from tfm_core.cli import main
 from tfm_core.doctor import checks
 from tfm_core.doctor.checks import (
@@ -19,7 +19,7 @@ from tfm_core.doctor.checks import (
     check_runs,
     check_variables,
 )
-from tfm_core.runs import RunStore, settings
+from tfm_core.runs import RunStore
 
 UNWRITABLE = Path("/proc/sys/kernel/random")
 """A folder in which not even root can make a file."""

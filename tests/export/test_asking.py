@@ -14,7 +14,7 @@ from tfm_core.config import Experiment
 from tfm_core.config.codec import default_sections
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.own.tokens import learned
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.export.query_settings import as_json, query_settings
 from tfm_core.inspect.source.carried import carried

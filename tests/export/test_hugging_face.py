@@ -16,8 +16,9 @@ from tests.models.variants import S, T
 from tfm_core.cli import main
 from tfm_core.config import DecoderOnlyConfig, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.data.opened.tokenizer import read_words
 from tfm_core.data.shape import data_shape
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.export import hugging_face
 from tfm_core.export.exports import EXPORTS
 from tfm_core.export.tokenizer_json import both, one_text
@@ -26,7 +27,6 @@ from tfm_core.models.build import build_model
 from tfm_core.presets import PRESETS
 from tfm_core.pretrained.architectures import ARCHITECTURES, Unexportable, fit
 from tfm_core.pretrained.model import check_folder, load_model
-from tfm_core.pretrained.tokenizer import read_words
 from tfm_core.pretrained.writing import answer_of, first_target, tensors_of
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError

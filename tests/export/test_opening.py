@@ -17,15 +17,18 @@ from tests.pretrained.with_tokenizer import (
     UNKNOWN_PIECE,
     folder_with_tokenizer,
 )
+from tfm_core.data.opened import task as tasks
+from tfm_core.data.opened.folder import Unopenable
 from tfm_core.data.own import place
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.decoding import SamplingConfig
 from tfm_core.export.bundle import bundle
 from tfm_core.export.opening import open_run, size_of
 from tfm_core.inspect.attention.example import captured
 from tfm_core.inspect.attention.explanations import explained
+from tfm_core.inspect.attention.inputs import inputs_of
 from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text
-from tfm_core.inspect.attention.trained import inputs_of, model_of
+from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.knockouts.measure import measured
 from tfm_core.inspect.knockouts.parts import heads_of
 from tfm_core.inspect.text.gpt_reading import look_through
@@ -35,8 +38,6 @@ from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.inspect.writing.source import source_of
 from tfm_core.inspect.writing.steps import write
-from tfm_core.pretrained import task as tasks
-from tfm_core.pretrained.folder import Unopenable
 from tfm_core.pretrained.model import check_folder, load_model
 from tfm_core.pretrained.pictures import PREPROCESSOR
 from tfm_core.probe.capture import capture

@@ -6,8 +6,8 @@ from tests.training.test_loop import EXPERIMENTS
 from tfm_core.config import Experiment
 from tfm_core.facts import storage
 from tfm_core.presets import PRESETS
-from tfm_core.runs.settings.fixed import LOCAL
 from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.settings.fixed import LOCAL
 
 pytestmark = pytest.mark.quick
 

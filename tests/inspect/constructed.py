@@ -95,16 +95,24 @@ def write_state(run: Run, state: str, step: int = 0) -> None:
     write_status(run.folder, status)
 
 
-def constructed_snapshot(experiment: Experiment, items: list, step: int) -> Snapshot:
-    """Return a snapshot whose rows sum to 1 where the model may attend; the rest is padding."""
-    rng = np.random.default_rng(step)
-    heads = experiment.model.n_heads
+def drawn_attention(
+    experiment: Experiment, items: list, rng: np.random.Generator, power: int
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return random maps of every module, sharper with a higher power, and their masks."""
     attention, kept = {}, {}
     for name in [name for names in modules_by_kind(experiment).values() for name in names]:
         kept[name] = expected_masks(experiment, items, name)[:, None]
-        weights = rng.random((len(items), heads, *kept[name].shape[2:])) ** (1 + step) * kept[name]
+        shape = (len(items), experiment.model.n_heads, *kept[name].shape[2:])
+        weights = rng.random(shape) ** power * kept[name]
         total = weights.sum(-1, keepdims=True)
         attention[name] = (weights / np.where(total, total, 1)).astype(np.float16)
+    return attention, kept
+
+
+def constructed_snapshot(experiment: Experiment, items: list, step: int) -> Snapshot:
+    """Return a snapshot whose rows sum to 1 where the model may attend; the rest is padding."""
+    rng = np.random.default_rng(step)
+    attention, kept = drawn_attention(experiment, items, rng, 1 + step)
     if experiment.task.kind == "image":
         shares = rng.random((len(items), 10))
         shares /= shares.sum(1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Activations: their curves are the functions', and a run's own numbers are those of its layers."""
+"""Activations and experts of a run: their own numbers, and where each token goes."""
 
 import math
 
@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from tfm_core.inspect import activations
-from tfm_core.inspect.attention.trained import inputs_of, model_of
+from tests.training.test_loop import experiment
+from tfm_core.inspect import activations, experts
+from tfm_core.inspect.attention.inputs import inputs_of
+from tfm_core.inspect.attention.trained import model_of
 from tfm_core.probe.capture import capture
+from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RECORDED, RunStore
 
 
@@ -46,3 +49,41 @@ def test_the_numbers_of_a_run_are_those_that_its_layers_bend(run_id, tmp_path):
         assert one.below == pytest.approx(zeros[one.layer] / one.n, abs=1e-3)
         if name == "relu":
             assert one.slope == pytest.approx(1 - one.below, abs=1e-3)
+
+
+N_EXPERTS = 5
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    chosen = experiment("encoder-decoder", "copy", model={"n_experts": N_EXPERTS})
+    made = RunStore(tmp_path_factory.mktemp("runs")).create(chosen, name="Experts")
+    execute(made)
+    return made
+
+
+def test_routes_loads_and_dead_experts_are_those_of_the_router(run):
+    last = run.snapshot_steps()[-1]
+    snapshot, (model, step) = run.snapshot(last), model_of(run)
+    assert step == last
+    for module in experts.layers(snapshot):
+        for item, gates in zip(run.probe().attended, snapshot.routing[module], strict=True):
+            tokens, shares = experts.routed(run.experiment, item, gates, module)
+            with capture(model, only={"gates"}) as cache, torch.no_grad():
+                model(*inputs_of(run, item))
+            expected = cache[f"{module}.gates"][0]
+            assert shares.shape == (len(tokens), N_EXPERTS)
+            np.testing.assert_allclose(shares, expected[: len(tokens)].numpy(), atol=2e-3)
+    steps = run.snapshot_steps()
+    names = experts.layers(run.snapshot(steps[-1]))
+    assert [name.partition(".")[0] for name in names] == ["encoder", "decoder"]
+    n_sources = sum(len(item["src"]) for item in run.probe().attended)
+    loads, n_tokens = experts.loads(run, next(iter(names)), steps)
+    assert loads.index.tolist() == steps
+    assert loads.columns.tolist() == list(range(1, N_EXPERTS + 1))
+    assert n_tokens == n_sources
+    np.testing.assert_allclose(loads.sum(axis=1), 1)
+    assert (loads <= 1 / 2).all(axis=None)  # each token passes two
+    item = run.probe().attended[0]
+    with pytest.raises(ValueError, match="fewer tokens"):
+        experts.routed(run.experiment, item, np.zeros((1, 5)), "encoder.layers.0.feed_forward")

@@ -7,9 +7,9 @@ import pytest
 from tests.data.own.files import packed, stripes
 from tfm_core.config import Experiment
 from tfm_core.data.own import sets
+from tfm_core.data.own.kinds import proposals
 from tfm_core.data.own.pictures import PictureForm
 from tfm_core.data.own.pictures_set import Split, prepare
-from tfm_core.data.own.pictures_task import proposals
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.sets import SetMissing
 from tfm_core.data.shape import data_shape

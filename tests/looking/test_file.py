@@ -23,7 +23,7 @@ from tfm_core.config import LookConfig
 from tfm_core.looking import opening
 from tfm_core.looking.file import FORMAT, MARK
 from tfm_core.looking.opening import left_out, open_look, stacks_of
-from tfm_core.looking.seen import Look
+from tfm_core.looking.result import Look
 from tfm_core.looking.unseen import sentence_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.notebook import OpenedRun

@@ -11,7 +11,6 @@ import math
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from tests.models.variants import (
@@ -21,6 +20,7 @@ from tests.models.variants import (
     text_model,
     vit_model,
 )
+from tests.probe.test_intervene import plain
 from tfm_core.config import ConfigError, Experiment, TrainingConfig
 from tfm_core.config.codec import from_query, to_query
 from tfm_core.decoding.kv_cache import supports_cache
@@ -32,82 +32,36 @@ OF_MODELS = list(made_in("block", "decoder"))
 FAMILIES = ["encoder-decoder", "decoder-only"]
 
 
-def causal(length):
-    return torch.ones(length, length, dtype=torch.bool).tril()
-
-
-def attended(w, name, x, memory, mask, mistake):
-    """Multi-head attention from the weights w of a block: (B, Q, d_model)."""
-    projection, bias = (w[f"{name}.in_projection.{part}"] for part in ("weight", "bias"))
-    if mistake == "sliced-heads":  # every head's own slice of the diagonal, and zeros elsewhere
-        of_head = torch.arange(H * D_HEAD) // D_HEAD
-        projection = projection * (of_head.repeat(3)[:, None] == of_head[None])
-    d = x.size(-1)
-    if memory is None:
-        q, k, v = F.linear(x, projection, bias).chunk(3, -1)
-    else:
-        q = F.linear(x, projection[:d], bias[:d])
-        k, v = F.linear(memory, projection[d:], bias[d:]).chunk(2, -1)
-    q, k, v = (part.view(*part.shape[:2], H, D_HEAD).transpose(1, 2) for part in (q, k, v))
-    scale = {"no-scale": 1.0, "scaled-by-d-model": 1 / math.sqrt(d)}.get(mistake)
-    heads = F.scaled_dot_product_attention(q, k, v, mask, scale=scale or 1 / math.sqrt(D_HEAD))
-    merged = heads.transpose(1, 2).reshape(x.shape)
-    if mistake in ("no-output-projection", "sliced-heads"):
-        return merged
-    return F.linear(merged, w[f"{name}.out_projection.weight"], w[f"{name}.out_projection.bias"])
-
-
-def stacked(stack, x, mask, mistake, memory=None, memory_mask=None):
-    """What a pre-norm stack of healthy weights makes of x with a mistake in its code."""
-    for layer in stack.layers:
-        w = layer.state_dict()
-
-        def normed(x, name, w=w):
-            name = "self_attention_norm" if mistake == "shared-norm" else f"{name}_norm"
-            return F.layer_norm(x, x.shape[-1:], w[f"{name}.weight"], w[f"{name}.bias"])
-
-        def through(x, name, w=w):
-            if name == "self_attention":
-                return attended(w, name, x, None, mask, mistake)
-            if name == "cross_attention":
-                return attended(w, name, x, memory, memory_mask, mistake)
-            up, down = (
-                (w[f"feed_forward.{which}.weight"], w[f"feed_forward.{which}.bias"])
-                for which in ("up", "down")
-            )
-            return F.linear(F.gelu(F.linear(x, *up)), *down)
-
-        cross = ["cross_attention"] if memory is not None else []
-        for name in ("self_attention", *cross, "feed_forward"):
-            y = normed(x, name)
-            is_normed = mistake == "residual-from-normed" or (
-                mistake == "feed-forward-residual-from-normed" and name == "feed_forward"
-            )
-            change = through(y, name)
-            x = change if mistake == "no-residuals" else (y if is_normed else x) + change
-    norm = stack.final_norm
-    return F.layer_norm(x, x.shape[-1:], norm.weight, norm.bias)
-
-
-def order(length, mistake):
-    if mistake == "no-causal-mask":
-        return torch.ones(length, length, dtype=torch.bool)
-    return causal(length).mT if mistake == "mask-transposed" else causal(length)
-
-
-def reference(family, model, src, tgt, mistake):
+def reference(model, src, tgt, mistake):
     """Logits (B, T, vocabulary) of a healthy model's weights in code with a mistake."""
-    if family == "decoder-only":  # no source: the target is the whole sequence
-        keep, length = (tgt != 0)[:, None, None, :], tgt.size(1)
-        x = model.positions(model.tgt_embedding(tgt))
-        x = stacked(model.decoder, x, keep & order(length, mistake), mistake)
-        return F.linear(x, model.output.weight, model.output.bias)
-    keep = (src != 0)[:, None, None, :]
-    memory = stacked(model.encoder, model.src_positions(model.src_embedding(src)), keep, mistake)
-    mask = (tgt != 0)[:, None, None, :] & order(tgt.size(1), mistake)
-    x = model.tgt_positions(model.tgt_embedding(tgt))
-    x = stacked(model.decoder, x, mask, mistake, memory, keep)
-    return F.linear(x, model.output.weight, model.output.bias)
+    model, changes = copy.deepcopy(model), {}
+    scale = {"no-scale": 1.0, "scaled-by-d-model": 1 / math.sqrt(H * D_HEAD)}.get(mistake)
+    everything = torch.ones(tgt.size(1), tgt.size(1), dtype=torch.bool)
+    order = everything if mistake == "no-causal-mask" else everything.tril().mT
+    mask = (tgt != 0)[:, None, None, :] & order
+    of_head = torch.arange(H * D_HEAD) // D_HEAD
+    for path, module in model.named_modules():
+        stack, name = path.partition(".")[0], path.rpartition(".")[2]
+        if mistake in ("no-causal-mask", "mask-transposed") and stack == "decoder":
+            if name == "self_attention":
+                changes[f"{path}.mask"] = lambda *_: mask
+        elif mistake in ("no-output-projection", "sliced-heads") and name.endswith("_attention"):
+            changes[f"{path}.output"] = lambda _, merged: merged
+            if mistake == "sliced-heads":  # each head's own slice of the diagonal, zeros elsewhere
+                weight = module.in_projection.weight.data
+                weight *= of_head.repeat(3)[:, None] == of_head[None]
+        elif not name.endswith(("attention_norm", "feed_forward_norm")):
+            continue
+        elif mistake == "no-residuals":
+            changes[f"{path}.skipped"] = lambda *_: None
+        elif mistake == "residual-from-normed" or (
+            mistake == "feed-forward-residual-from-normed" and name == "feed_forward_norm"
+        ):
+            changes[f"{path}.skipped"] = lambda _, x, norm=module: norm(x)
+        elif mistake == "shared-norm":
+            shared = model.get_submodule(path.removesuffix(name) + "self_attention_norm")
+            changes[f"{path}.normed"] = lambda _, x, norm=shared: norm(x)
+    return plain(model, src, tgt, changes, scale or 1 / math.sqrt(D_HEAD))
 
 
 def batch_of(family):
@@ -115,9 +69,9 @@ def batch_of(family):
     return (src[:, :0] if family == "decoder-only" else src), tgt
 
 
-def trained(family):
+def trained(family, **settings):
     """A healthy model whose norms and biases are no longer those of the first step."""
-    model = text_model(family).eval()
+    model = text_model(family, **settings).eval()
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -127,13 +81,16 @@ def trained(family):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("name", [None, *OF_MODELS])
-def test_a_mistake_in_a_healthy_model_gives_the_logits_of_its_code(name, family):
-    model, (src, tgt) = trained(family), batch_of(family)
+@pytest.mark.parametrize(
+    ("name", "norm_first"),
+    [(None, False), ("no-residuals", False), (None, True), *((name, True) for name in OF_MODELS)],
+)
+def test_a_mistake_in_a_healthy_model_gives_the_logits_of_its_code(name, norm_first, family):
+    model, (src, tgt) = trained(family, norm_first=norm_first), batch_of(family)
     wrong = copy.deepcopy(model)
     make([] if name is None else [name], wrong)
     with torch.no_grad():
-        expected, found = reference(family, model, src, tgt, name), wrong(src, tgt)
+        expected, found = reference(model, src, tgt, name), wrong(src, tgt)
         assert torch.equal(found, expected)
         assert torch.equal(model(src, tgt), found) == (name is None)
 

@@ -7,7 +7,6 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tests.layers.blocks import make_block
 from tests.models.variants import SMALL
 from tests.training.test_loop import experiment
 from tfm_core.config import ConfigError, EncoderDecoderConfig, Experiment, from_json, to_json
@@ -15,18 +14,12 @@ from tfm_core.config.codec import to_query
 from tfm_core.decoding.greedy import greedy
 from tfm_core.layers.attention import attention_scores, attention_weights, fused_attention
 from tfm_core.layers.masks import causal_mask
-from tfm_core.mistakes import MISTAKES, make
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
 from tfm_core.training.losses import cross_entropy, lowest_loss
-from tfm_core.variants.forms import Residual
 
 D_MODEL = SMALL["d_model"]
 OF_MASK = {"causal": "", "none": "no-causal-mask", "transposed": "mask-transposed"}
-
-
-def broken(**settings):
-    return EncoderDecoderConfig.parse({**SMALL, **settings})
 
 
 def test_the_fused_kernel_takes_the_scale():
@@ -40,43 +33,6 @@ def test_the_fused_kernel_takes_the_scale():
             fused = fused_attention(q, k, v, mask, bias, divisor=divisor)
             expected = attention_weights(q, k, mask, bias, divisor=divisor) @ v
             torch.testing.assert_close(fused, expected, atol=1e-5, rtol=1e-5)
-
-
-def _from_x(x, norm, f):
-    return x + f(norm(x))
-
-
-def _from_normed(x, norm, f):
-    return norm(x) + f(norm(x))
-
-
-JOINS = {  # residual and order: how an attention joins, and how the feed-forward layer does
-    ("", True): (_from_x, _from_x),
-    ("", False): (lambda x, norm, f: norm(x + f(x)),) * 2,
-    ("no-residuals", True): (lambda x, norm, f: f(norm(x)),) * 2,
-    ("no-residuals", False): (lambda x, norm, f: norm(f(x)),) * 2,
-    ("residual-from-normed", True): (_from_normed, _from_normed),
-    ("feed-forward-residual-from-normed", True): (_from_x, _from_normed),
-}
-
-
-@pytest.mark.parametrize("norm", ["layernorm", "none"])
-@pytest.mark.parametrize(("residual", "norm_first"), JOINS)
-def test_a_block_joins_its_sublayers_as_its_residuals_say(residual, norm_first, norm):
-    block = make_block(D_MODEL, 3, 11, has_cross=True, norm=norm, norm_first=norm_first)
-    make([residual] if residual else [], block)
-    x, memory = torch.randn(2, 7, D_MODEL), torch.randn(2, 5, D_MODEL)
-    attend, feed_forward = JOINS[residual, norm_first]
-    expected = attend(x, block.self_attention_norm, block.self_attention)
-    expected = attend(
-        expected, block.cross_attention_norm, lambda y: block.cross_attention(y, memory)
-    )
-    expected = feed_forward(expected, block.feed_forward_norm, block.feed_forward)
-    torch.testing.assert_close(block(x, memory=memory), expected)
-    of_residuals = {name for name, one in MISTAKES.items() if isinstance(one.form, Residual)}
-    assert {residual for residual, _norm_first in JOINS} - {""} == of_residuals
-    n_of_norms = sum(p.numel() for name, p in block.named_parameters() if "_norm" in name)
-    assert n_of_norms == (3 * 2 * D_MODEL if norm == "layernorm" else 0)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +61,7 @@ def test_mistakes_that_cannot_be_made_together_are_refused_with_a_sentence(
     settings, field, sentence
 ):
     with pytest.raises(ConfigError, match=sentence) as error:
-        broken(**settings)
+        EncoderDecoderConfig.parse({**SMALL, **settings})
     assert [problem.field for problem in error.value.problems] == [field]
 
 

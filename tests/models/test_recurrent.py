@@ -19,10 +19,6 @@ LENGTHS = torch.tensor([7, 4])
 NETWORKS = {"lstm": nn.LSTM, "gru": nn.GRU}
 
 
-def words():
-    return torch.randn(B, S, D, generator=torch.Generator().manual_seed(4))
-
-
 @pytest.mark.parametrize("cell", NETWORKS)
 @pytest.mark.parametrize("is_bidirectional", [True, False])
 def test_the_encoder_is_pytorchs_network_on_packed_sequences(cell, is_bidirectional):
@@ -37,7 +33,8 @@ def test_the_encoder_is_pytorchs_network_on_packed_sequences(cell, is_bidirectio
             for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh") if direction else ():
                 source = getattr(direction, f"{name}_l0")
                 getattr(theirs, f"{name}_l{layer}{suffix}").data.copy_(source)
-    x, keep = words(), torch.arange(S)[None] < LENGTHS[:, None]
+    x = torch.randn(B, S, D, generator=torch.Generator().manual_seed(4))
+    keep = torch.arange(S)[None] < LENGTHS[:, None]
     states, last = RecurrentEncoder(readers)(x, keep)
     packed = nn.utils.rnn.pack_padded_sequence(x, LENGTHS, batch_first=True)
     expected, final = theirs(packed)

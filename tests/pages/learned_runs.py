@@ -1,19 +1,18 @@
 """Runs that have learned something, with curves, probe and snapshots, without any training."""
 
-import dataclasses
 import json
 import math
 
 import numpy as np
 
-from tests.probe.expected_masks import expected_masks
+from tests.inspect.constructed import drawn_attention
+from tests.pages.made_runs import made_run
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
-from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.record.snapshots import write, write_probe
 from tfm_core.runs.run import Run
-from tfm_core.runs.status import State, write_status
+from tfm_core.runs.status import State
 from tfm_core.runs.store import RunStore
 
 WORDS = ("red", "blue", "green", "<b>bold</b>", "grey")
@@ -29,14 +28,9 @@ def learned_run(
 ) -> Run:
     """A run of a preset that did ``step`` steps, with two snapshots: at 1 and at the last step."""
     experiment = PRESETS[preset].experiment
-    run = store.create(experiment, name=f"A run of {preset}", state=state, preset=preset)
-    total = step if state == "finished" else experiment.training.steps
-    write_status(
-        run.folder,
-        dataclasses.replace(
-            run.status, state=state, step=step, total_steps=total, seconds=61.0, reason=reason
-        ),
-    )
+    name = f"A run of {preset}"
+    run = made_run(store, state=state, step=step, name=name, experiment=experiment, reason=reason)
+    total = run.status.total_steps
     records = _records(experiment, step, total, is_over=state == "finished")
     text = "".join(json.dumps(record) + "\n" for record in records)
     (run.folder / "events.jsonl").write_text(text, encoding="utf-8")
@@ -123,11 +117,13 @@ def _look_at_text(run: Run, experiment: Experiment, steps: tuple[int, ...]) -> N
         ]
         if is_last:
             tokens[1] = [*tokens[1][:2], "red", *tokens[1][3:]]
+        attention, masks = drawn_attention(experiment, items, np.random.default_rng(3), 4)
         write(
             run.folder,
             Snapshot(
                 step,
-                **_looked(experiment, items),
+                attention,
+                masks=masks,
                 ids=np.ones((3, 7), np.int32),
                 confidence=np.full((3, 7), 0.83, np.float16),
                 tokens=[list(row) for row in tokens],
@@ -151,24 +147,5 @@ def _look_at_pictures(run: Run, experiment: Experiment, steps: tuple[int, ...]) 
             scores[np.arange(7), np.arange(7)] += 1
             scores[3, 8] += 1.2  # one is wrong
         scores /= scores.sum(1, keepdims=True)
-        write(
-            run.folder,
-            Snapshot(
-                step,
-                **_looked(experiment, items),
-                probabilities=scores.astype(np.float16),
-            ),
-        )
-
-
-def _looked(experiment: Experiment, items: list[dict]) -> dict[str, dict[str, np.ndarray]]:
-    """Random maps and the masks that they were made under."""
-    attention, kept = {}, {}
-    for modules in modules_by_kind(experiment).values():
-        for module in modules:
-            kept[module] = expected_masks(experiment, items, module)[:, None]
-            shape = (len(items), experiment.model.n_heads, *kept[module].shape[2:])
-            weights = np.random.default_rng(3).random(shape) ** 4 * kept[module]
-            total = weights.sum(-1, keepdims=True)
-            attention[module] = (weights / np.where(total, total, 1)).astype(np.float16)
-    return {"attention": attention, "masks": kept}
+        attention, masks = drawn_attention(experiment, items, np.random.default_rng(3), 4)
+        write(run.folder, Snapshot(step, attention, scores.astype(np.float16), masks=masks))

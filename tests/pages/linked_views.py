@@ -15,14 +15,14 @@ from pages.experiments import opened
 from pages.find_the_bug import pair
 from pages.gpt import run as gpt
 from pages.knockouts import link as knockouts
-from pages.masks import link as masks
+from pages.masks import controls as masks
 from pages.mistakes import link as mistakes
 from pages.own_data import state as own_data
 from pages.positions import link as positions
 from pages.practice import steps as practice
 from pages.speed import controls as speed
 from pages.sweeps import choice as sweeps
-from pages.tensors import link as tensors
+from pages.tensors import controls as tensors
 from pages.training_step import state as training_step
 from pages.translate import link as translate
 from pages.ui.address.parameters import Parameter

@@ -72,11 +72,15 @@ def answered(at, given):
     return at
 
 
+def sent(at, name, key=""):
+    """Return what the browser is sent for each component of a name whose id contains a key."""
+    parts = [part.proto for part in at.get("bidi_component")]
+    return [json.loads(one.json) for one in parts if one.component_name == name and key in one.id]
+
+
 def trees(at):
     """Return what stands in each part of the page that moves with the film, as it is now."""
-    moving = [part.proto for part in at.get("bidi_component")]
-    sent = [json.loads(part.json) for part in moving if part.component_name == "moving"]
-    return [data["trees"][str(data["step"])] for data in sent]
+    return [data["trees"][str(data["step"])] for data in sent(at, "moving")]
 
 
 def text_of(tree):
@@ -111,11 +115,7 @@ def part_of(at, name):
 
 def figure_of(at, key) -> go.Figure:
     """Return the figure that a browser is sent under a key."""
-    (found,) = [
-        json.loads(part.proto.json)
-        for part in at.get("bidi_component")
-        if part.proto.component_name == "live_figure" and key in part.proto.id
-    ]
+    (found,) = sent(at, "live_figure", key)
     return go.Figure(json.loads(found["figure"], object_hook=_decoded))
 
 

@@ -3,46 +3,12 @@
 import json
 import math
 
-import pytest
-
 import tfm_core
-from pages.ui.navigation import page_table
 from pages.ui.runs import run_words
-from tests.looking.loops import Writer, probe, trained
+from tests.looking.loops import Writer, probe
 from tests.pages.looking import figure_of, header_of, part_of, said
 from tfm_core.plots import of_run
 from tfm_core.runs.notebook import OpenedRun
-
-
-def test_a_page_that_needs_the_model_says_why_it_is_empty(store, open_page):
-    run = trained(store)
-    for page in page_table.PAGES.values():
-        if page.needs_model:
-            assert "another program" in said(open_page(page.file, run=run.id)), page.name
-
-
-def test_a_page_that_needs_the_model_shows_no_other_for_a_look(store, open_page):
-    run = tfm_core.look(Writer(), probe()).open().run
-    for name in ("walk", "knockouts"):
-        words = said(open_page(page_table.PAGES[name].file, run=run.id))
-        assert "This run is a look" in words, name
-        assert "untrained" not in words, name
-
-
-def test_train_has_its_curves_and_no_buttons_that_do_nothing(store, open_page):
-    run = trained(store, steps=4)
-    broken = tfm_core.look.training(Writer(), probe=probe(), store=store, name="Broken")
-    with pytest.raises(ZeroDivisionError), broken:
-        raise ZeroDivisionError("by hand")
-    for one, words in (
-        (run, "PyTorch model · Writer"),
-        (broken.run, "by hand (more in worker.log"),
-    ):
-        app = open_page("train/page.py", run=one.id)
-        assert words in said(app)
-        labels = {button.label for button in app.button}
-        assert not labels & {"Resume", "Start a new run", "Repeat with a change", "Stop", "Pause"}
-        assert "Press Resume" not in said(app)
 
 
 class Hidden(Writer):

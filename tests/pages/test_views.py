@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 from pages.attention import selection_link
 from pages.attention.selection_link import Example, SnapshotStep
 from pages.i18n import PAGES_DIR
-from pages.tensors.link import OPERATION
-from pages.tensors.link import PARAMETERS as OPERATIONS
+from pages.tensors.controls import OPERATION
+from pages.tensors.controls import PARAMETERS as OPERATIONS
 from pages.ui.address.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text
 from pages.ui.navigation.page_table import PAGES
 from tests.pages.linked_views import PARAMETERS

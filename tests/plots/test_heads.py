@@ -7,7 +7,6 @@ import pytest
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.heads.attention import MASKED, difference_map
 from tfm_core.plots.heads.head_scores import score_lines
-from tfm_core.plots.model.positions import mosaic_of, position_tiles
 from tfm_core.plots.palette import COLOURS
 
 MODULES = ("decoder.layers.0.cross_attention", "decoder.layers.1.cross_attention")
@@ -59,15 +58,3 @@ def test_the_difference_scale_is_even_around_zero_and_grey_where_masked():
     assert figure.data[0].hovertext[0][1].endswith("(masked)")
     with pytest.raises(ValueError, match="they must be alike"):
         difference_map(view, MapView(np.eye(3), "abc", "abc"))
-
-
-@pytest.mark.parametrize("side", [4, 9])
-def test_position_tiles_lie_where_their_patches_lie(side):
-    tiles = np.random.default_rng(1).uniform(-1, 1, (side,) * 4).astype(np.float32)
-    mosaic, _texts = mosaic_of(tiles)
-    assert mosaic.shape == (side * (side + 1) - 1,) * 2
-    np.testing.assert_array_equal(mosaic[side + 1 : 2 * side + 1, :side], tiles[1, 0])
-    assert np.isnan(mosaic[side]).all()
-    figure = position_tiles(tiles)
-    assert figure.layout.yaxis.autorange == "reversed"
-    assert len(figure.data) == 1

@@ -1,7 +1,6 @@
 """Figures of parameters and compute hold the numbers they were given."""
 
 import numpy as np
-import pytest
 
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.compute import PARTS
@@ -31,13 +30,7 @@ def test_areas_add_up_and_bars_leave_out_what_is_nothing():
     assert figure.data[0].y.dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("gpt2-xl", "Largest part: feed-forward layers, 63%."),
-        ("vit-b", "feed-forward layers"),
-    ],
-)
-def test_the_part_with_most_parameters_is_named(name, words):
-    known = ARCHITECTURES[name]
-    assert words in most_in(parameter_table(known.model, known.shape).folded)
+def test_the_part_with_most_parameters_is_named():
+    known = ARCHITECTURES["gpt2-xl"]
+    words = most_in(parameter_table(known.model, known.shape).folded)
+    assert "Largest part: feed-forward layers, 63%." in words

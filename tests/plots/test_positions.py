@@ -25,14 +25,16 @@ def test_a_pair_is_a_sine_and_a_cosine_and_a_row_counts_from_0():
     assert figure.data[0].x.tolist() == [0, 2, 4]
     assert figure.data[1].y.tolist() == [1, 1, 1]
     assert figure.data[1].x.tolist() == [1, 3, 5]
-    assert "even" in figure.data[0].name
-    assert "sine" in figure.data[0].name
+    assert figure.data[0].name == "even dimensions, 2i: sine"
 
 
 def test_tiles_are_named_at_their_centres_and_stand_where_their_patch_lies():
     tiles = np.random.default_rng(0).uniform(-1, 1, (3, 3, 3, 3)).astype(np.float32)
     figure = positions.position_tiles(tiles)
     (mosaic,) = figure.data
+    assert mosaic.z.shape == (11, 11)
+    assert np.isnan(mosaic.z[3]).all()  # between two rows of tiles
+    assert figure.layout.yaxis.autorange == "reversed"
     assert figure.layout.xaxis.tickvals == figure.layout.yaxis.tickvals == (1, 5, 9)
     assert figure.layout.xaxis.ticktext == ("1", "2", "3")
     np.testing.assert_array_equal(mosaic.z[4:7, 8:11], tiles[1, 2])

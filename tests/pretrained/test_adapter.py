@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tests.pretrained.models_of_transformers import FOLDERS
-from tfm_core.pretrained.folder import Unopenable
+from tfm_core.data.opened.folder import Unopenable
 from tfm_core.pretrained.model import check_folder
 
 pytestmark = pytest.mark.quick

@@ -9,8 +9,8 @@ import pytest
 
 from tests.pretrained.with_tokenizer import folder_with_tokenizer
 from tfm_core.cli.entry import main
+from tfm_core.data.opened.folder import Unopenable
 from tfm_core.pretrained import hub
-from tfm_core.pretrained.folder import Unopenable
 from tfm_core.runs import RunStore
 
 NAME = "somebody/tiny-gpt2"

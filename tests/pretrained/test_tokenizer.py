@@ -8,10 +8,10 @@ import re
 import pytest
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-from tfm_core.pretrained.folder import Unopenable
-from tfm_core.pretrained.spelling import named, text_of
-from tfm_core.pretrained.task import TokenizerVocabulary
-from tfm_core.pretrained.tokenizer import read_words
+from tfm_core.data.opened.folder import Unopenable
+from tfm_core.data.opened.spelling import named, text_of
+from tfm_core.data.opened.task import TokenizerVocabulary
+from tfm_core.data.opened.tokenizer import read_words
 from tfm_core.sentences import StudentError
 
 pytestmark = pytest.mark.quick

@@ -10,7 +10,7 @@ from tests.runs.waiting import tiny
 from tfm_core.runs.process import recorder
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control
-from tfm_core.runs.queue import claim
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.status import write_status
 
 
@@ -39,21 +39,21 @@ def test_a_missing_device_and_a_damaged_experiment_or_checkpoint_are_said(store,
     assert "checkpoint last is damaged" in status.reason
 
 
-def test_a_run_that_another_process_holds_is_left_alone(store, neighbour):
+def test_a_run_that_is_held_is_left_alone(store):
     run = store.create(tiny())
-    claim.take(run.folder, neighbour)
-    with pytest.raises(claim.RunHeld, match="Another process trains"):
+    with Hold(run.folder), pytest.raises(RunHeld, match="Another process trains"):
         execute(run)
     assert run.status.state == "queued"
 
 
-def test_who_reads_that_a_run_has_ended_may_go_on_with_it_at_once(store, neighbour, monkeypatch):
+def test_who_reads_that_a_run_has_ended_may_go_on_with_it_at_once(store, monkeypatch):
     run, is_free = store.create(tiny()), []
 
     def written(folder, status, *, lasting):
         write_status(folder, status, lasting=lasting)
         if not status.is_active:
-            is_free.append(claim.take(folder, neighbour))
+            Hold(folder, patience=0.0).release()
+            is_free.append(True)
 
     monkeypatch.setattr(recorder, "write_status", written)
     execute(run, *stopping_at(3, run))

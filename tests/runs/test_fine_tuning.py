@@ -8,16 +8,17 @@ import torch
 from safetensors.torch import load_file
 
 from tests.pretrained.with_tokenizer import CLS, SEP
+from tfm_core import settings
 from tfm_core.anatomy.trained import trained
 from tfm_core.config import ConfigError, from_json, to_json
 from tfm_core.data.own import place
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.shape import data_shape
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.inspect.attention.own_example import look_at_text
 from tfm_core.inspect.attention.trained import model_of, weight_histograms
 from tfm_core.pretrained import base
-from tfm_core.runs import own_sets, settings
+from tfm_core.runs import own_sets
 from tfm_core.runs.fine_tuning import Part, first_weights, from_scratch, tuned, why_not
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore

@@ -2,6 +2,7 @@
 
 import dataclasses
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -14,12 +15,11 @@ from tests.sweeps.made import a_plan
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import Visitor
 from tfm_core.runs.disk.locks import limit_lock
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.run_queue import RunQueue
-from tfm_core.runs.settings import Settings
-from tfm_core.runs.status import write_status
 from tfm_core.sentences import StudentError
+from tfm_core.settings import Settings
 from tfm_core.sweeps import store as sweep_store
 from tfm_core.sweeps.store import SweepStore
 
@@ -57,22 +57,22 @@ def queue(store):
         queue.close()
 
 
-def test_no_more_runs_wait_than_may(store, queue):
-    runs = [store.create(tiny()) for _ in range(N_AT_ONCE)]
+@pytest.mark.parametrize(("state", "act"), [("queued", "submit"), ("stopped", "resume")])
+def test_no_more_runs_wait_than_may(store, queue, state, act):
+    runs = [store.create(tiny(), state=state) for _ in range(N_AT_ONCE)]
     servers = [queue(max_queued=MAX), queue(max_queued=MAX)]
-    assert at_once(lambda n: servers[n % 2].submit(runs[n])) == MAX
-    assert len(tickets.waiting(store.root)) == MAX
-    assert sum(run.status.state == "stopped" for run in runs) == N_AT_ONCE - MAX
+    assert at_once(lambda n: getattr(servers[n % 2], act)(runs[n])) == MAX
+    assert len(waiting_line.ids(store.root)) == MAX
+    assert Counter(run.status.state for run in runs) == {"queued": MAX, "stopped": N_AT_ONCE - MAX}
 
 
-def test_no_more_runs_are_resumed_than_may_wait(store, queue):
-    runs = [store.create(tiny()) for _ in range(N_AT_ONCE)]
-    for run in runs:
-        write_status(run.folder, dataclasses.replace(run.status, state="stopped"))
-    here = queue(max_queued=MAX)
-    assert at_once(lambda n: here.resume(runs[n])) == MAX
-    assert len(tickets.waiting(store.root)) == MAX
-    assert sum(run.status.state == "queued" for run in runs) == MAX
+def test_servers_of_a_folder_start_no_more_runs_than_may_train(store, queue):
+    servers = [queue(max_queued=100) for _ in range(N_AT_ONCE)]
+    for server in servers:
+        server.max_running = 1
+        server.submit(store.create(tiny(steps=1_000_000)))
+    assert at_once(lambda n: servers[n].step()) == N_AT_ONCE
+    assert servers[0].n_running() == 1
 
 
 def test_a_visitor_has_no_more_runs_in_hand_than_may(store, queue, monkeypatch):

@@ -13,7 +13,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.models.build import build_model
 from tfm_core.runs.process.identity import ProcessId, process_id, this_host
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
@@ -39,14 +39,13 @@ def test_runs_wait_in_the_order_in_which_they_came(store, idle):
     for run in reversed(runs):
         queue.submit(run)
 
-    assert [queue.position(run.id) for run in runs] == [3, 2, 1]
     assert [run.status.queue_position for run in runs] == [3, 2, 1]
 
     runs[1].request("stop")
     assert runs[1].status.state == "stopped"
-    assert [queue.position(run.id) for run in runs] == [2, None, 1]
+    assert [run.status.queue_position for run in runs] == [2, None, 1]
     store.delete(runs[2].id)
-    assert queue.position(runs[0].id) == 1
+    assert runs[0].status.queue_position == 1
 
 
 def submitted(queue, store, owners):
@@ -61,7 +60,7 @@ def submitted(queue, store, owners):
 
 
 def line(store, names):
-    return [names[run_id] for run_id in tickets.waiting(store.root)]
+    return [names[run_id] for run_id in waiting_line.ids(store.root)]
 
 
 def test_who_starts_many_runs_delays_each_other_visitor_by_one(store, idle):
@@ -72,16 +71,16 @@ def test_who_starts_many_runs_delays_each_other_visitor_by_one(store, idle):
 def test_a_run_that_trains_was_its_owners_turn(store, idle):
     queue = idle()
     names = submitted(queue, store, "aa")
-    first = store.get(tickets.waiting(store.root)[0])
+    first = store.get(waiting_line.ids(store.root)[0])
     write_status(first.folder, Status("running", total_steps=7, pid=os.getpid(), host=this_host()))
-    tickets.remove(store.root, first.id)
+    waiting_line.leave(store.root, first.id)
     assert line(store, names | submitted(queue, store, "b")) == ["b1", "a2"]
 
 
 def ended(store, run_id, *, ago=0.0):
     """Let a waiting run have trained until so many seconds ago."""
     write_status(store.root / run_id, Status("finished", heartbeat=time.time() - ago))
-    tickets.remove(store.root, run_id)
+    waiting_line.leave(store.root, run_id)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +94,7 @@ def ended(store, run_id, *, ago=0.0):
 def test_a_run_that_ended_lately_was_its_owners_turn(store, idle, ago, expected):
     queue = idle()
     names = submitted(queue, store, "aa")
-    ended(store, tickets.waiting(store.root)[0], ago=ago)
+    ended(store, waiting_line.ids(store.root)[0], ago=ago)
     restarted = idle()
     assert line(store, names | submitted(restarted, store, "b")) == expected
 
@@ -103,9 +102,9 @@ def test_a_run_that_ended_lately_was_its_owners_turn(store, idle, ago, expected)
 def test_who_resumes_a_run_that_trained_lately_stands_behind_first_runs(store, idle):
     queue = idle()
     names = submitted(queue, store, "a")
-    (first,) = tickets.waiting(store.root)
+    (first,) = waiting_line.ids(store.root)
     stopped = Status("stopped", step=3, total_steps=7, heartbeat=time.time())
-    tickets.remove(store.root, first)
+    waiting_line.leave(store.root, first)
     names |= submitted(queue, store, "b")
     write_status(store.root / first, stopped)
     queue.resume(store.get(first))

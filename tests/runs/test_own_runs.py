@@ -13,7 +13,7 @@ from tfm_core.config.own_tasks import OWN_TEXT_TASKS
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.shape import data_shape
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.inspect.attention.own_example import look_at_text
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.errors.answers import answers, steps_of

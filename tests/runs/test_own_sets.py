@@ -17,7 +17,7 @@ from tfm_core.runs.disk import quota
 from tfm_core.runs.disk.quota import Bounds
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.queue.limits import LimitReached
-from tfm_core.runs.settings import Settings
+from tfm_core.settings import Settings
 
 pytestmark = pytest.mark.quick
 

@@ -14,7 +14,8 @@ from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs.backends import local
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.identity import this_host
-from tfm_core.runs.queue import claim, tickets
+from tfm_core.runs.queue import waiting_line
+from tfm_core.runs.queue.hold import Hold
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
@@ -150,7 +151,6 @@ def test_runs_outlive_their_server_and_are_found_again(store):
     queue.start()
     try:
         assert queue.n_running() == 1
-        assert queue.position(waiting.id) == 1
         step = first.status.step
         wait_until(lambda: first.status.step > step, "the first run goes on")
         assert waiting.status.state == "queued"
@@ -163,8 +163,8 @@ def test_runs_outlive_their_server_and_are_found_again(store):
 def test_warm_workers_end_with_their_queue(store):
     queue = RunQueue(store, warm=2, limits=Limits())
     queue.start()
-    wait_until(lambda: len(queue.backend.pool.waiting()) == 2, "two workers wait")
-    pids = [process.mark.pid for process in queue.backend.pool.waiting()]
+    wait_until(lambda: len(queue.backend.pool.waiting) == 2, "two workers wait")
+    pids = [process.mark.pid for process in queue.backend.pool.waiting]
     queue.close()
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
@@ -191,32 +191,31 @@ def test_two_queues_never_start_the_same_run(store):
             assert wait_for(run, "finished", "failed").state == "finished"
             records = [record["event"] for record in run.reader().read()]
             assert records.count("started") == 1
-            assert len(list((run.folder / "claims").glob("*.json"))) == 1
     finally:
         for queue in queues:
             queue.close()
 
 
-def test_a_run_held_by_another_process_is_not_started(shared, neighbour):
+def test_a_run_that_is_held_is_not_started(shared):
     store, queue = shared
-    run = store.create(tiny())
-    claim.take(run.folder, neighbour)
+    run, errors = store.create(tiny()), waiting_line.start_errors
+    hold = Hold(run.folder)
     queue.submit(run)
-    wait_until(lambda: tickets.start_error(run.folder), "it says why it doesn't begin")
-    assert tickets.start_error(run.folder).startswith("Another process still uses this run")
+    wait_until(lambda: errors.get(run.folder), "it says why it doesn't begin")
+    assert errors[run.folder].startswith("Another process still uses this run")
     behind = store.create(tiny(2))
     queue.submit(behind)
     wait_for(behind, "finished")
     assert (run.status.state, run.status.pid) == ("queued", None)
 
-    claim.release(run.folder, neighbour)
+    hold.release()
     assert wait_for(run, "finished", "failed").state == "finished"
-    assert tickets.start_error(run.folder) is None
-    assert tickets.waiting(store.root) == []
+    assert run.folder not in errors
+    assert waiting_line.ids(store.root) == []
 
 
 def test_damaged_runs_keep_neither_the_queue_from_starting_nor_sound_runs_waiting(store):
-    """A worker without a number, a queued run without an experiment, a file for its claims."""
+    """A worker without a number, a queued run without an experiment, a file where locks lie."""
     forged = store.create(tiny(), state="running")
     write_status(forged.folder, Status("running", pid=-1, host=this_host(), created=1.0))
     broken, barred, sound = (store.create(tiny()) for _ in range(3))
@@ -239,7 +238,7 @@ def test_a_worker_trains_one_run_after_another_each_as_if_it_were_the_first(stor
     queue = RunQueue(store, max_running=1, warm=1, limits=Limits())
     queue.start()
     try:
-        wait_until(lambda: len(queue.backend.pool.waiting()) == 1, "a worker waits")
+        wait_until(lambda: len(queue.backend.pool.waiting) == 1, "a worker waits")
         runs = [store.create(tiny()) for _ in range(3)]
         for run in runs:
             queue.submit(run)
@@ -251,4 +250,4 @@ def test_a_worker_trains_one_run_after_another_each_as_if_it_were_the_first(stor
     execute(here)
     for run in runs:
         assert_same(here, run)
-        assert queue.position(run.id) is None
+        assert run.status.queue_position is None

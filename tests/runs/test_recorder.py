@@ -1,14 +1,14 @@
 """What is written down of a run, and that its worker lives."""
 
-import json
 import os
 
 import pytest
 
 from tests.runs.waiting import wait_until
+from tfm_core.runs.process.identity import ProcessId, process_id
 from tfm_core.runs.process.recorder import AwakeClock, Recorder, keeps
-from tfm_core.runs.queue import claim
-from tfm_core.runs.status import Status, read_status
+from tfm_core.runs.queue.hold import Hold, RunHeld
+from tfm_core.runs.status import Status, read_status, write_status
 
 FIRST_STEPS, LINES = 100, 600
 
@@ -24,7 +24,7 @@ def test_about_six_hundred_steps_beyond_the_first_hundred_are_written_down(total
 def test_a_change_of_state_outlives_a_power_cut_and_a_heartbeat_need_not(tmp_path, monkeypatch):
     synced, fsync = [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(file) or fsync(file))
-    with Recorder(claim.Hold(tmp_path), Status("running")) as writer:
+    with Recorder(Hold(tmp_path), Status("running")) as writer:
         writer.change("running")
         assert len(synced) == 2, "the content, then the name"
         uptime = read_status(tmp_path).uptime
@@ -32,15 +32,14 @@ def test_a_change_of_state_outlives_a_power_cut_and_a_heartbeat_need_not(tmp_pat
     assert len(synced) == 2
 
 
-def test_a_worker_whose_run_was_taken_over_while_it_slept_writes_no_more(tmp_path, neighbour):
-    with Recorder(claim.Hold(tmp_path), Status("running")) as writer:
+def test_a_worker_whose_run_was_taken_over_while_it_slept_writes_no_more(tmp_path):
+    mine = Status("running").with_process(process_id())
+    with Recorder(Hold(tmp_path), mine) as writer:
         writer.change("running")
-        claims = sorted((tmp_path / "claims").glob("*.json"))
-        values = {"pid": neighbour.pid, "host": "another-machine"}
-        claims[-1].with_name("000002.json").write_text(json.dumps(values))
+        write_status(tmp_path, Status("running").with_process(ProcessId(3, "another-machine")))
         writer.record({"event": "step", "step": 1})
         writer.clock._asleep += 60.0  # as after a SIGSTOP
-        with pytest.raises(claim.RunHeld, match="Another worker took over this run"):
+        with pytest.raises(RunHeld, match="Another worker took over this run"):
             writer.record({"event": "step", "step": 2})
     assert (tmp_path / "events.jsonl").read_text().count("\n") == 1
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tfm_core.runs import settings
-from tfm_core.runs.settings import VARIABLES, Settings, size
+from tfm_core import settings
+from tfm_core.settings import VARIABLES, Settings, size
 
 pytestmark = pytest.mark.quick
 
@@ -76,7 +76,7 @@ def test_sizes_hosts_and_frame_ancestors_are_read_and_say_nothing_else() -> None
 
 
 def test_the_list_of_settings_is_the_one_that_its_command_writes() -> None:
-    command = [sys.executable, "-m", "tfm_core.runs.settings.page"]
+    command = [sys.executable, "-m", "tfm_core.settings.page"]
     env = os.environ | {"PYTHONIOENCODING": "utf-8"}
     made = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, check=True)
     listed = (ROOT / "docs/settings.md").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from tfm_core.data.corpus import task as corpus_texts
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.sets import SetMissing
 from tfm_core.data.own.texts import inspect_text, prepare
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.data.vocabulary import UNK
 from tfm_core.export import layout
 from tfm_core.export.archive import Refused

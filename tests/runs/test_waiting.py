@@ -2,18 +2,22 @@
 
 import dataclasses
 import errno
-import os
+import sqlite3
+import subprocess
+import sys
 import threading
 
 import pytest
 
-from tests.runs.test_claim import DEAD
+from tests.runs.test_hold import DEAD
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs.backends import local
+from tfm_core.runs.disk import locks
+from tfm_core.runs.disk.locks import FOLDER
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.process.requests import Control, drop
-from tfm_core.runs.queue import claim, run_queue, tickets
+from tfm_core.runs.queue import run_queue, waiting_line
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
@@ -33,40 +37,39 @@ def full(*_, **__):
 
 
 def test_a_full_disk_leaves_a_run_waiting_until_there_is_room(store, turns, monkeypatch):
-    run = store.create(tiny())
+    run, errors, process = store.create(tiny()), waiting_line.start_errors, local.WorkerProcess
     turns.submit(run)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "link", full)  # the claim of its worker cannot be written
-        turns.step()
-    assert (run.status.state, run.status.queue_position) == ("queued", 1)
-    assert "The disk is full" in tickets.start_error(run.folder)
-    assert "starts as soon as it can" in tickets.start_error(run.folder)
-    (worker,) = turns.backend.pool.waiting()
-
-    with monkeypatch.context() as patch:
-        patch.setattr(local, "write_status", full)  # nor, once it is claimed, its state
-        turns.step()
-    assert (run.status.state, run.status.queue_position) == ("queued", 1)
-    assert not worker.is_alive, "a worker that was claimed for a run has it, or is no more"
+    for module, name in ((locks, "lock"), (local, "write_status"), (process, "send")):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, full)
+            turns.step()
+        assert waiting_line.ids(store.root) == [run.id]
+        assert "The disk is full" in errors[run.folder]
+        assert "starts as soon as it can" in errors[run.folder]
+        assert (run.status.state == "queued") == (name != "send")
+    assert turns.backend.pool.waiting == [], "a worker that a status names has the run or is dead"
 
     turns.step()
     assert run.status.state == "starting"
-    assert tickets.waiting(store.root) == []
+    assert waiting_line.ids(store.root) == []
     turns.step()
-    assert tickets.start_error(run.folder) is None
+    assert run.folder not in errors
 
 
-def test_a_run_that_waits_without_a_ticket_is_given_one(store, turns):
-    old, waits = store.create(tiny()), store.create(tiny())
+@pytest.mark.parametrize("table", [None, b"", b"no table" * 999])
+def test_a_folder_without_a_sound_table_has_its_queued_runs_in_line(store, turns, table):
+    old, first, second = (store.create(tiny()) for _ in range(3))
     write_status(old.folder, Status("stopped"))
+    if table is not None:
+        waiting_line.join(store.root, second.id, None)
+        (store.root / FOLDER / waiting_line.FILE).write_bytes(table)
     turns.start()
-    assert tickets.waiting(store.root) == [waits.id]
+    assert waiting_line.ids(store.root) == [first.id, second.id]
 
 
 def test_a_run_whose_server_was_killed_as_it_started_it_still_waits(store, turns):
     run = store.create(tiny())
     turns.submit(run)
-    claim.take(run.folder, DEAD)
     write_status(run.folder, dataclasses.replace(run.status.with_process(DEAD), state="starting"))
     assert run.status.state == "interrupted"
     turns.step()
@@ -74,21 +77,51 @@ def test_a_run_whose_server_was_killed_as_it_started_it_still_waits(store, turns
     assert run.status.mark != DEAD
 
 
-def test_the_ticket_of_a_run_that_waits_no_more_goes(store, turns):
+def test_a_run_that_waits_no_more_leaves_the_line(store, turns):
     done, gone = store.create(tiny()), store.create(tiny())
     write_status(done.folder, Status("finished"))
-    tickets.add(store.root, done.id)
-    tickets.add(store.root, gone.id)
+    for run in (done, gone):
+        waiting_line.join(store.root, run.id, None)
     store.delete(gone.id)
     turns.step()
-    assert tickets.waiting(store.root) == []
+    assert waiting_line.ids(store.root) == []
 
 
-def test_the_line_keeps_its_order_when_the_clock_is_set_back(store, monkeypatch):
-    tickets.add(store.root, "firstrun")
-    monkeypatch.setattr("time.time_ns", lambda: 5)
-    tickets.add(store.root, "secondrun")
-    assert tickets.waiting(store.root) == ["firstrun", "secondrun"]
+def test_a_line_without_room_is_an_error_of_the_disk_and_stays_as_it_was(tmp_path, monkeypatch):
+    waiting_line.join(tmp_path, "firstrun", None)
+    made = sqlite3.connect
+
+    def small(*arguments, **named):
+        table = made(*arguments, **named)
+        table.execute("PRAGMA max_page_count = 1")  # SQLite allows no fewer than there are
+        return table
+
+    monkeypatch.setattr(sqlite3, "connect", small)
+    with pytest.raises(OSError) as caught:  # noqa: PT011
+        waiting_line.join(tmp_path, "x" * 9999, None)
+    assert caught.value.errno == errno.ENOSPC
+    assert waiting_line.ids(tmp_path) == ["firstrun"]
+
+
+WRITER = """
+import os, sys, pathlib
+from tfm_core.runs.queue import waiting_line
+for n in range(999):
+    waiting_line.join(pathlib.Path(sys.argv[1]), f"{os.getpid()}-{n}", None)
+    print(f"{os.getpid()}-{n}", flush=True)
+"""
+
+
+def test_processes_that_are_killed_as_they_write_the_line_lose_nothing(tmp_path):
+    command, written = [sys.executable, "-c", WRITER, str(tmp_path)], []
+    writers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    for writer in writers:
+        written += [writer.stdout.readline().strip() for _ in range(5)]
+        writer.kill()
+        written += writer.communicate()[0].split()
+    there = waiting_line.ids(tmp_path)
+    assert set(written) <= set(there)
+    assert len(there) <= len(written) + len(writers), "each was killed as it wrote one"
 
 
 def test_the_time_that_a_run_may_take_counts_over_resumes(store):
@@ -115,7 +148,7 @@ def test_a_long_pause_ends_where_others_wait(store):
     training.start()
     step = wait_until(lambda: run.status.state == "paused" and run.status.step, "it is paused")
     assert run.has_checkpoint
-    tickets.add(store.root, "another-run")
+    waiting_line.join(store.root, "another-run", None)
     training.join()
     status = run.status
     assert (status.state, status.step) == ("stopped", step)

@@ -14,7 +14,7 @@ from tfm_core import disk, reading
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.process import requests
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.queue import claim
+from tfm_core.runs.queue.hold import FOLDER, Hold
 
 pytestmark = pytest.mark.quick
 
@@ -97,19 +97,12 @@ def test_a_program_that_goes_on_holding_a_file_is_said(store, whole, monkeypatch
     assert "Another program uses this file" in refusal(caught.value)
 
 
-def test_an_old_claim_that_is_being_read_keeps_nobody_from_the_next(store):
+def test_a_lock_that_is_being_looked_at_keeps_nobody_from_the_run(store):
     run = store.create(tiny())
-    for _ in range(3):
-        with claim.moment(run.folder):
-            pass
-    claims = run.folder / claim.FOLDER
-    with contextlib.ExitStack() as files:
-        for path in claims.glob("*.json"):
-            files.enter_context(path.open())
-        hold = claim.Hold(run.folder)
-    assert hold.is_mine
-    hold.release()
-    assert not claim.is_held(run.folder)
+    Hold(run.folder).release()
+    with (run.folder / FOLDER / "lock").open(), Hold(run.folder) as hold:
+        assert hold.is_mine
+    Hold(run.folder, patience=0.0).release()
 
 
 def test_names_are_short_and_do_not_differ_by_their_case_alone(store, whole, tmp_path):

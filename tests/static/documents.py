@@ -17,7 +17,7 @@ DEPLOYMENT = (
     "docs/cli.md",
 )
 SECURITY = "docs/security.md"
-SETTINGS = "tfm_core/runs/settings"
+SETTINGS = "tfm_core/settings"
 """The folder that alone reads the environment's settings."""
 
 

@@ -87,7 +87,7 @@ class Source:
 
     @cached_property
     def all_imports(self) -> list[tuple[str, int]]:
-        """All modules that the file names, and where: for type checkers and lazily, too."""
+        """All modules that the file names, and where: for type checkers and in functions, too."""
         found = []
         for node in self.nodes:
             if isinstance(node, ast.Import):
@@ -95,10 +95,6 @@ class Source:
             elif isinstance(node, ast.ImportFrom) and node.module:
                 names = [self._target(node.module, alias.name) for alias in node.names]
                 found += [(name, node.lineno) for name in names]
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                given = node.args if node.func.id.startswith("Lazy") else []
-                values = [each.value for each in given if isinstance(each, ast.Constant)]
-                found += [(value, node.lineno) for value in values if isinstance(value, str)]
         return found
 
     def _target(self, source: str, name: str) -> str:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from tests.runs.waiting import tiny
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, write_status
 from tfm_core.runs.store import RunStore
@@ -41,7 +41,7 @@ def ended(
     store: RunStore, run: Run, *, loss: float = 0.5, state: State = "finished", reason: str = ""
 ) -> None:
     """End a run that waits: it measured this loss after each step."""
-    tickets.remove(store.root, run.id)
+    waiting_line.leave(store.root, run.id)
     steps = run.experiment.training.steps
     lines: list[dict[str, Any]] = [{"event": "started", "step": 0}]
     for step in range(1, steps + 1):
@@ -58,7 +58,7 @@ def ended(
 
 def waiting(store: RunStore) -> list[Run]:
     """The runs that wait, the first in the line first."""
-    return [store.get(name) for name in tickets.waiting(store.root)]
+    return [store.get(name) for name in waiting_line.ids(store.root)]
 
 
 def driven(driver: Driver, store: RunStore, sweep: Sweep, figure: Any, most: int = 60) -> None:

@@ -20,13 +20,10 @@ def model():
     return nn.Sequential(nn.Embedding(7, 5), nn.LayerNorm(5), nn.Linear(5, 3))
 
 
-def made(optimizer, **settings):
-    return make_optimizer(model(), TrainingConfig(optimizer=optimizer, **settings))
-
-
 def test_optimisers_are_those_of_their_records_and_rates_rise():
     for name in OPTIMISERS:
-        assert type(made(name)) is resolve(OPTIMISERS[name].torch_class)
+        made = make_optimizer(model(), TrainingConfig(optimizer=name))
+        assert type(made) is resolve(OPTIMISERS[name].torch_class)
     config = TrainingConfig().model_copy(update={"optimizer": "spiral"})
     with pytest.raises(
         UnknownVariant, match="There is no optimiser named 'spiral'; there are adamw"

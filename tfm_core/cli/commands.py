@@ -11,8 +11,9 @@ import unicodedata
 import zipfile
 from pathlib import Path
 
+from tfm_core import settings
 from tfm_core.cli.words import STATES, _
-from tfm_core.runs import RunStore, settings
+from tfm_core.runs import RunStore
 from tfm_core.sentences import N_, Sentence, StudentError
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
@@ -162,8 +163,9 @@ def open_folder(options: argparse.Namespace) -> int:
 def _open_look(path: Path, options: argparse.Namespace) -> int:
     from tfm_core.looking.file import load
     from tfm_core.looking.opening import check_room, left_out, open_look
+    from tfm_core.looking.seen import Seen
 
-    look = load(path, check=check_room)
+    look = load(path, Seen, check=check_room)
     if not options.quiet:
         print(look, file=sys.stderr)
     run = open_look(look, RunStore(), name=options.name)

@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
+from tfm_core import settings
 from tfm_core.cli import lessons, training
 from tfm_core.cli.commands import (
     FAILED,
@@ -24,7 +25,6 @@ from tfm_core.cli.commands import (
 )
 from tfm_core.cli.words import _
 from tfm_core.export.exports import EXPORTS
-from tfm_core.runs import settings
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.sentences import N_
 

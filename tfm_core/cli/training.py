@@ -15,7 +15,8 @@ from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice_on, advice_on_moving
 from tfm_core.facts.learning_rate import advised
 from tfm_core.runs import Run, RunStore
-from tfm_core.runs.queue import claim, resources
+from tfm_core.runs.queue import resources
+from tfm_core.runs.queue.hold import Hold
 from tfm_core.runs.record.figures import figures, summary
 from tfm_core.runs.status import Status
 from tfm_core.sentences import N_, Paragraph, StudentError
@@ -61,7 +62,7 @@ def resume(options: argparse.Namespace) -> int:
         )
     _check_move(run.experiment, run.meta.device, options)
     if options.device is not None:
-        with claim.moment(run.folder):
+        with Hold(run.folder):
             run.move_to(options.device)
     return _execute(run, options)
 

@@ -45,6 +45,7 @@ class CaptionTaskConfig(PictureTaskConfig):
     """Pictures composed of real handwritten digits, and a caption for each."""
 
     tasks: ClassVar[dict[str, CaptionTaskFacts]] = CAPTION_TASKS
+    data_kind = "captions"
     kind: Literal["caption"] = "caption"
     name: CaptionTaskName = task_setting("captions")
     n_digits: int = setting(

@@ -121,6 +121,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     """
 
     tasks: ClassVar[dict[str, CorpusTaskFacts]] = CORPUS_TASKS
+    data_kind = "stream"
     kind: Literal["corpus"] = "corpus"
     name: CorpusTaskName = task_setting("own-text")
     unit: Annotated[str, OneOf(UNITS)] = setting("words", N_("Tokens"), N_("What one token is."))

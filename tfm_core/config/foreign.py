@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from tfm_core.config.base import set_fact
 from tfm_core.config.reads import SequenceTaskConfig, task_setting
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph
 
 MAX_TOKENS = 2048
 """Of an example whose maps are kept."""
@@ -29,6 +29,8 @@ class ForeignFacts:
 class ForeignTaskConfig(SequenceTaskConfig):
     """What such a model reads and writes; 0 tokens where it does not."""
 
+    data_kind = "none"
+    without_data = Paragraph("pretrained/foreign")
     tasks: ClassVar[dict[str, ForeignFacts]] = {FOREIGN: ForeignFacts()}
     kind: Literal["foreign"] = "foreign"
     name: Literal["foreign"] = task_setting("foreign")

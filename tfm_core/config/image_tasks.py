@@ -99,6 +99,7 @@ class ImageTaskConfig(PictureTaskConfig):
     """Image classification."""
 
     tasks: ClassVar[dict[str, ImageTaskFacts]] = IMAGE_TASKS
+    data_kind = "pictures"
     kind: Literal["image"] = "image"
     name: ImageTaskName = task_setting("mnist-5000")
     shift: float = setting(

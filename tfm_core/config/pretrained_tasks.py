@@ -123,6 +123,7 @@ class PretrainedReaderConfig(LabelledConfig, OpenedWordsConfig, SequenceTaskConf
     tasks: ClassVar[dict[str, ReaderFacts]] = {
         "pretrained-reader": ReaderFacts(N_("Pretrained model"))
     }
+    without_data = Paragraph("pretrained/no-data")
     kind: Literal["pretrained-reader"] = "pretrained-reader"
     name: Literal["pretrained-reader"] = task_setting("pretrained-reader")
     context: int = set_fact(N_("Longest text"), default=16, ge=2, le=MAX_TOKENS)
@@ -168,6 +169,7 @@ class PretrainedAnswererConfig(OpenedWordsConfig, SequenceTaskConfig):
     tasks: ClassVar[dict[str, AnswererFacts]] = {
         "pretrained-answerer": AnswererFacts(N_("Pretrained model"))
     }
+    without_data = Paragraph("pretrained/no-answers")
     kind: Literal["pretrained-answerer"] = "pretrained-answerer"
     name: Literal["pretrained-answerer"] = task_setting("pretrained-answerer")
     context: int = set_fact(N_("Longest text"), default=16, ge=2, le=MAX_TOKENS)
@@ -208,6 +210,7 @@ class PretrainedPicturesConfig(OpenedConfig, ImageTaskConfig):
             unseen=Paragraph("settings/unseen-opened"),
         )
     }  # fmt: skip
+    without_data = Paragraph("pretrained/no-pictures")
     kind: Literal["pretrained-pictures"] = "pretrained-pictures"  # type: ignore[assignment]
     name: Literal["pretrained-pictures"] = task_setting("pretrained-pictures")  # type: ignore[assignment]
     side: int = set_fact(N_("Pixels to a side"), default=224, ge=1, le=4096)
@@ -277,6 +280,8 @@ class LookConfig(OpenedWordsConfig, SequenceTaskConfig):
     tasks: ClassVar[dict[str, LookFacts]] = {
         "look": LookFacts(("encoder-only", "decoder-only", "encoder-decoder"), "vectors")
     }
+    data_kind = "none"
+    without_data = Paragraph("pretrained/maps-alone")
     kind: Literal["look"] = "look"
     name: Literal["look"] = task_setting("look")
     reads: Literal["tokens", "text", "pair"] = set_fact(N_("Reads"), default="tokens")

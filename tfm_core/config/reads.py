@@ -5,14 +5,15 @@ The settings of a kind of task inherit from one of these two; a model asks for n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from tfm_core.config.base import Config, setting
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.config.model import ModelConfig
 
+T = TypeVar("T")
 VALIDATED = N_("Unseen; measured during training.")
 TESTED = N_("Unseen; measured once at the end.")
 
@@ -28,7 +29,14 @@ def count_setting(default: int, label: str, help: str, *, most: int, step: int =
 
 
 class NamedTaskConfig(Config):
-    """A task by its name, among those of its kind."""
+    """A task by its name, among those of its kind.
+
+    data_kind: pairs of texts, a stream of text, pictures with classes, pictures with captions, or
+    none. without_data: why no data can be loaded, or "".
+    """
+
+    data_kind: ClassVar[Literal["pairs", "stream", "pictures", "captions", "none"]] = "pairs"
+    without_data: ClassVar[str] = ""
 
     if TYPE_CHECKING:  # a field of each kind
 
@@ -55,6 +63,13 @@ class NamedTaskConfig(Config):
     def is_opened(self) -> bool:
         """Whether the model was trained elsewhere, so that there is no training to look at."""
         return False
+
+    def by_data(self, *, pairs: T, stream: T, pictures: T, captions: T) -> T:
+        """Return what belongs to the kind of its data. Raises StudentError where it has none."""
+        if self.data_kind == "none":
+            raise StudentError(self.without_data)
+        by_kind = {"pairs": pairs, "stream": stream, "pictures": pictures, "captions": captions}
+        return by_kind[self.data_kind]
 
     def check_model(self, model: ModelConfig) -> None:
         """Raise CrossError where a model cannot be trained as the task says."""

@@ -9,10 +9,20 @@ from typing import Protocol, Self, TypeVar
 
 import torch
 
-from tfm_core.config.task import TaskConfig
+from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, ImageTaskConfig, OwnTextTaskConfig
+from tfm_core.config.own_pictures import OwnPicturesTaskConfig
+from tfm_core.config.task import TaskConfig, TextTaskConfig
+from tfm_core.config.tuned_tasks import TunedLabelsConfig
+from tfm_core.data.captions import load_captions
+from tfm_core.data.corpus.load import load_corpus
 from tfm_core.data.download import Progress
+from tfm_core.data.image_data import load_images
+from tfm_core.data.opened.tuned import load_tuned_labels, measured
+from tfm_core.data.own.pictures_task import load_own_pictures
+from tfm_core.data.own.task import load_own
+from tfm_core.data.tasks import corpus_task
+from tfm_core.data.text_data import load_text
 from tfm_core.sentences import StudentError
-from tfm_core.variants.tasks import TASK_KINDS
 
 
 class Data(Protocol):
@@ -44,8 +54,25 @@ def load(task: TaskConfig, *, seed: int, progress: Progress | None = None) -> Da
     progress: called with (done, total, words) during a download. Raises ValueError for unavailable
     data.
     """
+    if task.without_data:
+        raise StudentError(task.without_data)
     with _uncollected():
-        return TASK_KINDS[task.kind].load()(task, seed=seed, progress=progress)
+        match task:
+            case TextTaskConfig():
+                return load_text(task, seed=seed)
+            case OwnTextTaskConfig():
+                return load_own(task)
+            case TunedLabelsConfig():
+                return load_tuned_labels(task)
+            case CorpusTaskConfig():
+                return load_corpus(corpus_task(measured(task)), seed=seed)
+            case CaptionTaskConfig():
+                return load_captions(task, seed=seed, progress=progress)
+            case OwnPicturesTaskConfig():
+                return load_own_pictures(task, seed=seed)
+            case ImageTaskConfig():
+                return load_images(task, seed=seed, progress=progress)
+    raise TypeError(f"Nothing loads the data of {type(task).__name__}.")
 
 
 @contextmanager

@@ -15,9 +15,8 @@ from torch import Tensor
 
 from tfm_core.config.task import TextTaskConfig, facts_of
 from tfm_core.config.text_tasks import TEXT_TASKS, shares
-from tfm_core.data.download import Progress
 from tfm_core.data.moving import DeviceRecord, to_device
-from tfm_core.data.text import Pair, TextTask, text_task
+from tfm_core.data.text import Pair, TextTask, generated
 from tfm_core.data.text.span_corruption import whole
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 
@@ -88,15 +87,13 @@ def n_shared_sources(data: TextData, pairs: Sequence[Pair]) -> int:
     return sum(pair.src in sources for pair in pairs)
 
 
-def load_text(config: TextTaskConfig, *, seed: int, progress: Progress | None = None) -> TextData:
+def load_text(config: TextTaskConfig, *, seed: int) -> TextData:
     """Make the splits of a text task on the CPU; the same seed makes the same ones.
-
-    Nothing is downloaded: ``progress`` is not called.
 
     A task with fewer pairs than requested is split in the requested proportions; its config has
     checked that each split gets at least one.
     """
-    task = text_task(config)
+    task = generated(config)
     rng = random.Random(f"{config.name} {config.size} {seed}")
     wanted = (config.n_test, config.n_validation, config.n_train)
     pairs, n_draws = _sample_pairs(task, sum(wanted), rng)

@@ -57,8 +57,8 @@ def supports_cache(model: Decodes) -> bool:
     """Return whether keys and values may be cached: they depend on no later token.
 
     Not with a wrong causal mask, not in training, where each reading has its own dropout, and not
-    while a recorder is active or a module was changed: a cached key passes no hook and no replaced
-    ``forward``.
+    while a recorder or an intervention is active, or a module was changed: a cached key passes no
+    hook point and no replaced ``forward``.
     """
     return (
         model.order_mask is causal_mask

@@ -13,15 +13,15 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
+from tfm_core import settings
 from tfm_core.data.download import SOURCES, DataUnavailable, matches
 from tfm_core.data.idx import idx_count
 from tfm_core.data.image_files import data_dir
-from tfm_core.runs import settings
 from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.disk import cleanup, locks, quota
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.queue.limits import Limits
-from tfm_core.runs.queue.tickets import Unavailable
+from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError, in_bytes
 from tfm_core.training.devices import devices

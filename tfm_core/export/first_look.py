@@ -17,17 +17,18 @@ from tfm_core.config import (
     PretrainedReaderConfig,
     PretrainedTextConfig,
 )
-from tfm_core.data.corpus.task import corpus_task
+from tfm_core.data.opened.task import SENTENCES, reader, tokenizer_of
+from tfm_core.data.tasks import corpus_task
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import NONE
 from tfm_core.decoding import Decoded, greedy
 from tfm_core.export.opened_as import MASK
 from tfm_core.facts.storage import attention_numbers
+from tfm_core.inspect.attention.inputs import inputs_of
 from tfm_core.inspect.attention.own_example import head_answer
-from tfm_core.inspect.attention.trained import inputs_of, model_of
+from tfm_core.inspect.attention.trained import model_of
 from tfm_core.models.text import DecoderOnly, EncoderDecoder
 from tfm_core.pretrained.pictures import photographs
-from tfm_core.pretrained.task import SENTENCES, reader, tokenizer_of
 from tfm_core.probe.capture import capture
 from tfm_core.probe.items import continued, prompted_items
 from tfm_core.probe.snapshot import half, positions_of

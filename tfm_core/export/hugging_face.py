@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 from tfm_core import byte_cache
 from tfm_core.config import Experiment, SequenceTaskConfig, TunedLabelsConfig, TunedTextConfig
 from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.data.opened.folder import CONFIG, WEIGHTS
+from tfm_core.data.opened.task import tokenizer_path
+from tfm_core.data.opened.tokenizer import TOKENIZER
 from tfm_core.data.own import place
 from tfm_core.data.shape import data_shape
 from tfm_core.data.vocabulary import BOS, EOS, NONE, PAD, SPECIALS
@@ -27,10 +30,7 @@ from tfm_core.export.hugging_face_card import card
 from tfm_core.export.tokenizer_json import both, one_text
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.source.carried import Carried, carried
-from tfm_core.pretrained.folder import CONFIG, WEIGHTS
 from tfm_core.pretrained.pictures import PREPROCESSOR
-from tfm_core.pretrained.task import tokenizer_path
-from tfm_core.pretrained.tokenizer import TOKENIZER
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 

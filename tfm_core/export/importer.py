@@ -18,6 +18,7 @@ from packaging.version import InvalidVersion, Version
 
 import tfm_core
 from tfm_core.config import ConfigError, Experiment, TunedConfig, from_json
+from tfm_core.data.opened.folder import CONFIG
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import Prepared
 from tfm_core.export import layout
@@ -25,7 +26,6 @@ from tfm_core.export.archive import MAX_UNPACKED, Archive, Refused
 from tfm_core.export.exports import Progress
 from tfm_core.export.set_in import set_in, vocabulary_in
 from tfm_core.export.weights_in import checkpoints, expected_shapes
-from tfm_core.pretrained.folder import CONFIG
 from tfm_core.reading import MAX_STEP_NUMBER, is_line, is_number, is_whole, json_of
 from tfm_core.runs.curves import EventReader
 from tfm_core.runs.disk.atomic import write_bytes, write_json

@@ -18,13 +18,13 @@ from tfm_core.config import (
 from tfm_core.config.own_pictures import BETWEEN
 from tfm_core.config.pretrained_tasks import MAX_NAME, MAX_TOKENS
 from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.data.opened.folder import Unopenable
+from tfm_core.data.opened.tokenizer import Words, read_words
 from tfm_core.data.vocabulary import NONE
 from tfm_core.facts.storage import attention_numbers
-from tfm_core.pretrained.folder import Unopenable
 from tfm_core.pretrained.model import Checked
 from tfm_core.pretrained.pictures import Pixels, class_names, pixels_of
 from tfm_core.pretrained.settings import Settings
-from tfm_core.pretrained.tokenizer import Words, read_words
 from tfm_core.sentences import Paragraph, in_bytes
 
 MASK = "[MASK]"

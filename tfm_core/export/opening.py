@@ -17,6 +17,14 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
+from tfm_core.data.opened.folder import (
+    CONFIG,
+    MAX_BYTES,
+    SUFFIXES,
+    Folder,
+    Unopenable,
+)
+from tfm_core.data.opened.task import tokenizer_path
 from tfm_core.data.own import place
 from tfm_core.disk import sync_file
 from tfm_core.export.archive import Archive
@@ -25,15 +33,7 @@ from tfm_core.export.first_look import first_look
 from tfm_core.export.opened_as import notes_of, what_opens
 from tfm_core.pretrained import heads
 from tfm_core.pretrained.adapter import CHECKPOINT
-from tfm_core.pretrained.folder import (
-    CONFIG,
-    MAX_BYTES,
-    SUFFIXES,
-    Folder,
-    Unopenable,
-)
 from tfm_core.pretrained.model import Checked, check_folder, parameters_of
-from tfm_core.pretrained.task import tokenizer_path
 from tfm_core.reading import is_line
 from tfm_core.runs.disk.atomic import write_bytes
 from tfm_core.runs.record import snapshots

@@ -16,10 +16,10 @@ from tfm_core.data.load import load
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.report import report_of
-from tfm_core.data.own.rows import MAX_LINE as MAX_TOKEN
 from tfm_core.data.own.sets import OwnSet, Prepared
 from tfm_core.data.own.task import own_task
-from tfm_core.data.text import text_task
+from tfm_core.data.own.texts import MAX_LINE as MAX_TOKEN
+from tfm_core.data.tasks import text_task
 from tfm_core.export import layout
 from tfm_core.export.archive import Archive, Refused
 from tfm_core.inspect.source.texts import spelling_of

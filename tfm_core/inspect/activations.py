@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfm_core.config import BlockConfig
-from tfm_core.inspect.attention.trained import checkpoint_mark, inputs_of, model_of
+from tfm_core.inspect.attention.inputs import inputs_of
+from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError

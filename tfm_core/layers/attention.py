@@ -211,11 +211,13 @@ class MultiHeadAttention(nn.Module):
         x: (B, Q, d_model), memory: (B, K, d_model); mask as in ``attention_scores``; relative: the
         positions that act here, on queries and keys or on scores. Returns (B, Q, d_model).
         """
+        mask = recorder.changed(self, "mask", mask)
         q, k, v = self.project(x, memory)
         bias = None
         if relative is not None:
-            q, k, bias = relative(q, k)
-        is_written_out = recorder.is_wanted(self, _WRITTEN_OUT)
+            q, k, bias = recorder.changed(self, "relative", relative(q, k), (q, k, None))
+        is_kept = recorder.is_wanted(self, _WRITTEN_OUT)
+        is_written_out = is_kept or recorder.is_changed(self, "weights")
         attend = self.attend_explicitly if is_written_out else self.attend
         return self.merge(attend(q, k, v, mask, bias))
 
@@ -284,7 +286,7 @@ class MultiHeadAttention(nn.Module):
         sink = self._sink_logits
         if self.has_sink and sink is None:
             sink = scores.new_zeros(self.n_heads)
-        weights = self.weigh(masked, mask, sink)
+        weights = recorder.changed(self, "weights", masked_softmax(masked, mask, sink), mask)
         heads = F.dropout(weights, self.dropout, self.training) @ v
         recorder.record(
             self, query=q, key=k, value=v, scores=scores, masked_scores=masked, weights=weights,
@@ -292,14 +294,10 @@ class MultiHeadAttention(nn.Module):
         )  # fmt: skip
         return heads
 
-    def weigh(self, masked: Tensor, mask: Tensor | None, sink: Tensor | None) -> Tensor:
-        """Return the weights (B, H, Q, K) of masked scores, as ``masked_softmax``."""
-        return masked_softmax(masked, mask, sink)
-
     def merge(self, heads: Tensor) -> Tensor:
         """Concatenate heads (B, H, Q, D) and mix them: (B, Q, d_model)."""
-        merged = heads.transpose(1, 2).flatten(2)
-        out: Tensor = self.out_projection(merged)
+        merged = recorder.changed(self, "merged", heads.transpose(1, 2).flatten(2))
+        out: Tensor = recorder.changed(self, "output", self.out_projection(merged), merged)
         recorder.record(self, merged=merged, output=out)
         return out
 

@@ -75,6 +75,7 @@ class Block(nn.Module):
         mask: over (B, H, T, T); memory: (B, S, d_model) for cross-attention, with memory_mask over
         (B, H, T, S); relative: the positions that act in self-attention, if any.
         """
+        came = x
         attend = partial(self.self_attention, mask=mask, relative=relative)
         x = self.join(x, self.self_attention_norm, attend, self.attention_skip)
         if self.cross_attention is not None:
@@ -82,6 +83,7 @@ class Block(nn.Module):
             x = self.join(x, self.cross_attention_norm, attend, self.attention_skip)
         if self.feed_forward is not None:
             x = self.join(x, self.feed_forward_norm, self.feed_forward, self.feed_forward_skip)
+        x = recorder.changed(self, "residual", x, came)
         recorder.record(self, residual=x)
         return x
 
@@ -96,12 +98,12 @@ class Block(nn.Module):
 
         The steps are recorded under the name of ``norm``.
         """
-        normed = norm(x) if self.norm_first else x
-        change = sublayer(normed)
-        skipped = skip(x, normed)
+        normed = recorder.changed(norm, "normed", norm(x), x) if self.norm_first else x
+        change = recorder.changed(norm, "change", sublayer(normed), normed)
+        skipped = recorder.changed(norm, "skipped", skip(x, normed), x)
         added = self.dropout(change) if self.training else change  # the call alone takes time
         total = added if skipped is None else skipped + added
-        joined = total if self.norm_first else norm(total)
+        joined = recorder.changed(norm, "joined", total if self.norm_first else norm(total), total)
         recorder.record(
             norm, skipped=x if skipped is None else skipped, change=change, joined=joined,
             normed=normed if self.norm_first else None, total=None if self.norm_first else total,
@@ -145,6 +147,7 @@ class Stack(nn.Module):
         memory_mask: Tensor | None = None,
     ) -> Tensor:
         """Map x: (B, T, d_model) to the same shape; the arguments are the blocks'."""
+        x = recorder.changed(self, "input", x)
         recorder.record(self, input=x, mask=mask)
         for block, own in zip(self.layers, self.masks(mask, x.size(1)), strict=True):
             x = self._pass(
@@ -177,9 +180,10 @@ class Stack(nn.Module):
         return tokens_at(self(x, mask=mask), positions)
 
     def _normed(self, x: Tensor) -> Tensor:
-        x = x if self.final_norm is None else self.final_norm(x)
-        recorder.record(self, output=x)
-        return x
+        normed = x if self.final_norm is None else self.final_norm(x)
+        normed = recorder.changed(self, "output", normed, x)
+        recorder.record(self, output=normed)
+        return normed
 
 
 def enable_checkpointing(model: nn.Module) -> None:

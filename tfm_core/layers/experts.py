@@ -60,7 +60,8 @@ class MixtureOfExperts(nn.Module):
         shares, chosen = top_shares(logits, self.top_k)
         # how many tokens each expert gets is not known while a graph is traced, nor without data
         is_traced = torch.compiler.is_compiling() or x.is_meta
-        out = (self._mixed_by_all if is_traced else self._mixed)(x, shares, chosen)
+        mixed = (self._mixed_by_all if is_traced else self._mixed)(x, shares, chosen)
+        out = recorder.changed(self, "output", mixed, x)
         if recorder.active():
             recorder.record(self, input=x, gates=self._gates(shares, chosen), output=out)
         return out

@@ -126,7 +126,7 @@ class Stack(blocks.Stack):
 
     def at(self, positions: Tensor, x: Tensor, *, mask: Tensor | None = None) -> Tensor:
         """Return the output at positions (B, R) alone: (B, R, d_model)."""
-        if recorder.active():  # a recorder gets all tokens
+        if recorder.active():  # recorders and interventions get all tokens
             return super().at(positions, x, mask=mask)
         *before, last = self.layers
         *masks, last_mask = self.masks(mask, x.size(1))

@@ -49,7 +49,7 @@ class FeedForward(nn.Module):
         else:
             hidden = self.activation(self.gate(x)) * self.up(x)
         recorder.record(self, hidden=hidden)
-        out: Tensor = self.down(self.dropout(hidden))
+        out: Tensor = recorder.changed(self, "output", self.down(self.dropout(hidden)), x)
         recorder.record(self, input=x, output=out)
         return out
 

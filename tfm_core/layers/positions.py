@@ -52,8 +52,9 @@ class NoPositions(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x: (B, T, d_model) as it is."""
-        recorder.record(self, unplaced=x, placed=x)
-        return x
+        placed = recorder.changed(self, "placed", x, x)
+        recorder.record(self, unplaced=x, placed=placed)
+        return placed
 
 
 class CachedTable(nn.Module):
@@ -94,7 +95,7 @@ class FixedPositions(nn.Module):
         """Add the first T rows to x: (B, T, d_model)."""
         length = x.size(1)
         rows: Tensor = self.table(length, x)[:length]
-        placed = x + rows
+        placed = recorder.changed(self, "placed", x + rows, x)
         recorder.record(self, unplaced=x, rows=rows, placed=placed)
         return placed
 
@@ -134,6 +135,6 @@ class LearnedPositions(nn.Module):
                 f"{self.table.size(0)} rows."
             )
         rows = self.table[:length]
-        placed = x + rows
+        placed = recorder.changed(self, "placed", x + rows, x)
         recorder.record(self, unplaced=x, rows=rows, placed=placed)
         return placed

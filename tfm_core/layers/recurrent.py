@@ -169,7 +169,8 @@ class RecurrentAttention(nn.Module):
         scores: Tensor = self.score(query_projection, source.prepared)
         masked = scores.masked_fill(~source.mask, torch.finfo(scores.dtype).min)
         weights = masked_softmax(masked, source.mask)
-        return AttentionRead(weights @ source.memory, scores, masked, weights, query_projection)
+        context = recorder.changed(self, "output", weights @ source.memory, states)
+        return AttentionRead(context, scores, masked, weights, query_projection)
 
     def record(self, states: Tensor, source: EncodedSource, read: AttentionRead) -> None:
         """Record what was computed for all targets, as one head, where a recorder watches."""

@@ -21,10 +21,10 @@ from typing import Annotated
 
 from pydantic import Field, StrictBool
 
+from tfm_core import settings
 from tfm_core.disk import remove
 from tfm_core.lessons.checks.task import MAX_ANSWER, Verdict
 from tfm_core.reading import Unreadable, object_of
-from tfm_core.runs import settings
 from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.disk.locks import limit_lock

@@ -20,11 +20,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
+from tfm_core import settings
 from tfm_core.config import to_json
 from tfm_core.lessons.attempts import FOLDER, Attempt
 from tfm_core.lessons.lesson import Lesson
 from tfm_core.reading import Unreadable, content_of, json_of
-from tfm_core.runs import settings
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.store import RunNotFound, RunStore

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 if TYPE_CHECKING:
     from torch import nn
 
-    from tfm_core.looking.seen import Look
+    from tfm_core.looking.result import Look
     from tfm_core.looking.training import Watched
     from tfm_core.runs.store import RunStore
 
@@ -52,8 +52,9 @@ class _Looking:
     def load(self, path: str | os.PathLike[str]) -> Look:
         """Read a look that ``save`` wrote. Raises StudentError, in a sentence."""
         from tfm_core.looking.file import load
+        from tfm_core.looking.result import Look
 
-        return load(path)
+        return load(path, Look)
 
     def __call__(
         self,

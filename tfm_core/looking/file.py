@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import torch
 from pydantic import Field
@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
-from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.looking.seen import AttentionMap, Seen
 from tfm_core.looking.unseen import sentence_of
 from tfm_core.looking.vectors import Vectors
 from tfm_core.probe.vectors import problem_of
@@ -63,7 +63,10 @@ class _Facts:
 _STORED = Stored(_Facts, MARK)
 
 
-def save(look: Look, path: str | os.PathLike[str]) -> Path:
+Shown = TypeVar("Shown", bound=Seen)
+
+
+def save(look: Seen, path: str | os.PathLike[str]) -> Path:
     """Write a look to a file and return its path. Raises OSError."""
     maps = list(look.maps.values())
     facts = _Facts(
@@ -99,14 +102,16 @@ def save(look: Look, path: str | os.PathLike[str]) -> Path:
 
 def load(
     path: str | os.PathLike[str],
+    make: type[Shown],
     *,
     called: str = "",
-    check: Callable[[Look], None] = lambda look: None,
-) -> Look:
+    check: Callable[[Seen], None] = lambda look: None,
+) -> Shown:
     """Read a look from a file. Raises StudentError, in a sentence, for any other file.
 
-    called: the name of the file in that sentence; its own without one. check: raises StudentError
-    for a look that is not wanted; called before weights are read, with their shapes alone.
+    make: the class of what is returned. called: the name of the file in that sentence; its own
+    without one. check: raises StudentError for a look that is not wanted; called before weights
+    are read, with their shapes alone.
     """
     target = Path(path).expanduser()
     called = called or target.name
@@ -118,7 +123,7 @@ def load(
             shapes = [_map(file, number, one, "meta") for number, one in enumerate(facts.maps)]
             if len({one.name for one in shapes}) < len(shapes):
                 raise Unreadable("two maps have one name")
-            check(_look(facts, shapes))
+            check(_look(facts, shapes, make))
             maps = [_map(file, number, one) for number, one in enumerate(facts.maps)]
     except FileNotFoundError:
         raise StudentError("There is no file {path}.", path=str(target)) from None
@@ -132,11 +137,11 @@ def load(
         raise StudentError(
             "{name} is not a look. Make one with look.save(FILE).", name=called
         ) from None
-    return _look(facts, maps)
+    return _look(facts, maps, make)
 
 
-def _look(facts: _Facts, maps: Sequence[AttentionMap]) -> Look:
-    return Look(
+def _look(facts: _Facts, maps: Sequence[AttentionMap], make: type[Shown]) -> Shown:
+    return make(
         model=facts.model,
         maps={one.name: one for one in maps},
         output=None,

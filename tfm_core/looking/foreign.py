@@ -18,10 +18,11 @@ from torch import Tensor
 from tfm_core.config import Experiment, ForeignModelConfig, ForeignTaskConfig
 from tfm_core.config.foreign import MAX_TOKENS
 from tfm_core.config.model import MAX_LAYERS, MAX_NAME
+from tfm_core.data.opened.spelling import named, text_of
 from tfm_core.facts.storage import N_SENTENCES
 from tfm_core.looking import Names, Words
-from tfm_core.looking.seen import AttentionMap, Look
-from tfm_core.pretrained.spelling import named, text_of
+from tfm_core.looking.result import Look
+from tfm_core.looking.seen import AttentionMap
 from tfm_core.probe.types import Array, Snapshot
 from tfm_core.sentences import N_, Sentence, StudentError
 

@@ -1,4 +1,4 @@
-"""The forward pass of a look: hooks that follow the modules, and the model left as it was."""
+"""Run a forward pass of any model with temporary hooks, and restore the model."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import inspect
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from tfm_core.looking import unseen
-from tfm_core.looking.recorder import Place, Recorded, Recorder
-from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.looking.layout import Place
+from tfm_core.looking.recorder import Recorder
+from tfm_core.looking.result import Look
+from tfm_core.looking.seen import AttentionMap
 from tfm_core.looking.vectors import joined, joined_queries
+from tfm_core.probe.capture import evaluating
 from tfm_core.sentences import Sentence, StudentError
 
 _HEADS = ("num_heads", "n_heads", "num_attention_heads", "n_head", "nhead", "heads", "h")
@@ -73,7 +76,9 @@ def forward(
             names=", ".join(list(recorder.modules)[:5]),
         )
     is_whole = recorder.bytes + recorder.vector_bytes <= most_bytes
-    found = [one if is_whole else replace(one, vectors=None) for one in recorder.found]
+    found = recorder.found
+    if not is_whole:
+        found = [(place, replace(one, vectors=None)) for place, one in found]
     look = Look(
         model=type(model).__name__,
         maps=_named(found),
@@ -211,44 +216,42 @@ def _unseen(recorder: Recorder, most_bytes: int) -> tuple[Sentence, ...]:
     return tuple(found)
 
 
-def _named(found: Sequence[Recorded]) -> dict[str, AttentionMap]:
+def _named(found: Sequence[tuple[Place, AttentionMap]]) -> dict[str, AttentionMap]:
     maps: dict[str, AttentionMap] = {}
     for one in _joined_queries(_joined_heads(found)):
-        name, n = one.place.module, 2
+        name, n = one.name, 2
         while name in maps:
-            name, n = f"{one.place.module}#{n}", n + 1
-        maps[name] = AttentionMap(
-            name, one.kind, one.weights, one.allowed, one.queries, one.keys, one.length,
-            one.is_fused, one.is_over_keys, one.vectors,
-        )  # fmt: skip
+            name, n = f"{one.name}#{n}", n + 1
+        maps[name] = replace(one, name=name)
     return maps
 
 
-def _joined_heads(found: Sequence[Recorded]) -> Iterator[Recorded]:
+def _joined_heads(found: Sequence[tuple[Place, AttentionMap]]) -> Iterator[AttentionMap]:
     """Yield maps; those of heads that a module computes one after the other become one.
 
     Either in a loop, of which the innermost may be over examples, or as modules in a list of heads.
     """
 
-    def group(one: Recorded) -> tuple[Any, ...]:
-        path, _dot, last = one.place.module.rpartition(".")
+    def group(placed: tuple[Place, AttentionMap]) -> tuple[Any, ...]:
+        place, one = placed
+        path, _dot, last = place.module.rpartition(".")
         is_head = last.isdigit() and path.rpartition(".")[2] == "heads"
-        name, call = (path, -1) if is_head else (one.place.module, one.place.call)
+        name, call = (path, -1) if is_head else (place.module, place.call)
         return (name, call, one.kind, one.is_fused, one.is_over_keys, one.weights.shape)
 
     for key, several in itertools.groupby(found, group):
-        ones = list(several)
+        places, ones = zip(*several, strict=True)
         n, first = len(ones), ones[0]
         batch, n_heads = first.weights.shape[:2]
         is_list = key[1] < 0
-        n_named = n if is_list else first.place.n_heads
+        n_named = n if is_list else places[0].n_heads
         if n == 1 or n_heads > 1 or not n_named or n % n_named or (n > n_named and batch > 1):
             yield from ones
             continue
         name = key[0].rpartition(".")[0] if is_list else key[0]
         yield replace(
             first,
-            place=first.place._replace(module=name),
+            name=name,
             weights=_stacked([one.weights for one in ones], n_named),
             allowed=None
             if all(one.allowed is None for one in ones)
@@ -257,10 +260,10 @@ def _joined_heads(found: Sequence[Recorded]) -> Iterator[Recorded]:
         )
 
 
-def _joined_queries(found: Iterable[Recorded]) -> Iterator[Recorded]:
+def _joined_queries(found: Iterable[AttentionMap]) -> Iterator[AttentionMap]:
     """Yield maps; those of a decoder that asks with one query at a time become one."""
     for (_module, kind, _length, shape), several in itertools.groupby(
-        found, lambda one: (one.place.module, one.kind, one.length, one.weights.shape)
+        found, lambda one: (one.name, one.kind, one.length, one.weights.shape)
     ):
         ones = list(several)
         if kind != "cross" or shape[-2] != 1 or len(ones) == 1:
@@ -286,7 +289,7 @@ def _stacked(maps: Sequence[Tensor], n_heads: int) -> Tensor:
     return torch.cat(list(maps), 1).reshape(-1, n_heads, *maps[0].shape[-2:])
 
 
-def _whole(one: Recorded) -> Tensor:
+def _whole(one: AttentionMap) -> Tensor:
     allowed = torch.ones(1, dtype=torch.bool) if one.allowed is None else one.allowed
     return allowed.expand(one.weights.shape)
 
@@ -295,8 +298,7 @@ def _short(name: str) -> str:
     return ".".join(part for part in name.split(".") if part != _COMPILED)
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
+class _Running(NamedTuple):
     """A module that runs: the number of its call, and the shape of the first tensor in it."""
 
     module: nn.Module
@@ -354,15 +356,11 @@ def _followed(
         if isinstance(first, Tensor):
             shapes.setdefault(names[module], tuple(first.shape))
 
-    hooks = []
-    try:
+    with ExitStack() as undo:
         for module in names:
-            hooks.append(module.register_forward_pre_hook(enter, with_kwargs=True))
-            hooks.append(module.register_forward_hook(leave))
+            undo.enter_context(module.register_forward_pre_hook(enter, with_kwargs=True))
+            undo.enter_context(module.register_forward_hook(leave))
         yield
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 _ONE_AT_A_TIME = threading.RLock()
@@ -373,20 +371,14 @@ def _undisturbed(model: nn.Module) -> Iterator[None]:
     """Run a model in eval mode, uncompiled, without PyTorch's fused encoder layers.
 
     These are switches of the model and of the process: looks of several threads wait for each
-    other. ``model.eval()`` is not called, since some models change their weights in it. Random
-    numbers that a forward pass draws are given back.
+    other. Random numbers that a forward pass draws are given back.
     """
-    with _ONE_AT_A_TIME:
-        modes = {module: module.training for module in model.modules()}
+    with _ONE_AT_A_TIME, evaluating(model):
         is_fast = torch.backends.mha.get_fastpath_enabled()
         devices = {one.device.index for one in model.parameters() if one.is_cuda}
         try:
             torch.backends.mha.set_fastpath_enabled(False)
-            for module in modes:
-                module.training = False
             with torch.random.fork_rng(devices), torch.compiler.set_stance("force_eager"):
                 yield
         finally:
             torch.backends.mha.set_fastpath_enabled(is_fast)
-            for module, is_training in modes.items():
-                module.training = is_training

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from tfm_core.looking.recorder import Place, Softmax
+
+class Place(NamedTuple):
+    """Where something runs: the module's name, the number of its call, and what it was called with.
+
+    n_heads: that it, or one around it, says it has; 0 where none does. shape: of the first tensor
+    that this one was called with.
+    """
+
+    module: str
+    call: int
+    n_heads: int
+    shape: tuple[int, ...]
 
 
 def memory_of(tensor: Tensor) -> int:
@@ -26,15 +36,17 @@ def kept_values(weights: Tensor) -> Tensor:
     return weights.detach().to("cpu", torch.float32, copy=True).contiguous()
 
 
-def axes_of(one: Tensor, weights: Tensor, axes: tuple[int, int], made: Softmax) -> tuple[int, int]:
+def axes_of(
+    one: Tensor, weights: Tensor, axes: tuple[int, int], dim: int, place: Place
+) -> tuple[int, int]:
     """Return which axes of weights are the rows and the columns of a product's operand.
 
     Views keep their strides, also through einsum; of a copy the size of the rows tells.
     """
     if weights.ndim < 2 or one.ndim < 2:
-        return 0, made.dim
+        return 0, dim
     n_rows, n_columns = (one.shape[axis] for axis in axes)
-    is_view, columns = memory_of(one) == memory_of(weights), made.dim
+    is_view, columns = memory_of(one) == memory_of(weights), dim
     if is_view and n_columns > 1:
         stride = one.stride(axes[1])
         columns = next((n for n in range(weights.ndim) if _fits(weights, n, stride)), columns)
@@ -42,7 +54,7 @@ def axes_of(one: Tensor, weights: Tensor, axes: tuple[int, int], made: Softmax) 
     if is_view and n_rows > 1:
         fitting = [n for n in rest if _fits(weights, n, one.stride(axes[0]))]
     else:
-        is_head = {n for n in rest if weights.shape[n] == made.place.n_heads > 1}
+        is_head = {n for n in rest if weights.shape[n] == place.n_heads > 1}
         fitting = [n for n in rest if weights.shape[n] == n_rows and n not in is_head]
     return (fitting or rest)[0], columns
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.config.pretrained_tasks import MAX_NAME
-from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.data.opened.spelling import text_of
+from tfm_core.looking.seen import AttentionMap, Seen
 from tfm_core.looking.unseen import sizes
-from tfm_core.pretrained.spelling import text_of
 from tfm_core.probe.form import MAX_EXAMPLES
 from tfm_core.probe.snapshot import half
 from tfm_core.probe.types import Array, Snapshot
@@ -50,7 +50,7 @@ class Stacks:
         return (*self.encoder, *self.decoder, *self.cross)
 
 
-def stacks_of(look: Look) -> Stacks:
+def stacks_of(look: Seen) -> Stacks:
     """Return the maps that a run can show: as many as have one shape. Raises StudentError."""
     if not look.maps:
         raise StudentError("This look has no map to open.")
@@ -92,19 +92,19 @@ def _writes(one: AttentionMap) -> bool:
     return one.is_causal or "decoder" in one.name.split(".")
 
 
-def check_room(look: Look) -> None:
+def check_room(look: Seen) -> None:
     """Raise StudentError where no run can show a look. Asks only for the shapes of its weights."""
     _n_examples(stacks_of(look))
 
 
-def left_out(look: Look) -> tuple[str, ...]:
+def left_out(look: Seen) -> tuple[str, ...]:
     """Return the names of the maps that the run of a look does not show."""
     shown = {one.name for one in stacks_of(look).all}
     return tuple(name for name in look.maps if name not in shown)
 
 
 def open_look(
-    look: Look,
+    look: Seen,
     store: RunStore,
     *,
     name: str | None = None,
@@ -145,7 +145,7 @@ def _n_examples(stacks: Stacks) -> int:
     return min(len(stacks.all[0].weights), MAX_EXAMPLES, max(1, _MAX_NUMBERS // each))
 
 
-def _experiment(look: Look, stacks: Stacks) -> Experiment:
+def _experiment(look: Seen, stacks: Stacks) -> Experiment:
     """Return the configuration that has such maps. Raises StudentError where none has."""
     n_heads = stacks.all[0].weights.shape[1]
     block = {"n_heads": n_heads, "d_model": _PER_HEAD * n_heads}
@@ -178,12 +178,12 @@ def _experiment(look: Look, stacks: Stacks) -> Experiment:
         raise StudentError("This look cannot be opened: {why}", why=error.sentence) from None
 
 
-def _written(look: Look, stacks: Stacks) -> Sequence[str]:
+def _written(look: Seen, stacks: Stacks) -> Sequence[str]:
     """Return the names of the positions that a decoder has."""
     return look.names((stacks.cross or stacks.decoder)[0])[0]
 
 
-def _item(look: Look, stacks: Stacks, number: int) -> dict[str, Any]:
+def _item(look: Seen, stacks: Stacks, number: int) -> dict[str, Any]:
     """Return an example of the probe. number: in the batch, from 1."""
     src: Sequence[str] = ()
     if stacks.cross:
@@ -200,7 +200,7 @@ def _item(look: Look, stacks: Stacks, number: int) -> dict[str, Any]:
     return item
 
 
-def _text(look: Look, names: Sequence[str]) -> str:
+def _text(look: Seen, names: Sequence[str]) -> str:
     """Return what is read in one line: its beginning, or the model's name for mere numbers."""
     if not look.tokens:
         return look.model

@@ -15,13 +15,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tfm_core.looking.layout import (
+    Place,
     allowed_of,
     as_heads,
     axes_of,
@@ -31,9 +32,8 @@ from tfm_core.looking.layout import (
     masked_by,
     memory_of,
 )
+from tfm_core.looking.seen import AttentionMap, Kind
 from tfm_core.looking.vectors import Operands, Vectors, values_of, vectors_of
-
-Kind = Literal["self", "cross"]
 
 _log = logging.getLogger(__name__)
 
@@ -49,42 +49,6 @@ _ADDS = frozenset({"add", "add_", "sub", "sub_", "baddbmm", "addmm"})
 _MASKS = _ADDS | {"masked_fill", "masked_fill_", "where", "fill_", "index_put", "index_put_"}
 _MAX_OPERANDS = 32  # products whose operands are kept until a softmax comes
 _OPAQUE = ("native_multi_head_attention", "transformer_encoder_layer", "flash", "attention", "attn")
-
-
-class Place(NamedTuple):
-    """Where something runs: the module's name, the number of its call, and what it was called with.
-
-    n_heads: that it, or one around it, says it has; 0 where none does. shape: of the first tensor
-    that this one was called with.
-    """
-
-    module: str
-    call: int
-    n_heads: int
-    shape: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """One computation of attention.
-
-    weights: float32 on the CPU, (batch, n_heads, query_len, key_len). allowed: the mask as it was
-    applied, bool, broadcastable to it, True = may attend; None where all is allowed. queries, keys:
-    the positions of rows and columns; length: of both before a crop. is_fused: the weights were
-    computed once more from the query and the key of a fused operation. is_over_keys: whether the
-    softmax runs over the keys. vectors: what it was computed from, where that shows.
-    """
-
-    place: Place
-    kind: Kind
-    weights: Tensor
-    allowed: Tensor | None
-    queries: range
-    keys: range
-    length: tuple[int, int]
-    is_fused: bool
-    is_over_keys: bool = True
-    vectors: Vectors | None = None
 
 
 @dataclass(slots=True)
@@ -162,7 +126,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         keeps_vectors: bool,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.found: list[Recorded] = []
+        self.found: list[tuple[Place, AttentionMap]] = []  # under the names of modules
         self.modules: dict[str, None] = {}  # in order, also those that are not wanted
         self.bytes = self.vector_bytes = 0
         self.n_empty = 0  # maps of which a crop leaves nothing
@@ -427,7 +391,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 made.of_each_example()
             axes = (-2, -1) if is_left else (-1, -2)
             n_keys = one.shape[axes[1] if one.ndim > 1 else 0]
-            rows, columns = axes_of(one, weights, axes, made)
+            rows, columns = axes_of(one, weights, axes, made.dim, made.place)
             self._take(
                 made, weights, rows, columns, n_keys=n_keys,
                 values=partial(values_of, other, one, is_left=is_left),
@@ -497,12 +461,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                     queries=queries, keys=keys,
                 )
             )  # fmt: skip
-        self.found.append(
-            Recorded(
-                made.place, kind, kept_values(shown[part]), allowed, queries, keys,
-                (shown.shape[-2], n_keys), False, is_over_keys, vectors,
-            )
+        found = AttentionMap(
+            made.place.module, kind, kept_values(shown[part]), allowed, queries, keys,
+            (shown.shape[-2], n_keys), False, is_over_keys, vectors,
         )  # fmt: skip
+        self.found.append((made.place, found))
 
     # ---- a fused operation
 
@@ -542,17 +505,16 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         allowed = allowed_of(forbidden[..., columns])
         vectors = None
         if self._keeps_vectors:
-            found = vectors_of(
+            computed_from = vectors_of(
                 [(query, key)], value, scores, weights, allowed=allowed, scale=scale,
                 queries=queries, keys=keys,
             )  # fmt: skip
-            vectors = self._counted(found)
-        self.found.append(
-            Recorded(
-                place, kind, kept_values(weights[..., columns]), allowed, queries, keys,
-                (n_queries, n_keys), True, vectors=vectors,
-            )
+            vectors = self._counted(computed_from)
+        found = AttentionMap(
+            place.module, kind, kept_values(weights[..., columns]), allowed, queries, keys,
+            (n_queries, n_keys), True, vectors=vectors,
         )  # fmt: skip
+        self.found.append((place, found))
 
     def _counted(self, vectors: Vectors | None) -> Vectors | None:
         """Count the bytes of what a map was computed from; return it if there is room."""

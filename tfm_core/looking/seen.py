@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from tfm_core.looking.recorder import Kind
+from tfm_core.data.opened.spelling import named
 from tfm_core.looking.vectors import Vectors
-from tfm_core.pretrained.spelling import named
 from tfm_core.sentences import N_, Sentence, StudentError
 
 if TYPE_CHECKING:
     import pandas as pd
-    import plotly.graph_objects as go
 
-    from tfm_core.plots.palette import ThemeName
-    from tfm_core.runs.notebook import OpenedRun
+Kind = Literal["self", "cross"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,8 +105,8 @@ class AttentionMap:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
-    """What a forward pass showed.
+class Seen:
+    """What a forward pass showed; ``Look`` draws, saves and opens it, too.
 
     maps: by the name of the module; its second call ends in ``#2``. output: what the model
     returned. shapes: module -> shape of the tensor that it returned first. n_parameters: of the
@@ -177,49 +172,6 @@ class Look:
 
         self.map()  # raises where there is none
         return pd.concat([one.frame() for one in self], ignore_index=True)
-
-    def figure(
-        self,
-        name: str | int | None = None,
-        *,
-        head: int | None = None,
-        example: int = 0,
-        theme: ThemeName = "light",
-    ) -> go.Figure:
-        """Return a figure of one map, by the name of its module; without one, of the first.
-
-        head: from 0, which the title and the app call head 1; None for the mean of all. example: of
-        the batch, from 0. Raises StudentError.
-        """
-        from tfm_core.looking.shown import figure
-
-        return figure(self, self.map(name), head=head, example=example, theme=theme)
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the maps, their masks and names to a file, which ``look.load`` and the app open.
-
-        It is a safetensors file; what the model returned is not in it. Raises OSError.
-        """
-        from tfm_core.looking.file import save
-
-        return save(self, path)
-
-    def open(self, *, name: str | None = None) -> OpenedRun:
-        """Make a run of it that the app shows, among those of ``TFM_RUNS_DIR``, and return that.
-
-        name: of the run; by default the model's. Raises ValueError, in a sentence.
-        """
-        from tfm_core.looking.opening import open_look
-        from tfm_core.runs.notebook import OpenedRun
-        from tfm_core.runs.store import RunStore
-
-        return OpenedRun(open_look(self, RunStore(), name=name))
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows of it: all heads, as pictures."""
-        from tfm_core.looking.shown import page_part
-
-        return page_part(self)
 
     def __repr__(self) -> str:
         """Return a line for each map."""

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.looking.seen import AttentionMap, Look
+from tfm_core.looking.seen import AttentionMap, Seen
 from tfm_core.plots.examples.pictures import png_url
 from tfm_core.plots.export import cell_colours, map_svg
 from tfm_core.plots.heads.attention import SCALES, head_map, usual_top
@@ -22,7 +22,7 @@ _LARGE = 40
 
 
 def figure(
-    look: Look,
+    look: Seen,
     one: AttentionMap,
     *,
     head: int | None,
@@ -38,7 +38,7 @@ def figure(
     return shown.update_layout(template=template(theme))
 
 
-def page_part(look: Look) -> str:
+def page_part(look: Seen) -> str:
     """Return HTML that needs nothing else: all heads of the first example as pictures."""
     lines = repr(look).splitlines()
     parts = [f"<p>{escape(lines[0])}</p>"]
@@ -65,7 +65,7 @@ def page_part(look: Look) -> str:
     return "".join(parts)
 
 
-def _picture(look: Look, one: AttentionMap, head: int) -> str:
+def _picture(look: Seen, one: AttentionMap, head: int) -> str:
     view = _view(look, one, head=head, example=0)
     every = -(-max(view.weights.shape) // _MAX_CELLS)
     rows, columns = (-(-size // every) for size in view.weights.shape)
@@ -86,7 +86,7 @@ def _picture(look: Look, one: AttentionMap, head: int) -> str:
     )
 
 
-def _view(look: Look, one: AttentionMap, *, head: int | None, example: int) -> MapView:
+def _view(look: Seen, one: AttentionMap, *, head: int | None, example: int) -> MapView:
     n_examples, n_heads = one.weights.shape[:2]
     for number, n, called in (
         (example, n_examples, N_("Example")),

@@ -22,15 +22,15 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
+from tfm_core import settings
 from tfm_core.looking import Words, foreign
 from tfm_core.looking.forward import forward
-from tfm_core.looking.seen import Look
-from tfm_core.runs import settings
+from tfm_core.looking.result import Look
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.process.recorder import Recorder, keeps
 from tfm_core.runs.process.requests import BY_HAND
-from tfm_core.runs.queue import claim
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.record import labels, snapshots, thinned
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
@@ -99,7 +99,7 @@ class Watched:
             lambda folder: snapshots.write_probe(folder, probe),
             name=labels.clean_name((name or look.model)[: labels.MAX_NAME]),
         )
-        self._hold = claim.Hold(self.run.folder)
+        self._hold = Hold(self.run.folder)
         self._recorder = Recorder(self._hold, begun, every=_STATUS_SECONDS)
         self._recorder.__enter__()
         self._clock_begin, self._cpu_begin = self._recorder.clock(), time.process_time()
@@ -277,8 +277,7 @@ class Watched:
         self._recorder.stop_heartbeat()
         with contextlib.suppress(OSError):  # of a full disk; the events themselves are there
             thinned.keep(self.run.folder)
-        with contextlib.suppress(OSError):  # the claim ends with this process
-            self._hold.release()
+        self._hold.release()
         try:
             self._recorder.change(state, reason)
         except OSError as error:
@@ -308,7 +307,7 @@ class Watched:
             if time.monotonic() - self._thinned_at > _THINNED_SECONDS:
                 self._thinned_at = time.monotonic()
                 thinned.keep(self.run.folder)
-        except claim.RunHeld:  # this process slept, and somebody took the run
+        except RunHeld:  # this process slept, and somebody took the run
             self._is_over = True
         except OSError as error:
             self._give_up(error)

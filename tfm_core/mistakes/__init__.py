@@ -28,7 +28,7 @@ from tfm_core.mistakes.blocks import (
 from tfm_core.mistakes.loss import ARGMAX_BEFORE_LOSS, SOFTMAX_BEFORE_LOSS, TARGET_NOT_SHIFTED
 from tfm_core.mistakes.masks import FLOAT_MASK, MASK_TRANSPOSED, NO_CAUSAL_MASK, PADDING_ON_QUERIES
 from tfm_core.mistakes.mistake import Mistake, MistakePlace
-from tfm_core.variants.record import Named, Registry
+from tfm_core.variants.record import Named, Registry, resolve
 
 if TYPE_CHECKING:
     from torch import nn
@@ -84,4 +84,4 @@ def make(names: Iterable[str], model: nn.Module) -> None:
     for mistake in (MISTAKES[name] for name in names):
         if mistake.apply is None:
             raise ValueError(f"The mistake {mistake.name!r} is not made in a model.")
-        mistake.apply(model)
+        resolve(mistake.apply)(model)

@@ -2,40 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tfm_core.mistakes.mistake import Mistake, blocks
+from tfm_core.mistakes.mistake import Mistake
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.forms import ATTENTION, FEED_FORWARD, Residual
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-
-def skip_nothing(x: Tensor, normed: Tensor) -> Tensor | None:
-    """Add nothing to a sublayer's output."""
-    return None
-
-
-def skip_from_normed(x: Tensor, normed: Tensor) -> Tensor | None:
-    """Add norm(x), which the sublayer read, in the place of x."""
-    return normed
-
-
-def _leave_out(model: nn.Module) -> None:
-    for block in blocks(model):
-        block.attention_skip = block.feed_forward_skip = skip_nothing
-
-
-def _overwrite(model: nn.Module) -> None:
-    for block in blocks(model):
-        block.attention_skip = block.feed_forward_skip = skip_from_normed
-
-
-def _overwrite_before_feed_forward(model: nn.Module) -> None:
-    for block in blocks(model):
-        block.feed_forward_skip = skip_from_normed
 
 
 def _without_pre_norm(config: Any) -> str | None:
@@ -78,7 +49,7 @@ NO_RESIDUALS = Mistake(
     help=Paragraph("mistakes/no-residuals"),
     source=_NONE.source,
     place="block",
-    apply=_leave_out,
+    apply="tfm_core.mistakes.parts:leave_out_residuals",
     form=_NONE,
     probe="growth",
 )
@@ -91,7 +62,7 @@ RESIDUAL_FROM_NORMED = Mistake(
     place="block",
     right="x = x + self.mlp(self.norm2(x))",
     wrong="x = self.norm2(x)\nx = x + self.mlp(x)  # x is gone: the norm is added",
-    apply=_overwrite,
+    apply="tfm_core.mistakes.parts:add_normed",
     form=_FROM_NORMED,
     refusal=_without_pre_norm,
     probe="growth",
@@ -105,21 +76,11 @@ FEED_FORWARD_RESIDUAL_FROM_NORMED = Mistake(
     place="block",
     right="x = x + self.attention(self.norm1(x))\nx = x + self.mlp(self.norm2(x))",
     wrong="x = x + self.attention(self.norm1(x))\nx = self.norm2(x)\nx = x + self.mlp(x)",
-    apply=_overwrite_before_feed_forward,
+    apply="tfm_core.mistakes.parts:add_normed_before_feed_forward",
     form=_FEED_FORWARD_FROM_NORMED,
     refusal=lambda config: _without_feed_forward(config) or _without_pre_norm(config),
     probe="growth",
 )
-
-
-def _share(model: nn.Module) -> None:
-    from tfm_core.mistakes.parts import SharedNorm
-
-    for block in blocks(model):
-        if block.cross_attention is not None:
-            block.cross_attention_norm = SharedNorm(block.self_attention_norm)
-        if block.feed_forward is not None:
-            block.feed_forward_norm = SharedNorm(block.self_attention_norm)
 
 
 def _without_norms(config: Any) -> str | None:
@@ -137,21 +98,10 @@ SHARED_NORM = Mistake(
     place="block",
     right="self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
     wrong="self.norm = nn.LayerNorm(d_model)  # used after attention and after feed-forward",
-    apply=_share,
+    apply="tfm_core.mistakes.parts:share_norms",
     refusal=lambda config: _without_feed_forward(config) or _without_norms(config),
     probe="numbers",
 )
-
-
-def _drop_after(model: nn.Module) -> None:
-    from tfm_core.mistakes.parts import dropped
-
-    for block in blocks(model):
-        share, block.dropout.p = block.dropout.p, 0.0
-        if share:  # else it was moved already, or there is none
-            norms = (part for name, part in block.named_children() if name.endswith("_norm"))
-            for norm in norms:
-                norm.register_forward_hook(partial(dropped, share))
 
 
 DROPOUT_AFTER_NORM = Mistake(
@@ -163,23 +113,9 @@ DROPOUT_AFTER_NORM = Mistake(
     place=None,
     right="x = self.norm(x + self.dropout(sublayer(x)))",
     wrong="x = self.dropout(self.norm(x + sublayer(x)))",
-    apply=_drop_after,
+    apply="tfm_core.mistakes.parts:drop_after_norms",
     probe=None,
 )
-
-
-def _divide_by_sample_deviation(model: nn.Module) -> None:
-    from torch import nn
-
-    def normed(norm: nn.LayerNorm, x: Tensor) -> Tensor:
-        scaled = (x - x.mean(-1, keepdim=True)) * (x.var(-1, keepdim=True) + norm.eps).rsqrt()
-        return scaled * norm.weight + norm.bias
-
-    norms = [part for part in model.modules() if isinstance(part, nn.LayerNorm)]
-    if not norms:
-        raise ValueError(f"A {type(model).__name__} has no LayerNorm.")
-    for norm in norms:
-        norm.forward = partial(normed, norm)  # type: ignore[method-assign]
 
 
 SAMPLE_DEVIATION = Mistake(
@@ -191,6 +127,6 @@ SAMPLE_DEVIATION = Mistake(
     place=None,
     right="x = (x - x.mean(-1, True)) / (x.var(-1, correction=0, keepdim=True) + eps).sqrt()",
     wrong="x = (x - x.mean(-1, True)) / (x.var(-1, keepdim=True) + eps).sqrt()",
-    apply=_divide_by_sample_deviation,
+    apply="tfm_core.mistakes.parts:divide_by_sample_deviation",
     probe=None,
 )

@@ -2,35 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any
-
-from tfm_core.mistakes.mistake import Mistake, attentions
+from tfm_core.mistakes.mistake import Mistake
 from tfm_core.sentences import N_, Paragraph
 from tfm_core.variants.forms import Causality
-
-if TYPE_CHECKING:
-    from torch import nn
-
-
-def _unmask(model: nn.Module) -> None:
-    from tfm_core.mistakes.parts import unmasked
-
-    _check_writes(model).order_mask = unmasked  # type: ignore[assignment]
-
-
-def _transpose(model: nn.Module) -> None:
-    from tfm_core.mistakes.parts import transposed_mask
-
-    _check_writes(model).order_mask = transposed_mask  # type: ignore[assignment]
-
-
-def _check_writes(model: nn.Module) -> nn.Module:
-    """Return the model. Raises ValueError where it has no causal mask to be wrong."""
-    if not hasattr(model, "order_mask"):
-        raise ValueError(f"A {type(model).__name__} writes no text, so it has no causal mask.")
-    return model
-
 
 NO_CAUSAL_MASK = Mistake(
     name="no-causal-mask",
@@ -39,7 +13,7 @@ NO_CAUSAL_MASK = Mistake(
     help=Paragraph("mistakes/no-causal-mask"),
     source="Vaswani et al. 2017, section 3.2.3, without the mask",
     place="decoder",
-    apply=_unmask,
+    apply="tfm_core.mistakes.parts:unmask",
     form=Causality(
         name="none",
         sees_past=True,
@@ -59,7 +33,7 @@ MASK_TRANSPOSED = Mistake(
     help=Paragraph("mistakes/mask-transposed"),
     source="Vaswani et al. 2017, section 3.2.3, with keys and queries swapped in the mask",
     place="decoder",
-    apply=_transpose,
+    apply="tfm_core.mistakes.parts:transpose_mask",
     form=Causality(
         name="transposed",
         sees_past=False,
@@ -74,32 +48,6 @@ MASK_TRANSPOSED = Mistake(
 )
 
 
-def _turn(model: nn.Module) -> None:
-    from tfm_core.layers.blocks import Stack
-    from tfm_core.mistakes.parts import turned
-
-    encoder = getattr(model, "encoder", None)
-    if not isinstance(encoder, Stack) or not hasattr(model, "src_embedding"):
-        raise ValueError(f"A {type(model).__name__} encodes no text, so it masks no padding there.")
-    kind = type(encoder)
-    encoder.forward = partial(turned, kind.forward, encoder)  # type: ignore[method-assign]
-    encoder.at = partial(turned, kind.at, encoder)  # type: ignore[method-assign]
-
-
-def _add(model: nn.Module) -> None:
-    from tfm_core.layers.attention import MultiHeadAttention
-    from tfm_core.mistakes.parts import AddedMask
-
-    def added(attention: MultiHeadAttention, *args: Any, **settings: Any) -> Any:
-        mask, relative = settings.pop("mask", None), settings.pop("relative", None)
-        return MultiHeadAttention.forward(
-            attention, *args, relative=AddedMask(mask, relative), **settings
-        )
-
-    for attention in attentions(model):
-        attention.forward = partial(added, attention)  # type: ignore[method-assign]
-
-
 PADDING_ON_QUERIES = Mistake(
     name="padding-on-queries",
     label=N_("Padding mask on the query axis"),
@@ -109,7 +57,7 @@ PADDING_ON_QUERIES = Mistake(
     place=None,
     right="scores.masked_fill(~keep[:, None, None, :], -inf)  # keep: (B, K)",
     wrong="scores.masked_fill(~keep[:, None, :, None], -inf)",
-    apply=_turn,
+    apply="tfm_core.mistakes.parts:mask_padded_queries",
     probe=None,
 )
 FLOAT_MASK = Mistake(
@@ -121,6 +69,6 @@ FLOAT_MASK = Mistake(
     place=None,
     right="F.scaled_dot_product_attention(q, k, v, torch.ones(T, T).tril().bool())",
     wrong="F.scaled_dot_product_attention(q, k, v, torch.ones(T, T).tril())  # added to the scores",
-    apply=_add,
+    apply="tfm_core.mistakes.parts:add_masks",
     probe=None,
 )

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tfm_core.variants.record import Named, Variant
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from tfm_core.layers.attention import MultiHeadAttention
-    from tfm_core.layers.blocks import Block
+    from torch import Tensor
 
 MistakePlace = Literal["block", "decoder", "training"]
 
@@ -26,10 +23,10 @@ class Mistake(Variant):
     measurement of ``tfm_core.inspect.bugs`` that finds it, if any. right, wrong: the correct and
     the mistaken line of code.
 
-    apply: makes it in a healthy model, or in a part of one, in place; idempotent. form: replaces
-    the healthy form, such as a ``Residual``, in equations, diagrams, walks and generated code.
-    changes_attention_weights: whether attention has other weights. refusal: why the settings of a
-    model leave no place for it, or None.
+    apply: the name of what makes it in a healthy model, or in a part of one, in place; idempotent.
+    form: replaces the healthy form, such as a ``Residual``, in equations, diagrams, walks and
+    generated code. changes_attention_weights: whether attention has other weights. refusal: why the
+    settings of a model leave no place for it, or None.
 
     loss_input: what the loss gets in place of logits (N, classes), from 0 to 1; loss_code: the same
     as code. labels: the targets (B, T) from ids (B, T + 1); labels_code: the same as code.
@@ -40,7 +37,7 @@ class Mistake(Variant):
     probe: str | None
     right: str | None = None
     wrong: str | None = None
-    apply: Callable[[nn.Module], None] | None = None
+    apply: str | None = None
     form: Named | None = None
     changes_attention_weights: bool = False
     refusal: Callable[[Any], str | None] | None = None
@@ -59,17 +56,3 @@ class Mistake(Variant):
         """Return whether the two cannot be made together: each gives the same part another form."""
         have_forms = self.form is not None and type(self.form) is type(other.form)
         return have_forms or None not in (self.loss_input, other.loss_input)
-
-
-def attentions(model: nn.Module) -> Iterator[MultiHeadAttention]:
-    """Yield every multi-head attention of a model, or of a part of one."""
-    from tfm_core.layers.attention import MultiHeadAttention
-
-    return (part for part in model.modules() if isinstance(part, MultiHeadAttention))
-
-
-def blocks(model: nn.Module) -> Iterator[Block]:
-    """Yield every Transformer block of a model, or of a part of one."""
-    from tfm_core.layers.blocks import Block
-
-    return (part for part in model.modules() if isinstance(part, Block))

@@ -48,7 +48,7 @@ class Reader(nn.Module):
         states: Tensor = self.onward(x)[0]
         if self.back is None:
             return states
-        from_end = self.back(tokens_at(x, turned))[0]
+        from_end = recorder.changed(self.back, "output", self.back(tokens_at(x, turned))[0], x)
         return torch.cat([states, tokens_at(from_end, turned)], -1)
 
 
@@ -189,7 +189,7 @@ class RecurrentTranslator(SpecialTokens, nn.Module):
 
     def start(self, source: EncodedSource) -> State:
         """Return the state before the first token: s_0 = tanh(W h), Bahdanau et al. 2015, A.2.2."""
-        first = self.bridge(source.last).tanh()
+        first = recorder.changed(self.bridge, "output", self.bridge(source.last)).tanh()
         hidden = first.chunk(self.bridge.out_features // source.last.size(-1), -1)
         recorder.record(self.bridge, first=first)
         return State(hidden, tuple(map(torch.zeros_like, hidden)) if self.has_cells else ())

@@ -146,7 +146,8 @@ class EncoderOnly(SpecialTokens, nn.Module):
         mask = keep[:, None, None, :]
         x = self.src_positions(self.src_embedding(src))
         x = self.dropout(x if self.segments is None else self.segments(x))
-        if query_positions is not None and not recorder.active():  # a recorder needs all
+        is_recorded = recorder.is_wanted(self.output, {"answering", "logits"})
+        if query_positions is not None and not is_recorded:
             few: Tensor = self.output(self.encoder.at(query_positions, x, mask=mask))
             return few
         if self.has_cls:

@@ -219,9 +219,16 @@ def rule_above(figure: go.Figure, *, y: float, colour: str, words: str) -> None:
     """Add a dashed line at ``y``, named above the figure."""
     figure.add_hline(y=y, line={"color": colour, "dash": "dash", "width": 2})
     figure.add_annotation(
-        text=words, font={"color": colour}, showarrow=False,
-        xref="paper", x=0, xanchor="left", yref="paper", y=1.02, yanchor="bottom",
-    )  # fmt: skip
+        text=words,
+        font={"color": colour},
+        showarrow=False,
+        xref="paper",
+        x=0,
+        xanchor="left",
+        yref="paper",
+        y=1.02,
+        yanchor="bottom",
+    )
 
 
 def from_zero(xs: Iterable[npt.ArrayLike]) -> dict[str, Any]:

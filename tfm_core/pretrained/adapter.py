@@ -16,7 +16,7 @@ from typing import Any
 
 from torch import Tensor
 
-from tfm_core.pretrained.folder import (
+from tfm_core.data.opened.folder import (
     CONFIG,
     DTYPES,
     Folder,

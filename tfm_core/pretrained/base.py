@@ -17,9 +17,9 @@ from torch import nn
 
 from tfm_core.anatomy.trained import NEW
 from tfm_core.config import TunedConfig, TunedLabelsConfig
+from tfm_core.data.opened.task import tokenizer_path
 from tfm_core.data.own import place
 from tfm_core.disk import sync_file
-from tfm_core.pretrained.task import tokenizer_path
 from tfm_core.reading import Unreadable, open_tensors
 from tfm_core.sentences import Paragraph, StudentError
 

@@ -23,7 +23,7 @@ from tfm_core.config import (
 )
 from tfm_core.config.pretrained_tasks import ARCHITECTURES
 from tfm_core.config.shape import ImageShape, Shape, TextShape
-from tfm_core.pretrained.folder import Unopenable
+from tfm_core.data.opened.folder import Unopenable
 from tfm_core.pretrained.heads import Part, head_of
 from tfm_core.pretrained.settings import MAX_WORDS, Settings, unsupported
 from tfm_core.sentences import N_, Paragraph

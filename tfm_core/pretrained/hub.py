@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfm_core.pretrained.folder import CONFIG, INDEX, MAX_BYTES, WEIGHTS, Unopenable
+from tfm_core.data.opened.folder import CONFIG, INDEX, MAX_BYTES, WEIGHTS, Unopenable
+from tfm_core.data.opened.tokenizer import FILES
 from tfm_core.pretrained.pictures import PREPROCESSOR
-from tfm_core.pretrained.tokenizer import FILES
 from tfm_core.sentences import N_, Paragraph, Sentence, in_bytes
 
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?", re.ASCII)

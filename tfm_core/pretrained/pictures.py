@@ -15,8 +15,8 @@ from tfm_core.config.image_tasks import ImageTaskFacts
 from tfm_core.config.own_pictures import MARKUP
 from tfm_core.config.own_pictures import MAX_NAME as MAX_LETTERS
 from tfm_core.data import embedded
+from tfm_core.data.opened.folder import CONFIG, Unopenable, json_in
 from tfm_core.data.own_picture import picture_to_input
-from tfm_core.pretrained.folder import CONFIG, Unopenable, json_in
 from tfm_core.reading import is_number, is_whole
 from tfm_core.sentences import N_, Sentence
 

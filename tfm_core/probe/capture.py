@@ -109,10 +109,21 @@ def capture(
     only: kinds of tensors, None for all. modules: their names, None for all.
     """
     cache = ActivationCache(model, only, modules, with_grad=with_grad)
-    was_training = model.training
-    model.eval()
+    with evaluating(model), torch.set_grad_enabled(with_grad), recording(cache):
+        yield cache
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Let every module be in eval mode inside the block, and then in its own mode again.
+
+    ``model.eval()`` is not called: some models of other people change their weights in it.
+    """
+    modes = {module: module.training for module in model.modules()}
     try:
-        with torch.set_grad_enabled(with_grad), recording(cache):
-            yield cache
+        for module in modes:
+            module.training = False
+        yield
     finally:
-        model.train(was_training)
+        for module, is_training in modes.items():
+            module.training = is_training

@@ -105,7 +105,7 @@ def continued(
     """
     import torch
 
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
     from tfm_core.decoding import Constraints, ReadPrompt, SamplingConfig, sampled_steps
 
     prompts = prompt.ids if isinstance(prompt, ReadPrompt) else prompt

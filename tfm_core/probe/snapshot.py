@@ -28,7 +28,6 @@ from tfm_core.probe.capture import capture
 from tfm_core.probe.items import caption_items, continued, prompted_items
 from tfm_core.probe.types import RELATIVE, Array, Snapshot
 from tfm_core.training.loop import Trainer
-from tfm_core.variants.tasks import TASK_KINDS, TaskKind
 
 _OURS = Specials()
 
@@ -39,7 +38,10 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
     Texts: the first sentences. Pictures: the first of each class, then the first others.
     Captions: the first pictures, with ``images`` too.
     """
-    return _kind(trainer).probe()(trainer)
+    probe = trainer.experiment.task.by_data(
+        pairs=text_probe, stream=corpus_probe, pictures=image_probe, captions=caption_probe
+    )
+    return probe(trainer)
 
 
 def take(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
@@ -47,12 +49,14 @@ def take(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
 
     n_attended: how many examples, the first ones, have attention; None for all.
     """
+    snapshot = trainer.experiment.task.by_data(
+        pairs=text_snapshot,
+        stream=corpus_snapshot,
+        pictures=image_snapshot,
+        captions=caption_snapshot,
+    )
     with torch.inference_mode(), trainer.autocast():
-        return _kind(trainer).snapshot()(trainer, n_attended)
-
-
-def _kind(trainer: Trainer) -> TaskKind:
-    return TASK_KINDS[trainer.experiment.task.kind]
+        return snapshot(trainer, n_attended)
 
 
 def text_probe(trainer: Trainer) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def from_scratch(experiment: Experiment) -> Experiment:
 
 
 def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
-    from tfm_core.pretrained.tuned import longest_context, tuned_writer  # with torch
+    from tfm_core.data.opened.tuned import longest_context, tuned_writer  # with torch
 
     model, kind = run.experiment.model, KINDS[run.experiment.model.family]
     if own is None and kind == "labels":
@@ -178,7 +178,7 @@ def _labels(run: Run, own: OwnSet, facts: dict[str, Any]) -> TunedLabelsConfig:
 @lru_cache(maxsize=8)
 def _lengths(folder: str, task: OpenedWordsConfig) -> list[int]:
     """Return the tokens of each sentence of a set."""
-    from tfm_core.pretrained.task import tokenizer_of  # with torch
+    from tfm_core.data.opened.task import tokenizer_of  # with torch
 
     words, own = tokenizer_of(task).words, sets.opened(Path(folder))
     lines = [

@@ -20,9 +20,9 @@ from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.disk.quota import Bounds
 from tfm_core.runs.queue.limits import LimitReached
 from tfm_core.runs.run import Run
-from tfm_core.runs.settings import Settings
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError, in_bytes
+from tfm_core.settings import Settings
 
 MAX_OF_A_STRANGER = 20
 """Sets that one visitor of a public server may keep."""

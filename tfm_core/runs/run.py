@@ -26,7 +26,8 @@ from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.process import requests
-from tfm_core.runs.queue import claim, tickets
+from tfm_core.runs.queue import waiting_line
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.record import labels, origin, snapshots, weights
 from tfm_core.runs.record.labels import MAX_NAME, Labels
 from tfm_core.runs.record.origin import Origin
@@ -207,7 +208,7 @@ class Run:
             total = self.experiment.training.steps
             status = dataclasses.replace(status, total_steps=total, step=min(status.step, total))
         if status.state == "queued":
-            waiting = tickets.waiting(self.folder.parent)
+            waiting = waiting_line.ids(self.folder.parent)
             position = waiting.index(self.id) + 1 if self.id in waiting else None
             return dataclasses.replace(status, queue_position=position)
         return self._at_last_step(status) if status.state == "interrupted" else status
@@ -363,15 +364,15 @@ class Run:
     def _leave_line(self) -> bool:
         """Stop a waiting run, unless a worker was given it this very moment."""
         try:
-            with claim.moment(self.folder):
+            with Hold(self.folder):
                 if self.status.state != "queued":
                     return False
                 reason = N_("Stopped in the queue.")
                 stopped = dataclasses.replace(self.status, state="stopped", reason=reason)
                 write_status(self.folder, stopped)
-        except claim.RunHeld:
+        except RunHeld:
             return False
-        tickets.remove(self.folder.parent, self.id)
+        waiting_line.leave(self.folder.parent, self.id)
         return True
 
     def write_meta(self, meta: Meta) -> None:

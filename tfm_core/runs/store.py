@@ -14,13 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
+from tfm_core import settings
 from tfm_core.config import Experiment, TunedConfig, to_json
 from tfm_core.config.turns import possible, turned
 from tfm_core.data.own import place
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches
 from tfm_core.reading import is_plain
-from tfm_core.runs import settings
 from tfm_core.runs.curves import turns_in
 from tfm_core.runs.disk import trash
 from tfm_core.runs.disk.atomic import read_json, write_bytes, write_json

@@ -24,7 +24,8 @@ from collections.abc import Mapping, Sequence
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.lessons import attempts
 from tfm_core.runs.disk.failures import refusal
-from tfm_core.runs.queue import claim, resources, tickets
+from tfm_core.runs.queue import resources, waiting_line
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.queue.limits import LimitReached
 from tfm_core.runs.queue.resources import TooLarge
 from tfm_core.runs.queue.run_queue import RunQueue
@@ -256,7 +257,7 @@ class Driver:
     def _check_place(self, plan: Plan) -> None:
         """Raise LimitReached, in a sentence, where no run may be queued just now."""
         limits = self.queue.limits
-        if len(tickets.waiting(self.store.root)) >= max(1, limits.max_queued):
+        if len(waiting_line.ids(self.store.root)) >= max(1, limits.max_queued):
             limits.check(plan.base, n_queued=limits.max_queued)
         limits.check_session(0 if plan.owner is None else self.store.n_active(plan.owner))
 
@@ -371,7 +372,7 @@ def go_on(plan: Plan) -> Plan:
 
 def _explain(run: Run, why: str) -> None:
     """Let a run that was asked to stop say why."""
-    with contextlib.suppress(claim.RunHeld, OSError), claim.moment(run.folder):
+    with contextlib.suppress(RunHeld, OSError), Hold(run.folder):
         status = run.status
         if status.state == "stopped" and status.reason != why:
             write_status(run.folder, dataclasses.replace(status, reason=why, queue_position=None))

@@ -18,12 +18,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.config import TextTaskConfig
 from tfm_core.data.moving import to_device_together
 from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
 from tfm_core.data.text.span_corruption import SpanCorruptionTask
 from tfm_core.data.text.span_corruption import posterior as span_posterior
-from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import EOS, MASK, PAD, SPECIALS
 from tfm_core.training.losses import cross_entropy, input_floor, predicts_others
 from tfm_core.training.objectives import Batch, StepMetrics, TextObjective
@@ -189,24 +187,3 @@ class MaskedObjective(ReadObjective):
             right += sum(max(shares.values()) for shares in posteriors.values())
             count += len(posteriors)
         return total / count, right / count
-
-
-def text_objective(
-    data: TextData,
-    config: TextTaskConfig,
-    *,
-    label_smoothing: float = 0.0,
-    mistakes: tuple[str, ...] = (),
-    balance_weight: float = 0.0,
-) -> TextObjective:
-    """Return how a text task is learned: hidden words or spans where some are, else next tokens."""
-    objective: type[TextObjective] = TextObjective
-    if config.facts.hides:
-        objective = MaskedObjective if config.facts.answer == "blanks" else SpanObjective
-    return objective(
-        data,
-        config,
-        label_smoothing=label_smoothing,
-        mistakes=mistakes,
-        balance_weight=balance_weight,
-    )

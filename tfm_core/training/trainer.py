@@ -16,21 +16,30 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import Experiment, built
+from tfm_core.config import Experiment, OwnTextTaskConfig, TaskConfig, TunedLabelsConfig, built
 from tfm_core.config.turns import Turn
 from tfm_core.data.download import Progress
 from tfm_core.data.load import Data, load
 from tfm_core.facts.batches import Batches
 from tfm_core.layers.blocks import enable_checkpointing
 from tfm_core.models.build import Model
+from tfm_core.training.caption_objective import CaptionObjective
 from tfm_core.training.devices import resolve
-from tfm_core.training.objectives import Batch, Objective, send_batches
+from tfm_core.training.language import LanguageObjective
+from tfm_core.training.masked import MaskedObjective, SpanObjective
+from tfm_core.training.objectives import (
+    Batch,
+    ImageObjective,
+    Objective,
+    OwnObjective,
+    TextObjective,
+    send_batches,
+)
 from tfm_core.training.optimisation import AveragedWeights, make_optimizer
 from tfm_core.training.progress import Descent, Patience
 from tfm_core.training.setup import autocast, mix, move_data, new_model, set_dropout
 from tfm_core.training.tuning import choose_trained
 from tfm_core.variants.precisions import PRECISIONS
-from tfm_core.variants.tasks import TASK_KINDS
 
 _PREFETCHED_STEPS, _PREFETCHED_BYTES = 64, 4 * 2**20
 """Batches that are sampled together for a device other than the CPU: their number, and bytes."""
@@ -192,6 +201,19 @@ class Trainer:
         return self.objective.sample(self.batch_indices(step), generator)
 
 
+def objective_of(task: TaskConfig) -> type[Objective]:
+    """Return how a task is learned, made of its data, the task and the settings of training."""
+    if isinstance(task, OwnTextTaskConfig | TunedLabelsConfig):
+        return OwnObjective
+    texts: type[Objective] = TextObjective
+    if getattr(task.facts, "hides", False):
+        texts = MaskedObjective if task.facts.answer == "blanks" else SpanObjective
+    stream: type[Objective] = LanguageObjective
+    pictures: type[Objective] = ImageObjective
+    captions: type[Objective] = CaptionObjective
+    return task.by_data(pairs=texts, stream=stream, pictures=pictures, captions=captions)
+
+
 def build(experiment: Experiment, device: str = "cpu", progress: Progress | None = None) -> Trainer:
     """Make data, model and optimiser, all on the device.
 
@@ -199,10 +221,10 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
     for a device that is not available and for data that cannot be loaded.
     """
     torch_device = resolve(device)
-    task, kind = experiment.task, TASK_KINDS[experiment.task.kind]
+    task = experiment.task
     loaded = load(task, seed=experiment.seed, progress=progress)
     data, remark = move_data(loaded, experiment, torch_device)
-    objective: Objective = kind.objective()(
+    objective = objective_of(task)(
         data,
         task,
         label_smoothing=experiment.training.label_smoothing,

@@ -6,7 +6,6 @@ Nothing here imports torch: a page reads every word of every variant before a mo
 from __future__ import annotations
 
 import importlib
-import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -123,33 +122,6 @@ class UnknownVariant(KeyError):
     def __str__(self) -> str:
         """Return the sentence as it is, without KeyError's quotes."""
         return str(self.args[0])
-
-
-class LazyModule:
-    """Stands for a module or a package and imports it when one of its names is first used.
-
-    A record names its parts through it where importing them at once would load torch or a page, or
-    go in a circle. Type checkers and editors see the plain import beside it::
-
-        if TYPE_CHECKING:
-            from tfm_core.models import build
-        else:
-            build = LazyModule("tfm_core.models.build")
-    """
-
-    def __init__(self, name: str) -> None:
-        """name: absolute."""
-        self._name = name
-
-    def __getattr__(self, name: str) -> Any:
-        """Return what the module calls ``name``, or its submodule of that name, lazy too.
-
-        Raises ImportError or AttributeError.
-        """
-        module = importlib.import_module(self._name)
-        value = getattr(module, name, None)
-        is_submodule = hasattr(module, "__path__") and (value is None or inspect.ismodule(value))
-        return LazyModule(f"{self._name}.{name}") if is_submodule else getattr(module, name)
 
 
 def resolve(path: str) -> Any:

@@ -15,7 +15,8 @@ from pages.ui.accounts import cookies
 from pages.ui.address import view_link
 from pages.ui.runs import runs_access
 from pages.ui.typed import escape
-from tfm_core.runs import auth, settings
+from tfm_core import settings
+from tfm_core.runs import auth
 from tfm_core.runs.auth import Visitor, hashed, is_token, new_token
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -20,12 +19,6 @@ from tfm_core.data.own.sets import OwnSet
 from tfm_core.export.exports import EXPORTS, Export, Progress
 from tfm_core.runs import own_sets
 from tfm_core.runs.run import Run
-from tfm_core.variants.record import LazyModule
-
-if TYPE_CHECKING:
-    from tfm_core.export import bundle
-else:  # imported when it is first used
-    bundle = LazyModule("tfm_core.export.bundle")
 
 _MADE = "take-made"
 
@@ -77,13 +70,29 @@ class _Made:
 
 
 def _zip(run: Run, progress: Progress, ticked: frozenset[str]) -> bytes:
+    from tfm_core.export import bundle
+
     with_set = "set" in ticked and _set(run) is not None
     with_labels = not visitors.watches(run)
     return bundle.bundle(run, progress, with_set=with_set, with_labels=with_labels, say=_)
 
 
+def _zip_name(run: Run) -> str:
+    from tfm_core.export import bundle
+
+    return bundle.file_name(run)
+
+
+def _zip_size(run: Run) -> int:
+    from tfm_core.export import bundle
+
+    return bundle.estimate(run)
+
+
 def _set(run: Run) -> OwnSet | None:
     """Return the data set of a run, if it is the visitor's own."""
+    from tfm_core.export import bundle
+
     own = bundle.own_set(run)
     if own is None:
         return None
@@ -116,9 +125,9 @@ OFFERS: tuple[Offer, ...] = (
         N_("Settings, metrics, weights and code. Runs imports it."),
         ":material/folder_zip:",
         "application/zip",
-        lambda run: bundle.file_name(run),
+        _zip_name,
         _zip,
-        lambda run: bundle.estimate(run),
+        _zip_size,
         ticks=(
             Tick(
                 "set",
@@ -195,16 +204,16 @@ def _row(run: Run, offer: Offer) -> None:
         with words, st.container(gap="xxsmall"):
             st.markdown(f"{offer.icon} **{_(offer.label)}**{size}")
             st.caption(_(offer.help))
-            ticked = frozenset(
-                tick.key
-                for tick in offer.ticks
-                if tick.offered(run)
-                and st.checkbox(
-                    _ticked(run, tick),
-                    help=_(tick.help),
-                    key=f"take-{offer.key}-{tick.key}-{run.id}",
-                )
-            )
+            ticked = set()
+            for tick in offer.ticks:
+                if not tick.offered(run):
+                    continue
+                label, more = _(tick.label), tick.more(run)
+                if more is not None:
+                    label = _("{label}, about {size} more", label=label, size=show.size(more))
+                key = f"take-{offer.key}-{tick.key}-{run.id}"
+                if st.checkbox(label, help=_(tick.help), key=key):
+                    ticked.add(tick.key)
         refusal = offer.refusal(run)
         with place:
             pressed = st.button(
@@ -218,18 +227,10 @@ def _row(run: Run, offer: Offer) -> None:
         if refusal is not None:
             st.caption(f":material/info: {escape(_(refusal))}")
         if pressed:
-            _make(run, offer, ticked)
+            _make(run, offer, frozenset(ticked))
         made = st.session_state.get(_MADE)
         if isinstance(made, _Made) and (made.run_id, made.key) == (run.id, offer.key):
             _saved(made, offer)
-
-
-def _ticked(run: Run, tick: Tick) -> str:
-    """Return the label of an option, with the size that it adds."""
-    more = tick.more(run)
-    if more is None:
-        return _(tick.label)
-    return _("{label}, about {size} more", label=_(tick.label), size=show.size(more))
 
 
 def _make(run: Run, offer: Offer, ticked: frozenset[str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -136,21 +137,19 @@ MAX_SHOWN = 6
 """Open settings that Train shows by themselves; with more it shows all settings."""
 
 
-def locks_words(lesson: Lesson) -> str:
-    """Return what may be changed while a lesson is open."""
-    labels = [f"**{_(lesson.labels.get(path, path))}**" for path in sorted(lesson.open)]
-    if not labels:
-        return _("This lesson locks all settings.")
-    if len(labels) > MAX_SHOWN:
-        return _("This lesson locks some settings.")
-    return _("This lesson locks all settings but {settings}.", settings=", ".join(labels))
-
-
 def draw_locks() -> None:
     """Say what the open lesson locks, if it does."""
     lesson = current()
-    if lesson is not None and lesson.experiment is not None:
-        st.caption(f":material/lock: {locks_words(lesson)}")
+    if lesson is None or lesson.experiment is None:
+        return
+    labels = [f"**{_(lesson.labels.get(path, path))}**" for path in sorted(lesson.open)]
+    if not labels:
+        words = _("This lesson locks all settings.")
+    elif len(labels) > MAX_SHOWN:
+        words = _("This lesson locks some settings.")
+    else:
+        words = _("This lesson locks all settings but {settings}.", settings=", ".join(labels))
+    st.caption(f":material/lock: {words}")
 
 
 def few_open() -> list[str] | None:
@@ -255,15 +254,8 @@ def work(lesson: Lesson, task: Task) -> Work:
             run = store.get(run_id)
         except RunNotFound:  # deleted
             continue
-        if run.problem is None and _is_kept_to(lesson, run):
-            runs.append(run)
+        if run.problem is None:
+            with suppress(StudentError):  # other settings than the lesson locks now
+                lesson.check(run.experiment)
+                runs.append(run)
     return Work(lesson.words().tasks[task.id], lesson.experiment, runs, store)
-
-
-def _is_kept_to(lesson: Lesson, run: Run) -> bool:
-    """Return whether a run has the settings that the lesson locks now."""
-    try:
-        lesson.check(run.experiment)
-    except StudentError:
-        return False
-    return True

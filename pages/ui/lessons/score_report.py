@@ -11,10 +11,10 @@ from pages.i18n import _
 from pages.ui import state
 from pages.ui.address import view_link
 from pages.ui.lessons import open_lesson
+from tfm_core import settings
 from tfm_core.lessons import scorm
 from tfm_core.lessons.attempts import Attempt
 from tfm_core.lessons.lesson import Lesson
-from tfm_core.runs import settings
 
 FRAME_QUERY = "frame"
 """What the address calls the origin of the site that frames the lesson and gets its score."""

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import state
-from pages.ui.lessons import open_lesson
+from pages.ui.lessons import open_lesson, score_report
 from pages.ui.navigation import page_table
 from pages.ui.typed import escape
 from tfm_core.lessons.checks.task import Task
@@ -120,7 +120,11 @@ def _judge(lesson: Lesson, one: Task, given: object) -> bool:
     work = open_lesson.work(lesson, one)
     shown = open_lesson.words(lesson).tasks[one.id]
     try:
-        answer = one.answer_of(_in_english(given, shown, work.words), work.words)
+        texts = [option.text for option in shown.options]
+        has_same_options = len(texts) == len(work.words.options)
+        if shown is not work.words and given in texts and has_same_options:
+            given = work.words.options[texts.index(str(given))].text  # as in English
+        answer = one.answer_of(given, work.words)
         verdict = one.judge(answer, work)
         open_lesson.record(lesson, one, answer, verdict)
     except (ValueError, OSError) as error:
@@ -131,14 +135,6 @@ def _judge(lesson: Lesson, one: Task, given: object) -> bool:
         sentence = _("Not yet. {why}", why=sentence) if sentence else _("Not yet. Try again.")
     _messages()[lesson.id, one.id] = verdict.is_right, sentence
     return verdict.is_right
-
-
-def _in_english(given: object, shown: TaskWords, words: TaskWords) -> object:
-    """Return a chosen option as it stands in the English words, by its place."""
-    texts = [option.text for option in shown.options]
-    if shown is words or given not in texts or len(texts) != len(words.options):
-        return given
-    return words.options[texts.index(str(given))].text
 
 
 def _reason(sentence: str, shown: TaskWords, words: TaskWords) -> str:
@@ -155,3 +151,36 @@ def has_message(lesson: Lesson, one: Task) -> bool:
 def _messages() -> dict[tuple[str, str], tuple[bool, str]]:
     said: dict[tuple[str, str], tuple[bool, str]] = st.session_state.setdefault(_MESSAGES, {})
     return said
+
+
+def bar() -> None:
+    """Draw the bar, where a lesson is open and the page is not its own."""
+    lesson = open_lesson.current()
+    if lesson is None or state.page() == "lessons":
+        return
+    attempt = open_lesson.attempt(lesson)
+    opened = [task for task in lesson.tasks if not attempt.is_solved(task.id)]
+    n = len(lesson.tasks)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson-bar"):
+        st.page_link(
+            page_table.path_of("lessons"),
+            label=_("Lesson: **{title}**", title=escape(open_lesson.words(lesson).title)),
+            icon=":material/school:",
+            query_params=open_lesson.query(),
+            width="stretch",
+        )
+        if opened:
+            at = lesson.tasks.index(opened[0])
+            label = _("Task {at} of {n}", at=at + 1, n=n)
+            with st.popover(label, icon=":material/assignment:", key=f"lesson-bar-task-{at}"):
+                task(lesson, opened[0], place=BAR)
+        else:
+            st.markdown(f":green[:material/check_circle: {_('All tasks solved')}]", width="content")
+        st.button(
+            _("Leave lesson"),
+            icon=":material/logout:",
+            type="tertiary",
+            key="lesson-leave",
+            on_click=open_lesson.leave,
+        )
+    score_report.report(lesson, attempt)

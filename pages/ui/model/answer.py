@@ -67,7 +67,10 @@ def _details(experiment: Experiment, example: Example) -> Tree:
 def _sentence_verdict(experiment: Experiment, example: Example) -> list[Tree]:
     item = example.item
     if is_language(item) and not getattr(experiment.task, "labels", ""):
-        return _continuation_verdict(example)
+        parts = [_labelled(_("Prompt"), item["src_text"])]
+        if "tgt_text" in item:
+            parts.append(_labelled(_("True continuation"), item["tgt_text"]))
+        return [*parts, _labelled(_("The model writes"), example.answer_text or "–")]
     read = language_of(experiment)
     parts = [_labelled(_("Source"), item["src_text"], read)] if "src_text" in item else []
     truth = item.get("truth", item["tgt"]) if _has_truth(experiment, example) else None
@@ -84,19 +87,13 @@ def _sentence_verdict(experiment: Experiment, example: Example) -> list[Tree]:
         return [*parts, _mark(_("right"), is_right=True)]
     right = sum(a == b for a, b in zip(model, truth, strict=False))
     words = ngettext(
-        "{right} of {n} token right", "{right} of {n} tokens right", len(truth),
-        right=right, n=len(truth),
-    )  # fmt: skip
+        "{right} of {n} token right",
+        "{right} of {n} tokens right",
+        len(truth),
+        right=right,
+        n=len(truth),
+    )
     return [*parts, _mark(words, is_right=False)]
-
-
-def _continuation_verdict(example: Example) -> list[Tree]:
-    """Return a prompt, its true continuation if known, and the model's."""
-    item = example.item
-    parts = [_labelled(_("Prompt"), item["src_text"])]
-    if "tgt_text" in item:
-        parts.append(_labelled(_("True continuation"), item["tgt_text"]))
-    return [*parts, _labelled(_("The model writes"), example.answer_text or "–")]
 
 
 def _picture_verdict(experiment: Experiment, example: Example) -> list[Tree]:

@@ -11,9 +11,9 @@ import streamlit as st
 from pages.i18n import N_, _, paragraph
 from pages.ui import show
 from pages.ui.typed import escape
+from tfm_core.data.opened.spelling import running
 from tfm_core.inspect.writing.beams import BeamComparison, Hypothesis
 from tfm_core.plots.texts.writing import beam_tree, visible
-from tfm_core.pretrained.spelling import running
 
 Join = Callable[[Sequence[str]], str]
 FOUND_BY = {"wider": N_("Beam, width {wider}"), "greedy": N_("Greedy"), "sample": N_("Sample")}

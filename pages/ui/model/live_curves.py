@@ -41,20 +41,20 @@ def part(run: Run) -> None:
             else _("Validation far above training: overfitting."),
             key=f"loss-{run.id}",
         )
-    with right:
-        show.live_figure(accuracy, _accuracy_caption(run), key=f"accuracy-{run.id}")
-    _controls()
-
-
-def _accuracy_caption(run: Run) -> str:
     facts = run.experiment.task.facts
     if getattr(facts, "hides", False):
-        return _("Share of right words. Several may fit a gap, so even a perfect reader errs.")
-    if facts.answer in ("sequence", "blanks"):
-        return _("Share of right tokens, and of sequences without an error.")
-    if facts.answer == "text":
-        return _("Share of next tokens predicted. It stays below 1: texts continue in many ways.")
-    return _("Share of right examples.")
+        caption = _("Share of right words. Several may fit a gap, so even a perfect reader errs.")
+    elif facts.answer in ("sequence", "blanks"):
+        caption = _("Share of right tokens, and of sequences without an error.")
+    elif facts.answer == "text":
+        caption = _(
+            "Share of next tokens predicted. It stays below 1: texts continue in many ways."
+        )
+    else:
+        caption = _("Share of right examples.")
+    with right:
+        show.live_figure(accuracy, caption, key=f"accuracy-{run.id}")
+    _controls()
 
 
 def _controls() -> None:

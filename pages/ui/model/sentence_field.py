@@ -26,9 +26,11 @@ MAX_CHIPS = 120
 def field(*, label: str, help: str, key: str, on_read: Read) -> str:
     """Draw a text field under ``{key}-text``; return its text."""
     text = st.text_input(
-        label, key=f"{key}-text", on_change=lambda: on_read(st.session_state[f"{key}-text"]),
+        label,
+        key=f"{key}-text",
+        on_change=lambda: on_read(st.session_state[f"{key}-text"]),
         help=help,
-    )  # fmt: skip
+    )
     return text or ""
 
 

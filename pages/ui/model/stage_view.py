@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from pages.components import stage as component
-from pages.components.stage import Look, Mark, Moving
+from pages.components.stage import Look, Moving
 from pages.i18n import _, language
 from pages.ui.model import live_curves
 from pages.ui.runs import run_words, runs_access
@@ -135,10 +136,10 @@ def moving(run: Run, steps: tuple[int, ...]) -> Moving:
     )
 
 
-def _marks(run: Run, curves: Curves) -> list[Mark]:
+def _marks(run: Run, curves: Curves) -> list[dict[str, Any]]:
     loss, accuracy = live_curves.marks(run, curves)
     return [
-        Mark(quantity, line.value, _(line.words))
+        {"quantity": quantity, "value": line.value, "words": _(line.words)}
         for quantity, levels in (("loss", loss), ("accuracy", accuracy))
         for line in levels
     ]

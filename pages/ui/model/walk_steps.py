@@ -120,7 +120,12 @@ def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
         is_asked = hidden & {tensor.name for tensor in made}
         after = _("After: predict it below") if is_asked else _("After")
         st.markdown("\n\n".join([f":grey[{after}]", *lines(made)]))
-        st.caption(_legend(step, subject, hidden))
+        from tfm_core.inspect.walk.steps import axis_words
+
+        words = axis_words(subject.reader)
+        visible = [tensor for tensor in (*step.before, *step.after) if tensor.name not in hidden]
+        axes = dict.fromkeys(axis for tensor in visible for axis in tensor.axes)
+        st.caption(" · ".join(f"**{axis}** {_(words[axis])}" for axis in axes))
 
 
 def _titled(tensor: StepTensor) -> str:
@@ -145,15 +150,6 @@ def _shape(tensor: StepTensor, subject: Subject, example: int, *, with_numbers: 
     return f"{_titled(tensor)}  \n`({axes})` = **({sizes})**{shown}"
 
 
-def _legend(step: WalkStep, subject: Subject, hidden: frozenset[str]) -> str:
-    from tfm_core.inspect.walk.steps import axis_words
-
-    words = axis_words(subject.reader)
-    visible = [tensor for tensor in (*step.before, *step.after) if tensor.name not in hidden]
-    used = dict.fromkeys(axis for tensor in visible for axis in tensor.axes)
-    return " · ".join(f"**{axis}** {_(words[axis])}" for axis in used)
-
-
 def explanation(
     step: WalkStep, subject: Subject, names: Sequence[str], *, is_revealed: bool
 ) -> None:
@@ -164,8 +160,17 @@ def explanation(
     st.code(step.code, language="python", wrap_lines=True)
     from tfm_core.inspect.walk.topics import topic_text
 
-    sizes = ("d_model", "n_heads", "n_kv_heads", "d_head", "d_ff", "n_experts", "top_k",
-             "window", "full_every")  # fmt: skip
+    sizes = (
+        "d_model",
+        "n_heads",
+        "n_kv_heads",
+        "d_head",
+        "d_ff",
+        "n_experts",
+        "top_k",
+        "window",
+        "full_every",
+    )
     values: dict[str, object] = {
         **{name: f"{getattr(subject.config, name, 0):,}" for name in sizes},
         "norm_eps": f"{getattr(subject.config, 'norm_eps', 0):g}",

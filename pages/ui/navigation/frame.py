@@ -66,23 +66,17 @@ def navigation() -> st.Page:
     show.begin()
     open_lesson.follow_link()
     if not _is_embedded():
-        _mark_section(page_table.place_in_bar(page_table.at(page.url_path)))
+        # Streamlit marks pages, not sections; a section without a title has an entry a page
+        number = page_table.place_in_bar(page_table.at(page.url_path)) + 1
+        section = f"[data-testid='stTopNav'] > :nth-child({number}) [data-testid='stTopNavSection']"
+        look = "font-weight: 600; box-shadow: inset 0 -2px 0 light-dark(#1f6aa8, #6db3ea)"
+        st.html(f"<style>{section} {{ {look} }}</style>")
     return page
 
 
 def _is_embedded() -> bool:
     """Return whether another site shows the page in a frame, which has no bar and no strip."""
     return bool(st.context.is_embedded)
-
-
-def _mark_section(index: int) -> None:
-    """Mark the entry of the bar whose section holds this page; Streamlit only marks pages.
-
-    A section without a title has an entry a page.
-    """
-    place = f"[data-testid='stTopNav'] > :nth-child({index + 1}) [data-testid='stTopNavSection']"
-    look = "font-weight: 600; box-shadow: inset 0 -2px 0 light-dark(#1f6aa8, #6db3ea)"
-    st.html(f"<style>{place} {{ {look} }}</style>")
 
 
 def _section(facts: PageFacts) -> str:
@@ -210,22 +204,17 @@ def share(place: DeltaGenerator | None) -> None:
 
 def _share() -> None:
     note = _("This link does not contain your pasted text; a link to the run, or its export, does.")
-    run = _run_in_sight()
+    run_id = state.current_run_id()
+    run = None
+    if run_id is not None and page_table.at(state.page()).shows_run:
+        found = runs_access.store().get(run_id)
+        run = found if found.problem is None else None
     has_text = (
         state.has_pasted_text()
         if run is None
         else bool(run.experiment.task.model_dump().get("text"))
     )
     copy_link(_links(run), note=note if has_text else "", key="copy-link")
-
-
-def _run_in_sight() -> Run | None:
-    """Return the run that the page shows, if it can be read."""
-    run_id = state.current_run_id()
-    if run_id is None or not page_table.at(state.page()).shows_run:
-        return None
-    run = runs_access.store().get(run_id)
-    return run if run.problem is None else None
 
 
 def _links(in_sight: Run | None) -> list[Link]:

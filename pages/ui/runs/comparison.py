@@ -6,7 +6,7 @@ They enter the queue like every other run, as many as the limits allow, in one g
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import streamlit as st
 
@@ -19,7 +19,7 @@ from pages.ui.runs.run_actions import Start
 from pages.ui.typed import escape
 from tfm_core.inspect.compare import seeds
 from tfm_core.inspect.compare.seeds import MAX, MIN
-from tfm_core.runs.queue import resources, tickets
+from tfm_core.runs.queue import resources, waiting_line
 from tfm_core.runs.record.labels import MAX_GROUP
 from tfm_core.runs.run import Run
 
@@ -99,7 +99,11 @@ def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]
     A notice says how many are queued. Raises ValueError and OSError if none could start.
     """
     begun: list[Run] = []
-    most = _n_allowed()
+    in_hand = run_actions.n_active_allowed()
+    limits = runs_access.queue().limits
+    n_waiting = len(waiting_line.ids(runs_access.store().root))
+    # a full queue refuses the first one, with a message
+    most = max(1, min(limits.max_per_session - in_hand, limits.max_queued - n_waiting))
     for start in starts:
         runs_access.queue().limits.check(start.experiment, n_queued=0)
         resources.check(start.experiment, start.device)
@@ -118,18 +122,6 @@ def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]
     else:
         state.notify(_("Queued {begun} of {n} runs: the limit is reached.", begun=len(begun), n=n))
     return begun
-
-
-def _n_allowed() -> int:
-    """Return how many runs this visitor may queue now, at least 1.
-
-    Raises OnlyWatches and LimitReached.
-    """
-    in_hand = run_actions.n_active_allowed()
-    limits = runs_access.queue().limits
-    n_waiting = len(tickets.waiting(runs_access.store().root))
-    # a full queue refuses the first one, with a message
-    return max(1, min(limits.max_per_session - in_hand, limits.max_queued - n_waiting))
 
 
 def n_seeds() -> int:
@@ -179,9 +171,13 @@ def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
         if len(starts) == 1:
             return ngettext("{name}: {n} seed", "{name}: {n} seeds", n, name=name, n=n)
         return ngettext(
-            "{name} and {m} more: {n} seed", "{name} and {m} more: {n} seeds", n,
-            name=name, m=len(starts) - 1, n=n,
-        )  # fmt: skip
+            "{name} and {m} more: {n} seed",
+            "{name} and {m} more: {n} seeds",
+            n,
+            name=name,
+            m=len(starts) - 1,
+            n=n,
+        )
 
     number, suffix = 1, ""
     while True:
@@ -222,6 +218,11 @@ def seed_button(
         )
         with st.popover(f":gray[{_('How many seeds')}]", key=f"{key}-seeds-how-many"):
             number = f"{key}-seeds-number"
+
+            def take() -> None:
+                if isinstance(chosen := st.session_state.get(number), int):
+                    st.session_state[SEEDS] = chosen
+
             st.number_input(
                 _("Seeds"),
                 MIN,
@@ -229,23 +230,15 @@ def seed_button(
                 value=n,
                 key=number,
                 help=_("Including existing runs."),
-                on_change=_set_seeds,
-                args=(number,),
+                on_change=take,
             )
     starts = what() if pressed else []
     if starts:
         try:
             train_seeds(starts, stays=stays)
         except (ValueError, OSError) as error:
-            (on_refused or _notify)(error)
-
-
-def _notify(error: BaseException) -> NoReturn:
-    state.notify(_(error))
-    st.rerun()
-
-
-def _set_seeds(key: str) -> None:
-    number = st.session_state.get(key)
-    if isinstance(number, int):
-        st.session_state[SEEDS] = number
+            if on_refused is not None:
+                on_refused(error)
+                return
+            state.notify(_(error))
+            st.rerun()

@@ -26,11 +26,12 @@ from pages.ui.lessons import open_lesson
 from pages.ui.navigation import page_table
 from pages.ui.runs import runs_access
 from pages.ui.typed import escape
+from tfm_core import settings
 from tfm_core.config import Experiment
 from tfm_core.data.own import sets
 from tfm_core.inspect.symptoms.cures import Cure
 from tfm_core.presets import PRESETS
-from tfm_core.runs import own_sets, settings
+from tfm_core.runs import own_sets
 from tfm_core.runs.auth import Visitor
 from tfm_core.runs.process.requests import RequestKind
 from tfm_core.runs.record.labels import MAX_NAME
@@ -154,11 +155,12 @@ def open_look(name: str, content: memoryview) -> Run:
     """Open a look file as the visitor's own run; raises and leaves as ``open_folder``."""
     from tfm_core.looking.file import load
     from tfm_core.looking.opening import check_room, open_look
+    from tfm_core.looking.seen import Seen
 
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "look.safetensors"
         path.write_bytes(content)
-        look = load(path, called=name, check=check_room)
+        look = load(path, Seen, called=name, check=check_room)
     stem = Path(name).stem[:MAX_NAME]
     return _admitted(lambda store, **who: open_look(look, store, name=stem, **who))
 
@@ -473,11 +475,8 @@ def ask_and_wait(run: Run, kind: RequestKind, times: int = 1) -> None:
     So the next rerun shows it; a slower answer is shown by a later look.
     """
     before = run.status
-    if all(ask(run, kind) for _press in range(times)):
-        _await_answer(run, before)
-
-
-def _await_answer(run: Run, before: Status) -> None:
+    if not all(ask(run, kind) for _press in range(times)):
+        return
     end = time.monotonic() + ANSWER_WITHIN
     while time.monotonic() < end:
         now = run.status

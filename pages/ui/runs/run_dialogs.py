@@ -123,10 +123,13 @@ def _twin_body(run: Run) -> None:
     experiment, problems = _parsed(values)
     for path, key in keys.items():
         controls.widget(settings[path], {"key": key})
-        st.caption(_("“{name}” has {value}.",
-            name=escape(run.meta.name),
-            value=escape(_setting_value(settings[path], drafts.get(begun, path))),
-        ))  # fmt: skip
+        st.caption(
+            _(
+                "“{name}” has {value}.",
+                name=escape(run.meta.name),
+                value=escape(_setting_value(settings[path], drafts.get(begun, path))),
+            )
+        )
         for problem in problems:
             if problem.field == path:
                 controls.complaint(_(problem.sentence))

@@ -121,7 +121,9 @@ def _say(run: Run, drawn_as: State, apart: str) -> None:
             st.caption(" · ".join(_facts_words(run)))
     note = run.labels.note
     if note:
-        st.caption(f":material/edit_note: {escape(_shortened(note))}", help=escape(note))
+        line = " ".join(note.split())
+        line = line if len(line) <= _MAX_OF_NOTE else f"{line[:_MAX_OF_NOTE].rstrip()} …"
+        st.caption(f":material/edit_note: {escape(line)}", help=escape(note))
     for sentence in (run_words.reason(run), run.damage, shown_run.origin_words(run)):
         if sentence:
             st.caption(escape(_(sentence)))
@@ -133,11 +135,6 @@ def _labels(run: Run) -> Iterator[str]:
         yield f":blue-badge[:material/folder: {escape(labels.group)}]"
     for tag in labels.tags:
         yield f":gray-badge[:material/sell: {escape(tag)}]"
-
-
-def _shortened(note: str) -> str:
-    line = " ".join(note.split())
-    return line if len(line) <= _MAX_OF_NOTE else f"{line[:_MAX_OF_NOTE].rstrip()} …"
 
 
 def _facts_words(run: Run) -> list[str]:

@@ -22,11 +22,10 @@ from pages.i18n import _, ngettext
 from pages.ui import show, state
 from pages.ui.runs import runs_access
 from pages.ui.typed import escape
-from tfm_core import machine
+from tfm_core import machine, settings
 from tfm_core.config import Experiment, to_json
 from tfm_core.config.advice import advice_on_moving
 from tfm_core.machine import slowness
-from tfm_core.runs import settings
 from tfm_core.runs.record import expected_time
 from tfm_core.runs.record.expected_time import BUSY, Finished, Forecast, expected, finished
 from tfm_core.runs.run import Run

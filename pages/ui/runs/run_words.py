@@ -7,6 +7,7 @@ import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -249,8 +250,11 @@ def symptoms(run: Run) -> tuple[Symptom, ...] | None:
     curves = runs_access.curves(run)
     steps = tuple(run.snapshot_steps())
     size = (len(curves.steps), len(curves.validation), curves.steps.last("step"))
-    checkpoints = tuple(_modified_ns(run, which) for which in ("last", "best"))
-    return _symptoms(run.folder, status.state, status.reason, steps, (*size, *checkpoints))
+    changed = [0, 0]
+    for i, which in enumerate(("last", "best")):
+        with suppress(OSError):
+            changed[i] = (run.folder / "checkpoints" / which).stat().st_mtime_ns
+    return _symptoms(run.folder, status.state, status.reason, steps, (*size, *changed))
 
 
 def symptom_marks(run: Run) -> list[tuple[int, str]]:
@@ -266,13 +270,6 @@ def turn_marks(run: Run) -> list[tuple[int, str]]:
     turns = possible(run.experiment, runs_access.curves(run).turns)
     labels = settings_by_path(run.experiment) if turns else {}
     return [(turn.step, f"{_(labels[turn.setting].label)} {turn.value:g}") for turn in turns]
-
-
-def _modified_ns(run: Run, which: str) -> int:
-    try:
-        return (run.folder / "checkpoints" / which).stat().st_mtime_ns
-    except OSError:
-        return 0
 
 
 @lru_cache(maxsize=256)
@@ -315,7 +312,12 @@ def sparkline_svg(run: Run) -> str:
         'stroke-opacity="0.4"/>'
     ]
     if len(x):
-        y = _smooth(y)
+        # the mean over a fiftieth of the run before each point
+        window = max(len(y) // 50, 1)
+        sums = np.concatenate([[0.0], np.cumsum(y, dtype=np.float64)])
+        ends = np.arange(1, len(y) + 1)
+        starts = np.maximum(ends - window, 0)
+        y = (sums[1:] - sums[starts]) / (ends - starts)
         keep = np.unique(np.linspace(0, len(x) - 1, POINTS).astype(int))
         across = np.clip(x[keep] / total, 0, 1) * (right - left) + left
         up = bottom - np.clip(y[keep], 0, 1) * (bottom - top)
@@ -327,12 +329,3 @@ def sparkline_svg(run: Run) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
         f'viewBox="0 0 {WIDTH} {HEIGHT}">{"".join(rows)}</svg>'
     )
-
-
-def _smooth(values: np.ndarray) -> np.ndarray:
-    """Return the mean over a fiftieth of the run before each point."""
-    window = max(len(values) // 50, 1)
-    sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
-    starts = np.maximum(np.arange(1, len(values) + 1) - window, 0)
-    means: np.ndarray = (sums[1:] - sums[starts]) / (np.arange(1, len(values) + 1) - starts)
-    return means

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from tfm_core import settings
 from tfm_core.inspect.bugs.bugs import bug_of
-from tfm_core.runs import settings
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.record.thinned import ThinnedReader
 from tfm_core.runs.run import Run
@@ -95,7 +95,7 @@ def _store(root: str) -> RunStore:
 def _queue(root: str) -> RunQueue:
     from tfm_core.runs.queue.run_queue import RunQueue
 
-    started = RunQueue(_store(root), calm=STARTUP_DELAY)
+    started = RunQueue(_store(root), startup_delay=STARTUP_DELAY)
     started.start()
     return started
 

@@ -47,16 +47,11 @@ def origin_words(run: Run) -> str:
         when=show.ago(origin.created),
         versions=", ".join(f"{name} {version}" for name, version in origin.versions.items()),
     )
-    return f"{trained} {_without_data(run, origin.data)}".strip()
-
-
-def _without_data(run: Run, name: str) -> str:
-    """Return which data set an imported run lacks, and what to do, else ""."""
     set_id = "" if run.problem is not None else sets.added_of(run.experiment.task)
     if not set_id or sets.folder_of(set_id) is not None:
-        return ""
-    full_name = f"“{name}” ({set_id})" if name else set_id
-    return paragraph("runs/missing-data", name=full_name, tick=_(WITH_DATA))
+        return str(trained)
+    name = f"“{origin.data}” ({set_id})" if origin.data else set_id
+    return f"{trained} {paragraph('runs/missing-data', name=name, tick=_(WITH_DATA))}"
 
 
 def recorded_comparison_note(runs: Collection[Run]) -> None:

@@ -111,10 +111,14 @@ def _panel(chosen: Trial, trained: ExperimentRuns, metric: str) -> CurvePanel:
                 words = comparison.mean_label(label, found_band.n_curves, len(runs))
                 bands.append(
                     SpreadBand(
-                        words, slot, found_band.steps, found_band.mean, found_band.low,
+                        words,
+                        slot,
+                        found_band.steps,
+                        found_band.mean,
+                        found_band.low,
                         found_band.high,
                     )
-                )  # fmt: skip
+                )
     return CurvePanel(_(facts.label), lines, bands, is_share=facts.is_share, is_noisy=is_noisy)
 
 

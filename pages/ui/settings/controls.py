@@ -19,7 +19,7 @@ from pages.ui.lessons import open_lesson
 from pages.ui.navigation import page_table
 from pages.ui.navigation.terms import BY_SETTING
 from pages.ui.settings import drafts
-from pages.ui.settings.drafts import Checked, Draft
+from pages.ui.settings.drafts import CheckedDraft, Draft
 from pages.ui.settings.fields import Setting, by_topic
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
@@ -32,7 +32,7 @@ MAX_SEGMENTS, MAX_LETTERS = 3, 12  # what stands in a row of half a column
 
 
 def group(
-    title: str, settings: Sequence[Setting], checked: Checked, *, help: str | None = None
+    title: str, settings: Sequence[Setting], checked: CheckedDraft, *, help: str | None = None
 ) -> None:
     """Draw settings under a title, with problems below their controls.
 
@@ -53,8 +53,10 @@ def group(
         else:
             # label and key do not depend on problems, so it stays open while you type
             key = f"advanced-{settings[0].section}"
-            if any(_is_to_be_seen(setting, checked) for setting in advanced):
-                st.session_state[key] = True
+            for setting in advanced:  # problems and warnings must not stay folded
+                advice = checked.advice_at(setting.path)
+                if checked.at(setting.path) or any(item.is_warning for item in advice):
+                    st.session_state[key] = True
             folded = st.expander(_("Advanced"), key=key, icon=":material/tune:", on_change="rerun")
             if folded.open:
                 with folded:
@@ -84,13 +86,7 @@ def _lessons(settings: Sequence[Setting]) -> None:
             )
 
 
-def _is_to_be_seen(setting: Setting, checked: Checked) -> bool:
-    """Return whether a setting has a problem or warning, which must not stay folded."""
-    warnings = [item for item in checked.advice_at(setting.path) if item.is_warning]
-    return bool(checked.at(setting.path) or warnings)
-
-
-def _grid(settings: Sequence[Setting], checked: Checked) -> None:
+def _grid(settings: Sequence[Setting], checked: CheckedDraft) -> None:
     """Draw settings two in a row, on a phone one below another."""
     for start in range(0, len(settings), 2):
         for column, setting in zip(st.columns(2), settings[start : start + 2], strict=False):
@@ -105,7 +101,7 @@ def key_of(path: str, draft: Draft) -> str:
     return f"{KEY}{path}" + ("@" + "-".join(map(str, edition)) if any(edition) else "")
 
 
-def control(setting: Setting, checked: Checked) -> None:
+def control(setting: Setting, checked: CheckedDraft) -> None:
     """Draw one setting, and its problems below it."""
     key = key_of(setting.path, checked.draft)
     _begin(key, drafts.get(checked.draft.values, setting.path))
@@ -138,7 +134,7 @@ def widget(setting: Setting, shared: dict[str, Any]) -> None:
         _number(setting, value, shared)
 
 
-def _mark(setting: Setting, checked: Checked) -> None:
+def _mark(setting: Setting, checked: CheckedDraft) -> None:
     """Offer to reset a changed setting."""
     section, _dot, name = setting.path.rpartition(".")
     begun = checked.reference.get(section, {}) if section else checked.reference
@@ -152,7 +148,7 @@ def _mark(setting: Setting, checked: Checked) -> None:
     reset_button(escape(words), setting.path, checked, key=f"reset:{setting.path}")
 
 
-def reset_button(label: str, path: str, checked: Checked, *, key: str) -> None:
+def reset_button(label: str, path: str, checked: CheckedDraft, *, key: str) -> None:
     """Draw a button that resets one setting."""
     st.button(
         label,

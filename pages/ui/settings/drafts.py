@@ -44,7 +44,7 @@ class Draft(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedDraft:
     """What a draft amounts to: an experiment, or the problems that keep it from being one.
 
     reference: what it is compared with, see ``reference_of``.
@@ -70,7 +70,7 @@ class Checked:
         return [item for item in self.advice if item.field == path]
 
 
-def check(draft: Draft) -> Checked:
+def check(draft: Draft) -> CheckedDraft:
     """Validate a draft and collect all its problems."""
     reference = reference_of(draft)
     try:
@@ -79,8 +79,8 @@ def check(draft: Draft) -> Checked:
         advices: tuple[Advice, ...] = ()
         with suppress(ConfigError):  # another part of the draft may be wrong
             advices = advice(TrainingConfig.parse(draft.values["training"]))
-        return Checked(draft, None, problems_of(draft.values), advices, reference)
-    return Checked(draft, experiment, advice=advised(experiment), reference=reference)
+        return CheckedDraft(draft, None, problems_of(draft.values), advices, reference)
+    return CheckedDraft(draft, experiment, advice=advised(experiment), reference=reference)
 
 
 def reference_of(draft: Draft) -> Values:
@@ -94,7 +94,7 @@ def reference_of(draft: Draft) -> Values:
     return values if task_of(values) == task else with_task(values, task)
 
 
-def changed(checked: Checked) -> list[str]:
+def changed(checked: CheckedDraft) -> list[str]:
     """Return the dotted paths at which a draft differs from what it began as."""
     draft, begun = checked.draft, checked.draft.begun
     paths = [
@@ -105,7 +105,7 @@ def changed(checked: Checked) -> list[str]:
     return paths + differences(draft.values, checked.reference)
 
 
-def with_reset(checked: Checked, path: str) -> Values:
+def with_reset(checked: CheckedDraft, path: str) -> Values:
     """Return the draft with one setting reset, and what depends on it."""
     values, begun = checked.draft.values, checked.draft.begun
     if path == "model.family":
@@ -297,7 +297,7 @@ MAX_HISTORY = 50
 """Changes that a session can take back."""
 
 
-class Moment(NamedTuple):
+class DraftMoment(NamedTuple):
     """An earlier draft, and what it began as."""
 
     values: Values
@@ -308,25 +308,25 @@ class Moment(NamedTuple):
 class History:
     """The drafts before the current one and those that were undone, both newest last."""
 
-    past: tuple[Moment, ...] = ()
-    future: tuple[Moment, ...] = ()
+    past: tuple[DraftMoment, ...] = ()
+    future: tuple[DraftMoment, ...] = ()
 
     def changed(self, old: Draft) -> History:
         """Return the history after a change, which drops what was undone."""
         return History((*self.past, moment(old))[-MAX_HISTORY:])
 
-    def undone(self, now: Draft) -> tuple[Moment, History] | None:
+    def undone(self, now: Draft) -> tuple[DraftMoment, History] | None:
         """Return the previous moment and its history, or None."""
         if not self.past:
             return None
         return self.past[-1], History(self.past[:-1], (*self.future, moment(now)))
 
-    def redone(self, now: Draft) -> tuple[Moment, History] | None:
+    def redone(self, now: Draft) -> tuple[DraftMoment, History] | None:
         """Return the moment that was undone last and its history, or None."""
         if not self.future:
             return None
         return self.future[-1], History((*self.past, moment(now)), self.future[:-1])
 
 
-def moment(draft: Draft) -> Moment:
-    return Moment(draft.values, draft.begun)
+def moment(draft: Draft) -> DraftMoment:
+    return DraftMoment(draft.values, draft.begun)

@@ -160,7 +160,11 @@ class Example:
 
 
 def line(
-    key: str, *, is_edited: bool = False, is_trained: bool = False, example: Example | None = None
+    key: str,
+    *,
+    is_edited: bool = False,
+    is_trained: bool = False,
+    example: Example | None = None,
 ) -> tuple[Chosen, DeltaGenerator, DeltaGenerator]:
     """Draw a line for the model's facts, with the choice behind it, and problems below.
 
@@ -194,13 +198,19 @@ def chosen(
     own = [] if example is None else [example.name]
     names = [*own, DRAFT, *([RUN] if run is not None else []), *others]
     names += [your_notebook.NAME, *ARCHITECTURES]
-    if _opens_run(run):
+    seen = st.session_state.get(_RUN_SEEN)
+    st.session_state[_RUN_SEEN] = run_id = None if run is None else run.id
+    if run_id is not None and run_id != seen and not _asks_for_a_model():
         st.session_state[SHOW.key] = RUN
     missing = _missing() if run is None else None
     first = DRAFT if run is None else RUN
     if example is not None and run is None and _is_untouched():
         first = example.name
-        if _opens_example(example):
+        visited = f"model-example-{example.name}"
+        is_first = visited not in st.session_state
+        st.session_state[visited] = True
+        picked = st.session_state.get(SHOW.key, DRAFT)
+        if is_first and picked == DRAFT and not _asks_for_a_model():
             st.session_state[SHOW.key] = example.name
     unknown = view_link.receive(replace(SHOW, names=tuple(names), first=first))
     picked = st.selectbox(
@@ -285,27 +295,6 @@ def _other_runs() -> dict[str, Run]:
     }
 
 
-def _opens_run(run: Run | None) -> bool:
-    """Return whether another run became current and the address asks for no other model."""
-    seen = st.session_state.get(_RUN_SEEN)
-    st.session_state[_RUN_SEEN] = run_id = None if run is None else run.id
-    return run_id is not None and run_id != seen and not _asks_for_a_model()
-
-
-def _opens_example(example: Example) -> bool:
-    """Return whether this is the first visit and nothing asks for a model."""
-    seen = f"model-example-{example.name}"
-    is_first = seen not in st.session_state
-    st.session_state[seen] = True
-    picked = st.session_state.get(SHOW.key, DRAFT)
-    return is_first and picked == DRAFT and not _asks_for_a_model()
-
-
-def _asks_for_a_model() -> bool:
-    query = view_link.query()
-    return SHOW.query in query or bool(url_config.settings_in(query))
-
-
 def _read_draft() -> list[str]:
     """Adopt the configuration of a new link; return its problems."""
     query = url_config.settings_in(view_link.query())
@@ -316,6 +305,11 @@ def _read_draft() -> list[str]:
     if SHOW.query not in view_link.query():
         st.session_state[SHOW.key] = DRAFT
     return sentences
+
+
+def _asks_for_a_model() -> bool:
+    query = view_link.query()
+    return SHOW.query in query or bool(url_config.settings_in(query))
 
 
 def _mirror_choice(picked: str, run: Run | None, first: str) -> None:

@@ -10,14 +10,15 @@ from pages.ui.accounts import visitors
 from pages.ui.navigation import page_table
 from pages.ui.runs import runs_access
 from pages.ui.settings import controls, drafts
-from pages.ui.settings.drafts import Checked, Values
+from pages.ui.settings.drafts import CheckedDraft, Values
+from tfm_core import settings
 from tfm_core.config.shape import patches_per_side
 from tfm_core.data.own import kinds, pictures_task
 from tfm_core.data.own import sets as own_data
 from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.texts import inspect_text, prepare
-from tfm_core.runs import own_sets, settings
+from tfm_core.runs import own_sets
 
 TASKS = {kind.task: kind.name for kind in SET_KINDS.values()}
 """The kind of sets that each task learns."""
@@ -27,7 +28,7 @@ _OF_THE_DRAFT = ("shift", "rotation", "scale", "label_noise", "context")
 """Settings of a task that say nothing of its data: they stay when another set is chosen."""
 
 
-def area(checked: Checked) -> None:
+def area(checked: CheckedDraft) -> None:
     """Draw the choice of the data set, if the draft's task has one."""
     values = checked.draft.values
     task = drafts.task_of(values)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import streamlit as st
 
-from pages.components.tour import TourBar, TourButton, TourQuestion, tour_bar
+from pages.components.tour import TourButton, tour_bar
 from pages.i18n import N_, _, paragraph
 from pages.ui import state
 from pages.ui.accounts import visitors
@@ -16,7 +16,7 @@ from pages.ui.navigation import page_table
 from pages.ui.runs import run_actions, runs_access, shown_run
 from pages.ui.runs.run_actions import Start
 from pages.ui.tour import session
-from pages.ui.tour.session import Place
+from pages.ui.tour.session import TourPlace
 from pages.ui.tour.stops import TOURS, address
 from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tours.waits import TourRun, Waited
@@ -46,7 +46,7 @@ def bar() -> None:
         st.fragment(_bar, run_every=_TICK if waits else None)(place, run)
 
 
-def begin(place: Place, run_id: str | None = None) -> NoReturn:
+def begin(place: TourPlace, run_id: str | None = None) -> NoReturn:
     """Open a stop, over a run if the tour can lead over it, else over the recorded one."""
     session.choose_run(place, run_id)
     run = session.run_of(place)
@@ -63,18 +63,25 @@ def resume(text: str, run_id: str) -> None:
         begin(place, run_id)
 
 
-def _bar(place: Place, run: Run) -> None:
-    is_away = _is_away(place, run)
+def _bar(place: TourPlace, run: Run) -> None:
+    page = page_table.PAGES[place.stop.page]
+    is_elsewhere = state.page() != page.url_path
+    is_away = is_elsewhere or (page.shows_run and state.current_run_id() != run.id)
     waited, question, problem = (None, None, "") if is_away else _read(place, run)
-    is_told = _is_told(place, run, question)
+    # whether what the question hides may be seen
+    is_told = question is None or (
+        session.answer(place, run) is not None and question.answer in question.options
+    )
     is_live = not run.meta.recorded
-    shown = TourBar(
+    pressed = tour_bar(
         place=place.text,
         run=run.id,
         label=_("Tour: {title}", title=_(place.of.title)),
         count=_("{n} of {count}", n=place.number, count=len(place.of.stops)),
         title=_(place.stop.title),
-        text=_away_words(place, run)
+        text=_("This stop is on the page {page}.", page=_(page.title))
+        if is_elsewhere
+        else _("This stop is about another run: {name}.", name=run.meta.name)
         if is_away
         else paragraph(f"tour/{place.tour}-{place.stop.name}"),
         wait=""
@@ -86,34 +93,17 @@ def _bar(place: Place, run: Run) -> None:
         question=None if question is None else _asked(place, run, question),
         outlines=() if is_away else place.stop.outlines,
         veils=() if is_away or is_told or run.status.is_active else place.stop.veils,
-        buttons=_away_buttons() if is_away else _buttons(place, run, waited),
-    )
-    pressed = tour_bar(
-        shown, on_answer=partial(session.record_answer, place, run.id), key="tour-bar"
+        buttons=(TourButton("return", _("Go back to the stop"), is_primary=True),)
+        if is_away
+        else _buttons(place, run, waited),
+        on_answer=partial(session.record_answer, place, run.id),
+        key="tour-bar",
     )
     if pressed is not None:
         _act(pressed, place, run)
 
 
-def _is_away(place: Place, run: Run) -> bool:
-    page = page_table.PAGES[place.stop.page]
-    if state.page() != page.url_path:
-        return True
-    return page.shows_run and state.current_run_id() != run.id
-
-
-def _away_words(place: Place, run: Run) -> str:
-    page = page_table.PAGES[place.stop.page]
-    if state.page() == page.url_path:
-        return _("This stop is about another run: {name}.", name=run.meta.name)
-    return _("This stop is on the page {page}.", page=_(page.title))
-
-
-def _away_buttons() -> tuple[TourButton, ...]:
-    return (TourButton("return", _("Go back to the stop"), is_primary=True),)
-
-
-def _read(place: Place, run: Run) -> tuple[Waited | None, Question | None, str]:
+def _read(place: TourPlace, run: Run) -> tuple[Waited | None, Question | None, str]:
     """Return what the stop waits for and asks, and what went wrong."""
     stop = place.stop
     try:
@@ -126,7 +116,7 @@ def _read(place: Place, run: Run) -> tuple[Waited | None, Question | None, str]:
         return None, None, _(error)
 
 
-def _asked(place: Place, run: Run, question: Question) -> TourQuestion:
+def _asked(place: TourPlace, run: Run, question: Question) -> dict[str, Any]:
     options = question.options
     chosen = session.answer(place, run)
     right, verdict = None, ""
@@ -137,17 +127,16 @@ def _asked(place: Place, run: Run, question: Question) -> TourQuestion:
             verdict = _("Right. {why}", why=why) if chosen == right else _("No. {why}", why=why)
         else:
             verdict = _("Let’s see: the answer comes from the run.")
-    return TourQuestion(_(question.text), [_(one) for one in options], chosen, right, verdict)
+    return {
+        "text": _(question.text),
+        "options": [_(one) for one in options],
+        "chosen": chosen,
+        "right": right,
+        "verdict": verdict,
+    }
 
 
-def _is_told(place: Place, run: Run, question: Question | None) -> bool:
-    """Return whether what the question hides may be seen."""
-    if question is None:
-        return True
-    return session.answer(place, run) is not None and question.answer in question.options
-
-
-def _wait_words(place: Place, run: Run, waited: Waited | None, is_told: bool) -> str:
+def _wait_words(place: TourPlace, run: Run, waited: Waited | None, is_told: bool) -> str:
     """Return what the stop waits for, or, once its question is answered, what has happened."""
     if place.stop.starts:
         why = why_recorded()
@@ -161,11 +150,15 @@ def _wait_words(place: Place, run: Run, waited: Waited | None, is_told: bool) ->
     return _("This run ended before that. {so_far}", so_far=_(waited.sentence))
 
 
-def _buttons(place: Place, run: Run, waited: Waited | None) -> tuple[TourButton, ...]:
+def _buttons(place: TourPlace, run: Run, waited: Waited | None) -> tuple[TourButton, ...]:
     stop = place.stop
     made = [TourButton("back", _("Back"))] if place.number > 1 else []
-    if stop.starts:
-        return (*made, *_start_buttons(place, run))
+    if stop.starts:  # a training of one's own, where the visitor can
+        goes_on = _("Use the recorded run") if run.meta.recorded else _("Next")
+        if why_recorded():
+            return (*made, TourButton("next", goes_on, is_primary=True))
+        train = _("Train it ({time})", time=shown_run.preset_time(place.of.preset))
+        return (*made, TourButton("next", goes_on), TourButton("train", train, is_primary=True))
     is_waiting = waited is not None and not waited.has_happened
     if is_waiting and not run.meta.recorded:
         made.append(TourButton("recorded", _("Use the recorded run")))
@@ -176,18 +169,6 @@ def _buttons(place: Place, run: Run, waited: Waited | None) -> tuple[TourButton,
     if other is not None:
         made.append(TourButton("other", _("Next tour: {title}", title=_(TOURS[other].title))))
     return (*made, TourButton("finish", _("Finish"), is_primary=True))
-
-
-def _start_buttons(place: Place, run: Run) -> list[TourButton]:
-    """Return the ways on from where a training starts: one's own, where the visitor can."""
-    goes_on = _("Use the recorded run") if run.meta.recorded else _("Next")
-    if why_recorded():
-        return [TourButton("next", goes_on, is_primary=True)]
-    time = shown_run.preset_time(place.of.preset)
-    return [
-        TourButton("next", goes_on),
-        TourButton("train", _("Train it ({time})", time=time), is_primary=True),
-    ]
 
 
 def why_recorded() -> str:
@@ -201,7 +182,7 @@ def why_recorded() -> str:
     return ""
 
 
-def _act(pressed: str, place: Place, run: Run) -> None:
+def _act(pressed: str, place: TourPlace, run: Run) -> None:
     match pressed:
         case "next":
             _open(place.moved(1), run)
@@ -214,7 +195,7 @@ def _act(pressed: str, place: Place, run: Run) -> None:
         case "train":
             _train(place)
         case "other":
-            begin(Place(_OTHER[place.tour], 1))
+            begin(TourPlace(_OTHER[place.tour], 1))
         case _:
             session.leave()
             if pressed == "finish":
@@ -222,7 +203,7 @@ def _act(pressed: str, place: Place, run: Run) -> None:
             st.rerun()
 
 
-def _train(place: Place) -> None:
+def _train(place: TourPlace) -> None:
     preset = PRESETS[place.of.preset]
     try:
         run = run_actions.enqueue(
@@ -234,7 +215,7 @@ def _train(place: Place) -> None:
     _open(place.moved(1), run)
 
 
-def _open(place: Place, run: Run) -> NoReturn:
+def _open(place: TourPlace, run: Run) -> NoReturn:
     """Open the page of a stop."""
     session.go_to(place, run.id)
     path, query = address(place.stop, run)

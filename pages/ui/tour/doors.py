@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components import tour as component
 from pages.i18n import _
 from pages.ui.tour import bar, session
-from pages.ui.tour.session import Place
+from pages.ui.tour.session import TourPlace
 from pages.ui.tour.stops import TOURS
 
 
@@ -17,7 +17,7 @@ def start(name: str, label: str) -> None:
     A link from Home to Home would not change the browser's address.
     """
     if st.button(label, icon=":material/tour:", type="tertiary", key=f"tour-{name}"):
-        bar.begin(Place(name, 1))
+        bar.begin(TourPlace(name, 1))
 
 
 def resume() -> None:

@@ -20,7 +20,7 @@ _RUN, _ANSWERS, _NOTE = "tour-run", "tour-answers", "tour-note"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TourPlace:
     """A stop of a tour, from 1."""
 
     tour: str
@@ -43,34 +43,34 @@ class Place:
     def is_last(self) -> bool:
         return self.number == len(self.of.stops)
 
-    def moved(self, by: int) -> Place:
+    def moved(self, by: int) -> TourPlace:
         """Return the stop so many further on, the first or last where there is none."""
-        return Place(self.tour, max(1, min(self.number + by, len(self.of.stops))))
+        return TourPlace(self.tour, max(1, min(self.number + by, len(self.of.stops))))
 
 
-def _place_of(text: str) -> Place | None:
+def _place_of(text: str) -> TourPlace | None:
     name, _dot, number_text = text.partition(".")
     number = whole(number_text)
     rule = _("{names}, with a stop, such as translate.3", names=one_of(TOURS))
     if name not in TOURS or number is None:
         raise Unfit(rule)
-    place = Place(name, 1).moved(number - 1)
+    place = TourPlace(name, 1).moved(number - 1)
     if place.number != number:
         raise Unfit(rule, place)
     return place
 
 
-def _text_of(place: Place | None) -> str:
+def _text_of(place: TourPlace | None) -> str:
     return "" if place is None else place.text
 
 
-TOUR: Written[Place | None] = Written(
+TOUR: Written[TourPlace | None] = Written(
     "tour", first=None, key="tour-place", reader=_place_of, writer=_text_of
 )
 """The address says ``tour=translate.3`` on every page until the tour is left."""
 
 
-def parsed(text: str) -> Place | None:
+def parsed(text: str) -> TourPlace | None:
     """Return the place of a text, None where there is none."""
     try:
         return _place_of(text)
@@ -78,13 +78,13 @@ def parsed(text: str) -> Place | None:
         return None
 
 
-def current() -> Place | None:
+def current() -> TourPlace | None:
     """Return the stop of the session, None without a tour."""
-    place: Place | None = st.session_state.get(TOUR.key)
+    place: TourPlace | None = st.session_state.get(TOUR.key)
     return place
 
 
-def follow_link() -> Place | None:
+def follow_link() -> TourPlace | None:
     """Return the stop of the session, which a link may change; say it in the address."""
     place, text = current(), view_link.opened(TOUR)
     if text is not None:
@@ -97,7 +97,7 @@ def follow_link() -> Place | None:
     return place
 
 
-def go_to(place: Place, run_id: str) -> None:
+def go_to(place: TourPlace, run_id: str) -> None:
     """Go to a stop over a run; its page is still to be opened."""
     st.session_state[TOUR.key] = place
     st.session_state[_RUN] = run_id
@@ -111,7 +111,7 @@ def leave() -> None:
     view_link.say(TOUR, None)
 
 
-def run_of(place: Place) -> Run | None:
+def run_of(place: TourPlace) -> Run | None:
     """Return the run of the tour: the chosen one, else the recorded one, if there is any."""
     for run_id in (st.session_state.get(_RUN), place.of.recorded):
         run = _found(run_id)
@@ -120,7 +120,7 @@ def run_of(place: Place) -> Run | None:
     return None
 
 
-def choose_run(place: Place | None, run_id: str | None) -> None:
+def choose_run(place: TourPlace | None, run_id: str | None) -> None:
     """Lead over a run if the tour can, else over the recorded one."""
     run = None if place is None else _found(run_id)
     fits = run is not None and place is not None and place.of.fits(run.experiment)
@@ -137,7 +137,7 @@ def _found(run_id: str | None) -> Run | None:
     return None if run.problem is not None else run
 
 
-def started_meanwhile(place: Place) -> Run | None:
+def started_meanwhile(place: TourPlace) -> Run | None:
     """Return the visitor's own run that was started from the page, where the stop offers that."""
     if not place.stop.starts or state.page() != "train":
         return None
@@ -147,13 +147,13 @@ def started_meanwhile(place: Place) -> Run | None:
     return run if visitors.lists(run) else None
 
 
-def answer(place: Place, run: Run) -> int | None:
+def answer(place: TourPlace, run: Run) -> int | None:
     """Return the index of the option that was chosen first, None before that."""
     index: int | None = st.session_state.get(_ANSWERS, {}).get((place, run.id))
     return index
 
 
-def record_answer(place: Place, run_id: str, index: int) -> None:
+def record_answer(place: TourPlace, run_id: str, index: int) -> None:
     st.session_state.setdefault(_ANSWERS, {}).setdefault((place, run_id), index)
 
 

@@ -12,7 +12,7 @@ from pages.i18n import N_
 from pages.ui.navigation import page_table
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention.head_labels import first_heads
-from tfm_core.inspect.knockouts.parts import KnockedPart
+from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.inspect.progress.pictures import reads_drawings
 from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tours import questions, waits
@@ -85,7 +85,7 @@ def _first_head(run: Run, kind: str) -> Query:
     return {"kind": kind, "layer": str(layer + 1), "head": str(head + 1), "example": "1"}
 
 
-def _without(run: Run, parts: Callable[[Experiment], tuple[KnockedPart, ...]]) -> Query:
+def _without(run: Run, parts: Callable[[Experiment], tuple[Part, ...]]) -> Query:
     return {"off": ",".join(part.code for part in parts(run.experiment))}
 
 

@@ -1,4 +1,4 @@
-"""Files as people upload them, made small: zips of pictures, IDX."""
+"""Files as people upload them, made small: zips of pictures, IDX, tables, NumPy archives."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gzip
 import io
 import struct
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from PIL import Image
@@ -49,3 +49,46 @@ def idx(values: np.ndarray, *, zipped: bool = False) -> bytes:
     shape = struct.pack(f">BBBB{values.ndim}I", 0, 0, 8, values.ndim, *values.shape)
     content = shape + values.astype(np.uint8).tobytes()
     return gzip.compress(content) if zipped else content
+
+
+def npz(**arrays: np.ndarray) -> bytes:
+    """Return arrays as a NumPy archive."""
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def table(rows: Iterable[Iterable[object]], header: Iterable[str] = ()) -> bytes:
+    """Return rows with commas, a header above them."""
+    return "".join(",".join(map(str, row)) + "\n" for row in (header, *rows) if row).encode()
+
+
+class Unflagged(zipfile.ZipInfo):
+    """An entry whose name is written as bytes, without the flag for UTF-8."""
+
+    raw = b""
+
+    def _encodeFilenameFlags(self) -> tuple[bytes, int]:
+        return self.raw, 0
+
+
+def unflagged(files: Mapping[bytes, bytes]) -> bytes:
+    """Return a zip of files by the bytes of their names."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for raw, content in files.items():
+            entry = Unflagged(raw.hex())
+            entry.raw = raw
+            archive.writestr(entry, content)
+    return file.getvalue()
+
+
+def as_windows_packs(folders: Iterable[str], encoding: str) -> bytes:
+    """Return a zip of three pictures a folder, whose names are in an encoding it does not name."""
+    return unflagged(
+        {
+            f"set/{folder}/{at}.png".encode(encoding): png(np.full((9, 9), 50 * at, np.uint8))
+            for folder in folders
+            for at in range(3)
+        }
+    )

@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.data.own.files import packed
-from tfm_core.data.own.records import BadData, read_records
+from tfm_core.data.own.containers import BadData
+from tfm_core.data.own.records import read_records
 from tfm_core.data.own.report import Report
+from tfm_core.data.own.text_files import Upload
 from tfm_core.data.own.texts import inspect_text
-from tfm_core.data.own.uploads import Upload
 
 pytestmark = pytest.mark.quick
 

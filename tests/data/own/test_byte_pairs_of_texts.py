@@ -12,11 +12,12 @@ from tfm_core.config import ConfigError, CorpusTaskConfig, Experiment, from_quer
 from tfm_core.config.codec import default_sections
 from tfm_core.config.corpus_tasks import MIN_TOKENS
 from tfm_core.data.corpus.load import load_corpus
-from tfm_core.data.corpus.task import CorpusTask, corpus_task, read_text
+from tfm_core.data.corpus.task import CorpusTask, read_text
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.report import report_of
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import SPACE, Cutter, learned_from_text
+from tfm_core.data.tasks import corpus_task
 from tfm_core.data.vocabulary import SPECIALS, UNK
 from tfm_core.variants.units import normalised
 
@@ -82,7 +83,7 @@ def test_merges_are_learned_from_the_training_part_only(test):
     made = {"".join(pair).replace(SPACE, " ") for pair in cutter.merges}
     assert {" cat", " dogs"} <= made
     task = corpus_task(kinds.task_of(sets.write(prepare(report))))
-    data = load_corpus(task.config, seed=0)
+    data = load_corpus(task, seed=0)
     learned_part = "".join(
         token for row in data.train.tgt.tolist() for token in task.tgt_vocabulary.decode(row)
     )

@@ -10,18 +10,20 @@ from tfm_core.config.own_pictures import EXAMPLE
 from tfm_core.data.load import load
 from tfm_core.data.own import sets
 from tfm_core.data.own.build_examples import SHAPES, as_zip, shapes
-from tfm_core.data.own.pictures import PictureForm
+from tfm_core.data.own.kinds import proposals, task_of
+from tfm_core.data.own.pictures import PictureForm, Pictures
 from tfm_core.data.own.pictures_set import (
     FILE,
     Split,
-    arrays,
+    duplicates,
+    findings,
     ground_of,
+    pictures_of,
     prepare,
     renamed,
     split_parts,
     without_duplicates,
 )
-from tfm_core.data.own.pictures_task import proposals, task_of
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.data.own.sets import SetDamaged, SetMissing
 from tfm_core.data.own_picture import picture_to_input
@@ -45,7 +47,7 @@ def kept(**split):
 
 def test_a_set_comes_back_as_it_was_kept(runs):
     own = kept()
-    found, read = arrays(own), bars()
+    (found, _parts), read = pictures_of(own), bars()
     np.testing.assert_array_equal(found.images, read.images)
     np.testing.assert_array_equal(found.labels, read.labels)
     assert own.counts == {"train": 52, "validation": 0, "test": 8}
@@ -86,6 +88,65 @@ def test_a_dropped_duplicate_is_counted():
     left = without_duplicates(read)
     assert len(left) + left.n_left_out == len(read)
     assert left.left_out == ("Duplicates dropped: 1.",)
+
+
+def of(labels, images=None, names=("cat", "dog")):
+    """Return pictures with these labels, all different unless they are given."""
+    labels = np.array(labels, np.int64)
+    if images is None:
+        images = np.random.default_rng(3).integers(0, 256, (len(labels), 1, 16, 16))
+    named = tuple(f"{n}.png" for n in range(len(labels)))
+    return Pictures(images.astype(np.uint8), labels, names, named)
+
+
+UNTRAINED = np.array([0] * 20 + [1] * 20 + [2] * 3)
+ALL_SAME = np.zeros((30, 1, 16, 16))
+FINDINGS = {
+    "a sound set": (of([0, 1] * 20), []),
+    "one class alone": (
+        of([0] * 30, names=("cat",)),
+        [("problem", "All 30 pictures are in one class, “cat”")],
+    ),
+    "pictures that are all the same": (
+        of([0, 1] * 15, ALL_SAME),
+        [("problem", "All 30 pictures are the same")],
+    ),
+    "uneven classes": (
+        of([0] * 45 + [1] * 5),
+        [("warning", "45 “cat”, 5 “dog”. Always answering “cat” is right 90% of the time")],
+    ),
+    "classes that only the test has": (
+        of(UNTRAINED, names=("a", "b", "c")),
+        [
+            ("warning", "Only the test has “c”"),
+            ("warning", "20 “a”, 3 “c”"),
+            ("warning", "The test has no pictures of “a”, “b”"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FINDINGS)
+def test_what_is_wrong_with_a_set_is_said(case):
+    pictures, expected = FINDINGS[case]
+    parts = np.arange(len(pictures)) % 5 // 4 * 2
+    if case == "classes that only the test has":
+        parts = np.where(UNTRAINED == 2, 2, 0)
+    found = findings(pictures, parts.astype(np.int8))
+    assert [one.level for one in found] == [level for level, _words in expected]
+    for one, (_level, words) in zip(found, expected, strict=True):
+        assert words in one.sentence
+
+
+def test_duplicates_are_counted_within_across_and_against_the_labels():
+    images = np.random.default_rng(0).integers(0, 256, (40, 1, 16, 16))
+    images[30] = images[31] = images[0]
+    images[5] = images[4]
+    labels, parts = np.arange(40) % 2, np.zeros(40, np.int8)
+    parts[30:] = 2
+    found = duplicates(of(labels, images), parts)
+    assert (found.n_again, found.n_across, found.n_contradicting) == (3, 2, 5)
+    assert found.example == ("0.png", "30.png")
 
 
 def three(n=10):
@@ -169,7 +230,7 @@ def test_the_example_is_what_the_settings_begin_with():
     (example,) = [own for own in sets.examples() if own.kind == "pictures"]
     assert example.id == EXAMPLE
     assert task_of(example) == OwnPicturesTaskConfig()
-    np.testing.assert_array_equal(arrays(example).images, shapes().images)
+    np.testing.assert_array_equal(pictures_of(example)[0].images, shapes().images)
 
 
 def test_the_template_can_be_taken_in_as_it_is():
@@ -187,7 +248,7 @@ def test_coloured_pictures_come_back_in_their_colours(runs):
     values = np.random.default_rng(0).integers(0, 256, (30, 16, 16, 3)).astype(np.uint8)
     files = {f"{at % 2}/{at:02}.png": png(one) for at, one in enumerate(values)}
     read = read_pictures([("noise.zip", packed(files))], PictureForm(size=16, is_grey=False))
-    found = arrays(sets.write(prepare(read, "Noise", Split())))
+    found, _parts = pictures_of(sets.write(prepare(read, "Noise", Split())))
     np.testing.assert_array_equal(found.images, values.transpose(0, 3, 1, 2))
 
 

@@ -18,7 +18,7 @@ from tfm_core.data.own.sets import SetMissing
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import CUTS
 from tfm_core.data.shape import data_shape
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.data.vocabulary import EOS, UNK
 from tfm_core.presets import PRESETS
 from tfm_core.runs.queue.limits import Limits

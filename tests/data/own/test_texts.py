@@ -8,9 +8,11 @@ import pytest
 
 from tests.data.own.files import packed
 from tfm_core.data.corpus.task import read_text
-from tfm_core.data.own import build_examples, records, rows, running
+from tfm_core.data.own import build_examples, records, running, text_files
+from tfm_core.data.own.containers import BadData
 from tfm_core.data.own.encodings import TEXT_ENCODINGS
-from tfm_core.data.own.layout import ColumnLayout
+from tfm_core.data.own.layout import ColumnLayout, guess
+from tfm_core.data.own.records import read_records
 from tfm_core.data.own.report import TextChoices
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import CUTS, Cutter, learned, pieces
@@ -72,40 +74,54 @@ def test_a_bad_line_of_json_is_said_by_its_number():
     assert [problem.line for problem in report.problems] == [21, 22, 23]
 
 
+def labelled(labels):
+    return "".join(f"text {n}\t{label}\n" for n, label in enumerate(labels))
+
+
+GERMAN_IN_CP1252 = "é\té\n".encode() * 9 + b"one\tgr\xfc\xdfe\n"
+REFUSED = [
+    ("pairs", "", "Paste some lines"),
+    ("pairs", (), "Paste some lines"),
+    ("pairs", "   \n \n", "Paste some lines"),
+    ("pairs", GERMAN_IN_CP1252, "Line 10 is not UTF-8 (byte 0xFC"),
+    ("pairs", codecs.BOM_UTF16_LE + b"a\0b", "is not UTF-16"),
+    ("pairs", PAIRS.encode() + b"\0", "Line 41 has a zero byte"),
+    ("pairs", "half a character \ud800\t", "invalid character"),
+    ("pairs", "no table at all\n" * 50, "No line has two texts"),
+    ("pairs", ",,\n" * 20, "No line has two texts"),
+    ("pairs", "a\tb\n" * 50, "Different sources: 1; at least 2"),
+    ("pairs", b"\x89PNG\r\n\x1a\n\0\0\0", "is not UTF-8"),
+    ("pairs", '[{"a": "b", "c": "d"},\n {"a": "b", "c": "d"}\n {"a": "b"}]', "line 3"),
+    ("pairs", '{"a": [["b", "c"]], "d": [["e", "f"]]}', "several lists: a, d"),
+    ("pairs", '{"text": "alone"}\n' * 20, "Line 1: expected 2 columns, got 1"),
+    ("pairs", '["\\ud800", "b"]\n["\\u0000", "b"]', "Different sources: 0"),
+    ("labels", labelled(["yes"] * 30), "All 30 sentences have the label “yes”"),
+    ("labels", labelled(f"label {n}" for n in range(10_000)), "There are 10,000 labels"),
+    ("labels", labelled(["yes", "<pad>"] * 15), "label <pad>"),
+    ("text", "", "0 characters"),
+    ("text", "a " * 30, "repeats one token"),
+    ("text", b"\xff\xfe\xff", "is not UTF-16"),
+]
+NO_TEXTS = {
+    "a workbook": b"PK\x03\x04 [Content_Types].xml xl/workbook.xml",
+    "a zip archive": b"PK\x03\x04 train.en train.ko",
+    "a Parquet table": b"PAR1\x15\x04\x15",
+    "a formatted text (RTF)": b"{\\rtf1\\ansi Hallo}",
+    "a web page": b"\n<!DOCTYPE html><html>a\tb</html>",
+}
+
+
 def test_what_cannot_be_taken_at_all_is_refused_in_a_sentence():
-    for raw, sentence in [
-        ("", "Paste some lines"),
-        ("   \n \n", "Paste some lines"),
-        ("é\té\n".encode() * 9 + b"one\tgr\xfc\xdfe\n", r"^Line 10 is not UTF-8 .byte 0xFC"),
-        (codecs.BOM_UTF16_LE + b"a\0b", "is not UTF-16"),
-        (PAIRS.encode() + b"\0", "^Line 41 has a zero byte"),
-        ("half a character \ud800\t", "invalid character"),
-        ("no table at all\n" * 50, "No line has two texts"),
-        ("a\tb\n" * 50, "Different sources: 1; at least 2"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0", "is not UTF-8"),
-    ]:
-        report = inspect_text("pairs", raw)
-        assert report.refusal
-        with pytest.raises(ValueError, match=sentence):
+    for kind, raw, sentence in REFUSED:
+        report = inspect_text(kind, raw)
+        assert sentence in report.refusal
+        with pytest.raises(ValueError, match=re.escape(sentence)):
             prepare(report)
-    assert inspect_text("pairs", ()).refusal == inspect_text("pairs", "").refusal
-
-
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [
-        (b"PK\x03\x04 [Content_Types].xml xl/workbook.xml", "a workbook"),
-        (b"PK\x03\x04 train.en train.ko", "a zip archive"),
-        (b"PAR1\x15\x04\x15", "a Parquet table"),
-        (b"{\\rtf1\\ansi Hallo}", "a formatted text (RTF)"),
-        (b"\n<!DOCTYPE html><html>a\tb</html>", "a web page"),
-    ],
-)
-def test_a_file_that_is_no_text_is_called_what_it_is(content, kind):
-    with pytest.raises(records.BadData, match=re.escape(f"This is {kind}, not a plain text. Save")):
-        rows.decoded(content)
-    if kind != "a zip archive":
-        assert f"This is {kind}, " in inspect_text("labels", (("ours", content),)).refusal
+    for name, content in NO_TEXTS.items():
+        with pytest.raises(BadData, match=re.escape(f"This is {name}, not a plain text. Save")):
+            text_files.decoded(content)
+        if name != "a zip archive":
+            assert f"This is {name}, " in inspect_text("labels", (("ours", content),)).refusal
 
 
 LINES = {
@@ -273,9 +289,9 @@ def test_long_texts_are_cut_where_asked_and_left_out_otherwise():
 
 
 def test_what_is_huge_is_refused(monkeypatch):
-    monkeypatch.setattr(rows, "MAX_BYTES", 100)
+    monkeypatch.setattr(text_files, "MAX_BYTES", 100)
     assert "the limit is 100" in inspect_text("pairs", PAIRS).refusal
-    monkeypatch.setattr(rows, "MAX_BYTES", 10**6)
+    monkeypatch.setattr(text_files, "MAX_BYTES", 10**6)
     monkeypatch.setattr(records, "MAX_ROWS", 20)
     assert "more than 20 rows" in inspect_text("pairs", PAIRS).refusal
 
@@ -328,26 +344,12 @@ def test_labels_are_found_in_either_column_and_balanced():
         assert report.lengths["label"] == (1,) * 40
 
 
-def test_labels_that_teach_nothing_are_refused():
-    for labels, sentence in [
-        (["yes"] * 30, "All 30 sentences have the label “yes”"),
-        ([f"label {n}" for n in range(10_000)], "There are 10,000 labels"),
-        (["yes", "<pad>"] * 15, "label <pad>"),
-    ]:
-        raw = "".join(f"text {n}\t{label}\n" for n, label in enumerate(labels))
-        assert sentence in inspect_text("labels", raw).refusal
-
-
-def test_every_label_is_in_training_and_rare_ones_are_said():
-    raw = LABELS + "perhaps it was,maybe\n"
+def test_every_label_is_in_training_and_rare_or_common_ones_are_said():
     for seed in range(5):
-        report = inspect_text("labels", raw, seed=seed)
+        report = inspect_text("labels", LABELS + "perhaps it was,maybe\n", seed=seed)
         assert "maybe" in {row.second for row in report.rows["train"]}
         assert any("fewer than 3 sentences: 1" in note for note in report.notes)
-
-
-def test_one_label_for_nearly_all_is_said():
-    raw = "".join(f"text {n}\t{'no' if n % 10 == 0 else 'yes'}\n" for n in range(100))
+    raw = labelled("no" if n % 10 == 0 else "yes" for n in range(100))
     assert any("90% of sentences" in note for note in inspect_text("labels", raw).notes)
 
 
@@ -423,15 +425,6 @@ def test_a_text_is_counted_and_kept_as_it_is():
     assert "\r" not in report.text
 
 
-def test_a_text_that_teaches_nothing_is_refused():
-    for raw, sentence in [
-        ("", "0 characters"),
-        ("aaaa" * 30, "repeats one token"),
-        (b"\xff\xfe\xff", "is not UTF-16"),
-    ]:
-        assert sentence in inspect_text("text", raw, unit="characters").refusal
-
-
 def test_a_test_part_that_repeats_passages_of_training_is_said():
     book = read_text()
     assert not any("memory" in note for note in inspect_text("text", book).notes)
@@ -458,3 +451,190 @@ def test_a_set_is_named_after_its_file():
         ("x" * 500, "x" * 60),
     ]:
         assert inspect_text("pairs", PAIRS, name=name).name == expected
+
+
+ENGLISH = [f"They saw {n} birds near the sea." for n in range(30)]
+KOREAN = [f"그들은 바다 근처에서 새 {n}마리를 보았다." for n in range(30)]
+GERMAN = [f"Sie sahen {n} Vögel am Meer." for n in range(30)]
+GOOD_OR_BAD = ["good" if n % 3 else "bad" for n in range(30)]
+WORDS = ["cat", "dog", "tree", "house", "bird", "sea", "sky", "sun", "moon", "star"]
+WORTE = ["Katze", "Hund", "Baum", "Haus", "Vogel", "Meer", "Himmel", "Sonne", "Mond", "Stern"]
+
+
+def lines(*columns, head="", sign="\t"):
+    rows = [sign.join(row) for row in zip(*columns, strict=True)]
+    return "\n".join([head, *rows] if head else rows)
+
+
+def numbers(n=30):
+    return [str(9_000 + 7 * at) for at in range(n)]
+
+
+def ones(text):
+    return [text] * 30
+
+
+ANKI = [f"CC-BY 2.0 (France) Attribution: example.org #{n} (a) & #{n + 1} (b)" for n in range(30)]
+NUMBERED = list(zip(range(30), ENGLISH, KOREAN, strict=True))
+BINARY = [str(n % 2) for n in range(30)]
+PAIR_FILES = {
+    "plain": (lines(ENGLISH, GERMAN), ColumnLayout(0, 1)),
+    "Anki": (lines(ENGLISH, KOREAN, ANKI), ColumnLayout(0, 1)),
+    "Tatoeba": (
+        lines(numbers(), ones("eng"), ENGLISH, numbers(), ones("kor"), KOREAN),
+        ColumnLayout(2, 5),
+    ),
+    "english,german": (
+        lines(ENGLISH, GERMAN, head="english;german", sign=";"),
+        ColumnLayout(0, 1, True),
+    ),
+    "Excel": (
+        "sep=;\n" + lines(ENGLISH, GERMAN, head="english;german", sign=";"),
+        ColumnLayout(0, 1, True),
+    ),
+    "Korean names": (lines(ENGLISH, KOREAN, head="원문\t번역문"), ColumnLayout(0, 1, True)),
+    "unknown names": (lines(ENGLISH, KOREAN, head="Spalte A\tSpalte B"), ColumnLayout(0, 1, True)),
+    "target first": (lines(GERMAN, ENGLISH, head="target\tsource"), ColumnLayout(1, 0, True)),
+    "id between": (
+        lines(ENGLISH, numbers(), GERMAN, head="en\tid\tde"),
+        ColumnLayout(0, 2, True),
+    ),
+    "pandas index": (lines(numbers(), ENGLISH, GERMAN, head="\ten\tde"), ColumnLayout(1, 2, True)),
+    "pandas index alone": (
+        lines(numbers(), ENGLISH, GERMAN, head="\t0\t1"),
+        ColumnLayout(1, 2, True),
+    ),
+    "short sentence first": ("Hi.\tHallo.\n" + lines(ENGLISH, GERMAN), ColumnLayout(0, 1)),
+    "short words first": (
+        "Tom\tTom\nGo on\tMach weiter\n" + lines(ENGLISH, GERMAN),
+        ColumnLayout(0, 1),
+    ),
+    "same first row": ("OK\tOK\n" + lines(ENGLISH, KOREAN), ColumnLayout(0, 1)),
+    "a dictionary": (lines(WORDS, WORTE), ColumnLayout(0, 1)),
+    "languages": ("english\tenglisch\ngerman\tdeutsch\n" + lines(WORDS, WORTE), ColumnLayout(0, 1)),
+    "a named dictionary": (lines(WORDS, WORTE, head="en\tde"), ColumnLayout(0, 1, True)),
+    "arithmetic": (lines([f"{n} + {n}" for n in range(30)], numbers()), ColumnLayout(0, 1)),
+    "spelled numbers": (lines(WORDS, [str(n) for n in range(10)]), ColumnLayout(0, 1)),
+    "jsonl": (
+        "\n".join(json.dumps({"id": n, "text": a, "ko": b}) for n, a, b in NUMBERED),
+        ColumnLayout(1, 2),
+    ),
+    "Hugging Face": (
+        json.dumps([{"id": str(n), "translation": {"en": a, "ko": b}} for n, a, b in NUMBERED]),
+        ColumnLayout(1, 2),
+    ),
+}  # fmt: skip
+LABEL_FILES = {
+    "plain": (lines(ENGLISH, GOOD_OR_BAD), ColumnLayout(0, 1)),
+    "label first": (lines(GOOD_OR_BAD, ENGLISH), ColumnLayout(1, 0)),
+    "NSMC": (
+        lines(numbers(), KOREAN, BINARY, head="id\tdocument\tlabel"),
+        ColumnLayout(1, 2, True),
+    ),
+    "NSMC without names": (lines(numbers(), KOREAN, BINARY), ColumnLayout(1, 2)),
+    ",text,label": (
+        lines([str(n) for n in range(30)], ENGLISH, GOOD_OR_BAD, head=",text,label", sign=","),
+        ColumnLayout(1, 2, True),
+    ),
+    "review,sentiment": (
+        lines(ENGLISH, GOOD_OR_BAD, head="review,sentiment", sign=","),
+        ColumnLayout(0, 1, True),
+    ),
+    "unknown names": (
+        lines(ENGLISH, GOOD_OR_BAD, head="ulasan\tperasaan"),
+        ColumnLayout(0, 1, True),
+    ),
+    "document, label": (
+        lines(ENGLISH, GOOD_OR_BAD, head="document\tlabel"),
+        ColumnLayout(0, 1, True),
+    ),
+    "label, text, split": (
+        lines(GOOD_OR_BAD, ENGLISH, ones("train"), head="sentiment\tsentence\tsplit"),
+        ColumnLayout(1, 0, True),
+    ),
+    "a rare label first": (
+        "perhaps it was\tmaybe\n" + lines(ENGLISH, GOOD_OR_BAD),
+        ColumnLayout(0, 1),
+    ),
+    "a short text first": ("meh\tbad\n" + lines(ENGLISH, GOOD_OR_BAD), ColumnLayout(0, 1)),
+    "income": (
+        lines(ENGLISH, ["<=50K" if n % 2 else ">50K" for n in range(30)]),
+        ColumnLayout(0, 1),
+    ),
+    "json": (
+        json.dumps([{"label": float(n % 2), "text": a} for n, a in enumerate(ENGLISH)], indent=1),
+        ColumnLayout(1, 0),
+    ),
+}
+
+
+def test_the_columns_and_the_header_of_pairs_are_guessed():
+    for name in PAIR_FILES:
+        raw, expected = PAIR_FILES[name]
+        assert guess("pairs", read_records(raw)) == expected
+
+
+def test_the_columns_and_the_header_of_labels_are_guessed():
+    for name in LABEL_FILES:
+        raw, expected = LABEL_FILES[name]
+        assert guess("labels", read_records(raw)) == expected
+        report = inspect_text("labels", raw)
+        assert report.refusal is None
+        assert report.accounting.header == expected.has_header
+        assert len(report.balance) == 2 + (name == "a rare label first")
+        assert name != "income" or set(report.balance) == {"<=50K", ">50K"}
+
+
+def test_labels_of_a_sorted_file_are_found():
+    texts = [f"number {n} is read" for n in range(9_000)]
+    raw = lines(texts, sorted(str(n % 2) for n in range(9_000)), ["x"] * 9_000)
+    assert guess("labels", read_records(raw)) == ColumnLayout(0, 1)
+
+
+def test_a_header_switched_on_or_off_is_followed_by_the_test_file():
+    raw, test = PAIR_FILES["english,german"][0], "english;german\na b c;d e f\n"
+    off = ColumnLayout(0, 1)
+    assert inspect_text("pairs", raw, test=test).counts["test"] == 1
+    assert inspect_text("pairs", raw, test=test, layout=off).counts["test"] == 2
+    assert inspect_text("pairs", raw, layout=off).accounting.kept == 31
+
+
+def test_a_test_file_with_other_columns_is_read_by_its_own_names():
+    raw = LABEL_FILES["NSMC"][0]
+    report = inspect_text("labels", raw, test="label\ttext\n1\t또 다른 문장\n0\t마지막 문장\n")
+    assert [row.second for row in report.rows["test"]] == ["1", "0"]
+    raw = LABEL_FILES["json"][0]
+    report = inspect_text("labels", raw, test=json.dumps([{"text": "one more", "label": 1}]))
+    assert [(row.first, row.second) for row in report.rows["test"]] == [("one more", "1")]
+
+
+def test_whole_numbers_are_one_label_however_they_are_written():
+    rows = [{"text": one, "label": [1, 1.0, "1.0", 0, 0.0][n % 5]} for n, one in enumerate(ENGLISH)]
+    assert set(inspect_text("labels", json.dumps(rows)).balance) == {"1", "0"}
+    assert set(inspect_text("labels", lines(ENGLISH, ["1.0", "0.5", "2"] * 10)).balance) == {
+        "1", "0.5", "2",
+    }  # fmt: skip
+
+
+def test_labels_that_differ_in_capitals_are_one_unless_asked_otherwise():
+    labels = ["Positive", "positive", " positive ", "negative", "positive"] * 6
+    raw = lines(ENGLISH, labels)
+    report = inspect_text("labels", raw, test="one more\tPOSITIVE\n")
+    assert report.spellings == (("positive", "Positive", "POSITIVE"),)
+    assert report.balance == {"positive": 25, "negative": 6}
+    assert prepare(report).details["read"]["merged"] == [["positive", "Positive", "POSITIVE"]]
+    apart = inspect_text("labels", raw, choices=TextChoices(merges_labels=False))
+    assert apart.balance == {"positive": 18, "Positive": 6, "negative": 6}
+    assert "read" not in prepare(apart).details
+
+
+def test_what_was_chosen_is_kept_with_the_set():
+    details = prepare(inspect_text("labels", LABEL_FILES["NSMC"][0])).details
+    assert details["read"] == {"columns": [1, 2], "header": True, "names": ["document", "label"]}
+    assert "read" not in prepare(inspect_text("pairs", PAIR_FILES["plain"][0])).details
+
+
+def test_records_inside_an_object_are_rows():
+    rows = [{"source": a, "target": b} for a, b in zip(ENGLISH, GERMAN, strict=True)]
+    report = inspect_text("pairs", json.dumps({"version": 1, "data": rows}))
+    assert (report.accounting.total, report.accounting.kept) == (30, 30)

@@ -11,7 +11,7 @@ from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.report import report_of
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import CUTS, Cutter, learned, pieces
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.inspect.source.file import text_functions
 from tfm_core.inspect.source.texts import spelling_of
 from tfm_core.variants.units import UNITS, joined_words, normalised

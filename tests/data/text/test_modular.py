@@ -7,7 +7,7 @@ import pytest
 from tfm_core.config import ConfigError, TextTaskConfig
 from tfm_core.config.codec import to_query
 from tfm_core.data.load import load
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.presets import PRESETS
 from tfm_core.variants.operations import OPERATIONS
 

@@ -5,7 +5,8 @@ import random
 import pytest
 
 from tfm_core.config import OwnTextTaskConfig
-from tfm_core.data.text import TEXT_GENERATORS, text_task
+from tfm_core.data.tasks import text_task
+from tfm_core.data.text import TEXT_GENERATORS
 from tfm_core.data.text.english_sentences import is_possible
 from tfm_core.data.text.nearest import WordChange, nearest_sentence
 

@@ -5,7 +5,8 @@ import random
 import pytest
 
 from tfm_core.config import TEXT_TASKS, TextTaskConfig
-from tfm_core.data.text import TEXT_GENERATORS, text_task
+from tfm_core.data.tasks import text_task
+from tfm_core.data.text import TEXT_GENERATORS
 
 CASES = [  # the smallest, the default and a large size take turns
     (name, (facts.sizes[0], facts.default_size, min(facts.sizes[-1], 13))[number % 3])

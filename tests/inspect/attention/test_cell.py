@@ -36,13 +36,9 @@ def run(request, tmp_path_factory):
 
 
 def trace_of(run, module=None):
-    module = module or first_module(run)
+    module = module or next(iter(modules_by_kind(run.experiment).values()))[0]
     is_image = run.experiment.task.kind == "image"
     return traced(run, {} if is_image else ITEM, module, PICTURE if is_image else None)
-
-
-def first_module(run):
-    return next(iter(modules_by_kind(run.experiment).values()))[0]
 
 
 def every_cell(run):

@@ -22,12 +22,8 @@ L, H, T = 3, 2, 5
 PICTURE = np.random.default_rng(5).integers(0, 256, (1, 28, 28), dtype=np.uint8)
 
 
-def maps():
-    return np.random.default_rng(1).dirichlet(np.ones(T), (L, H, T)).astype(np.float32)
-
-
 def test_rollout_is_a_product_and_the_classifier_reads_cls_or_the_mean():
-    attention = maps()
+    attention = np.random.default_rng(1).dirichlet(np.ones(T), (L, H, T)).astype(np.float32)
     expected = np.eye(T)
     for layer in range(L):
         step = np.zeros((T, T))

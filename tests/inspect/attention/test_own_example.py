@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
 from tests.probe.expected_masks import expected_mask  # noqa: E402
 from tfm_core.data.image_data import load_images  # noqa: E402
-from tfm_core.data.text import text_task  # noqa: E402
+from tfm_core.data.tasks import text_task  # noqa: E402
 from tfm_core.data.vocabulary import BOS, EOS  # noqa: E402
 from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402

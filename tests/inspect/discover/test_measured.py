@@ -11,8 +11,8 @@ from tfm_core.inspect.discover import measured
 from tfm_core.inspect.discover.heads import formed
 from tfm_core.inspect.discover.phenomenon import CHAINS, INDUCTION
 from tfm_core.inspect.experiments.trial import changed
-from tfm_core.inspect.knockouts.engine import knocked_out, twin
-from tfm_core.inspect.knockouts.parts import KnockedPart
+from tfm_core.inspect.knockouts.engine import knocked_out
+from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.probe.capture import capture
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
@@ -88,9 +88,9 @@ def test_copying_is_the_share_of_what_comes_back_along_the_whole_way(runs):
 
 @pytest.mark.wide
 def test_queries_of_a_uniform_layer_see_all_tokens_so_far_alike(runs):
-    model = twin(model_of(runs["two-layers"])[0])
+    model = model_of(runs["two-layers"])[0]
     rows = data_of(runs["two-layers"].experiment).validation.tgt[:3]
-    layer = KnockedPart("sublayer", "decoder", 0, "self")
+    layer = Part("sublayer", "decoder", 0, "self")
     with knocked_out(model, [layer], is_even=True), capture(model, only={"weights"}) as cache:
         model(rows[:, :0], rows[:, :-1])
     first, second = (cache.of("weights")[one] for one in measured.attentions_of(runs["two-layers"]))

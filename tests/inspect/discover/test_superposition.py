@@ -1,4 +1,4 @@
-"""Five features in two dimensions: the loss against formulas and samples, and what seeds learn."""
+"""Superposition: the loss against samples, what seeds learn, its shape, and when it comes."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from torch import nn
 from torch.nn import functional as F
 
 from tfm_core.inspect.discover import superposition as toy
-from tfm_core.inspect.discover.shapes import GAPS, ideal, is_kept
+from tfm_core.inspect.discover.shapes import GAPS, IRREGULAR, ideal, is_kept, shape_of
+from tfm_core.inspect.discover.transitions import first, landings, over_runs, since
 
 S, N = toy.N_SPARSITIES, toy.N_FEATURES
 
@@ -139,3 +140,63 @@ def test_features_reach_only_those_that_share_their_direction_and_erase_each_oth
     assert error(0, 2) > 5 * (error(0) + error(2))
     assert error(0, 2) > 5 * error(0, 1)
     assert error() == 0
+
+
+def at(*degrees: float, length: float = 1.0) -> np.ndarray:
+    angles = np.radians(degrees)
+    return length * np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+def turned(vectors: np.ndarray, degrees: float) -> np.ndarray:
+    (c, s), _sine = at(degrees, 0)
+    return vectors @ np.array([[c, s], [-s, c]])
+
+
+@pytest.mark.parametrize("name", GAPS)
+@pytest.mark.parametrize("degrees", [0, 17, 123, 200, 359])
+def test_an_ideal_shape_is_found_turned_mirrored_and_in_any_order(name, degrees):
+    vectors = turned(ideal(name, 5), degrees)
+    rng = np.random.default_rng(degrees)
+    assert shape_of(vectors) == name
+    assert shape_of(vectors * [1, -1]) == name
+    assert shape_of(rng.permutation(vectors)) == name
+    assert shape_of(vectors * np.array([1.1, 0.9, 1, 1.2, 0.8])[:, None]) == name
+
+
+def test_each_angle_has_its_tolerance_and_a_short_vector_does_not_count():
+    assert shape_of(at(0, 90 + 15 - 0.1)) == "right-angle"
+    assert shape_of(at(0, 90 + 15 + 0.1)) == IRREGULAR
+    assert shape_of(at(0, 72, 144, 216, 288 + 15 - 0.1)) == "pentagon"
+    assert shape_of(at(0, 72, 144, 216, 288 + 15 + 0.1)) == IRREGULAR
+    short = at(45, length=0.69)  # the page says 0.7
+    assert is_kept(at(45, length=0.71)).all()
+    assert is_kept(np.concatenate([at(0, 90), short])).tolist() == [True, True, False]
+    assert shape_of(np.concatenate([at(0, 90), short])) == "right-angle"
+    assert shape_of(short) == "nothing"
+
+
+@pytest.mark.parametrize(
+    "degrees", [(0, 40), (0, 72, 144, 216), (0, 90, 180, 270, 315), (0, 1, 2, 3, 4), (0, 120, 200)]
+)
+def test_vectors_of_no_regular_shape_are_called_so(degrees):
+    assert shape_of(at(*degrees)) == IRREGULAR
+
+
+STEPS = np.array([0, 10, 20, 30, 50], float)
+FLOORS = (1.1, 1.0, 0.8)
+
+
+def test_what_ends_does_not_hold_and_a_staircase_lands_on_its_floors() -> None:
+    is_there = np.array([False, True, False, True, True])
+    assert first(STEPS, is_there) == 10
+    assert since(STEPS, is_there) == 30
+    never = np.zeros(5, bool)
+    assert first(STEPS, never) is None
+    assert since(STEPS, never) is None
+    assert since(STEPS, np.array([True, True, True, True, False])) is None
+    assert since(STEPS, np.array([False, False, False, False, True])) is None
+    assert first(np.empty(0), np.empty(0, bool)) is None
+    assert landings(STEPS, np.array([1.2, 1.01, 1.0, 0.85, 0.81]), FLOORS) == (10, 30)
+    assert over_runs([40, None, 60]) == "50 ± 14 (2 / 3)"
+    assert over_runs([1040]) == "1,040"
+    assert over_runs([None]) == "–"

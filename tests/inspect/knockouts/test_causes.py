@@ -10,14 +10,15 @@ import pytest
 from tfm_core.data.download import DataUnavailable
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.knockouts.causes import (
-    Causes,
+    Pair,
     can_change,
-    causes_of_pictures,
-    causes_of_texts,
+    causes_of,
     other_picture,
+    paths_of_pair,
     suggested,
     text_of,
 )
+from tfm_core.inspect.knockouts.head_paths import SENDER, graph
 from tfm_core.runs.record.snapshots import write_probe
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
@@ -29,28 +30,36 @@ TEXTS = (
 PICTURES = ("recorded-captions", "recorded-digits", "recorded-notebook-vit")
 
 
-def _first(run: Run) -> Causes:
-    text = text_of(run, 0)
-    return causes_of_texts(run, text, suggested(run, text))
-
-
 @pytest.mark.core(3)
 @pytest.mark.parametrize("name", [*TEXTS, *PICTURES])
 def test_every_recorded_model_has_another_input_and_answers_it_differently(name: str) -> None:
     run = Run(RECORDED / name)
-    found = _first(run) if name in TEXTS else causes_of_pictures(run, 0, other_picture(run, 0))
+    text = text_of(run, 0) if name in TEXTS else ""
+    pair: Pair = (text, suggested(run, text)) if text else (0, other_picture(run, 0))
+    found = causes_of(run, pair)
     assert found.answers[0] != found.answers[1]
-    assert found.patches.clean > 0 > found.patches.corrupted  # each prefers its own answer
     assert found.effects is not None
+    total = sum(effect for _part, effect in found.effects)
+    assert total > 0  # it prefers its own answer
     for most in (2, 5, 1000):
         parts = found.parts(most)
         assert len(parts) <= most + 1
-        assert sum(v for _, v in parts) == pytest.approx(found.effects.total, abs=1e-3)
-    for stack, tokens in found.tokens.items():
-        values, names = found.stream(stack)
-        assert values.shape == (len(names), len(tokens))
-    values, names = found.heads()
-    assert len(values) == len(names)
+        assert sum(v for _, v in parts) == pytest.approx(total, abs=1e-3)
+    streams = found.streams()
+    assert streams.keys() == found.tokens.keys()
+    for stack, (values, names) in streams.items():
+        assert values.shape == (len(names), len(found.tokens[stack]))
+    shares, attentions = found.heads()
+    assert len(shares) == len(attentions)
+    head = found.strongest_head()
+    paths = paths_of_pair(run, pair, head)
+    assert paths.total == pytest.approx(shares.flat[np.abs(shares).argmax()], abs=1e-4)
+    assert paths.direct + paths.in_sum + paths.together == pytest.approx(paths.total)
+    shown = sum(share for _part, share in paths.drawn) + paths.others
+    assert shown == pytest.approx(paths.in_sum)
+    dot, nodes = graph(paths, head)
+    assert {SENDER, *(part.code for part, _share in paths.drawn)} < set(nodes)
+    assert all(f'"{node}" [label=' in dot for node in nodes)
 
 
 def test_pictures_that_cannot_be_scaled_are_not_called_alike_and_others_are(
@@ -78,8 +87,8 @@ def test_pictures_that_cannot_be_scaled_are_not_called_alike_and_others_are(
 
 def test_what_differs_is_carried_to_the_answer_if_it_can_be_compared() -> None:
     run = Run(RECORDED / "recorded-addition")
-    found = causes_of_texts(run, "289+102", "289+104")
-    values, _names = found.stream("decoder")
+    found = causes_of(run, ("289+102", "289+104"))
+    values, _names = found.streams()["decoder"]
     assert found.tokens["decoder"][6] == "2"
     first = np.zeros(len(found.tokens["decoder"]))
     first[6] = 1.0
@@ -90,9 +99,9 @@ def test_what_differs_is_carried_to_the_answer_if_it_can_be_compared() -> None:
     run = Run(RECORDED / "recorded-korean")
     text = text_of(run, 0)
     with pytest.raises(ValueError, match="it needs 9"):
-        causes_of_texts(run, text, "A rabbit")
+        causes_of(run, (text, "A rabbit"))
     with pytest.raises(ValueError, match="alike"):
-        causes_of_texts(run, text, text)
+        causes_of(run, (text, text))
     with pytest.raises(ValueError, match="zebra"):
-        causes_of_texts(run, text, "A zebra bought a big egg and a book.")
+        causes_of(run, (text, "A zebra bought a big egg and a book."))
     assert not can_change(Run(RECORDED / "recorded-additive"))

@@ -8,12 +8,14 @@ import torch
 from torch import Tensor, nn
 
 from tests.inspect.constructed import text_experiment, vit_experiment
+from tests.models.variants import text_batch
+from tests.probe.test_intervene import condition, plain, writer
 from tfm_core.config import Experiment
 from tfm_core.data.scenes import CANVAS
 from tfm_core.data.shape import data_shape
-from tfm_core.inspect.knockouts.engine import knocked_out, means_of, twin
-from tfm_core.inspect.knockouts.parts import HAS_MEAN, KnockedPart, heads_of, name_of, parts_of
-from tfm_core.layers.blocks import Stack
+from tfm_core.inspect.knockouts.engine import knocked_out, means_of
+from tfm_core.inspect.knockouts.parts import Part, heads_of, name_of, parts_of
+from tfm_core.layers.recorder import Change
 from tfm_core.models.build import build_model
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
@@ -68,21 +70,6 @@ def answers(model: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor:
     return out
 
 
-def condition(model: nn.Module) -> list[object]:
-    """What a model is made of: its modules, their attributes and hooks, by identity."""
-    return [
-        (name, id(module), key, *_identities(value))
-        for name, module in model.named_modules()
-        for key, value in vars(module).items()
-    ]
-
-
-def _identities(value: object) -> list[object]:
-    if not isinstance(value, dict):
-        return [id(value)]
-    return [(key, id(held)) for key, held in value.items()]
-
-
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_part_makes_a_difference_and_the_model_is_as_before_afterwards(name: str) -> None:
     experiment = EXPERIMENTS[name]
@@ -126,21 +113,10 @@ def test_every_part_has_a_code_and_a_name_of_its_own_and_none_is_offered_that_is
     assert kinds == {"head", "sublayer", "layer", "positions"}
 
 
-def test_heads_that_nothing_reads_or_that_say_one_thing_are_missed_as_they_are() -> None:
-    experiment = EXPERIMENTS["encoder-decoder"]
-    model, inputs = model_of(experiment), inputs_of(experiment)
-    idle, busy = (KnockedPart("head", "decoder", 1, "cross", head) for head in (0, 1))
-    mixing = model.get_submodule("decoder.layers.1.cross_attention.out_projection")
-    with torch.no_grad():
-        mixing.weight[:, : 12 // 3] = 0.0
-    whole = answers(model, inputs)
-    with knocked_out(model, [idle]):
-        torch.testing.assert_close(answers(model, inputs), whole)
-    with knocked_out(model, [busy]):
-        assert not torch.allclose(answers(model, inputs), whole)
+def test_means_are_over_tokens_alone_and_a_head_that_says_one_thing_is_not_missed() -> None:
     experiment = EXPERIMENTS["decoder-only"]
     model, inputs = model_of(experiment), inputs_of(experiment)
-    head = KnockedPart("head", "decoder", 0, "self", 2)
+    head = Part("head", "decoder", 0, "self", 2)
     projection = model.get_submodule("decoder.layers.0.self_attention.in_projection")
     with torch.no_grad():
         projection.weight[2 * 12 + 2 * 4 :] = 0.0  # its values: what is left is their bias
@@ -151,40 +127,55 @@ def test_heads_that_nothing_reads_or_that_say_one_thing_are_missed_as_they_are()
         assert not torch.allclose(answers(model, inputs), whole)
     experiment = EXPERIMENTS["encoder-decoder"]
     model, (src, tgt_in) = model_of(experiment), inputs_of(experiment)
-    part = KnockedPart("sublayer", "encoder", 1, "ff")
+    part = Part("sublayer", "encoder", 1, "ff")
     both = means_of(model, [part], [(src, tgt_in)])[part]
     alone = means_of(model, [part], [(src[:1], tgt_in[:1]), (src[1:, :3], tgt_in[1:])])[part]
     torch.testing.assert_close(both, alone)
 
 
-@pytest.mark.parametrize("name", ["encoder-decoder", "vit with CLS", "decoder-only"])
-def test_without_a_layer_it_is_the_model_without_that_block(name: str) -> None:
-    experiment = EXPERIMENTS[name]
-    model, inputs = model_of(experiment), inputs_of(experiment)
-    stack = "decoder" if hasattr(model, "decoder") else "encoder"
-    shorter = copy.deepcopy(model)
-    short = shorter.get_submodule(stack)
-    assert isinstance(short, Stack)
-    del short.layers[1]
-    short.windows = short.windows[1:]
-    with knocked_out(model, [KnockedPart("layer", stack, 1)]):  # type: ignore[arg-type]
-        torch.testing.assert_close(answers(model, inputs), answers(shorter, inputs))
+@torch.no_grad()
+@pytest.mark.parametrize("mean", [None, torch.randn(12)], ids=["zero", "mean"])
+@pytest.mark.parametrize("norm_first", [True, False], ids=["pre-norm", "post-norm"])
+def test_a_part_that_is_off_is_its_arithmetic_without_it(
+    norm_first: bool, mean: Tensor | None
+) -> None:
+    model, ids = writer(norm_first), text_batch()[1]
+    constant = torch.zeros(12) if mean is None else mean
+    block, attention = "decoder.layers.1", "decoder.layers.1.self_attention"
+    is_word = (ids != 0)[:, None, None, :]
+
+    def without_head(merged: Tensor, _: object) -> Tensor:
+        head = constant[:4].expand_as(merged[..., 4:8])
+        return torch.cat([merged[..., :4], head, merged[..., 8:]], -1)
+
+    off: dict[str, dict[str, Change]] = {
+        "2.self.2": {f"{attention}.merged": without_head},
+        "2.self": {f"{attention}.output": lambda out, _: constant.expand_as(out)},
+        "2.ff": {f"{block}.feed_forward.output": lambda out, _: constant.expand_as(out)},
+        "2": {f"{block}.residual": lambda _, x: x + constant},
+        "positions": {"positions.placed": lambda _, x: x + constant},
+        "2.self.residual": {f"{attention}_norm.skipped": lambda *_: None},
+        "2.self.norm": {f"{attention}_norm.{'normed' if norm_first else 'joined'}": lambda _, x: x},
+        "self.mask": {
+            f"decoder.layers.{n}.self_attention.mask": lambda *_: is_word for n in range(3)
+        },
+    }
+    experiment = text_experiment("decoder-only", n_layers=3, norm_first=norm_first)
+    parts = {part.code: part for part in parts_of(experiment)}
+    for code, changes in off.items():
+        part = parts[f"decoder.{code}"]
+        means = {part: constant[:4] if part.head else constant} if mean is not None else None
+        with knocked_out(model, [part], means):
+            found = model(ids[:, :0], ids)
+        assert torch.equal(found, plain(model, None, ids, changes)), code
+    even = {f"{attention}.weights": lambda weights, mask: even_over(mask).expand_as(weights)}
+    with knocked_out(model, [parts["decoder.2.self"]], is_even=True):
+        found = model(ids[:, :0], ids)
+    torch.testing.assert_close(found, plain(model, None, ids, even))
 
 
-def test_without_its_mask_the_past_depends_on_the_future_and_padding_is_still_hidden() -> None:
-    experiment = EXPERIMENTS["decoder-only"]
-    model, (src, tgt_in) = model_of(experiment), inputs_of(experiment)
-    other = tgt_in.clone()
-    other[:, -1] = 10
-    first = answers(model, (src, tgt_in))[:, 0]
-    torch.testing.assert_close(first, answers(model, (src, other))[:, 0])
-    with knocked_out(model, [KnockedPart("mask", "decoder", None, "self")]):
-        blind = answers(model, (src, tgt_in))[:, 0]
-        assert not torch.allclose(blind, answers(model, (src, other))[:, 0])
-    padded = torch.cat([tgt_in, torch.zeros_like(tgt_in)], 1)
-    with knocked_out(model, [KnockedPart("mask", "decoder", None, "self")]):
-        seen = answers(model, (src, padded))[:, : tgt_in.size(1)]
-        torch.testing.assert_close(seen, answers(model, (src, tgt_in)))
+def even_over(mask: Tensor) -> Tensor:
+    return mask / mask.sum(-1, keepdim=True).clamp(min=1)
 
 
 @pytest.mark.parametrize("position", sorted(set(POSITIONS_OF_WORDS) - {"none"}))
@@ -196,56 +187,7 @@ def test_without_positions_an_encoder_reads_a_set(position: str) -> None:
     length = torch.zeros(1, 5, dtype=torch.int64)
     usual = answers(model, (src, length))
     assert not torch.allclose(answers(model, (src[:, order], length)), usual[:, order], atol=1e-4)
-    with knocked_out(model, [KnockedPart("positions", "encoder")]):
+    with knocked_out(model, [Part("positions", "encoder")]):
         as_set = answers(model, (src, length))
         moved = answers(model, (src[:, order], length))
     torch.testing.assert_close(moved, as_set[:, order], atol=1e-4, rtol=1e-4)
-
-
-@pytest.mark.parametrize("norm_first", [True, False])
-def test_without_a_residual_the_sublayer_takes_the_place_of_the_token(norm_first: bool) -> None:
-    experiment = text_experiment("encoder-only", n_layers=1, norm_first=norm_first)
-    model = model_of(experiment)
-    stack = model.get_submodule("encoder")
-    assert isinstance(stack, Stack)
-    (block,) = stack.layers
-    x = torch.randn(2, 5, 12)
-    with torch.inference_mode():
-        if norm_first:
-            y = block.self_attention(block.self_attention_norm(x))
-            y = y + block.feed_forward(block.feed_forward_norm(y))
-        else:
-            y = block.self_attention_norm(block.self_attention(x))
-            y = block.feed_forward_norm(y + block.feed_forward(y))
-        with knocked_out(model, [KnockedPart("residual", "encoder", 0, "self")]):
-            torch.testing.assert_close(block(x), y)
-
-
-def test_parts_are_off_together_or_in_one_use_and_a_twin_shares_weights() -> None:
-    experiment = EXPERIMENTS["encoder-decoder, one norm"]
-    model = model_of(experiment)
-    block = model.get_submodule("encoder.layers.0")
-    seen: list[str] = []
-    names = ("self_attention_norm", "feed_forward_norm")
-    for name in names:
-        block.get_submodule(name).register_forward_hook(lambda *_, name=name: seen.append(name))
-    with knocked_out(model, [KnockedPart("norm", "encoder", 0, "self")]):
-        answers(model, inputs_of(experiment))
-    assert "feed_forward_norm" in seen
-    experiment = EXPERIMENTS["encoder-only"]
-    model, inputs = model_of(experiment), inputs_of(experiment)
-    heads = [part for part in heads_of(experiment) if part.layer == 0]
-    attention = model.get_submodule("encoder.layers.0.self_attention")
-    with knocked_out(model, heads):
-        one_by_one = answers(model, inputs)
-    with torch.no_grad():  # with every head gone, its bias is what the projection says
-        attention.get_submodule("out_projection").weight.zero_()
-    torch.testing.assert_close(one_by_one, answers(model, inputs))
-    experiment = EXPERIMENTS["encoder-decoder"]
-    model, inputs = model_of(experiment), inputs_of(experiment)
-    other = twin(model)
-    pairs = zip(model.parameters(), other.parameters(), strict=True)
-    assert all(first is second for first, second in pairs)
-    whole = answers(model, inputs)
-    with knocked_out(other, [part for part in parts_of(experiment) if part.kind in HAS_MEAN]):
-        assert torch.equal(answers(model, inputs), whole)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pandas as pd
 import pytest
 import torch
 
@@ -9,15 +10,15 @@ from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import small, text_experiment
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.knockouts import measure
-from tfm_core.inspect.knockouts.engine import knocked_out, scaled_heads, twin
+from tfm_core.inspect.knockouts.engine import scaled_heads
 from tfm_core.inspect.knockouts.example import example_without
-from tfm_core.inspect.knockouts.measure import HeadPruning, Score, measured
-from tfm_core.inspect.knockouts.parts import KnockedPart, first_to_go, heads_of
+from tfm_core.inspect.knockouts.measure import measured
+from tfm_core.inspect.knockouts.parts import Part, first_to_go, heads_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
-from tfm_core.variants.tasks import TASK_KINDS
+from tfm_core.training.trainer import objective_of
 
-ONE_HEAD = KnockedPart("head", "decoder", 0, "cross", 0)
+ONE_HEAD = Part("head", "decoder", 0, "cross", 0)
 
 
 def recorded(name: str) -> Run:
@@ -32,18 +33,21 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_with_everything_on_it_is_the_training_and_losses_add_up() -> None:
     run = recorded("one-head")
-    kind = TASK_KINDS[run.experiment.task.kind]
-    objective = kind.objective()(data_of(run.experiment), run.experiment.task)
+    task = run.experiment.task
+    objective = objective_of(task)(data_of(run.experiment), task)
     loss, accuracy, exact = objective.measure(model_of(run)[0], "validation")
     found = measured(run, (), "zero", 10**9)
     assert found.n == measure.n_validation(run)
     assert (found.loss, found.accuracy, found.exact) == pytest.approx((loss, accuracy, exact))
-    scores = [Score(0.0, accuracy, None, 7) for accuracy in (0.9, 0.895, 0.88, 0.9)]
-    curves = HeadPruning((0, 2, 3, 5), tuple(scores), (tuple(scores[:1] + scores[2:3] * 3),))
-    assert measure.heads_to_spare(curves) == 2
-    assert measure.heads_to_spare_by_chance(curves) == (0,)
+    accuracies = ((0.9, 0.895, 0.88, 0.9), (0.9, 0.88, 0.88, 0.88))
+    curves = pd.DataFrame(
+        {"order": order, "removed": removed, "accuracy": accuracy}
+        for order, row in enumerate(accuracies)
+        for removed, accuracy in zip((0, 2, 3, 5), row, strict=True)
+    )
+    assert measure.heads_to_spare(curves) == [2, 0]
     run = recorded("korean")
-    heads = tuple(KnockedPart("head", "decoder", 2, "cross", head) for head in range(4))
+    heads = tuple(Part("head", "decoder", 2, "cross", head) for head in range(4))
     found = measure.together(run, heads, "zero", 50)
     assert found is not None
     alone, joint = found
@@ -91,12 +95,14 @@ def test_importance_is_the_rise_of_the_loss_and_pruning_begins_with_the_least(fe
     order = measure.least_first(found)
     *counts, curves = measure.pruned(few, order, "zero", 5, n_orders=2)
     assert counts == list(range(1, measure.n_measurements(len(order), 2) + 1))
-    assert isinstance(curves, HeadPruning)
-    assert curves.ordered[0] == whole
-    assert curves.ordered[1] == min(found, key=lambda each: each.rise).score
+    assert isinstance(curves, pd.DataFrame)
+    drawn = [curve.drop(columns=["order", "removed"]) for _order, curve in curves.groupby("order")]
+    assert len(drawn) == 1 + 2
+    assert tuple(drawn[0].iloc[0]) == whole
+    assert tuple(drawn[0].iloc[1]) == min(found, key=lambda each: each.rise).score
     everything_off = measured(few, order, "zero", 5)
-    assert {curve[-1] for curve in (curves.ordered, *curves.by_chance)} == {everything_off}
-    assert curves.removed[-1] == len(order) == len(heads_of(few.experiment))
+    assert {tuple(curve.iloc[-1]) for curve in drawn} == {everything_off}
+    assert curves["removed"].max() == len(order) == len(heads_of(few.experiment))
 
 
 def test_by_its_gradient_too_the_head_that_is_read_matters_and_no_other(few: Run) -> None:
@@ -113,15 +119,14 @@ def test_by_its_gradient_too_the_head_that_is_read_matters_and_no_other(few: Run
 @pytest.mark.parametrize("name", ["korean", "digits"])
 def test_each_example_counts_alike_in_the_gradient_however_long_it_is(name: str) -> None:
     run, n = recorded(name), 7
-    model, objective = twin(model_of(run)[0]), measure._prepared.__wrapped__(str(run.folder), 0, n)
+    model, objective = model_of(run)[0], measure.objective.__wrapped__(run, n)
     heads = heads_of(run.experiment)
     totals = dict.fromkeys(heads, 0.0)
     for example in range(n):
         scales = {head: torch.ones(1, requires_grad=True) for head in heads}
-        with torch.inference_mode(False), torch.enable_grad(), knocked_out(model, ()):
-            with scaled_heads(model, scales):
-                row = torch.tensor([example])
-                loss = objective.loss_and_metrics(model, row, torch.Generator()).loss
+        with torch.inference_mode(False), torch.enable_grad(), scaled_heads(model, scales):
+            row = torch.tensor([example])
+            loss = objective.loss_and_metrics(model, row, torch.Generator()).loss
             found = torch.autograd.grad(loss, list(scales.values()))
         for head, gradient in zip(heads, found, strict=True):
             totals[head] += float(gradient.abs())
@@ -140,7 +145,7 @@ def test_a_mean_does_not_depend_on_how_examples_are_cut_into_batches(
     found = []
     for size in (23, 7, 1):
         monkeypatch.setattr(measure, "at_once", lambda _experiment, _wanted, size=size: size)
-        found.append(measure._means.__wrapped__(str(run.folder), 0, 23))  # not what is kept
+        found.append(measure.means_over.__wrapped__(run, 23))  # not what is kept
     whole, *others = found
     assert whole
     for other in others:

@@ -200,7 +200,7 @@ MADE_BY = {
 
 @pytest.mark.parametrize("kind", MASKS)
 def test_the_recorded_run_gives_real_scores_that_reproduce_its_weights(kind):
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
     from tfm_core.probe.capture import capture
     from tfm_core.training.checkpoints import load_model
 

@@ -1,11 +1,15 @@
-"""The doctor is silent at every step of trainings that learn, and speaks of those that are ill."""
+"""The doctor: silent where a training learns, and of ill ones and heads it speaks and cures."""
 
+import numpy as np
 import pytest
 
 from tests.inspect.symptoms.recorded_curves import FOLDER, Recorded, recorded
+from tfm_core.config import Experiment
 from tfm_core.inspect.symptoms import diagnosis, in_heads
-from tfm_core.inspect.symptoms.cures import Symptom
+from tfm_core.inspect.symptoms.cures import Symptom, cures
 from tfm_core.inspect.symptoms.diagnosis import symptoms, waits_until
+from tfm_core.inspect.symptoms.in_heads import alikeness
+from tfm_core.presets import PRESETS
 from tfm_core.runs.record.outcome import outcome_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
@@ -122,3 +126,97 @@ def test_gradients_that_explode_and_idle_heads_are_told_of_what_says_enough() ->
     curves = run.until(100)
     curves.started = {}
     assert symptoms(run.experiment, RUNNING, curves, NOTHING_KEPT) is None
+
+
+EXAMPLES, HEADS, QUERIES, KEYS = 2, 3, 5, 7
+
+
+@pytest.fixture
+def allowed() -> np.ndarray:
+    may_attend = np.ones((EXAMPLES, QUERIES, KEYS), bool)
+    may_attend[0, :, 5:] = False  # padding
+    return may_attend
+
+
+def softmax(scores: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    weights = np.exp(scores) * allowed[:, None]
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def test_even_or_fixed_heads_do_nothing_and_modules_of_them_are_dead(allowed) -> None:
+    scores = np.random.default_rng(1).normal(size=(EXAMPLES, HEADS, QUERIES, KEYS)) * 3
+    scores[:, 0] = 0.0  # even
+    scores[:, 1] = [9.0, 0, 0, 0, 0, 0, 0]  # always the first key
+    found = alikeness(softmax(scores, allowed), allowed)
+    assert found.even[0] < 1e-6 < found.even[1]
+    assert found.constant[1] < 0.01
+    assert min(found.even[2], found.constant[2]) > 0.2
+    assert not found.is_dead
+    scores = np.zeros((EXAMPLES, HEADS, QUERIES, KEYS))
+    assert alikeness(softmax(scores, allowed), allowed).is_dead
+    only_one = np.zeros_like(allowed)
+    only_one[..., 0] = True
+    scores = np.zeros((EXAMPLES, HEADS, QUERIES, KEYS))
+    assert not alikeness(softmax(scores, only_one), only_one).is_dead
+
+
+TRANSLATE = PRESETS["translate"].experiment
+KEPT = {"best": 300, "last": 700}
+
+
+def _middle(experiment: Experiment) -> tuple[int, dict[str, int]]:
+    """Return a step in the middle of a run, and what it has kept."""
+    steps = experiment.training.steps
+    return steps // 2, {"best": 3 * steps // 10, "last": 7 * steps // 10}
+
+
+def sick(model: dict | None = None, task: dict | None = None, **training: object) -> Experiment:
+    return TRANSLATE.replace(
+        model=TRANSLATE.model.replace(**(model or {})).model_dump(),
+        task=TRANSLATE.task.replace(**(task or {})).model_dump(),
+        training=TRANSLATE.training.replace(**training).model_dump(),
+    )
+
+
+def test_each_sickness_has_its_cure() -> None:
+    cure, *_others = cures("diverged", sick(learning_rate=10.0), 400, KEPT)
+    assert (cure.begins, cure.step) == ("best", 300)
+    assert cure.experiment == TRANSLATE
+    assert cure.label == "Continue from step 300: learning rate 0.006"
+    (cure,) = cures("slow", sick(learning_rate=1e-5), 150, KEPT)
+    assert (cure.begins, cure.step) == ("last", 700)
+    assert cure.experiment.training.learning_rate == 0.006
+    assert cure.experiment.training.steps == 700 + TRANSLATE.training.steps
+    cure, *_others = cures("exploding", sick(clip_norm=0.0), 400, KEPT)
+    assert cure.experiment.training.clip_norm == 1.0
+    cure, *_others = cures("dead-heads", sick(optimizer="adam", weight_decay=0.1), 300, KEPT)
+    assert (cure.begins, cure.experiment.training.weight_decay) == ("beginning", 0.0)
+    more, dropout, early = cures("overfits", sick(task={"n_train": 60}), 300, KEPT)
+    assert (more.begins, more.experiment.task.n_train) == ("beginning", 600)
+    assert (dropout.begins, dropout.step, dropout.experiment.model.dropout) == ("best", 300, 0.2)
+    assert early.experiment.training.patience == 3
+
+
+@pytest.mark.parametrize("kept", [KEPT, {"best": None, "last": None}])
+def test_weights_that_are_spoilt_are_not_taken_along(kept) -> None:
+    cure, *_others = cures("diverged", sick(learning_rate=10.0), 2, kept)
+    assert (cure.begins, cure.step) == ("beginning", 0)
+    assert cure.label == "Start again: learning rate 0.006"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["diverged", "at-chance", "slow", "stuck", "exploding", "vanishing", "dead-heads", "overfits"],
+)
+def test_every_cure_of_every_preset_changes_something_and_keeps_the_weights_shape(kind) -> None:
+    found = [
+        (preset.experiment, cure)
+        for preset in PRESETS.values()
+        for cure in cures(kind, preset.experiment, *_middle(preset.experiment))
+    ]
+    for experiment, cure in found:
+        assert cure.experiment != experiment
+        if cure.begins != "beginning":
+            kept = {"dropout": experiment.model.dropout}
+            assert cure.experiment.model.replace(**kept) == experiment.model
+            assert cure.experiment.training.steps > cure.step

@@ -1,13 +1,14 @@
-"""Byte-pair encoding: the package's merges are those that counting by hand gives."""
+"""Cutting text: nothing is lost, and pairs merge as counting by hand says."""
 
 import random
 from collections import Counter
 
 import pytest
 
-from tfm_core.inspect.text import bpe
+from tfm_core.data.vocabulary import UNK
+from tfm_core.inspect.text import bpe, tokenise
 from tfm_core.inspect.text.bpe import END, learn
-from tfm_core.inspect.text.tokenise import grammar_corpus, words_of
+from tfm_core.inspect.text.tokenise import clean, grammar_corpus, vocabulary, word_counts, words_of
 
 PAPER = ["low"] * 5 + ["lower"] * 2 + ["newest"] * 6 + ["widest"] * 3
 KOREAN = words_of("개가 공을 본다. 개가 고양이를 본다. 고양이가 개를 봤다.")
@@ -76,3 +77,44 @@ def test_the_papers_example_begins_as_there_and_cuts_in_order():
         ("</w>", False),
     ]
     assert bpe.lengths(learned, ["lxw"])[1][5] == len(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The dog, 개!", ["The", "dog", ",", "개", "!"]),
+        ("나는 밥을 먹었다.", ["나는", "밥을", "먹었다", "."]),
+        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),  # vowel signs are no letters, yet part of the word
+        ("don't", ["don", "'", "t"]),
+    ],
+)
+def test_words_are_cut_at_spaces_and_punctuation_in_any_script(text, words):
+    assert tokenise.words_of(text) == words
+
+
+def test_hangul_is_composed_and_rare_words_are_unknown():
+    jamo = "\u1112\u1161\u11ab"
+    assert clean(jamo) == "한"
+    assert [token.shown for token in tokenise.by_byte(clean(jamo))] == ["ED", "95", "9C"]
+    assert clean("a\ue000b\ue001c\x00") == "abc"
+    counts = word_counts("a a a b b c")
+    assert vocabulary(counts, 2).tokens == ("a", "b")
+    found = tokenise.by_word("a c b", vocabulary(counts, 2))
+    assert [token.id for token in found] == [4, UNK, 5]
+    assert [token.is_unknown for token in found] == [False, True, False]
+    assert tokenise.unknown_share(found) == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("  \n ", "at least one character"), ("x" * 1001, "has 1,001 characters; the limit is 1,000")],
+)
+def test_what_cannot_be_cut_is_said(text, why):
+    with pytest.raises(ValueError, match=why):
+        clean(text)
+
+
+@pytest.mark.parametrize("text", ["The dog 개 🙂", "日本"])
+def test_bytes_write_every_text(text):
+    ids = [token.id - tokenise.FIRST_BYTE for token in tokenise.by_byte(text)]
+    assert bytes(ids).decode() == text

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.runs.waiting import tiny
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import embeddings

@@ -11,7 +11,7 @@ from tests.inspect.attention.test_own_example import trained  # noqa: E402
 from tests.models.variants import text_batch, text_model  # noqa: E402
 from tests.training.test_language import language  # noqa: E402
 from tests.training.test_loop import experiment  # noqa: E402
-from tfm_core.data.text import text_task  # noqa: E402
+from tfm_core.data.tasks import text_task  # noqa: E402
 from tfm_core.data.vocabulary import BOS, PAD  # noqa: E402
 from tfm_core.decoding import SamplingConfig  # noqa: E402
 from tfm_core.inspect.attention.example import example_of  # noqa: E402

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.inspect.readers import reading_run, trained  # noqa: E402
-from tfm_core.data.text import text_task  # noqa: E402
+from tfm_core.data.tasks import text_task  # noqa: E402
 from tfm_core.data.text.sentiment import SentimentTask, judged  # noqa: E402
 from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
 from tfm_core.inspect.errors.validation_errors import wrong_examples  # noqa: E402

@@ -1,6 +1,8 @@
-"""One training step: the copy learns what the loop would, and every number is the real one."""
+"""One training step, learned by a copy as by the loop, and nn.Linear beside F.linear."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -27,6 +29,7 @@ from tfm_core.inspect.training_step.mistakes import (
     forgotten_zero_grad,
     softmax_before_loss,
 )
+from tfm_core.inspect.training_step.plain import both
 from tfm_core.inspect.training_step.step import (
     clip_scale,
     forward,
@@ -258,3 +261,29 @@ def test_rates_and_mistakes_have_their_effects(fresh):
     found, is_borrowed = forgotten_eval(fresh)
     assert found["noisy"] > found["quiet"] == 0
     assert not is_borrowed
+
+
+def test_both_scripts_print_the_same_in_a_process_of_their_own():
+    (_title, modules, first), (_title, functions, second) = both()
+    for call in ("nn.Linear(4, 3)", "nn.ReLU()"):
+        assert call in modules
+    assert "F.relu(F.linear(x, weight, bias))" in functions
+    assert first.splitlines()[-3:] == ["weight (3, 4)", "bias (3,)", "[]"]
+    said = [line.partition(": ")[2] for line in second.splitlines()[-3:]]
+    assert said == ["True", "True", "True"]
+    numbers = [text.partition("grad_fn")[0] for text in (first, second)]
+    assert numbers[0] == numbers[1]
+    assert "tensor([[" in numbers[0]
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", f"{modules}\n{functions}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{first}\n{second}\n"
+    both.cache_clear()
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    both()
+    assert torch.equal(torch.rand(3), expected)

@@ -1,9 +1,8 @@
-"""The attention page, through the frame, on runs made of drawn numbers."""
+"""The attention page, through the frame: on runs of drawn numbers, and where there is nothing."""
 
 import base64
 import itertools
-import json
-import re
+import shutil
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from tests.inspect.constructed import (
     items_of_text,
     text_experiment,
     vit_experiment,
+    write_state,
 )
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import (
@@ -24,6 +24,7 @@ from tests.pages.looking import (
     grid,
     opened,
     said,
+    sent,
     shares,
     text_of,
 )
@@ -33,7 +34,7 @@ from tfm_core.inspect.progress import stage
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.labels import rows as rows_of
 from tfm_core.runs.record import snapshots
-from tfm_core.runs.record.snapshots import write, write_probe
+from tfm_core.runs.record.snapshots import snapshot_path, write, write_probe
 
 
 @pytest.fixture
@@ -261,8 +262,7 @@ def test_a_head_has_one_alignment_share_and_one_rank_in_every_view(store):
 
 def test_all_that_stands_beside_the_maps_has_words_for_every_step_of_the_film(store):
     at = opened(constructed_run(store, text_experiment()))
-    sent = [part.proto for part in at.get("bidi_component")]
-    moving = [json.loads(part.json) for part in sent if part.component_name == "moving"]
+    moving = sent(at, "moving")
     assert len(moving) == 2  # the answer, and the heading of the large map
     name = grid(at)[0]["animation"]
     for data in moving:
@@ -304,9 +304,46 @@ def test_examples_without_maps_are_not_offered_and_the_page_says_why(store):
     assert "Maps of 2 of 3 examples are saved" in said(at)
 
 
-def test_a_patch_is_named_by_its_row_and_column(store):
-    said_of_patches = said(opened(constructed_run(store, vit_experiment()), view="map"))
-    assert re.search(
-        r"The patch in row \d, column \d looks most at row \d, column \d \(0\.\d\d\)\.",
-        said_of_patches,
-    )
+def test_a_run_without_probe_or_snapshots_says_whether_they_come(store):
+    run = store.create(text_experiment())
+    write_state(run, "starting")
+    assert "no probe yet" in opened(run).info[0].value
+    at = opened(constructed_run(store, text_experiment(), state="running", steps=()))
+    assert "This run has no snapshot yet. The first one appears" in at.info[0].value
+    at = opened(constructed_run(store, text_experiment(), steps=()))
+    assert "no readable snapshot" in at.error[0].value
+
+
+def test_a_snapshot_that_fits_nothing_is_named_and_a_truncated_one_not_offered(store):
+    run = constructed_run(store, text_experiment())
+    other = constructed_run(store, vit_experiment())
+    shutil.copy(snapshot_path(other.folder, 2), snapshot_path(run.folder, 2))
+    at = opened(run, step="2")
+    assert "The snapshot 00000002.safetensors is damaged" in at.error[0].value
+    at.button(key="attention-next").click().run()
+    assert not at.error
+    assert grid(at)[1].size
+    run = constructed_run(store, text_experiment())
+    path = snapshot_path(run.folder, 2)
+    path.write_bytes(path.read_bytes()[:-9])
+    assert animation(opened(run))[0] == [0, 11]
+
+
+def test_a_run_deleted_while_it_is_looked_at_leaves_a_page_that_helps(store):
+    run = constructed_run(store, text_experiment())
+    at = opened(run)
+    store.delete(run.id)
+    at.run()
+    assert "No run to show" in said(at)
+
+
+def test_without_a_chosen_run_the_newest_with_snapshots_is_opened_at_once(store):
+    constructed_run(store, text_experiment())
+    run = constructed_run(store, vit_experiment())
+    constructed_run(store, text_experiment(), steps=())
+    at = opened()
+    assert grid(at)[1].shape == (2, 3, 16, 16)
+    assert "the newest run that fits this page" in said(at)
+    at.button_group(key="attention-small").set_value("matrix").run()
+    assert at.query_params["run"] == run.id
+    assert "the newest run" in said(at)  # what stands below it does not move

@@ -1,15 +1,17 @@
 """Attention by hand, through the frame: its stages, its link, its mask, its learning."""
 
-import json
 import re
+from string import Formatter
 
 import pytest
 
 from pages.components.pickers import valid_pick
+from tests.pages.looking import sent
 from tfm_core.inspect.by_hand import attention
 from tfm_core.plots.heads import by_hand as plots
 from tfm_core.plots.heads.by_hand import Pick
 from tfm_core.plots.sheet import described
+from tfm_core.sentences import Sentence, translated
 
 PAGE = "by_hand/page.py"
 LINK = {
@@ -23,23 +25,19 @@ ONE_HOT = "1,0,0;0,1,0;0,0,1"
 
 def sheets(app):
     """Return the boards of every sheet by name, as rows of texts."""
-    found = {}
-    for part in app.get("bidi_component"):
-        if part.proto.component_name == "number_sheet":
-            for line in json.loads(part.proto.json)["lines"]:
-                for board in line["boards"]:
-                    rows = [[cell[0] for cell in row] for row in board["panels"][0]["cells"]]
-                    found[board["name"] or board["title"]] = rows
-    return found
+    lines = [line for sheet in sent(app, "number_sheet") for line in sheet["lines"]]
+    return {
+        board["name"] or board["title"]: [
+            [cell[0] for cell in row] for row in board["panels"][0]["cells"]
+        ]
+        for line in lines
+        for board in line["boards"]
+    }
 
 
 def arithmetic(app):
-    (part,) = [
-        part.proto
-        for part in app.get("bidi_component")
-        if part.proto.component_name == "number_sheet" and "hand-sheet" in part.proto.id
-    ]
-    return [text for line in json.loads(part.json)["lines"] for text in line["arithmetic"]]
+    (sheet,) = sent(app, "number_sheet", "hand-sheet")
+    return [text for line in sheet["lines"] for text in line["arithmetic"]]
 
 
 def test_words_are_alike_in_part_and_keep_their_vectors_between_others(open_page):
@@ -199,22 +197,25 @@ def test_what_a_link_asks_for_and_cannot_be_gets_a_sentence(open_page, query, te
 
 
 def test_every_word_in_the_tables_is_put_into_the_language_of_the_page():
-    def say(words):
-        return f"«{words}»"
+    def say(sentence):
+        parts = []
+        for literal, name, _form, _conversion in Formatter().parse(sentence.template):
+            value = sentence.values[name] if name else ""
+            parts += [f"«{literal}»", say(value) if isinstance(value, Sentence) else str(value)]
+        return "".join(parts)
 
     x = attention.one_hot(3, 4)
-    allowed = attention.mask_of("causal", 3)
-    given = attention.random_matrices(4, 1), x, allowed
-    heads = attention.multi_head(x, given[0], 2, allowed)
+    matrices = attention.random_matrices(4, 1)
+    heads = attention.multi_head(x, matrices, 2, attention.mask_of("causal", 3))
     words, pick = ("7", "8", "9"), Pick(0, 1, 0)
     lines = [
-        *plots.attention_lines(heads.heads[0], words, pick, ("",) * 4, ("",) * 4, say=say),
-        plots.heads_line(heads, words, "", "", say),
-        plots.joined_line(heads, given[0].out, words, pick, "", "", say),
-        plots.comparison_line(heads.heads[0], heads.heads[1], words, "", "", say),
+        *plots.attention_lines(heads.heads[0], words, pick, ("",) * 4, ("",) * 4),
+        plots.heads_line(heads, words, "", ""),
+        plots.joined_line(heads, matrices.out, words, pick, "", ""),
+        plots.comparison_line(heads.heads[0], heads.heads[1], words, "", ""),
     ]
     symbols = r"e(?=[+-]\d)|W_[A-Z]|√|Q?Kᵀ|\b[QKVqk]\b|e\^|[\W\d_]"
-    for line in described(lines, {}):
+    for line in translated(described(lines, {}), say):
         for board in line["boards"]:
             panel = board["panels"][0]
             cells = [cell for row in panel["cells"] for cell in row]
@@ -222,5 +223,5 @@ def test_every_word_in_the_tables_is_put_into_the_language_of_the_page():
                     panel["row_title"], panel["column_title"], *line["arithmetic"],
                     *(text for cell in cells for text in (cell[0], cell[2]))]  # fmt: skip
             for text in said:
-                rest = re.sub(symbols, "", re.sub("«[^»]*»", "", text))
+                rest = re.sub(symbols, "", re.sub("«[^»]*»", " ", text))
                 assert rest == "", text

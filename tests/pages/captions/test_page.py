@@ -3,9 +3,7 @@
 import dataclasses
 import json
 
-import pytest
-
-from tests.pages.looking import figure_of, part_of, said, text_of, trees
+from tests.pages.looking import figure_of, part_of, said
 from tests.training.test_loop import experiment
 from tfm_core.plots.palette import VERMILION
 from tfm_core.probe.snapshot import probe_of, take
@@ -104,17 +102,6 @@ def test_a_digit_to_be_drawn_is_asked_for_and_the_scene_stays(open_page, store):
     app.switch_page(PAGE).run()
     assert [app.slider(key=key).value for key in keys] == before
     assert "a three left of a seven" in said(app)
-
-
-@pytest.mark.parametrize("kind", ["picture", "decoder"])
-def test_the_attention_page_shows_every_attention_of_it(open_page, store, kind):
-    run = described(store)
-    app = open_page("attention/page.py", run=run.id, kind=kind)
-    assert "Truth" in text_of(trees(app)[0])
-    if kind == "picture":
-        assert "Outlined: the digit that the word names" in said(app)
-    own = open_page("attention/page.py", run=run.id, kind=kind, example="own")
-    assert "no teacher forcing" in said(own)
 
 
 def test_the_attention_page_scores_and_compares_its_heads(open_page, store):

@@ -45,19 +45,6 @@ def known() -> Future[core.Best]:
     return future
 
 
-def test_cold_it_asks_first_and_after_a_guess_says_what_to_expect_and_cites(shared):
-    app = page()
-    words = said(app)
-    assert core.QUESTION.text in words
-    assert core.QUESTION.because not in words
-    assert any(label.startswith("Train ten models") for label in labels(app))
-    assert "5 seeds" in labels(app)
-    words = said(guessed(app, core.QUESTION.answer))
-    assert core.QUESTION.because in words
-    assert core.ADDRESS in words
-    assert core.DIFFERS in words
-
-
 def test_one_press_trains_every_seed_once_for_all_visitors(shared, monkeypatch):
     asked: list[int] = []
 

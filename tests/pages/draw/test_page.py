@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.components.digits import SIDE
-from pages.draw import words
+from pages.draw import board
 from pages.draw.board import PICTURE
 from pages.ui.model import digit_models
 from tests.pages.looking import part_of, said
@@ -131,6 +131,6 @@ def test_since_when_a_digit_that_was_meant_is_read():
         ((1, 0, 2), 0, None, ("a 2", "step 10 (epoch 2.5)", "80.0%")),
         ((1, 1, 2), 0, None, ("never a 0", "10.0%", "step 0")),
     ):
-        at, sentence = words.meant(of(*answers), index, NAMES, lambda step: step / 4)
+        at, sentence = board.meant(of(*answers), index, NAMES, lambda step: step / 4)
         assert at == since
         assert all(fact in sentence for fact in facts), sentence

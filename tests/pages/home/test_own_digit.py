@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.components.digits import Drawing, valid_drawing
+from pages.components.digits import DrawnDigit, valid_drawing
 from pages.home import hero
 from pages.home.hero import DIGITS, TRANSLATOR, digit_words
 from pages.ui.model import digit_models
@@ -88,7 +88,7 @@ def test_what_no_board_sends_is_not_believed():
         assert valid_drawing(value) is None, value
     for text in ("", "12", "٣", "A" * 16728, "<b>"):
         found = valid_drawing([5, text])
-        assert found == Drawing(5, ""), text
+        assert found == DrawnDigit(5, ""), text
         assert found.picture(np.zeros((10, 28, 28), np.uint8)) is None
 
 

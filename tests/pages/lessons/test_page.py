@@ -1,6 +1,5 @@
 """Lessons in the app: opened by a link, answered, locked on the server, handed in, previewed."""
 
-import json
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.lessons import open_lesson
 from pages.ui.runs import run_words, runs_access
 from tests.lessons.made import SETTINGS, WORDS, finished_run
-from tests.pages.looking import pressed, said
+from tests.pages.looking import pressed, said, sent
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core.lessons import attempts, catalogue, results
@@ -290,13 +289,8 @@ def test_a_solved_lesson_leads_to_the_next(store):
 def test_a_score_is_sent_only_to_a_site_that_may_frame_the_app(store, monkeypatch, frame, is_sent):
     monkeypatch.setenv("TFM_FRAME_ANCESTORS", "'self' https://moodle.example.org")
 
-    def sent(app: AppTest) -> list[Any]:
-        components = app.get("bidi_component")
-        scores = [one for one in components if one.proto.component_name == "lesson_score"]
-        return [json.loads(one.proto.json) for one in scores]
-
     app = opened("lessons/page.py", lesson="aligning-head", frame=frame)
-    scores = sent(app)
+    scores = sent(app, "lesson_score")
     assert ("may not get its score" in said(app)) != is_sent
     assert [score["origin"] for score in scores] == [frame] * is_sent
     if is_sent:

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.mistakes.link import STEP
 from tests.pages.learned_runs import learned_run
-from tests.pages.looking import said
+from tests.pages.looking import said, sent
 from tests.pages.opening import links, opened_at
 from tfm_core.inspect.errors.answers import answers, steps_of
 from tfm_core.inspect.errors.examples import n_alike
@@ -33,12 +33,8 @@ def settled(app: AppTest) -> AppTest:
 
 
 def figure(app: AppTest, name: str) -> dict[str, Any]:
-    (found,) = [
-        json.loads(json.loads(one.proto.json)["figure"])
-        for one in app.get("bidi_component")
-        if one.proto.component_name == "live_figure" and name in json.loads(one.proto.json)["name"]
-    ]
-    return found
+    (found,) = [one["figure"] for one in sent(app, "live_figure") if name in one["name"]]
+    return json.loads(found)
 
 
 def cards(app: AppTest) -> list[str]:
@@ -128,26 +124,6 @@ def test_texts_that_look_like_training_are_counted(recorded):
     n = n_alike(run, answers(run, steps_of(run)[-1]))
     assert n > 0
     assert f"only in the hidden words: {n}." in said(opened(run=run.id))
-
-
-@pytest.mark.core(2)
-@pytest.mark.parametrize(
-    ("run_id", "words"),
-    [
-        ("recorded-grammar", "nats** per token over"),
-        ("recorded-sentiment", "validation examples wrong"),
-        ("recorded-masked-words", "validation examples wrong"),
-        ("recorded-additive", "validation examples wrong"),
-        ("recorded-captions", "validation examples wrong"),
-    ],
-)
-def test_every_family_is_judged(recorded, run_id, words):
-    app = opened(run=run_id)
-    assert words in said(app)
-    assert "the only ones saved" in said(app)
-    for name in ("groups", "calibration"):
-        settled(app.button_group(key="mistakes-show").set_value(name).run())
-    assert "Expected calibration error" in said(app)
 
 
 def test_a_run_without_weights_says_so_and_offers_a_recorded_one(store, recorded):

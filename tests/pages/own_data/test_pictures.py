@@ -4,20 +4,19 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.data.own.files import idx, packed, stripes
-from tests.data.own.test_pictures_folders import as_windows_packs
+from tests.data.own.files import as_windows_packs, idx, packed, stripes
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment, OwnPicturesTaskConfig, ViTConfig
 from tfm_core.data.own import sets
+from tfm_core.data.own.kinds import proposals
 from tfm_core.data.own.pictures import PictureForm
-from tfm_core.data.own.pictures_set import Split, arrays, prepare
-from tfm_core.data.own.pictures_task import proposals
+from tfm_core.data.own.pictures_set import Split, pictures_of, prepare
 from tfm_core.data.own.pictures_zip import read_pictures
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import hashed
-from tfm_core.runs.settings import Settings
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
+from tfm_core.settings import Settings
 
 PAGE = "own_data/page.py"
 TOKEN = "a" * 43
@@ -46,12 +45,7 @@ def kept(store: RunStore) -> sets.OwnSet:
     return own_sets.keep(made, store=store, visitor=None, settings=Settings())
 
 
-def test_a_set_that_comes_along_can_be_trained_and_its_proposal_fills_the_form(open_page, store):
-    app = open_page(PAGE)
-    assert "Four shapes" in words(app)
-    assert "204 training and validation, 36 test" in words(app)
-    assert not app.main.button(key="own-train-usual").disabled
-    assert any("steps, about" in caption.value for caption in app.main.caption)
+def test_the_proposal_of_a_set_that_comes_along_fills_the_form(open_page, store):
     app = open_page(PAGE)
     app.segmented_control(key="own-proposal-pictures").set_value("careful").run()
     app.button(key="own-form-careful").click().run()
@@ -204,7 +198,7 @@ def test_emnist_is_turned_unless_it_is_switched_off(store):
     app.main.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
     assert own.details["classes"] == ["1", "2", "3"]
-    np.testing.assert_array_equal(arrays(own).images[:, 0], images)
+    np.testing.assert_array_equal(pictures_of(own)[0].images[:, 0], images)
     app = taken_in(opened_at(PAGE, token=TOKEN), *files)
     app.main.toggle(key=field_keys(app)["is_turned"]).set_value(False).run()
     assert "Transposed" not in words(app)

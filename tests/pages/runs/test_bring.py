@@ -19,8 +19,8 @@ from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.export.bundle import bundle
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import Visitor, hashed
-from tfm_core.runs.settings import Settings
 from tfm_core.runs.store import RunStore
+from tfm_core.settings import Settings
 
 PAGE = "runs/page.py"
 TOKEN = "a" * 43

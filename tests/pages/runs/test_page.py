@@ -88,7 +88,7 @@ def test_undo_puts_a_run_that_waited_back_into_the_line(store, busy_queue, open_
         app.button(key=f"delete-{run.id}").click().run()
         app.button(key=f"undo-{run.id}").click().run()
         assert store.get(run.id).status.state == state
-    assert busy_queue.position(waiting.id) == 1
+    assert waiting.status.queue_position == 1
 
 
 def test_a_run_is_steered_from_the_list_by_who_may(store, busy_queue, open_page):

@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from pages.i18n import paragraph
-from pages.speed import state, words
+from pages.speed import result, state
 from tests.inspect.speed.test_registry import small
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
@@ -101,7 +101,7 @@ def test_every_result_has_its_verdict(name):
         lambda kind, **facts: report.take(json.dumps({"kind": kind, **facts})),
         count=1,
     )
-    sentences = words.verdict(report)
+    sentences = result.verdict(report)
     assert len(sentences) >= 2
     assert sentences[-1] == paragraph(f"speed/rule-{name}")
 
@@ -120,9 +120,9 @@ def test_the_verdict_follows_the_result():
     }
     report = timed("checkpointing", times)
     report.cases[0].n_bytes = {"plain": 4096, "checkpointed": 1024}
-    said_ = " ".join(words.verdict(report))
+    said_ = " ".join(result.verdict(report))
     assert "**4.0 times fewer bytes**" in said_
     assert "**bf16 autocast** was slower here" in said_
     assert "was 2.10x" in said_
     tie = {"explicit": [1.0, 1.0], "einsum": [1.0, 1.0], "math": [1.0, 1.0], "fused": [0.9, 1.1]}
-    assert "made no clear difference" in " ".join(words.verdict(timed("attention", tie)))
+    assert "made no clear difference" in " ".join(result.verdict(timed("attention", tie)))

@@ -48,19 +48,6 @@ def press(app: AppTest, key: str) -> AppTest:
     return app
 
 
-def test_a_sweep_is_ready_to_start_and_says_how_long_it_takes(
-    driver: Driver, open_page: Open
-) -> None:
-    app = open_page(PAGE)
-    assert not app.exception
-    assert not app.error
-    words = said(app)
-    assert "**8 runs** of 300 steps, one after another: **about " in words
-    assert "Each ring is a run" in words
-    assert n_drawn(app) == 1
-    assert not app.button(key="sweeps-start").disabled
-
-
 def test_one_press_starts_it_and_the_link_shows_it(
     driver: Driver, store: RunStore, open_page: Open
 ) -> None:

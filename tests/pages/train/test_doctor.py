@@ -89,7 +89,7 @@ def test_a_cure_is_a_new_run_in_the_line_that_says_whose_it_is(store, busy_queue
     app = watch(sick.id)
     app.button(key="doctor-cure").click().run()
     cured = next(run for run in store.list() if run.meta.cure_of == sick.id)
-    assert busy_queue.position(cured.id) == 1
+    assert cured.status.queue_position == 1
     assert cured.meta.name == "Backwards, cured"
     assert cured.experiment.training.learning_rate == 0.006
     assert "Fix of “Backwards” from the start: learning rate 0.006." in said(app)

@@ -11,7 +11,7 @@ from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.runs import own_sets
 from tfm_core.runs.fine_tuning import Part, tuned
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.settings import read
+from tfm_core.settings import read
 
 
 def started(store):

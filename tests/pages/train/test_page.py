@@ -1,4 +1,4 @@
-"""The Train page's live view: every state of a run, and what can be asked of it."""
+"""The Train page's live view: every state of a run, what can be asked of it, many who look."""
 
 import dataclasses
 import json
@@ -9,6 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.train import live
+from pages.train.crowd import Crowd, pace
 from pages.train.live_keys import seconds_left, speed
 from pages.ui import show
 from pages.ui.runs import run_time, run_words
@@ -18,7 +19,7 @@ from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tfm_core.config import to_json
 from tfm_core.inspect.progress import stage
 from tfm_core.runs.process.identity import ProcessId, process_id, this_host
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES, write_status
 
@@ -110,12 +111,10 @@ def test_a_waiting_run_says_its_place_and_who_holds_the_others(busy_queue, open_
 def test_a_run_that_could_not_begin_says_why(busy_queue, open_page):
     run = made_run(busy_queue.store, state="queued", step=7)
     busy_queue.submit(run)
-    tickets.note_start_error(
-        run.folder, "The disk is full. It begins by itself once it can.", seconds=60
-    )
+    waiting_line.start_errors[run.folder] = "The disk is full. It begins by itself once it can."
     app = open_page(TRAIN, run=run.id)
     assert "begins by itself once it can" in said(app)
-    tickets.forget_start_error(run.folder)
+    del waiting_line.start_errors[run.folder]
 
 
 def test_a_silent_worker_and_a_pause_are_said_with_their_times(store, watch):
@@ -262,3 +261,20 @@ def test_a_copy_goes_on_where_one_says(busy_queue, open_page):
     app.button(key="run-further").click().run()
     (copy,) = (other for other in busy_queue.store.list() if other.meta.parent == run.id)
     assert (copy.meta.device, copy.meta.begun_on) == ("cpu", "cuda:7")
+
+
+def test_sessions_count_once_look_freely_when_few_and_share_when_many():
+    now = [0.0]
+    crowd = Crowd(lambda: now[0])
+    assert [crowd.record_poll(name) for name in ("a", "b", "a")] == [1, 2, 2]
+    now[0] = 30.0
+    assert crowd.record_poll("b") == 2
+    now[0] += 1
+    assert crowd.record_poll("b") == 1
+    assert pace(1.0, 1) == pace(1.0, 7) == 1.0
+    assert pace(1.0, 20) == pace(3.0, 20) == 3.0
+    assert pace(3.0, 40) == 6.0
+    assert pace(0.25, 1) == 0.25
+    assert pace(0.25, 7) == 1.0
+    looks_a_second = [n / pace(1.0, n) for n in range(1, 200)]
+    assert max(looks_a_second) <= 7

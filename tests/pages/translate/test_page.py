@@ -52,27 +52,6 @@ def test_cold_it_writes_half_trained_and_a_text_with_the_last_weights():
     assert opened(method="beam").select_slider(key="translate-weights").value == 63
 
 
-@pytest.mark.parametrize(
-    ("run", "n_read"),
-    [
-        ("recorded-additive", 9),
-        ("recorded-grammar", 3),
-        ("recorded-masked-words", 6),
-        ("recorded-captions", 49),
-    ],
-)
-def test_every_family_that_writes_does_so_here(run, n_read):
-    app = opened(run)
-    header, _weights = desk(app)
-    assert header["n_read"] == n_read
-    assert header["steps"]
-    assert (header["picture"] is not None) == (run == "recorded-captions")
-    has_methods = run != "recorded-masked-words"
-    assert has_methods == any(one.key == "translate-method" for one in app.button_group)
-    if not has_methods:
-        assert "writes all positions at once" in said(app)
-
-
 def test_forced_tokens_stand_and_unknown_words_are_mended():
     free, _weights = desk(opened(text=TEXT))
     other = free["steps"][1]["best"][2]
@@ -124,3 +103,10 @@ def test_the_truth_stands_beside_and_what_writes_nothing_offers_another():
     assert "writes no text" in said(app)
     app.button(key="translate-open-recorded-korean").click().run()
     assert desk(app)[0]["steps"]
+
+
+def test_a_model_that_writes_all_positions_at_once_has_no_methods():
+    app = opened("recorded-masked-words")
+    assert desk(app)[0]["n_read"] == 6
+    assert not [one for one in app.button_group if one.key == "translate-method"]
+    assert "writes all positions at once" in said(app)

@@ -1,7 +1,6 @@
 """The frame: every page with every kind of store, links that lead nowhere, sessions apart."""
 
 import dataclasses
-import json
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -14,7 +13,7 @@ from pages.ui.files import film
 from pages.ui.navigation import frame, page_table
 from pages.ui.navigation.terms import TERMS
 from pages.ui.settings import drafts
-from tests.pages.looking import said
+from tests.pages.looking import said, sent
 from tests.pages.made_runs import damaged_run, made_run
 from tests.pages.opening import links
 from tfm_core.lessons.catalogue import catalogue
@@ -38,15 +37,6 @@ def test_every_page_draws_without_a_run_and_with_an_unknown_or_damaged_one(path,
     assert app.title
     assert "is not here or was deleted" in said(app)
     open_page(path, run=damaged_run(store).id)
-
-
-def test_the_badge_of_a_damaged_run_is_the_same_in_the_frame_and_the_list(store, open_page):
-    run = damaged_run(store)
-    for path in ("attention/page.py", "runs/page.py"):
-        badges = [
-            one.value for one in open_page(path, run=run.id).markdown if "Damaged" in one.value
-        ]
-        assert badges, path
 
 
 def test_a_killed_run_has_done_the_steps_of_its_curves(store):
@@ -100,8 +90,8 @@ def test_a_runs_page_links_the_configuration_of_that_run(store, open_page):
 
 def test_the_search_leads_to_pages_and_terms(open_page):
     app = open_page("home/page.py")
-    (field,) = [one for one in app.get("bidi_component") if one.proto.component_name == "search"]
-    found = {entry["name"]: entry for entry in json.loads(field.proto.json)[0]["entries"]}
+    ((field, *_rest),) = sent(app, "search")
+    found = {entry["name"]: entry for entry in field["entries"]}
     assert urlsplit(found["Masks"]["href"]).path == "/masks"
     causal = found["Causal mask"]
     assert urlsplit(causal["href"])[2:4] == ("/masks", "mask=causal")

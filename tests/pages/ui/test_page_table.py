@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from pages.i18n import PAGES_DIR, content
-from pages.ui.model.task_panels import TASK_PANELS, example_name
+from pages.ui.model.task_panels import example_name
 from pages.ui.navigation import page_table
 from pages.ui.navigation.page_table import PAGES, WAY, PageFacts
 from tfm_core.config import CaptionTaskConfig, Experiment
 from tfm_core.presets import PRESETS
-from tfm_core.variants.tasks import TASK_KINDS
 
 
 def test_scripts_titles_and_words_of_pages_stand_in_the_table_once():
@@ -18,7 +17,6 @@ def test_scripts_titles_and_words_of_pages_stand_in_the_table_once():
     listed = {Path(page.path).parent for page in PAGES.values()}
     assert listed == {path for path in packages if path.name not in {"ui", "components", "server"}}
     assert all(Path(page.path).is_file() for page in PAGES.values())
-    assert list(TASK_PANELS) == list(TASK_KINDS)
     for what in ("file", "title", "icon"):
         said = [getattr(page, what) for page in PAGES.values()]
         assert len(set(said)) == len(said), what

@@ -63,7 +63,7 @@ def test_five_seeds_wait_in_one_group_and_lead_to_their_comparison(
     press(train, [tiny()], "cpu")
     runs = own(store)
     assert [run.experiment for run in runs] == [tiny().replace(seed=seed) for seed in range(5)]
-    assert [busy_queue.position(run.id) for run in runs] == [1, 2, 3, 4, 5]
+    assert [run.status.queue_position for run in runs] == [1, 2, 3, 4, 5]
     assert {run.labels.group for run in runs} == {"Copy: 5 seeds"}
     assert compared == [run.id for run in runs]
     assert said == ["5 runs queued."]

@@ -1,14 +1,12 @@
 """Ticks: what was done is in the browser's cookie alone, whatever that says."""
 
-import json
-
 from hypothesis import given
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.navigation import ticks
 from pages.ui.navigation.page_table import PAGES, WAY
-from tests.pages.looking import said
+from tests.pages.looking import said, sent
 from tests.pages.made_runs import made_run
 
 NAMES = st.sampled_from([page.name for page in WAY])
@@ -17,8 +15,7 @@ MARKS = st.text("abcz019-", min_size=1, max_size=40)
 
 def kept(app: AppTest) -> dict[str, object]:
     """Return the value that the browser is asked to store."""
-    sent = [one.proto for one in app.get("bidi_component") if one.proto.component_name == "cookie"]
-    (data,) = json.loads(sent[0].json)
+    (data,) = sent(app, "cookie")[0]
     return dict(data)
 
 

@@ -1,7 +1,5 @@
 """The page of words, through the frame."""
 
-import pytest
-
 from tests.pages.looking import said, viewed
 from tests.pages.made_runs import made_run
 from tfm_core.presets import PRESETS
@@ -12,22 +10,6 @@ VIEWS = ("tokens", "batch", "embeddings", "moving", "patches")
 
 def html(app):
     return " ".join(part.proto.body for part in app.get("html"))
-
-
-@pytest.mark.parametrize("run_id", ["recorded-korean", "recorded-digits"])
-def test_every_view_is_there(recorded, open_page, run_id):
-    app = open_page(PAGE, run=run_id)
-    for view in VIEWS:
-        assert not viewed(app, view).error, view
-
-
-@pytest.mark.parametrize("corpus", ["text", "korean"])
-def test_every_way_to_cut(open_page, corpus):
-    app = open_page(PAGE)
-    app.selectbox(key="words-corpus").set_value(corpus).run()
-    for cut in ("bpe", "word", "character", "byte"):
-        app.button_group(key="words-cut").set_value(cut).run()
-        assert "** tokens · vocabulary **" in said(app)
 
 
 def test_texts_are_merged_cut_and_unknown_and_never_markup(open_page):

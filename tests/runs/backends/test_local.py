@@ -8,7 +8,7 @@ import pytest
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs.backends import local
 from tfm_core.runs.process.identity import process_id
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
@@ -36,7 +36,7 @@ def test_a_run_gets_the_gpu_it_asks_for_and_else_one_that_is_free(store):
     training(store, "cpu")
     assert local.device_for(run, store.root) == "cuda:1"
     training(store, "cuda:1")
-    with pytest.raises(tickets.Unavailable, match="all 2 are in use"):
+    with pytest.raises(waiting_line.Unavailable, match="all 2 are in use"):
         local.device_for(run, store.root)
 
 
@@ -60,8 +60,10 @@ def test_the_queue_hands_out_gpus_and_says_which_and_who_waits_for_one(store):
         other = training(store, "cuda:1")
         second = store.create(tiny(), device="cuda:0")
         queue.submit(second)
-        wait_until(lambda: tickets.start_error(second.folder), "it says what it waits for")
-        assert tickets.start_error(second.folder).startswith("It waits for a GPU")
+        wait_until(
+            lambda: waiting_line.start_errors.get(second.folder), "it says what it waits for"
+        )
+        assert waiting_line.start_errors.get(second.folder).startswith("It waits for a GPU")
         assert second.status.state == "queued"
         write_status(other.folder, dataclasses.replace(other.status, state="stopped"))
         wait_until(lambda: second.status.state == "failed", "it has its turn")

@@ -18,15 +18,17 @@ import pytest
 from tests.runs.comparing import assert_same
 from tests.runs.waiting import tiny, wait_until
 from tests.sweeps.made import a_plan, trials_of
-from tfm_core.runs import RunStore, settings
+from tfm_core import settings
+from tfm_core.runs import RunStore
 from tfm_core.runs.backends import ray as backend
 from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.process import worker
 from tfm_core.runs.process.execute import NotWaiting, execute
-from tfm_core.runs.queue import claim, tickets
+from tfm_core.runs.queue import waiting_line
+from tfm_core.runs.queue.hold import Hold
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.queue.run_queue import RunQueue
-from tfm_core.runs.queue.tickets import Unavailable
+from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.status import Status, write_status
 from tfm_core.sweeps.driver import Driver
 
@@ -163,8 +165,12 @@ def test_a_head_that_is_killed_and_started_again_loses_nothing(queue_on, store, 
     head.kill()
     wait_until(lambda: run.status.state == "interrupted", "its job died with the head")
     queue.submit(waiting)
-    turn_until(queue, lambda: tickets.start_error(waiting.folder), "it is said that there is none")
-    assert f"There is no Ray at {head.address}" in tickets.start_error(waiting.folder)
+    turn_until(
+        queue,
+        lambda: waiting_line.start_errors.get(waiting.folder),
+        "it is said that there is none",
+    )
+    assert f"There is no Ray at {head.address}" in waiting_line.start_errors.get(waiting.folder)
     assert waiting.status.state == "queued"
     assert run.curves().steps["step"].size, "what was written can be read"
 
@@ -185,7 +191,7 @@ def test_a_job_that_does_not_find_its_run_says_so(queue, store, monkeypatch):
     queue.submit(run)
     turn_until(queue, lambda: run.status.state == "failed", "its job ends")
     assert "finds no waiting run in /nowhere" in run.status.reason
-    assert tickets.waiting(store.root) == []
+    assert waiting_line.ids(store.root) == []
 
 
 @with_ray
@@ -194,10 +200,10 @@ def test_a_job_that_waits_for_what_there_is_not_takes_a_place_and_can_be_stopped
     run, behind = store.create(tiny(), device="cuda:0"), store.create(tiny())
     queue.submit(run)
     queue.submit(behind)
-    turn_until(queue, lambda: tickets.start_error(run.folder), "it is submitted")
-    assert tickets.start_error(run.folder).startswith("Submitted to Ray.")
+    turn_until(queue, lambda: waiting_line.start_errors.get(run.folder), "it is submitted")
+    assert waiting_line.start_errors.get(run.folder).startswith("Submitted to Ray.")
     assert RunQueue(store, limits=Limits()).backend.handed_over([run.id]) == {run.id}
-    assert tickets.start_error(behind.folder) is None, "no place for the next"
+    assert waiting_line.start_errors.get(behind.folder) is None, "no place for the next"
     run.request("stop")
     turn_until(queue, lambda: behind.status.state == "finished", "the next one trains")
     assert run.status.state == "stopped"
@@ -271,10 +277,10 @@ def test_a_job_that_comes_late_or_twice_touches_nothing(store, end, capsys) -> N
     assert worker.main([f"--run={run.folder}"]) == 1
     assert "finds no waiting run" in capsys.readouterr().err
     assert (run.folder / "status.json").read_bytes() == before
-    assert not claim.is_held(run.folder)
+    Hold(run.folder, patience=0.0).release()
 
 
 def test_a_run_whose_server_was_killed_as_it_started_it_still_waits(store) -> None:
     run = store.create(tiny())
     write_status(run.folder, Status("starting", pid=2**22 + 1, host="gone"))
-    assert tickets.waits(run.folder)
+    assert waiting_line.waits(run.folder)

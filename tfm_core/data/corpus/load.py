@@ -9,19 +9,14 @@ from torch import Tensor
 
 from tfm_core.config.corpus_tasks import CorpusTaskConfig
 from tfm_core.data.corpus.in_context import Generator
-from tfm_core.data.corpus.task import CorpusTask, corpus_task
-from tfm_core.data.download import Progress
+from tfm_core.data.corpus.task import CorpusTask, learned_task
 from tfm_core.data.text.task import Pair
 from tfm_core.data.text_data import TextData, TextSplit, Windows
 from tfm_core.data.vocabulary import BOS, EOS, NONE, PAD
 
 
-def load_corpus(
-    config: CorpusTaskConfig, *, seed: int, progress: Progress | None = None
-) -> TextData:
+def load_corpus(task: CorpusTask, *, seed: int) -> TextData:
     """Make the splits of a corpus on the CPU; the same seed makes the same ones.
-
-    Nothing is downloaded: ``progress`` is not called.
 
     The grammar's sentences are drawn independently, so a short one may stand in two splits: the
     lowest possible loss holds for independent draws. Of a text the first 80% are for training, in
@@ -29,7 +24,6 @@ def load_corpus(
     both cut into windows one behind the other. Where a set has a test file, that is the test, and
     the last 10% of its text are for validation.
     """
-    task = corpus_task(config)
     if task.generator is not None:
         return _sequences(task, task.generator, seed)
     if task.is_grammar:
@@ -42,7 +36,7 @@ def load_corpus(
     parts = ids[:-held_out], ids[-held_out:], tested
     train, validation, test = (_stretch(task, part) for part in parts)
     bos = task.tgt_vocabulary.specials.bos
-    windows = Windows(parts[0], min(config.context, len(parts[0])), bos)
+    windows = Windows(parts[0], min(task.config.context, len(parts[0])), bos)
     return TextData(task, train, validation, test, windows=windows)
 
 
@@ -83,7 +77,7 @@ def validation_sequences(
 
     n: the first ones; None for all.
     """
-    task, rng = corpus_task(config), _draws(config, seed)
+    task, rng = learned_task(config), _draws(config, seed)
     for _ in range(config.n_test):
         task.sequence(rng)
     return [task.sequence(rng) for _ in range(config.n_validation if n is None else n)]

@@ -14,7 +14,6 @@ from tfm_core.data.corpus.in_context import GENERATORS, Generator
 from tfm_core.data.own import sets
 from tfm_core.data.own.task import own_test, own_text, own_vocabulary
 from tfm_core.data.own.tokens import Cutter, learned_from_text
-from tfm_core.data.text import text_task
 from tfm_core.data.text.english_sentences import WORDS
 from tfm_core.data.text.task import Pair, words_of
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
@@ -211,13 +210,6 @@ class CorpusTask:
             shown=shown,
             known=", ".join(near[:8]),
         )
-
-
-def corpus_task(config: CorpusTaskConfig) -> CorpusTask:
-    """Return the task of a configuration; an equal one gives the same object."""
-    task = text_task(config)
-    assert isinstance(task, CorpusTask)
-    return task
 
 
 def learned_task(config: CorpusTaskConfig) -> CorpusTask:

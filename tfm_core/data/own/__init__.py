@@ -7,12 +7,12 @@ From upload to experiment, a function a step. Only ``keep`` writes::
     own = own_sets.keep(prepared, store=store, visitor=visitor, settings=settings.read())
     experiment = kinds.proposal(own).experiment             # one of kinds.proposals(own)
 
-Texts: ``uploads`` opens files and zips, ``encodings`` guesses, ``records`` reads the formats,
-``chats`` and ``anki`` two of them, ``layout`` guesses the columns, ``rows`` takes two of them,
-``classes`` checks labels, ``running`` a plain text, ``tokens`` cuts, ``report`` says what was
-found. Pictures: ``pictures`` says what they become, ``pictures_arrays``, ``pictures_table`` and
-``pictures_zip`` read uploads, ``pictures_folders`` understands their names, ``pictures_set`` splits
-and stores them. ``task`` and ``pictures_task`` make tasks of sets.
+``containers`` has what every upload goes through: limits, zips, and the one loop that reads each
+item or lists why it is skipped. Texts: ``text_files`` opens and decodes uploads, ``encodings``
+guesses, ``records`` reads the formats into rows, ``layout`` guesses the columns, ``texts`` checks
+and splits rows of two texts, ``running`` a plain text, ``tokens`` cuts, ``report`` has the outcome.
+Pictures: ``pictures_zip`` and ``pictures_arrays`` yield them from uploads, ``pictures`` makes them
+alike, ``pictures_set`` splits and stores them. ``task`` and ``pictures_task`` make tasks of sets.
 
 ``place`` says where sets lie, ``sets`` what one is, ``kinds`` what kinds there are. A task names
 its set in its field ``data``; what a model must know of it (lengths, sizes of vocabularies) stands

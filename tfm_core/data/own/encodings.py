@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from tfm_core.sentences import N_
 
@@ -28,7 +28,17 @@ TEXT_ENCODINGS = {
 _ASCII = bytes(range(128))
 _N_SAMPLED = 100_000
 """Bytes of a text from which its encoding is guessed."""
-_PLAUSIBLE_KOREAN, _PLAUSIBLE_WESTERN, _PLAUSIBLE = 0.7, 0.8, 0.5
+_PLAUSIBLE = 0.5
+_PLAUSIBLE_FIRST = {"cp437": 0.8, "cp1252": 0.8, "cp949": 0.7}
+"""Tried before all others: the bytes of common syllables are common characters in GBK."""
+_WESTERN = ("cp437", "cp1252")
+_OTHERS = ("cp932", "gbk", "big5", "cp866", "cp1251")
+_LEADS = {
+    "cp932": (range(0x88, 0x98), range(0x98, 0xEB)),
+    "gbk": (range(0xB0, 0xD8), range(0xD8, 0xF8)),
+    "big5": (range(0xA4, 0xC7), range(0xC9, 0xFA)),
+}
+"""First bytes of the common and the rarer characters of an encoding."""
 _SYLLABLES = frozenset(
     "가각간갈감갑값강갖같개객갱거건걱걸검겁것게겨격견결경계고곡곤골곰공과관광괴교구국군굴궁권귀규균그극근글금급기긴"
     "길김깊까깨꺼꼬꽃꾸꿈끝끼나난날남납내냄너널네넷녀년념노녹논농높놀뇌누눈뉴느는늑능니닐다단달닭담답당대댁더덕"
@@ -71,16 +81,10 @@ def likely_encoding(
     texts = {encoding: text for encoding in encodings if (text := _decoded(names, encoding))}
     if "utf-8" in texts:
         return "utf-8"
-    for encoding, western in (("cp437", _western), ("cp1252", _western_prose)):
-        if encoding in texts and _share(texts[encoding], western) >= _PLAUSIBLE_WESTERN:
+    for encoding, plausible in _PLAUSIBLE_FIRST.items():
+        if encoding in texts and _share(texts[encoding], encoding) >= plausible:
             return encoding
-    if "cp949" in texts and _share(texts["cp949"], _korean) >= _PLAUSIBLE_KOREAN:
-        return "cp949"  # the same bytes are common characters in GBK
-    scores = {
-        encoding: _share(texts[encoding], score)
-        for encoding, score in _SCORES.items()
-        if encoding in texts
-    }
+    scores = {name: _share(texts[name], name) for name in _OTHERS if name in texts}
     best = max(scores, key=lambda encoding: scores[encoding], default="")
     return best if scores.get(best, 0.0) >= _PLAUSIBLE else None
 
@@ -93,11 +97,11 @@ def _decoded(names: Sequence[bytes], encoding: str) -> str:
         return ""
 
 
-def _share(text: str, score: Callable[[str, str], float]) -> float:
-    """Return the mean score of the characters outside of ASCII.
+def _share(text: str, encoding: str) -> float:
+    """Return the mean likelihood of the characters outside of ASCII.
 
-    score(character, neighbours): from 0 to 1, how likely it is. A character beside a small Latin
-    letter counts a third, except for Western names, where it is what is expected.
+    A character beside a small Latin letter counts a third, except in Western texts, where it is
+    what is expected.
     """
     scores = []
     for at, character in enumerate(text):
@@ -105,61 +109,32 @@ def _share(text: str, score: Callable[[str, str], float]) -> float:
             continue
         beside = text[max(0, at - 1) : at] + text[at + 1 : at + 2]
         beside = "".join(one for one in beside if one.isascii())
-        mixed = score not in (_western, _western_prose) and any(one.islower() for one in beside)
-        scores.append(score(character, beside) / (3 if mixed else 1))
+        if encoding in _WESTERN:
+            scores.append(float(_is_western(character, beside, encoding)))
+        else:
+            is_mixed = any(one.islower() for one in beside)
+            scores.append(_likelihood(character, encoding) / (3 if is_mixed else 1))
     return sum(scores) / max(1, len(scores))
 
 
-def _western(character: str, beside: str) -> float:
-    return float(character.isalpha() and any(one.isalpha() for one in beside))
-
-
-def _western_prose(character: str, beside: str) -> float:
+def _is_western(character: str, beside: str, encoding: str) -> bool:
+    """Return whether a character is a letter beside letters or, in prose, a mark or alone."""
+    if character.isalpha() and any(one.isalpha() for one in beside):
+        return True
     is_alone = len(beside) == 2 and not beside.strip()
-    return float(character in "“”‘’„–—…«»€¿¡°§" or is_alone or _western(character, beside))
+    return encoding == "cp1252" and (character in "“”‘’„–—…«»€¿¡°§" or is_alone)
 
 
-def _korean(character: str, _beside: str) -> float:
-    if character in _SYLLABLES:
-        return 1.0
-    return 0.2 if "가" <= character <= "힣" else 0.0
-
-
-def _japanese(character: str, _beside: str) -> float:
-    if "ぁ" <= character <= "ヿ":  # hiragana and katakana, not those of half width
-        return 1.0
-    return _by_lead(character, "cp932", common=(0x88, 0x97), rare=(0x98, 0xEA))
-
-
-def _simplified(character: str, _beside: str) -> float:
-    raw = character.encode("gbk")
-    return 0.0 if raw[-1] < 0xA1 else _by_lead(character, "gbk", (0xB0, 0xD7), (0xD8, 0xF7))
-
-
-def _traditional(character: str, _beside: str) -> float:
-    return _by_lead(character, "big5", common=(0xA4, 0xC6), rare=(0xC9, 0xF9))
-
-
-def _cyrillic(character: str, _beside: str) -> float:
-    return 0.95 if "А" <= character <= "ё" else 0.0
-
-
-def _by_lead(
-    character: str, encoding: str, common: tuple[int, int], rare: tuple[int, int]
-) -> float:
-    """Return 1 for a character of the common level of an encoding, 0.3 for the rarer one."""
+def _likelihood(character: str, encoding: str) -> float:
+    """Return from 0 to 1 how likely a character is in a text of an encoding."""
+    if encoding == "cp949":
+        return 1.0 if character in _SYLLABLES else 0.2 if "가" <= character <= "힣" else 0.0
+    if encoding not in _LEADS:
+        return 0.95 if "А" <= character <= "ё" else 0.0
+    if encoding == "cp932" and "ぁ" <= character <= "ヿ":
+        return 1.0  # hiragana and katakana, not those of half width
     raw = character.encode(encoding)
-    if len(raw) < 2:
+    if len(raw) < 2 or (encoding == "gbk" and raw[-1] < 0xA1):
         return 0.0
-    if common[0] <= raw[0] <= common[1]:
-        return 1.0
-    return 0.3 if rare[0] <= raw[0] <= rare[1] else 0.0
-
-
-_SCORES: dict[str, Callable[[str, str], float]] = {
-    "cp932": _japanese,
-    "gbk": _simplified,
-    "big5": _traditional,
-    "cp866": _cyrillic,
-    "cp1251": _cyrillic,
-}
+    common, rare = _LEADS[encoding]
+    return 1.0 if raw[0] in common else 0.3 if raw[0] in rare else 0.0

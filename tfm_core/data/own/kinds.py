@@ -1,16 +1,168 @@
-"""The kinds of sets: what each holds, the task that learns it, and experiments to begin with."""
+"""The kinds of sets: what each holds, the task that learns it, and experiments to begin with.
+
+Small sets want small models, long sentences small batches, and a training reads every example tens
+of times: the sizes are those with which the presets of a similar task learn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from tfm_core.config import Experiment
+from tfm_core.config.codec import default_sections
+from tfm_core.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.config.own_tasks import OwnTextTaskConfig
 from tfm_core.config.task import TaskConfig
 from tfm_core.data.own import pictures_task
-from tfm_core.data.own.proposals import Proposal, text_proposals, text_task_of
-from tfm_core.data.own.sets import OwnSet
+from tfm_core.data.own.sets import OwnSet, damaged
 from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An experiment of sensible size on a set: its name, what it is for, and all its settings."""
+
+    name: str
+    label: str
+    why: str
+    experiment: Experiment
+
+
+_MIN_STEPS, _MAX_STEPS = 200, 4000
+_READ = 40  # times that a training reads each sentence, of a set that is neither small nor large
+_PICTURE_READ, _MAX_PICTURE_STEPS = 20, 3000  # of each picture
+_TOKENS = 2048  # of a batch, source and target: what a step of a small model takes in passing
+
+
+def _text_task_of(own: OwnSet) -> OwnTextTaskConfig | CorpusTaskConfig:
+    """Return the settings that learn a set of texts. Raises ValueError."""
+    if own.kind == "text":
+        unit = str(own.details.get("unit"))
+        return CorpusTaskConfig.parse({"name": "own-text", "data": own.id, "unit": unit})
+    sizes = {name: own.details.get(name) for name in ("src_len", "tgt_len", "n_src", "n_tgt")}
+    if own.kind not in {"pairs", "labels"} or None in sizes.values():
+        raise damaged(own.name)
+    return OwnTextTaskConfig.parse({"name": f"own-{own.kind}", "data": own.id, **sizes})
+
+
+def _text_proposals(own: OwnSet) -> list[Proposal]:
+    """Return what to train on a set: a quick look, and what suits it. Raises ValueError."""
+    task = _text_task_of(own)
+    families = {"pairs": "encoder-decoder", "labels": "encoder-only", "text": "decoder-only"}
+    family = families[own.kind]
+    n_train = int(own.counts["train"])
+    if isinstance(task, CorpusTaskConfig):
+        return _of_text(task, n_train)
+    # fewer sentences a step where they are long, and many steps an epoch
+    batch = min(64, max(8, _TOKENS // (task.src_len + task.tgt_len)), max(8, n_train // 8))
+    steps = round(min(_MAX_STEPS, max(_MIN_STEPS, _READ * n_train // batch)) / 100) * 100
+    width = 32 if n_train < 300 else 64 if n_train < 20_000 else 128
+    deep = n_train >= 3_000
+    quick = _experiment_on(task, family, _sized(family, width // 2, 1), batch, max(200, steps // 4))
+    usual = _experiment_on(task, family, _sized(family, width, 2 if deep else 1), batch, steps)
+    return _usual_and_quick(
+        (N_("Sized for this many sentences, each read many times."), usual),
+        (N_("Half as wide, a quarter of the steps: does it start to learn?"), quick),
+    )
+
+
+def _usual_and_quick(
+    usual: tuple[str, Experiment], quick: tuple[str, Experiment]
+) -> list[Proposal]:
+    return [
+        Proposal("usual", N_("Usual"), *usual),
+        Proposal("quick", N_("Quick look"), *quick),
+    ]
+
+
+def _of_text(task: CorpusTaskConfig, n_tokens: int) -> list[Proposal]:
+    context = 32 if task.unit == "words" else 64
+    context = max(8, min(context, n_tokens // 20))
+    task = task.replace(context=context)
+    steps = 600 if n_tokens < 5_000 else 1500 if n_tokens < 100_000 else 3000
+    width = 48 if n_tokens < 20_000 else 96
+    family = "decoder-only"
+    sized = _sized(family, width, 2) | {"dropout": 0.1, "tie_embeddings": True}
+    usual = _experiment_on(task, family, sized, 32, steps)
+    quick = _experiment_on(task, family, _sized(family, width // 2, 1), 32, steps // 3)
+    return _usual_and_quick(
+        (N_("A small GPT with a context of {context} tokens.", context=context), usual),
+        (N_("Half as wide, a third of the steps: does it start to learn?"), quick),
+    )
+
+
+def _sized(family: str, width: int, depth: int) -> dict[str, Any]:
+    """Return a model of heads 16 wide and a hidden layer of twice its width."""
+    width -= width % 16
+    depths = (
+        {"n_encoder_layers": depth, "n_decoder_layers": depth}
+        if family == "encoder-decoder"
+        else {"n_layers": max(depth, 1)}
+    )
+    return {"d_model": width, "n_heads": width // 16, "d_ff": 2 * width, **depths}
+
+
+def _experiment_on(
+    task: TaskConfig, family: str, model: dict[str, Any], batch: int, steps: int
+) -> Experiment:
+    """Return an experiment on a task. model: settings besides the family's defaults."""
+    values = default_sections(family, task.name)
+    values["model"] |= model
+    values["task"] = task.model_dump()
+    values["training"] |= {"steps": steps, "batch_size": batch}
+    return Experiment.parse(values)
+
+
+def _picture_proposals(own: OwnSet) -> list[Proposal]:
+    """Return experiments on a set: a quick look, the usual one and a careful one.
+
+    Sizes follow from the pictures: about seven patches in a row, and enough steps to read each
+    picture about twenty times. Raises ValueError.
+    """
+    task = pictures_task.task_of(own)
+    n_train, batch = task.n_learned - task.n_validation, 64
+    steps = min(_MAX_PICTURE_STEPS, max(2 * _MIN_STEPS, _PICTURE_READ * n_train // batch))
+    steps = round(steps / 100) * 100
+    usual: dict[str, Any] = {"d_model": 48, "n_heads": 3, "d_ff": 96}
+    usual["patch_size"] = pictures_task.patch(task.side)
+    moved = {"shift": 2.0, "rotation": 10.0, "scale": 0.1}
+    plans = (
+        (
+            "quick",
+            N_("Quick look"),
+            N_("A small model and few steps: does it start to learn?"),
+            {**usual, "d_model": 32, "n_heads": 2, "d_ff": 64},
+            {"shift": 1.0},
+            max(_MIN_STEPS, steps // 4),
+        ),
+        (
+            "usual",
+            N_("Usual"),
+            N_("Sized for digits; pictures slightly moved and rotated."),
+            {**usual, "stem": "conv"},
+            moved,
+            steps,
+        ),
+        (
+            "careful",
+            N_("Careful"),
+            N_("Deeper, wider and twice as long: for classes that look alike."),
+            {**usual, "stem": "conv", "n_layers": 4, "d_model": 64, "n_heads": 4, "d_ff": 192}
+            | {"dropout": 0.1},
+            moved,
+            min(2 * steps, 2 * _MAX_PICTURE_STEPS),
+        ),
+    )
+    batch = batch if n_train >= 2 * batch else 16
+    return [
+        Proposal(
+            name, label, why, _experiment_on(task.replace(**moves), "vit", model, batch, n_steps)
+        )
+        for name, label, why, model, moves, n_steps in plans
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +186,8 @@ SET_KINDS = Registry(
         help=N_("A sentence and its answer per line: a translation, a reply, a correction."),
         source="Sutskever et al. 2014",
         task="own-pairs",
-        task_of=text_task_of,
-        proposals=text_proposals,
+        task_of=_text_task_of,
+        proposals=_text_proposals,
     ),
     SetKind(
         name="labels",
@@ -43,8 +195,8 @@ SET_KINDS = Registry(
         help=N_("A sentence and its label per line."),
         source="Devlin et al. 2019",
         task="own-labels",
-        task_of=text_task_of,
-        proposals=text_proposals,
+        task_of=_text_task_of,
+        proposals=_text_proposals,
     ),
     SetKind(
         name="text",
@@ -52,8 +204,8 @@ SET_KINDS = Registry(
         help=N_("A text that a GPT learns to continue."),
         source="Radford et al. 2018",
         task="own-text",
-        task_of=text_task_of,
-        proposals=text_proposals,
+        task_of=_text_task_of,
+        proposals=_text_proposals,
     ),
     SetKind(
         name="pictures",
@@ -62,7 +214,7 @@ SET_KINDS = Registry(
         source="LeCun et al. 1998",
         task="own-pictures",
         task_of=pictures_task.task_of,
-        proposals=pictures_task.proposals,
+        proposals=_picture_proposals,
     ),
 )
 

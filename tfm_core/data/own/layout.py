@@ -17,51 +17,49 @@ from tfm_core.data.own.records import INSTRUCTION, Cells, Records
 _N_SAMPLED = 2_000  # rows that a guess looks at, spread over the file
 _MAX_NAME = 40  # characters of a column's name
 
-_TEXTS = (
-    "text", "sentence", "review", "document", "comment", "content", "tweet", "utterance",
-    "message", "body", "title", "headline", "premise", "question", "query", "phrase", "input",
-    "문장", "텍스트", "리뷰", "본문", "내용", "댓글", "질문", "文", "文章", "本文",
-    "テキスト", "レビュー", "文本", "句子", "内容", "评论", "satz", "texte",
-    "texto", "frase", "oración", "testo", "текст", "предложение", "отзыв",
-)  # fmt: skip
-_LABELS = (
-    "label", "labels", "sentiment", "class", "category", "emotion", "intent", "topic", "target",
-    "tag", "polarity", "y", "output", "rating", "stars", "score", "레이블", "라벨", "감정", "감성",
-    "분류", "카테고리", "평점", "ラベル", "感情", "分類", "カテゴリ", "标签", "情感",
-    "类别", "klasse", "kategorie", "stimmung", "étiquette", "classe",
-    "catégorie", "etiqueta", "clase", "categoría", "sentimiento",
-    "etichetta", "categoria", "метка", "класс", "категория", "тональность",
-)  # fmt: skip
-_SOURCES = (
-    INSTRUCTION, "source", "src", "input", "from", "question", "prompt", "instruction", "original",
-    "x", "원문", "질문", "입력", "원본", "原文", "質問", "入力", "问题", "源语言", "quelle",
-    "frage", "entrada", "origen", "fuente", "pregunta", "origem", "pergunta", "fonte", "domanda",
-    "источник", "оригинал", "вопрос",
-)  # fmt: skip
-_TARGETS = (
-    "target", "tgt", "output", "to", "answer", "response", "reply", "translation", "correction",
-    "y", "번역문", "번역", "답변", "대답", "정답", "출력", "訳文", "翻訳", "回答", "出力", "译文",
-    "翻译", "目标语言", "ziel", "antwort", "übersetzung", "cible", "réponse", "traduction",
-    "salida", "destino", "respuesta", "traducción", "resposta", "tradução", "risposta",
-    "traduzione", "перевод", "ответ", "цель",
-)  # fmt: skip
-_LANGUAGES = (
-    "english", "german", "french", "spanish", "italian", "portuguese", "dutch", "russian",
-    "korean", "japanese", "chinese", "arabic", "hindi", "turkish", "vietnamese", "thai", "polish",
-    "czech", "swedish", "greek", "hebrew", "ukrainian", "indonesian", "en", "de", "fr", "es", "it",
-    "pt", "nl", "ru", "ko", "kr", "ja", "jp", "zh", "cn", "ar", "hi", "tr", "vi", "th", "pl",
-    "eng", "deu", "ger", "fra", "spa", "ita", "kor", "jpn", "zho", "cmn", "rus", "deutsch",
-    "englisch", "français", "anglais", "español", "inglés", "italiano", "português", "한국어",
-    "영어", "일본어", "중국어", "독일어", "프랑스어", "日本語", "英語", "韓国語", "中文", "英文",
-    "русский", "английский",
-)  # fmt: skip
-_OTHERS = (
-    "id", "idx", "index", "no", "num", "nr", "number", "#", "attribution", "license", "licence",
-    "split", "set", "date", "time", "author", "user", "url", "link", "lang", "language", "version",
-    "timestamp", "doc_id", "user_id", "guid", "notetype", "deck", "번호", "아이디", "날짜", "番号",
-    "编号", "номер", "name",
-)  # fmt: skip
-_KNOWN = {*_TEXTS, *_LABELS, *_SOURCES, *_TARGETS, *_LANGUAGES, *_OTHERS}
+_COLUMN_NAMES = {
+    "text": """
+        text sentence review document comment content tweet utterance message body title headline
+        premise question query phrase input 문장 텍스트 리뷰 본문 내용 댓글 질문 文 文章 本文
+        テキスト レビュー 文本 句子 内容 评论 satz texte texto frase oración testo текст
+        предложение отзыв
+    """,
+    "label": """
+        label labels sentiment class category emotion intent topic target tag polarity y output
+        rating stars score 레이블 라벨 감정 감성 분류 카테고리 평점 ラベル 感情 分類 カテゴリ 标签
+        情感 类别 klasse kategorie stimmung étiquette classe catégorie etiqueta clase categoría
+        sentimiento etichetta categoria метка класс категория тональность
+    """,
+    "source": """
+        source src input from question prompt instruction original x 원문 질문 입력 원본 原文 質問
+        入力 问题 源语言 quelle frage entrada origen fuente pregunta origem pergunta fonte domanda
+        источник оригинал вопрос
+    """,
+    "target": """
+        target tgt output to answer response reply translation correction y 번역문 번역 답변 대답
+        정답 출력 訳文 翻訳 回答 出力 译文 翻译 目标语言 ziel antwort übersetzung cible réponse
+        traduction salida destino respuesta traducción resposta tradução risposta traduzione
+        перевод ответ цель
+    """,
+    "language": """
+        english german french spanish italian portuguese dutch russian korean japanese chinese
+        arabic hindi turkish vietnamese thai polish czech swedish greek hebrew ukrainian
+        indonesian en de fr es it pt nl ru ko kr ja jp zh cn ar hi tr vi th pl eng deu ger fra spa
+        ita kor jpn zho cmn rus deutsch englisch français anglais español inglés italiano
+        português 한국어 영어 일본어 중국어 독일어 프랑스어 日本語 英語 韓国語 中文 英文 русский
+        английский
+    """,
+    "other": """
+        id idx index no num nr number # attribution license licence split set date time author
+        user url link lang language version timestamp doc_id user_id guid notetype deck 번호
+        아이디 날짜 番号 编号 номер name
+    """,
+}
+"""What columns are called in files of several languages, by what they hold."""
+_NAMES = {role: names.split() for role, names in _COLUMN_NAMES.items()}
+# the joined column comes before its parts
+_NAMES["source"].insert(0, INSTRUCTION)
+_KNOWN = {name for names in _NAMES.values() for name in names}
 _END_OF_SENTENCE = re.compile(r"[.!?…。！？؟।]\W*$")
 _NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:[eE][-+]?\d+)?%?")
 
@@ -127,19 +125,19 @@ class _Table:
         """Return the columns that may hold texts, in their order."""
         numbered = list(enumerate(self.columns))
         texts = [at for at, one in numbered if one.is_text and not one.is_index]
-        free = [at for at in texts if not (self.names and self.names[at] in _OTHERS)]
+        free = [at for at in texts if not (self.names and self.names[at] in _NAMES["other"])]
         return free or texts or [at for at, _one in numbered]
 
 
 def _labelled(table: _Table) -> tuple[int, int]:
     """Return the column of the texts and that of the labels."""
-    label = table.named(_LABELS)
+    label = table.named(_NAMES["label"])
     if label is None:
         free = table.texts()
         several = [at for at in free if len(table.columns[at].counts) > 1]
         few = several if len(several) > 1 or len(free) == 1 else free
         label = min(few or free, key=lambda at: (len(table.columns[at].counts), -at))
-    text = table.named(_TEXTS, without=[label])
+    text = table.named(_NAMES["text"], without=[label])
     if text is None:
         free = [at for at in table.texts() if at != label]
         free = free or [at for at in range(len(table.columns)) if at != label]
@@ -149,11 +147,11 @@ def _labelled(table: _Table) -> tuple[int, int]:
 
 def _pair(table: _Table) -> tuple[int, int]:
     """Return the column of the sources and that of the targets."""
-    source = table.named(_SOURCES)
-    target = table.named(_TARGETS, without=[] if source is None else [source])
+    source = table.named(_NAMES["source"])
+    target = table.named(_NAMES["target"], without=[] if source is None else [source])
     if source is not None and target is not None:
         return source, target
-    languages = [at for at, name in enumerate(table.names) if name in _LANGUAGES]
+    languages = [at for at, name in enumerate(table.names) if name in _NAMES["language"]]
     if len(languages) >= 2:
         return languages[0], languages[1]
     free = table.texts()

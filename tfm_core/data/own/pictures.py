@@ -1,25 +1,25 @@
-"""Custom pictures: a zip of folders by class, IDX, npz or a table, made one size and colour.
+"""Custom pictures, made one size and colour: squares, grey or coloured.
 
-All become squares of one size, grey or coloured. Changes and skipped files are reported.
+Every container yields ``PictureItem``s; ``made_alike`` reads them all, and reports changes and what
+is skipped.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-import zipfile
-import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config.own_pictures import MARKUP, MAX_CLASSES, MAX_NAME
-from tfm_core.data.own_picture import flattened
-from tfm_core.sentences import N_, StudentError
+from tfm_core.data.own.containers import BadData, printable, read_each, shown
+from tfm_core.data.own_picture import flattened, opened
+from tfm_core.sentences import N_, Paragraph, StudentError
 from tfm_core.variants.record import Registry, Variant
 
 if TYPE_CHECKING:
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 SIZES = (16, 20, 24, 28, 32, 36, 40, 48, 56, 64)
 """Allowed sides in pixels; 4 divides each, as a patch size."""
 MAX_PICTURES = 70_000
-MAX_LINES = MAX_FILES = 2 * MAX_PICTURES
-"""Of a table and in a zip, whether they hold pictures or not."""
-MAX_COLUMNS = 2**20
+MAX_FILES = 2 * MAX_PICTURES
+"""In a zip, and lines of a table, whether they hold pictures or not."""
 MAX_PIXELS = 64_000_000
 """Values of all pictures of a set together, as they are stored."""
 MAX_UNPACKED = 400_000_000
@@ -42,24 +41,15 @@ MAX_LISTED = 50
 
 Part = Literal["train", "validation", "test"]
 PARTS: tuple[Part, ...] = ("train", "validation", "test")
-_PART_NAMES: dict[str, Part] = {
-    **dict.fromkeys(("train", "training", "trainset"), "train"),
-    **dict.fromkeys(("val", "valid", "validation", "valset", "dev"), "validation"),
-    **dict.fromkeys(("test", "testing", "testset", "t10k"), "test"),
+_PART_WORDS: dict[Part, str] = {
+    "train": "train training trainset 학습 훈련 训练 訓練 学習",
+    "validation": "val valid validation valset dev 검증 验证 驗證 検証",
+    "test": "test testing testset t10k 테스트 测试 測試 テスト",
 }
-
-_PART_SIGNS: dict[str, Part] = {
-    **dict.fromkeys(("학습", "훈련", "训练", "訓練", "学習"), "train"),
-    **dict.fromkeys(("검증", "验证", "驗證", "検証"), "validation"),
-    **dict.fromkeys(("테스트", "测试", "測試", "テスト"), "test"),
-}
-"""Words of languages that are written without spaces."""
 
 Folders = Literal["splits", "classes"]
 Grid = npt.NDArray[np.uint8]
 _DROPPED = MARKUP.replace("_", "")
-ZIP_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError)
-"""What reading a damaged zip, or a member of one, raises."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,16 +101,13 @@ class PictureForm:
 class ReadingChoices:
     """How to read an upload that can be read in more than one way.
 
-    folders: whether the outer folders are splits or classes. encoding: of file names, a key of
-    ``ENCODINGS``. is_turned: whether rows and columns of each picture are swapped, as in EMNIST.
-
     Given to a reader, None leaves the choice to it; in ``Pictures.understood``, None says that
     there is nothing to choose.
     """
 
-    folders: Folders | None = None
-    encoding: str | None = None
-    is_turned: bool | None = None
+    folders: Folders | None = None  # whether the outer folders are splits or classes
+    encoding: str | None = None  # of file names, a key of ``ENCODINGS``
+    is_turned: bool | None = None  # whether rows and columns are swapped, as in EMNIST
 
 
 GUESSED = ReadingChoices()
@@ -128,29 +115,37 @@ GUESSED = ReadingChoices()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pictures:
-    """Pictures as read: uint8 (N, C, size, size), and the index of each one's class (N,).
+class PictureItem:
+    """A picture as its container yields it.
 
-    names: where each came from. parts: the split that its folder or file names, as an index of
-    ``PARTS``; None where nothing names one. left_out: messages on skipped files and lines, and
-    n_left_out how many there are; n_system: files that an operating system adds. Every file or line
-    of the upload is a picture or counted in one of the two. notes: changes of the pictures.
-    warnings: on the upload as a whole. understood: how it was read; folder_names: the folders that
-    ``understood.folders`` is about.
+    content: uint8 (H, W) or (H, W, 3), or a function that reads its file. part: the split that its
+    folder or file names, as an index of ``PARTS``.
     """
 
-    images: Grid
-    labels: npt.NDArray[np.int64]
+    content: Grid | Callable[[], bytes]
+    label: str
+    part: int | None
+    place: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pictures:
+    """Pictures as read. Every file or line of the upload is one, or counted as skipped."""
+
+    images: Grid  # (N, C, size, size)
+    labels: npt.NDArray[np.int64]  # (N,), indices of ``class_names``
     class_names: tuple[str, ...]
-    names: tuple[str, ...]
-    parts: npt.NDArray[np.int8] | None = None
-    left_out: tuple[str, ...] = ()
+    names: tuple[str, ...]  # where each came from
+    parts: npt.NDArray[np.int8] | None = (
+        None  # (N,), indices of ``PARTS``; None where none is named
+    )
+    left_out: tuple[str, ...] = ()  # messages on the first skipped files and lines
     n_left_out: int = 0
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    n_system: int = 0
+    notes: tuple[str, ...] = ()  # on changes of the pictures
+    warnings: tuple[str, ...] = ()  # on the upload as a whole
+    n_system: int = 0  # files that an operating system adds
     understood: ReadingChoices = GUESSED
-    folder_names: tuple[str, ...] = ()
+    folder_names: tuple[str, ...] = ()  # that ``understood.folders`` is about
 
     def __len__(self) -> int:
         """Number of pictures."""
@@ -171,14 +166,74 @@ class LeftOut:
             self.sentences.append(N_("{name}: {why}", name=shown(name), why=why))
 
 
-def shown(name: str) -> str:
-    """Return a file's name, printable and at most 80 characters long."""
-    plain = _printable(name)
-    return plain if len(plain) <= 80 else f"…{plain[-79:]}"
+def made_alike(
+    name: str,
+    items: Sequence[PictureItem],
+    form: PictureForm,
+    left_out: LeftOut,
+    *,
+    understood: ReadingChoices,
+    notes: Iterable[str] = (),
+    **fields: Any,
+) -> Pictures:
+    """Return the pictures of items, read one by one within the limits on their total size.
+
+    name: of the upload. fields: others of ``Pictures``. Raises StudentError.
+    """
+    done: Counter[str] = Counter()
+    spent: Counter[str] = Counter()
+
+    def read(item: PictureItem) -> Grid:
+        content = item.content() if callable(item.content) else item.content
+        # an array of the right size is taken as it is: 70,000 detours over Pillow take seconds
+        if form.is_grey and np.shape(content) == (form.size, form.size):
+            return np.asarray(content)[None]
+        spent["bytes"] += len(content)
+        check_size(name, spent["bytes"])
+        image, (width, height) = opened(content)
+        spent["pixels"] += width * height
+        if spent["pixels"] > MAX_DECODED:
+            most = MAX_DECODED // 10**6
+            raise BadData(Paragraph("own-data/too-many-pixels", name=name, most=most))
+        return as_square(image, form, done)
+
+    check_n_pictures(len(items), form)
+    check_classes(len({item.label for item in items}))
+    each = list(read_each(items, read, lambda item, why: left_out.add(item.place, why)))
+    if not each:
+        first = left_out.sentences[:1] or [N_("The zip is empty.")]
+        raise StudentError(Paragraph("own-data/no-picture", name=name, first=first[0]))
+    images = np.stack([image for _item, image in each])
+    changes = notes_on(done, len(each), form)
+    if understood.is_turned:
+        images = np.ascontiguousarray(images.swapaxes(2, 3))
+        changes.append(N_("Transposed: {n:,} pictures.", n=len(images)))
+    called = class_labels(item.label for item, _image in each)
+    class_names = class_order(list(called.values()))
+    numbers = {label: class_names.index(name) for label, name in called.items()}
+    parts = [item.part for item, _image in each]
+    return Pictures(
+        images,
+        np.array([numbers[item.label] for item, _image in each], np.int64),
+        class_names,
+        tuple(item.place for item, _image in each),
+        None if parts[0] is None else np.array(parts, np.int8),
+        tuple(left_out.sentences),
+        left_out.n,
+        (*notes, *changes),
+        understood=understood,
+        **fields,
+    )
 
 
-def _printable(text: str) -> str:
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
+def check_size(name: str, n_bytes: int) -> None:
+    """Raise BadData for an upload that unpacks to more than is read."""
+    if n_bytes > MAX_UNPACKED:
+        raise BadData(
+            "{name} unpacks to more than {most} MB. Use fewer or smaller pictures.",
+            name=name,
+            most=MAX_UNPACKED // 10**6,
+        )
 
 
 def part_of(name: str) -> Part | None:
@@ -188,8 +243,12 @@ def part_of(name: str) -> Part | None:
     """
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold()
     words = re.findall(r"[a-z]+[0-9]+[a-z]+|[a-z]+", spaced)
-    parts = {_PART_NAMES[word] for word in words if word in _PART_NAMES}
-    parts |= {part for sign, part in _PART_SIGNS.items() if sign in name}
+    parts = {
+        part
+        for part, signs in _PART_WORDS.items()
+        for sign in signs.split()
+        if (sign in words if sign.isascii() else sign in name)  # Korean has no spaces to go by
+    }
     return parts.pop() if len(parts) == 1 else None
 
 
@@ -219,7 +278,7 @@ def class_labels(folders: Iterable[str]) -> dict[str, str]:
 def class_label(text: str) -> str:
     """Return a text as the name of a class: in NFC, in one line, without markup."""
     cleaned = "".join(" " if one == "_" else one for one in text if one not in _DROPPED)
-    plain = unicodedata.normalize("NFC", _printable(cleaned))
+    plain = unicodedata.normalize("NFC", printable(cleaned))
     return " ".join(plain.split())[:MAX_NAME].strip()
 
 
@@ -259,34 +318,28 @@ def as_square(image: Image.Image, form: PictureForm, done: Counter[str]) -> Grid
         done[form.fit] += 1
     if plain.size != size:
         done["resized"] += 1
-        if form.fit == "whole" and plain.width != plain.height:
-            small = ImageOps.contain(plain, size, Image.Resampling.BOX)
-            square = Image.new(plain.mode, size, _border(plain))
-            square.paste(small, ((size[0] - small.width) // 2, (size[1] - small.height) // 2))
-            plain = square
+        if form.fit == "whole":
+            values = np.asarray(plain)
+            border = np.concatenate([values[0], values[-1], values[:, 0], values[:, -1]])
+            colour = tuple(np.median(border, axis=0).astype(int).reshape(-1).tolist())
+            half = (0.499, 0.499)  # the smaller half lies to the left and above
+            plain = ImageOps.pad(plain, size, Image.Resampling.BOX, colour, half)
         else:
             plain = ImageOps.fit(plain, size, Image.Resampling.BOX)
     values = np.asarray(plain)
     return values[None] if values.ndim == 2 else values.transpose(2, 0, 1)
 
 
-def _border(image: Image.Image) -> int | tuple[int, ...]:
-    """Return the usual colour along the border."""
-    values = np.asarray(image)
-    border = np.concatenate([values[0], values[-1], values[:, 0], values[:, -1]])
-    middle = np.median(border, axis=0).astype(int)
-    return int(middle) if middle.ndim == 0 else tuple(int(one) for one in middle)
-
-
 def notes_on(done: Counter[str], n: int, form: PictureForm) -> list[str]:
     """Return notes on how the pictures were made alike."""
+    resized = N_(
+        "{done:,} of {n:,} pictures were resized to {size} x {size} pixels.",
+        done=done["resized"],
+        n=n,
+        size=form.size,
+    )
     notes = {
-        "resized": N_(
-            "{done:,} of {n:,} pictures were resized to {size} x {size} pixels.",
-            done=done["resized"],
-            n=n,
-            size=form.size,
-        ),
+        "resized": resized,
         "bits": N_("Stretched to 8 bits: {n:,}.", n=done["bits"]),
         "middle": N_("Cropped to squares: {n:,}.", n=done["middle"]),
         "whole": N_("Padded to squares: {n:,}.", n=done["whole"]),

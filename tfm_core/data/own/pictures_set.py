@@ -69,14 +69,22 @@ def findings(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[SetFinding
     parts: (N,) places in ``PARTS``.
     """
     warnings = [SetFinding("warning", words) for words in pictures.warnings]
-    problem = _problem(pictures, parts)
-    if problem is not None:
+    if problem := _problem(pictures, parts):
         return [SetFinding("problem", problem), *warnings]
     if names := _untrained(pictures, parts):
         words = N_("Only the test has {names}, so the model cannot learn them.", names=_some(names))
         warnings.insert(0, SetFinding("warning", words))
-    warnings += [SetFinding("warning", words) for words in _on_classes(pictures, parts)]
-    return [*warnings, *_on_duplicates(duplicates(pictures, parts))]
+    same = duplicates(pictures, parts)
+    warnings += [SetFinding("warning", words) for words in _warnings(pictures, parts, same)]
+    if same.example is None:
+        return warnings
+    words = N_(
+        "Duplicate pictures: {n:,}; {second} equals {first}.",
+        n=same.n_again,
+        first=same.example[0],
+        second=same.example[1],
+    )
+    return [*warnings, SetFinding("note", words)]
 
 
 def counts(pictures: Pictures, parts: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
@@ -135,8 +143,8 @@ def _untrained(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[str]:
     return [name for at, name in enumerate(pictures.class_names) if at not in trained]
 
 
-def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> Iterator[str]:
-    """Yield warnings on uneven and untested classes, and on blank pictures."""
+def _warnings(pictures: Pictures, parts: npt.NDArray[np.int8], same: Duplicates) -> Iterator[str]:
+    """Yield warnings on uneven and untested classes, blank pictures and duplicates."""
     table = counts(pictures, parts)
     per_class = table.sum(1)
     largest, smallest = int(per_class.argmax()), int(per_class.argmin())
@@ -156,30 +164,16 @@ def _on_classes(pictures: Pictures, parts: npt.NDArray[np.int8]) -> Iterator[str
     n_blank = int((pictures.images.reshape(n, -1).std(1) == 0).sum())
     if n_blank:
         yield N_("Blank pictures: {n:,} of {all:,}.", n=n_blank, all=n)
-
-
-def _on_duplicates(found: Duplicates) -> Iterator[SetFinding]:
-    if found.n_across:
-        words = N_(
+    if same.n_across:
+        yield N_(
             "Test or validation pictures also in training: {n:,}. Drop the duplicates.",
-            n=found.n_across,
+            n=same.n_across,
         )
-        yield SetFinding("warning", words)
-    if found.n_contradicting:
-        words = N_(
+    if same.n_contradicting:
+        yield N_(
             "Pictures in several classes: {n:,}; no model can tell which is right.",
-            n=found.n_contradicting,
+            n=same.n_contradicting,
         )
-        yield SetFinding("warning", words)
-    if found.example is not None:
-        first, second = found.example
-        words = N_(
-            "Duplicate pictures: {n:,}; {second} equals {first}.",
-            n=found.n_again,
-            first=first,
-            second=second,
-        )
-        yield SetFinding("note", words)
 
 
 def _some(names: list[str], limit: int = 5) -> str:
@@ -200,15 +194,6 @@ class Split:
     by: str = "seed"
     seed: int = 0
     share: float = 0.15
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PictureArrays:
-    """The arrays of a set: uint8 (N, C, size, size), classes (N,), places in ``PARTS`` (N,)."""
-
-    images: Grid
-    labels: npt.NDArray[np.int64]
-    parts: npt.NDArray[np.int8]
 
 
 def split_parts(pictures: Pictures, split: Split) -> npt.NDArray[np.int8]:
@@ -233,10 +218,8 @@ def without_duplicates(pictures: Pictures) -> Pictures:
     first: dict[bytes, int] = {}
     for at, image in enumerate(pictures.images):
         first.setdefault(image.tobytes(), at)
-    first_places = np.array(sorted(first.values()))
-    n = len(pictures) - len(first_places)
-    skipped = _skipped_fields(pictures, {N_("Duplicates dropped: {n:,}.", n=n): n})
-    return dataclasses.replace(_subset(pictures, first_places), **skipped)
+    n = len(pictures) - len(first)
+    return _subset(pictures, list(first.values()), {N_("Duplicates dropped: {n:,}.", n=n): n})
 
 
 def renamed(pictures: Pictures, names: Sequence[str]) -> Pictures:
@@ -262,32 +245,23 @@ def renamed(pictures: Pictures, names: Sequence[str]) -> Pictures:
         for typed, name in dict(zip(names, called, strict=True)).items()
         if name and name != typed.strip()
     )
-    remaining = _subset(dataclasses.replace(pictures, labels=labels), np.flatnonzero(labels >= 0))
-    return dataclasses.replace(
-        remaining,
-        class_names=class_names,
-        notes=(*remaining.notes, *notes),
-        **_skipped_fields(pictures, reasons),
+    pictures = dataclasses.replace(
+        pictures, labels=labels, class_names=class_names, notes=(*pictures.notes, *notes)
     )
+    return _subset(pictures, np.flatnonzero(labels >= 0).tolist(), reasons)
 
 
-def _subset(pictures: Pictures, places: npt.NDArray[np.int64]) -> Pictures:
-    """Return the pictures at these indices."""
+def _subset(pictures: Pictures, places: list[int], reasons: Mapping[str, int]) -> Pictures:
+    """Return the pictures at these indices. reasons: why others are left out, and how many."""
     return dataclasses.replace(
         pictures,
         images=pictures.images[places],
         labels=pictures.labels[places],
         names=tuple(pictures.names[at] for at in places),
         parts=None if pictures.parts is None else pictures.parts[places],
+        left_out=(*reasons, *pictures.left_out),
+        n_left_out=pictures.n_left_out + sum(reasons.values()),
     )
-
-
-def _skipped_fields(pictures: Pictures, reasons: Mapping[str, int]) -> dict[str, Any]:
-    """Return the fields of skipped pictures, with more reasons and their counts."""
-    return {
-        "left_out": (*reasons, *pictures.left_out),
-        "n_left_out": pictures.n_left_out + sum(reasons.values()),
-    }
 
 
 def ground_of(images: Grid) -> Ground:
@@ -332,48 +306,39 @@ def prepare(pictures: Pictures, name: str, split: Split) -> Prepared:
     )
 
 
-def arrays(own: OwnSet) -> PictureArrays:
-    """Return the pictures of a set. Raises SetDamaged."""
+def pictures_of(own: OwnSet) -> tuple[Pictures, npt.NDArray[np.int8]]:
+    """Return the pictures of a set, and the split of each, (N,). Raises SetDamaged."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
+    classes = tuple(own.details["classes"])
+    shape = (own.details["channels"], own.details["size"], own.details["size"])
     try:
         content = own.content(FILE)
         check_header(own.folder / FILE, io.BytesIO(content))
         tensors: dict[str, Any] = load(content)
-        stored = PictureArrays(
-            tensors["images"], tensors["labels"].astype(np.int64), tensors["parts"]
+        images, parts = tensors["images"], tensors["parts"]
+        labels = tensors["labels"].astype(np.int64)
+        fits = (
+            images.shape[1:] == shape
+            and images.dtype == np.uint8
+            and images.shape[:1] == labels.shape == parts.shape
+            and labels.min() >= 0
+            and labels.max() < len(classes)
+            and np.isin(parts, range(len(PARTS))).all()
         )
     except SetDamaged:
         raise
     except (SafetensorError, KeyError, ValueError):
-        raise damaged(own.name, N_("{file} is damaged", file=FILE)) from None
-    n = len(stored.labels)
-    shape = (n, own.details["channels"], own.details["size"], own.details["size"])
-    fits = (
-        stored.images.shape == shape
-        and stored.images.dtype == np.uint8
-        and stored.parts.shape == (n,)
-        and n > 0
-        and stored.labels.min() >= 0
-        and stored.labels.max() < len(own.details["classes"])
-        and np.isin(stored.parts, range(len(PARTS))).all()
-    )
+        fits = False
     if not fits:
         raise damaged(own.name, N_("{file} is damaged", file=FILE))
-    return stored
-
-
-def as_pictures(own: OwnSet) -> Pictures:
-    """Return a set as it could be read from a zip. Raises SetDamaged."""
-    stored, classes = arrays(own), tuple(own.details["classes"])
     by_file = own.split.get("by") == "file"
     names = tuple(
         (f"{PARTS[part]}/" if by_file else "") + f"{classes[label]}/{at:05}.png"
-        for at, (label, part) in enumerate(zip(stored.labels, stored.parts, strict=True), 1)
+        for at, (label, part) in enumerate(zip(labels, parts, strict=True), 1)
     )
-    parts = stored.parts if by_file else None
-    return Pictures(stored.images, stored.labels, classes, names, parts)
+    return Pictures(images, labels, classes, names, parts if by_file else None), parts
 
 
 def is_sound(details: object) -> bool:

@@ -1,24 +1,20 @@
-"""The task of a set of pictures: its settings, sensible sizes to learn it with, and its tensors."""
+"""The task of a set of pictures: its settings and its tensors."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tfm_core.config.own_pictures import BETWEEN, OwnPicturesTaskConfig
-from tfm_core.data.download import Progress
 from tfm_core.data.own import sets
 from tfm_core.data.own.pictures import PARTS
-from tfm_core.data.own.pictures_set import VALIDATION, arrays, is_sound
-from tfm_core.data.own.proposals import Proposal, experiment_on
+from tfm_core.data.own.pictures_set import VALIDATION, is_sound, pictures_of
 from tfm_core.data.own.sets import OwnSet
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from tfm_core.data.image_data import ImageData
 
 _SIDE = 7  # patches in a row that are few enough to be quick, and enough to say where something is
-_READ = 20  # times that a training reads each picture, of a set that is neither small nor large
-_MIN_STEPS, _MAX_STEPS = 200, 3000
 
 
 def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
@@ -42,68 +38,17 @@ def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
     )
 
 
-def proposals(own: OwnSet) -> list[Proposal]:
-    """Return experiments on a set: a quick look, the usual one and a careful one.
-
-    Sizes follow from the pictures: about seven patches in a row, and enough steps to read each
-    picture about twenty times. Raises ValueError.
-    """
-    task = task_of(own)
-    n_train, batch = task.n_learned - task.n_validation, 64
-    steps = min(_MAX_STEPS, max(2 * _MIN_STEPS, _READ * n_train // batch))
-    steps = round(steps / 100) * 100
-    usual: dict[str, Any] = {"d_model": 48, "n_heads": 3, "d_ff": 96}
-    usual["patch_size"] = patch(task.side)
-    moved = {"shift": 2.0, "rotation": 10.0, "scale": 0.1}
-    plans = (
-        (
-            "quick",
-            N_("Quick look"),
-            N_("A small model and few steps: does it start to learn?"),
-            {**usual, "d_model": 32, "n_heads": 2, "d_ff": 64},
-            {"shift": 1.0},
-            max(_MIN_STEPS, steps // 4),
-        ),
-        (
-            "usual",
-            N_("Usual"),
-            N_("Sized for digits; pictures slightly moved and rotated."),
-            {**usual, "stem": "conv"},
-            moved,
-            steps,
-        ),
-        (
-            "careful",
-            N_("Careful"),
-            N_("Deeper, wider and twice as long: for classes that look alike."),
-            {**usual, "stem": "conv", "n_layers": 4, "d_model": 64, "n_heads": 4, "d_ff": 192}
-            | {"dropout": 0.1},
-            moved,
-            min(2 * steps, 2 * _MAX_STEPS),
-        ),
-    )
-    batch = batch if n_train >= 2 * batch else 16
-    return [
-        Proposal(
-            name, label, why, experiment_on(task.replace(**moves), "vit", model, batch, n_steps)
-        )
-        for name, label, why, model, moves, n_steps in plans
-    ]
-
-
 def patch(side: int) -> int:
     """Return the size of patch that leaves about seven of them in a row."""
     fitting = [size for size in range(2, side) if side % size == 0]
     return min(fitting, key=lambda size: (abs(side // size - _SIDE), -size))
 
 
-def load_own_pictures(
-    config: OwnPicturesTaskConfig, *, seed: int, progress: Progress | None = None
-) -> ImageData:
+def load_own_pictures(config: OwnPicturesTaskConfig, *, seed: int) -> ImageData:
     """Return the pictures of a set on the CPU; the same seed makes the same splits.
 
     The test is the set's own, the same for every seed; so is the validation where the set names
-    one, else the seed draws it. Nothing is downloaded. Raises SetMissing and SetDamaged.
+    one, else the seed draws it. Raises SetMissing and SetDamaged.
     """
     import torch
 
@@ -111,13 +56,13 @@ def load_own_pictures(
 
     own = sets.find(config.data)
     _check_is_of(config, own)
-    stored = arrays(own)
+    stored, split = pictures_of(own)
     images, labels = torch.from_numpy(stored.images.copy()), torch.from_numpy(stored.labels)
-    parts = torch.from_numpy(stored.parts.copy())
+    parts = torch.from_numpy(split.copy())
     train, validation, test = (
         ImageSplit(images[parts == number], labels[parts == number]) for number in range(len(PARTS))
     )
-    held_out = validation if (stored.parts == VALIDATION).any() else None
+    held_out = validation if (split == VALIDATION).any() else None
     return divided(config, train, test, seed=seed, validation=held_out)
 
 

@@ -6,14 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tfm_core.variants.record import LazyModule
-
-if TYPE_CHECKING:
-    from tfm_core.runs import settings
-else:  # the one reader of the environment lies above
-    settings = LazyModule("tfm_core.runs.settings")
+from tfm_core import settings
 
 FOLDER = "own-data"
 """The folder among the runs; no run is called that (see ``runs.run.ID``)."""

@@ -1,22 +1,26 @@
-"""The records of a text file: every column of every row, whatever the format.
+"""The rows of a text file: every column of every row, whatever the format.
 
 Tab-separated text is literal: a line is a row, and quotation marks are text. Commas, semicolons
 and bars follow RFC 4180, where a quoted text may hold the delimiter and span lines, and so do notes
-of Anki. JSON is a list of records, or one record a line; a chat has a record for each answer.
+of Anki, whose first lines are settings (https://docs.ankiweb.net/importing/text-files.html). JSON
+is a list of records, or one record a line. A chat has a row for each answer: a message has a role
+and a content (OpenAI, Hugging Face), or from and value (ShareGPT).
 """
 
 from __future__ import annotations
 
 import csv
+import html
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count, takewhile
 
-from tfm_core.data.own import anki, chats
+from tfm_core.data.own.containers import BadData
 from tfm_core.reading import Unreadable, is_text, json_of
-from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
+from tfm_core.sentences import N_, Paragraph, Sentence, counted
 
 LINE, ENTRY = N_("Line {line}"), N_("Entry {line}")
 TEST_LINE, TEST_ENTRY = N_("Line {line} of the test file"), N_("Entry {line} of the test file")
@@ -29,23 +33,44 @@ _N_SAMPLED = 200  # lines from which the format is guessed
 _MIN_ROWS_IN_QUOTES = 3
 """Lines of a quoted text, most of which look like rows of the table, that mean a missing quote."""
 
+_ANKI_SEPARATORS = {"tab": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "colon": ":"}
+_ANKI_COLUMNS = ("guid", "notetype", "deck", "tags")
+_ANKI_SETTING = re.compile(
+    r"#(separator|html|columns|tags|deck|notetype|if matches"
+    rf"|(?:{'|'.join(_ANKI_COLUMNS)}) column):(.*)"
+)
+_BREAK = re.compile(r"</?(?:br|div|p|li|ul|ol|tr|td|h\d)\b[^<>]*>", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-z][^<>]*>", re.IGNORECASE)
+
 Cells = tuple[str | None, ...]
 
 
-class BadData(StudentError):
-    """The upload cannot be used at all. encoding: the wrong one of its text, "" for no guess."""
-
-    encoding: str | None = None
-
-
 @dataclass(frozen=True, slots=True)
-class LineProblem:
-    """Why lines are skipped. line: the first one, counted from 1; None for the whole file."""
+class Row:
+    """A row of a file, from its first line on, counted from 1; a cell that is no text is None."""
 
-    line: int | None
-    sentence: str
+    line: int
+    cells: Cells
     n_lines: int = 1
-    numbered: str = LINE
+    numbered: str = LINE  # how its place is called
+    sentence: str = ""  # why it is skipped
+    is_cut: bool = False  # whether a text is the beginning of a longer one
+    is_unclosed: bool = False  # whether its quotes do not fit, so that they are text
+
+    @property
+    def first(self) -> str:
+        """The source or the sentence of a row of two texts."""
+        return self.cells[0] or ""
+
+    @property
+    def second(self) -> str:
+        """The target or the label of a row of two texts."""
+        return self.cells[1] or ""
+
+    @property
+    def place(self) -> Sentence:
+        """The line, in words."""
+        return N_(self.numbered, line=self.line)
 
     @property
     def is_in_test_file(self) -> bool:
@@ -54,34 +79,20 @@ class LineProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class FileRecord:
-    """One row of a file: its first line, how many lines it spans, its cells; None is not a text."""
-
-    line: int
-    n_lines: int
-    cells: Cells
-
-
-@dataclass(frozen=True, slots=True)
 class Records:
-    """All that a file holds. Its lines are in records, problems, blank or settings: ``total``.
+    """All that a file holds. Its lines are in records, problems, blank or settings: ``total``."""
 
-    names: of the columns, where the format has them (JSON objects). width: columns of each record.
-    numbered: how a place is called, see ``LINE``. n_settings: lines on the format. notes: on how
-    the file was read, in which encoding. is_chat: what is counted are answers of chats, not lines.
-    """
-
-    records: tuple[FileRecord, ...]
-    problems: tuple[LineProblem, ...]
-    width: int
+    records: tuple[Row, ...]
+    problems: tuple[Row, ...]
+    width: int  # columns of each record
     total: int
     blank: int
-    numbered: str
-    names: tuple[str, ...] = ()
-    n_settings: int = 0
-    notes: tuple[str, ...] = ()
+    numbered: str  # how a place is called
+    names: tuple[str, ...] = ()  # of the columns, where the format has them
+    n_settings: int = 0  # lines on the format
+    notes: tuple[str, ...] = ()  # on how the file was read
     encoding: str = "utf-8"
-    is_chat: bool = False
+    is_chat: bool = False  # whether answers of chats are counted, not lines
 
 
 def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records:
@@ -105,30 +116,7 @@ def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records
         check_number(sum(not line.isspace() for line in lines if line))
         values = [_parsed(line) if line.strip() else "" for line in lines]
         return of_values(values, numbered=numbered, width=width, wrong=_NOT_JSON)
-    settings = anki.settings_of(lines)
-    n_settings, delimiter = len(settings), anki.separator_of(settings)
-    if named := _SEPARATOR.fullmatch(lines[0]):
-        n_settings, delimiter = 1, named[1]
-    lines[:n_settings] = [""] * n_settings
-    delimiter = delimiter or _delimiter_of(lines)
-    records: list[FileRecord] = []
-    n_filled = 0
-    for record in _delimited(lines, delimiter, is_quoted=bool(settings)):
-        n_filled += not _is_blank(record, delimiter)
-        check_number(n_filled)
-        records.append(record)
-    if ("html", "true") in settings:
-        plain = anki.without_tags
-        records = [replace(one, cells=tuple(map(plain, one.cells))) for one in records]
-    found = of_one_width(records, numbered, width, delimiter)
-    names = anki.names_of(settings, found.width, delimiter)
-    n_blank = found.blank - n_settings
-    found = replace(found, names=names, n_settings=n_settings, blank=n_blank)
-    if settings:
-        said = ", ".join(f"{name}: {value}" for name, value in settings)[:200]
-        note = N_("Read with Anki's settings: {settings}.", settings=said)
-        found = replace(found, notes=(note, *found.notes))
-    return found
+    return _of_lines(lines, numbered, width)
 
 
 def check_number(n: int) -> None:
@@ -137,76 +125,51 @@ def check_number(n: int) -> None:
         raise BadData("This has more than {most:,} rows. Remove some.", most=MAX_ROWS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Unclosed(FileRecord):
-    """A line whose quotes do not fit; its cells as they are when a stray quote is text."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Unreadable(FileRecord):
-    """A line or entry that holds no record. template: why, with ``{place}``."""
-
-    template: str
-
-
-def of_one_width(
-    candidates: Sequence[FileRecord], numbered: str, width: int, delimiter: str | None
+def _of_one_width(
+    candidates: Iterable[Row], numbered: str, width: int, delimiter: str | None
 ) -> Records:
     """Return the records of one width; the others become problems. delimiter: None of JSON."""
-    filled = [record for record in candidates if not _is_blank(record, delimiter)]
-    width = _width_of(filled, width)
-    records: list[FileRecord] = []
-    problems: list[LineProblem] = []
-    unclosed: list[int] = []
-    for record in filled:
-        cells = record.cells
-        if len(cells) > width and _is_empty(cells[width:]):
-            cells = cells[:width]
-        if len(cells) == width and not isinstance(record, _Unreadable):
-            records.append(record if cells is record.cells else replace(record, cells=cells))
-            if isinstance(record, _Unclosed):
-                unclosed.append(record.line)
-        else:
-            why = _why(record, N_(numbered, line=record.line), width, delimiter)
-            problems.append(LineProblem(record.line, why, record.n_lines, numbered))
+    filled: list[Row] = []
+    total = 0
+    for row in candidates:
+        total += row.n_lines
+        # in JSON a line must be empty, not only its texts
+        if not _is_empty(row.cells) or (delimiter is None and len(row.cells) != 1):
+            filled.append(row)
+            check_number(len(filled))
+    widths = Counter(len(row.cells) for row in filled if not row.sentence)
+    if width < 2 or not widths[width]:
+        width = max(widths.keys() - {0, 1}, key=lambda n: (widths[n], -n), default=2)
+    records: list[Row] = []
+    problems: list[Row] = []
+    for row in filled:
+        if len(row.cells) > width and _is_empty(row.cells[width:]):
+            row = replace(row, cells=row.cells[:width])
+        if not row.sentence and len(row.cells) != width:
+            row = replace(row, sentence=_why(row, width, delimiter))
+        (problems if row.sentence else records).append(row)
     if not records:
-        raise BadData(Paragraph("own-data/no-pairs", why=problems[0].sentence if problems else ""))
-    total = sum(record.n_lines for record in candidates)
-    blank = total - sum(record.n_lines for record in filled)
-    found = Records(tuple(records), tuple(problems), width, total, blank, numbered)
-    if not unclosed:
-        return found
-    lines = ", ".join(map(str, unclosed[:10])) + (" …" if len(unclosed) > 10 else "")
+        why = problems[0].sentence if problems else ""
+        raise BadData(Paragraph("own-data/no-pairs", why=why))
+    blank = total - sum(row.n_lines for row in filled)
+    unclosed = [str(row.line) for row in records if row.is_unclosed]
     note = N_(
         "Unclosed quotation marks read as text: {n:,}, on lines {lines}.",
         n=len(unclosed),
-        lines=lines,
+        lines=", ".join(unclosed[:10]) + (" …" if len(unclosed) > 10 else ""),
     )
-    return replace(found, notes=(note,))
-
-
-def _is_blank(record: FileRecord, delimiter: str | None) -> bool:
-    """Return whether a line holds no text; in JSON a line must be empty, not only its texts."""
-    return _is_empty(record.cells) and (delimiter is not None or len(record.cells) == 1)
+    notes = (note,) if unclosed else ()
+    return Records(tuple(records), tuple(problems), width, total, blank, numbered, notes=notes)
 
 
 def _is_empty(cells: Cells) -> bool:
     return all(cell is not None and not cell.strip() for cell in cells)
 
 
-def _width_of(records: Sequence[FileRecord], width: int) -> int:
-    widths = Counter(len(record.cells) for record in records if not isinstance(record, _Unreadable))
-    if width > 1 and widths[width]:
-        return width
-    several = {n: times for n, times in widths.items() if n > 1}
-    return max(several, key=lambda n: (several[n], -n)) if several else 2
-
-
-def _why(record: FileRecord, place: Sentence, width: int, delimiter: str | None) -> Sentence:
-    n = len(record.cells)
-    if isinstance(record, _Unreadable):
-        return N_(record.template, place=place)
-    if isinstance(record, _Unclosed):
+def _why(row: Row, width: int, delimiter: str | None) -> Sentence:
+    """Return why a row does not have the columns of the others."""
+    n, place = len(row.cells), row.place
+    if row.is_unclosed:
         return N_(
             "{place} has an unclosed quotation mark and {n} columns instead of {width}.",
             place=place,
@@ -221,17 +184,50 @@ def _why(record: FileRecord, place: Sentence, width: int, delimiter: str | None)
 # Text with a delimiter
 
 
+def _of_lines(lines: list[str], numbered: str, width: int) -> Records:
+    """Return the records of text with a delimiter; the first lines may be settings of Anki."""
+    matches = takewhile(bool, map(_ANKI_SETTING.fullmatch, lines))
+    listed = [(match[1], match[2].strip()) for match in matches if match]
+    settings = dict(listed)
+    n_settings, named = len(listed), settings.get("separator", "")
+    is_plain = named in _ANKI_SEPARATORS.values()
+    delimiter = _ANKI_SEPARATORS.get(named.casefold(), named if is_plain else None)
+    if separator := _SEPARATOR.fullmatch(lines[0]):
+        n_settings, delimiter = 1, separator[1]
+    lines[:n_settings] = [""] * n_settings
+    delimiter = delimiter or _delimiter_of(lines)
+    rows = _delimited(lines, delimiter, numbered, is_quoted=bool(settings))
+    if ("html", "true") in listed:
+        rows = (replace(row, cells=tuple(map(_without_tags, row.cells))) for row in rows)
+    found = _of_one_width(rows, numbered, width, delimiter)
+    found = replace(found, n_settings=n_settings, blank=found.blank - n_settings)
+    if not settings:
+        return found
+    words = ", ".join(f"{name}: {value}" for name, value in listed)[:200]
+    note = N_("Read with Anki's settings: {settings}.", settings=words)
+    names = settings.get("columns", "").split(delimiter)
+    if len(names) != found.width:
+        names = [""] * found.width
+    special = {settings.get(f"{name} column"): name for name in _ANKI_COLUMNS}
+    names = [name or special.get(str(at), "") for at, name in enumerate(names, 1)]
+    return replace(found, names=tuple(names) if any(names) else (), notes=(note, *found.notes))
+
+
+def _without_tags(cell: str | None) -> str | None:
+    """Return a cell of HTML as plain text."""
+    return None if cell is None else html.unescape(_TAG.sub("", _BREAK.sub(" ", cell)))
+
+
 def _delimiter_of(lines: Sequence[str]) -> str:
     """Return the delimiter that cuts most lines into the same number of columns, two or more."""
     sample = lines[:_N_SAMPLED]
 
     def fit(delimiter: str) -> tuple[float, float]:
-        records = list(_delimited(sample, delimiter))
-        widths = Counter(
-            len(record.cells) for record in records if not isinstance(record, _Unclosed)
-        )
-        any_widths = Counter(len(record.cells) for record in records)
-        return most(widths) / len(records), most(any_widths) / len(records)
+        rows = list(_delimited(sample, delimiter))
+        widths = Counter(len(row.cells) for row in rows if not row.is_unclosed)
+        any_widths = Counter(len(row.cells) for row in rows)
+        # rows whose quotes fit count first; a delimiter inside quotes leaves many that do not
+        return most(widths) / len(rows), most(any_widths) / len(rows)
 
     def most(widths: Counter[int]) -> int:
         return max((times for n, times in widths.items() if n > 1), default=0)
@@ -240,52 +236,49 @@ def _delimiter_of(lines: Sequence[str]) -> str:
 
 
 def _delimited(
-    lines: Sequence[str], delimiter: str, *, is_quoted: bool = False
-) -> Iterator[FileRecord]:
-    """Yield every line, in a record or alone where its quotes are wrong; blank ones, too."""
-    if delimiter == "\t" and not is_quoted:
-        for line, text in enumerate(lines, 1):
-            yield FileRecord(line, 1, tuple(text.split("\t")))
-        return
+    lines: Sequence[str], delimiter: str, numbered: str = LINE, *, is_quoted: bool = False
+) -> Iterator[Row]:
+    """Yield every line, in a row or alone where its quotes are wrong; blank ones, too."""
+    is_literal = delimiter == "\t" and not is_quoted
     at = 0
     while at < len(lines):
-        if '"' not in lines[at]:
-            yield FileRecord(at + 1, 1, tuple(lines[at].split(delimiter)))
-            at += 1
-            continue
-        record = _quoted(lines, at, delimiter)
-        if record is None:
-            yield _Unclosed(at + 1, 1, _literal(lines[at], delimiter))
-            at += 1
-        else:
-            yield record
-            at += record.n_lines
+        is_plain = is_literal or '"' not in lines[at]
+        cells, n_lines = (None, 1) if is_plain else _quoted(lines, at, delimiter)
+        is_unclosed = not is_plain and cells is None
+        if cells is None:
+            cells = _literal(lines[at], delimiter) if is_unclosed else lines[at].split(delimiter)
+        yield Row(at + 1, tuple(cells), n_lines, numbered, is_unclosed=is_unclosed)
+        at += n_lines
 
 
-def _quoted(lines: Sequence[str], at: int, delimiter: str) -> FileRecord | None:
-    """Return the record that starts on a line, None where its quotes do not fit RFC 4180."""
+def _quoted(lines: Sequence[str], at: int, delimiter: str) -> tuple[Sequence[str] | None, int]:
+    """Return the cells that start on a line, and how many lines they span.
+
+    None and 1 where quotes do not fit RFC 4180.
+    """
     rest = (f"{lines[number]}\n" for number in range(at, len(lines)))
     reader = csv.reader(rest, delimiter=delimiter, strict=True, skipinitialspace=True)
     try:
-        cells = tuple(next(reader))
+        cells = next(reader)
     except csv.Error:
-        return None
+        return None, 1
     n_lines = reader.line_num
     if n_lines >= _MIN_ROWS_IN_QUOTES:
         inside = lines[at : at + n_lines]
         n_rows = sum(len(_literal(line, delimiter)) == len(cells) for line in inside)
         if len(cells) > 1 and n_rows >= 0.8 * n_lines:
-            return None  # a missing quote, and rows up to the next one
-    return FileRecord(at + 1, n_lines, cells)
+            return None, 1  # a missing quote, and rows up to the next one
+    return cells, n_lines
 
 
-def _literal(line: str, delimiter: str) -> Cells:
+def _literal(line: str, delimiter: str) -> list[str]:
     """Return the cells of one line; a quote that is not closed before a delimiter is text."""
     if len(line) > csv.field_size_limit():
-        return (line,)  # no row of short texts, and slow to take apart
+        return [line]  # no row of short texts, and slow to take apart
     sign = re.escape(delimiter)
     cell = re.compile(rf'\s*"((?:[^"]|"")*)"\s*(?={sign}|$)|([^{sign}]*)')
-    cells, at = [], 0
+    cells: list[str] = []
+    at = 0
     while True:
         match = cell.match(line, at)
         assert match is not None, "the second form matches anything"
@@ -293,7 +286,7 @@ def _literal(line: str, delimiter: str) -> Cells:
         cells.append(plain if quoted is None else quoted.replace('""', '"'))
         at = match.end() + 1
         if at > len(line):
-            return tuple(cells)
+            return cells
 
 
 # JSON
@@ -316,7 +309,7 @@ def _json_values(text: str) -> list[object] | None:
                 what=getattr(error, "msg", str(error)),
             ) from None
         return None
-    if chats.messages_of(value):
+    if _messages_of(value):
         return [value]
     if isinstance(value, dict):
         lists = {name: one for name, one in value.items() if _is_list_of_records(one)}
@@ -351,53 +344,55 @@ def _parsed(line: str) -> dict[str, object] | list[object] | None:
 
 
 _NOT_JSON = N_("{place} is not JSON. Write one object or list per line.")
-_NOT_A_RECORD = N_("{place} needs two texts.")
+NOT_TWO_TEXTS = N_("{place} needs two texts.")
 _ALONE = N_("{place}: a message without an answer, or an answer without a message.")
 INSTRUCTION = "instruction + input"
 """A column that joins two of Alpaca's."""
 
 
 def of_values(
-    values: Sequence[object], *, numbered: str, width: int = 0, wrong: str = _NOT_A_RECORD
+    values: Sequence[object], *, numbered: str, width: int = 0, wrong: str = NOT_TWO_TEXTS
 ) -> Records:
     """Return the records of objects by name, of lists by place, or of chats; "" is a blank line.
 
     wrong: why another value is none.
     """
-    every = [chats.messages_of(value) for value in values]
-    is_chat = any(every)
+    every = [_messages_of(value) for value in values]
     objects = [_flat(value) if isinstance(value, dict) else None for value in values]
     names = tuple(dict.fromkeys(name for flat in objects if flat is not None for name in flat))
+    is_chat = any(every)
     notes: list[str] = []
+    # other objects among chats have none of these columns, and are listed as empty
     if is_chat:
-        names = chats.COLUMNS
-    elif "input" not in names:
-        names = tuple(name for name in names if name != INSTRUCTION)
-    elif INSTRUCTION in names:
+        names = ("prompt", "response")
+        notes += _chat_notes(every)
+    elif {"input", INSTRUCTION} <= set(names):
         notes.append(N_("“{name}” joins two columns; you can choose one.", name=INSTRUCTION))
-    others: Counter[str] = Counter()
-    records: list[FileRecord] = []
-    for line, (value, flat, messages) in enumerate(zip(values, objects, every, strict=True), 1):
+    else:
+        names = tuple(name for name in names if name != INSTRUCTION)
+
+    def row(line: int, cells: Iterable[object], template: str = "") -> Row:
+        why = N_(template, place=N_(numbered, line=line)) if template else ""
+        return Row(line, tuple(map(_cell, cells)), 1, numbered, why)
+
+    def rows_of(
+        line: int, value: object, flat: Mapping[str, object] | None, messages: Sequence[Message]
+    ) -> Iterator[Row]:
         if messages:
-            pairs = chats.exchanges(messages, others)
-            records += [_exchange(line, tuple(map(_cell, pair))) for pair in pairs]
-            check_number(len(records))
+            for pair in _exchanges(messages):
+                yield row(line, pair, "" if pair else _ALONE)
         elif flat is not None:
-            records.append(FileRecord(line, 1, tuple(_cell(flat.get(name, "")) for name in names)))
+            yield row(line, [flat.get(name, "") for name in names])
         elif isinstance(value, list) and not names:
-            records.append(FileRecord(line, 1, tuple(map(_cell, value))))
+            yield row(line, value)
         elif value == "":
-            records.append(FileRecord(line, 1, ("",)))
+            yield row(line, [""])
         else:
-            records.append(_Unreadable(line, 1, (), wrong if value is None else _NOT_A_RECORD))
-    if is_chat:
-        notes += chats.notes_on(sum(map(bool, every)), others)
-    found = of_one_width(records, numbered, len(names) or width, None)
+            yield row(line, [], wrong if value is None else NOT_TWO_TEXTS)
+
+    rows = chain.from_iterable(map(rows_of, count(1), values, objects, every))
+    found = _of_one_width(rows, numbered, len(names) or width, None)
     return replace(found, names=names, notes=tuple(notes), is_chat=is_chat)
-
-
-def _exchange(line: int, cells: Cells) -> FileRecord:
-    return FileRecord(line, 1, cells) if cells else _Unreadable(line, 1, (), _ALONE)
 
 
 def _flat(value: dict[str, object]) -> dict[str, object]:
@@ -424,3 +419,51 @@ def _cell(value: object) -> str | None:
         return None
     text = str(value)
     return text if is_text(text, len(text)) else None  # escapes of JSON may be half a character
+
+
+# Chats
+
+_CHATS = ("messages", "conversations", "conversation")
+_USERS = {"user", "human", "prompter"}
+_ASSISTANTS = {"assistant", "gpt", "chatgpt", "bot", "model"}
+
+Message = tuple[str, object]
+"""A role and a text."""
+
+
+def _messages_of(value: object) -> list[Message]:
+    """Return the messages of a chat, none where a value is no chat."""
+    for key in _CHATS:
+        messages = value.get(key) if isinstance(value, dict) else None
+        if isinstance(messages, list) and all(isinstance(one, dict) for one in messages):
+            roles = [one.get("role", one.get("from")) for one in messages]
+            if all(isinstance(role, str) for role in roles):
+                texts = [one.get("content", one.get("value")) for one in messages]
+                return list(zip(roles, texts, strict=True))
+    return []
+
+
+def _exchanges(messages: Sequence[Message]) -> Iterator[Sequence[object]]:
+    """Yield each message with its answer, () for one alone; those of other roles are skipped."""
+    known = [message for message in messages if message[0] in _USERS | _ASSISTANTS]
+    at = 0
+    while at < max(1, len(known)):
+        pair = known[at : at + 2]
+        is_pair = len(pair) == 2 and pair[0][0] in _USERS and pair[1][0] in _ASSISTANTS
+        yield [text for _role, text in pair] if is_pair else ()
+        at += 1 + is_pair
+
+
+def _chat_notes(every: Iterable[Sequence[Message]]) -> Iterator[Sentence]:
+    """Yield notes on how chats were read."""
+    chats = [messages for messages in every if messages]
+    yield counted(
+        "{n:,} chat read as pairs: the user's message, the assistant's answer.",
+        "{n:,} chats read as pairs: the user's message, the assistant's answer.",
+        len(chats),
+    )
+    others = Counter(role for messages in chats for role, _text in messages)
+    others = Counter({role: n for role, n in others.items() if role not in _USERS | _ASSISTANTS})
+    if others:
+        roles = ", ".join(f"{role[:40]} ({n:,})" for role, n in others.most_common(5))
+        yield N_("Messages with other roles skipped: {roles}.", roles=roles)

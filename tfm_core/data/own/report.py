@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from tfm_core.data.own.layout import ColumnLayout
-from tfm_core.data.own.records import LineProblem
-from tfm_core.data.own.rows import Accounting, TextRow
+from tfm_core.data.own.records import Row
 from tfm_core.data.own.sets import MAX_NAME, TOKENS, OwnSet, SetDamaged, damaged
 from tfm_core.data.own.task import TEXT, own_vocabulary
 from tfm_core.data.own.tokens import Cutter, learned_from_text
@@ -26,63 +25,64 @@ _NAMES = {"pairs": N_("My pairs"), "labels": N_("My labels"), "text": N_("My tex
 
 @dataclass(frozen=True, slots=True)
 class TextChoices:
-    """How texts are read. encoding: of files that are not UTF-8, guessed if None.
+    """How texts are read."""
 
-    cut_at: tokens, at least 2, at which longer texts end, instead of being left out. merges_labels:
-    labels that differ only in case are one.
-    """
+    encoding: str | None = None  # of files that are not UTF-8, guessed if None
+    cut_at: int | None = None  # tokens, at least 2, at which longer texts end; None skips those
+    merges_labels: bool = True  # whether labels that differ only in case are one
 
-    encoding: str | None = None
-    cut_at: int | None = None
-    merges_labels: bool = True
+
+@dataclass(frozen=True, slots=True)
+class Accounting:
+    """Where the lines of a file ended up; the counts add up to ``total``."""
+
+    total: int = 0
+    kept: int = 0  # of the rows that a set holds
+    left_out: int = 0  # of rows with a problem
+    repeated: int = 0  # of duplicate rows
+    blank: int = 0  # without any text
+    header: int = 0  # of the names of columns, or on the format
+    in_entries: bool = False  # whether entries of a JSON list are counted
+    in_answers: bool = False  # whether answers in chats are counted
+
+    @property
+    def share_left_out(self) -> float:
+        """The share of the lines with content that have a problem."""
+        return self.left_out / max(1, self.total - self.blank - self.header)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Report:
-    """What is in an upload, before it becomes a set.
-
-    problems: lines that are left out; refusal: why none of it can be kept, or None.
-    notes: what is worth knowing of what is kept. columns: names of the two texts of a row. rows:
-    by split; counts, preview, lengths (tokens of each row, by column), balance (label -> examples)
-    are of them. n_across: validation and test examples whose source training holds too; n_unknown:
-    their tokens that training never shows, of n_tokens. unit: see ``tokens.CUTS``, of a text
-    ``variants.units.UNITS``. split: as ``sets.Prepared`` has it.
-
-    layout: how the columns of the file are read, None of a text; names: of all columns, or ();
-    sample: the first rows with all columns. accounting: what became of each
-    line; test_accounting: the same of a test file. spellings: of each label that is written in
-    several ways, all of them, the merged one first; is_merged: whether they are one label.
-    encoding: of the file, "" where none is likely. n_cut: examples that were cut.
-    """
+    """What is in an upload, before it becomes a set."""
 
     kind: str
     name: str
-    unit: str
-    split: Mapping[str, object]
-    columns: tuple[str, ...] = ()
-    rows: Mapping[str, tuple[TextRow, ...]] = field(default_factory=dict, repr=False)
-    problems: tuple[LineProblem, ...] = ()
-    notes: tuple[str, ...] = ()
-    refusal: str | None = None
+    unit: str  # see ``tokens.CUTS``, of a text ``variants.units.UNITS``
+    split: Mapping[str, object]  # as ``sets.Prepared`` has it
+    columns: tuple[str, ...] = ()  # names of the two texts of a row
+    rows: Mapping[str, tuple[Row, ...]] = field(default_factory=dict, repr=False)  # by split
+    problems: tuple[Row, ...] = ()  # lines that are left out
+    notes: tuple[str, ...] = ()  # what is worth knowing of what is kept
+    refusal: str | None = None  # why none of it can be kept
     counts: Mapping[str, int] = field(default_factory=dict)
-    lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    balance: Mapping[str, int] = field(default_factory=dict)
-    n_across: int = 0
-    n_unknown: int = 0
+    lengths: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # tokens, by column
+    balance: Mapping[str, int] = field(default_factory=dict)  # label -> examples
+    n_across: int = 0  # validation and test examples whose source training holds too
+    n_unknown: int = 0  # their tokens that training never shows, of ``n_tokens``
     n_tokens: int = 0
     text: str = ""
     test: str = ""
     cutters: tuple[Cutter, ...] = ()
     words: tuple[tuple[str, ...], ...] = ()
-    layout: ColumnLayout | None = None
-    names: tuple[str, ...] = ()
-    sample: tuple[tuple[str, ...], ...] = ()
+    layout: ColumnLayout | None = None  # how the columns of the file are read, None of a text
+    names: tuple[str, ...] = ()  # of all columns
+    sample: tuple[tuple[str, ...], ...] = ()  # the first rows with all columns
     accounting: Accounting = field(default_factory=Accounting)
     test_accounting: Accounting = field(default_factory=Accounting)
-    spellings: tuple[tuple[str, ...], ...] = ()
-    is_merged: bool = False
-    encoding: str = "utf-8"
-    n_cut: int = 0
+    spellings: tuple[tuple[str, ...], ...] = ()  # labels written in several ways, the usual first
+    is_merged: bool = False  # whether the spellings of a label are one
+    encoding: str = "utf-8"  # of the file, "" where none is likely
+    n_cut: int = 0  # examples that were cut
 
     @property
     def is_much_left_out(self) -> bool:
@@ -167,12 +167,12 @@ def as_lines(report: Report) -> str:
     return "\n".join(dict.fromkeys(lines)) + "\n"
 
 
-def _rows(content: bytes) -> tuple[TextRow, ...]:
-    rows: list[TextRow] = []
+def _rows(content: bytes) -> tuple[Row, ...]:
+    rows: list[Row] = []
     for number, line in enumerate(content.decode().split("\n"), 1):
         if line:
             first, second = json_of(line)
             if not (isinstance(first, str) and isinstance(second, str)):
                 raise ValueError
-            rows.append(TextRow(number, first, second))
+            rows.append(Row(number, (first, second)))
     return tuple(rows)

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tfm_core.config.corpus_tasks import text_problem
-from tfm_core.data.own.records import BadData
-from tfm_core.data.own.report import Report, set_name
-from tfm_core.data.own.rows import Accounting, normalised_text
+from tfm_core.data.own.containers import BadData
+from tfm_core.data.own.report import Accounting, Report, set_name
+from tfm_core.data.own.text_files import NormalisationLog, Upload, texts_of
 from tfm_core.data.own.tokens import learned_from_text
-from tfm_core.data.own.uploads import Upload, texts_of
 from tfm_core.sentences import N_
 
 MAX_TEXT = 2_000_000
@@ -26,67 +25,70 @@ def running_text(
 ) -> Report:
     """Check a text and its test file; see ``texts.inspect_text``. Never raises."""
     split = {"by": "place" if test is None else "file"}
-    blank = Report("text", set_name(name, "text"), unit, split, (N_("line"),))
+    report = Report("text", set_name(name, "text"), unit, split, (N_("line"),))
     try:
-        ((_name, whole),), used, read = texts_of(raw, encoding, most=1)
+        text, accounting, used, notes = _read(raw, encoding)
     except BadData as error:
-        encoding = blank.encoding if error.encoding is None else error.encoding
-        return replace(blank, refusal=error.sentence, encoding=encoding)
-    text = whole.strip("\n")
-    blank = replace(blank, accounting=_accounting(whole, text), encoding=used)
-    text, changed = normalised_text(text)
+        encoding = report.encoding if error.encoding is None else error.encoding
+        return replace(report, refusal=error.sentence, encoding=encoding)
+    report = replace(report, accounting=accounting, encoding=used)
     problem = text_problem(text, unit, most=MAX_TEXT)
     if problem is not None:
-        return replace(blank, text=text[:MAX_TEXT], refusal=problem)
+        return replace(report, text=text[:MAX_TEXT], refusal=problem)
     cutter = learned_from_text(unit, text, has_test=test is not None)
-    blank = replace(blank, notes=(*read, *changed), cutters=(cutter,))
     tokens = cutter.cut_text(text)
+    report = replace(report, text=text, notes=tuple(notes), cutters=(cutter,), n_tokens=len(tokens))
     n_held_out = max(2, len(tokens) // 10)
-    if test is None:
-        start = round(len(text) * (1 - n_held_out / len(tokens)))
-        return replace(
-            blank,
-            text=text,
-            notes=(*blank.notes, *_repeat_notes(text[:start], text[start:])),
-            counts={
-                "train": len(tokens) - 2 * n_held_out,
-                "validation": n_held_out,
-                "test": n_held_out,
-            },
-            words=(cutter.text_vocabulary(text),),
-            n_tokens=len(tokens),
-        )
-    return _with_test(replace(blank, text=text, n_tokens=len(tokens)), tokens, test, encoding)
+    if test is not None:
+        return _with_test(report, tokens, test, encoding, n_held_out)
+    start = round(len(text) * (1 - n_held_out / len(tokens)))
+    n_train = len(tokens) - 2 * n_held_out
+    return replace(
+        report,
+        notes=(*notes, *_repeat_notes(text[:start], text[start:])),
+        counts={"train": n_train, "validation": n_held_out, "test": n_held_out},
+        words=(cutter.text_vocabulary(text),),
+    )
 
 
-def _delimited(tokens: list[str]) -> str:
-    """Return tokens as one text that can be searched for a row of them."""
-    return "\0".join(["", *tokens, ""])
+def _read(upload: Upload, encoding: str | None) -> tuple[str, Accounting, str, list[str]]:
+    """Return a text, what became of its lines, its encoding and notes. Raises BadData.
+
+    Blank lines around it are left out.
+    """
+    ((_name, whole),), used, notes = texts_of(upload, encoding, most=1)
+    text = whole.strip("\n")
+    total, kept = (one.removesuffix("\n").count("\n") + 1 if one else 0 for one in (whole, text))
+    if not text.isascii():
+        changes = NormalisationLog()
+        lines = [changes.text(line, number) for number, line in enumerate(text.split("\n"), 1)]
+        text = "\n".join(lines)
+        notes += changes.notes()
+    return text, Accounting(total=total, kept=kept, blank=total - kept), used, notes
 
 
-def _with_test(blank: Report, tokens: list[str], test: Upload, encoding: str | None) -> Report:
+def _with_test(
+    report: Report, tokens: list[str], test: Upload, encoding: str | None, n_held_out: int
+) -> Report:
     """Add a test file to a text, and notes on it."""
     try:
-        ((_name, whole),), _used, read = texts_of(test, encoding, most=1)
-        tested = whole.strip("\n")
-        blank = replace(blank, test_accounting=_accounting(whole, tested))
-        tested, changed = normalised_text(tested)
-        changed = [*read, *changed]
-        problem = text_problem(tested, blank.unit, most=MAX_TEXT)
+        tested, accounting, _used, changed = _read(test, encoding)
+        report = replace(report, test_accounting=accounting)
+        problem = text_problem(tested, report.unit, most=MAX_TEXT)
     except BadData as error:
-        tested, changed, problem = "", [], error.sentence
+        problem = error.sentence
         if error.encoding is not None:
-            blank = replace(blank, encoding=error.encoding)
+            report = replace(report, encoding=error.encoding)
     if problem is not None:
-        return replace(blank, refusal=N_("The test file: {why}", why=problem))
-    (cutter,) = blank.cutters
+        return replace(report, refusal=N_("The test file: {why}", why=problem))
+    (cutter,) = report.cutters
     cut, known = cutter.cut_text(tested), set(tokens)
     n_unknown = sum(token not in known for token in cut)
-    notes = [*blank.notes, *(N_("The test file: {why}", why=note) for note in changed)]
-    if tested in blank.text or _delimited(cut) in _delimited(tokens):
+    notes = [*report.notes, *(N_("The test file: {why}", why=note) for note in changed)]
+    if tested in report.text or _delimited(cut) in _delimited(tokens):
         notes.append(N_("The text contains the whole test file: its score measures memory."))
     else:
-        notes += _repeat_notes(blank.text, tested)
+        notes += _repeat_notes(report.text, tested)
     if n_unknown:
         notes.append(
             N_(
@@ -95,21 +97,20 @@ def _with_test(blank: Report, tokens: list[str], test: Upload, encoding: str | N
                 all=len(cut),
             )
         )
-    n_held_out = max(2, len(tokens) // 10)
+    n_train = len(tokens) - n_held_out
     return replace(
-        blank,
+        report,
         test=tested,
         notes=tuple(notes),
-        counts={"train": len(tokens) - n_held_out, "validation": n_held_out, "test": len(cut)},
-        words=(cutter.text_vocabulary(blank.text, tested),),
+        counts={"train": n_train, "validation": n_held_out, "test": len(cut)},
+        words=(cutter.text_vocabulary(report.text, tested),),
         n_unknown=n_unknown,
     )
 
 
-def _accounting(whole: str, text: str) -> Accounting:
-    """Count the lines of a text, and the blank ones around it, which are left out."""
-    total, kept = (one.removesuffix("\n").count("\n") + 1 if one else 0 for one in (whole, text))
-    return Accounting(total=total, kept=kept, blank=total - kept)
+def _delimited(tokens: list[str]) -> str:
+    """Return tokens as one text that can be searched for a row of them."""
+    return "\0".join(["", *tokens, ""])
 
 
 def _repeat_notes(train: str, test: str) -> Iterator[str]:

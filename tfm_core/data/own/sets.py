@@ -75,20 +75,14 @@ def damaged(name: str, why: str = "") -> SetDamaged:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A set that is ready to be written.
+    """A set that is ready to be written."""
 
-    kind: a name in ``kinds.SET_KINDS``. counts: examples of "train", "validation" and "test".
-    split: how they were split, such as ``{"by": "seed", "seed": 0}`` or ``{"by": "file"}``.
-    details: facts of the kind, plain JSON: tokenizer, lengths, vocabularies, classes. files: name
-    -> content: ``.jsonl``, ``.json``, ``.txt`` and ``.safetensors``, never pickles.
-    """
-
-    kind: str
+    kind: str  # a name in ``kinds.SET_KINDS``
     name: str
-    counts: Mapping[str, int]
-    split: Mapping[str, Any]
-    details: Mapping[str, Any]
-    files: Mapping[str, bytes]
+    counts: Mapping[str, int]  # examples of "train", "validation" and "test"
+    split: Mapping[str, Any]  # such as ``{"by": "seed", "seed": 0}`` or ``{"by": "file"}``
+    details: Mapping[str, Any]  # facts of the kind, plain JSON: lengths, vocabularies, classes
+    files: Mapping[str, bytes]  # by name: JSON, texts and safetensors, never pickles
 
     @property
     def n_bytes(self) -> int:
@@ -98,24 +92,19 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnSet:
-    """A set as its folder says; parts as ``Prepared`` has them, ``files`` by their digests.
-
-    name: that of an example is a sentence of the app.
-    owners: hashes of the visitors who keep it, none for sets of the command line or the app. kept:
-    since when, ISO 8601. problem: what is damaged, or None; the other fields are then placeholders.
-    """
+    """A set as its folder says; parts as ``Prepared`` has them, ``files`` by their digests."""
 
     id: str
     folder: Path
     kind: str = ""
-    name: str = ""
+    name: str = ""  # of an example a sentence of the app
     counts: Mapping[str, int] = field(default_factory=dict)
     split: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict, repr=False)
-    owners: tuple[str, ...] = ()
-    kept: str = ""
-    problem: str | None = None
+    owners: tuple[str, ...] = ()  # hashes of who keeps it, none of the command line or the app
+    kept: str = ""  # since when, ISO 8601
+    problem: str | None = None  # what is damaged; the other fields are then placeholders
 
     @property
     def is_example(self) -> bool:

@@ -13,7 +13,6 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from tfm_core.config.own_tasks import OwnTextTaskConfig
-from tfm_core.data.download import Progress
 from tfm_core.data.own import sets
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.tokens import CUTS, Cutter
@@ -200,12 +199,8 @@ def _known_or_unknown(vocabulary: Vocabulary, token: str) -> str:
     return token if token in vocabulary else SPECIALS[UNK]
 
 
-def load_own(config: OwnTextTaskConfig, *, seed: int, progress: Progress | None = None) -> TextData:
-    """Return the splits of a set on the CPU; they are the set's own, whatever the seed.
-
-    Nothing is downloaded: ``progress`` is not called. Raises ValueError where the set is missing or
-    damaged.
-    """
+def load_own(config: OwnTextTaskConfig) -> TextData:
+    """Return the splits of a set on the CPU. Raises ValueError where it is missing or damaged."""
     from tfm_core.data.text_data import TextData, encoded
 
     task = own_task(config)

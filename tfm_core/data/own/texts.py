@@ -9,29 +9,31 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from tfm_core.config.own_tasks import MAX_WORDS
-from tfm_core.data.own.classes import (
-    known_labels,
-    label_notes,
-    plain_label,
-    spelling_notes,
-    spellings_of,
-)
+from tfm_core.data.own.containers import BadData, read_each
 from tfm_core.data.own.layout import ColumnLayout, guess
-from tfm_core.data.own.records import ENTRY, TEST_ENTRY, BadData, LineProblem, Records
-from tfm_core.data.own.report import COLUMNS, MAX_PREVIEW, SPLITS, Report, TextChoices, set_name
-from tfm_core.data.own.rows import Accounting, TextRow, normalised_rows, rows_of
+from tfm_core.data.own.records import ENTRY, NOT_TWO_TEXTS, TEST_ENTRY, Records, Row
+from tfm_core.data.own.report import (
+    COLUMNS,
+    MAX_PREVIEW,
+    SPLITS,
+    Accounting,
+    Report,
+    TextChoices,
+    set_name,
+)
 from tfm_core.data.own.running import running_text
 from tfm_core.data.own.sets import MAX_NAME, TOKENS, Prepared
 from tfm_core.data.own.task import TEST_TEXT, TEXT
+from tfm_core.data.own.text_files import NormalisationLog, Upload, read_upload
 from tfm_core.data.own.tokens import LABEL, Cutter, learned
-from tfm_core.data.own.uploads import Upload, read_upload
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.sentences import N_, Paragraph, StudentError
 
@@ -43,10 +45,16 @@ _TOO_FEW = {
     "pairs": N_("Different sources: {n}; at least {least} are needed."),
     "labels": N_("Different sentences: {n}; at least {least} are needed."),
 }
+MAX_LINE = 4_000
+"""Characters of one text."""
+MAX_CLASSES = 100
+_MAX_SPELLINGS = 3  # groups that are listed one by one
+_WHOLE = re.compile(r"([-+]?\d+)\.0+")
 LONGEST = 128
 """Tokens of a sentence."""
 SHARE = 0.1
 """Of the examples, for validation and for the test, each."""
+_EMPTY_TEXT = N_("{place} has an empty text.")
 
 
 def inspect_text(
@@ -70,25 +78,22 @@ def inspect_text(
     if kind == "text":
         return running_text(raw, name, unit, test, choices.encoding)
     seeded: dict[str, object] = {"by": "seed", "seed": seed} if test is None else {"by": "file"}
-    blank = Report(kind, set_name(name, kind), unit, seeded, COLUMNS[kind])
+    report = Report(kind, set_name(name, kind), unit, seeded, COLUMNS[kind])
     try:
         records = read_upload(raw, encoding=choices.encoding)
         if layout is None or max(layout.first, layout.second) >= records.width:
             layout = guess(kind, records)
         layout = replace(layout, has_header=layout.has_header and not records.names)
         columns = _columns(records, layout)
-        blank = replace(blank, layout=layout, encoding=records.encoding, **columns)
-        rows, problems = rows_of(records, layout, is_cut=choices.cut_at is not None)
-        rows, empty, notes = normalised_rows(rows)
-        notes = [*records.notes, *notes]
-        blank = replace(blank, problems=(*problems, *empty), notes=tuple(notes))
-        tests = None
+        report = replace(report, layout=layout, encoding=records.encoding, **columns)
+        files = [_TextFile(records, layout, choices)]
+        report = replace(report, problems=tuple(files[0].problems), notes=tuple(files[0].notes))
         if test is not None:
-            tests = _read_test_file(kind, test, records, layout, choices)
-        return _inspect_rows(blank, records, rows, tests, seed, choices)
+            files.append(_test_file(kind, test, files[0], choices))
+        return _inspect_rows(report, files, seed, choices)
     except BadData as error:
-        encoding = blank.encoding if error.encoding is None else error.encoding
-        return replace(blank, refusal=error.sentence, encoding=encoding)
+        encoding = report.encoding if error.encoding is None else error.encoding
+        return replace(report, refusal=error.sentence, encoding=encoding)
 
 
 def _columns(records: Records, layout: ColumnLayout) -> dict[str, Any]:
@@ -99,6 +104,98 @@ def _columns(records: Records, layout: ColumnLayout) -> dict[str, Any]:
         "names": tuple(" ".join((cell or "").split()) for cell in head),
         "sample": tuple(tuple("…" if one is None else one[:200] for one in row) for row in sample),
     }
+
+
+class _TextFile:
+    """A file in two of its columns: the rows that can be read, and what becomes of its lines."""
+
+    def __init__(self, records: Records, layout: ColumnLayout, choices: TextChoices) -> None:
+        """Read every row; problems are listed."""
+        self.records, self.layout = records, layout
+        self.problems = list(records.problems)
+        changes = NormalisationLog()
+
+        def read(row: Row) -> Row:
+            cells = row.cells[layout.first], row.cells[layout.second]
+            texts = [" ".join(cell.split()) for cell in cells if cell is not None]
+            if len(texts) < 2:
+                raise StudentError(NOT_TWO_TEXTS, place=row.place)
+            longest = max(map(len, texts))
+            if all(texts) and longest > MAX_LINE and choices.cut_at is None:
+                raise StudentError(
+                    "{place} has a text of {n:,} characters; the limit is {most:,}.",
+                    place=row.place,
+                    n=longest,
+                    most=MAX_LINE,
+                )
+            texts = [text[:MAX_LINE] for text in texts]
+            if all(texts) and "\0" in "".join(texts):
+                raise StudentError("{place} has a zero byte.", place=row.place)
+            if all(texts):
+                texts = [changes.cell(text, row.line) for text in texts]
+            if not all(texts):
+                raise StudentError(_EMPTY_TEXT, place=row.place)
+            return replace(row, cells=tuple(texts), is_cut=longest > MAX_LINE)
+
+        def skip(row: Row, why: str) -> None:
+            self.problems.append(replace(row, sentence=why))
+
+        body = records.records[layout.has_header :]
+        self.rows = [row for _whole, row in read_each(body, read, skip)]
+        self.problems.sort(key=lambda row: row.line)
+        self.n_lines = sum(row.n_lines for row in self.rows)
+        self.notes = [*records.notes, *changes.notes()]
+
+    def drop_duplicates(self, key: Callable[[Row], object]) -> int:
+        """Drop rows that are the same to a model; return how many there were."""
+        distinct: dict[object, Row] = {}
+        for row in self.rows:
+            distinct.setdefault(key(row), row)
+        n = len(self.rows) - len(distinct)
+        self.rows = list(distinct.values())
+        return n
+
+    def accounting(self, final: Iterable[Row], problems: Iterable[Row]) -> Accounting:
+        """Count what became of the lines."""
+        records = self.records
+        n_header = records.records[0].n_lines if self.layout.has_header else 0
+
+        def n_of(rows: Iterable[Row]) -> int:
+            return sum(row.n_lines for row in rows if row.numbered == records.numbered)
+
+        return Accounting(
+            total=records.total,
+            kept=n_of(final),
+            left_out=n_of(problems),
+            repeated=self.n_lines - n_of(self.rows),
+            blank=records.blank,
+            header=records.n_settings + n_header,
+            in_entries=records.numbered in {ENTRY, TEST_ENTRY},
+            in_answers=records.is_chat,
+        )
+
+
+def _test_file(kind: str, raw: Upload, main: _TextFile, choices: TextChoices) -> _TextFile:
+    """Read a test file in the layout of the main one, where it has the same columns."""
+    layout, like = main.layout, main.records
+    try:
+        records = read_upload(raw, encoding=choices.encoding, is_test=True, width=like.width)
+    except BadData as error:
+        error.sentence = N_("The test file: {why}", why=error.sentence)
+        raise
+    guessed = guess(kind, records)
+    columns = guessed.first, guessed.second
+    if like.names:
+        wanted = like.names[layout.first], like.names[layout.second]
+        if set(wanted) <= set(records.names):
+            columns = records.names.index(wanted[0]), records.names.index(wanted[1])
+    elif records.width == like.width and not records.names:
+        columns = layout.first, layout.second
+    is_guess = layout.has_header == guess(kind, like).has_header
+    has_header = guessed.has_header if is_guess else layout.has_header
+    if layout.has_header and records.records[0].cells == like.records[0].cells:
+        has_header = True
+    return _TextFile(records, ColumnLayout(*columns, has_header and not records.names), choices)
 
 
 def prepare(report: Report, *, name: str = "") -> Prepared:
@@ -143,184 +240,121 @@ def _read_as(report: Report) -> dict[str, object]:
     return {"read": details} if details else {}
 
 
+Reader = Callable[[str], tuple[str, ...]]
+"""Returns what a model reads of a text: two texts with the same one are the same to it."""
+Parts = Mapping[str, tuple[Row, ...]]
+Cutters = tuple[Cutter, Cutter]
+
+
 def _inspect_rows(
-    blank: Report,
-    records: Records,
-    rows: list[TextRow],
-    test_file: _TestFile | None,
-    seed: int,
-    choices: TextChoices,
+    report: Report, files: Sequence[_TextFile], seed: int, choices: TextChoices
 ) -> Report:
-    """Check rows of two texts. Raises BadData."""
-    kind, unit = blank.kind, blank.unit
+    """Check the rows of a file, and of a test file if there is one. Raises BadData."""
+    kind, unit = report.kind, report.unit
     cutter = Cutter(unit)  # texts are the same by their tokens, of byte pairs before any merge
     read = cache(lambda text: cutter.cut(text) or (text,))
-    all_rows, problems = rows, list(blank.problems)
-    notes = list(blank.notes)
-    if test_file is not None:
-        problems += test_file.problems
-        notes += test_file.notes
+    problems = [row for file in files for row in file.problems]
+    notes = list(report.notes)
+    notes += [N_("The test file: {why}", why=note) for file in files[1:] for note in file.notes]
     spellings: tuple[tuple[str, ...], ...] = ()
-    tests = None if test_file is None else test_file.rows
     if kind == "labels":
-        spellings = spellings_of(plain_label(row.second) for row in [*rows, *(tests or ())])
-        one_label = spellings if choices.merges_labels else ()
-        notes += spelling_notes(spellings, is_merged=choices.merges_labels)
-        rows = _with_labels(rows, one_label)
-        tests = None if tests is None else _with_labels(tests, one_label)
-    rows, n_twice = _deduplicated(kind, rows, read)
-    if n_twice:
-        notes.append(N_("Duplicate lines dropped: {n:,}.", n=n_twice))
-    if tests is not None:
-        tests, n_twice = _deduplicated(kind, tests, read)
-        if n_twice:
-            notes.append(N_("Duplicate test lines dropped: {n:,}.", n=n_twice))
-    parts = _split(kind, rows, tests, seed, read)
+        spellings, more = _with_plain_labels(files, is_merged=choices.merges_labels)
+        notes += more
+    duplicates = (
+        N_("Duplicate lines dropped: {n:,}."),
+        N_("Duplicate test lines dropped: {n:,}."),
+    )
+    for file, dropped in zip(files, duplicates, strict=False):
+        if n := file.drop_duplicates(lambda row: (read(row.first), _target(kind, row, read))):
+            notes.append(N_(dropped, n=n))
+    tests = files[1].rows if files[1:] else None
+    parts = _split(kind, files[0].rows, tests, seed, read)
+    # byte pairs are learned after the split: the held-out parts teach no merge
     cut_src = learned(unit, (row.first for row in parts["train"]))
     cut_tgt = Cutter(LABEL)
     if kind != "labels":
         cut_tgt = learned(unit, (row.second for row in parts["train"]))
     cutters = cut_src, cut_tgt
     parts, too_long = _short_enough(parts, cutters, choices.cut_at)
+    problems += too_long
     n_cut = sum(row.is_cut for part in parts.values() for row in part)
     if n_cut:
         notes.append(N_("Cut at {n} tokens: {n_cut:,} examples.", n=choices.cut_at, n_cut=n_cut))
-    problems += too_long
     if kind == "labels":
-        notes += label_notes(parts)
-        parts, unknown = known_labels(parts)
+        notes += _label_notes(parts)
+        parts, unknown = _known_labels(parts)
         problems += unknown
-    _check_sizes(parts)
-    words = _vocabularies(kind, parts["train"], cutters)
-    n_unknown, n_tokens = _count_unknown(parts, cutters, words)
-    seen = {read(row.first) for row in parts["train"]}
-    n_across = sum(read(row.first) in seen for split in SPLITS[1:] for row in parts[split])
+    for split, sentence in _EMPTY.items():
+        if not parts[split]:
+            raise BadData(sentence)
+    report = _counted(report, parts, cutters, read)
     everything = list(dict.fromkeys(row for split in SPLITS for row in parts[split]))
-    balance = Counter(row.second for row in everything if kind == "labels")
-    report = replace(
-        blank,
-        rows=parts,
+    accounts = [file.accounting(everything, problems) for file in files]
+    return replace(
+        report,
         problems=tuple(problems),
+        notes=(*notes, *_notes(report, read)),
+        n_cut=n_cut,
+        spellings=spellings,
+        is_merged=choices.merges_labels and bool(spellings),
+        accounting=accounts[0],
+        test_accounting=accounts[1] if accounts[1:] else Accounting(),
+    )
+
+
+def _target(kind: str, row: Row, read: Reader) -> object:
+    # a label is one token, however sentences are cut
+    return row.second if kind == "labels" else read(row.second)
+
+
+def _counted(report: Report, parts: Parts, cutters: Cutters, read: Reader) -> Report:
+    """Add rows to a report, with what is counted of them. Raises BadData for too many words."""
+    train = parts["train"]
+    unseen = [row for split in SPLITS[1:] for row in parts[split]]
+    everything = list(dict.fromkeys((*train, *unseen)))
+
+    def cut(rows: Iterable[Row], side: int) -> Iterator[tuple[str, ...]]:
+        return (cutters[side].cut(row.cells[side] or "") for row in rows)
+
+    words = tuple(
+        tuple(sorted({token for tokens in cut(train, side) for token in tokens}))
+        for side in range(2)
+    )
+    limit, longest = MAX_WORDS - len(SPECIALS), max(map(len, words))
+    if longest > limit:
+        raise BadData(Paragraph("own-data/too-many-words", n=longest, most=limit))
+    n_unknown = n_tokens = 0
+    for side, known in enumerate(map(set, words)):
+        for tokens in cut(unseen, side):
+            n_tokens += len(tokens)
+            n_unknown += sum(token not in known for token in tokens)
+    seen = {read(row.first) for row in train}
+    balance = Counter(row.second for row in everything if report.kind == "labels")
+    return replace(
+        report,
+        rows=parts,
         counts={split: len(part) for split, part in parts.items()},
         lengths={
-            blank.columns[0]: tuple(len(cutters[0].cut(row.first)) for row in everything),
-            blank.columns[1]: tuple(len(cutters[1].cut(row.second)) for row in everything),
+            column: tuple(len(tokens) for tokens in cut(everything, side))
+            for side, column in enumerate(report.columns)
         },
         balance=dict(sorted(balance.items(), key=lambda one: (-one[1], one[0]))),
-        n_across=n_across,
+        n_across=sum(read(row.first) in seen for row in unseen),
         n_unknown=n_unknown,
         n_tokens=n_tokens,
         cutters=cutters,
         words=words,
-        n_cut=n_cut,
-        spellings=spellings,
-        is_merged=choices.merges_labels and bool(spellings),
-        accounting=_accounting(records, blank.layout, all_rows, rows, everything, problems),
     )
-    if test_file is not None:
-        layout, all_tests = test_file.layout, test_file.rows
-        lines = _accounting(test_file.found, layout, all_tests, tests or [], everything, problems)
-        report = replace(report, test_accounting=lines)
-    return replace(report, notes=(*notes, *_notes(report, read)))
-
-
-@dataclass(frozen=True, slots=True)
-class _TestFile:
-    """A test file as read."""
-
-    found: Records
-    layout: ColumnLayout
-    rows: list[TextRow]
-    problems: list[LineProblem]
-    notes: Sequence[str]
-
-
-def _read_test_file(
-    kind: str, raw: Upload, main: Records, layout: ColumnLayout, choices: TextChoices
-) -> _TestFile:
-    """Read a test file in the layout of the main one, where it has the same columns."""
-    try:
-        records = read_upload(raw, encoding=choices.encoding, is_test=True, width=main.width)
-    except BadData as error:
-        error.sentence = N_("The test file: {why}", why=error.sentence)
-        raise
-    guessed = guess(kind, records)
-    columns = guessed.first, guessed.second
-    if main.names:
-        wanted = main.names[layout.first], main.names[layout.second]
-        if set(wanted) <= set(records.names):
-            columns = records.names.index(wanted[0]), records.names.index(wanted[1])
-    elif records.width == main.width and not records.names:
-        columns = layout.first, layout.second
-    is_guess = layout.has_header == guess(kind, main).has_header
-    has_header = guessed.has_header if is_guess else layout.has_header
-    if layout.has_header and records.records[0].cells == main.records[0].cells:
-        has_header = True
-    test_layout = ColumnLayout(*columns, has_header and not records.names)
-    rows, problems = rows_of(records, test_layout, is_cut=choices.cut_at is not None)
-    rows, empty, notes = normalised_rows(rows)
-    prefixed = [N_("The test file: {why}", why=note) for note in (*records.notes, *notes)]
-    return _TestFile(records, test_layout, rows, problems + empty, prefixed)
-
-
-def _with_labels(rows: Iterable[TextRow], spellings: Iterable[Sequence[str]]) -> list[TextRow]:
-    """Return rows with plain labels, each in the first of its spellings."""
-    merged = {label: group[0] for group in spellings for label in group}
-    relabelled = []
-    for row in rows:
-        plain = plain_label(row.second)
-        label = merged.get(plain, plain)
-        relabelled.append(row if label == row.second else replace(row, second=label))
-    return relabelled
-
-
-def _accounting(
-    records: Records,
-    layout: ColumnLayout | None,
-    rows: Sequence[TextRow],
-    distinct: Sequence[TextRow],
-    final: Iterable[TextRow],
-    problems: Iterable[LineProblem],
-) -> Accounting:
-    """Count what became of the lines of a file."""
-    n_header = records.n_settings
-    if layout is not None and layout.has_header:
-        n_header += records.records[0].n_lines
-    return Accounting(
-        total=records.total,
-        kept=sum(row.n_lines for row in final if row.numbered == records.numbered),
-        left_out=sum(one.n_lines for one in problems if one.numbered == records.numbered),
-        repeated=sum(row.n_lines for row in rows) - sum(row.n_lines for row in distinct),
-        blank=records.blank,
-        header=n_header,
-        in_entries=records.numbered in {ENTRY, TEST_ENTRY},
-        in_answers=records.is_chat,
-    )
-
-
-Reader = Callable[[str], tuple[str, ...]]
-"""Returns what a model reads of a text: two texts with the same one are the same to it."""
-
-
-def _deduplicated(kind: str, rows: Iterable[TextRow], read: Reader) -> tuple[list[TextRow], int]:
-    """Return rows without duplicates, and how many there were."""
-    distinct: dict[tuple[object, object], TextRow] = {}
-    n_rows = 0
-    for row in rows:
-        second = row.second if kind == "labels" else read(row.second)
-        distinct.setdefault((read(row.first), second), row)
-        n_rows += 1
-    return list(distinct.values()), n_rows - len(distinct)
 
 
 def _split(
-    kind: str, rows: list[TextRow], tests: list[TextRow] | None, seed: int, read: Reader
-) -> dict[str, tuple[TextRow, ...]]:
+    kind: str, rows: list[Row], tests: list[Row] | None, seed: int, read: Reader
+) -> dict[str, tuple[Row, ...]]:
     """Split rows: one source stays in one part, training gets each label. Raises BadData.
 
     Few pairs are in all parts.
     """
-    by_source: dict[tuple[str, ...], list[TextRow]] = defaultdict(list)
+    by_source: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
         by_source[read(row.first)].append(row)
     n_sources = len(by_source)
@@ -349,13 +383,13 @@ def _split(
 
 
 def _short_enough(
-    parts: Mapping[str, tuple[TextRow, ...]], cutters: tuple[Cutter, Cutter], cut_at: int | None
-) -> tuple[dict[str, tuple[TextRow, ...]], list[LineProblem]]:
+    parts: Parts, cutters: Cutters, cut_at: int | None
+) -> tuple[dict[str, tuple[Row, ...]], list[Row]]:
     """Cut long rows, or drop them, and those without a token; return the problems too."""
-    problems: list[LineProblem] = []
+    problems: list[Row] = []
     most = min(cut_at or LONGEST, LONGEST)
 
-    def fitting(rows: tuple[TextRow, ...]) -> Iterator[TextRow]:
+    def fitting(rows: tuple[Row, ...]) -> Iterator[Row]:
         for row in rows:
             sizes = len(cutters[0].cut(row.first)), len(cutters[1].cut(row.second))
             if 0 < min(sizes) <= max(sizes) <= most:
@@ -364,16 +398,16 @@ def _short_enough(
             if cut_at is not None and min(sizes):
                 first = cutters[0].join(list(cutters[0].cut(row.first)[:most])).strip()
                 second = cutters[1].join(list(cutters[1].cut(row.second)[:most])).strip()
-                yield replace(row, first=first, second=second, is_cut=True)
+                yield replace(row, cells=(first, second), is_cut=True)
                 continue
             words = N_("{place} has a text without a word.", place=row.place)
             if min(sizes):
                 limit = N_("{place} has {n} tokens; the limit is {longest}.")
                 words = N_(limit, place=row.place, n=max(sizes), longest=LONGEST)
-            problems.append(row.problem(words))
+            problems.append(replace(row, sentence=words))
 
     remaining = {split: tuple(fitting(rows)) for split, rows in parts.items()}
-    return remaining, sorted(problems, key=lambda one: one.line or 0)
+    return remaining, sorted(problems, key=lambda row: row.line)
 
 
 _EMPTY = {
@@ -383,42 +417,95 @@ _EMPTY = {
 }
 
 
-def _check_sizes(parts: Mapping[str, Sequence[TextRow]]) -> None:
-    for split, sentence in _EMPTY.items():
-        if not parts[split]:
-            raise BadData(sentence)
+def _plain_label(label: str) -> str:
+    """Return a label as it is compared: a whole number has no fraction, ``1.0`` is ``1``."""
+    whole = _WHOLE.fullmatch(label)
+    return label if whole is None else whole[1]
 
 
-def _vocabularies(
-    kind: str, train: Sequence[TextRow], cutters: tuple[Cutter, Cutter]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the tokens of the training part, sorted. Raises BadData for too many."""
-    vocabularies = (
-        tuple(sorted({token for row in train for token in cutters[0].cut(row.first)})),
-        tuple(sorted({token for row in train for token in cutters[1].cut(row.second)})),
-    )
-    limit, longest = MAX_WORDS - len(SPECIALS), max(map(len, vocabularies))
-    if longest > limit:
-        raise BadData(Paragraph("own-data/too-many-words", n=longest, most=limit))
-    return vocabularies
+def _with_plain_labels(
+    files: Sequence[_TextFile], *, is_merged: bool
+) -> tuple[tuple[tuple[str, ...], ...], list[str]]:
+    """Give all rows plain labels; return groups of those that differ only in case, and notes.
 
-
-def _count_unknown(
-    parts: Mapping[str, Sequence[TextRow]],
-    cutters: tuple[Cutter, Cutter],
-    words: tuple[tuple[str, ...], tuple[str, ...]],
-) -> tuple[int, int]:
-    """Return how many tokens of validation and test are unknown, and of how many."""
-    src, tgt = map(set, words)
-    n_unknown = n_tokens = 0
-    for split in SPLITS[1:]:
-        for row in parts[split]:
-            src_tokens, tgt_tokens = cutters[0].cut(row.first), cutters[1].cut(row.second)
-            n_tokens += len(src_tokens) + len(tgt_tokens)
-            n_unknown += sum(t not in src for t in src_tokens) + sum(
-                t not in tgt for t in tgt_tokens
+    The most frequent of a group comes first; is_merged: it stands for all.
+    """
+    labels = Counter(_plain_label(row.second) for file in files for row in file.rows)
+    groups: dict[str, list[str]] = defaultdict(list)
+    for label, _n in labels.most_common():
+        groups[label.casefold()].append(label)
+    spellings = tuple(tuple(group) for group in groups.values() if len(group) > 1)
+    merged = {label: group[0] for group in spellings for label in group if is_merged}
+    for file in files:
+        for at, row in enumerate(file.rows):
+            label = _plain_label(row.second)
+            file.rows[at] = replace(row, cells=(row.first, merged.get(label, label)))
+    notes: list[str] = []
+    for group in spellings[:_MAX_SPELLINGS]:
+        listed = ", ".join(f"“{label[:40]}”" for label in group)
+        words = N_("{labels} differ only in case and stay separate.", labels=listed)
+        if is_merged:
+            words = N_(
+                "{labels} differ only in case and are merged as “{label}”.",
+                labels=listed,
+                label=group[0][:40],
             )
-    return n_unknown, n_tokens
+        notes.append(words)
+    return spellings, notes
+
+
+def _label_notes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
+    """Return notes on the labels. Raises BadData where they teach nothing."""
+    balance = Counter(row.second for part in parts.values() for row in part)
+    if len(balance) > MAX_CLASSES:
+        raise BadData(
+            "There are {n:,} labels; the limit is {most}. Is another column the label?",
+            n=len(balance),
+            most=MAX_CLASSES,
+        )
+    if len(balance) == 1:
+        raise BadData(
+            "All {n:,} sentences have the label “{label}”. Add sentences with another.",
+            n=sum(balance.values()),
+            label=next(iter(balance))[:40],
+        )
+    if strange := [label for label in balance if label in SPECIALS]:
+        raise BadData("Rename the label {label}: it is a special token.", label=strange[0])
+    rare = [label for label, n in balance.items() if n < 3]
+    notes: list[str] = []
+    if rare:
+        notes.append(
+            N_(
+                "Labels with fewer than 3 sentences: {n}, such as “{label}”.",
+                n=len(rare),
+                label=rare[0][:40],
+            )
+        )
+    label, most = balance.most_common(1)[0]
+    if most > 0.8 * balance.total():
+        notes.append(
+            Paragraph("own-data/mostly-one-label", share=most / balance.total(), label=label[:40])
+        )
+    return notes
+
+
+def _known_labels(
+    parts: Mapping[str, tuple[Row, ...]],
+) -> tuple[dict[str, tuple[Row, ...]], list[Row]]:
+    """Drop validation and test examples whose label training lacks; return the problems too."""
+    train_labels = {row.second for row in parts["train"]}
+    template = N_("{place} has the label “{label}”, which never occurs in training.")
+    problems = [
+        replace(row, sentence=N_(template, place=row.place, label=row.second[:40]))
+        for rows in parts.values()
+        for row in rows
+        if row.second not in train_labels
+    ]
+    remaining = {
+        split: tuple(row for row in rows if row.second in train_labels)
+        for split, rows in parts.items()
+    }
+    return remaining, problems
 
 
 def _notes(report: Report, read: Reader) -> Iterator[str]:

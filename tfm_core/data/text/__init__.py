@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from tfm_core.config.reads import NamedTaskConfig
 from tfm_core.config.task import TextTaskConfig
 from tfm_core.data.text.addition import AdditionTask
 from tfm_core.data.text.dates import DatesTask
@@ -24,8 +23,6 @@ from tfm_core.data.text.sentiment import SentimentTask
 from tfm_core.data.text.sequences import copy_task, reverse_task, sort_task
 from tfm_core.data.text.span_corruption import SpanCorruptionTask
 from tfm_core.data.text.task import Pair, TextTask
-from tfm_core.sentences import StudentError
-from tfm_core.variants.tasks import TASK_KINDS
 
 # The key is the name in the configuration; the value takes the size, and the operation, if any.
 TEXT_GENERATORS: dict[str, Callable[..., TextTask]] = {
@@ -48,17 +45,6 @@ TEXT_GENERATORS: dict[str, Callable[..., TextTask]] = {
 }
 
 
-def text_task(config: NamedTaskConfig) -> TextTask:
-    """Return the task of a configuration; the same settings give the same object.
-
-    Raises ValueError for a task without a text to learn from.
-    """
-    find = TASK_KINDS[config.kind].text
-    if find is None:
-        raise StudentError("{kind} has no text.", kind=type(config).__name__)
-    return find()(config)
-
-
 def generated(config: TextTaskConfig) -> TextTask:
     """Return the task that makes its own examples; the same settings give the same object."""
     return _task(config.name, config.size, *((config.operation,) if config.calculates else ()))
@@ -69,4 +55,4 @@ def _task(name: str, *settings: int | str) -> TextTask:
     return TEXT_GENERATORS[name](*settings)
 
 
-__all__ = ["TEXT_GENERATORS", "Pair", "TextTask", "text_task"]
+__all__ = ["TEXT_GENERATORS", "Pair", "TextTask", "generated"]

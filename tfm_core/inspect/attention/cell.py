@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfm_core.config import Experiment, built
-from tfm_core.inspect.attention.trained import inputs_of, model_of
+from tfm_core.inspect.attention.inputs import inputs_of
+from tfm_core.inspect.attention.trained import model_of
 from tfm_core.probe.labels import axes
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run

@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Choice, ImageTaskConfig, ViTConfig
-from tfm_core.inspect.attention.trained import inputs_of, model_of
+from tfm_core.inspect.attention.inputs import inputs_of
+from tfm_core.inspect.attention.trained import model_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run

@@ -16,19 +16,19 @@ from tfm_core.config import (
     PretrainedReaderConfig,
     PretrainedTextConfig,
     SequenceTaskConfig,
+    TaskConfig,
 )
 from tfm_core.data.vocabulary import NONE
 from tfm_core.inspect.attention.example import Example, captured
+from tfm_core.inspect.attention.inputs import inputs_of
 from tfm_core.inspect.attention.trained import (
     check_context,
     checkpoint_mark,
-    inputs_of,
     model_of,
 )
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError, whole_percent
-from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -47,8 +47,7 @@ def look_at_text(run: Run, text: str, *, kinds: tuple[str, ...] | None = None) -
     model's own answer. Cached. Raises ValueError, in a sentence, for unknown
     words, an empty or too long text, or no checkpoint.
     """
-    kind = TASK_KINDS[run.experiment.task.kind]
-    if kind.own_text is None:
+    if not reads_text(run.experiment.task):
         raise StudentError("This run learned pictures; draw one.")
     every = modules_by_kind(run.experiment)
     chosen = tuple(every) if kinds is None else tuple(kind for kind in every if kind in kinds)
@@ -58,10 +57,19 @@ def look_at_text(run: Run, text: str, *, kinds: tuple[str, ...] | None = None) -
 @byte_cache.cached
 def _looked(folder: str, mark: int, text: str, kinds: tuple[str, ...]) -> Example:
     run = Run(Path(folder))
-    own_text = TASK_KINDS[run.experiment.task.kind].own_text
-    assert own_text is not None
     by_kind = modules_by_kind(run.experiment)
-    return own_text()(run, text, {module for kind in kinds for module in by_kind[kind]})
+    modules = {module for kind in kinds for module in by_kind[kind]}
+    match run.experiment.task:
+        case PretrainedReaderConfig():
+            return read_text(run, text, modules)
+        case CorpusTaskConfig():
+            return continued_text(run, text, modules)
+    return answered(run, text, modules)
+
+
+def reads_text(task: TaskConfig) -> bool:
+    """Return whether a model reads a text that somebody types."""
+    return task.picture_shape is None and task.has_model
 
 
 @byte_cache.cached
@@ -83,7 +91,7 @@ def answered(run: Run, text: str, modules: Collection[str]) -> Example:
     """Read a source, see ``look_at_text``. modules: attentions whose maps are kept."""
     import torch
 
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
     from tfm_core.models.pictures import VisionTransformer
     from tfm_core.probe.capture import capture
 
@@ -125,7 +133,7 @@ def continued_text(run: Run, text: str, modules: Collection[str]) -> Example:
     """
     import torch
 
-    from tfm_core.data.corpus.task import corpus_task
+    from tfm_core.data.tasks import corpus_task
     from tfm_core.decoding import ReadPrompt
     from tfm_core.models.text import DecoderOnly
     from tfm_core.probe.capture import capture
@@ -163,7 +171,7 @@ def read_text(run: Run, text: str, modules: Collection[str]) -> Example:
 
     modules: attentions whose maps are kept.
     """
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
     from tfm_core.probe.capture import capture
 
     task = text_task(run.experiment.task)
@@ -184,9 +192,9 @@ def head_answer(run: Run, tokens: Sequence[str]) -> dict[str, Any]:
     """
     import torch
 
+    from tfm_core.data.opened.task import tokenizer_of
     from tfm_core.models.text import DecoderOnly, EncoderOnly
     from tfm_core.pretrained.heads import logits_of, read_head
-    from tfm_core.pretrained.task import tokenizer_of
 
     task = run.experiment.task
     assert isinstance(task, PretrainedReaderConfig | PretrainedTextConfig)

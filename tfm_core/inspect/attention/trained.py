@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from functools import lru_cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from tfm_core import byte_cache
 from tfm_core.config import (
@@ -24,7 +23,6 @@ from tfm_core.facts.storage import attention_numbers
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
-from tfm_core.variants.tasks import TASK_KINDS
 from tfm_core.variants.units import UNITS
 
 if TYPE_CHECKING:
@@ -123,17 +121,6 @@ def pixels_of_data(experiment: Experiment) -> tuple[Tensor, Tensor]:
         return torch.tensor(task.mean), torch.tensor(task.std)
     data: Any = data_of(experiment)
     return data.mean, data.std
-
-
-def inputs_of(
-    run: Run, item: Mapping[str, Any], picture: npt.NDArray[np.uint8] | None = None
-) -> tuple[Tensor, ...]:
-    """Return the inputs of the model for one example: (src, tgt_in), (images,) or (images, tgt_in).
-
-    item: ``src`` and ``tgt`` tokens, as in ``Example.item``; picture: uint8 (C, height, width).
-    Raises StudentError for a picture of another shape or none.
-    """
-    return TASK_KINDS[run.experiment.task.kind].inputs()(run, item, picture)
 
 
 @lru_cache(maxsize=2)

@@ -17,11 +17,11 @@ from tfm_core.inspect.attention.alignment import (
 )
 from tfm_core.inspect.attention.head_roles import relations_of
 from tfm_core.inspect.attention.head_statistics import HeadStatistics, Tally
+from tfm_core.inspect.attention.inputs import batch_of
 from tfm_core.inspect.attention.trained import at_once, data_of, in_all, model_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.masks import on_examples
 from tfm_core.runs.run import Run
-from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
     from tfm_core.probe.capture import ActivationCache
@@ -55,9 +55,9 @@ def measured_over_validation(run: Run, limit: int = LIMIT) -> ValidationFigures:
     n_all = len(data.validation)
     n = min(in_all(run.experiment, limit), n_all)
     tally = _Tallies(run.experiment)
-    batch, size = TASK_KINDS[run.experiment.task.kind].batches(), at_once(run.experiment, _BATCH)
+    size = at_once(run.experiment, _BATCH)
     for first in range(0, n, size):
-        inputs, items = batch(run.experiment, data, slice(first, min(n, first + size)))
+        inputs, items = batch_of(run.experiment, data, slice(first, min(n, first + size)))
         with capture(model, only={"weights", "mask"}) as cache:
             model(inputs[0], *map(decoder_input, inputs[1:]))
         tally.add(cache, items)

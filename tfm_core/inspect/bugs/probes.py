@@ -5,8 +5,7 @@ Probes run the trained models, or the untrained ones, which share a seed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -184,20 +183,17 @@ def attention(subject: ProbedModel) -> tuple[Measurement, ...]:
 
 def growth(subject: ProbedModel) -> tuple[Measurement, ...]:
     """Follow the size of the vectors through the new model, block by block."""
-    import torch
+    from tfm_core.probe.capture import capture
 
     src, tgt = subject.examples()
     model = subject.new
-    blocks = {
-        name: block
-        for stack in ("encoder", "decoder")
-        for name, block in model.named_modules()
-        if name.startswith(f"{stack}.layers.") and name.count(".") == 2
-    }
-    with _outputs(blocks) as sizes, torch.no_grad():
+    with capture(model, only={"residual"}) as cache:
         model(src, tgt[:, :-1])
     return tuple(
-        Measurement(N_("vector size after {part}", part=name), sizes[name]) for name in sizes
+        Measurement(
+            N_("vector size after {part}", part=name), float(residual.square().mean().sqrt())
+        )
+        for name, residual in cache.of("residual").items()
     )
 
 
@@ -352,20 +348,3 @@ def can_probe(experiment: Experiment) -> bool:
 def _rounded(change: Tensor) -> float:
     value = float(change)
     return 0.0 if value < NOTHING else value
-
-
-@contextmanager
-def _outputs(modules: dict[str, Any]) -> Iterator[dict[str, float]]:
-    """Keep the root mean square of what modules return inside the block."""
-    sizes: dict[str, float] = {}
-
-    def keep(name: str) -> Callable[..., None]:
-        def hook(_module: Any, _inputs: Any, output: Tensor) -> None:
-            sizes[name] = float(output.square().mean().sqrt())
-
-        return hook
-
-    with ExitStack() as undo:
-        for name, module in modules.items():
-            undo.enter_context(module.register_forward_hook(keep(name)))
-        yield sizes

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tfm_core.inspect.by_hand.attention import Attended
 from tfm_core.probe.types import Floats
+from tfm_core.sentences import N_, Sentence
 
 MINUS = "−"
-Say = Callable[[str], str]  # puts words into the language of the page
 
 
 def number(value: float, *, is_whole: bool = False) -> str:
@@ -46,21 +46,21 @@ def score(attended: Attended, query: int, key: int, names: tuple[str, str]) -> s
     return f"q({names[0]}) · k({names[1]}) = {terms}"
 
 
-def scaled(attended: Attended, query: int, key: int, say: Say = str) -> str:
+def scaled(attended: Attended, query: int, key: int) -> str:
     """Write out the division by sqrt(D)."""
     before, after = float(attended.products[query, key]), float(attended.scores[query, key])
     if attended.scale == 1.0:
-        return say("not divided: {value}").format(value=number(after))
+        return N_("not divided: {value}", value=number(after))
     width = attended.query.shape[1]
     quotient = f"{number(before)} / √{width}"
     return f"{quotient} = {number(before)} / {attended.scale:.4f} = {number(after)}"
 
 
-def softmaxed(attended: Attended, query: int, key: int, say: Say = str) -> tuple[str, ...]:
+def softmaxed(attended: Attended, query: int, key: int) -> tuple[str, ...]:
     """Write out the exponentials of a row, their sum, and one weight; one string a line."""
     allowed = attended.allowed[query]
     if not allowed.any():
-        return (say("The mask forbids the whole row: its weights are zeros, by decision."),)
+        return (N_("The mask forbids the whole row: its weights are zeros, by decision."),)
     row = attended.masked[query][allowed]
     largest = float(row.max())
     exponents = " + ".join(
@@ -68,11 +68,15 @@ def softmaxed(attended: Attended, query: int, key: int, say: Say = str) -> tuple
     )
     values = " + ".join(number(float(value)) for value in attended.exponentials[query][allowed])
     total = float(attended.totals[query])
-    lines = (f"{say('sum')} = {exponents}", f"= {values} = {number(total)}")
+    lines = (_equals(N_("sum"), exponents), f"= {values} = {number(total)}")
     if not allowed[key]:
-        return (*lines, say("this key is forbidden: its weight is exactly 0"))
+        return (*lines, N_("this key is forbidden: its weight is exactly 0"))
     mine, weight = float(attended.exponentials[query, key]), float(attended.weights[query, key])
-    return (*lines, f"{say('weight')} = {number(mine)} / {number(total)} = {number(weight)}")
+    return (*lines, _equals(N_("weight"), f"{number(mine)} / {number(total)} = {number(weight)}"))
+
+
+def _equals(name: str, terms: str) -> Sentence:
+    return Sentence("{name} = {terms}", {"name": name, "terms": terms})
 
 
 def summed(attended: Attended, query: int, dimension: int) -> str:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.column_sums import BASE, WIDTH, columns
-from tfm_core.data.corpus.task import corpus_task
+from tfm_core.data.tasks import corpus_task
 from tfm_core.inspect.attention.trained import (
     cached_by_folder,
     cached_by_weights,
@@ -163,17 +163,17 @@ def set_by_hand(run: Run) -> tuple[float, float]:
     """
     import torch
 
-    from tfm_core.inspect.knockouts.engine import twin
+    from tfm_core.probe.capture import capture
+    from tfm_core.probe.intervene import intervene
 
-    model = twin(model_of_run(run))
+    model = model_of_run(run)
     rows, (a, b, _digit, carries) = read_sums(run)
     clean = _answers(model, rows)
     n = a.shape[1]
-    attention = model.decoder.layers[0].get_submodule("self_attention")
-    kept: list[Tensor] = []
-    with attention.register_forward_hook(lambda _module, _args, out: kept.append(out)):
+    attention = f"{BLOCK}.self_attention"
+    with capture(model, only={"output"}, modules={attention}) as seen:
         _answers(model, rows)
-    places = kept[0][:, WIDTH - 1 :: WIDTH][:, 1:n].flatten(0, 1)
+    places = seen[f"{attention}.output"][:, WIDTH - 1 :: WIDTH][:, 1:n].flatten(0, 1)
     kinds = 2 * a[:, 1:].ravel() + b[:, 1:].ravel()
     carry, rng = carries[:, 1:].ravel(), np.random.default_rng(0)
 
@@ -188,12 +188,12 @@ def set_by_hand(run: Run) -> tuple[float, float]:
                     donors[here] = rng.choice(there, len(here))
         given = places[torch.from_numpy(donors)].reshape(len(rows), n - 1, -1)
 
-        def put(_module: object, _args: object, out: Tensor) -> Tensor:
+        def put(out: Tensor, _made_from: object) -> Tensor:
             out = out.clone()
             out[:, 2 * WIDTH - 1 : n * WIDTH : WIDTH] = given
             return out
 
-        with attention.register_forward_hook(put):
+        with intervene(model, {f"{attention}.output": put}):
             return float((_answers(model, rows) != clean)[:, 1:].mean())
 
     return flipped(1), flipped(0)

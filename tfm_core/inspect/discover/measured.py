@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig
 from tfm_core.data.corpus.in_context import GENERATORS
-from tfm_core.data.corpus.task import corpus_task
+from tfm_core.data.tasks import corpus_task
 from tfm_core.inspect.attention.head_roles import behind_earlier
 from tfm_core.inspect.attention.trained import cached_by_folder, cached_by_weights
 from tfm_core.inspect.discover.carry import model_of_run
 from tfm_core.inspect.discover.heads import one_back, share_on
 from tfm_core.inspect.knockouts.measure import Score, measured, n_validation
-from tfm_core.inspect.knockouts.parts import KnockedPart
+from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
@@ -121,11 +121,11 @@ def copying(run: Run) -> Floats:
 
 def without(run: Run, heads: Sequence[tuple[int, int]]) -> Score:
     """Return the score where heads (layer, head) give their mean. Raises ValueError."""
-    parts = [KnockedPart("head", "decoder", layer, "self", head) for layer, head in heads]
+    parts = [Part("head", "decoder", layer, "self", head) for layer, head in heads]
     return measured(run, parts, "mean", N_KNOCKED)
 
 
 def with_uniform(run: Run, layers: Sequence[int]) -> Score:
     """Return the score where some layers attend to all tokens so far alike. Raises ValueError."""
-    parts = [KnockedPart("sublayer", "decoder", layer, "self") for layer in layers]
+    parts = [Part("sublayer", "decoder", layer, "self") for layer in layers]
     return measured(run, parts, "even", n_validation(run))

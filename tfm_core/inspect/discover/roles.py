@@ -22,7 +22,7 @@ from tfm_core.inspect.attention.head_statistics import (
 )
 from tfm_core.inspect.discover.transitions import first, stays
 from tfm_core.inspect.knockouts.measure import can_measure, measured
-from tfm_core.inspect.knockouts.parts import SUBLAYERS, KnockedPart, heads_of
+from tfm_core.inspect.knockouts.parts import SUBLAYERS, Part, heads_of
 from tfm_core.inspect.tables import table
 from tfm_core.probe.labels import kinds_of, layer_of, modules_by_kind
 from tfm_core.runs.record.snapshots import snapshot_path
@@ -114,14 +114,14 @@ def can_knock(run: Run) -> bool:
     return bool(heads_of(run.experiment)) and can_measure(run)
 
 
-def part_of(module: str, head: int) -> KnockedPart:
+def part_of(module: str, head: int) -> Part:
     """Return a head as a part that can be knocked out."""
     stack, *_rest, name = module.split(".")
     sublayer = next(short for short, (attention, _words) in SUBLAYERS.items() if attention == name)
     side: Literal["encoder", "decoder"] = "encoder" if stack == "encoder" else "decoder"
-    return KnockedPart("head", side, layer_of(module), sublayer, head)
+    return Part("head", side, layer_of(module), sublayer, head)
 
 
-def without(run: Run, *parts: KnockedPart) -> float:
+def without(run: Run, *parts: Part) -> float:
     """Return the share right where some parts give their mean. Raises ValueError."""
     return measured(run, parts, "mean", N_KNOCKED).accuracy

@@ -15,13 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment
+from tfm_core.inspect.attention.inputs import batch_of
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, no_checkpoint
-from tfm_core.inspect.errors.validation_errors import ValidationAnswer
+from tfm_core.inspect.errors.validation_errors import (
+    ValidationAnswer,
+    has_right_answers,
+    reader_of,
+)
 from tfm_core.inspect.progress.weights import model_of_step
 from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
-from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -114,8 +118,9 @@ def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = 
     model, _step = model_of_step(run, step)
     experiment, data = run.experiment, data_of(run.experiment)
     n = min(limit, len(data.validation))
-    kind = TASK_KINDS[experiment.task.kind]
-    readings = kind.errors() if kind.errors and _unit(experiment) == "token" else None
+    task = experiment.task
+    is_read = has_right_answers(task) and _unit(experiment) == "token"
+    readings = reader_of(task) if is_read else None
     parts: list[_Part] = []
     items: list[Mapping[str, Any]] = []
     written: list[ValidationAnswer] = []
@@ -213,9 +218,7 @@ def _predicted(
     """Return truth, predicted, confidence, loss, example and position of some examples."""
     import torch
 
-    inputs, found = TASK_KINDS[experiment.task.kind].batches()(
-        experiment, data, slice(rows.start, rows.stop)
-    )
+    inputs, found = batch_of(experiment, data, slice(rows.start, rows.stop))
     items += found
     logits = model(*inputs).float()
     targets, counts = _targets(experiment, data, rows, inputs)

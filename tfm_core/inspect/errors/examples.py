@@ -60,7 +60,7 @@ def first_difference(answers: Answers, example: int) -> tuple[int, str, str] | N
 
 def source_of(run: Run, answers: Answers, example: int) -> str:
     """Return the sentence of an example that gets a label, as a person reads it."""
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
     task = text_task(run.experiment.task_as(SequenceTaskConfig))
     return task.join_src(answers.items[example]["src"])
@@ -68,7 +68,7 @@ def source_of(run: Run, answers: Answers, example: int) -> str:
 
 def surprise_of(run: Run, answers: Answers, place: int) -> tuple[str, str]:
     """Return the text before an answer of a language model, and the text up to it."""
-    from tfm_core.data.corpus.task import corpus_task
+    from tfm_core.data.tasks import corpus_task
     from tfm_core.data.vocabulary import SPECIALS
 
     config = run.experiment.task_as(CorpusTaskConfig)

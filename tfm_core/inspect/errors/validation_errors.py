@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CaptionerConfig, Experiment, SequenceTaskConfig
+from tfm_core.config import CaptionerConfig, Experiment, SequenceTaskConfig, TaskConfig
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import Paragraph, StudentError
-from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
     from tfm_core.data.load import Data
@@ -63,7 +62,7 @@ def wrong_examples(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Validati
 
     Raises StudentError without a checkpoint or data, and for a language model.
     """
-    read = _reader(run)
+    read = reader_of(run.experiment.task)
     model, step = model_of(run)
     data = data_of(run.experiment)
     n = min(limit, len(data.validation))
@@ -75,7 +74,7 @@ def wrong_examples(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Validati
 
 def read_one(run: Run, index: int) -> ValidationAnswer:
     """Answer one validation example, from 0. Raises as ``wrong_examples``, and outside the set."""
-    read = _reader(run)
+    read = reader_of(run.experiment.task)
     model, _step = model_of(run)
     data = data_of(run.experiment)
     if not 0 <= index < len(data.validation):
@@ -91,11 +90,16 @@ def read_one(run: Run, index: int) -> ValidationAnswer:
 _Reader = Callable[[Experiment, "Model", "Data", range], list[ValidationAnswer]]
 
 
-def _reader(run: Run) -> _Reader:
-    kind = TASK_KINDS[run.experiment.task.kind]
-    if kind.errors is None:
+def has_right_answers(task: TaskConfig) -> bool:
+    """Return whether an answer to an unseen example is simply right or wrong."""
+    return task.data_kind != "stream" and not task.is_opened
+
+
+def reader_of(task: TaskConfig) -> _Reader:
+    """Return what reads unseen examples with a model. Raises StudentError without right answers."""
+    if not has_right_answers(task):
         raise StudentError(Paragraph("errors/language-model"))
-    return kind.errors()
+    return task.by_data(pairs=of_texts, stream=of_texts, pictures=of_pictures, captions=of_captions)
 
 
 def of_texts(

@@ -6,20 +6,20 @@ torch is imported late.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfm_core import byte_cache
 from tfm_core.anatomy import stacks
 from tfm_core.config import CorpusTaskConfig, RecurrentConfig, SequenceTaskConfig
 from tfm_core.data.vocabulary import MASK
-from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
-from tfm_core.inspect.knockouts.head_paths import HeadPaths, head_paths, part_of
-from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, KnockedPart, heads_of
+from tfm_core.inspect.attention.trained import cached_by_weights, model_of
+from tfm_core.inspect.knockouts.head_paths import HeadPaths
+from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, Part, heads_of, part_of
 from tfm_core.inspect.knockouts.two_inputs import (
     AnswersAlike,
     TwoInputs,
@@ -35,17 +35,17 @@ from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence, StudentError
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from tfm_core.data.text.task import TextTask
-    from tfm_core.inspect.knockouts.patching import DirectEffects, Floats, Patches
+    from tfm_core.inspect.knockouts.patching import Floats
     from tfm_core.models.build import Model
+
+Pair = tuple[str, str] | tuple[int, int]
+"""Two texts, or the numbers of two of the run's pictures: the first input, and the changed one."""
 
 _CANDIDATES = 12
 _MOST_OF_PICTURES = 6e11
 """Products of weights, tokens and runs for one picture: about a minute."""
 _QUICK = 2e10  # tokens times weights, some ten of which take a nanosecond
-_WORDS = dict(SUBLAYERS.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,54 +54,69 @@ class Causes:
 
     written: the answer before that place.
     tokens: by stack, the names of its positions. lens: probabilities of both answers to the first
-    input after each layer of the last stack, (L + 1, 2). patches: None where they would take too
-    long. effects: None where the answer is not linear.
+    input after each layer of the last stack, (L + 1, 2). patches: by hook point, None where they
+    would take too long. effects: by part, from the embedding to the biases; None where the answer
+    is not linear.
     """
 
     step: int
     written: str
     answers: tuple[str, str]
     tokens: Mapping[str, tuple[str, ...]]
-    patches: Patches | None
+    patches: Mapping[str, Floats] | None
     lens: Floats
-    effects: DirectEffects | None
+    effects: Sequence[tuple[Part | None, float]] | None
 
-    def stream(self, stack: str) -> tuple[Floats, list[Sentence]]:
-        """Return the share that each position of a stack restores, (L + 1, T), and rows' names."""
+    def streams(self) -> dict[str, tuple[Floats, list[Sentence]]]:
+        """Return by stack the shares that its positions restore, (L + 1, T), and rows' names."""
         assert self.patches is not None
-        places = self.patches.streams[stack][:, : len(self.tokens[stack])]
-        names = [N_("before {n}", n=n) for n in range(1, len(places))]
-        return self.patches.restored(places), [*names, N_("after {n}", n=len(places) - 1)]
+        by_stack: dict[str, list[Floats]] = {}
+        for point, shares in self.patches.items():
+            if not point.endswith(".merged"):
+                by_stack.setdefault(point.split(".")[0], []).append(shares)
+        streams = {}
+        for stack, rows in by_stack.items():
+            names = [N_("before {n}", n=n) for n in range(1, len(rows))]
+            names.append(N_("after {n}", n=len(rows) - 1))
+            streams[stack] = np.stack(rows)[:, : len(self.tokens[stack])], names
+        return streams
 
-    def heads(self) -> tuple[Floats, list[Sentence]]:
-        """Return the share that each head restores, (attentions, H), and the attentions' names."""
+    def heads(self) -> tuple[Floats, list[Part]]:
+        """Return the share that each head restores, (attentions, H), and the attentions."""
         assert self.patches is not None
-        heads = self.patches.heads
-        restored = np.stack([self.patches.restored(heads[module]) for module in heads])
-        return restored, [_attention_name(module) for module in heads]
+        found = {
+            part_of(point.removesuffix(".merged")): shares
+            for point, shares in self.patches.items()
+            if point.endswith(".merged")
+        }
+        return np.stack(list(found.values())), list(found)
 
-    def strongest_head(self) -> KnockedPart:
+    def strongest_head(self) -> Part:
         """Return the head whose patch restores most."""
-        assert self.patches is not None
-        heads = self.patches.heads
-        sizes = {module: np.abs(self.patches.restored(values)) for module, values in heads.items()}
-        module = max(sizes, key=lambda name: float(sizes[name].max()))
-        return part_of(module, int(sizes[module].argmax()))
+        shares, attentions = self.heads()
+        row, head = divmod(int(np.abs(shares).argmax()), shares.shape[1])
+        strongest: Part = replace(attentions[row], kind="head", head=head)
+        return strongest
 
     def parts(self, most: int) -> list[tuple[Sentence, float]]:
         """Return direct effects by part, the ``most`` strongest and the sum of all others."""
-        effects = self.effects
-        if effects is None:
+        if self.effects is None:
             return []
-        parts = [(N_("embedding"), effects.embedded), (N_("other biases"), effects.biases)]
-        for module, of_heads in effects.heads.items():
-            _, _, layer, sublayer = module.split(".")
-            for head, value in enumerate(of_heads, 1):
-                name = N_("layer {n}, {sublayer} {head}", n=int(layer) + 1,
-                          sublayer=_WORDS[sublayer], head=head)  # fmt: skip
-                parts.append((name, float(value)))
-        for n, value in effects.feed_forward.items():
-            parts.append((N_("layer {n}, feed-forward", n=n + 1), value))
+        (_none, embedded), *effects, (_none, biases) = self.effects
+        parts = [(N_("embedding"), embedded), (N_("other biases"), biases)]
+        for part, value in effects:
+            assert part is not None
+            assert part.layer is not None
+            name = N_("layer {n}, feed-forward", n=part.layer + 1)
+            if part.head is not None:
+                words = SUBLAYERS[part.sublayer][1]
+                name = N_(
+                    "layer {n}, {sublayer} {head}",
+                    n=part.layer + 1,
+                    sublayer=words,
+                    head=part.head + 1,
+                )
+            parts.append((name, value))
         parts.sort(key=lambda part: -abs(part[1]))
         others = parts[most:]
         if others:
@@ -110,10 +125,14 @@ class Causes:
         return parts
 
 
-def _attention_name(module: str) -> Sentence:
-    stack, _, layer, sublayer = module.split(".")
-    return N_("{stack} {n}, {sublayer}", stack=STACKS[stack], n=int(layer) + 1,
-              sublayer=_WORDS[sublayer])  # fmt: skip
+def attention_name(attention: Part) -> Sentence:
+    """Return how a row of a map of heads is called."""
+    return N_(
+        "{stack} {n}, {sublayer}",
+        stack=STACKS[attention.stack],
+        n=(attention.layer or 0) + 1,
+        sublayer=SUBLAYERS[attention.sublayer][1],
+    )
 
 
 def can_change(run: Run) -> bool:
@@ -128,134 +147,33 @@ def text_of(run: Run, index: int) -> str:
     return task_of(run).join_src(tokens_read(run.probe().items[index]))
 
 
+@cached_by_weights
 def suggested(run: Run, text: str) -> str:
     """Return a text with one token changed so that the model answers differently; "" if none.
 
     The token is one of the run's examples at the same place, or another of the text. Cached.
     Raises ValueError, in a sentence, for a text that the model cannot read.
     """
-    return _suggested(str(run.folder), checkpoint_mark(run), text)
-
-
-def other_picture(run: Run, index: int) -> int:
-    """Return the first example after one that the model answers differently. Raises ValueError."""
-    return _other_picture(str(run.folder), checkpoint_mark(run), index)
-
-
-def n_passes(run: Run, text: str) -> int:
-    """Return how many patched runs ``causes_of_texts`` needs. Raises ValueError."""
-    n_tokens = len(tokens_of(task_of(run), text))
-    n_places = sum(stack.n_layers + 1 for stack in stacks(run.experiment.model))
-    return n_places * n_tokens + len(heads_of(run.experiment))
-
-
-def is_slow(run: Run, text: str) -> bool:
-    """Return whether that takes more than about two seconds. Raises ValueError."""
-    n_tokens = len(tokens_of(task_of(run), text))
-    n_weights = sum(weight.numel() for weight in model_of(run)[0].parameters())
-    return n_passes(run, text) * n_tokens * n_weights > _QUICK
-
-
-@dataclass(frozen=True, slots=True)
-class Size:
-    """What patching a picture takes: runs of the model, tokens in each, and weights."""
-
-    n_passes: int
-    n_tokens: int
-    n_weights: int
-
-    @property
-    def is_too_long(self) -> bool:
-        """Whether it would take minutes: with hundreds of patches it would."""
-        return self.n_passes * self.n_tokens * self.n_weights > _MOST_OF_PICTURES
-
-
-def size_of_pictures(run: Run) -> Size:
-    """Return what patching a picture takes."""
-    module = modules_by_kind(run.experiment)["patches"][0]
-    n_tokens = len(axes(run.experiment, {}, module).query)
-    n_places = sum(stack.n_layers + 1 for stack in stacks(run.experiment.model))
-    n_weights = sum(weight.numel() for weight in model_of(run)[0].parameters())
-    return Size(n_places * n_tokens + len(heads_of(run.experiment)), n_tokens, n_weights)
-
-
-def causes_of_texts(run: Run, text: str, changed: str) -> Causes:
-    """Return what decides between the answers to two texts of one length in tokens. Cached.
-
-    Raises ValueError, in a sentence, where they differ in length or the answers do not.
-    """
-    return _of_two_texts(str(run.folder), checkpoint_mark(run), text, changed)
-
-
-def causes_of_pictures(run: Run, index: int, other: int) -> Causes:
-    """Return what decides between the answers to two of the run's pictures. Cached.
-
-    Nothing is patched where that would take minutes. Raises ValueError, in a sentence, where the
-    answers do not differ.
-    """
-    return _of_two_pictures(str(run.folder), checkpoint_mark(run), index, other)
-
-
-def paths_of_texts(run: Run, text: str, changed: str, head: KnockedPart) -> HeadPaths:
-    """Return how the effect of a head reaches the answer to the first of two texts. Cached.
-
-    Raises ValueError as ``causes_of_texts``.
-    """
-    return _paths_of_texts(str(run.folder), checkpoint_mark(run), text, changed, head)
-
-
-def paths_of_pictures(run: Run, index: int, other: int, head: KnockedPart) -> HeadPaths:
-    """Return the same of two pictures."""
-    return _paths_of_pictures(str(run.folder), checkpoint_mark(run), index, other, head)
-
-
-@byte_cache.cached
-def _paths_of_texts(
-    folder: str, mark: int, text: str, changed: str, head: KnockedPart
-) -> HeadPaths:
-    return _followed(Run(Path(folder)), head, lambda run, m: of_texts(run, m, text, changed))
-
-
-@byte_cache.cached
-def _paths_of_pictures(
-    folder: str, mark: int, index: int, other: int, head: KnockedPart
-) -> HeadPaths:
-    return _followed(Run(Path(folder)), head, lambda run, m: of_pictures(run, m, index, other))
-
-
-def _followed(run: Run, head: KnockedPart, answer: Callable[[Run, Model], TwoInputs]) -> HeadPaths:
-    from tfm_core.inspect.knockouts.engine import twin
-    from tfm_core.inspect.knockouts.paths import paths_of
-
-    assert head.head is not None
-    model = twin(model_of(run)[0])
-    two = answer(run, model)
-    found = paths_of(model, two.clean, two.changed, two.answers, head.module, head.head)
-    return head_paths(found, two.words[0])
-
-
-@byte_cache.cached
-def _suggested(folder: str, mark: int, text: str) -> str:
     import torch
 
     from tfm_core.decoding import greedy
-    from tfm_core.models.pictures import VisionTransformer
     from tfm_core.probe.items import continued
 
-    run = Run(Path(folder))
     task = task_of(run)
     tokens = tokens_of(task, text)
-    model, _step = model_of(run)
+    model: Any = model_of(run)[0]
     others = _changed(tokens, [tokens_read(item) for item in run.probe().items])
     texts = [tokens, *(one for one in others if _can_be_typed(task, one))]
     config = run.experiment.task_as(SequenceTaskConfig)
     if isinstance(config, CorpusTaskConfig):
         prompts = torch.tensor([task.tgt_vocabulary.encode(text) for text in texts])
-        ids, confidence = _next(model, prompts)
+        with torch.no_grad():  # the next token of each prompt, if that differs
+            begin = prompts.new_full((len(prompts), 1), model.bos_id)
+            logits = model(prompts[:, :0], torch.cat([begin, prompts], 1))
+            confidence, ids = logits[:, -1:].float().softmax(-1).max(-1)
         if not (ids != ids[:1]).any():
-            ids, confidence = continued(_decoder_only(model), config, prompts)
+            ids, confidence = continued(model, config, prompts)
     else:
-        assert not isinstance(model, VisionTransformer)
         src = torch.tensor([task.src_vocabulary.encode(text) for text in texts])
         written = greedy(model, src, max_len=config.n_answers)
         ids, confidence = written.ids, written.confidence
@@ -268,6 +186,81 @@ def _suggested(folder: str, mark: int, text: str) -> str:
     sure[~differs.any(1)] = -1.0
     best = int(sure.argmax())
     return task.join_src(texts[best]) if sure[best] > 0 else ""
+
+
+@cached_by_weights
+def other_picture(run: Run, index: int) -> int:
+    """Return the first example after one that the model answers differently. Raises ValueError."""
+    n = len(run.probe().items)
+    for step in range(1, n):
+        other = (index + step) % n
+        try:
+            of_pictures(run, model_of(run)[0], index, other)
+        except AnswersAlike:
+            continue
+        return other
+    raise StudentError("The model answers all pictures alike.")
+
+
+def cost_of(run: Run, text: str | None = None) -> tuple[int, int, int]:
+    """Return what patching a text or a picture takes: runs, tokens in each, and weights.
+
+    Raises ValueError for a text that the model cannot read.
+    """
+    if text is not None:
+        n_tokens = len(tokens_of(task_of(run), text))
+    else:
+        module = modules_by_kind(run.experiment)["patches"][0]
+        n_tokens = len(axes(run.experiment, {}, module).query)
+    n_places = sum(stack.n_layers + 1 for stack in stacks(run.experiment.model))
+    n_weights = sum(weight.numel() for weight in model_of(run)[0].parameters())
+    return n_places * n_tokens + len(heads_of(run.experiment)), n_tokens, n_weights
+
+
+def is_slow(run: Run, text: str) -> bool:
+    """Return whether that takes more than about two seconds. Raises ValueError."""
+    return math.prod(cost_of(run, text)) > _QUICK
+
+
+@cached_by_weights
+def causes_of(run: Run, pair: Pair) -> Causes:
+    """Return what decides between the answers to two inputs of one length in tokens. Cached.
+
+    No picture is patched where that would take minutes. Raises ValueError, in a sentence, where
+    texts differ in length or the answers do not.
+    """
+    from tfm_core.inspect.knockouts.patching import direct_effects, lens_of, patches_of
+
+    model, step = model_of(run)
+    two = _of_pair(run, model, pair)
+    patches = effects = None
+    if isinstance(pair[0], str) or math.prod(cost_of(run)) <= _MOST_OF_PICTURES:
+        patches = patches_of(model, two.clean, two.changed, two.answers)
+    with suppress(StudentError):
+        effects = direct_effects(model, two.clean, two.answers)
+    lens = lens_of(model, two.clean, two.answers)
+    return Causes(step, two.written, two.words, positions_of(run, two), patches, lens, effects)
+
+
+@cached_by_weights
+def paths_of_pair(run: Run, pair: Pair, head: Part) -> HeadPaths:
+    """Return how the effect of a head reaches the answer to the first of two inputs. Cached.
+
+    Raises ValueError as ``causes_of``.
+    """
+    from tfm_core.inspect.knockouts.patching import paths_of
+
+    model, _step = model_of(run)
+    two = _of_pair(run, model, pair)
+    total, direct, shares = paths_of(model, two.clean, two.changed, two.answers, head)
+    through = sorted(shares.items(), key=lambda share: -abs(share[1]))
+    return HeadPaths(two.words[0], total, direct, tuple(through))
+
+
+def _of_pair(run: Run, model: Model, pair: Pair) -> TwoInputs:
+    if isinstance(pair[0], str):
+        return of_texts(run, model, *pair)
+    return of_pictures(run, model, *pair)
 
 
 def _can_be_typed(task: TextTask, tokens: tuple[str, ...]) -> bool:
@@ -292,68 +285,3 @@ def _changed(tokens: Sequence[str], others: Sequence[Sequence[str]]) -> list[tup
         if other is not None
     ]
     return texts[:_CANDIDATES]
-
-
-def _next(model: Any, prompts: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the likeliest next token of each prompt (P, n) and its probability, (P, 1) each."""
-    import torch
-
-    with torch.no_grad():
-        tgt_in = torch.cat([prompts.new_full((len(prompts), 1), model.bos_id), prompts], 1)
-        best = model(tgt_in[:, :0], tgt_in)[:, -1:].float().softmax(-1).max(-1)
-    return best.indices, best.values
-
-
-@byte_cache.cached
-def _other_picture(folder: str, mark: int, index: int) -> int:
-    run = Run(Path(folder))
-    n = len(run.probe().items)
-    for step in range(1, n):
-        other = (index + step) % n
-        try:
-            of_pictures(run, model_of(run)[0], index, other)
-        except AnswersAlike:
-            continue
-        return other
-    raise StudentError("The model answers all pictures alike.")
-
-
-@byte_cache.cached
-def _of_two_texts(folder: str, mark: int, text: str, changed: str) -> Causes:
-    return _decided(Run(Path(folder)), lambda run, model: of_texts(run, model, text, changed))
-
-
-@byte_cache.cached
-def _of_two_pictures(folder: str, mark: int, index: int, other: int) -> Causes:
-    one = Run(Path(folder))
-    is_patched = not size_of_pictures(one).is_too_long
-    return _decided(
-        one, lambda run, model: of_pictures(run, model, index, other), is_patched=is_patched
-    )
-
-
-def _decided(
-    run: Run, answer: Callable[[Run, Model], TwoInputs], *, is_patched: bool = True
-) -> Causes:
-    from tfm_core.inspect.knockouts.engine import twin
-    from tfm_core.inspect.knockouts.patching import direct_effects, lens_of, patches_of
-
-    shared, step = model_of(run)
-    model = twin(shared)
-    two = answer(run, model)
-    patches = None
-    if is_patched:
-        patches = patches_of(model, two.clean, two.changed, two.answers)
-    try:
-        effects = direct_effects(model, two.clean, two.answers)
-    except StudentError:
-        effects = None
-    lens = lens_of(model, two.clean, two.answers)
-    return Causes(step, two.written, two.words, positions_of(run, two), patches, lens, effects)
-
-
-def _decoder_only(model: Model) -> Any:
-    from tfm_core.models.text import DecoderOnly
-
-    assert isinstance(model, DecoderOnly)
-    return model

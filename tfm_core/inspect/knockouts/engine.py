@@ -1,4 +1,4 @@
-"""Switch parts of a trained model off inside a block; no weight is touched.
+"""Switch parts of a model off inside a block; no weight and no module is touched.
 
     with knocked_out(model, [part, other]):
         model(src, tgt_in)
@@ -6,49 +6,35 @@
 A part's output becomes zero, or its mean over many examples. Zero-ablation puts later layers where
 they never were in training; mean-ablation removes only what depends on the example (Wang et al.
 2022, "Interpretability in the Wild", section 2.1). An attention can also stay on with even weights,
-which removes only where it looks. Hooks change this one model object: knock out a ``twin`` of a
-shared model.
+which removes only where it looks.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import Any, TypeVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.utils.hooks import RemovableHandle
 
-from tfm_core.inspect.knockouts.parts import SUBLAYERS, KnockedPart, is_attention
-from tfm_core.inspect.knockouts.weights import even, replaced, weighed
+from tfm_core.inspect.knockouts.parts import HAS_MEAN, SUBLAYERS, Part, is_attention
 from tfm_core.layers.attention import MultiHeadAttention
-from tfm_core.layers.blocks import Block, Skip, Stack
 from tfm_core.layers.masks import is_token
-from tfm_core.mistakes.blocks import skip_nothing
+from tfm_core.layers.recorder import Change
 from tfm_core.models.pictures import Captioner
 from tfm_core.models.text import DecoderOnly, EncoderOnly, TextModel
+from tfm_core.probe.intervene import intervene
 
-Means = Mapping[KnockedPart, Tensor]
+Means = Mapping[Part, Tensor]
 """The mean output of a part: (d_head,) of a head, (d_model,) of the others."""
-
-Net = TypeVar("Net", bound=nn.Module)
-Undo = AbstractContextManager[object]
-"""Ends a change of a model, such as the handle of a hook."""
-
-
-def twin(model: Net) -> Net:
-    """Return a copy of the model that shares its weight tensors."""
-    return copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
 
 
 @contextmanager
 def knocked_out(
     model: nn.Module,
-    parts: Iterable[KnockedPart],
+    parts: Iterable[Part],
     means: Means | None = None,
     *,
     is_even: bool = False,
@@ -58,282 +44,194 @@ def knocked_out(
     is_even: heads and attentions stay on, and weigh all keys alike that a query may attend to.
     """
     with ExitStack() as undo:
-        undo.enter_context(whole(model))
+        undo.enter_context(intervene(model, {}))
         for part in parts:
-            mean = None if means is None else means.get(part)
             if is_even and is_attention(part):
-                undo.enter_context(weighed(_module_of(model, part), part.head, even))
+                changes = {f"{part.module}.weights": reweighed(part.head, _even)}
             else:
-                undo.enter_context(_KNOCK_OUTS[part.kind](model, part, mean))
+                changes = _changes(model, part, None if means is None else means.get(part))
+            undo.enter_context(intervene(model, changes))
+        yield
+
+
+def _changes(model: nn.Module, part: Part, mean: Tensor | None) -> dict[str, Change]:
+    """Return what switches a part off, by hook point."""
+    norm = f"{part.module}_norm"
+    match part.kind:
+        case "head":
+            change = partial(_with_columns, columns_of(model, part), 0.0 if mean is None else mean)
+            return {_point(model, part): change}
+        case "sublayer" | "start":
+            return {_point(model, part): partial(_constant, mean)}
+        case "layer":
+            return {_point(model, part): partial(_as_it_came, mean)}
+        case "positions":
+            inside = _in_layers(model, part.stack, "self_attention.relative")
+            changes = dict.fromkeys(inside, partial(_as_it_came, None))
+            return {**changes, _point(model, part): partial(_as_it_came, mean)}
+        case "residual":
+            return {f"{norm}.skipped": _nothing}
+        case "norm":
+            of_block = [f"{norm}.normed", f"{norm}.joined"]
+            points = [f"{part.stack}.output"] if part.layer is None else of_block
+            return dict.fromkeys(points, partial(_as_it_came, None))
+        case "mask":
+            points = _in_layers(model, part.stack, f"{SUBLAYERS[part.sublayer][0]}.mask")
+            is_causal = (part.stack, part.sublayer) == ("decoder", "self")
+            if not is_causal:
+                return dict.fromkeys(points, _nothing)
+            # what is no padding can be seen by its own token at least, and now by all
+            return {point: lambda mask, _: mask.any(-2, keepdim=True) for point in points}
+        case "backward":
+            points = _in_layers(model, part.stack, "back.output")
+            return dict.fromkeys(points, partial(_constant, None))
+
+
+def _point(model: nn.Module, part: Part) -> str:
+    """Return where a part that has a mean hands it on."""
+    if part.kind == "positions":
+        name = "src_positions" if part.stack == "encoder" else "tgt_positions"
+        return f"{name if hasattr(model, name) else 'positions'}.placed"
+    module = "bridge" if part.kind == "start" else part.module
+    kind = {"head": "merged", "layer": "residual"}.get(part.kind, "output")
+    return f"{module}.{kind}"
+
+
+def _in_layers(model: nn.Module, stack: str, point: str) -> list[str]:
+    layers = model.get_submodule(f"{stack}.layers").named_children()
+    return [f"{stack}.layers.{name}.{point}" for name, _layer in layers]
+
+
+def columns_of(model: nn.Module, part: Part) -> slice:
+    """Return the columns of a head among the heads of its attention, side by side."""
+    attention = model.get_submodule(part.module)
+    assert isinstance(attention, MultiHeadAttention)
+    assert part.head is not None
+    return slice(part.head * attention.d_head, (part.head + 1) * attention.d_head)
+
+
+def _with_columns(columns: slice, x: Tensor | float, merged: Tensor, _made_from: None) -> Tensor:
+    merged = merged.clone()  # (B, T, d_model), the heads side by side
+    merged[..., columns] = x
+    return merged
+
+
+def _constant(mean: Tensor | None, output: Tensor, _made_from: object) -> Tensor:
+    return torch.zeros_like(output) if mean is None else mean.expand_as(output)
+
+
+def _as_it_came(mean: Tensor | None, _output: object, came: Tensor) -> Tensor:
+    return came if mean is None else came + mean
+
+
+def _nothing(_value: Tensor, _made_from: object) -> None:
+    return None
+
+
+_Reweigh = Callable[[Tensor, Tensor | None], Tensor]
+"""From the weights (B, H, Q, K) of some heads, and the mask, to other weights."""
+
+
+def reweighed(head: int | None, reweigh: _Reweigh) -> Change:
+    """Return what replaces the weights of a head of an attention, or of all."""
+    heads = slice(None) if head is None else slice(head, head + 1)
+
+    def change(weights: Tensor, mask: Tensor | None) -> Tensor:
+        few = None if mask is None else mask.expand_as(weights)[:, heads]
+        changed = weights.clone()
+        changed[:, heads] = reweigh(weights[:, heads], few)
+        return changed
+
+    return change
+
+
+def _even(weights: Tensor, mask: Tensor | None) -> Tensor:
+    """Return weights (B, H, Q, K) that are alike for all keys that a query may attend to."""
+    allowed = torch.ones_like(weights)
+    if mask is not None:
+        allowed = allowed.masked_fill(~mask.expand_as(weights), 0.0)
+    return allowed / allowed.sum(-1, keepdim=True).clamp(min=1.0)
+
+
+def pattern(rows: Tensor) -> _Reweigh:
+    """Return what puts ``rows`` (Q, K) in place of the weights; later queries keep theirs."""
+
+    def change(weights: Tensor, mask: Tensor | None) -> Tensor:
+        n_query, n_key = rows.shape
+        changed = weights.clone()
+        changed[..., :n_query, :] = 0.0
+        changed[..., :n_query, :n_key] = rows.to(weights)
+        return changed
+
+    return change
+
+
+@contextmanager
+def scaled_heads(model: nn.Module, scales: Mapping[Part, Tensor]) -> Iterator[None]:
+    """Multiply each head's output by one factor per example, (B,), inside the block."""
+
+    def scale(by: Tensor, columns: slice, merged: Tensor, _made_from: None) -> Tensor:
+        factor = torch.ones_like(merged)
+        factor[..., columns] = by[:, None, None]
+        return merged * factor
+
+    with ExitStack() as undo:
+        for part, factors in scales.items():
+            change = partial(scale, factors, columns_of(model, part))
+            undo.enter_context(intervene(model, {_point(model, part): change}))
         yield
 
 
 @torch.no_grad()
 def means_of(
-    model: nn.Module, parts: Iterable[KnockedPart], batches: Iterable[tuple[Tensor, ...]]
-) -> dict[KnockedPart, Tensor]:
+    model: nn.Module, parts: Iterable[Part], batches: Iterable[tuple[Tensor, ...]]
+) -> dict[Part, Tensor]:
     """Return the mean output of each part, over all tokens of all batches.
 
     Padding does not count; of a model that answers all positions at once, the answers count. A part
     without a vector output, such as a mask, has none.
     """
-    tallies: dict[KnockedPart, _Tally] = {}
+    tallies = {part: _Tally() for part in parts if part.kind in HAS_MEAN}
     with ExitStack() as undo:
-        undo.enter_context(whole(model))
-        for part in parts:
-            if (watch := _WATCHES.get(part.kind)) is not None:
-                tally = tallies[part] = _Tally()
-                for handle in watch(model, part, tally.add):
-                    undo.enter_context(handle)
+        for part, tally in tallies.items():
+            columns = columns_of(model, part) if part.kind == "head" else slice(None)
+            is_added = part.kind in ("layer", "positions")
+            watch = partial(tally.watch, columns, is_added)
+            undo.enter_context(intervene(model, {_point(model, part): watch}))
         for inputs in batches:
             tokens = _tokens(model, inputs)
             for part, tally in tallies.items():
-                tally.begin(tokens.get(part.stack))
+                tally.is_token, tally.at = tokens.get(part.stack), 0
             model(*inputs)
     return {part: tally.mean() for part, tally in tallies.items() if tally.count}
 
 
 class _Tally:
-    """The sum of a part's outputs."""
+    """The sum of a part's outputs. is_token: (B, T) of a batch, False = not counted; None = all."""
 
     def __init__(self) -> None:
         """Begin at nothing."""
         self.total: Tensor | float = 0.0
-        self.count = 0
-        self.begin(None)
+        self.count = self.at = 0
+        self.is_token: Tensor | None = None
 
-    def begin(self, is_token: Tensor | None) -> None:
-        """Begin a batch. is_token: (B, T), False = not counted; None where everything counts."""
-        self.is_token, self.at = is_token, 0
+    def watch(self, columns: slice, is_added: bool, output: Tensor, came: Tensor) -> Tensor:
+        """Add (B, n, D), of the next n tokens, or (B, D), of the whole text; change nothing.
 
-    def add(self, values: Tensor) -> None:
-        """Add (B, n, D), of the next n tokens, or (B, D), of the whole text."""
+        is_added: what is added to ``came`` counts.
+        """
+        values = output - came if is_added else output[..., columns]
         if values.ndim == 3 and self.is_token is not None:
             end = self.at + values.size(1)
             values, self.at = values[self.is_token[:, self.at : end]], end
         values = values.double().flatten(0, -2)
         self.total, self.count = self.total + values.sum(0), self.count + len(values)
+        return output
 
     def mean(self) -> Tensor:
         """Return (D,)."""
         assert isinstance(self.total, Tensor)
         return (self.total / self.count).float()
-
-
-@contextmanager
-def scaled_heads(model: nn.Module, scales: Mapping[KnockedPart, Tensor]) -> Iterator[None]:
-    """Multiply each head's output by one factor per example, (B,), inside the block."""
-    with ExitStack() as undo:
-        for part, factors in scales.items():
-            attention, columns = _columns(model, part)
-
-            def scale(
-                _module: nn.Module, args: Any, by: Tensor = factors, at: slice = columns
-            ) -> tuple[Tensor]:
-                merged: Tensor = args[0]
-                factor = torch.ones_like(merged)
-                factor[..., at] = by[:, None, None]
-                return (merged * factor,)
-
-            undo.enter_context(attention.out_projection.register_forward_pre_hook(scale))
-        yield
-
-
-def _head(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
-    attention, columns = _columns(model, part)
-
-    def without(_module: nn.Module, args: Any) -> tuple[Tensor]:
-        merged = args[0].clone()  # (B, T, d_model), the heads side by side
-        merged[..., columns] = 0.0 if mean is None else mean
-        return (merged,)
-
-    return attention.out_projection.register_forward_pre_hook(without)
-
-
-def _handed_on(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
-    """Replace the output of a sublayer, a recurrent attention or the first state."""
-
-    def instead(_module: nn.Module, args: Any, output: Any) -> Any:
-        vector = _vector(output)
-        other = torch.zeros_like(vector) if mean is None else mean.expand_as(vector)
-        return _with_vector(output, other)
-
-    return _module_of(model, part).register_forward_hook(instead)
-
-
-@contextmanager
-def _backward(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
-    def silent(_module: nn.Module, args: Any, output: Any) -> Any:
-        return _with_vector(output, torch.zeros_like(_vector(output)))
-
-    encoder = model.get_submodule(part.stack)
-    with ExitStack() as undo:
-        for layer in encoder.get_submodule("layers").children():
-            reader = layer.get_submodule("back")
-            undo.enter_context(reader.register_forward_hook(silent))
-        yield
-
-
-def _added(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
-    """Remove what a layer adds to its input."""
-    return _unchanged(_module_of(model, part), mean)
-
-
-def _unchanged(module: nn.Module, mean: Tensor | None) -> Undo:
-    """Let a module return its input, or its input plus the mean change."""
-
-    def instead(_module: nn.Module, args: Any, output: Tensor) -> Tensor:
-        x: Tensor = args[0]
-        return x if mean is None else x + mean
-
-    return module.register_forward_hook(instead)
-
-
-def _residual(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
-    block = model.get_submodule(f"{part.stack}.layers.{part.layer}")
-    assert isinstance(block, Block)
-    name = f"{SUBLAYERS[part.sublayer][0]}_norm"
-    usual = block.join
-
-    def join(
-        x: Tensor,
-        norm: Callable[[Tensor], Tensor],
-        sublayer: Callable[[Tensor], Tensor],
-        skip: Skip,
-    ) -> Tensor:
-        is_part = norm is block.get_submodule(name)
-        return usual(x, norm, sublayer, skip_nothing if is_part else skip)
-
-    return replaced(block, "join", join)
-
-
-def _norm(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Undo:
-    # the module is swapped, not hooked: other sublayers may share it
-    if part.layer is None:
-        owner, name = model.get_submodule(part.stack), "final_norm"
-    else:
-        owner = model.get_submodule(f"{part.stack}.layers.{part.layer}")
-        name = f"{SUBLAYERS[part.sublayer][0]}_norm"
-    return _swapped(owner, name, nn.Identity())
-
-
-@contextmanager
-def _positions(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
-    with ExitStack() as undo:
-        added = _added_positions(model, part)
-        if added is not None:
-            undo.enter_context(_unchanged(added, mean))
-        undo.enter_context(_swapped(model.get_submodule(part.stack), "relative", None))
-        yield
-
-
-@contextmanager
-def _mask(model: nn.Module, part: KnockedPart, mean: Tensor | None) -> Iterator[None]:
-    def without(_module: nn.Module, args: Any, settings: dict[str, Any]) -> tuple[Any, Any]:
-        changed = dict(settings)
-        if part.sublayer == "cross":
-            changed["memory_mask"] = None
-        elif part.stack == "encoder":
-            changed["mask"] = None
-        else:  # what is no padding can be seen by its own token at least, and now by all
-            changed["mask"] = settings["mask"].any(-2, keepdim=True)
-        return args, changed
-
-    stack = model.get_submodule(part.stack)
-    with ExitStack() as undo:
-        undo.enter_context(stack.register_forward_pre_hook(without, with_kwargs=True))
-        if part.sublayer != "cross" and isinstance(stack, Stack):  # a window is a part of the mask
-            undo.enter_context(_swapped(stack, "windows", (0,) * len(stack.windows)))
-        yield
-
-
-_KNOCK_OUTS: dict[str, Callable[[nn.Module, KnockedPart, Tensor | None], Undo]] = {
-    "head": _head,
-    "sublayer": _handed_on,
-    "layer": _added,
-    "residual": _residual,
-    "norm": _norm,
-    "positions": _positions,
-    "mask": _mask,
-    "start": _handed_on,
-    "backward": _backward,
-}
-
-Add = Callable[[Tensor], None]
-
-
-def _watch_head(model: nn.Module, part: KnockedPart, add: Add) -> list[RemovableHandle]:
-    attention, columns = _columns(model, part)
-    watch = attention.out_projection.register_forward_pre_hook
-    return [watch(lambda _module, args: add(args[0][..., columns]))]
-
-
-def _watch_output(model: nn.Module, part: KnockedPart, add: Add) -> list[RemovableHandle]:
-    watch = _module_of(model, part).register_forward_hook
-    return [watch(lambda _module, _args, output: add(_vector(output)))]
-
-
-def _watch_change(model: nn.Module, part: KnockedPart, add: Add) -> list[RemovableHandle]:
-    changing = _added_positions(model, part) if part.kind == "positions" else None
-    if part.kind == "layer":
-        changing = _module_of(model, part)
-    if changing is None:
-        return []
-    return [changing.register_forward_hook(lambda _module, args, output: add(output - args[0]))]
-
-
-_WATCHES: dict[str, Callable[[nn.Module, KnockedPart, Add], list[RemovableHandle]]] = {
-    "head": _watch_head,
-    "sublayer": _watch_output,
-    "layer": _watch_change,
-    "positions": _watch_change,
-    "start": _watch_output,
-}
-
-
-def _columns(model: nn.Module, part: KnockedPart) -> tuple[MultiHeadAttention, slice]:
-    """Return the attention of a head, and the columns of its output."""
-    attention = model.get_submodule(part.module)
-    assert isinstance(attention, MultiHeadAttention)
-    assert part.head is not None
-    width = attention.d_head
-    return attention, slice(part.head * width, (part.head + 1) * width)
-
-
-def _module_of(model: nn.Module, part: KnockedPart) -> nn.Module:
-    return model.get_submodule("bridge" if part.kind == "start" else part.module)
-
-
-def _added_positions(model: nn.Module, part: KnockedPart) -> nn.Module | None:
-    """Return the layer that adds positions in front of a stack."""
-    name = "src_positions" if part.stack == "encoder" else "tgt_positions"
-    found = getattr(model, name, getattr(model, "positions", None))
-    return found if isinstance(found, nn.Module) else None
-
-
-def _vector(output: Any) -> Tensor:
-    """Return the output tensor of a module, or the first of several."""
-    if isinstance(output, Tensor):
-        return output
-    vector: Tensor = output[0]
-    return vector
-
-
-def _with_vector(output: Any, vector: Tensor) -> Any:
-    if isinstance(output, Tensor):
-        return vector
-    rest = output[1:]
-    return type(output)(vector, *rest) if hasattr(output, "_fields") else (vector, *rest)
-
-
-@contextmanager
-def whole(model: nn.Module) -> Iterator[None]:
-    """Let every stack compute all tokens, so that hooks see every block."""
-    with ExitStack() as undo:
-        for module in model.modules():
-            if isinstance(module, Stack):
-                undo.enter_context(replaced(module, "at", partial(Stack.at, module)))
-        yield
 
 
 def _tokens(model: nn.Module, inputs: tuple[Tensor, ...]) -> dict[str, Tensor]:
@@ -356,15 +254,3 @@ def _tokens(model: nn.Module, inputs: tuple[Tensor, ...]) -> dict[str, Tensor]:
         "encoder": F.pad(seen, (0, length - seen.size(1)))
         | F.pad(written, (0, length - written.size(1)))
     }
-
-
-@contextmanager
-def _swapped(
-    owner: nn.Module, name: str, other: nn.Module | tuple[int, ...] | None
-) -> Iterator[None]:
-    before = getattr(owner, name)
-    setattr(owner, name, other)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfm_core import byte_cache
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.attention.example import Example, captured
-from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, inputs_of, model_of
+from tfm_core.inspect.attention.inputs import inputs_of
+from tfm_core.inspect.attention.trained import (
+    cached_by_weights,
+    data_of,
+    model_of,
+)
 from tfm_core.inspect.knockouts.measure import Replacement, means_over
-from tfm_core.inspect.knockouts.parts import KnockedPart
+from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
@@ -23,15 +26,13 @@ MIN_MOVED = 0.0005
 """Share of the attention below which a map counts as unchanged: it rounds to 0.0%."""
 
 
-def example_without(
-    run: Run, index: int, off: Sequence[KnockedPart], how: Replacement, n: int
-) -> Example:
+def example_without(run: Run, index: int, off: Sequence[Part], how: Replacement, n: int) -> Example:
     """Return an example of a run's probe without some parts: maps with the true answer, own answer.
 
     n: validation examples for the means. Cached. Raises StudentError without checkpoint or probe.
     """
     ordered = tuple(sorted(set(off), key=lambda part: part.code))
-    return _read(str(run.folder), checkpoint_mark(run), index, ordered, how, n)
+    return _read(run, index, ordered, how, n)
 
 
 def moved(before: Example, after: Example, module: str, head: int | None = None) -> float:
@@ -50,18 +51,14 @@ def most_moved(before: Example, after: Example) -> str | None:
     return module if module is not None and shares[module] >= MIN_MOVED else None
 
 
-@byte_cache.cached
-def _read(
-    folder: str, mark: int, index: int, off: tuple[KnockedPart, ...], how: Replacement, n: int
-) -> Example:
+@cached_by_weights
+def _read(run: Run, index: int, off: tuple[Part, ...], how: Replacement, n: int) -> Example:
     import torch
 
-    from tfm_core.inspect.knockouts.engine import knocked_out, twin
+    from tfm_core.inspect.knockouts.engine import knocked_out
     from tfm_core.probe.capture import capture
 
-    run = Run(Path(folder))
-    shared, step = model_of(run)
-    model = twin(shared)
+    model, step = model_of(run)
     probe = run.probe()
     item = probe.items[index]
     picture = None if probe.images is None else probe.images[index]
@@ -81,7 +78,7 @@ def _answer(
     from tfm_core.data.caption_words import join, vocabulary
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.load import data_as
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
     from tfm_core.decoding import Decoded, greedy
     from tfm_core.probe.items import continued
 

@@ -8,20 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from tfm_core.inspect.knockouts.parts import SUBLAYERS, KnockedPart, PartKind, name_of
+from tfm_core.inspect.knockouts.parts import Part, name_of
 from tfm_core.sentences import N_
 
-if TYPE_CHECKING:
-    from tfm_core.anatomy import StackName
-    from tfm_core.inspect.knockouts.paths import Paths
-
-SENDER, ANSWER, OTHERS = "sender", "answer", "others"
-MAX_PARTS = 6
+SENDER, _ANSWER, _OTHERS = "sender", "answer", "others"
+_MAX_PARTS = 6
 _LEAST = 0.005  # of the clean answer: less is 0.00 on an arrow
 _WIDEST = 9.0  # points
-_BY_MODULE = {module: name for name, (module, _words) in SUBLAYERS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +29,7 @@ class HeadPaths:
     answer: str
     total: float
     direct: float
-    through: tuple[tuple[KnockedPart, float], ...]
+    through: tuple[tuple[Part, float], ...]
 
     @property
     def others(self) -> float:
@@ -43,9 +37,9 @@ class HeadPaths:
         return sum(share for _part, share in self.through[len(self.drawn) :])
 
     @property
-    def drawn(self) -> tuple[tuple[KnockedPart, float], ...]:
+    def drawn(self) -> tuple[tuple[Part, float], ...]:
         """The parts that are drawn."""
-        return tuple(one for one in self.through[:MAX_PARTS] if abs(one[1]) >= _LEAST)
+        return tuple(one for one in self.through[:_MAX_PARTS] if abs(one[1]) >= _LEAST)
 
     @property
     def in_sum(self) -> float:
@@ -58,43 +52,22 @@ class HeadPaths:
         return self.total - self.direct - self.in_sum
 
 
-def head_paths(found: Paths, answer: str) -> HeadPaths:
-    """Return the shares that paths restore."""
-    through = [
-        (part_of(module, head), found.restored(float(value)))
-        for module, values in found.heads.items()
-        for head, value in enumerate(values)
-    ]
-    through += [(part_of(module), found.restored(v)) for module, v in found.feed_forward.items()]
-    through.sort(key=lambda one: -abs(one[1]))
-    total, direct = found.restored(found.total), found.restored(found.direct)
-    return HeadPaths(answer, total, direct, tuple(through))
-
-
-def part_of(module: str, head: int | None = None) -> KnockedPart:
-    """Return a head of an attention module, or a whole sublayer."""
-    name, _layers, layer, sublayer = module.split(".")
-    stack: StackName = "encoder" if name == "encoder" else "decoder"
-    kind: PartKind = "sublayer" if head is None else "head"
-    return KnockedPart(kind, stack, int(layer), _BY_MODULE[sublayer], head)
-
-
 def graph(
-    found: HeadPaths, sender: KnockedPart, *, say: Callable[[str], str] = str
+    found: HeadPaths, sender: Part, *, say: Callable[[str], str] = str
 ) -> tuple[str, Mapping[str, str]]:
     """Return the graph in DOT, and its nodes with their names. say: translates."""
-    nodes = {SENDER: say(name_of(sender)), ANSWER: found.answer}
-    kinds = {SENDER: _kind(sender), ANSWER: "output"}
-    flows = [(SENDER, ANSWER, found.direct)]
+    nodes = {SENDER: say(name_of(sender)), _ANSWER: found.answer}
+    kinds = {SENDER: _kind(sender), _ANSWER: "output"}
+    flows = [(SENDER, _ANSWER, found.direct)]
     by_layer: dict[tuple[str, int], list[str]] = {}
     for part, share in found.drawn:
         nodes[part.code], kinds[part.code] = say(name_of(part)), _kind(part)
-        flows += [(SENDER, part.code, share), (part.code, ANSWER, share)]
+        flows += [(SENDER, part.code, share), (part.code, _ANSWER, share)]
         by_layer.setdefault((part.stack, part.layer or 0), []).append(part.code)
     if abs(found.others) >= _LEAST:
         n = len(found.through) - len(found.drawn)
-        nodes[OTHERS], kinds[OTHERS] = say(N_("{n} other parts, in sum", n=n)), "norm"
-        flows += [(SENDER, OTHERS, found.others), (OTHERS, ANSWER, found.others)]
+        nodes[_OTHERS], kinds[_OTHERS] = say(N_("{n} other parts, in sum", n=n)), "norm"
+        flows += [(SENDER, _OTHERS, found.others), (_OTHERS, _ANSWER, found.others)]
     lines = [
         "digraph paths {",
         'rankdir=TB; bgcolor="transparent"; nodesep=0.5; ranksep=0.55; fontname="Helvetica";',
@@ -116,11 +89,11 @@ def graph(
         if abs(share) < _LEAST:
             continue
         width = max(0.6, _WIDEST * abs(share) / top)
-        label = f' label=" {share:+.2f}",' if head != ANSWER or tail == SENDER else ""
+        label = f' label=" {share:+.2f}",' if head != _ANSWER or tail == SENDER else ""
         sign = "gain" if share >= 0 else "loss"
         lines.append(f'"{tail}" -> "{head}" [{label} penwidth={width:.2f}, class="{sign}"];')
     return "\n".join([*lines, "}"]), nodes
 
 
-def _kind(part: KnockedPart) -> str:
+def _kind(part: Part) -> str:
     return {"cross": "cross", "ff": "feed-forward"}.get(part.sublayer, "attention")

@@ -7,18 +7,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from tfm_core import byte_cache
-from tfm_core.inspect.attention.trained import at_once, checkpoint_mark, data_of, in_all, model_of
-from tfm_core.inspect.knockouts.parts import KnockedPart, heads_of, parts_of
+from tfm_core.inspect.attention.inputs import batch_of
+from tfm_core.inspect.attention.trained import (
+    at_once,
+    cached_by_weights,
+    data_of,
+    in_all,
+    model_of,
+)
+from tfm_core.inspect.knockouts.parts import Part, heads_of, parts_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined
-from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
     from torch import Tensor
 
     from tfm_core.data.load import Data
@@ -39,8 +44,7 @@ _BATCH = 100
 _MORE, _MIN = 10, 20  # a press may take a tenth of what a question over all may
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(NamedTuple):
     """Loss in nats a token (or picture), its accuracy, and that of whole answers, on n examples."""
 
     loss: float
@@ -49,25 +53,12 @@ class Score:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
-class Importance:
+class Importance(NamedTuple):
     """A head: the score without it, and how much the loss rises, in nats."""
 
-    part: KnockedPart
+    part: Part
     score: Score
     rise: float
-
-
-@dataclass(frozen=True, slots=True)
-class HeadPruning:
-    """Heads removed one after the other.
-
-    removed: (S,) how many. ordered: the scores, least important first; by_chance: in random orders.
-    """
-
-    removed: tuple[int, ...]
-    ordered: tuple[Score, ...]
-    by_chance: tuple[tuple[Score, ...], ...]
 
 
 def n_validation(run: Run) -> int:
@@ -100,19 +91,17 @@ def n_most(run: Run) -> int:
     return max(n_first(run), in_all(run.experiment, n_validation(run)))
 
 
-def measured(run: Run, off: Sequence[KnockedPart], how: Replacement, n: int) -> Score:
+def measured(run: Run, off: Sequence[Part], how: Replacement, n: int) -> Score:
     """Return the score without some parts on the first n validation examples. Cached.
 
     Raises ValueError, in a sentence, without a checkpoint or data.
     """
     ordered = tuple(sorted(set(off), key=lambda part: part.code))
     n = min(n, n_validation(run))
-    return _measured(str(run.folder), checkpoint_mark(run), ordered, how if off else "zero", n)
+    return _measured(run, ordered, how if off else "zero", n)
 
 
-def together(
-    run: Run, off: Sequence[KnockedPart], how: Replacement, n: int
-) -> tuple[float, float] | None:
+def together(run: Run, off: Sequence[Part], how: Replacement, n: int) -> tuple[float, float] | None:
     """Return how much the loss rises without each part alone, in sum, and without all.
 
     None for fewer than two parts and more than MAX_TOGETHER.
@@ -147,20 +136,39 @@ def importances(run: Run, how: Replacement, n: int) -> Iterator[Importance]:
         yield Importance(head, score, score.loss - whole.loss)
 
 
-def least_first(found: Sequence[Importance]) -> tuple[KnockedPart, ...]:
+def least_first(found: Sequence[Importance]) -> tuple[Part, ...]:
     """Return the heads in pruning order: least important first."""
     return tuple(each.part for each in sorted(found, key=lambda each: each.rise))
 
 
-def gradient_importances(run: Run, n: int) -> dict[KnockedPart, float]:
+@cached_by_weights
+def gradient_importances(run: Run, n: int) -> dict[Part, float]:
     """Return the importance of each head from one backward pass: Michel et al. 2019, Eq. 3.
 
     The mean over examples of |dL / d xi|, xi being a factor of the head's output, at xi = 1: a
     linear estimate of what removing it costs. Cached. Raises ValueError as ``measured``.
     """
-    if not heads_of(run.experiment):
+    import torch
+
+    from tfm_core.inspect.knockouts.engine import scaled_heads
+
+    n = min(n, n_validation(run))
+    heads = heads_of(run.experiment)
+    totals = dict.fromkeys(heads, 0.0)
+    if not heads:
         return {}
-    return _gradients(str(run.folder), checkpoint_mark(run), min(n, n_validation(run)))
+    model, goal = model_of(run)[0], objective(run, n)
+    for rows in _equally_long(run, n):
+        with torch.inference_mode(False), torch.enable_grad():
+            scales = {head: torch.ones(len(rows), requires_grad=True) for head in heads}
+            with scaled_heads(model, scales):
+                draw = torch.Generator().manual_seed(int(rows[0]))
+                loss = goal.loss_and_metrics(model, rows, draw).loss
+                found = torch.autograd.grad(loss, list(scales.values()))
+        # the loss is the mean over all tokens of the batch: of equally many in each example
+        for head, gradient in zip(heads, found, strict=True):
+            totals[head] += float(gradient.abs().sum()) * len(rows)
+    return {head: total / n for head, total in totals.items()}
 
 
 def stages_of(n_heads: int) -> tuple[int, ...]:
@@ -176,47 +184,39 @@ def n_measurements(n_heads: int, n_orders: int = RANDOM_ORDERS) -> int:
 
 def pruned(
     run: Run,
-    order: Sequence[KnockedPart],
+    order: Sequence[Part],
     how: Replacement,
     n: int,
     n_orders: int = RANDOM_ORDERS,
     seed: int = 0,
-) -> Iterator[int | HeadPruning]:
-    """Remove heads in an order and in random ones; yield measurements done, then the curves."""
+) -> Iterator[int | DataFrame]:
+    """Remove heads in an order and in random ones; yield measurements done, then the curves.
+
+    The table has order (0 as given, others random), removed (heads), loss, accuracy, exact and n.
+    """
+    import pandas as pd
+
     chance = random.Random(seed)
     orders = [tuple(order), *(chance.sample(order, len(order)) for _ in range(n_orders))]
-    stages = stages_of(len(order))
-    curves: list[tuple[Score, ...]] = []
+    rows = []
     done = 0
     for number, each in enumerate(orders):
-        curve = []
-        for stage in stages:
-            curve.append(measured(run, each[:stage], how, n))
+        for stage in stages_of(len(order)):
+            score = measured(run, each[:stage], how, n)
+            rows.append({"order": number, "removed": stage, **score._asdict()})
             if number == 0 or 0 < stage < len(order):  # nothing and all are the same for each order
                 done += 1
                 yield done
-        curves.append(tuple(curve))
-    yield HeadPruning(stages, curves[0], tuple(curves[1:]))
+    yield pd.DataFrame(rows)
 
 
-def heads_to_spare(curves: HeadPruning, points: float = 0.01) -> int:
-    """Return how many heads went, in order, before accuracy had fallen by more than ``points``."""
-    return _to_spare(curves.removed, curves.ordered, points)
-
-
-def heads_to_spare_by_chance(curves: HeadPruning, points: float = 0.01) -> tuple[int, ...]:
-    """Return the same of each random order."""
-    return tuple(_to_spare(curves.removed, curve, points) for curve in curves.by_chance)
-
-
-def _to_spare(removed: Sequence[int], curve: Sequence[Score], points: float) -> int:
-    least = curve[0].accuracy - points
-    kept = 0
-    for count, score in zip(removed, curve, strict=True):
-        if score.accuracy < least:
-            break
-        kept = count
-    return kept
+def heads_to_spare(curves: DataFrame, points: float = 0.01) -> list[int]:
+    """Return how many heads went in each order before accuracy had fallen by over ``points``."""
+    spare = []
+    for _order, curve in curves.groupby("order"):
+        has_fallen = curve["accuracy"] < curve["accuracy"].iloc[0] - points
+        spare.append(int(curve["removed"][~has_fallen.cummax()].max()))
+    return spare
 
 
 def first_of(split: S, n: int) -> S:
@@ -230,36 +230,28 @@ def first_of(split: S, n: int) -> S:
     return made
 
 
-@byte_cache.cached
-def _measured(
-    folder: str, mark: int, off: tuple[KnockedPart, ...], how: Replacement, n: int
-) -> Score:
-    from tfm_core.inspect.knockouts.engine import knocked_out, twin
+@cached_by_weights
+def _measured(run: Run, off: tuple[Part, ...], how: Replacement, n: int) -> Score:
+    from tfm_core.inspect.knockouts.engine import knocked_out
 
-    run = Run(Path(folder))
-    model = twin(model_of(run)[0])
+    model, _step = model_of(run)
     means = means_over(run, n) if how == "mean" else None
     with knocked_out(model, off, means, is_even=how == "even"):
         loss, accuracy, exact = objective(run, n).measure(model, "validation")
     return Score(loss, accuracy, exact, n)
 
 
+@cached_by_weights
 def means_over(run: Run, n: int) -> Means:
-    """Return the mean output of each part over the first n validation examples."""
-    return _means(str(run.folder), checkpoint_mark(run), min(n, n_validation(run)))
+    """Return the mean output of each part over the first n validation examples. Cached."""
+    from tfm_core.inspect.knockouts.engine import means_of
 
-
-@byte_cache.cached
-def _means(folder: str, mark: int, n: int) -> Means:
-    from tfm_core.inspect.knockouts.engine import means_of, twin
-
-    run = Run(Path(folder))
-    batch = TASK_KINDS[run.experiment.task.kind].batches()
+    n = min(n, n_validation(run))
     data = data_of(run.experiment)
     size = at_once(run.experiment, _BATCH)
     rows = (slice(first, min(n, first + size)) for first in range(0, n, size))
-    batches = (_answering(run, batch(run.experiment, data, each)[0]) for each in rows)
-    return means_of(twin(model_of(run)[0]), parts_of(run.experiment), batches)
+    batches = (_answering(run, batch_of(run.experiment, data, each)[0]) for each in rows)
+    return means_of(model_of(run)[0], parts_of(run.experiment), batches)
 
 
 def _answering(run: Run, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -273,29 +265,6 @@ def _answering(run: Run, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     if model.eos_id == model.bos_id:  # then no text of a batch ends
         return read, answering
     return read, answering.masked_fill(answering == model.eos_id, model.fill_id)
-
-
-@byte_cache.cached
-def _gradients(folder: str, mark: int, n: int) -> dict[KnockedPart, float]:
-    import torch
-
-    from tfm_core.inspect.knockouts.engine import knocked_out, scaled_heads, twin
-
-    run = Run(Path(folder))
-    heads = heads_of(run.experiment)
-    totals = dict.fromkeys(heads, 0.0)
-    model, goal = twin(model_of(run)[0]), objective(run, n)
-    for rows in _equally_long(run, n):
-        with torch.inference_mode(False), torch.enable_grad():
-            scales = {head: torch.ones(len(rows), requires_grad=True) for head in heads}
-            with knocked_out(model, ()), scaled_heads(model, scales):
-                draw = torch.Generator().manual_seed(int(rows[0]))
-                loss = goal.loss_and_metrics(model, rows, draw).loss
-                found = torch.autograd.grad(loss, list(scales.values()))
-        # the loss is the mean over all tokens of the batch: of equally many in each example
-        for head, gradient in zip(heads, found, strict=True):
-            totals[head] += float(gradient.abs().sum()) * len(rows)
-    return {head: total / n for head, total in totals.items()}
 
 
 def _equally_long(run: Run, n: int) -> Iterator[Tensor]:
@@ -314,22 +283,19 @@ def _equally_long(run: Run, n: int) -> Iterator[Tensor]:
         yield from (alike[first : first + size] for first in range(0, len(alike), size))
 
 
+@cached_by_weights
 def objective(run: Run, n: int) -> Objective:
-    """Return the training's objective over the first n validation examples."""
-    return _prepared(str(run.folder), checkpoint_mark(run), n)
-
-
-@byte_cache.cached
-def _prepared(folder: str, mark: int, n: int) -> Objective:
     """Return the training's objective over the first n validation examples, unchanged pictures."""
-    experiment = Run(Path(folder)).experiment
+    from tfm_core.training.trainer import objective_of
+
+    experiment = run.experiment
     data: Any = data_of(experiment)
     cut = first_of(data.validation, n)
     windows = {"windows": None} if hasattr(data, "windows") else {}  # read like the validation set
     few: Data = replace(data, train=cut, validation=cut, **windows)
     still = {name: 0.0 for name in _CHANGES if hasattr(experiment.task, name)}
     task = experiment.task.model_copy(update=still)
-    return TASK_KINDS[task.kind].objective()(few, task)
+    return objective_of(task)(few, task)
 
 
 _CHANGES = ("shift", "rotation", "scale", "slant")  # of pictures, while a model is trained

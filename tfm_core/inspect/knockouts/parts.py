@@ -43,7 +43,7 @@ HAS_MEAN = frozenset({"head", "sublayer", "layer", "positions", "start"})
 
 
 @dataclass(frozen=True, slots=True)
-class KnockedPart:
+class Part:
     """One part of a model.
 
     layer and head: from 0; layer: None for a whole stack; sublayer: a key of SUBLAYERS, or "".
@@ -72,12 +72,12 @@ class KnockedPart:
         return ".".join(filter(None, (self.stack, layer, sublayer)))
 
 
-def parts_of(experiment: Experiment) -> tuple[KnockedPart, ...]:
+def parts_of(experiment: Experiment) -> tuple[Part, ...]:
     """Return all parts of a model that can be switched off, layer by layer, then by stack."""
     model = built(experiment.model)
     if isinstance(model, RecurrentConfig):
         return tuple(_recurrent(model))
-    parts: list[KnockedPart] = []
+    parts: list[Part] = []
     for stack in stacks(model):
         for layer in range(stack.n_layers):
             parts += _of_layer(model, stack, layer)
@@ -86,12 +86,12 @@ def parts_of(experiment: Experiment) -> tuple[KnockedPart, ...]:
     return tuple(parts)
 
 
-def heads_of(experiment: Experiment) -> tuple[KnockedPart, ...]:
+def heads_of(experiment: Experiment) -> tuple[Part, ...]:
     """Return the heads among the parts; a recurrent model has none."""
     return tuple(part for part in parts_of(experiment) if part.kind == "head")
 
 
-def head_of(experiment: Experiment, parts: Sequence[KnockedPart]) -> KnockedPart:
+def head_of(experiment: Experiment, parts: Sequence[Part]) -> Part:
     """Return a head of the newest of some parts that has one, else the first head of the model."""
     heads = heads_of(experiment)
     of_parts = (
@@ -103,13 +103,22 @@ def head_of(experiment: Experiment, parts: Sequence[KnockedPart]) -> KnockedPart
     return next(of_parts, heads[0])
 
 
-def is_attention(part: KnockedPart) -> bool:
+def is_attention(part: Part) -> bool:
     """Return whether a part is a head, or an attention with heads."""
     is_whole = part.kind == "sublayer" and part.layer is not None and part.sublayer != "ff"
     return part.kind == "head" or is_whole
 
 
-def first_to_go(experiment: Experiment) -> KnockedPart:
+def part_of(module: str, head: int | None = None) -> Part:
+    """Return a head of an attention module, or a whole sublayer."""
+    stack_name, _layers, layer, sublayer = module.split(".")
+    stack: StackName = "encoder" if stack_name == "encoder" else "decoder"
+    kind: PartKind = "sublayer" if head is None else "head"
+    code = next(code for code, (name, _words) in SUBLAYERS.items() if name == sublayer)
+    return Part(kind, stack, int(layer), code, head)
+
+
+def first_to_go(experiment: Experiment) -> Part:
     """Return a part whose loss is likely to show.
 
     The last decoder layer's attention to the source, else the first layer's self-attention.
@@ -119,13 +128,13 @@ def first_to_go(experiment: Experiment) -> KnockedPart:
     return crossing[-1] if crossing else sublayers[0]
 
 
-def kind_of_attention(experiment: Experiment, part: KnockedPart) -> str:
+def kind_of_attention(experiment: Experiment, part: Part) -> str:
     """Return which attention a head or an attention sublayer is, "" for another part."""
     kinds = modules_by_kind(experiment).items()
     return next((kind for kind, names in kinds if part.module in names), "")
 
 
-def name_of(part: KnockedPart) -> Sentence:
+def name_of(part: Part) -> Sentence:
     """Return how a part is called: ``decoder layer 2, cross-attention, head 3``."""
     if part.code in _NAMES:
         return N_(_NAMES[part.code])
@@ -163,35 +172,35 @@ _OF_LAYER: dict[str, str] = {
 }
 
 
-def _of_layer(model: BlockConfig, stack: StackPlan, layer: int) -> Iterator[KnockedPart]:
+def _of_layer(model: BlockConfig, stack: StackPlan, layer: int) -> Iterator[Part]:
     last = ("ff",) * model.has_feed_forward
     for sublayer in ("self", "cross", *last) if stack.memory else ("self", *last):
         if sublayer != "ff":
             heads = range(model.n_heads)
-            yield from (KnockedPart("head", stack.name, layer, sublayer, head) for head in heads)
-        yield KnockedPart("sublayer", stack.name, layer, sublayer)
+            yield from (Part("head", stack.name, layer, sublayer, head) for head in heads)
+        yield Part("sublayer", stack.name, layer, sublayer)
         if model.has_residuals:
-            yield KnockedPart("residual", stack.name, layer, sublayer)
+            yield Part("residual", stack.name, layer, sublayer)
         if model.has_norms:
-            yield KnockedPart("norm", stack.name, layer, sublayer)
-    yield KnockedPart("layer", stack.name, layer)
+            yield Part("norm", stack.name, layer, sublayer)
+    yield Part("layer", stack.name, layer)
 
 
-def _of_stack(model: BlockConfig, stack: StackPlan) -> Iterator[KnockedPart]:
+def _of_stack(model: BlockConfig, stack: StackPlan) -> Iterator[Part]:
     if model.has_final_norm:
-        yield KnockedPart("norm", stack.name)
+        yield Part("norm", stack.name)
     position = POSITIONS[getattr(model, stack.position)]
     if position.is_added or position.is_inside:
-        yield KnockedPart("positions", stack.name)
+        yield Part("positions", stack.name)
     for attention in stack.attentions:
         order = model.order if attention.has_order else None
         sees_all = order is not None and order.sees_past and order.sees_future
         if attention.has_padding and not sees_all:
-            yield KnockedPart("mask", stack.name, None, "cross" if attention.is_cross else "self")
+            yield Part("mask", stack.name, None, "cross" if attention.is_cross else "self")
 
 
-def _recurrent(model: RecurrentConfig) -> Iterator[KnockedPart]:
-    yield KnockedPart("sublayer", "decoder", None, "cross")
-    yield KnockedPart("start", "decoder")
+def _recurrent(model: RecurrentConfig) -> Iterator[Part]:
+    yield Part("sublayer", "decoder", None, "cross")
+    yield Part("start", "decoder")
     if model.is_bidirectional:
-        yield KnockedPart("backward", "encoder")
+        yield Part("backward", "encoder")

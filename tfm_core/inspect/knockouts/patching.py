@@ -1,36 +1,38 @@
-"""Activation patching and direct effects: which part of a model decides for one answer.
+"""Activation patching, paths and direct effects: which part of a model decides for one answer.
 
 Two inputs that differ in one token get two answers. Patching puts an activation of the first run
 into the second, and looks how far the first answer returns (Vig et al. 2020; Meng et al. 2022,
-"Locating and Editing Factual Associations in GPT", section 2.1). The direct effect of a part is
-what it adds to the logits by the residual stream alone (Elhage et al. 2021, "A Mathematical
-Framework for Transformer Circuits"). Hooks change this one model object: give a ``twin``.
+"Locating and Editing Factual Associations in GPT", section 2.1). Path patching follows one head
+(Wang et al. 2022, "Interpretability in the Wild", section 3.1; Goldowsky-Dill et al. 2023). The
+direct effect of a part is what it adds to the logits by the residual stream alone (Elhage et al.
+2021, "A Mathematical Framework for Transformer Circuits").
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from tfm_core.inspect.knockouts.engine import whole
-from tfm_core.inspect.knockouts.weights import replaced
+from tfm_core.inspect.knockouts.engine import columns_of
+from tfm_core.inspect.knockouts.parts import Part, part_of
 from tfm_core.layers.attention import MultiHeadAttention
-from tfm_core.layers.blocks import Block, Skip, Stack
+from tfm_core.layers.blocks import Block, Stack
+from tfm_core.layers.recorder import Change
 from tfm_core.mistakes.parts import SharedNorm
 from tfm_core.models.ends import LabelOutput
+from tfm_core.probe.capture import capture
+from tfm_core.probe.intervene import intervene
 from tfm_core.sentences import StudentError
 
 Inputs = tuple[Tensor, ...]
 Floats = npt.NDArray[np.float64]
-
 _AT_ONCE = 32  # patched runs in one forward pass
 
 
@@ -48,116 +50,158 @@ class Answers:
         return rows[:, self.first] - rows[:, self.second]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Patches:
-    """How the difference of two logits returns; clean and corrupted: that of either whole run.
-
-    streams: by stack, (L + 1, T), the residual stream replaced at one position before each layer
-    and after the last. heads: by attention module, (H,), one head replaced at all positions.
-    """
-
-    clean: float
-    corrupted: float
-    streams: dict[str, Floats]
-    heads: dict[str, Floats]
-
-    def restored(self, differences: Floats) -> Floats:
-        """Return 0 where a patch changes nothing, and 1 where it restores the clean difference."""
-        return (differences - self.corrupted) / (self.clean - self.corrupted)
-
-
 @torch.no_grad()
-def patches_of(model: nn.Module, clean: Inputs, corrupted: Inputs, answers: Answers) -> Patches:
-    """Put each activation of the clean run into the corrupted one.
+def patches_of(
+    model: nn.Module, clean: Inputs, corrupted: Inputs, answers: Answers
+) -> dict[str, Floats]:
+    """Put each activation of the clean run into the corrupted one; return the shares restored.
 
-    clean, corrupted: inputs of one example, (1, ...) each. Raises StudentError where they differ in
-    length, or where the model answers both alike.
+    clean, corrupted: inputs of one example, (1, ...) each. By hook point: of a residual stream
+    (T,), replaced at one position before each layer and after the last; of an attention (H,), one
+    head replaced at all positions. 0 is where a patch changes nothing, 1 where it restores the
+    clean difference of the two logits. Raises StudentError where the inputs differ in length, or
+    where the model answers both alike.
     """
     if any(one.shape != other.shape for one, other in zip(clean, corrupted, strict=True)):
         raise StudentError("Both inputs need the same number of tokens.")
-    with ExitStack() as undo:
-        undo.enter_context(whole(model))
-        places = [*_streams(model), *_heads(model)]
-        seen: dict[_Place, Tensor] = {}
-        with ExitStack() as watching:
-            for place in places:
-                watching.enter_context(place.watch(partial(seen.__setitem__, place)))
-            first = float(answers.difference(model(*clean)))
-        second = float(answers.difference(model(*corrupted)))
-        if first == second:
-            raise StudentError("The model answers both inputs alike; change another word.")
-        found = [_patched(model, corrupted, answers, place, seen[place]) for place in places]
-    streams: dict[str, list[Floats]] = {}
-    heads = {}
-    for place, differences in zip(places, found, strict=True):
-        if place.n_heads:
-            heads[place.name] = differences
-        else:
-            streams.setdefault(place.name, []).append(differences)
-    return Patches(first, second, {name: np.stack(rows) for name, rows in streams.items()}, heads)
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a vector passes: before a module, or after it; of a stack, or of n_heads heads."""
-
-    name: str
-    module: nn.Module
-    is_after: bool = False
-    n_heads: int = 0
-
-    def watch(self, keep: Callable[[Tensor], None]) -> Any:
-        """Hand what passes to ``keep``; return the hook's handle."""
-        if self.is_after:
-            return self.module.register_forward_hook(lambda _module, _args, x: keep(x))
-        return self.module.register_forward_pre_hook(lambda _module, args: keep(args[0]))
-
-    def change(self, change: Callable[[Tensor], Tensor]) -> Any:
-        """Replace what passes; return the hook's handle."""
-        if self.is_after:
-            return self.module.register_forward_hook(lambda _module, _args, x: change(x))
-        return self.module.register_forward_pre_hook(
-            lambda _module, args: (change(args[0]), *args[1:])
-        )
-
-
-def _streams(model: nn.Module) -> Iterator[_Place]:
-    for name, stack in model.named_modules():
-        if isinstance(stack, Stack):
-            yield from (_Place(name, block) for block in stack.layers)
-            yield _Place(name, stack.layers[-1], is_after=True)
-
-
-def _heads(model: nn.Module) -> Iterator[_Place]:
-    for name, attention in model.named_modules():
-        if isinstance(attention, MultiHeadAttention):
-            yield _Place(name, attention.out_projection, n_heads=attention.n_heads)
+    n_heads = dict.fromkeys(itertools.chain(*_streams(model).values()), 0)
+    for name, module in model.named_modules():
+        if isinstance(module, MultiHeadAttention):
+            n_heads[f"{name}.merged"] = module.n_heads
+    first, seen = _watched(model, clean, answers, "input", "residual", "merged")
+    second, _seen = _watched(model, corrupted, answers)
+    if first == second:
+        raise StudentError("The model answers both inputs alike; change another word.")
+    shares = {}
+    for point, n in n_heads.items():
+        differences = _patched(model, corrupted, answers, point, seen[point], n)
+        shares[point] = (differences - second) / (first - second)
+    return shares
 
 
 def _patched(
-    model: nn.Module, corrupted: Inputs, answers: Answers, place: _Place, clean: Tensor
+    model: nn.Module, corrupted: Inputs, answers: Answers, point: str, clean: Tensor, n_heads: int
 ) -> Floats:
-    """Return the difference after each patch of a place: (T,) of its positions or (H,)."""
-    n = place.n_heads or clean.size(1)
-    width = clean.size(-1) // n if place.n_heads else 0
+    """Return the difference after each patch at a hook point: (T,) of its positions or (H,)."""
+    places = range(n_heads or clean.size(1))
     found = []
-    for start in range(0, n, _AT_ONCE):
-        which = range(start, min(start + _AT_ONCE, n))
+    for start in range(0, len(places), _AT_ONCE):
+        group = places[start : start + _AT_ONCE]
+        put = partial(_put, clean, group, n_heads)
+        found.append(_with(model, corrupted, answers, len(group), {point: put}))
+    return np.concatenate(found)
 
-        def patch(x: Tensor, which: range = which) -> Tensor:
-            x = x.clone()
-            for row, number in enumerate(which):
-                if width:
-                    columns = slice(number * width, (number + 1) * width)
-                    x[row, :, columns] = clean[0, :, columns]
-                else:
-                    x[row, number] = clean[0, number]
-            return x
 
-        rows = [part.expand(len(which), *part.shape[1:]) for part in corrupted]
-        with place.change(patch):
-            found.append(answers.difference(model(*rows)))
-    return torch.cat(found).double().numpy()
+def _streams(model: nn.Module) -> dict[str, list[str]]:
+    """Return the points of the residual stream of each stack: before each layer, after the last."""
+    return {
+        name: [f"{name}.input", *(f"{name}.layers.{n}.residual" for n in range(len(stack.layers)))]
+        for name, stack in model.named_modules()
+        if isinstance(stack, Stack)
+    }
+
+
+def _watched(
+    model: nn.Module, inputs: Inputs, answers: Answers, *kinds: str
+) -> tuple[float, dict[str, Tensor]]:
+    """Return the difference, and what passes the hook points of some kinds."""
+    with intervene(model, {}), capture(model, only=set(kinds)) as seen:
+        return float(answers.difference(model(*inputs))), seen
+
+
+def _with(
+    model: nn.Module, inputs: Inputs, answers: Answers, n: int, changes: Mapping[str, Change]
+) -> Floats:
+    """Return the differences (n,) of n equal inputs with an intervention."""
+    rows = [part.expand(n, *part.shape[1:]) for part in inputs]
+    with intervene(model, changes):
+        differences: Floats = answers.difference(model(*rows)).double().numpy()
+    return differences
+
+
+def _put(
+    clean: Tensor, places: Sequence[int], n_heads: int, x: Tensor, _made_from: object
+) -> Tensor:
+    """Return x with one place of the clean run in each row: a head's columns, or a position."""
+    x = x.clone()
+    for row, place in enumerate(places):
+        if n_heads:
+            columns = _columns(x, n_heads, place)
+            x[row, :, columns] = clean[0, :, columns]
+        else:
+            x[row, place] = clean[0, place]
+    return x
+
+
+def _columns(merged: Tensor, n_heads: int, head: int) -> slice:
+    width = merged.size(-1) // n_heads
+    return slice(head * width, (head + 1) * width)
+
+
+@torch.no_grad()
+def paths_of(
+    model: nn.Module, clean: Inputs, corrupted: Inputs, answers: Answers, sender: Part
+) -> tuple[float, float, dict[Part, float]]:
+    """Follow the effect of a head, at all positions, from the clean run into the corrupted one.
+
+    The head gets its output of the clean run inside the corrupted one while all other sublayers
+    keep their outputs. What reaches the logits then is its direct path; what each later part makes
+    of its input then, put into the corrupted run alone, is the path through that part. Returns the
+    shares restored along all paths, directly, and through each part first. clean, corrupted: inputs
+    of one example, (1, ...) each, whose answers differ.
+    """
+    sublayers = {
+        f"{path}.{name}": sublayer
+        for path, block in model.named_modules()
+        if isinstance(block, Block)
+        for name, sublayer in block.named_children()
+        if name in ("self_attention", "cross_attention", "feed_forward")
+    }
+    sending = f"{sender.module}.merged"
+    first, of_clean = _watched(model, clean, answers, "merged")
+    second, usual = _watched(model, corrupted, answers, "merged", "output")
+    sent, columns = usual[sending].clone(), columns_of(model, sender)
+    sent[..., columns] = of_clean[sending][..., columns]
+    send = {sending: lambda *_: sent}
+    (total,) = _with(model, corrupted, answers, 1, send)
+    own: dict[str, Tensor] = {}  # the output of each sublayer before it is replaced
+
+    def freeze(name: str, output: Tensor, _made_from: object) -> Tensor:
+        own[f"{name}.output"] = output
+        return usual[f"{name}.output"]
+
+    frozen = {
+        f"{name}.output": partial(freeze, name) for name in sublayers if name != sender.module
+    }
+    with intervene(model, {**send, **frozen}):
+        direct, reached = _watched(model, corrupted, answers, "merged")
+    differences: dict[Part, float] = {}
+    for name, sublayer in sublayers.items():
+        is_attention = isinstance(sublayer, MultiHeadAttention)
+        point = f"{name}.merged" if is_attention else f"{name}.output"
+        made = reached[point] if is_attention else own[point]
+        if name == sender.module or torch.equal(made, usual[point]):
+            continue
+        parts, rows = [part_of(name)], made
+        if isinstance(sublayer, MultiHeadAttention):
+            parts = [part_of(name, head) for head in range(sublayer.n_heads)]
+            rows = usual[point].repeat(sublayer.n_heads, 1, 1)
+            for head in range(sublayer.n_heads):
+                at = _columns(rows, sublayer.n_heads, head)
+                rows[head, :, at] = made[0, :, at]
+        put = partial(_replace, rows)
+        found = _with(model, corrupted, answers, len(rows), {point: put})
+        differences.update(zip(parts, map(float, found), strict=True))
+
+    def restored(difference: float) -> float:
+        return (difference - second) / (first - second)
+
+    through = {part: restored(value) for part, value in differences.items()}
+    return restored(float(total)), restored(direct), through
+
+
+def _replace(by: Tensor, _x: Tensor, _made_from: object) -> Tensor:
+    return by
 
 
 @torch.no_grad()
@@ -167,160 +211,99 @@ def lens_of(model: nn.Module, inputs: Inputs, answers: Answers) -> Floats:
     The logit lens (nostalgebraist 2020) for any model: its own last norm, pooling and output read
     the residual stream before the first layer, and after each.
     """
-    *_, (name, _stack) = [
-        (name, module) for name, module in model.named_modules() if isinstance(module, Stack)
-    ]
-    places = [place for place in _streams(model) if place.name == name]
-    seen: dict[_Place, Tensor] = {}
-    with whole(model):
-        with ExitStack() as watching:
-            for place in places:
-                watching.enter_context(place.watch(partial(seen.__setitem__, place)))
-            model(*inputs)
-        depths = torch.cat([seen[place] for place in places])
-        rows = [part.expand(len(depths), *part.shape[1:]) for part in inputs]
-        with places[-1].change(lambda _x: depths):
-            logits = model(*rows).float()
+    *_, points = _streams(model).values()
+    _difference, seen = _watched(model, inputs, answers, "input", "residual")
+    depths = torch.cat([seen[point] for point in points])
+    rows = [part.expand(len(depths), *part.shape[1:]) for part in inputs]
+    with intervene(model, {points[-1]: partial(_replace, depths)}):
+        logits = model(*rows).float()
     read = logits if answers.position is None else logits[:, answers.position]
     chances: Floats = read.softmax(-1)[:, [answers.first, answers.second]].double().numpy()
     return chances
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DirectEffects:
-    """What each part adds to the difference of two logits by the residual stream alone.
-
-    stack: whose stream it is. embedded: the vectors that enter it. heads: by attention module,
-    (H,); feed_forward: by layer, from 0. biases: what no part adds. All sum to ``total``.
-    """
-
-    stack: str
-    total: float
-    embedded: float
-    heads: dict[str, Floats]
-    feed_forward: dict[int, float]
-    biases: float
-
-
-def direct_effects(model: nn.Module, inputs: Inputs, answers: Answers) -> DirectEffects:
+def direct_effects(
+    model: nn.Module, inputs: Inputs, answers: Answers
+) -> list[tuple[Part | None, float]]:
     """Split the difference of two logits of one example among the parts of the last stack.
 
     Each norm keeps the scale that it had, so that the logits are linear in what is added to the
-    stream. Raises StudentError for a model whose answer isn't a linear function of its last stack.
+    stream. Returns effects that sum to the difference: of the vectors that enter the stack (None),
+    of each head, of each feed-forward, and of what no part adds (None), the biases. Raises
+    StudentError for a model whose answer isn't a linear function of its last stack.
     """
-    *_, (name, stack) = [
-        (name, module) for name, module in model.named_modules() if isinstance(module, Stack)
-    ]
+    *_, stack = _streams(model)
     output = getattr(model, "output", getattr(model, "head", None))
     is_label = isinstance(output, LabelOutput) and output.hidden is None
     if not is_label and not isinstance(output, nn.Linear):
         raise StudentError("This model’s answer passes more layers after its last block.")
-    leaves: dict[str, Tensor] = {}
-    merged: dict[str, Tensor] = {}
-    with torch.enable_grad(), ExitStack() as undo:
-        undo.enter_context(whole(model))
-        first = stack.layers[0]
-        undo.enter_context(
-            first.register_forward_pre_hook(lambda _m, args: (_leaf(leaves, "", args[0]),))
-        )
-        for path, block in stack.layers.named_children():
-            assert isinstance(block, Block)
-            undo.enter_context(replaced(block, "join", _Join(block, path, leaves)))
-        for path, attention in stack.layers.named_modules():
-            if isinstance(attention, MultiHeadAttention):
-                keep = _keeper(merged, path)
-                undo.enter_context(attention.out_projection.register_forward_pre_hook(keep))
-        if stack.final_norm is not None:
-            undo.enter_context(replaced(stack.final_norm, "forward", _frozen(stack.final_norm)))
+    frozen = _frozen_norms(model, stack)
+    with intervene(model, frozen):
+        _difference, seen = _watched(model, inputs, answers, "input", "change", "merged")
+    leaves = {
+        point: activation.detach().requires_grad_()
+        for point, activation in seen.items()
+        if point == f"{stack}.input"
+        or (point.startswith(f"{stack}.layers.") and point.endswith(".change"))
+    }
+    linear = {point: partial(_replace, leaf) for point, leaf in leaves.items()}
+    with torch.enable_grad(), intervene(model, {**frozen, **linear}):
         total = answers.difference(model(*inputs))[0]
-        slopes = dict(zip(leaves, torch.autograd.grad(total, list(leaves.values())), strict=True))
+        slopes = torch.autograd.grad(total, list(leaves.values()))
+    heads: dict[Part | None, float] = {}
+    feed_forward: dict[Part | None, float] = {}
+    embedded = 0.0
     with torch.no_grad():
-        heads = {
-            f"{name}.layers.{path}": _by_head(
-                stack.layers.get_submodule(path), merged[path], slopes[path]
-            )
-            for path in merged
-        }
-        added = {path: float((leaves[path] * slope).sum()) for path, slope in slopes.items()}
-    paths = {i: f"{i}.feed_forward" for i in range(len(stack.layers))}
-    feed_forward = {i: added[path] for i, path in paths.items() if path in added}
-    parts = added[""] + sum(feed_forward.values()) + sum(each.sum() for each in heads.values())
-    value = float(total.detach())
-    return DirectEffects(name, value, added[""], heads, feed_forward, value - float(parts))
+        for (point, added), slope in zip(leaves.items(), slopes, strict=True):
+            name = point.removesuffix("_norm.change")
+            attention = model.get_submodule(name) if name != point else None
+            if isinstance(attention, MultiHeadAttention):
+                by_head = _by_head(attention, seen[f"{name}.merged"], slope)
+                heads |= {part_of(name, head): x for head, x in enumerate(by_head.tolist())}
+            elif name != point:
+                feed_forward[part_of(name)] = float((added * slope).sum())
+            else:
+                embedded = float((added * slope).sum())
+    parts = [*heads.items(), *feed_forward.items()]
+    biases = float(total.detach()) - embedded - sum(effect for _part, effect in parts)
+    return [(None, embedded), *parts, (None, biases)]
 
 
-def _keeper(merged: dict[str, Tensor], path: str) -> Callable[[nn.Module, Any], None]:
-    def keep(_module: nn.Module, args: Any) -> None:
-        merged[path] = args[0].detach()
-
-    return keep
-
-
-def _leaf(leaves: dict[str, Tensor], path: str, x: Tensor) -> Tensor:
-    leaves[path] = x.detach().requires_grad_()
-    return leaves[path]
-
-
-@dataclass(frozen=True, slots=True)
-class _Join:
-    """A block's ``join`` whose sublayer reads without a gradient, and adds a leaf."""
-
-    block: Block
-    path: str
-    leaves: dict[str, Tensor]
-
-    def __call__(
-        self,
-        x: Tensor,
-        norm: Callable[[Tensor], Tensor],
-        sublayer: Callable[[Tensor], Tensor],
-        skip: Skip,
-    ) -> Tensor:
-        assert isinstance(norm, nn.Module)
-        frozen = _frozen(norm)
-        read_by = getattr(sublayer, "func", sublayer)  # sublayers may share a norm
-        name = next(name for name, module in self.block.named_children() if module is read_by)
-        normed = frozen(x) if self.block.norm_first else x
-        with torch.no_grad():
-            change = sublayer(normed)
-        change = _leaf(self.leaves, f"{self.path}.{name}", change)
-        skipped = skip(x, normed)
-        total = change if skipped is None else skipped + change
-        return total if self.block.norm_first else frozen(total)
+def _frozen_norms(model: nn.Module, stack: str) -> dict[str, Change]:
+    """Return what lets each norm of a stack keep the scale that it has."""
+    frozen: dict[str, Change] = {}
+    for path, block in model.get_submodule(f"{stack}.layers").named_children():
+        where = "normed" if block.norm_first else "joined"
+        for name, norm in block.named_children():
+            if name.endswith("_norm"):
+                frozen[f"{stack}.layers.{path}.{name}.{where}"] = partial(_frozen, norm)
+    final_norm = model.get_submodule(stack).final_norm
+    if isinstance(final_norm, nn.Module):
+        frozen[f"{stack}.output"] = partial(_frozen, final_norm)
+    return frozen
 
 
-def _frozen(norm: nn.Module) -> Callable[[Tensor], Tensor]:
-    """Return a norm that divides by a constant, the scale of what it is given."""
+def _frozen(norm: nn.Module, _normed: Tensor, x: Tensor) -> Tensor:
+    """Return what a norm makes of x if it divides by a constant, the scale of what it is given."""
     if isinstance(norm, SharedNorm):
-        return _frozen(norm.norm)
-
-    def centred(x: Tensor) -> Tensor:
-        assert isinstance(norm, nn.LayerNorm)
+        norm = norm.norm
+    if isinstance(norm, nn.LayerNorm):
         away = x - x.mean(-1, keepdim=True)
         out = away / (away.detach().pow(2).mean(-1, keepdim=True) + norm.eps).sqrt() * norm.weight
         return out if norm.bias is None else out + norm.bias
-
-    def scaled(x: Tensor) -> Tensor:
-        assert isinstance(norm, nn.RMSNorm)
+    if isinstance(norm, nn.RMSNorm):
         eps = torch.finfo(x.dtype).eps if norm.eps is None else norm.eps
         return x / (x.detach().pow(2).mean(-1, keepdim=True) + eps).sqrt() * norm.weight
-
-    if isinstance(norm, nn.LayerNorm):
-        return centred
-    if isinstance(norm, nn.RMSNorm):
-        return scaled
     assert isinstance(norm, nn.Identity)
-    return lambda x: x
+    return x
 
 
-def _by_head(attention: nn.Module, merged: Tensor, slope: Tensor) -> Floats:
+def _by_head(attention: MultiHeadAttention, merged: Tensor, slope: Tensor) -> Floats:
     """Return what each head adds, (H,), from the heads side by side and the slope of their sum."""
-    assert isinstance(attention, MultiHeadAttention)
     project, n = attention.out_projection, attention.n_heads
     alone = merged.new_zeros(n, *merged.shape[1:])
-    width = merged.size(-1) // n
     for head in range(n):
-        columns = slice(head * width, (head + 1) * width)
+        columns = _columns(merged, n, head)
         alone[head, :, columns] = merged[0, :, columns]
     by_head: Tensor = project(alone) - project(torch.zeros_like(alone[:1]))
     return (by_head * slope).sum((-2, -1)).double().numpy()

@@ -5,27 +5,25 @@ The rows of a pattern sum to 1, and a key that the mask hides gets nothing. torc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core import byte_cache
 from tfm_core.config import CaptionTaskConfig, PictureTaskConfig, SequenceTaskConfig
 from tfm_core.data.vocabulary import MASK
-from tfm_core.inspect.attention.trained import checkpoint_mark, inputs_of, model_of
-from tfm_core.inspect.knockouts.parts import KnockedPart
+from tfm_core.inspect.attention.inputs import inputs_of
+from tfm_core.inspect.attention.trained import cached_by_weights, model_of
+from tfm_core.inspect.knockouts.parts import Part
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from pandas import DataFrame
 
 Floats = npt.NDArray[np.floating[Any]]
-Bools = npt.NDArray[np.bool_]
+_Bools = npt.NDArray[np.bool_]
 PATTERNS: Mapping[str, str] = {
     "own": N_("The head’s own"),
     "previous": N_("Previous token"),
@@ -39,7 +37,7 @@ PATTERNS: Mapping[str, str] = {
 _DIGITS = 2
 
 
-def pattern_of(name: str, own: Floats, allowed: Bools) -> Floats:
+def pattern_of(name: str, own: Floats, allowed: _Bools) -> Floats:
     """Return a pattern (Q, K) of PATTERNS; own: the head's weights, allowed: the mask, (Q, K)."""
     if name == "own":
         return np.array(own, np.float64)
@@ -57,14 +55,14 @@ def pattern_of(name: str, own: Floats, allowed: Bools) -> Floats:
     return rows
 
 
-def cells_of(rows: Floats, allowed: Bools) -> Floats:
+def cells_of(rows: Floats, allowed: _Bools) -> Floats:
     """Return a pattern (Q, K) as a person edits it: rounded, NaN where the mask hides a key."""
     cells: Floats = np.where(allowed, rows.round(_DIGITS), np.nan)
     return cells
 
 
 def edited(
-    begun: Floats, cells: Floats, allowed: Bools, query: Sequence[str], key: Sequence[str]
+    begun: Floats, cells: Floats, allowed: _Bools, query: Sequence[str], key: Sequence[str]
 ) -> Floats:
     """Return a pattern (Q, K) with the rows that a person edited, scaled to sum to 1.
 
@@ -91,82 +89,51 @@ def edited(
     return rows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Answers:
-    """The likeliest answer at each place, and its probability; probabilities: (places, answers)."""
-
-    tokens: tuple[str, ...]
-    probabilities: Floats
-
-    @property
-    def confidence(self) -> Floats:
-        """The probability of the likeliest answer, (places,)."""
-        best: Floats = self.probabilities.max(1)
-        return best
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Redrawn:
-    """What a model answers with its own weights, and with a pattern in one head.
-
-    places: the token at which each answer is given; "" of a class.
-    """
-
-    places: tuple[str, ...]
-    before: Answers
-    after: Answers
-
-    @property
-    def n_changed(self) -> int:
-        """How many answers are others."""
-        pairs = zip(self.before.tokens, self.after.tokens, strict=True)
-        return sum(one != other for one, other in pairs)
-
-    @property
-    def moved(self) -> Floats:
-        """The share of probability that moved to other answers, (places,)."""
-        shares: Floats = np.abs(self.after.probabilities - self.before.probabilities).sum(1) / 2
-        return shares
-
-    def most_moved(self, n: int) -> list[int]:
-        """Return the n places where most moved, in their order."""
-        return sorted(np.argsort(-self.moved, kind="stable")[:n].tolist())
-
-
-def redrawn(run: Run, index: int, head: KnockedPart, rows: Floats) -> Redrawn:
+def redrawn(run: Run, index: int, head: Part, rows: Floats) -> DataFrame:
     """Return the answers to one of the run's examples with a pattern (Q, K) in one head. Cached.
 
-    The true answer so far is read before each place, as in training. Raises ValueError, in a
-    sentence, where there is no checkpoint.
+    A row for each place: place, the token at which it answers ("" of a class); before, after: the
+    likeliest answer with the head's own weights and with the pattern, and their probabilities
+    before_share and after_share; moved: the share of probability that moved to other answers. The
+    true answer so far is read before each place, as in training. Raises ValueError, in a sentence,
+    where there is no checkpoint.
     """
-    return _redrawn(
-        str(run.folder), checkpoint_mark(run), index, head, rows.shape, rows.astype("<f8").tobytes()
-    )
+    return _redrawn(run, index, head, rows.shape, rows.astype("<f8").tobytes())
 
 
-@byte_cache.cached
-def _redrawn(
-    folder: str, mark: int, index: int, head: KnockedPart, shape: tuple[int, int], rows: bytes
-) -> Redrawn:
+@cached_by_weights
+def _redrawn(run: Run, index: int, head: Part, shape: tuple[int, int], rows: bytes) -> DataFrame:
+    import pandas as pd
     import torch
 
-    from tfm_core.inspect.knockouts.engine import knocked_out, twin
-    from tfm_core.inspect.knockouts.weights import pattern, weighed
+    from tfm_core.inspect.knockouts.engine import pattern, reweighed
+    from tfm_core.probe.intervene import intervene
 
-    run = Run(Path(folder))
-    model = twin(model_of(run)[0])
+    model, _step = model_of(run)
     probe = run.probe()
     item = probe.items[index]
     inputs = inputs_of(run, item, None if probe.images is None else probe.images[index])
     made = torch.from_numpy(np.frombuffer(rows, "<f8").reshape(shape).copy())
-    attention = model.get_submodule(head.module)
-    with torch.inference_mode(), knocked_out(model, ()):
+    with torch.inference_mode(), intervene(model, {}):
         own = model(*inputs)
-        with weighed(attention, head.head, pattern(made)):
+        with intervene(model, {f"{head.module}.weights": reweighed(head.head, pattern(made))}):
             other = model(*inputs)
     places = _places(run, item, 1 if own.ndim == 2 else own.size(1))
-    before, after = (_answers(run, logits, list(places)) for logits in (own, other))
-    return Redrawn(tuple(places.values()), before, after)
+    before, after = (
+        (logits if logits.ndim == 2 else logits[0, list(places)]).double().softmax(-1).numpy()
+        for logits in (own, other)
+    )
+    token = _token_of(run)
+    return pd.DataFrame(
+        {
+            "place": list(places.values()),
+            "before": [token(best) for best in before.argmax(1).tolist()],
+            "before_share": before.max(1),
+            "after": [token(best) for best in after.argmax(1).tolist()],
+            "after_share": after.max(1),
+            "moved": np.abs(after - before).sum(1) / 2,
+        }
+    )
 
 
 def _places(run: Run, item: Mapping[str, Any], n: int) -> dict[int, str]:
@@ -180,20 +147,15 @@ def _places(run: Run, item: Mapping[str, Any], n: int) -> dict[int, str]:
     return dict(enumerate((run.experiment.task.begin, *item["tgt"])))
 
 
-def _answers(run: Run, logits: Tensor, places: list[int]) -> Answers:
-    rows = logits if logits.ndim == 2 else logits[0, places]
-    probabilities = rows.double().softmax(-1).numpy()
-    best = probabilities.argmax(1).tolist()
-    task = run.experiment.task
+def _token_of(run: Run) -> Callable[[int], str]:
+    """Return what names an answer: a class or a token."""
     from tfm_core.data.caption_words import vocabulary
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
-    if isinstance(task, PictureTaskConfig) and not isinstance(task, CaptionTaskConfig):
-        names = tuple(str(task.facts.class_names[one]) for one in best)
-    elif isinstance(task, CaptionTaskConfig):
-        names = tuple(map(vocabulary(task).token, best))
-    else:
-        names = tuple(
-            map(text_task(run.experiment.task_as(SequenceTaskConfig)).tgt_vocabulary.token, best)
-        )
-    return Answers(names, probabilities)
+    task = run.experiment.task
+    if isinstance(task, CaptionTaskConfig):
+        return vocabulary(task).token
+    if isinstance(task, PictureTaskConfig):
+        names = task.facts.class_names
+        return lambda number: str(names[number])
+    return text_task(run.experiment.task_as(SequenceTaskConfig)).tgt_vocabulary.token

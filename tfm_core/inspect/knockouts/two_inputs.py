@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.config import SequenceTaskConfig
-from tfm_core.inspect.attention.trained import inputs_of
+from tfm_core.inspect.attention.inputs import inputs_of
 from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.run import Run
@@ -179,7 +179,7 @@ def positions_of(run: Run, two: TwoInputs) -> dict[str, tuple[str, ...]]:
 
 def task_of(run: Run) -> TextTask:
     """Return the task of a run that reads texts."""
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
     return text_task(run.experiment.task_as(SequenceTaskConfig))
 

@@ -52,7 +52,7 @@ def words_of(run: Run, text: str, kind: str = "none") -> tuple[str, ...]:
 
     Raises ValueError, in a sentence, for what the task does not know.
     """
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
     config = run.experiment.task
     if config.describes_pictures:
@@ -89,7 +89,7 @@ def of_run(
     target = other
     import torch
 
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
     module = module_of(run, kind)[layer]
     config = run.experiment.task_as(SequenceTaskConfig)
@@ -127,7 +127,7 @@ def _of_decoder(
     """Return the decoder's own projections of <bos> and the target, while it reads the source."""
     import torch
 
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
     module = module_of(run, kind)[at[0]]
     config = run.experiment.task_as(SequenceTaskConfig)
@@ -175,7 +175,7 @@ def _captured(
 
 def answer(run: Run, tokens: tuple[str, ...]) -> tuple[str, ...]:
     """Return the true target of a source of the run's task, empty where there is none."""
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
     config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)

@@ -97,7 +97,7 @@ def extrapolate(run: Run) -> Extrapolation:
     the longest source that it was trained on; and why it cannot. Raises ValueError, in a sentence,
     where the task has no longer sequences or there are no weights.
     """
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
     from tfm_core.data.text_data import encode_src
     from tfm_core.decoding import greedy
     from tfm_core.models.pictures import VisionTransformer
@@ -136,7 +136,7 @@ def _right(answer: list[str], truth: tuple[str, ...]) -> float:
 
 def _longer(config: TextTaskConfig) -> TextTaskConfig | None:
     """Return the same task up to twice as long, with the same words, where there is one."""
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
     if config.facts.hides:
         return None  # its size is no length
@@ -152,7 +152,7 @@ def _longer(config: TextTaskConfig) -> TextTaskConfig | None:
 
 def _pools(config: TextTaskConfig, longer: TextTaskConfig, seed: int) -> dict[int, list[Pair]]:
     """Return pairs by the exact length of their source, up to twice the trained one."""
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
     if config.name in {"copy", "reverse", "sort"}:
         shares = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)

@@ -86,7 +86,7 @@ def of_run(
     """
     import torch
 
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
     from tfm_core.decoding import greedy
     from tfm_core.models.pictures import Captioner, VisionTransformer
 

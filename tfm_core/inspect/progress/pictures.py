@@ -11,7 +11,8 @@ import numpy.typing as npt
 from tfm_core import byte_cache
 from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
 from tfm_core.inspect.attention.explanations import rollout, to_patches
-from tfm_core.inspect.attention.trained import inputs_of, model_of, no_checkpoint
+from tfm_core.inspect.attention.inputs import inputs_of
+from tfm_core.inspect.attention.trained import model_of, no_checkpoint
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Array
 from tfm_core.runs.record.weights import weights_path

@@ -11,18 +11,22 @@ from tfm_core.config import (
     CaptionTaskConfig,
     CorpusTaskConfig,
     Experiment,
+    ForeignTaskConfig,
     ImageTaskConfig,
+    LookConfig,
+    OpenedConfig,
     OwnTextTaskConfig,
     TextTaskConfig,
 )
 from tfm_core.data import caption_words
 from tfm_core.data.own.sets import SetMissing
-from tfm_core.data.text import Pair, TextTask, text_task
+from tfm_core.data.tasks import text_task
+from tfm_core.data.text import Pair, TextTask
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.source.texts import Spelling, spelling_of
 from tfm_core.probe.items import PROMPT
-from tfm_core.variants.tasks import TASK_KINDS
+from tfm_core.sentences import Paragraph, StudentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +67,35 @@ def carried(experiment: Experiment) -> Carried:
 
     Raises ValueError, in a sentence, for pictures that cannot be had: their mean is not known then.
     """
-    return TASK_KINDS[experiment.task.kind].carried()(experiment)
+    match experiment.task:
+        case LookConfig() | ForeignTaskConfig() as task:
+            raise StudentError(task.without_data)
+        case OpenedConfig():
+            raise StudentError(Paragraph("pretrained/no-file"))
+        case CorpusTaskConfig() as task:
+            return _of_corpus(task)
+        case OwnTextTaskConfig() as task:  # its words may be unknown
+            return replace(_of_pairs(task), tries_capitals=True, reads_unknown=True)
+        case TextTaskConfig() as task:
+            made = _of_pairs(task)
+            return replace(made, verb="translate") if task.name == "english-korean" else made
+        case CaptionTaskConfig() as task:
+            return _of_captions(task, *_statistics(experiment))
+        case ImageTaskConfig() as task:
+            mean, std = _statistics(experiment)
+            return Carried("classify", mean, std, classes=task.facts.class_names)
 
 
-def of_pictures(experiment: Experiment) -> Carried:
-    """Return what the file of a classifier of pictures carries."""
-    mean, std = _statistics(experiment)
-    names = experiment.task_as(ImageTaskConfig).facts.class_names
-    return Carried("classify", mean, std, classes=names)
-
-
-def of_captions(experiment: Experiment) -> Carried:
-    """Return what the file of a captioner carries."""
-    task, (mean, std) = experiment.task_as(CaptionTaskConfig), _statistics(experiment)
+def _of_captions(
+    task: CaptionTaskConfig, mean: tuple[float, ...], std: tuple[float, ...]
+) -> Carried:
     return Carried(
         "describe", mean, std, tgt=_tokens(caption_words.vocabulary(task)),
         spelling=spelling_of(task), n_written=caption_words.longest(task) + 1,
     )  # fmt: skip
 
 
-def of_corpus(experiment: Experiment) -> Carried:
-    """Return what the file of a language model carries."""
-    task = experiment.task_as(CorpusTaskConfig)
+def _of_corpus(task: CorpusTaskConfig) -> Carried:
     texts = text_task(task)
     prompt = texts.join_tgt(_example(texts).tgt[: PROMPT[task.unit]])
     return Carried(
@@ -93,19 +104,6 @@ def of_corpus(experiment: Experiment) -> Carried:
         example=prompt.strip().partition("\n")[0], tries_capitals=True,
         reads_unknown=task.name != "grammar" and bool(task.data or task.text),
     )  # fmt: skip
-
-
-def of_texts(experiment: Experiment) -> Carried:
-    """Return what the file of a generated task of texts carries."""
-    task = experiment.task_as(TextTaskConfig)
-    made = _of_pairs(task)
-    return replace(made, verb="translate") if task.name == "english-korean" else made
-
-
-def of_own_texts(experiment: Experiment) -> Carried:
-    """Return what the file of a task of own sentences carries: its words may be unknown."""
-    made = _of_pairs(experiment.task_as(OwnTextTaskConfig))
-    return replace(made, tries_capitals=True, reads_unknown=True)
 
 
 def _of_pairs(task: TextTaskConfig | OwnTextTaskConfig) -> Carried:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, OwnTextTaskConfig, TextTaskConfig
-from tfm_core.data.corpus.task import corpus_task
 from tfm_core.data.own.task import own_task
 from tfm_core.data.own.tokens import LABEL, Cutter
+from tfm_core.data.tasks import corpus_task
 from tfm_core.data.text.dates import MONTHS, WEEKDAYS
 from tfm_core.data.text.english_korean import SUFFIXES
 from tfm_core.data.text.korean_words import FULL_STOP_ENDING

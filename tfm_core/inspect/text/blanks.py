@@ -116,7 +116,7 @@ def fill(run: Run, tokens: tuple[str, ...]) -> tuple[int, tuple[Blank, ...]]:
 
 
 def _task(run: Run) -> MaskedWordsTask:
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
     if not fills_blanks(run.experiment):
         raise StudentError("This run did not learn to guess hidden words.")

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment
-from tfm_core.data.text import korean_words, text_task
+from tfm_core.data.tasks import text_task
+from tfm_core.data.text import korean_words
 from tfm_core.data.text.english_korean import SUFFIXES
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.attention.trained import cached_by_weights, model_of, no_checkpoint

@@ -69,7 +69,7 @@ def look_through(run: Run, text: str) -> tuple[Texts, tuple[Texts, ...], Array, 
     """
     import torch
 
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
     from tfm_core.models.text import DecoderOnly
 
     experiment = run.experiment
@@ -101,7 +101,7 @@ def sum_of(run: Run, text: str) -> tuple[str, Texts, Texts | None, pd.DataFrame]
     """
     import torch
 
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
     from tfm_core.decoding import greedy
     from tfm_core.models.text import DecoderOnly
 

@@ -123,7 +123,7 @@ def _never(run: Run) -> tuple[int, ...]:
 
 
 def _task(run: Run) -> CorpusTask:
-    from tfm_core.data.corpus.task import corpus_task
+    from tfm_core.data.tasks import corpus_task
 
     return corpus_task(run.experiment.task_as(CorpusTaskConfig, NO_LANGUAGE_MODEL))
 

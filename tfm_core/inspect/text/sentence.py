@@ -173,7 +173,7 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 
 def _task(run: Run) -> TextTask:
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
     if not reads_labels(run.experiment):
         raise StudentError("This run did not learn to label sentences.")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfm_core.config import CorpusTaskConfig
-from tfm_core.data.corpus.task import corpus_task
+from tfm_core.data.tasks import corpus_task
 from tfm_core.inspect.attention.trained import cached_by_weights, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError

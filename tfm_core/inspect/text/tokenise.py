@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import TextTaskConfig
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import Paragraph, StudentError
 

@@ -17,7 +17,7 @@ from tfm_core.inspect.attention.head_labels import first_heads
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.example import example_without
 from tfm_core.inspect.knockouts.measure import Score
-from tfm_core.inspect.knockouts.parts import KnockedPart, parts_of
+from tfm_core.inspect.knockouts.parts import Part, parts_of
 from tfm_core.inspect.progress import moments
 from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tours.waits import (
@@ -172,7 +172,7 @@ def without_cross_attention(on: TourRun) -> Question:
     return Question(text, answer, because, options)
 
 
-def cross_attention(experiment: Experiment) -> tuple[KnockedPart, ...]:
+def cross_attention(experiment: Experiment) -> tuple[Part, ...]:
     """Return every attention of the decoder to the source."""
     return tuple(
         part
@@ -181,12 +181,12 @@ def cross_attention(experiment: Experiment) -> tuple[KnockedPart, ...]:
     )
 
 
-def causal_mask(experiment: Experiment) -> tuple[KnockedPart, ...]:
+def causal_mask(experiment: Experiment) -> tuple[Part, ...]:
     """Return the decoder's causal mask, empty where it has none."""
     return tuple(part for part in parts_of(experiment) if part.code == "decoder.self.mask")
 
 
-def positions(experiment: Experiment) -> tuple[KnockedPart, ...]:
+def positions(experiment: Experiment) -> tuple[Part, ...]:
     """Return the encoder's positions, empty where it has none."""
     return tuple(part for part in parts_of(experiment) if part.code == "encoder.positions")
 
@@ -309,7 +309,7 @@ def _newest_example(run: Run) -> Example:
     return example_of(run.experiment, probe, run.snapshot(steps[-1]), 0)
 
 
-def _scores(run: Run, off: Sequence[KnockedPart]) -> tuple[Score, Score]:
+def _scores(run: Run, off: Sequence[Part]) -> tuple[Score, Score]:
     """Return the scores with everything on, and without some parts, as Knock-outs measures them."""
     n = measure.n_first(run)
     return measure.measured(run, (), "zero", n), measure.measured(run, off, "zero", n)

@@ -18,7 +18,6 @@ from tfm_core.data.text_data import TextData
 from tfm_core.inspect.training_step.step import LossCall, forward, outputs_of, rows
 from tfm_core.sentences import N_
 from tfm_core.training.loop import Trainer
-from tfm_core.variants.tasks import TASK_KINDS
 
 Floats = npt.NDArray[np.float32]
 
@@ -58,7 +57,10 @@ class BatchAnswer:
 
 def batch_rows(trainer: Trainer) -> BatchRows:
     """Return the examples of the next step."""
-    return TASK_KINDS[trainer.experiment.task.kind].batch_rows()(trainer, rows(trainer))
+    read = trainer.experiment.task.by_data(
+        pairs=text_rows, stream=text_rows, pictures=image_rows, captions=caption_rows
+    )
+    return read(trainer, rows(trainer))
 
 
 def text_rows(trainer: Trainer, indices: Tensor) -> BatchRows:
@@ -97,7 +99,10 @@ def caption_rows(trainer: Trainer, indices: Tensor) -> BatchRows:
 
 def class_name(trainer: Trainer, number: int) -> str:
     """Return what a class of the output is called."""
-    return TASK_KINDS[trainer.experiment.task.kind].class_name()(trainer, number)
+    name = trainer.experiment.task.by_data(
+        pairs=token_name, stream=token_name, pictures=image_class, captions=caption_word
+    )
+    return name(trainer, number)
 
 
 def token_name(trainer: Trainer, number: int) -> str:

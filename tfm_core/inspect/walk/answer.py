@@ -9,6 +9,7 @@ from torch import Tensor
 
 from tfm_core.config import built
 from tfm_core.config.shape import CaptionShape, TextShape
+from tfm_core.data.opened.spelling import text_of
 from tfm_core.decoding import greedy
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.walk.block import blocks
@@ -17,7 +18,6 @@ from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import is_token
-from tfm_core.pretrained.spelling import text_of
 from tfm_core.sentences import N_, Sentence, StudentError, joined
 from tfm_core.variants.poolings import POOLINGS
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torch import Tensor
 
 from tfm_core.inspect.questions import Question, number_question
@@ -233,8 +235,9 @@ def writing(view: BlockView) -> WalkStep:
 
 def _source(subject: Subject) -> EncodedSource:
     cache = subject.cache
-    mask, prepared = cache[f"{_LOOK}.mask"][:, 0], cache[f"{_LOOK}.key"][:, 0]
-    return EncodedSource(cache["encoder.read"], mask, prepared, cache["encoder.ends"])
+    memory, mask = cache["encoder.read"], cache[f"{_LOOK}.mask"][:, 0]
+    score: Any = subject.model.get_submodule(f"{_LOOK}.score")
+    return EncodedSource(memory, mask, score.prepare(memory), cache["encoder.ends"])
 
 
 def _start(subject: Subject) -> State:

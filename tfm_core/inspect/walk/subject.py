@@ -19,12 +19,13 @@ from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.attention.trained import AT_ONCE
+from tfm_core.inspect.walk.captions import of_captions
 from tfm_core.inspect.walk.forward import Item, Subject, recorded
-from tfm_core.inspect.walk.pictures import of_digits
+from tfm_core.inspect.walk.pictures import of_digits, of_pictures
+from tfm_core.inspect.walk.texts import of_texts
 from tfm_core.models.build import ImageShape, Model, TextShape, build_model, init_on_meta
 from tfm_core.sentences import N_
 from tfm_core.training.setup import new_model
-from tfm_core.variants.tasks import TASK_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,10 @@ def subject(
         is_small = attention_numbers(experiment) <= AT_ONCE
         if is_small and sum(p.numel() for p in model.parameters()) <= MAX_REAL:
             model = new_model(experiment).eval()
-    return TASK_KINDS[experiment.task.kind].walk()(experiment, model, items, images)
+    walk = experiment.task.by_data(
+        pairs=of_texts, stream=of_texts, pictures=of_pictures, captions=of_captions
+    )
+    return walk(experiment, model, items, images)
 
 
 def book_example(position: str = "sinusoidal", *, with_numbers: bool = False) -> Subject:

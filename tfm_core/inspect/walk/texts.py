@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfm_core.config import Experiment, SequenceTaskConfig
 from tfm_core.data.shape import data_shape
-from tfm_core.data.text import text_task
+from tfm_core.data.tasks import text_task
 from tfm_core.data.text_data import distinct_pairs, encode_src
 from tfm_core.data.vocabulary import NONE, PAD
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded

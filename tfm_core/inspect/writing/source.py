@@ -17,11 +17,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, Experiment, SequenceTaskConfig
+from tfm_core.data.opened.spelling import labels
 from tfm_core.data.text.nearest import sampled_sentences
 from tfm_core.data.text.task import TextTask
-from tfm_core.inspect.attention.trained import check_context, data_of, inputs_of
+from tfm_core.inspect.attention.inputs import inputs_of
+from tfm_core.inspect.attention.trained import check_context, data_of
 from tfm_core.inspect.progress.weights import model_of_step
-from tfm_core.pretrained.spelling import labels
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
@@ -108,7 +109,7 @@ def source_of(run: Run, text: str, step: int | None = None) -> Source:
     """
     import torch
 
-    from tfm_core.data.text import text_task
+    from tfm_core.data.tasks import text_task
 
     why = N_("This run does not write about sentences; choose one that does.")
     config = run.experiment.task_as(SequenceTaskConfig, why)
@@ -142,7 +143,7 @@ def continuing(
     """
     import torch
 
-    from tfm_core.data.corpus.task import corpus_task
+    from tfm_core.data.tasks import corpus_task
 
     config = run.experiment.task_as(CorpusTaskConfig)
     task = corpus_task(config)

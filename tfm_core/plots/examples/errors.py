@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.inspect.errors.scores import N_BINS
+from tfm_core.plots.chart import cells
 from tfm_core.plots.heads.attention import Theme
 from tfm_core.plots.kinds import error_bars, frame, lay_out, ticks
 from tfm_core.plots.palette import CARDS, COLOURS, GREY, INKS
@@ -51,48 +52,43 @@ def confusion(
     wrong = off_diagonal if wrong is None else wrong
     pale, strong = _ERRORS[theme]
     places = np.arange(len(names))
-    figure = go.Figure(
-        go.Heatmap(
-            z=errors,
-            x=places,
-            y=places,
-            zmin=0,
-            zmax=max(3.0, float(wrong.max(initial=0) if top is None else top)),
-            colorscale=[[0, pale], [1, strong]],
-            showscale=False,
-            xgap=1,
-            ygap=1,
-            text=[[str(n) if n else "" for n in row] for row in counts.tolist()],
-            texttemplate="%{text}",
-            textfont={"color": INKS[theme]},
-            hovertext=[
+    classes = ticks([_short(name) for name in names])
+    end = len(names) - 0.5
+    figure = cells(
+        errors,
+        [[0, pale], [1, strong]],
+        (0, max(3.0, float(wrong.max(initial=0) if top is None else top))),
+        trace={
+            "x": places,
+            "y": places,
+            "text": [[str(n) if n else "" for n in row] for row in counts.tolist()],
+            "texttemplate": "%{text}",
+            "textfont": {"color": INKS[theme]},
+            "hovertext": [
                 [_hover(a, b, n, bad) for b, n, bad in zip(names, row, bads, strict=True)]
                 for a, row, bads in zip(names, counts.tolist(), wrong.tolist(), strict=True)
             ],
-            hoverinfo="text",
-            hoverongaps=True,
-        )
-    )
-    classes = ticks([_short(name) for name in names])
-    end = len(names) - 0.5
-    if chosen is not None:
-        row, column = chosen
-        ends = (column - 0.5, row - 0.5, column + 0.5, row + 0.5)
-        figure.add_shape(frame(*ends, colour=INKS[theme], width=3))
-    return lay_out(
-        figure,
+            "hoverinfo": "text",
+            "hoverongaps": True,
+        },
         height=height,
         x={"title": N_("predicted"), "range": [-0.5, end], **classes},
         y={"title": N_("true"), "range": [end, -0.5], **classes},
         plot_bgcolor=CARDS[theme],
     )
+    if chosen is not None:
+        row, column = chosen
+        ends = (column - 0.5, row - 0.5, column + 0.5, row + 0.5)
+        figure.add_shape(frame(*ends, colour=INKS[theme], width=3))
+    return figure
 
 
 def _hover(truth: str, predicted: str, n: int, n_wrong: int) -> str:
     names = {"truth": escape(marked(truth)), "said": escape(marked(predicted))}
     if truth == predicted and n_wrong:
-        return N_("true {truth}, predicted {said}: {n:,} ({bad:,} wrong)", **names, n=n,
-                  bad=n_wrong)  # fmt: skip
+        return N_(
+            "true {truth}, predicted {said}: {n:,} ({bad:,} wrong)", **names, n=n, bad=n_wrong
+        )
     return N_("true {truth}, predicted {said}: {n:,}", **names, n=n)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from tfm_core.plots.chart import chart, wide
 from tfm_core.plots.examples.pictures import picture_url
-from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import BLUE, COLOURS, VERMILION
 from tfm_core.sentences import N_
 
@@ -57,21 +57,18 @@ def balance(names: Sequence[str], table: npt.NDArray[np.int64], *, height: int =
     order = np.arange(len(names))
     if len(names) > _MAX_BARS:
         order = np.sort(table.sum(1).argsort(kind="stable")[::-1][:_MAX_BARS])
-    shown = [escape(names[at]) for at in order.tolist()]
-    return lay_out(
-        go.Figure(
-            [
-                go.Bar(
-                    x=shown,
-                    y=table[order, at],
-                    name=N_("{part}: {n:,}", part=_NAMES[part], n=int(table[:, at].sum())),
-                    marker={"color": COLOURS[part], "pattern": {"shape": _PATTERNS[part]}},
-                    hovertemplate=N_("%{{x}}: %{{y:,}}<extra>{part}</extra>", part=_NAMES[part]),
-                )
-                for at, part in enumerate(PARTS)
-                if table[:, at].any()
-            ]
-        ),
+    columns, looks = {}, []
+    for at, part in enumerate(PARTS):
+        if table[:, at].any():
+            name = _NAMES[part]
+            columns[N_("{part}: {n:,}", part=name, n=int(table[:, at].sum()))] = table[order, at]
+            hover = N_("%{{x}}: %{{y:,}}<extra>{part}</extra>", part=name)
+            marker = {"color": COLOURS[part], "pattern": {"shape": _PATTERNS[part]}}
+            looks.append({"marker": marker, "hovertemplate": hover})
+    return chart(
+        wide([escape(names[at]) for at in order.tolist()], columns),
+        "bars",
+        looks=looks or [{}],
         height=height,
         top=36,
         x={"title": N_("class"), "type": "category"},
@@ -86,34 +83,36 @@ def labels(balance: Mapping[str, int]) -> go.Figure:
     The axis says how many labels are not drawn.
     """
     shown = dict(list(balance.items())[:_MAX_BARS])
-    figure = go.Figure(
-        go.Bar(
-            x=[escape(name[:_MAX_LETTERS]) for name in shown],
-            y=list(shown.values()),
-            marker={"color": COLOURS["train"]},
-            hovertemplate="%{x}: %{y:,}<extra></extra>",
-        )
+    title, more = N_("label"), len(balance) - len(shown)
+    if more > 0:
+        title = N_("label ({n} more are not drawn)", n=more)
+    return chart(
+        {None: ([escape(name[:_MAX_LETTERS]) for name in shown], list(shown.values()))},
+        "bars",
+        looks=[{"marker": {"color": COLOURS["train"]}}],
+        hover="%{x}: %{y:,}<extra></extra>",
+        height=220,
+        top=36,
+        x={"title": title, "type": "category"},
+        y={"title": N_("sentences")},
     )
-    x = {"title": N_("label"), "type": "category"}
-    if (more := len(balance) - len(shown)) > 0:
-        x["title"] = N_("label ({n} more are not drawn)", n=more)
-    return lay_out(figure, height=220, top=36, x=x, y={"title": N_("sentences")})
 
 
 def lengths(sizes: Mapping[str, Sequence[int]]) -> go.Figure:
     """Draw how many texts of each column have each length, in tokens."""
-    figure = go.Figure()
-    for (name, values), colour in zip(sizes.items(), (BLUE, VERMILION), strict=False):
-        counts = np.bincount(values)
-        figure.add_bar(
-            x=np.arange(len(counts)),
-            y=counts,
-            name=escape(name),
-            marker={"color": colour},
-            hovertemplate=N_("%{{x}} tokens: %{{y:,}}<extra>{name}</extra>", name=escape(name)),
-        )
-    x, y = {"title": N_("tokens")}, {"title": N_("texts")}
-    return lay_out(figure, height=220, top=36, x=x, y=y, barmode="group", showlegend=True)
+    counts = {escape(name): np.bincount(values) for name, values in sizes.items()}
+    return chart(
+        {name: (range(len(n)), n) for name, n in list(counts.items())[:2]},
+        "bars",
+        looks=[{"marker": {"color": BLUE}}, {"marker": {"color": VERMILION}}],
+        hover=lambda name: N_("%{{x}} tokens: %{{y:,}}<extra>{name}</extra>", name=name),
+        height=220,
+        top=36,
+        x={"title": N_("tokens")},
+        y={"title": N_("texts")},
+        barmode="group",
+        showlegend=True,
+    )
 
 
 _STYLE = """<style>

@@ -123,9 +123,14 @@ def caption_scene(
         edges = (left, top, right, bottom)
         figure.add_shape(frame(*edges, colour=colour, width=4 if is_bad else 2))
         figure.add_annotation(
-            x=left, y=top, xanchor="left", yanchor="top", text=f"<b>{i + 1}</b>", showarrow=False,
+            x=left,
+            y=top,
+            xanchor="left",
+            yanchor="top",
+            text=f"<b>{i + 1}</b>",
+            showarrow=False,
             font={"size": 14, "color": colour},
-        )  # fmt: skip
+        )
     x, y = picture_axes(picture.shape[-1])
     return figure.update_layout(
         xaxis=x,

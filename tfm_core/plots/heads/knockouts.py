@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
+from pandas import DataFrame
 
-from tfm_core.inspect.knockouts.measure import HeadPruning, Score
+from tfm_core.plots.chart import cells, chart, wide
 from tfm_core.plots.heads.attention import LEGEND, MASKED, Theme, short
 from tfm_core.plots.kinds import band, bars, lay_out, ticks
 from tfm_core.plots.model.walk import AROUND_ZERO
@@ -20,25 +21,22 @@ _MAX_TICKS = 32
 _MAX_WRITTEN = 16  # columns whose cells carry their number
 
 
-def pruning_curve(curves: HeadPruning, measure: str = "accuracy") -> go.Figure:
+def pruning_curve(curves: DataFrame, measure: str = "accuracy") -> go.Figure:
     """Draw the ordered curve, and random orders as their mean and range.
 
-    measure: "accuracy", as a share, or "loss", in nats.
+    curves: the table of ``pruned``. measure: "accuracy", as a share, or "loss", in nats.
     """
     is_share = measure == "accuracy"
     form = ".1%" if is_share else ".3f"
-    chance = np.array([_values(curve, is_share) for curve in curves.by_chance])
+    by_order = curves.pivot(index="order", columns="removed", values=measure)
+    ordered, *random = by_order.to_numpy()
+    chance, removed = np.array(random), by_order.columns.tolist()
     figure = go.Figure()
-    removed = list(curves.removed)
     if len(chance):
         name = N_("range of {n} random orders", n=len(chance))
         figure.add_traces(band(removed, chance.min(0), chance.max(0), GREY, name=name))
         figure.add_trace(_line(removed, chance.mean(0), N_("random order, mean"), "dash", form))
-    figure.add_trace(
-        _line(
-            removed, _values(curves.ordered, is_share), N_("least important first"), "solid", form
-        )
-    )
+    figure.add_trace(_line(removed, ordered, N_("least important first"), "solid", form))
     return lay_out(
         figure,
         height=330,
@@ -62,49 +60,37 @@ def restored_map(
     top = max(1.0, float(np.abs(shares).max(initial=0.0)))
     names = [short(name) for name in columns]
     every = -(-len(names) // _MAX_TICKS)
-    figure = go.Figure(
-        go.Heatmap(
-            z=shares.astype(np.float32),
-            zmin=-top,
-            zmax=top,
-            colorscale=list(AROUND_ZERO[theme]),
-            colorbar={**LEGEND, "title": {"text": ""}, "tickvals": [-1, 0, 1]},
-            texttemplate="%{z:.2f}" if len(names) <= _MAX_WRITTEN else None,
-            textfont={"size": 10},
-            hovertext=[[f"{row}, {column}" for column in names] for row in rows],
-            hovertemplate="%{hovertext}: %{z:.5f}<extra></extra>",
-            xgap=1,
-            ygap=1,
-        )
-    )
     x = {**ticks(names[::every]), "tickvals": list(range(0, len(names), every)), "tickangle": -45}
-    return lay_out(
-        figure,
+    return cells(
+        shares,
+        AROUND_ZERO[theme],
+        (-top, top),
         height=140 + 26 * len(rows),
         top=44,
         x={"title": column_title, **x},
         y={"autorange": "reversed", **ticks(rows), "tickfont": {"size": 11}},
         plot_bgcolor=MASKED[theme],
+        trace={
+            "showscale": None,
+            "colorbar": {**LEGEND, "title": {"text": ""}, "tickvals": [-1, 0, 1]},
+            "texttemplate": "%{z:.2f}" if len(names) <= _MAX_WRITTEN else None,
+            "textfont": {"size": 10},
+            "hovertext": [[f"{row}, {column}" for column in names] for row in rows],
+            "hovertemplate": "%{hovertext}: %{z:.5f}<extra></extra>",
+        },
     )
 
 
 def lens_lines(lens: npt.NDArray[np.float64], answers: tuple[str, str]) -> go.Figure:
     """Draw the probability of two answers after each layer: lens is (L + 1, 2)."""
     names = ticks([N_("embedding"), *(N_("layer {n}", n=n) for n in range(1, len(lens)))])
-    figure = go.Figure()
-    for column, (answer, colour) in enumerate(zip(answers, (BLUE, VERMILION), strict=True)):
-        figure.add_trace(
-            go.Scatter(
-                x=list(range(len(lens))),
-                y=lens[:, column],
-                name=short(answer),
-                mode="lines+markers",
-                line={"color": colour, "width": 2.5, "dash": ("solid", "dash")[column]},
-                hovertemplate="%{fullData.name}: %{y:.5f}<extra></extra>",
-            )
-        )
-    return lay_out(
-        figure,
+    return chart(
+        wide(range(len(lens)), dict(zip(map(short, answers), lens.T, strict=True))),
+        looks=[
+            {"line": {"color": colour, "width": 2.5, "dash": dash}}
+            for colour, dash in ((BLUE, "solid"), (VERMILION, "dash"))
+        ],
+        hover="%{fullData.name}: %{y:.5f}<extra></extra>",
         height=260,
         x={"title": N_("answer after"), **names},
         y={"title": N_("probability"), "range": [-0.02, 1.04], "tickformat": ".0%"},
@@ -152,7 +138,3 @@ def _line(
             "%{{x}} heads removed: %{{y:{form}}}<extra>{name}</extra>", form=form, name=name
         ),
     )
-
-
-def _values(curve: tuple[Score, ...], is_share: bool) -> npt.NDArray[np.float64]:
-    return np.array([score.accuracy if is_share else score.loss for score in curve])

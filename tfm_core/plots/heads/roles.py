@@ -13,7 +13,8 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.attention.head_statistics import SPREAD
 from tfm_core.inspect.discover.roles import NONE, WORDS, heads
-from tfm_core.plots.kinds import lay_out, pale
+from tfm_core.plots.chart import add_legend, bands_of, cells
+from tfm_core.plots.kinds import pale
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
 from tfm_core.sentences import N_
 
@@ -49,36 +50,27 @@ def timeline(table: pd.DataFrame, names: Sequence[str], words: Mapping[str, str]
     roles = [rows["role"].tolist() for rows in heads(table)]
     labels = [[escape(words.get(one, one)) for one in rows["label"]] for rows in heads(table)]
     steps = [f"{step:,}" for step in table["step"].unique()]
-    figure = go.Figure(
-        go.Heatmap(
-            z=np.array([[number[role] for role in row] for row in roles], float),
-            x=list(range(len(steps))),
-            y=list(range(len(names))),
-            zmin=-0.5,
-            zmax=len(used) - 0.5,
-            colorscale=_steps_of([_colour(role) for role in used]),
-            showscale=False,
-            xgap=0,
-            ygap=3,
-            customdata=[
+    shown = sorted(
+        {round(at) for at in np.linspace(0, len(steps) - 1, min(len(steps), 7)).tolist()}
+    )
+    axis: dict[str, Any] = {"showgrid": False, "zeroline": False}
+    figure = cells(
+        [[number[role] for role in row] for row in roles],
+        bands_of([_colour(role) for role in used]),
+        (-0.5, len(used) - 0.5),
+        trace={
+            "x": list(range(len(steps))),
+            "y": list(range(len(names))),
+            "xgap": 0,
+            "ygap": 3,
+            "customdata": [
                 [[name, step, label] for step, label in zip(steps, row, strict=True)]
                 for name, row in zip(names, labels, strict=True)
             ],
-            hovertemplate="%{customdata[0]}<br>"
+            "hovertemplate": "%{customdata[0]}<br>"
             + N_("step {step}", step="%{customdata[1]}")
             + "<br>%{customdata[2]}<extra></extra>",
-        )
-    )
-    for role in used:  # the legend
-        marker = {"color": _colour(role), "symbol": "square", "size": 10}
-        figure.add_scatter(
-            x=[None], y=[None], mode="markers", marker=marker, name=words[WORDS[role]]
-        )
-    _name_segments(figure, roles, words)
-    shown = _few(len(steps))
-    axis: dict[str, Any] = {"showgrid": False, "zeroline": False}
-    return lay_out(
-        figure,
+        },
         height=_AROUND + _ROW * len(names),
         top=30,
         x={
@@ -95,23 +87,16 @@ def timeline(table: pd.DataFrame, names: Sequence[str], words: Mapping[str, str]
             **axis,
         },
     )
+    for role in used:
+        add_legend(figure, words[WORDS[role]], _colour(role))
+    _name_segments(figure, roles, words)
+    return figure
 
 
 def _colour(role: str) -> str:
     if role in NONE:
         return GREY if role == SPREAD else pale(GREY)
     return COLOURS[role]
-
-
-def _steps_of(colours: Sequence[str]) -> list[tuple[float, str]]:
-    n = len(colours)
-    return [
-        (at, colour) for index, colour in enumerate(colours) for at in (index / n, (index + 1) / n)
-    ]
-
-
-def _few(n: int, most: int = 7) -> list[int]:
-    return sorted({round(at) for at in np.linspace(0, n - 1, min(n, most)).tolist()})
 
 
 def _name_segments(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.facts.parameter_table import ParameterRow
+from tfm_core.plots.chart import DASHES, chart, wide
 from tfm_core.plots.kinds import lay_out, reference_line
 from tfm_core.plots.palette import (
     BLUE,
@@ -59,18 +61,6 @@ def bars(values: Mapping[str, float], x_title: str, labels: Mapping[str, str]) -
     return lay_out(figure, height=60 + 38 * max(3, len(names)), x={"title": x_title}, y={})
 
 
-def _told_apart(parts: Mapping[str, Sequence[float]]) -> list[tuple[list[str], Sequence[float]]]:
-    """Return each line once, with the names of all the parts that lie on it."""
-    lines: list[tuple[list[str], Sequence[float]]] = []
-    for name, values in parts.items():
-        same = next((names for names, others in lines if np.allclose(values, others)), None)
-        if same is None:
-            lines.append(([name], values))
-        else:
-            same.append(name)
-    return lines
-
-
 def growth(
     xs: Sequence[float],
     parts: Mapping[str, Sequence[float]],
@@ -80,27 +70,23 @@ def growth(
 ) -> go.Figure:
     """Draw how each part grows along one quantity; both axes are linear, so a square bends.
 
-    labels: what each part is called.
+    labels: what each part is called. Parts that lie on one line share it, with all their names.
     """
-    figure = go.Figure()
-    shown = {name: values for name, values in parts.items() if any(values)}
-    for i, (names, values) in enumerate(_told_apart(shown)):
-        name = " = ".join(labels[name] for name in names)
-        figure.add_scatter(
-            x=np.asarray(xs, np.float32),
-            y=np.asarray(values, np.float32),
-            name=name,
-            mode="lines+markers",
-            line={
-                "color": PART_COLOURS.get(names[-1], GREY),
-                "dash": _DASHES[i % len(_DASHES)],
-                "width": 3 if "scores" in names else 2,
-            },
-            hovertemplate="%{x:,}: %{y:,.4g}<extra>" + name + "</extra>",
-        )
-    return lay_out(
-        figure,
-        height=340,
+    lines: list[tuple[list[str], Sequence[float]]] = []
+    for name, values in parts.items():
+        same = next((names for names, others in lines if np.allclose(values, others)), None)
+        if same is not None:
+            same.append(name)
+        elif any(values):
+            lines.append(([name], values))
+    looks = [
+        {"color": PART_COLOURS.get(names[-1], GREY), "width": 3 if "scores" in names else 2}
+        for names, _values in lines
+    ]
+    return chart(
+        wide(xs, {" = ".join(labels[name] for name in names): line for names, line in lines}),
+        looks=[{"line": {**look, "dash": DASHES[i % len(DASHES)]}} for i, look in enumerate(looks)],
+        hover=lambda name: "%{x:,}: %{y:,.4g}<extra>" + name + "</extra>",
         x={"title": x_title, "rangemode": "tozero"},
         y={"title": y_title, "rangemode": "tozero"},
     )
@@ -172,30 +158,28 @@ def histograms(
     weights: name ("before", "after") -> (edges (bins + 1,), share of the weights in each (bins,)).
     """
     looks = {"before": (GREY, "dot"), "after": (COLOURS["train"], "solid")}
-    figure = go.Figure()
-    for name, (edges, shares) in weights.items():
-        colour, dash = looks.get(name, (GREY, "solid"))
-        label = _TIMES.get(name, name)
-        hover = N_("%{{x:.4f}}: %{{y:.2%}}<extra>{name}</extra>", name=label)
-        figure.add_trace(_steps(edges, shares, colour, dash, hover))
-        figure.data[-1].update(name=label, fill="tozeroy")
-    return lay_out(
-        figure,
+    colours = [looks.get(name, (GREY, "solid")) for name in weights]
+    return chart(
+        {
+            _TIMES.get(name, name): (_middles(edges), shares)
+            for name, (edges, shares) in weights.items()
+        },
+        "lines",
+        looks=[{"line": _steps(*look), "fill": "tozeroy"} for look in colours],
+        hover=lambda name: N_("%{{x:.4f}}: %{{y:.2%}}<extra>{name}</extra>", name=name),
         height=320,
         x={"title": N_("weight of {title}", title=title)},
         y={"title": N_("share of weights"), "tickformat": ".1%", "rangemode": "tozero"},
     )
 
 
-def _steps(edges: Floats, shares: Floats, colour: str, dash: str, hover: str) -> go.Scatter:
-    """Return a distribution as a line of steps: shares (bins,) between edges (bins + 1,)."""
-    return go.Scatter(
-        x=((edges[1:] + edges[:-1]) / 2).astype(np.float32),
-        y=np.asarray(shares, np.float32),
-        mode="lines",
-        line={"color": colour, "dash": dash, "shape": "hvh", "width": 2},
-        hovertemplate=hover,
-    )
+def _middles(edges: Floats) -> Floats:
+    return (edges[1:] + edges[:-1]) / 2
+
+
+def _steps(colour: str, dash: str) -> dict[str, Any]:
+    """Return the line of a distribution: steps from edge to edge."""
+    return {"color": colour, "dash": dash, "shape": "hvh", "width": 2}
 
 
 _X_TITLE = N_("u, a hidden value before it")
@@ -203,36 +187,39 @@ _X_TITLE = N_("u, a hidden value before it")
 
 def lines(curves: Mapping[str, tuple[str, Floats, Floats]], chosen: str, y_title: str) -> go.Figure:
     """Draw functions of u: activation -> label, u (n,), values (n,); the chosen one is thick."""
-    figure = go.Figure()
-    for name, (label, u, values) in curves.items():
-        look = ACTIVATIONS[name]
-        figure.add_scatter(
-            x=np.asarray(u, np.float32),
-            y=np.asarray(values, np.float32),
-            name=label,
-            mode="lines",
-            line={"color": HUES[look.colour], "dash": "solid", "width": 5}
-            if name == chosen
-            else {"color": HUES[look.colour], "dash": look.dash, "width": 1.5},
-            hovertemplate="u = %{x:.2f}: %{y:.3f}<extra>" + label + "</extra>",
-        )
+    looks = []
+    for name in curves:
+        colour = HUES[ACTIVATIONS[name].colour]
+        line = {"color": colour, "dash": ACTIVATIONS[name].dash, "width": 1.5}
+        looks.append({"line": line | ({"dash": "solid", "width": 5} if name == chosen else {})})
+    figure = chart(
+        {label: (u, values) for label, u, values in curves.values()},
+        "lines",
+        looks=looks,
+        hover=lambda label: "u = %{x:.2f}: %{y:.3f}<extra>" + label + "</extra>",
+        height=320,
+        x={"title": _X_TITLE},
+        y={"title": y_title},
+    )
     reference_line(figure, x=0)
-    return lay_out(figure, height=320, x={"title": _X_TITLE}, y={"title": y_title})
+    return figure
 
 
 def histogram(layers: Mapping[str, Floats], edges: Floats) -> go.Figure:
     """Draw where the numbers lie: layer -> share in each bin; edges (bins + 1,)."""
-    figure = go.Figure()
-    colours, dashes = (BLUE, ORANGE, GREEN, PURPLE, GREY), ("solid", "dash", "dot", "dashdot")
-    for number, (name, shares) in enumerate(layers.items()):
-        colour, dash = colours[number % len(colours)], dashes[number % len(dashes)]
-        hover = "u = %{x:.2f}: %{y:.2%}<extra>" + name + "</extra>"
-        figure.add_trace(_steps(edges, shares, colour, dash, hover).update(name=name))
-    reference_line(figure, x=0)
-    return lay_out(
-        figure,
+    colours, dashes = (BLUE, ORANGE, GREEN, PURPLE, GREY), DASHES[:4]
+    figure = chart(
+        wide(_middles(edges), layers),
+        "lines",
+        looks=[
+            {"line": _steps(colours[i % len(colours)], dashes[i % len(dashes)])}
+            for i in range(len(layers))
+        ],
+        hover=lambda name: "u = %{x:.2f}: %{y:.2%}<extra>" + name + "</extra>",
         height=300,
         x={"title": _X_TITLE},
         y={"title": N_("share of values"), "tickformat": ".1%", "rangemode": "tozero"},
         showlegend=True,
     )
+    reference_line(figure, x=0)
+    return figure

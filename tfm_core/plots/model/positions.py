@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots.heads.attention import DIFFERENCE, DIVERGING, LEGEND, SCALES, Theme, short
+from tfm_core.plots.chart import DASHES, cells, chart, wide
+from tfm_core.plots.heads.attention import (
+    DIFFERENCE,
+    DIVERGING,
+    LEGEND,
+    SCALES,
+    Theme,
+    short,
+)
 from tfm_core.plots.kinds import COLORWAY, HIDDEN, bars, from_zero, lay_out, reference_line, ticks
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, HUES, VERMILION
 from tfm_core.plots.training.stage import thin
@@ -47,7 +55,8 @@ def waves(table: Floats, pairs: Sequence[int], *, trained: int | None = None) ->
                     ),
                 )
             )
-    figure = _axes(go.Figure(lines), {"title": N_("position")}, {"title": N_("value")})
+    figure = go.Figure(lines)
+    lay_out(figure, height=340, top=36, x={"title": N_("position")}, y={"title": N_("value")})
     if trained is not None and trained < len(table):
         figure.add_scatter(
             x=[trained - 0.5, trained - 0.5],
@@ -62,26 +71,22 @@ def waves(table: Floats, pairs: Sequence[int], *, trained: int | None = None) ->
 
 def row(table: Floats, position: int) -> go.Figure:
     """Draw one position of a table (T, D): its value in every dimension, sines and cosines."""
-    values = np.asarray(table[position], np.float32)
-    figure = go.Figure(
-        [
-            go.Scatter(
-                x=np.arange(start, len(values), 2, dtype=np.int32),
-                y=values[start::2],
-                name=name,
-                mode="lines+markers",
-                marker={"symbol": symbol, "size": 5},
-                line={"color": colour, "width": 1},
-                hovertemplate=N_("dimension %{{x}}: %{{y:.4f}}<extra>{name}</extra>", name=name),
-            )
-            for start, name, symbol, colour in (
-                (0, N_("even dimensions, 2i: sine"), "circle", BLUE),
-                (1, N_("odd dimensions, 2i + 1: cosine"), "diamond", VERMILION),
-            )
-        ]
+    values = table[position]
+    places = np.arange(len(values))
+    return chart(
+        {
+            N_("even dimensions, 2i: sine"): (places[::2], values[::2]),
+            N_("odd dimensions, 2i + 1: cosine"): (places[1::2], values[1::2]),
+        },
+        looks=[
+            {"marker": {"symbol": symbol, "size": 5}, "line": {"color": colour, "width": 1}}
+            for symbol, colour in (("circle", BLUE), ("diamond", VERMILION))
+        ],
+        hover=lambda name: N_("dimension %{{x}}: %{{y:.4f}}<extra>{name}</extra>", name=name),
+        top=36,
+        x={"title": N_("dimension, at position {position}", position=position)},
+        y={"title": N_("value")},
     )
-    title = N_("dimension, at position {position}", position=position)
-    return _axes(figure, {"title": title}, {"title": N_("value")})
 
 
 def matrix(
@@ -101,18 +106,7 @@ def matrix(
     """
     values = np.asarray(values, np.float32)
     top = float(limit or max(np.abs(values).max(initial=0.0), 1e-9))
-    least, most = span or (-top, top)
     colours = DIVERGING if span is None else SCALES
-    figure = go.Figure(
-        go.Heatmap(
-            z=values,
-            zmin=least,
-            zmax=most,
-            colorscale=list(colours[theme]),
-            colorbar={**LEGEND, "title": {**LEGEND["title"], "text": N_("value")}},
-            hovertemplate=f"{y_title} %{{y}}<br>{x_title} %{{x}}<br>%{{z:.4f}}<extra></extra>",
-        )
-    )
     shared: dict[str, Any] = {"showgrid": False}
     if names is not None:
         shared |= ticks([short(name) for name in names])
@@ -120,33 +114,48 @@ def matrix(
         shared["constrain"] = "domain"
     square = {"scaleanchor": "x", "constraintoward": "top"} if is_square else {}
     y = {"title": y_title, "autorange": "reversed", **shared, **square}
-    lay_out(figure, height=420, top=52, x={"title": x_title, **shared}, y=y)
+    hover = f"{y_title} %{{y}}<br>{x_title} %{{x}}<br>%{{z:.4f}}<extra></extra>"
+    figure = cells(
+        values,
+        colours[theme],
+        span or (-top, top),
+        trace={**_scaled(N_("value")), "hovertemplate": hover},
+        height=420,
+        top=52,
+        x={"title": x_title, **shared},
+        y=y,
+    )
     # with this bottom margin plotly measures the title from the line, not from the ticks' names
     return figure.update_layout(margin_b=52, xaxis_title_standoff=26)
 
 
+def _scaled(title: str) -> dict[str, Any]:
+    """Return settings of cells without gaps, with their scale above them."""
+    legend = {**LEGEND, "title": {**LEGEND["title"], "text": title}}
+    return {"showscale": None, "colorbar": legend, "xgap": None, "ygap": None}
+
+
 def wavelengths(lengths: Floats, n_positions: int) -> go.Figure:
     """Draw wavelengths (pairs,) on a logarithmic axis, with the length of the sequence."""
-    figure = go.Figure(
-        go.Scatter(
-            x=np.arange(len(lengths), dtype=np.int32),
-            y=np.asarray(lengths, np.float32),
-            mode="lines+markers" if len(lengths) <= 64 else "lines",
-            line={"color": BLUE},
-            name=N_("wavelength"),
-            hovertemplate=N_("pair %{x}: repeats after %{y:,.1f} positions<extra></extra>"),
-        )
+    last = len(lengths) - 1
+    shown = N_("the {n_positions} positions shown", n_positions=n_positions)
+    grey = {
+        "line": {"color": GREY, "dash": "dot", "width": 1},
+        "mode": "lines",
+        "hoverinfo": "skip",
+    }
+    hover = N_("pair %{x}: repeats after %{y:,.1f} positions<extra></extra>")
+    return chart(
+        {
+            N_("wavelength"): (range(len(lengths)), lengths),
+            shown: ((0, last), (n_positions, n_positions)),
+        },
+        marked=64,
+        looks=[{"line": {"color": BLUE}, "hovertemplate": hover}, grey],
+        top=36,
+        x={"title": N_("pair of dimensions")},
+        y={"title": N_("wavelength (positions, log)"), "type": "log", "dtick": 1},
     )
-    figure.add_scatter(
-        x=[0, len(lengths) - 1],
-        y=[n_positions, n_positions],
-        mode="lines",
-        line={"color": GREY, "dash": "dot", "width": 1},
-        name=N_("the {n_positions} positions shown", n_positions=n_positions),
-        hoverinfo="skip",
-    )
-    y = {"title": N_("wavelength (positions, log)"), "type": "log", "dtick": 1}
-    return _axes(figure, {"title": N_("pair of dimensions")}, y)
 
 
 def lines_by_offset(
@@ -156,24 +165,21 @@ def lines_by_offset(
     x_title: str = N_("offset (tokens)"),
 ) -> go.Figure:
     """Draw named values (n,) over offsets (n,)."""
-    figure = go.Figure(
-        [
-            go.Scatter(
-                x=offsets,
-                y=np.asarray(values, np.float32),
-                name=escape(name, quote=False),
-                line={"color": COLORWAY[i % len(COLORWAY)], "dash": _DASHES[i % 6]},
-                hovertemplate=N_(
-                    "{x_title} %{{x}}: %{{y:.4f}}<extra>{label}</extra>",
-                    x_title=x_title,
-                    label=escape(name),
-                ),
-            )
-            for i, (name, values) in enumerate(lines.items())
-        ]
+    return chart(
+        wide(offsets, {escape(name, quote=False): values for name, values in lines.items()}),
+        "auto",
+        looks=[
+            {"line": {"color": COLORWAY[i % len(COLORWAY)], "dash": DASHES[i % len(DASHES)]}}
+            for i in range(len(lines))
+        ],
+        hover=lambda label: N_(
+            "{x_title} %{{x}}: %{{y:.4f}}<extra>{label}</extra>", x_title=x_title, label=label
+        ),
+        top=36,
+        x={"title": x_title},
+        y={"title": y_title},
+        showlegend=len(lines) > 1,
     )
-    figure.layout.showlegend = len(lines) > 1
-    return _axes(figure, {"title": x_title}, {"title": y_title})
 
 
 def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
@@ -218,10 +224,6 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
     return lay_out(figure, height=230, x={"range": across, **HIDDEN}, y=y)
 
 
-def _axes(figure: go.Figure, x: dict[str, Any], y: dict[str, Any]) -> go.Figure:
-    return lay_out(figure, height=340, top=36, x=x, y=y)
-
-
 CAUSAL = Style("orange", "dot", "star")
 """A causal mask without positions: it too tells the order."""
 
@@ -229,6 +231,14 @@ CAUSAL = Style("orange", "dot", "star")
 def style_of(kind: str | None) -> Style:
     """Return the one look that a kind of positions has in every figure; None: the mask alone."""
     return CAUSAL if kind is None else POSITIONS[kind].style
+
+
+def looks_of(style: Style) -> dict[str, Any]:
+    """Return a style as settings of a trace."""
+    return {
+        "line": {"color": HUES[style.colour], "dash": style.dash},
+        "marker": {"symbol": style.marker, "size": 7},
+    }
 
 
 def noticed(changes: Mapping[str, tuple[str | None, float]]) -> go.Figure:
@@ -257,33 +267,33 @@ def race(
     x_title: str,
     y_title: str,
     *,
+    styles: Mapping[str, Style] | None = None,
     trained: float | None = None,
 ) -> go.Figure:
-    """Draw shares (0 to 1): kind of positions -> label, x (n,), y (n,); nan leaves a gap.
+    """Draw shares (0 to 1) while they are learned: name -> label, x (n,), y (n,); nan is a gap.
 
-    trained: where the trained lengths end, drawn as a line.
+    styles: by name; None: the names are kinds of positions. trained: where the trained lengths end,
+    drawn as a line.
     """
-    figure = go.Figure()
-    for kind, (label, x, y) in series.items():
-        own = style_of(kind)
+    shown = {}
+    for label, x, y in series.values():
         kept = thin(x, np.nan_to_num(y))
-        figure.add_scatter(
-            x=np.asarray(x, np.float32)[kept],
-            y=np.asarray(y, np.float32)[kept],
-            name=escape(label, quote=False),
-            mode="lines+markers" if len(kept) <= 40 else "lines",
-            line={"color": HUES[own.colour], "dash": own.dash},
-            marker={"symbol": own.marker, "size": 7},
-            hovertemplate=N_(
-                "{x_title} %{{x:,}}: %{{y:.1%}}<extra>{label}</extra>",
-                x_title=x_title,
-                label=escape(label),
-            ),
-        )
+        shown[escape(label, quote=False)] = (np.asarray(x)[kept], np.asarray(y)[kept])
+    looks = [(style_of(name) if styles is None else styles[name]) for name in series]
+    figure = chart(
+        shown,
+        marked=40,
+        looks=[looks_of(style) for style in looks],
+        hover=lambda label: N_(
+            "{x_title} %{{x:,}}: %{{y:.1%}}<extra>{label}</extra>", x_title=x_title, label=label
+        ),
+        top=36,
+        x={"title": x_title, **from_zero(x for _label, x, _y in series.values())},
+        y={"title": y_title, "range": [0, 1.04], "tickformat": ".0%"},
+    )
     if trained is not None:
         reference_line(figure, x=trained, words=BORDER)
-    x_axis = {"title": x_title, **from_zero(x for _label, x, _y in series.values())}
-    return _axes(figure, x_axis, {"title": y_title, "range": [0, 1.04], "tickformat": ".0%"})
+    return figure
 
 
 _GAP = 1  # empty cells between two tiles
@@ -297,16 +307,6 @@ def position_tiles(tiles: Floats, theme: Theme = "light") -> go.Figure:
     mosaic, texts = mosaic_of(tiles)
     side = len(tiles)
     pitch = side + _GAP
-    figure = go.Figure(
-        go.Heatmap(
-            z=mosaic,
-            zmin=-1,
-            zmax=1,
-            colorscale=list(DIFFERENCE[theme]),
-            colorbar={**LEGEND, "title": {**LEGEND["title"], "text": N_("cosine similarity")}},
-            **texts,
-        )
-    )
     centres = [i * pitch + (side - 1) / 2 for i in range(side)]
     axis = {
         "tickmode": "array",
@@ -317,12 +317,17 @@ def position_tiles(tiles: Floats, theme: Theme = "light") -> go.Figure:
         "constrain": "domain",
         "automargin": False,
     }
-    figure.update_layout(height=460, margin={"l": 52, "r": 8, "t": 48, "b": 52})
-    figure.update_xaxes(title={"text": N_("patch column"), "standoff": 26}, **axis)
-    figure.update_yaxes(
-        title={"text": N_("patch row")}, autorange="reversed", scaleanchor="x", **axis
+    figure = cells(
+        mosaic,
+        DIFFERENCE[theme],
+        (-1, 1),
+        trace={**_scaled(N_("cosine similarity")), **texts},
+        height=460,
+        x={"title": N_("patch column"), **axis},
+        y={"title": N_("patch row"), "autorange": "reversed", "scaleanchor": "x", **axis},
     )
-    return figure
+    margin = {"l": 52, "r": 8, "t": 48, "b": 52}
+    return figure.update_layout(margin=margin, xaxis_title_standoff=26)
 
 
 def mosaic_of(tiles: Floats) -> tuple[Floats, dict[str, object]]:

@@ -13,8 +13,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.inspect.tensors.sight import NEW, TensorView
+from tfm_core.plots.chart import chart
 from tfm_core.plots.heads.attention import DIVERGING, MASKED, SCALES
-from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import BLUE, GREY
 from tfm_core.plots.sheet import Board, Panel, Scale, SheetCell, mixed, shades, written
 from tfm_core.probe.types import Array
@@ -58,9 +58,14 @@ class Colours:
 
 
 def tensor_board(
-    look: TensorView, title: str, colours: Colours, *, name: str = "", sign: str = "",
+    look: TensorView,
+    title: str,
+    colours: Colours,
+    *,
+    name: str = "",
+    sign: str = "",
     extra: Sequence[str] = (),
-) -> Board:  # fmt: skip
+) -> Board:
     """Return a tensor as a table for each of its slices along the last two axes.
 
     name: what a click on an element sends. extra: facts to stand with the measured ones.
@@ -107,9 +112,13 @@ def _cells(look: TensorView, title: str, colours: Colours) -> Array:
 
 
 def _cell(
-    value: float, origin: int, colours: Colours, digits: int, tip: str,
+    value: float,
+    origin: int,
+    colours: Colours,
+    digits: int,
+    tip: str,
     where: tuple[int, Index, list[tuple[str, str]] | None],
-) -> SheetCell:  # fmt: skip
+) -> SheetCell:
     flat, index, shaded = where
     is_new, fill = origin == NEW, _GREY
     if shaded is not None:
@@ -152,11 +161,15 @@ def _panels(look: TensorView, cells: Array) -> list[Panel]:
     lead = cells.shape[:-2]
     return [
         Panel(
-            _rows(cells[index]), rows, columns, look.axes[-2], look.axes[-1],
+            _rows(cells[index]),
+            rows,
+            columns,
+            look.axes[-2],
+            look.axes[-1],
             ", ".join(f"{axis} = {i}" for axis, i in zip(look.axes, index, strict=False)),
         )
         for index in np.ndindex(*lead)
-    ]  # fmt: skip
+    ]
 
 
 def _rows(cells: Array) -> tuple[tuple[SheetCell, ...], ...]:
@@ -201,28 +214,19 @@ def memory_board(look: TensorView, title: str, colours: Colours) -> Board:
 
 def reading(looks: Sequence[TensorView]) -> go.Figure:
     """Draw which index in memory is read when: contiguous is a straight line up by one."""
-    figure = go.Figure()
-    styles = {
-        "x": {"color": GREY, "dash": "dot", "symbol": "circle-open", "size": 9},
-        "y": {"color": BLUE, "dash": "solid", "symbol": "square", "size": 6},
-    }
-    for one in looks:
-        style = styles[one.name]
-        figure.add_scatter(
-            x=np.arange(1, len(one.visits) + 1, dtype=np.float32),
-            y=one.visits.astype(np.float32),
-            name=one.name,
-            mode="lines+markers",
-            line={"color": style["color"], "dash": style["dash"], "width": 1.6},
-            marker={"symbol": style["symbol"], "size": style["size"], "color": style["color"]},
-            hovertemplate=N_(
-                "element %{{x}} of {name}<br>place %{{y}}<extra></extra>", name=one.name
-            ),
-        )
+    styles = {"x": (GREY, "dot", "circle-open", 9), "y": (BLUE, "solid", "square", 6)}
     last = max(len(one.visits) for one in looks)
     top = max(float(one.visits.max(initial=0)) for one in looks)
-    return lay_out(
-        figure,
+    return chart(
+        {one.name: (range(1, len(one.visits) + 1), one.visits) for one in looks},
+        looks=[
+            {
+                "line": {"color": colour, "dash": dash, "width": 1.6},
+                "marker": {"symbol": symbol, "size": size, "color": colour},
+            }
+            for colour, dash, symbol, size in (styles[one.name] for one in looks)
+        ],
+        hover=lambda name: N_("element %{{x}} of {name}<br>place %{{y}}<extra></extra>", name=name),
         height=300,
         top=36,
         x={"title": N_("element, in reading order"), "range": (0.4, last + 0.6)},

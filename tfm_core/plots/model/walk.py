@@ -11,6 +11,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.config.shape import patches_per_side
+from tfm_core.plots.chart import chart, wide
 from tfm_core.plots.heads.attention import LEGEND, MASKED, SCALES, Theme, short
 from tfm_core.plots.heads.patches import picture_trace
 from tfm_core.plots.kinds import lay_out, picture_axes, ticks
@@ -150,24 +151,16 @@ def entropies(
     """
     width = forms.SCALES[mistake].width
     scale_name = f"/ sqrt({width})" if width else N_("not scaled")
-    figure = go.Figure()
-    positions = list(range(len(queries)))
-    lines: tuple[tuple[str, Floats, dict[str, Any]], ...] = (
-        (N_("equal shares, log2 of the keys"), most, {"color": GREY, "dash": "dot"}),
-        (N_("{scale}, the mistake", scale=scale_name), wrong, {"color": VERMILION, "dash": "dash"}),
-        ("/ sqrt(d_head)", right, {"color": BLUE}),
-    )
-    for name, values, line in lines:
-        figure.add_scatter(
-            x=positions,
-            y=np.asarray(values, np.float32),
-            name=name,
-            line=line,
-            mode="lines+markers",
-            hovertemplate=N_("%{y:.4f} bits"),
-        )
-    return lay_out(
-        figure,
+    lines = {
+        N_("equal shares, log2 of the keys"): most,
+        N_("{scale}, the mistake", scale=scale_name): wrong,
+        "/ sqrt(d_head)": right,
+    }
+    looks = ({"color": GREY, "dash": "dot"}, {"color": VERMILION, "dash": "dash"}, {"color": BLUE})
+    return chart(
+        wide(range(len(queries)), lines),
+        looks=[{"line": look} for look in looks],
+        hover=N_("%{y:.4f} bits"),
         height=320,
         top=70,
         x={"title": N_("query token"), "tickangle": -45, **ticks(list(map(short, queries)))},

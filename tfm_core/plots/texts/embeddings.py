@@ -16,8 +16,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.inspect.text.embeddings import CLASSES, EmbeddingTable, Lookup, Projection
+from tfm_core.plots.chart import cells
 from tfm_core.plots.heads.attention import DIVERGING, Theme, short
-from tfm_core.plots.kinds import lay_out, ticks
+from tfm_core.plots.kinds import ticks
 from tfm_core.plots.model.positions import matrix
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
 from tfm_core.plots.playing import controls
@@ -128,24 +129,17 @@ def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme
         [f"{hot[0]:.0f}", "", *(f"{v:z.2f}" for v in row)]
         for hot, row in zip(one_hot, shown, strict=True)
     ]
-    figure = go.Figure(
-        go.Heatmap(
-            z=values.astype(np.float32),
-            zmin=-top,
-            zmax=top,
-            colorscale=list(DIVERGING[theme]),
-            showscale=False,
-            text=texts,
-            texttemplate="%{text}",
-            textfont={"size": 10},
-            xgap=1,
-            ygap=1,
-            hovertemplate="%{y}<br>%{x}: %{text}<extra></extra>",
-        )
-    )
     names = ["one-hot", "", *(str(n + 1) for n in range(shown.shape[1]))]
-    return lay_out(
-        figure,
+    return cells(
+        values,
+        DIVERGING[theme],
+        (-top, top),
+        trace={
+            "text": texts,
+            "texttemplate": "%{text}",
+            "textfont": {"size": 10},
+            "hovertemplate": "%{y}<br>%{x}: %{text}<extra></extra>",
+        },
         height=300,
         x={
             "title": N_(

@@ -12,6 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.plots.chart import cells
 from tfm_core.plots.heads.attention import LEGEND
 from tfm_core.plots.kinds import bars, frame, lay_out, sequential, ticks
 from tfm_core.plots.palette import COLOURS, GREY, ThemeName
@@ -19,6 +20,19 @@ from tfm_core.plots.texts.writing import marked
 from tfm_core.sentences import N_, percent, whole_percent
 
 Floats = npt.NDArray[np.floating]
+_WRITTEN: dict[str, Any] = {  # in each cell, its text
+    "texttemplate": "%{text}",
+    "textfont": {"size": 12},
+    "showscale": None,
+    # at the figure's top: where plotly makes room for a scale it lifts the x title by as much
+    "colorbar": {
+        **LEGEND,
+        "title": {"text": N_("probability"), "side": "right", "font": {"size": 12}},
+        "yref": "container",
+        "y": 0.99,
+        "yanchor": "top",
+    },
+}
 
 
 def shown(token: str) -> str:
@@ -107,43 +121,22 @@ def lens_map(
         ]
         for t in range(length)
     ]
-    figure = go.Figure(
-        go.Heatmap(
-            z=np.asarray(probability[:, :length].T, np.float32),
-            text=[[shown(says[d][t]) for d in range(depth)] for t in range(length)],
-            customdata=hover,
-            hovertemplate="%{customdata}<extra></extra>",
-            **_cells(theme),
-        )
-    )
     tokens = ticks([shown(token) for token in read[:length]])
-    return lay_out(
-        figure,
+    return cells(
+        probability[:, :length].T,
+        sequential(theme),
+        (0, 1),
+        trace={
+            "text": [[shown(says[d][t]) for d in range(depth)] for t in range(length)],
+            "customdata": hover,
+            "hovertemplate": "%{customdata}<extra></extra>",
+            **_WRITTEN,
+        },
         height=150 + 28 * length,
         top=64,
         x={"title": N_("answer after"), **ticks(labels)},
         y={"title": N_("token read"), "autorange": "reversed", **tokens},
     )
-
-
-def _cells(theme: ThemeName) -> dict[str, Any]:
-    return {
-        "zmin": 0,
-        "zmax": 1,
-        "colorscale": sequential(theme),
-        # at the figure's top: where plotly makes room for a scale it lifts the x title by as much
-        "colorbar": {
-            **LEGEND,
-            "title": {"text": N_("probability"), "side": "right", "font": {"size": 12}},
-            "yref": "container",
-            "y": 0.99,
-            "yanchor": "top",
-        },
-        "texttemplate": "%{text}",
-        "textfont": {"size": 12},
-        "xgap": 1,
-        "ygap": 1,
-    }
 
 
 def digit_map(truth: Sequence[str], table: pd.DataFrame, theme: ThemeName) -> go.Figure:
@@ -161,24 +154,24 @@ def digit_map(truth: Sequence[str], table: pd.DataFrame, theme: ThemeName) -> go
         ]
         for row, values in enumerate(chances)
     ]
-    figure = go.Figure(
-        go.Heatmap(
-            z=np.asarray(chances, np.float32),
-            text=text,
-            customdata=[[shown(name)] * chances.shape[1] for name in names],
-            hovertemplate=N_("position %{x}, %{customdata}: %{z:.5f}<extra></extra>"),
-            x=list(range(1, chances.shape[1] + 1)),
-            y=list(range(len(names))),
-            **_cells(theme),
-        )
-    )
-    for row, column in true_cells:
-        ends = (column + 0.5, row - 0.5, column + 1.5, row + 0.5)
-        figure.add_shape(frame(*ends, colour=COLOURS["right"], width=3))
-    return lay_out(
-        figure,
+    figure = cells(
+        chances,
+        sequential(theme),
+        (0, 1),
+        trace={
+            "text": text,
+            "customdata": [[shown(name)] * chances.shape[1] for name in names],
+            "hovertemplate": N_("position %{x}, %{customdata}: %{z:.5f}<extra></extra>"),
+            "x": list(range(1, chances.shape[1] + 1)),
+            "y": list(range(len(names))),
+            **_WRITTEN,
+        },
         height=480,
         top=64,
         x={"title": N_("position in the answer"), "dtick": 1, "showgrid": False},
         y={"title": N_("digit"), "autorange": "reversed", **ticks([shown(n) for n in names])},
     )
+    for row, column in true_cells:
+        ends = (column + 0.5, row - 0.5, column + 1.5, row + 0.5)
+        figure.add_shape(frame(*ends, colour=COLOURS["right"], width=3))
+    return figure

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from tfm_core.plots.chart import cells, chart, wide
 from tfm_core.plots.heads.attention import SCALES, Theme
 from tfm_core.plots.kinds import bars, lay_out
 from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
@@ -62,22 +63,15 @@ def head_rows(
         for j in range(n_heads)
     ]
     names = [escape(word, quote=False) for word in words]
-    figure = go.Figure(
-        go.Heatmap(
-            z=heads.reshape(-1, n),
-            y=rows,
-            customdata=np.tile(np.array(names), (len(rows), 1)),
-            zmin=0,
-            zmax=float(heads.max(initial=1e-6)),
-            colorscale=list(SCALES[theme]),
-            showscale=False,
-            xgap=1,
-            ygap=1,
-            hovertemplate=N_("%{y} attends to “%{customdata}”: %{z:.4f}<extra></extra>"),
-        )
-    )
-    return lay_out(
-        figure,
+    return cells(
+        heads.reshape(-1, n),
+        SCALES[theme],
+        (0, float(heads.max(initial=1e-6))),
+        trace={
+            "y": rows,
+            "customdata": np.tile(np.array(names), (len(rows), 1)),
+            "hovertemplate": N_("%{y} attends to “%{customdata}”: %{z:.4f}<extra></extra>"),
+        },
         height=150 + 26 * len(rows),
         right=44,  # tilted words
         x={"title": N_("key: the word read"), "side": "top", **_word_ticks(names, marked)},
@@ -92,28 +86,22 @@ def word_bars(
 
     values: a name in EXPLAINED -> (n,). marked: places of words with a sign.
     """
-    figure = go.Figure()
     names = [escape(word, quote=False) for word in words]
-    lowest = 0.0
+    shares, looks = {}, []
     for name, heights in values.items():
         label, colour, pattern = EXPLAINED[name]
         heights = np.asarray(heights, np.float32)
-        largest = float(np.abs(heights).max(initial=1e-9))
-        lowest = min(lowest, float((heights / largest).min(initial=0.0)))
-        figure.add_bar(
-            x=list(range(len(names))),
-            y=heights / largest,
-            name=label,
-            customdata=heights,
-            hovertext=names,
-            marker={"color": colour, "pattern": {"shape": pattern, "solidity": 0.25}},
-            hovertemplate=N_(
-                "%{{hovertext}}: %{{customdata:.4f}}<extra>{label}</extra>", label=label
-            ),
-        )
-    return lay_out(
-        figure,
-        height=340,
+        shares[label] = heights / float(np.abs(heights).max(initial=1e-9))
+        marker = {"color": colour, "pattern": {"shape": pattern, "solidity": 0.25}}
+        looks.append({"customdata": heights, "hovertext": names, "marker": marker})
+    lowest = min(0.0, *(float(share.min(initial=0.0)) for share in shares.values()))
+    return chart(
+        wide(range(len(names)), shares),
+        "bars",
+        looks=looks,
+        hover=lambda label: N_(
+            "%{{hovertext}}: %{{customdata:.4f}}<extra>{label}</extra>", label=label
+        ),
         right=16,
         x={"title": N_("word"), **_word_ticks(names, marked)},
         y={"title": N_("share of the largest"), "range": [1.05 * lowest, 1.05]},

@@ -17,8 +17,9 @@ import plotly.graph_objects as go
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.text.tokenise import PaddedBatch, Token
 from tfm_core.korean import lang
+from tfm_core.plots.chart import bands_of, cells, chart
 from tfm_core.plots.heads.attention import SCALES, Theme
-from tfm_core.plots.kinds import COLORWAY, lay_out, ticks
+from tfm_core.plots.kinds import COLORWAY, ticks
 from tfm_core.plots.palette import BLUE, CARDS, COLOURS, GREY, INKS, VERMILION
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Say
@@ -45,44 +46,36 @@ def sizes(
 
     k: the merges that are chosen. others: label -> size and tokens of another tokeniser.
     """
-    figure = go.Figure(
-        [
-            go.Scatter(
-                x=vocabulary,
-                y=length,
-                name=N_("byte-pair encoding"),
-                mode="lines",
-                line={"color": BLUE, "width": 2.5},
-                customdata=list(range(len(length))),
-                hovertemplate=N_(
-                    "%{customdata} merges<br>vocabulary %{x:,}<br>%{y:,} tokens<extra></extra>"
-                ),
-            ),
-            go.Scatter(
-                x=[vocabulary[k]],
-                y=[length[k]],
-                name=N_("after {k} merges", k=k),
-                mode="markers",
-                marker={"color": VERMILION, "size": 13, "symbol": "circle"},
-                hovertemplate=N_("vocabulary %{x:,}<br>%{y:,} tokens<extra></extra>"),
-            ),
-        ]
-    )
+    series: dict[str, tuple[Any, Any]] = {
+        N_("byte-pair encoding"): (vocabulary, length),
+        N_("after {k} merges", k=k): ([vocabulary[k]], [length[k]]),
+    }
+    line = {
+        "mode": "lines",
+        "line": {"color": BLUE, "width": 2.5},
+        "customdata": list(range(len(length))),
+        "hovertemplate": N_(
+            "%{customdata} merges<br>vocabulary %{x:,}<br>%{y:,} tokens<extra></extra>"
+        ),
+    }
+    chosen = {"color": VERMILION, "size": 13, "symbol": "circle"}
+    hover = N_("vocabulary %{x:,}<br>%{y:,} tokens<extra></extra>")
+    looks: list[dict[str, Any]] = [line, {"marker": chosen, "hovertemplate": hover}]
     for i, (label, (size, n)) in enumerate(others.items()):
-        figure.add_scatter(
-            x=[size],
-            y=[n],
-            name=escape(label, quote=False),
-            mode="markers",
-            marker={"color": GREY, "size": 11, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
-            hovertemplate=N_(
-                "{label}<br>vocabulary %{{x:,}}<br>%{{y:,}} tokens<extra></extra>",
-                label=escape(label),
-            ),
+        series[escape(label, quote=False)] = ([size], [n])
+        marker = {"color": GREY, "size": 11, "symbol": _SYMBOLS[i % len(_SYMBOLS)]}
+        hover = N_(
+            "{label}<br>vocabulary %{{x:,}}<br>%{{y:,}} tokens<extra></extra>", label=escape(label)
         )
-    x = {"title": N_("vocabulary (tokens)")}
-    y = {"title": N_("length of the text (tokens)"), "rangemode": "tozero"}
-    return lay_out(figure, height=340, top=36, x=x, y=y)
+        looks.append({"marker": marker, "hovertemplate": hover})
+    return chart(
+        series,
+        "markers",
+        looks=looks,
+        top=36,
+        x={"title": N_("vocabulary (tokens)")},
+        y={"title": N_("length of the text (tokens)"), "rangemode": "tozero"},
+    )
 
 
 def _chip(token: Token, say: Say) -> str:
@@ -128,21 +121,14 @@ def ids(batch: PaddedBatch, theme: Theme = "light") -> go.Figure:
     is_special = (batch.ids < len(SPECIALS)) & batch.mask
     kinds = batch.mask.astype(np.int64) * 2 - is_special
     shades = (CARDS[theme], _SPECIAL[theme], SCALES[theme][1])
-    scale = [[edge / len(shades), shade] for i, shade in enumerate(shades) for edge in (i, i + 1)]
-    return _cells(batch, kinds, scale, _labels(batch), theme, top=len(shades) - 1)
+    return _cells(batch, kinds, shades, _labels(batch), theme)
 
 
 def mask(batch: PaddedBatch, theme: Theme = "light") -> go.Figure:
     """Draw the padding mask: 1 where there is a token, 0 where there is padding."""
-    colour = SCALES[theme][1]
-    return _cells(
-        batch,
-        batch.mask.astype(np.int64),
-        [[0, CARDS[theme]], [0.5, CARDS[theme]], [0.5, colour], [1, colour]],
-        [[str(int(cell)) for cell in row] for row in batch.mask],
-        theme,
-        top=1,
-    )
+    shades = (CARDS[theme], SCALES[theme][1])
+    labels = [[str(int(cell)) for cell in row] for row in batch.mask]
+    return _cells(batch, batch.mask.astype(np.int64), shades, labels, theme)
 
 
 def _labels(batch: PaddedBatch) -> list[list[str]]:
@@ -163,11 +149,9 @@ def _cut(token: str) -> str:
 def _cells(
     batch: PaddedBatch,
     values: npt.NDArray[np.int64],
-    scale: list[list[Any]],
+    shades: Sequence[str],
     labels: list[list[str]],
     theme: Theme,
-    *,
-    top: int,
 ) -> go.Figure:
     n, length = batch.ids.shape
     texts = [
@@ -184,26 +168,21 @@ def _cells(
         ]
         for b, words in enumerate(batch.tokens)
     ]
-    figure = go.Figure(
-        go.Heatmap(
-            z=values,
-            zmin=0,
-            zmax=top,
-            colorscale=scale,
-            showscale=False,
-            xgap=2,
-            ygap=2,
-            text=labels,
-            texttemplate="%{text}",
-            textfont={"size": 11 if length <= 16 else 9, "color": INKS[theme]},
-            hovertext=texts,
-            hovertemplate="%{hovertext}<extra></extra>",
-        )
-    )
     every = -(-length // 16)
     numbers = ticks([str(i + 1) for i in range(length)])
-    return lay_out(
-        figure,
+    return cells(
+        values,
+        bands_of(shades),
+        (0, len(shades) - 1),
+        trace={
+            "xgap": 2,
+            "ygap": 2,
+            "text": labels,
+            "texttemplate": "%{text}",
+            "textfont": {"size": 11 if length <= 16 else 9, "color": INKS[theme]},
+            "hovertext": texts,
+            "hovertemplate": "%{hovertext}<extra></extra>",
+        },
         height=90 + 44 * n,
         x={
             "title": N_("position T = {length}", length=length),

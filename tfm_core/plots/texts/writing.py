@@ -15,13 +15,13 @@ import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
+from tfm_core.data.opened.spelling import labels, running
 from tfm_core.inspect.writing.beams import BeamNode
 from tfm_core.inspect.writing.beside import WAYS, parts_at
 from tfm_core.inspect.writing.steps import in_nats
 from tfm_core.korean import lang
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
-from tfm_core.pretrained.spelling import labels, running
 from tfm_core.sentences import N_, Say
 
 SURE, SURPRISED = 1.0, 5.0
@@ -156,9 +156,13 @@ def beam_tree(nodes: Sequence[BeamNode], *, most: int = 16) -> go.Figure:
                 x += [node.step, node.step + 1, None]
                 y += [node.parent + 1, node.place + 1, None]
         figure.add_scatter(
-            x=x, y=y, mode="lines", hoverinfo="skip", showlegend=False,
+            x=x,
+            y=y,
+            mode="lines",
+            hoverinfo="skip",
+            showlegend=False,
             line={"color": colour, "width": width, "dash": dash},
-        )  # fmt: skip
+        )
     for lives, colour in ((False, GREY), (True, COLOURS["cross"])):
         figure.add_scatter(**_marks([node for node in shown if node.lives == lives], colour))
     depth = max(node.place for node in shown) + 1

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.plots.kinds import lay_out, reference_line
+from tfm_core.plots.chart import chart
+from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.model.walk import tensor_map
 from tfm_core.plots.palette import BLUE, VERMILION, ThemeName
 from tfm_core.probe.types import Floats
@@ -23,29 +24,25 @@ def carry(table: pd.DataFrame, *, height: int) -> go.Figure:
 
     table: of ``carry_of``: read, about 0 without and 1 with a carry; before, 0 to 3.
     """
-    figure = go.Figure()
-    for has_carry, colour, name in (
-        (False, BLUE, N_("no carry")),
-        (True, VERMILION, N_("carry")),
-    ):
-        x: list[float] = []
-        y: list[float] = []
-        for total in (2, 3) if has_carry else (0, 1):
-            dots = table["read"].to_numpy()[table["before"] == total][:_MAX_DOTS]
-            x += (total + np.linspace(-0.3, 0.3, len(dots))).tolist()
-            y += dots.tolist()
-        figure.add_scatter(
-            x=x, y=y, mode="markers", name=name, marker={"color": colour, "size": 5},
-            hovertemplate="%{y:.2f}<extra></extra>",
-        )  # fmt: skip
-    reference_line(figure, y=0.5, words=N_("threshold"))
-    return lay_out(
-        figure,
+    series = {}
+    for name, totals in ((N_("no carry"), (0, 1)), (N_("carry"), (2, 3))):
+        dots = [table["read"].to_numpy()[table["before"] == total][:_MAX_DOTS] for total in totals]
+        spread = [
+            total + np.linspace(-0.3, 0.3, len(y)) for total, y in zip(totals, dots, strict=True)
+        ]
+        series[name] = (np.concatenate(spread), np.concatenate(dots))
+    figure = chart(
+        series,
+        "markers",
+        looks=[{"marker": {"color": colour, "size": 5}} for colour in (BLUE, VERMILION)],
+        hover="%{y:.2f}<extra></extra>",
         height=height,
         top=30,
         x={"title": N_("the column before comes to"), "tickvals": [0, 1, 2, 3], "showgrid": False},
         y={"title": N_("read by the probe")},
     )
+    reference_line(figure, y=0.5, words=N_("threshold"))
+    return figure
 
 
 def small_map(

@@ -211,11 +211,18 @@ def _measured(
         y = np.concatenate([each for part in parts for each in (part[1], gap)][:-1])
         traces.append(
             go.Scatter(
-                x=x, y=y, xaxis="x", yaxis=axis, mode="lines", opacity=0.4, hoverinfo="skip",
-                line={"color": name.split()[0], "width": 1}, showlegend=False,
+                x=x,
+                y=y,
+                xaxis="x",
+                yaxis=axis,
+                mode="lines",
+                opacity=0.4,
+                hoverinfo="skip",
+                line={"color": name.split()[0], "width": 1},
+                showlegend=False,
                 legendgroup=groups[name],
             )
-        )  # fmt: skip
+        )
     return traces
 
 

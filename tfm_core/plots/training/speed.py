@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.inspect.speed.paired import TimeRange
+from tfm_core.plots.chart import chart
 from tfm_core.plots.kinds import bars, error_bars, lay_out
 from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
 from tfm_core.sentences import N_
@@ -81,34 +82,23 @@ def curve(
     x: Sequence[float], spreads: Sequence[TimeRange], x_title: str, y_title: str, unit: str
 ) -> go.Figure:
     """Draw spreads of y over x, both axes logarithmic; whiskers reach over all rounds."""
-    middle = np.array([spread.median for spread in spreads], np.float32)
-    up = np.array([spread.high for spread in spreads], np.float32) - middle
-    down = middle - np.array([spread.low for spread in spreads], np.float32)
-    figure = go.Figure()
-    figure.add_scatter(
-        x=np.asarray(x, np.float32),
-        y=middle,
-        error_y=error_bars(up, down),
-        mode="lines+markers",
-        line={"color": BLUE},
-        marker={"size": 8},
-        hovertemplate=N_(
+    middle, high, low = (
+        np.array([getattr(spread, end) for spread in spreads], np.float32)
+        for end in ("median", "high", "low")
+    )
+    texts = [f"{value:,.0f}" for value in x]
+    whiskers = error_bars(high - middle, middle - low)
+    return chart(
+        {None: (x, middle)},
+        looks=[{"error_y": whiskers, "line": {"color": BLUE}, "marker": {"size": 8}}],
+        hover=N_(
             "{x_title} %{{x:,}}<br><b>%{{y:.4g}} {unit}</b><extra></extra>",
             x_title=escape(x_title),
             unit=unit,
         ),
-    )
-    return lay_out(
-        figure,
-        height=340,
         top=36,
         right=12,
-        x={
-            "title": x_title,
-            "type": "log",
-            "tickvals": list(x),
-            "ticktext": [f"{value:,.0f}" for value in x],
-        },
+        x={"title": x_title, "type": "log", "tickvals": list(x), "ticktext": texts},
         y={"title": y_title, "type": "log", "tickformat": "~g", "dtick": 1},
     )
 

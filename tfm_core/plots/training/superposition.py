@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from tfm_core.plots.chart import chart, wide
 from tfm_core.plots.kinds import error_bars, lay_out
 from tfm_core.plots.palette import BLUE, COLOURS, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from tfm_core.plots.playing import controls
@@ -63,9 +64,14 @@ def planes(
     for middle, sparsity in zip(middles, sparsities, strict=True):
         x, y = middle
         figure.add_shape(
-            type="circle", x0=x - 1, x1=x + 1, y0=y - 1, y1=y + 1,
-            line={"color": GREY, "width": 1, "dash": "dot"}, layer="below",
-        )  # fmt: skip
+            type="circle",
+            x0=x - 1,
+            x1=x + 1,
+            y0=y - 1,
+            y1=y + 1,
+            line={"color": GREY, "width": 1, "dash": "dot"},
+            layer="below",
+        )
         words = whole_percent(float(sparsity))
         figure.add_annotation(
             x=x, y=y + _TITLE, text=words, showarrow=False, font={"size": 12, "color": GREY}
@@ -104,21 +110,19 @@ def shares(
 
     references: label -> (S,), what they are compared with.
     """
-    places = [whole_percent(float(one)) for one in sparsities]
-    figure = go.Figure()
-    for (label, values), dash in zip(references.items(), ("dot", "solid"), strict=True):
-        line = {"color": COLOURS["floor"], "dash": dash, "width": 2}
-        figure.add_scatter(x=places, y=values.astype(np.float32), mode="lines", line=line,
-                           name=label)  # fmt: skip
+    columns = dict(references)
+    looks: list[dict[str, Any]] = [
+        {"line": {"color": COLOURS["floor"], "dash": dash, "width": 2}} for dash in ("dot", "solid")
+    ]
     if len(seeds):
-        mean = seeds.mean(0)
+        columns[name] = mean = seeds.mean(0)
         bars = error_bars(seeds.max(0) - mean, mean - seeds.min(0), thickness=1.5, width=4)
-        figure.add_scatter(
-            x=places, y=mean.astype(np.float32), mode="markers", name=name,
-            marker={"color": BLUE, "size": 9}, error_y=bars if len(seeds) > 1 else None,
-        )  # fmt: skip
-    return lay_out(
-        figure,
+        spread = {"error_y": bars} if len(seeds) > 1 else {}
+        looks.append({"mode": "markers", "marker": {"color": BLUE, "size": 9}, **spread})
+    return chart(
+        wide([whole_percent(float(one)) for one in sparsities], columns),
+        "lines",
+        looks=looks,
         height=height,
         top=30,
         x={"title": N_("sparsity: share of time that a feature is absent"), "type": "category"},
@@ -128,12 +132,10 @@ def shares(
 
 def answers(given: Floats, answered: Floats, *, height: int) -> go.Figure:
     """Draw features as they were given (F,) and as a model answers."""
-    names: Sequence[Any] = [str(number + 1) for number in range(len(given))]
-    figure = go.Figure()
-    for name, values, colour in ((N_("given"), given, GREY), (N_("answer"), answered, BLUE)):
-        figure.add_bar(x=names, y=values.astype(np.float32), name=name, marker={"color": colour})
-    return lay_out(
-        figure,
+    return chart(
+        wide([str(n + 1) for n in range(len(given))], {N_("given"): given, N_("answer"): answered}),
+        "bars",
+        looks=[{"marker": {"color": GREY}}, {"marker": {"color": BLUE}}],
         height=height,
         top=30,
         x={"title": N_("feature"), "type": "category"},

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from tfm_core.inspect.training_step.batch import BatchAnswer
 from tfm_core.inspect.training_step.fold import SINGLE, Folded
 from tfm_core.inspect.training_step.graph import LOSS, BackwardNode
+from tfm_core.plots.chart import chart, wide
 from tfm_core.plots.kinds import bars, lay_out, rule_above
 from tfm_core.plots.palette import BLUE, COLOURS, GREEN, GREY, VERMILION
 from tfm_core.probe.types import Floats
@@ -63,16 +64,22 @@ def answer(one: BatchAnswer) -> go.Figure:
             hovertext=[
                 N_(
                     "{name}<br>logit {logit:.4f}<br>probability {p:.6f}<br>-log p {nats:.4f}",
-                    name=escape(n), logit=logit, p=p, nats=-lp,
+                    name=escape(n),
+                    logit=logit,
+                    p=p,
+                    nats=-lp,
                 )
                 for n, logit, p, lp in zip(
-                    one.names, one.logits.tolist(), one.probabilities.tolist(),
-                    one.log_probabilities.tolist(), strict=True,
+                    one.names,
+                    one.logits.tolist(),
+                    one.probabilities.tolist(),
+                    one.log_probabilities.tolist(),
+                    strict=True,
                 )
             ],
             hoverinfo="text",
         )
-    )  # fmt: skip
+    )
     top = float(one.probabilities.max()) or 1.0
     ticks = {"tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1]} if top > 0.5 else {}  # nothing is above 1
     return lay_out(
@@ -140,25 +147,29 @@ def singular_values(values: Floats) -> go.Figure:
 
     Before the first iteration and after each; those that are no more than rounding are left out.
     """
-    figure = go.Figure()
     last = len(values) - 1
-    shown = np.where(values > _ROUNDING * values.max(), values, np.nan).astype(np.float32)
-    for number, line in enumerate(shown):
-        colour = {0: VERMILION, last: GREEN}.get(number, GREY)
-        name = N_("iteration {n}", n=number) if number else N_("N / ‖N‖")
-        figure.add_scatter(
-            x=np.arange(1, len(line) + 1),
-            y=line,
-            name=name,
-            mode="lines+markers" if len(line) <= _MAX_BARS else "lines",
-            line={"color": colour, "width": 1 if colour == GREY else 3},
-            marker={"symbol": "diamond" if number == last else "circle"},
-            hovertemplate=N_("singular value %{{x}}, {name}<br><b>%{{y:.4g}}</b>", name=name)
-            + "<extra></extra>",
-        )
-    y = {"title": N_("size"), "type": "log", "exponentformat": "power", "dtick": 1}
-    x = {"title": N_("singular values, largest first")}
-    return lay_out(figure, height=300, top=48, right=12, x=x, y=y)
+    names = [N_("N / ‖N‖"), *(N_("iteration {n}", n=n) for n in range(1, last + 1))]
+    colours = [*[VERMILION][:last], *[GREY] * (last - 1), GREEN]
+    shown = np.where(values > _ROUNDING * values.max(), values, np.nan)
+    return chart(
+        wide(range(1, values.shape[1] + 1), dict(zip(names, shown, strict=True))),
+        marked=_MAX_BARS,
+        looks=[
+            {
+                "line": {"color": colour, "width": 1 if colour == GREY else 3},
+                "marker": {"symbol": "diamond" if i == last else "circle"},
+            }
+            for i, colour in enumerate(colours)
+        ],
+        hover=lambda name: (
+            N_("singular value %{{x}}, {name}<br><b>%{{y:.4g}}</b>", name=name) + "<extra></extra>"
+        ),
+        height=300,
+        top=48,
+        right=12,
+        x={"title": N_("singular values, largest first")},
+        y={"title": N_("size"), "type": "log", "exponentformat": "power", "dtick": 1},
+    )
 
 
 def rates(
@@ -169,63 +180,47 @@ def rates(
     The axis is drawn for what helps: losses that explode leave it at the top.
     """
     y = np.array([value if np.isfinite(value) else np.nan for value in losses], np.float32)
-    figure = go.Figure(
-        go.Scatter(
-            x=np.asarray(tried, np.float32),
-            y=y,
-            mode="lines+markers",
-            line={"color": BLUE},
-            name=N_("after one step"),
-            hovertemplate=N_("learning rate %{x:.2g}<br><b>loss %{y:.4f}</b><extra></extra>"),
-        )
-    )
-    words = N_("- - before the step: {before:.4g}", before=before)
-    rule_above(figure, y=before, colour=GREY, words=words)
-    figure.add_vline(x=chosen, line={"color": COLOURS["learning rate"], "dash": "dot", "width": 2})
     lowest = float(np.nanmin(y)) if np.isfinite(y).any() else before
     room = max(before - lowest, 0.1 * before)
-    return lay_out(
-        figure,
+    powers = [10.0**power for power in range(-5, 2)]
+    texts = [f"{power:g}" for power in powers]
+    ends = [lowest - 0.3 * room, before + 1.2 * room]
+    figure = chart(
+        {N_("after one step"): (tried, y)},
+        looks=[{"line": {"color": BLUE}}],
+        hover=N_("learning rate %{x:.2g}<br><b>loss %{y:.4f}</b><extra></extra>"),
         height=330,
         top=32,
         right=12,
-        x={
-            "title": N_("learning rate"),
-            "type": "log",
-            "tickvals": [10.0**power for power in range(-5, 2)],
-            "ticktext": [f"{10.0**power:g}" for power in range(-5, 2)],
-        },
-        y={
-            "title": N_("loss of the same batch (nats)"),
-            "range": [lowest - 0.3 * room, before + 1.2 * room],
-            "exponentformat": "e",
-        },
+        x={"title": N_("learning rate"), "type": "log", "tickvals": powers, "ticktext": texts},
+        y={"title": N_("loss of the same batch (nats)"), "range": ends, "exponentformat": "e"},
         showlegend=False,
     )
+    words = N_("- - before the step: {before:.4g}", before=before)
+    rule_above(figure, y=before, colour=GREY, words=words)
+    line = {"color": COLOURS["learning rate"], "dash": "dot", "width": 2}
+    return figure.add_vline(x=chosen, line=line)
 
 
 def history(before: Sequence[float], after: Sequence[float]) -> go.Figure:
     """Draw the loss of each step's batch before and after the step."""
-    x = np.arange(1, len(before) + 1)
-    figure = go.Figure()
-    for name, values, colour, symbol in (
-        (N_("before the step"), before, GREY, "circle"),
-        (N_("after it, same batch"), after, BLUE, "diamond"),
-    ):
-        figure.add_scatter(
-            x=x,
-            y=np.asarray(values, np.float32),
-            name=name,
-            mode="lines+markers",
-            line={"color": colour, "dash": "dot" if colour == GREY else "solid"},
-            marker={"symbol": symbol, "size": 8},
-            hovertemplate=N_(
-                "step %{{x}}, {name}<br><b>%{{y:.4f}} nats</b><extra></extra>", name=name
-            ),
-        )
-    axis = {"title": N_("steps"), "dtick": max(1, len(before) // 10)}
-    y = {"title": N_("loss (nats)"), "exponentformat": "e"}
-    return lay_out(figure, height=280, top=48, right=12, x=axis, y=y)
+    looks = (GREY, "dot", "circle"), (BLUE, "solid", "diamond")
+    lines = {N_("before the step"): before, N_("after it, same batch"): after}
+    return chart(
+        wide(range(1, len(before) + 1), lines),
+        looks=[
+            {"line": {"color": colour, "dash": dash}, "marker": {"symbol": symbol, "size": 8}}
+            for colour, dash, symbol in looks
+        ],
+        hover=lambda name: N_(
+            "step %{{x}}, {name}<br><b>%{{y:.4f}} nats</b><extra></extra>", name=name
+        ),
+        height=280,
+        top=48,
+        right=12,
+        x={"title": N_("steps"), "dtick": max(1, len(before) // 10)},
+        y={"title": N_("loss (nats)"), "exponentformat": "e"},
+    )
 
 
 def graph(folded: Folded, *, ink: str, line: str, fills: dict[str, str], say: Say = str) -> str:

@@ -1,8 +1,6 @@
 """Local workers: processes of this machine, some of which wait with torch imported.
 
-In the order of the queue's table: the idle worker gets the claim; the status becomes "starting";
-the worker gets the run's folder; the ticket is removed. Each run on a GPU gets its own GPU: two
-would share its memory and slow each other down.
+Each run on a GPU gets its own GPU: two would share its memory and slow each other down.
 """
 
 from __future__ import annotations
@@ -26,9 +24,10 @@ from tfm_core import machine
 from tfm_core.runs.disk.atomic import read_json
 from tfm_core.runs.process import requests
 from tfm_core.runs.process.identity import ProcessId, process_id
-from tfm_core.runs.queue import claim, tickets
+from tfm_core.runs.queue import waiting_line
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.queue.limits import Limits
-from tfm_core.runs.queue.tickets import Unavailable
+from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import ALIVE, write_status
 from tfm_core.runs.store import RunStore
@@ -46,7 +45,7 @@ class LocalWorkers:
     Only the queue's thread calls it.
     """
 
-    name = "local"
+    retry_seconds = 0.0  # a GPU may be free at any moment
 
     def __init__(
         self, root: Path, limits: Limits, *, warm: int | None, wake: Callable[[], None]
@@ -58,37 +57,35 @@ class LocalWorkers:
         self._refill_at = 0.0
         self._given: dict[WorkerProcess, Run] = {}
 
-    def start(self, run: Run) -> bool:
-        """Give a waiting run to a worker; return whether it has it.
+    def start(self, run: Run) -> None:
+        """Give a waiting run to a worker.
 
         Raises Unavailable, OSError and RunHeld; then the run still waits.
         """
-        if claim.is_held(run.folder):
-            raise _held()
         device = device_for(run, self._root)
         given = list(self._given.values())
         if not self.pool.n_ready() and not all(other.status.is_alive for other in given):
-            return False  # a worker whose run is over is about to be free
-        worker = self.pool.take()
-        try:
-            is_ours = claim.take(run.folder, worker.mark)
-        except OSError:
-            self.pool.put_back(worker)
-            raise
-        if not is_ours:
-            self.pool.put_back(worker)
-            raise _held()
+            return  # a worker whose run is over is about to be free
+        with Hold(run.folder, patience=0.0):
+            if not waiting_line.waits(run.folder):  # it was just stopped
+                waiting_line.leave(self._root, run.id)
+                return
+            worker = self.pool.take()
+            try:
+                self._prepare(run, worker, device)
+            except OSError:
+                self.pool.put_back(worker)
+                raise
         worker.watch(freed=lambda: self._free(worker), ended=lambda: self._reap(run, worker))
+        limits = self._limits
         try:
-            is_told = self._tell(run, worker, device)
-        except OSError:
-            worker.end()  # and its claim with it
+            worker.send(run.folder, max_seconds=limits.max_seconds, max_pause=limits.max_pause)
+        except OSError:  # it has just ended, and the run still waits
+            worker.end()
             raise
+        self._given[worker] = run
         self._refill_at = time.monotonic() + REFILL_SECONDS
-        tickets.remove(self._root, run.id)
-        if is_told:
-            self._given[worker] = run
-        return is_told
+        waiting_line.leave(self._root, run.id)
 
     def handed_over(self, _waiting: Sequence[str]) -> Collection[str]:
         """Return none: a run that was given to a worker waits no more."""
@@ -103,15 +100,8 @@ class LocalWorkers:
         """End the workers that wait."""
         self.pool.close()
 
-    def _tell(self, run: Run, worker: WorkerProcess, device: str) -> bool:
-        """Give a worker the run that is claimed for it; return whether it has it. Raises OSError.
-
-        False: the run doesn't wait any more.
-        """
-        if not tickets.waits(run.folder):
-            claim.release(run.folder, worker.mark)
-            self.pool.put_back(worker)
-            return False
+    def _prepare(self, run: Run, worker: WorkerProcess, device: str) -> None:
+        """Let the status of a run name its worker. Raises OSError."""
         requests.take(run.folder)  # what an earlier worker did not live to answer
         run.move_to(device)
         starting = dataclasses.replace(
@@ -122,10 +112,6 @@ class LocalWorkers:
             uptime=time.monotonic(),
         )
         write_status(run.folder, starting)
-        worker.send(
-            run.folder, max_seconds=self._limits.max_seconds, max_pause=self._limits.max_pause
-        )
-        return True
 
     def _free(self, worker: WorkerProcess) -> None:
         """Let a worker whose run is over wait for the next, if there is room."""
@@ -145,16 +131,12 @@ class LocalWorkers:
         if code > 0 and values.get("state") in ALIVE and values.get("pid") == worker.mark.pid:
             last = (run.log_tail(1) or worker.output()[-1:] or ["no output"])[-1]
             reason = N_("The worker crashed: {last}", last=last)
-            with contextlib.suppress(OSError, claim.RunHeld), claim.moment(run.folder):
+            with contextlib.suppress(OSError, RunHeld), Hold(run.folder):
                 write_status(
                     run.folder, dataclasses.replace(run.status, state="failed", reason=reason)
                 )
         worker.close()
         self._wake()
-
-
-def _held() -> claim.RunHeld:
-    return claim.RunHeld("Another process still uses this run.")
 
 
 ENOUGH_MEMORY = 4 * 2**30
@@ -263,21 +245,21 @@ class WarmPool:
     def __init__(self, size: int) -> None:
         """Keep ``size`` workers waiting once ``fill`` was called."""
         self.size = size
-        self._waiting: list[WorkerProcess] = []
+        self.waiting: list[WorkerProcess] = []
 
     def fill(self) -> None:
         """Start what is missing; replace what died. Raises OSError."""
-        for worker in [worker for worker in self._waiting if not worker.is_alive]:
-            self._waiting.remove(worker)
+        for worker in [worker for worker in self.waiting if not worker.is_alive]:
+            self.waiting.remove(worker)
             worker.end()
-        while len(self._waiting) < self.size:
-            self._waiting.append(WorkerProcess())
+        while len(self.waiting) < self.size:
+            self.waiting.append(WorkerProcess())
 
     def take(self) -> WorkerProcess:
         """Return a worker: a waiting one, else a new one. Raises OSError."""
-        while self._waiting:
-            worker = max(self._waiting, key=lambda worker: worker.is_ready)
-            self._waiting.remove(worker)
+        while self.waiting:
+            worker = max(self.waiting, key=lambda worker: worker.is_ready)
+            self.waiting.remove(worker)
             if worker.is_alive:
                 return worker
             worker.end()
@@ -285,28 +267,24 @@ class WarmPool:
 
     def n_ready(self) -> int:
         """Return how many workers could begin at once."""
-        return sum(worker.is_ready for worker in self._waiting)
+        return sum(worker.is_ready for worker in self.waiting)
 
     def trim(self) -> None:
         """End workers beyond the size, first those that are not ready."""
-        while len(self._waiting) > self.size:
-            worker = min(self._waiting, key=lambda worker: worker.is_ready)
-            self._waiting.remove(worker)
+        while len(self.waiting) > self.size:
+            worker = min(self.waiting, key=lambda worker: worker.is_ready)
+            self.waiting.remove(worker)
             worker.end()
 
     def put_back(self, worker: WorkerProcess) -> None:
         """Let a worker that was taken wait again."""
-        self._waiting.insert(0, worker)
-
-    def waiting(self) -> list[WorkerProcess]:
-        """Return the workers that wait."""
-        return list(self._waiting)
+        self.waiting.insert(0, worker)
 
     def close(self) -> None:
         """End the workers that wait, and keep none waiting."""
         self.size = 0
-        while self._waiting:
-            self._waiting.pop().end()
+        while self.waiting:
+            self.waiting.pop().end()
 
 
 def default_size() -> int:

@@ -24,9 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import tfm_core
-from tfm_core.runs.queue import claim, tickets
+from tfm_core.runs.queue import waiting_line
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.queue.limits import Limits
-from tfm_core.runs.queue.tickets import Unavailable
+from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.sentences import N_
@@ -53,7 +54,7 @@ logger = logging.getLogger(__name__)
 class RayJobs:
     """Submits each run whose turn it is. Only the queue's thread calls it."""
 
-    name = "ray"
+    retry_seconds = 3.0
     places = 8  # submitted runs at a time, waiting in the cluster or training
 
     def __init__(self, root: Path, limits: Limits, address: str) -> None:
@@ -65,7 +66,7 @@ class RayJobs:
         self._look_at = 0.0
         self._down: str | None = None
 
-    def start(self, run: Run) -> bool:
+    def start(self, run: Run) -> None:
         """Submit a job for a waiting run. Raises Unavailable."""
         if self._down is not None:
             raise Unavailable(self._down)
@@ -80,7 +81,6 @@ class RayJobs:
                 entrypoint_num_gpus=int(run.meta.device.startswith("cuda")),
             )
         self._jobs[run.id] = name
-        return True
 
     def handed_over(self, waiting: Sequence[str]) -> Collection[str]:
         """Return which waiting runs have a job, after a look at the jobs where one is due."""
@@ -96,7 +96,7 @@ class RayJobs:
                     logger.warning("%s", error)
                 self._down = error.sentence
                 for run_id in self._jobs:
-                    tickets.note_start_error(self._root / run_id, error.sentence, seconds=0)
+                    waiting_line.start_errors[self._root / run_id] = error.sentence
         return self._jobs.keys()
 
     def get_ready(self) -> None:
@@ -132,7 +132,7 @@ class RayJobs:
                 self._fail(Run(folder), job)
             else:
                 words = N_("Submitted to Ray. It starts once the cluster has room.")
-                tickets.note_start_error(folder, words, seconds=0)
+                waiting_line.start_errors[folder] = words
 
     def _fail(self, run: Run, job: Any) -> None:
         """Let a run fail whose job ended before it began."""
@@ -141,12 +141,12 @@ class RayJobs:
         lines = [line for line in log.splitlines() if line.strip()]
         last = lines[-1] if lines else job.message
         reason = N_("Its job ended before training started: {last}", last=last)
-        with contextlib.suppress(claim.RunHeld, OSError), claim.moment(run.folder):
-            if tickets.waits(run.folder):
+        with contextlib.suppress(RunHeld, OSError), Hold(run.folder):
+            if waiting_line.waits(run.folder):
                 write_status(
                     run.folder, dataclasses.replace(run.status, state="failed", reason=reason)
                 )
-                tickets.remove(self._root, run.id)
+                waiting_line.leave(self._root, run.id)
 
     @contextlib.contextmanager
     def _client(self) -> Iterator[Any]:

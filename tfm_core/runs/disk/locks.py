@@ -1,7 +1,7 @@
 """Locks that the operating system releases when their process ends.
 
 ``flock`` of Unix and ``LockFileEx`` of Windows, through filelock. On a file system without locks
-nothing is locked and nothing is refused: claims work without them.
+nothing is locked and nothing is refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from filelock import lock_descriptor
 from tfm_core.sentences import StudentError
 
 FOLDER = ".queue"
-"""The folder, among the runs, of the tickets of waiting runs and of these locks."""
+"""The folder, among the runs, of the waiting line and of these locks."""
 
 _LOOK_SECONDS = 0.02
 

@@ -19,8 +19,8 @@ from tfm_core.runs.disk import trash
 from tfm_core.runs.queue.limits import LimitReached
 from tfm_core.runs.record import weights
 from tfm_core.runs.run import Run
-from tfm_core.runs.settings import Settings
 from tfm_core.sentences import in_bytes
+from tfm_core.settings import Settings
 
 _BLOCK = 4096  # bytes that most disks allocate at once
 _PARTS = ("", "snapshots", weights.FOLDER, "checkpoints/last", "checkpoints/best")

@@ -15,12 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfm_core import settings
 from tfm_core.config.turns import Turn, checked, possible
 from tfm_core.data.own import place
 from tfm_core.disk import remove
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
-from tfm_core.runs import own_sets, settings
+from tfm_core.runs import own_sets
 from tfm_core.runs.curves import turns_in
 from tfm_core.runs.disk import cleanup
 from tfm_core.runs.disk.atomic import write_json
@@ -29,7 +30,8 @@ from tfm_core.runs.process import requests
 from tfm_core.runs.process.identity import is_same, process_id
 from tfm_core.runs.process.recorder import Recorder, keeps
 from tfm_core.runs.process.requests import BY_HAND, Control
-from tfm_core.runs.queue import claim, tickets
+from tfm_core.runs.queue import waiting_line
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.record import snapshots, thinned, weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status, write_status
@@ -72,7 +74,7 @@ def execute(
     """Train a run from its last checkpoint, or from the start, and return how it ended.
 
     ``listener`` is called with every event. only_waiting: leave a run alone that does not wait.
-    Raises claim.RunHeld if another process works on the run, NotWaiting if it does not wait though
+    Raises RunHeld if another process works on the run, NotWaiting if it does not wait though
     it must, and OSError if not even the status can be written; everything else becomes a status.
     """
     control = control or Control(run.folder)
@@ -88,31 +90,24 @@ def execute(
 
 
 def _executed(run: Run, control: Control, listener: Listener | None, only_waiting: bool) -> Status:
-    hold = claim.Hold(run.folder)
-    try:
-        if only_waiting and not tickets.waits(run.folder):
+    with Hold(run.folder) as hold:
+        if only_waiting and not waiting_line.waits(run.folder):
             raise NotWaiting("The run {id} is not waiting to be trained.", id=run.id)
         cleanup.clean_run(run.folder)
         status = run.status
-        if status.mark is None or not is_same(status.mark, hold.mark):
+        mark = process_id()
+        if status.mark is None or not is_same(status.mark, mark):
             # else the queue has prepared everything for this process
             requests.take(run.folder)  # requests to an earlier worker
-        with Recorder(hold, status.with_process(hold.mark)) as recorder:
+        with Recorder(hold, status.with_process(mark)) as recorder:
             control.begin(status.seconds - status.parent_seconds, recorder.clock)
             recorder.change("starting")
-            tickets.remove(run.folder.parent, run.id)
+            waiting_line.leave(run.folder.parent, run.id)
             state, reason = _trained(run, control, recorder, listener)
             recorder.stop_heartbeat()
-            _let_go(hold)  # before the last status: a reader may resume the run at once
+            hold.release()  # before the last status: a reader may resume the run at once
             recorder.change(state, reason)
             return recorder.status
-    finally:
-        _let_go(hold)
-
-
-def _let_go(hold: claim.Hold) -> None:
-    with contextlib.suppress(OSError):  # a full disk: the claim ends with this process
-        hold.release()
 
 
 def settle(threads: int) -> None:
@@ -341,7 +336,7 @@ def _trained(run: Run, control: Control, recorder: Recorder, listener: Listener 
     try:
         with place.below(run.folder.parent):
             return _Execution(run, control, recorder, listener).train()
-    except claim.RunHeld:
+    except RunHeld:
         raise
     except KeyboardInterrupt:
         return "stopped", control.stop_reason or BY_HAND

@@ -24,9 +24,9 @@ _SAME_START_SECONDS = 5.0  # clocks are corrected; process numbers come around m
 class ProcessId:
     """What tells one process from all others: its number, its machine, and when it started.
 
-    started: on Linux the boot of the machine and the clock ticks from there to the start.
-    created: the start in Unix time, which on Linux moves when the clock is set; it decides
-    elsewhere.
+    created: the start in Unix time; on Linux it moves when the clock is set.
+    started: on Linux the boot of the machine and the clock ticks from there to the start. Where
+    both marks have it, it decides.
     """
 
     pid: int
@@ -53,8 +53,11 @@ def this_boot() -> str | None:
 def process_id(pid: int | None = None) -> ProcessId:
     """Return the mark of a process of this machine; by default of this one."""
     pid = os.getpid() if pid is None else pid
-    started = _started(pid)
-    return ProcessId(pid, this_host(), None if started else _created(pid), started)
+    try:
+        created = float(psutil.Process(pid).create_time())
+    except (psutil.Error, ValueError, TypeError, OverflowError):
+        created = None
+    return ProcessId(pid, this_host(), created, _started(pid))
 
 
 def is_same(one: ProcessId, other: ProcessId) -> bool:
@@ -78,7 +81,7 @@ def is_alive(mark: ProcessId, *, heartbeat: float | None = None) -> bool:
     try:
         if psutil.Process(mark.pid).status() == psutil.STATUS_ZOMBIE:
             return False
-        return is_same(mark, _as_it_is(mark))
+        return is_same(mark, process_id(mark.pid))
     except (psutil.NoSuchProcess, ValueError, TypeError, OverflowError):  # or no process's number
         return False
     except psutil.Error:  # it is there, but not ours to look at
@@ -100,13 +103,6 @@ def seconds_since_heartbeat(
     return 0.0 if heartbeat is None else max(0.0, time.time() - heartbeat)
 
 
-def _as_it_is(mark: ProcessId) -> ProcessId:
-    """Return the id of the process that has this number now, with the same facts as ``mark``."""
-    if mark.started is not None:
-        return ProcessId(mark.pid, mark.host, None, _started(mark.pid))
-    return ProcessId(mark.pid, mark.host, _created(mark.pid))
-
-
 def _started(pid: int) -> str | None:
     """Return boot and ticks of a process's start, where /proc tells them (see proc(5))."""
     boot = this_boot()
@@ -116,10 +112,3 @@ def _started(pid: int) -> str | None:
     except (OSError, ValueError, IndexError):
         return None
     return None if boot is None else f"{boot}:{ticks}"
-
-
-def _created(pid: int) -> float | None:
-    try:
-        return float(psutil.Process(pid).create_time())
-    except (psutil.Error, ValueError, TypeError, OverflowError):
-        return None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tfm_core.disk import BINARY
-from tfm_core.runs.queue import claim
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.status import State, Status, write_status
 
 FIRST_STEPS = 100
@@ -33,10 +33,10 @@ class Recorder:
     """Appends events, and updates the status from a thread, also during long steps.
 
     Use as a context; raises OSError where an event or a change of state cannot be written, and
-    claim.RunHeld where another process took the run over while this one was suspended.
+    RunHeld where another process took the run over while this one was suspended.
     """
 
-    def __init__(self, hold: claim.Hold, status: Status, *, every: float = STATUS_SECONDS) -> None:
+    def __init__(self, hold: Hold, status: Status, *, every: float = STATUS_SECONDS) -> None:
         """Take the run that this process holds, and the status to continue from.
 
         every: seconds from one look at what changed to the next.
@@ -117,9 +117,7 @@ class Recorder:
         self.clock.look()
         if self.clock.asleep != self._slept and not self._closed.is_set():
             if not self._hold.is_mine:
-                raise claim.RunHeld(
-                    "Another worker took over this run while this one was suspended."
-                )
+                raise RunHeld("Another worker took over this run while this one was suspended.")
             self._slept = self.clock.asleep
 
     def _write(self, *, lasting: bool) -> None:
@@ -141,7 +139,7 @@ class Recorder:
                     self._write(lasting=False)
                 except OSError:  # a full disk: the training itself will notice and say so
                     continue
-                except claim.RunHeld:  # the training will notice, too
+                except RunHeld:  # the training will notice, too
                     return
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from tfm_core.runs.disk.atomic import write_bytes
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import waiting_line
 from tfm_core.sentences import N_
 
 RequestKind = Literal["pause", "resume", "step", "stop", "snapshot"]
@@ -178,7 +178,7 @@ class Control:
         limit = self._max_pause
         if limit is None or self._clock() - self._paused_at < limit:
             return
-        if tickets.waiting(self.folder.parent):
+        if waiting_line.ids(self.folder.parent):
             self.stop_reason = N_(
                 "Stopped after a pause of {seconds:,.0f} seconds: other runs wait.", seconds=limit
             )

@@ -26,8 +26,8 @@ from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.process.execute import NotWaiting, execute, settle
 from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.process.requests import ASKED_TO_END, Control
-from tfm_core.runs.queue import tickets
-from tfm_core.runs.queue.claim import RunHeld
+from tfm_core.runs.queue import waiting_line
+from tfm_core.runs.queue.hold import RunHeld
 from tfm_core.runs.run import Run
 
 MAX_IDLE_BYTES = 2**30
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     if hasattr(os, "nice"):
         os.nice(WORKER_NICENESS)
     if options.run is not None:
-        if not tickets.waits(options.run):  # before the output goes to the run's log
+        if not waiting_line.waits(options.run):  # before the output goes to the run's log
             print(
                 f"{this_host()} finds no waiting run in {options.run}. Share TFM_RUNS_DIR.",
                 file=sys.stderr,

@@ -1,1 +1,1 @@
-"""What decides when a run starts: tickets, claims, limits, and the thread that starts runs."""
+"""What decides when a run starts: the line, holds, limits, and the thread that starts runs."""

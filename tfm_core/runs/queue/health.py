@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tfm_core.runs.disk.failures import refusal
-from tfm_core.runs.queue import tickets
+from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.sentences import N_, joined
 
@@ -76,7 +76,7 @@ def _look(queue: RunQueue) -> Health:
         reason,
         running=sum(run.status.is_alive for run in runs),
         max_running=queue.max_running,
-        waiting=len(tickets.waiting(root)),
+        waiting=len(waiting_line.ids(root)),
         max_waiting=limits.max_queued,
     )
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from tfm_core.config import Experiment
 from tfm_core.facts import storage
-from tfm_core.runs.settings import Settings
 from tfm_core.sentences import Paragraph, StudentError
+from tfm_core.settings import Settings
 
 
 class LimitReached(StudentError):

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tfm_core import machine
+from tfm_core import machine, settings
 from tfm_core.config import Experiment, built
 from tfm_core.facts import storage
 from tfm_core.facts.compute import layers
 from tfm_core.facts.memory import BYTES, PROCESS_BYTES, Memory, of_run
-from tfm_core.runs import settings
 from tfm_core.runs.queue.limits import n_parameters
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, in_bytes, joined
 from tfm_core.variants.optimisers import OPTIMISERS

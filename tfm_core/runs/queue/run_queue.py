@@ -1,30 +1,27 @@
 """The queue: starts waiting runs in worker processes, a few at once.
 
-All state is on the disk, so a server can end and restart, while runs train on. Three kinds of files
-describe a run:
+All state is on the disk, so a server can end and restart, while runs train on:
 
-    .queue/<place>.<id>  a ticket: this run waits. It sets the order and grants nothing.
-    <id>/claims/         which process works on the run. Only that process writes the status.
-    <id>/status.json     the run's state, and the process that set it.
+    .queue/line.sqlite  which runs wait, in which order (``waiting_line``). It grants nothing.
+    <id>/claims/lock    locked by the process that works on the run (``hold``).
+    <id>/status.json    the run's state, and its process. Only who holds the run writes it.
 
 A run starts in this order; a kill or a full disk between two steps leaves it so:
 
-    1. status "queued"      no ticket: ``start`` gives it one
-    2. its ticket           it waits
-    3. the worker's claim   worker and claim end with the server: it waits
-    4. status "starting"    the same; its ticket distinguishes it from an interrupted run
-    5. the worker's order   it trains; the ticket is removed later
-    6. the ticket removed   it trains; a kill of the worker leaves it interrupted, to be resumed
+    1. status "queued"        not in the line: ``start`` puts it there
+    2. it is in the line      it waits
+    3. status "starting"      the worker ends with its server; the line says that the run waits
+    4. the worker's order     it trains; the worker takes it out of the line
+    5. it has left the line   it trains; a kill of the worker leaves it interrupted, to be resumed
 
-Steps 3 to 6 belong to the back end (``backends``); these are those of local workers. A job of Ray
-takes the claim itself if its run still waits. A run that was submitted to Ray keeps its ticket and
+Steps 3 to 5 belong to the back end (``backends``); these are those of local workers. A job of Ray
+takes the run itself if it still waits. A run that was submitted to Ray stays in the line and
 counts as running until it starts.
 
-A worker ends a run with its last checkpoint, then releases its claim, then writes the status
-"finished" or "stopped": in between, the run counts as interrupted and resumes from its last step.
-Resume, and Stop of a waiting run, hold the claim while they write the status; a ticket is added
-after the status "queued" and removed after the status "stopped". One server starts the runs of a
-folder; the command line trains its own in its own process.
+A worker ends a run with its last checkpoint, then lets go of it, then writes the status "finished"
+or "stopped". Resume, and Stop of a waiting run, hold the run while they write the status; it joins
+the line after the status "queued" and leaves it after the status "stopped". Servers of one folder
+start no more runs together than each may; the command line trains its own in its own process.
 """
 
 from __future__ import annotations
@@ -36,18 +33,20 @@ import threading
 import time
 from collections.abc import Collection
 
+from tfm_core import settings
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import SetDamaged, SetMissing
-from tfm_core.runs import settings
 from tfm_core.runs.backends.local import LocalWorkers
 from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.disk import cleanup, quota
 from tfm_core.runs.disk.failures import os_errors_as_sentences, refusal
 from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.disk.quota import Bounds
-from tfm_core.runs.queue import claim, resources, tickets, turns
+from tfm_core.runs.queue import resources, waiting_line
+from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.resources import TooLarge
+from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunNotFound, RunStore
@@ -58,6 +57,9 @@ LOOK_SECONDS = 0.5
 
 RETRY_SECONDS = 3.0
 """How long to wait before retrying a run that could not start, such as on a full disk."""
+
+LATELY_SECONDS = 900.0
+"""How long a turn counts after its run ended: newcomers overtake a waiting run no longer."""
 
 logger = logging.getLogger(__name__)
 
@@ -72,11 +74,11 @@ class RunQueue:
         max_running: int | None = None,
         warm: int | None = None,
         limits: Limits | None = None,
-        calm: float = 0.0,
+        startup_delay: float = 0.0,
     ) -> None:
         """Prepare; ``start`` begins. max_running: TFM_MAX_RUNNING, else as the back end says.
 
-        calm: seconds until the first worker gets ready.
+        startup_delay: seconds until the first worker gets ready.
         """
         self.store = store
         said = settings.read()
@@ -91,8 +93,9 @@ class RunQueue:
         if max_running is None:
             max_running = said.max_running
         self.max_running = self.backend.places if max_running is None else max_running
-        self._ready_at = time.monotonic() + calm
+        self._ready_at = time.monotonic() + startup_delay
         self._sweep_at = 0.0
+        self._retry_at: dict[str, float] = {}
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -126,8 +129,7 @@ class RunQueue:
             self._check_data(run)
             resources.check(run.experiment, run.meta.device)
             with self.one_at_a_time():
-                waiting = [name for name in tickets.waiting(self.store.root) if name != run.id]
-                self.limits.check_line(len(waiting))
+                self.limits.check_line(len(set(waiting_line.ids(self.store.root)) - {run.id}))
                 there = quota.disk_use(self.store.root, ())
                 resources.check_disk(run.experiment, there.free + there.deleted)
                 gone = self._make_way(run)
@@ -171,9 +173,9 @@ class RunQueue:
         resources.check(run.experiment, device)
         words = None if run.has_checkpoint else N_("It starts again from the beginning.")
         with self.one_at_a_time():
-            self.limits.check_line(len(tickets.waiting(self.store.root)))
+            self.limits.check_line(len(waiting_line.ids(self.store.root)))
             gone = self._make_way(run)
-            with claim.moment(run.folder):
+            with Hold(run.folder):
                 if run.status.can_resume:  # no other process was quicker
                     run.move_to(device)
                     queued = dataclasses.replace(
@@ -199,11 +201,6 @@ class RunQueue:
         with place.below(self.store.root):
             sets.check(run.experiment.task)
 
-    def position(self, run_id: str) -> int | None:
-        """Return the position of a run in the queue, from 1, or None."""
-        waiting = tickets.waiting(self.store.root)
-        return waiting.index(run_id) + 1 if run_id in waiting else None
-
     @property
     def is_working(self) -> bool:
         """Whether the thread that starts waiting runs is alive."""
@@ -217,14 +214,15 @@ class RunQueue:
         return quota.evict(self.store.root, self.store.kept(), self.bounds, keeps=run.id)
 
     def _line_up(self, run: Run) -> None:
-        """Give a run its ticket, where its owner's turn is."""
-        runs = {one.id: one for one in self.store.kept()}
-        waiting = [name for name in tickets.waiting(self.store.root) if name != run.id]
-        owners = [runs[name].meta.owner if name in runs else None for name in waiting]
+        """Put a run into the line, where its owner's turn is; a run that trained was a turn."""
         now = time.time()
-        served = [one.meta.owner for one in runs.values() if turns.was_served(one.status, now=now)]
-        at = turns.place(owners, served, run.meta.owner)
-        tickets.add(self.store.root, run.id, at=at)
+        served: list[str | None] = []
+        for other in self.store.kept():
+            status = other.status
+            # a heartbeat in the far future is of a clock that was set back
+            if status.is_alive or abs(now - (status.heartbeat or 0.0)) < LATELY_SECONDS:
+                served.append(other.meta.owner)
+        waiting_line.join(self.store.root, run.id, run.meta.owner, served)
 
     def _work(self) -> None:
         while not self._closed.is_set():
@@ -240,8 +238,10 @@ class RunQueue:
         if time.monotonic() >= self._sweep_at:
             self._sweep_at = time.monotonic() + cleanup.EVERY_SECONDS
             cleanup.clean_up(self.store.root)
-        waiting = tickets.waiting(self.store.root)
-        tickets.keep_start_errors(self.store.root, waiting)
+        waiting = waiting_line.ids(self.store.root)
+        for folder in list(waiting_line.start_errors):
+            if folder.parent == self.store.root and folder.name not in waiting:
+                waiting_line.start_errors.pop(folder, None)
         handed_over = self.backend.handed_over(waiting)
         if waiting:
             self._start_next(waiting, handed_over)
@@ -250,54 +250,43 @@ class RunQueue:
 
     def _start_next(self, waiting: list[str], handed_over: Collection[str]) -> None:
         """Start as many of the waiting runs as there are places, in their order."""
-        places = self.max_running - self.n_running() - len(handed_over)
-        for run_id in [one for one in waiting if one not in handed_over]:
-            if places > 0:
-                places -= self._try_to_start(run_id)
+        for run_id in waiting:
+            if run_id in handed_over or time.monotonic() < self._retry_at.get(run_id, 0.0):
+                continue
+            with self.one_at_a_time():  # another server may start runs of this folder, too
+                if self.n_running() + len(handed_over) >= self.max_running:
+                    return
+                self._try_to_start(run_id)
 
     def _mend(self) -> None:
-        """Give a ticket to queued runs without one: a server was killed before it wrote it."""
-        waiting = tickets.waiting(self.store.root)
-        lost = [
-            run
-            for run in self.store.kept()
-            if run.id not in waiting and run.status.state == "queued"
-        ]
-        for run in sorted(lost, key=lambda run: run.meta.created):
-            tickets.add(self.store.root, run.id)
+        """Put queued runs into the line that are not: a server was killed before it did."""
+        queued = [run for run in self.store.kept() if run.status.state == "queued"]
+        queued.sort(key=lambda run: run.meta.created)
+        waiting_line.restore(self.store.root, {run.id: run.meta.owner for run in queued})
 
-    def _try_to_start(self, run_id: str) -> bool:
-        """Start a waiting run; return whether it started. Errors are noted, and it is retried."""
-        folder = self.store.root / run_id
-        if tickets.in_backoff(folder):
-            return False
-        run = self._waiting_run(run_id)
-        if run is None:
-            return False
-        try:
-            is_started = self.backend.start(run)
-        except (claim.RunHeld, tickets.Unavailable) as error:
-            seconds = 0.0 if self.backend.name == "local" else RETRY_SECONDS
-            tickets.note_start_error(folder, error.sentence, seconds=seconds)
-            return False
-        except OSError as error:
-            if tickets.note_start_error(folder, _why_not(error), seconds=RETRY_SECONDS):
-                logger.warning("Run %s could not be started: %s", run_id, error)
-            return False
-        tickets.forget_start_error(folder)
-        return is_started
-
-    def _waiting_run(self, run_id: str) -> Run | None:
-        """Return the run of a ticket; remove the ticket if the run no longer waits."""
+    def _try_to_start(self, run_id: str) -> None:
+        """Start a waiting run. Errors are noted, and it is retried."""
+        folder, errors = self.store.root / run_id, waiting_line.start_errors
+        self._retry_at.pop(run_id, None)
         try:
             run = self.store.get(run_id)
         except RunNotFound:
             run = None
-        if run is None or not tickets.waits(run.folder):
-            tickets.remove(self.store.root, run_id)
-            return None
-        return run
-
-
-def _why_not(error: OSError) -> str:
-    return joined(refusal(error), N_("This run starts as soon as it can."))
+        if run is None or not waiting_line.waits(folder):
+            waiting_line.leave(self.store.root, run_id)
+            return
+        try:
+            self.backend.start(run)
+        except RunHeld:
+            errors[folder] = N_("Another process still uses this run.")
+        except Unavailable as error:
+            self._retry_at[run_id] = time.monotonic() + self.backend.retry_seconds
+            errors[folder] = error.sentence
+        except OSError as error:
+            self._retry_at[run_id] = time.monotonic() + RETRY_SECONDS
+            why = joined(refusal(error), N_("This run starts as soon as it can."))
+            if errors.get(folder) != why:
+                logger.warning("Run %s could not be started: %s", run_id, error)
+            errors[folder] = why
+        else:
+            errors.pop(folder, None)

@@ -1,0 +1,261 @@
+"""What a model from a folder reads and writes, cut by its own tokenizer; see ``TextTask``."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+from tfm_core.config.pretrained_tasks import (
+    OpenedWordsConfig,
+    PretrainedAnswererConfig,
+    PretrainedReaderConfig,
+    PretrainedTextConfig,
+)
+from tfm_core.data.corpus.task import CorpusTask
+from tfm_core.data.opened.spelling import labels, spelled, unlabelled
+from tfm_core.data.opened.tokenizer import TOKENIZER, Words, read_words
+from tfm_core.data.own import place
+from tfm_core.data.own.sets import VOCABULARY
+from tfm_core.data.text.task import Pair
+from tfm_core.data.vocabulary import Specials, Vocabulary
+from tfm_core.sentences import Paragraph, StudentError
+
+SENTENCES = (
+    "The animal didn't cross the street because it was too tired.",
+    "The keys to the old cabinet are on the kitchen table.",
+    "Alice was beginning to get very tired of sitting by her sister on the bank.",
+    "When Mary and John went to the store, John gave a drink to Mary.",
+)
+"""What is looked at first: a pronoun, an agreement, a story, and names that come again."""
+
+QUESTIONS = (
+    "translate English to German: The house is small, but the garden is large.",
+    "translate English to French: The cat sits on the table and looks at me.",
+    "summarize: Alice was beginning to get very tired of sitting by her sister on the bank, and of "
+    "having nothing to do.",
+    "The <extra_id_0> walks in the <extra_id_1> park.",
+)
+"""The same for a model that answers: three of the tasks that T5 learned, and the gaps before."""
+
+_MAX_LOST = 20
+MEASURED = 64
+"""Tokens of the texts on which a model is measured."""
+
+
+@dataclass(frozen=True)
+class TokenizerVocabulary(Vocabulary):
+    """All tokens of a tokenizer, special ones among them, with the numbers that they have there."""
+
+    own: Specials = field(default_factory=Specials)
+
+    def __post_init__(self) -> None:
+        """Number the tokens."""
+        object.__setattr__(self, "_ids", {token: i for i, token in enumerate(self.tokens)})
+
+    @property
+    def specials(self) -> Specials:
+        """The numbers of the special tokens."""
+        return self.own
+
+    def known_form(self, token: str) -> str | None:
+        """Return a token if it is there: a tokenizer knows its own capitals."""
+        return token if token in self else None
+
+    def __contains__(self, token: object) -> bool:
+        """Return whether a token is known, alone or as ``row`` calls it."""
+        return isinstance(token, str) and self._known(token) is not None
+
+    def id_of(self, token: str) -> int:
+        """Return the number of a token, alone or as ``row`` calls it; that of <unk> otherwise."""
+        number = self._known(token)
+        return self.specials.unk if number is None else number
+
+    def _known(self, token: str) -> int | None:
+        if token in self._ids:
+            return self._ids[token]
+        older = self._ids.get(spelled(token))  # as earlier versions wrote it into runs
+        return self._ids.get(unlabelled(token), older)
+
+    def row(self, ids: Iterable[int]) -> tuple[str, ...]:
+        """Return the tokens of one text by their numbers, each with its part of a character."""
+        return labels(super().row(ids))
+
+    def token(self, id: int) -> str:
+        """Return the token of a number. Raises ValueError outside the vocabulary."""
+        if not 0 <= id < len(self.tokens):
+            raise ValueError(f"Token number {id} is not from 0 to {len(self.tokens) - 1}.")
+        return self.tokens[id]
+
+
+@dataclass(frozen=True)
+class KnownTokenizer:
+    """A tokenizer with its vocabulary, by the digest that a configuration holds."""
+
+    words: Words
+    vocabulary: TokenizerVocabulary
+
+    def tokens(self, text: str, *, is_whole: bool, most: int) -> tuple[str, ...]:
+        """Return a text as tokens. Raises StudentError for an empty and for a too long one."""
+        if not text.strip():
+            raise StudentError("There is nothing to read. Type something.")
+        ids = self.words.cut(text, is_whole=is_whole)
+        if len(ids) > most:
+            raise StudentError(
+                "Too long: {n_tokens} tokens; the limit is {longest}.",
+                n_tokens=len(ids),
+                longest=most,
+            )
+        return self.vocabulary.row(ids)
+
+    def typed(self, text: str, *, is_whole: bool, most: int) -> tuple[str, ...]:
+        """Return a typed text as ``tokens`` does; nothing of it may be left out in silence."""
+        tokens = self.tokens(text, is_whole=is_whole, most=most)
+        if lost := self.words.lost(text):
+            raise StudentError(
+                "The tokenizer of this model has no token for {letters}. Leave that out.",
+                letters=" ".join(lost[:_MAX_LOST]),
+            )
+        return tokens
+
+    def joined(self, tokens: Sequence[str]) -> str:
+        """Return the text of tokens."""
+        return self.words.text_of(self.vocabulary.encode(tokens))
+
+
+def tokenizer_path(folder: Path, digest: str) -> Path:
+    """Return where a tokenizer lies in a run's folder."""
+    return folder / VOCABULARY / digest / TOKENIZER
+
+
+def tokenizer_of(config: OpenedWordsConfig) -> KnownTokenizer:
+    """Return the tokenizer of a model, from the folder of any run that has it.
+
+    Raises StudentError where there is none.
+    """
+    return _found(str(place.root().parent), config.tokenizer, _ids(config), config.n_words)
+
+
+def _ids(config: OpenedWordsConfig) -> Specials:
+    return Specials(config.pad_id, config.bos_id, config.eos_id, config.unk_id)
+
+
+@lru_cache(maxsize=8)
+def _found(runs: str, digest: str, ids: Specials, n_words: int) -> KnownTokenizer:
+    for path in sorted(Path(runs).glob(f"*/{VOCABULARY}/{digest or '-'}/{TOKENIZER}")):
+        words = read_words(path.parent, n_words=n_words)
+        if words.digest == digest:
+            spare = tuple(f"<{number}>" for number in range(len(words.tokens), n_words))
+            return KnownTokenizer(words, TokenizerVocabulary((*words.shown(), *spare), own=ids))
+    raise StudentError(Paragraph("pretrained/no-tokenizer"))
+
+
+@dataclass(frozen=True)
+class WriterTask(CorpusTask):
+    """A language model from a folder, which is measured on the app's text."""
+
+    config: PretrainedTextConfig
+
+    @property
+    def src_vocabulary(self) -> Vocabulary:
+        """Every token of the tokenizer."""
+        return tokenizer_of(self.config).vocabulary
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """The text as tokens."""
+        known = tokenizer_of(self.config)
+        return list(known.vocabulary.row(known.words.cut(self.text, is_whole=False)))
+
+    @cached_property
+    def test_tokens(self) -> list[str]:
+        """There is no test file."""
+        return []
+
+    @property
+    def missing(self) -> str | None:
+        """Return None: the text comes with the app."""
+        return None
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut a typed text. Raises StudentError for an empty one."""
+        return tokenizer_of(self.config).typed(text, is_whole=False, most=10**6)
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write as a person reads it."""
+        return tokenizer_of(self.config).joined(tokens)
+
+
+@dataclass(frozen=True)
+class ReaderTask:
+    """A model from a folder that reads texts, with the tokens around them that it wants.
+
+    No right answer is known; an encoder answers nothing.
+    """
+
+    config: PretrainedReaderConfig | PretrainedAnswererConfig
+
+    @property
+    def name(self) -> str:
+        """The name of the task in the configuration."""
+        return self.config.name
+
+    @property
+    def src_vocabulary(self) -> Vocabulary:
+        """Every token of the tokenizer."""
+        return tokenizer_of(self.config).vocabulary
+
+    @property
+    def tgt_vocabulary(self) -> Vocabulary:
+        """The same."""
+        return self.src_vocabulary
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw one of the first sentences, as far as the model is long enough."""
+        return Pair(self.cut(rng.choice(self.sentences)), (), ())
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What is looked at first."""
+        return QUESTIONS if isinstance(self.config, PretrainedAnswererConfig) else SENTENCES
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return None: there is no end to them."""
+        return None
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut a typed text. Raises StudentError for an empty and for a too long one."""
+        return tokenizer_of(self.config).typed(text, is_whole=True, most=self.config.max_src_len)
+
+    def cut(self, text: str) -> tuple[str, ...]:
+        """Cut a text and leave out what is too long, but not the token at its end."""
+        tokens = tokenizer_of(self.config).tokens(text, is_whole=True, most=10**6)
+        most = self.config.max_src_len
+        return tokens if len(tokens) <= most else (*tokens[: most - 1], tokens[-1])
+
+    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
+        """Return None: nobody knows a right answer."""
+        return None
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write as a person reads it."""
+        return tokenizer_of(self.config).joined(tokens)
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write as a person reads it."""
+        return self.join_src(tokens)
+
+
+def writer(config: PretrainedTextConfig) -> WriterTask:
+    """Return the task of a language model; an equal configuration gives the same object."""
+    return _writer(config)
+
+
+def reader(config: PretrainedReaderConfig | PretrainedAnswererConfig) -> ReaderTask:
+    """Return the task of a model that reads texts; an equal configuration gives the same object."""
+    return _reader(config)
+
+
+_writer, _reader = lru_cache(maxsize=8)(WriterTask), lru_cache(maxsize=8)(ReaderTask)

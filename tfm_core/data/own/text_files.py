@@ -1,0 +1,237 @@
+"""Uploads of texts, clean and bounded: one file, two that match by line, or a zip of either.
+
+Parallel texts come as a file a language, line by line (Moses, OPUS): ``train.en`` and ``train.ko``.
+A byte order mark names the encoding, else it is UTF-8, else chosen or guessed, which is reported. A
+keyboard types NFC (UAX #15); files from macOS and PDFs often hold NFD, whose letters look the same
+and are other tokens.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import PurePath
+
+from tfm_core.data.own import records
+from tfm_core.data.own.containers import ZIP_DAMAGE, BadData, is_zip, member_of, shown
+from tfm_core.data.own.encodings import TEXT_ENCODINGS, encoding_of_text
+from tfm_core.reading import Unreadable, is_text, zip_of
+from tfm_core.sentences import N_, Paragraph, StudentError
+from tfm_core.variants.units import HIDDEN, normalised
+
+Upload = bytes | str | Sequence[tuple[str, bytes]]
+"""What is pasted, a file, or files with their names."""
+
+MAX_BYTES = 32 * 2**20
+"""Of what is pasted or uploaded."""
+_MAX_PACKED = 1_000
+"""Files in a zip."""
+_MAX_LISTED = 10
+"""Numbers of lines that one note lists."""
+_TABLE = re.compile(r"\.(csv|tsv|tab|jsonl?|ndjson)$", re.IGNORECASE)
+_BESIDE = re.compile(
+    r"(^|/)(\.|__MACOSX/|(readme|licen[cs]e)(\.\w+)?$)|/$|\.(xml|ids|scores)$", re.IGNORECASE
+)
+"""What is packed beside texts, by systems and by OPUS."""
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_KINDS = (
+    (re.compile(rb"PK\x03\x04(?=.*xl/workbook)", re.DOTALL), N_("a workbook")),
+    (re.compile(rb"PK\x03\x04"), N_("a zip archive")),
+    (re.compile(rb"\x1f\x8b"), N_("a gzip archive")),
+    (re.compile(rb"\xd0\xcf\x11\xe0"), N_("a file of an old Office")),
+    (re.compile(rb"PAR1"), N_("a Parquet table")),
+    (re.compile(rb"%PDF-"), N_("a PDF")),
+    (re.compile(rb"\{\\rtf"), N_("a formatted text (RTF)")),
+    (re.compile(rb"\s*<(!doctype html|html)", re.IGNORECASE), N_("a web page")),
+    (re.compile(rb"version https://git-lfs"), N_("a pointer of Git LFS")),
+)
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+
+
+def read_upload(
+    upload: Upload, *, encoding: str | None = None, is_test: bool = False, width: int = 0
+) -> records.Records:
+    """Return the records of an upload; see ``read_records`` and ``texts_of``. Raises BadData."""
+    texts, used, notes = texts_of(upload, encoding, most=2)
+    if len(texts) == 1:
+        found = records.read_records(texts[0][1], is_test=is_test, width=width)
+    else:
+        found = _aligned(texts, records.TEST_LINE if is_test else records.LINE)
+    return replace(found, encoding=used, notes=(*notes, *found.notes))
+
+
+def texts_of(
+    upload: Upload, encoding: str | None, *, most: int
+) -> tuple[list[tuple[str, str]], str, list[str]]:
+    """Return up to ``most`` texts with their names, their encoding, and notes. Raises BadData.
+
+    encoding: of texts that are not UTF-8, guessed without one.
+    """
+    files: list[tuple[str, bytes | str]] = [("", "")]
+    if upload:
+        files = [("", upload)] if isinstance(upload, bytes | str) else list(upload)
+    notes: list[str] = []
+    content = files[0][1]
+    # a workbook is a zip, too, but not of texts
+    is_packed = isinstance(content, bytes) and is_zip(content) and b"xl/workbook" not in content
+    if len(files) == 1 and isinstance(content, bytes) and is_packed:
+        files, notes = _unpacked(content, most)
+    _check_names([name for name, _content in files], most)
+    texts, used = [], "utf-8"
+    for name, content in files:
+        try:
+            text, read_as = decoded(content, encoding)
+        except BadData as error:
+            if len(files) > 1:
+                error.sentence = N_("{name}: {why}", name=shown(name), why=error.sentence)
+            raise
+        texts.append((shown(name), text))
+        if read_as != "utf-8":
+            used = read_as
+            called = TEXT_ENCODINGS.get(used, used.upper())
+            notes.append(N_("Not UTF-8: read as {encoding}.", encoding=called))
+    return texts, used, notes
+
+
+def _check_names(names: Sequence[str], most: int) -> None:
+    # two tables are not lines that match; which of them would be the test is not guessed
+    is_table = len(names) > 1 and any(map(_TABLE.search, names))
+    if is_table or not 1 <= len(names) <= most:
+        listed = ", ".join(map(shown, names[:5])) + (", …" if len(names) > 5 else "")
+        raise BadData(Paragraph("own-data/files", n=len(names), names=listed or "–"))
+
+
+def _unpacked(content: bytes, most: int) -> tuple[list[tuple[str, bytes | str]], list[str]]:
+    """Return the texts in a zip, and a note on what is not read."""
+    files: list[tuple[str, bytes | str]]
+    try:
+        with zip_of(content, most=_MAX_PACKED) as archive:
+            entries = [one for one in archive.infolist() if not _BESIDE.search(one.filename)]
+            _check_names([one.filename for one in entries], most)
+            files = [(one.filename, member_of(archive, one, MAX_BYTES)) for one in entries]
+            beside = sorted({*archive.namelist()} - {name for name, _content in files})
+    except BadData:
+        raise
+    except Unreadable as error:
+        raise BadData("{name}: {why}.", name="zip", why=error.sentence) from None
+    except StudentError as error:
+        raise BadData("The zip cannot be read: {why}", why=error.sentence) from None
+    except ZIP_DAMAGE:
+        raise BadData("The zip is damaged. Pack it again.") from None
+    return files, [N_("Not read: {names}.", names=shown(", ".join(beside)))] if beside else []
+
+
+def _aligned(texts: Sequence[tuple[str, str]], numbered: str) -> records.Records:
+    """Return a record for each line of two texts; columns are called as what files end in."""
+    (first, one), (second, two) = texts
+    lines = [text.removesuffix("\n").split("\n") for text in (one, two)]
+    n, m = map(len, lines)
+    if n != m:
+        raise BadData(Paragraph("own-data/unequal", first=first, n=n, second=second, m=m))
+    records.check_number(n)
+    values = [list(pair) if "".join(pair).strip() else "" for pair in zip(*lines, strict=True)]
+    paths = PurePath(first), PurePath(second)
+    names = tuple(path.suffix[1:] for path in paths)
+    if names[0] == names[1] or not all(names):
+        names = tuple(path.stem for path in paths)
+    note = N_("Read line by line: {first} and {second}.", first=first, second=second)
+    return replace(records.of_values(values, numbered=numbered), names=names, notes=(note,))
+
+
+def decoded(raw: bytes | str, encoding: str | None = None) -> tuple[str, str]:
+    """Return a text with all its line ends alike, and its encoding.
+
+    encoding: of a text that is not UTF-8, a key of ``TEXT_ENCODINGS``; guessed without one. Raises
+    BadData, with the number of the line.
+    """
+    if len(raw) > MAX_BYTES:
+        raise BadData(
+            "This has {size:,} bytes; the limit is {most:,}.", size=len(raw), most=MAX_BYTES
+        )
+    text, used = (raw, "utf-8") if isinstance(raw, str) else _decoded(raw, encoding)
+    if "\0" in text:
+        raise BadData(
+            "Line {line} has a zero byte, so this is not a UTF-8 text. Save it as UTF-8.",
+            line=text[: text.index("\0")].count("\n") + 1,
+        )
+    if not is_text(text, len(text)):
+        raise BadData("This has an invalid character. Save it as UTF-8.")
+    return text.replace("\r\n", "\n").replace("\r", "\n"), used
+
+
+def _decoded(raw: bytes, encoding: str | None) -> tuple[str, str]:
+    if kind := next((kind for beginning, kind in _KINDS if beginning.match(raw)), None):
+        raise BadData(Paragraph("own-data/no-text", kind=kind))
+    # a byte order mark leaves nothing to choose or to guess
+    declared = next((name for mark, name in _MARKS if raw.startswith(mark)), None)
+    used = declared or encoding_of_text(raw, encoding)
+    try:
+        return raw.decode(used), used.removesuffix("-sig")
+    except UnicodeDecodeError as error:
+        at = error.start
+    refusal = BadData(
+        Paragraph(
+            "own-data/encoding",
+            line=raw[:at].count(b"\n") + 1,
+            encoding=TEXT_ENCODINGS.get(used, used.removesuffix("-sig").upper()),
+            byte=f"0x{raw[at]:02X}",
+        )
+    )
+    if declared is None:
+        refusal.encoding = used if used in TEXT_ENCODINGS else ""
+    raise refusal
+
+
+class NormalisationLog:
+    """What normalising changed, line by line."""
+
+    def __init__(self) -> None:
+        """Begin with nothing changed."""
+        self._composed: set[int] = set()
+        self._n_hidden: Counter[str] = Counter()
+        self._lines: dict[str, dict[int, None]] = defaultdict(dict)
+        self._n_breaks = 0
+
+    def text(self, text: str, line: int) -> str:
+        """Return a text normalised; line: where it stands."""
+        if text.isascii():
+            return text
+        for sign in HIDDEN.findall(text):
+            self._n_hidden[sign] += 1
+            self._lines[sign][line] = None
+        if not unicodedata.is_normalized("NFC", text):
+            self._composed.add(line)
+        return normalised(text)
+
+    def cell(self, text: str, line: int) -> str:
+        """Return a cell normalised and in one line, without breaks of HTML."""
+        text, n = _BREAK.subn(" ", text)
+        self._n_breaks += n
+        return " ".join(self.text(text, line).split())
+
+    def notes(self) -> Iterator[str]:
+        """Yield notes on the changes."""
+        if self._composed:
+            yield N_("{n:,} lines were normalised to Unicode NFC.", n=len(self._composed))
+        for sign, n in sorted(self._n_hidden.items()):
+            lines = list(self._lines[sign])
+            listed = ", ".join(map(str, lines[:_MAX_LISTED]))
+            yield N_(
+                "Removed {n:,} invisible characters U+{code} ({name}) on lines {lines}.",
+                code=f"{ord(sign):04X}",
+                name=unicodedata.name(sign, "unnamed").lower(),
+                n=n,
+                lines=listed + (", …" if len(lines) > _MAX_LISTED else ""),
+            )
+        if self._n_breaks:
+            yield N_("HTML line breaks read as spaces: {n:,}.", n=self._n_breaks)
