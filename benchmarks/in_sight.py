@@ -154,22 +154,26 @@ def first_screens(served: Served, browser: Browser, pages: Sequence[PageFacts]) 
     return Table(
         "First screens of new sessions: words and controls at 1280x720, the subject at 390x844",
         ["page", "words", "controls", "subject"],
-        [[name, str(words), str(controls), subject]
-         for name, words, controls, subject in sorted(rows, key=lambda row: (-row[2], -row[1]))],
-        [f"Words of sentences, labels and buttons, without figures, code, tables and what "
-         f"components draw: at most {most_words}, "
-         f"{goal_cell('words on a first screen', most_words)}.",
-         f"Controls of the page, those in components and marks of help included: at most "
-         f"{most_controls}, {goal_cell('controls on a first screen', most_controls)}; the bar "
-         f"around every page adds {frame}.",
-         f"Subjects out of sight on a phone: {unseen}, "
-         f"{goal_cell('subjects out of sight', unseen)}."],
+        [
+            [name, str(words), str(controls), subject]
+            for name, words, controls, subject in sorted(rows, key=lambda row: (-row[2], -row[1]))
+        ],
+        [
+            f"Words of sentences, labels and buttons, without figures, code, tables and what "
+            f"components draw: at most {most_words}, "
+            f"{goal_cell('words on a first screen', most_words)}.",
+            f"Controls of the page, those in components and marks of help included: at most "
+            f"{most_controls}, {goal_cell('controls on a first screen', most_controls)}; the bar "
+            f"around every page adds {frame}.",
+            f"Subjects out of sight on a phone: {unseen}, "
+            f"{goal_cell('subjects out of sight', unseen)}.",
+        ],
         {
             "words on a first screen": Figure(most_words),
             "controls on a first screen": Figure(most_controls),
             "subjects out of sight": Figure(unseen),
         },
-    )  # fmt: skip
+    )
 
 
 def _settled(browser: Browser, url: str, *, size: tuple[int, int] = (1280, 720)) -> Page:

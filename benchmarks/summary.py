@@ -87,5 +87,9 @@ def table(outcome: Outcome, before: Mapping[str, Result], *, quick: bool) -> Tab
     notes += [f"{name} broke down: {words}" for name, words in outcome.broken.items()]
     notes += [f"Left out: {one.title}, for {one.reason}" for one in outcome.skipped]
     title = "Summary" if quick else f"Summary: {n_met} of {len(rows)} goals are met"
-    return Table(title, ["goal", "measured", "wanted", "", "last kept"], rows,
-                 ["\n".join(f"- {note}" for note in notes)] if notes else [])  # fmt: skip
+    return Table(
+        title,
+        ["goal", "measured", "wanted", "", "last kept"],
+        rows,
+        ["\n".join(f"- {note}" for note in notes)] if notes else [],
+    )

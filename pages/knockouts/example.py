@@ -68,9 +68,14 @@ def attention(run: Run, off: Sequence[Part], measurement: Measurement) -> None:
     pairs = zip(columns, (before, after), titles, ("before", "after"), strict=True)
     for column, example, title, name in pairs:
         view = map_view(
-            run.experiment, example, kind=kind, layer=layer,
-            head=None if head == MEAN else head, say=_, glosses=glosses.shown(run.experiment),
-        )  # fmt: skip
+            run.experiment,
+            example,
+            kind=kind,
+            layer=layer,
+            head=None if head == MEAN else head,
+            say=_,
+            glosses=glosses.shown(run.experiment),
+        )
         with column:
             show.figure(
                 plots.head_map(view, title, state.theme()),

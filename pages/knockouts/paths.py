@@ -41,9 +41,14 @@ def part(run: Run, first: Part, follow: Callable[[Part], HeadPaths]) -> None:
     ]
     with left:
         diagram(
-            dot, nodes, chosen=SENDER, looks=looks(), table=rows, on_pick=pick,
+            dot,
+            nodes,
+            chosen=SENDER,
+            looks=looks(),
+            table=rows,
+            on_pick=pick,
             key="knockouts-paths",
-        )  # fmt: skip
+        )
 
 
 def _words(found: HeadPaths) -> str:

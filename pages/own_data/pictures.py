@@ -163,9 +163,11 @@ def preview(draft: PictureUpload) -> None:
     if draft.pictures is None:
         show.problem(draft.problem)
         st.button(
-            _("Choose other files"), key="own-data-again", icon=":material/undo:",
+            _("Choose other files"),
+            key="own-data-again",
+            icon=":material/undo:",
             on_click=state.begin_anew,
-        )  # fmt: skip
+        )
         return
     settings, messages = st.container(), st.container()
     named = _renamed(draft.pictures)
@@ -254,13 +256,25 @@ def _split(pictures: Pictures) -> Split:
         if by == "file":
             return Split(by="file")
         share = st.slider(
-            _("Test share, %"), 5, 40, 15, 5, key="own-data-share", persist_state="session",
-            width=260, help=_("The same share of each class."),
-        )  # fmt: skip
+            _("Test share, %"),
+            5,
+            40,
+            15,
+            5,
+            key="own-data-share",
+            persist_state="session",
+            width=260,
+            help=_("The same share of each class."),
+        )
         seed = st.number_input(
-            _("Test seed"), 0, 9999, 0, key="own-data-seed", persist_state="session",
+            _("Test seed"),
+            0,
+            9999,
+            0,
+            key="own-data-seed",
+            persist_state="session",
             width=150,
-        )  # fmt: skip
+        )
     return Split(seed=int(seed), share=share / 100)
 
 

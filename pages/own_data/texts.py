@@ -129,9 +129,14 @@ def _more(kind: str) -> tuple[int, tuple[tuple[str, bytes], ...] | None]:
         seed = 0
         if kind != "text":
             seed = st.number_input(
-                _("Split seed"), 0, 9999, 0, key="own-data-text-seed", persist_state="session",
+                _("Split seed"),
+                0,
+                9999,
+                0,
+                key="own-data-text-seed",
+                persist_state="session",
                 help=_("Draws a tenth each for validation and test."),
-            )  # fmt: skip
+            )
         test = _files(label, f"test-{kind}", _("Not used for training."))
     return int(seed), test or None
 
@@ -142,9 +147,11 @@ def preview(draft: TextInput) -> None:
     if report.refusal is not None:
         show.problem(report.refusal)
         st.button(
-            _("Clear all fields"), key="own-data-again", icon=":material/undo:",
+            _("Clear all fields"),
+            key="own-data-again",
+            icon=":material/undo:",
             on_click=state.begin_anew,
-        )  # fmt: skip
+        )
         _choices(draft)
         _problems(report)
         return

@@ -138,9 +138,14 @@ def _numbers(
         low, high, is_log, points = _range(label, likely, key, is_grid=is_grid)
     is_whole = setting.kind == "int"
     return Range(
-        setting.path, float(_read(low, setting)), float(_read(high, setting)), is_log, is_whole,
-        likely.step, int(points),
-    )  # fmt: skip
+        setting.path,
+        float(_read(low, setting)),
+        float(_read(high, setting)),
+        is_log,
+        is_whole,
+        likely.step,
+        int(points),
+    )
 
 
 def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, str, bool, int]:
@@ -150,30 +155,44 @@ def _range(label: str, likely: Range, key: str, *, is_grid: bool) -> tuple[str, 
     """
     with _together():
         low = st.text_input(
-            _("{setting}: from", setting=label), _typed(likely.low),
-            key=f"{key}-low", width=80, label_visibility="collapsed",
-        )  # fmt: skip
+            _("{setting}: from", setting=label),
+            _typed(likely.low),
+            key=f"{key}-low",
+            width=80,
+            label_visibility="collapsed",
+        )
         st.markdown(_("to"), width="content")
         high = st.text_input(
-            _("{setting}: to", setting=label), _typed(likely.high),
-            key=f"{key}-high", width=80, label_visibility="collapsed",
-        )  # fmt: skip
+            _("{setting}: to", setting=label),
+            _typed(likely.high),
+            key=f"{key}-high",
+            width=80,
+            label_visibility="collapsed",
+        )
     with _together():
         is_log = st.toggle(
-            _("{setting}: log", setting=label), likely.is_log, key=f"{key}-log",
+            _("{setting}: log", setting=label),
+            likely.is_log,
+            key=f"{key}-log",
             label_visibility="collapsed",
-        )  # fmt: skip
+        )
         st.markdown(
-            _("log"), width="content",
+            _("log"),
+            width="content",
             help=_("Each power of ten gets an equal share."),
-        )  # fmt: skip
+        )
     if not is_grid:
         return low, high, is_log, likely.points
     with _together():
         points = st.number_input(
-            _("{setting}: grid points", setting=label), 2, space.MAX_VALUES,
-            likely.points, key=f"{key}-points", width=80, label_visibility="collapsed",
-        )  # fmt: skip
+            _("{setting}: grid points", setting=label),
+            2,
+            space.MAX_VALUES,
+            likely.points,
+            key=f"{key}-points",
+            width=80,
+            label_visibility="collapsed",
+        )
         st.markdown(_("points"), width="content")
     return low, high, is_log, int(points)
 
@@ -216,31 +235,55 @@ def _search(first: Plan, key: str) -> dict[str, Any]:
     with st.container(horizontal=True, gap="medium"):
         about = [f"**{_(one.label)}**: {_(one.help)}" for one in SEARCHES.values()]
         search = st.segmented_control(
-            _("Sampler"), list(SEARCHES), default=first.search, required=True, key=f"{key}-search",
-            format_func=lambda name: _(SEARCHES[name].label), help="\n\n".join(about),
-        )  # fmt: skip
+            _("Sampler"),
+            list(SEARCHES),
+            default=first.search,
+            required=True,
+            key=f"{key}-search",
+            format_func=lambda name: _(SEARCHES[name].label),
+            help="\n\n".join(about),
+        )
         objective = first.objective
         if not key.startswith("change"):
             options = [option.name for option in objectives.fitting(first.base)]
             objective = st.selectbox(
-                _("Optimise"), options, options.index(first.objective),
-                format_func=lambda name: _(OBJECTIVES[name].label), key=f"{key}-objective",
+                _("Optimise"),
+                options,
+                options.index(first.objective),
+                format_func=lambda name: _(OBJECTIVES[name].label),
+                key=f"{key}-objective",
                 width=180,
                 help=_("With the final weights; with patience, the best."),
-            )  # fmt: skip
+            )
         max_runs = st.number_input(
-            _("Max. runs"), 0, MAX_RUNS, first.max_runs or 0, key=f"{key}-runs", width=125,
+            _("Max. runs"),
+            0,
+            MAX_RUNS,
+            first.max_runs or 0,
+            key=f"{key}-runs",
+            width=125,
             help=_("0: only the minutes limit it."),
-        )  # fmt: skip
+        )
         max_minutes = st.number_input(
-            _("Max. minutes"), 0.0, None, float(first.max_minutes or 0), step=1.0, format="%g",
-            key=f"{key}-minutes", width=125,
+            _("Max. minutes"),
+            0.0,
+            None,
+            float(first.max_minutes or 0),
+            step=1.0,
+            format="%g",
+            key=f"{key}-minutes",
+            width=125,
             help=_("Training time in total; 0: no limit."),
-        )  # fmt: skip
+        )
         at_once = st.number_input(
-            _("Runs at once"), 1, MAX_AT_ONCE, first.at_once, key=f"{key}-at-once", width=125,
+            _("Runs at once"),
+            1,
+            MAX_AT_ONCE,
+            first.at_once,
+            key=f"{key}-at-once",
+            width=125,
             help=_("They share the CPU, and the sampler knows fewer results."),
-        )  # fmt: skip
+        )
     return {
         "search": search,
         "objective": objective,

@@ -29,11 +29,17 @@ from tfm_core.variants.sinks import SINKS
 
 OPENED: Mapping[str, tuple[str, ...]] = {
     "self_attention": (
-        "queries-keys-values", "split", "scores", "masking", "softmax", "weighted-sum", "merge",
+        "queries-keys-values",
+        "split",
+        "scores",
+        "masking",
+        "softmax",
+        "weighted-sum",
+        "merge",
     ),
     "self_attention_residual": ("add-norm",),
     "feed_forward": ("feed-forward",),
-}  # fmt: skip
+}
 """The steps of a walk through a block that is opened, by what they are about."""
 WRITING: Mapping[str, tuple[str, ...]] = {
     "self_attention": ("decoder-attention",),
@@ -194,9 +200,12 @@ class StackMaker:
             skipped = "norm(x)" if RESIDUALS[config.residual].is_normed(name) else "x"
             change = (tensor(skipped, length, "d_model"), *change)
         residual = Part(
-            kind="residual", path=block, inputs=change, outputs=(x,),
+            kind="residual",
+            path=block,
+            inputs=change,
+            outputs=(x,),
             steps=self.steps.get(f"{name}_residual", ()),
-        )  # fmt: skip
+        )
         norm: tuple[Part, ...] = ()
         if config.has_norms:
             shared = f"{block}.self_attention_norm"
@@ -241,8 +250,14 @@ class StackMaker:
             copies=formula(copies),
         )
         return self._attention_part(
-            path, queries, keys, formula(projected), saved, layer, is_cross=False,
-        )  # fmt: skip
+            path,
+            queries,
+            keys,
+            formula(projected),
+            saved,
+            layer,
+            is_cross=False,
+        )
 
     def _cross(self, path: str, layer: int) -> Attention:
         """Return the cross-attention of a block; all but the first make a copy of the memory."""
@@ -260,9 +275,16 @@ class StackMaker:
         )
 
     def _attention_part(
-        self, path: str, queries: str, keys: str, projected: Formula, saved: Saved, layer: int,
-        *, is_cross: bool,
-    ) -> Attention:  # fmt: skip
+        self,
+        path: str,
+        queries: str,
+        keys: str,
+        projected: Formula,
+        saved: Saved,
+        layer: int,
+        *,
+        is_cross: bool,
+    ) -> Attention:
         maker, config = self.maker, self.config
         x, memory = tensor("x", queries, "d_model"), tensor("memory", keys, "d_model")
         inputs = (x,) if queries == keys and not is_cross else (x, memory)
@@ -284,12 +306,16 @@ class StackMaker:
             children.append(
                 replace(
                     maker.linear(
-                        f"{path}.out_projection", "d_model", self._d_q, queries,
-                        bias=config.attention_bias, saved=Saved(products=heads + noise),
+                        f"{path}.out_projection",
+                        "d_model",
+                        self._d_q,
+                        queries,
+                        bias=config.attention_bias,
+                        saved=Saved(products=heads + noise),
                     ),
                     work="cross-attention" if is_cross else "projections",
                 )
-            )  # fmt: skip
+            )
             heads, noise = Formula(), Formula()
         elif config.dropout or (
             relative is not None
@@ -298,18 +324,32 @@ class StackMaker:
         ):
             heads = Formula()  # no product reads them, and what a fused kernel keeps is in scores
         return Attention(
-            kind="attention", path=path, layer="MultiHeadAttention", inputs=inputs, outputs=(x,),
-            saved=Saved(products=heads + noise), names=names_of(maker.family, path),
-            steps=tuple(step for step in self.steps[path.rpartition(".")[2]]
-                        if hides or step != "masking"),
-            children=tuple(children), n_heads=maker.sizes["n_heads"], queries=queries, keys=keys,
-            is_cross=is_cross, mask=hides, scale=config.scale,
+            kind="attention",
+            path=path,
+            layer="MultiHeadAttention",
+            inputs=inputs,
+            outputs=(x,),
+            saved=Saved(products=heads + noise),
+            names=names_of(maker.family, path),
+            steps=tuple(
+                step for step in self.steps[path.rpartition(".")[2]] if hides or step != "masking"
+            ),
+            children=tuple(children),
+            n_heads=maker.sizes["n_heads"],
+            queries=queries,
+            keys=keys,
+            is_cross=is_cross,
+            mask=hides,
+            scale=config.scale,
             order="" if is_cross else self._order,
             window=window,
             relative="" if relative is None else relative.name,
-            n_kv_heads=config.n_kv_heads if config.is_grouped else 0, has_qk_norm=config.qk_norm,
-            sink=config.sink, d_head=config.d_head, has_own_width=config.has_own_width,
-        )  # fmt: skip
+            n_kv_heads=config.n_kv_heads if config.is_grouped else 0,
+            has_qk_norm=config.qk_norm,
+            sink=config.sink,
+            d_head=config.d_head,
+            has_own_width=config.has_own_width,
+        )
 
     def _sink(self, path: str) -> tuple[Part, ...]:
         """Return the logit of each head that takes the attention no key gets, if it is trained."""
@@ -339,8 +379,9 @@ class StackMaker:
         n_kv = "n_kv_heads" if config.is_grouped else "n_heads"
         made = []
         for name, heads, length, width in (
-            ("query", "n_heads", queries, self._d_q), ("key", n_kv, keys, self._d_kv)
-        ):  # fmt: skip
+            ("query", "n_heads", queries, self._d_q),
+            ("key", n_kv, keys, self._d_kv),
+        ):
             inner, x = f"{path}.{name}_norm", tensor(name, length, heads, "d_head")
             read = f"{length} {width}"
             # autocast keeps in full what the norm reads: two numbers of what is small otherwise
@@ -390,11 +431,17 @@ class StackMaker:
         whole = formula("3 d_model d_model")  # put together of the heads' for each batch
         bias = (maker.parameter(f"{path}.bias", "3 d_model"),) if config.has_qkv_bias else ()
         return Part(
-            kind="projection", path=path, layer="SlicedProjection", inputs=inputs,
-            outputs=(tensor("y", inputs[0].shape[1], "3 d_model"),), parameters=(heads, *bias),
-            macs=macs, work=work, names=names_of(maker.family, path),
+            kind="projection",
+            path=path,
+            layer="SlicedProjection",
+            inputs=inputs,
+            outputs=(tensor("y", inputs[0].shape[1], "3 d_model"),),
+            parameters=(heads, *bias),
+            macs=macs,
+            work=work,
+            names=names_of(maker.family, path),
             saved=replace(saved, once=whole, cast=whole),
-        )  # fmt: skip
+        )
 
     def _relative(self, kind: Position, layer: int, pairs: str) -> Part:
         """Return what turns queries and keys or adds to scores: one module for all blocks.
@@ -412,10 +459,16 @@ class StackMaker:
             layer or self._is_explicit(is_cross=False) or SINKS[self.config.sink].is_there
         )
         return Part(
-            kind="relative", path=path, layer=_class_of(kind), variant=kind.name, inputs=(query,),
-            outputs=(query,), parameters=parameters, names=names_of(self.maker.family, path),
+            kind="relative",
+            path=path,
+            layer=_class_of(kind),
+            variant=kind.name,
+            inputs=(query,),
+            outputs=(query,),
+            parameters=parameters,
+            names=names_of(self.maker.family, path),
             saved=Saved(once=formula(pairs if is_kept else "")),
-        )  # fmt: skip
+        )
 
     def _mask(self, is_cross: bool, window: int) -> tuple[str, ...]:
         if is_cross:
@@ -437,14 +490,23 @@ class StackMaker:
         rows = queries if has_rows else "1"
         name = "mask of the target" if self.has_order and not is_cross else "mask of the source"
         return Part(
-            kind="mask", path=path, outputs=(tensor("mask", "1", rows, keys),), steps=("masks",),
+            kind="mask",
+            path=path,
+            outputs=(tensor("mask", "1", rows, keys),),
+            steps=("masks",),
             names=names_of(self.maker.family, name),
-        )  # fmt: skip
+        )
 
     def _scores(
-        self, path: str, queries: str, keys: str, hides: tuple[str, ...],
-        relative: Position | None, *, is_cross: bool,
-    ) -> Part:  # fmt: skip
+        self,
+        path: str,
+        queries: str,
+        keys: str,
+        hides: tuple[str, ...],
+        relative: Position | None,
+        *,
+        is_cross: bool,
+    ) -> Part:
         """Return queries times keys, and weights times values, with what they keep."""
         config = self.config
         pairs = f"n_heads {queries} {keys}"
@@ -479,16 +541,22 @@ class StackMaker:
                 once=formula(once),
             )
         return Part(
-            kind="scores", path=path,
-            inputs=(tensor("query", "n_heads", queries, "d_head"),
-                    tensor("key", "n_heads", keys, "d_head"),
-                    tensor("value", "n_heads", keys, "d_head")),
-            outputs=(tensor("weights", "n_heads", queries, keys),
-                     tensor("heads", "n_heads", queries, "d_head")),
+            kind="scores",
+            path=path,
+            inputs=(
+                tensor("query", "n_heads", queries, "d_head"),
+                tensor("key", "n_heads", keys, "d_head"),
+                tensor("value", "n_heads", keys, "d_head"),
+            ),
+            outputs=(
+                tensor("weights", "n_heads", queries, keys),
+                tensor("heads", "n_heads", queries, "d_head"),
+            ),
             macs=formula(f"2 {queries} {keys} {self._d_q}"),
             work="cross-attention" if is_cross else "scores",
-            saved=saved, names=names_of(self.maker.family, "scores"),
-        )  # fmt: skip
+            saved=saved,
+            names=names_of(self.maker.family, "scores"),
+        )
 
     def _feed_forward(self, path: str, length: str) -> Part:
         config, maker = self.config, self.maker
@@ -506,20 +574,27 @@ class StackMaker:
         read = f"{length} d_model"
         up = matrix("up", "d_ff", "d_model", Saved(products=formula(read)))
         bent = Part(
-            kind="activation", path=path, inputs=(tensor("u", length, "d_ff"),),
+            kind="activation",
+            path=path,
+            inputs=(tensor("u", length, "d_ff"),),
             outputs=(tensor("hidden", length, "d_ff"),),
             saved=Saved(products=formula(f"{hidden} {length} d_ff")),
-        )  # fmt: skip
+        )
         first: tuple[Part, ...] = (up,)
         if activation.is_gated:  # of what it reads, a copy each
             first = (matrix("gate", "d_ff", "d_model", Saved(copies=formula(read))), up)
         noise = Saved(products=formula(read if config.dropout else ""))
         x = tensor("x", length, "d_model")
         return Part(
-            kind="feed-forward", path=path, layer="FeedForward", variant=config.activation,
-            inputs=(x,), outputs=(x,), steps=self.steps["feed_forward"],
+            kind="feed-forward",
+            path=path,
+            layer="FeedForward",
+            variant=config.activation,
+            inputs=(x,),
+            outputs=(x,),
+            steps=self.steps["feed_forward"],
             children=(*first, bent, matrix("down", "d_model", "d_ff", noise)),
-        )  # fmt: skip
+        )
 
     def _mixture(self, path: str, length: str) -> Part:
         """Return a router and its experts.
@@ -530,9 +605,13 @@ class StackMaker:
         config, maker = self.config, self.maker
         expert = self._feed_forward(f"{path}.experts.0", f"top_k {length}")
         router = maker.linear(
-            f"{path}.router", "n_experts", "d_model", length, bias=False,
+            f"{path}.router",
+            "n_experts",
+            "d_model",
+            length,
+            bias=False,
             saved=Saved(products=formula(f"{length} d_model")),
-        )  # fmt: skip
+        )
         kept = [part.saved for part in expert]
         if config.dropout:  # the noise on the whole layer's output is drawn once for a token
             kept.append(Saved(products=formula(f"{length} d_model + -1 top_k {length} d_model")))
@@ -546,23 +625,34 @@ class StackMaker:
         )
         x = tensor("x", length, "d_model")
         return Part(
-            kind="feed-forward", path=path, layer="MixtureOfExperts", variant=config.activation,
-            inputs=(x,), outputs=(x,), steps=self.steps["feed_forward"],
-            macs=collected(*(part.macs for part in expert)), work="feed-forward",
+            kind="feed-forward",
+            path=path,
+            layer="MixtureOfExperts",
+            variant=config.activation,
+            inputs=(x,),
+            outputs=(x,),
+            steps=self.steps["feed_forward"],
+            macs=collected(*(part.macs for part in expert)),
+            work="feed-forward",
             saved=Saved.total([*kept, routed]),
-            children=(replace(router, work="feed-forward"),
-                      *(self._expert(f"{path}.experts.{n}", length)
-                        for n in range(config.n_experts))),
-        )  # fmt: skip
+            children=(
+                replace(router, work="feed-forward"),
+                *(self._expert(f"{path}.experts.{n}", length) for n in range(config.n_experts)),
+            ),
+        )
 
     def _expert(self, path: str, length: str) -> Part:
         """Return one expert, whose tokens are counted in its mixture."""
 
         def uncounted(part: Part) -> Part:
             return replace(
-                part, macs=Formula(), work="", saved=NONE_SAVED, steps=(),
+                part,
+                macs=Formula(),
+                work="",
+                saved=NONE_SAVED,
+                steps=(),
                 children=tuple(uncounted(child) for child in part.children),
-            )  # fmt: skip
+            )
 
         return uncounted(self._feed_forward(path, length))
 

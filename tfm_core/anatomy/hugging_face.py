@@ -18,7 +18,9 @@ def _bart(stack: str) -> dict[str, tuple[str, ...]]:
     table = "src" if stack == "encoder" else "tgt"
     names = {
         f"{ours}.self_attention.in_projection": (
-            f"{theirs}.self_attn.q_proj", f"{theirs}.self_attn.k_proj", f"{theirs}.self_attn.v_proj"
+            f"{theirs}.self_attn.q_proj",
+            f"{theirs}.self_attn.k_proj",
+            f"{theirs}.self_attn.v_proj",
         ),
         f"{ours}.self_attention.out_projection": (f"{theirs}.self_attn.out_proj",),
         f"{ours}.self_attention": (f"{theirs}.self_attn",),
@@ -29,7 +31,7 @@ def _bart(stack: str) -> dict[str, tuple[str, ...]]:
         f"{table}_embedding.table": (f"model.{stack}.embed_tokens",),
         f"{table}_positions": (f"model.{stack}.embed_positions",),
         f"{table}_positions.norm": (f"model.{stack}.layernorm_embedding",),
-    }  # fmt: skip
+    }
     if stack == "decoder":
         names |= {
             path.replace("self_attention", "cross_attention"): tuple(
@@ -46,7 +48,9 @@ def _self_named(theirs: str, wide: str, *norms: str) -> dict[str, tuple[str, ...
     ours, inner = "encoder.layers.{i}", f"{theirs}.attention.{wide}"
     return {
         f"{ours}.self_attention.in_projection": (
-            f"{inner}.query", f"{inner}.key", f"{inner}.value"
+            f"{inner}.query",
+            f"{inner}.key",
+            f"{inner}.value",
         ),
         f"{ours}.self_attention.out_projection": (f"{theirs}.attention.output.dense",),
         f"{ours}.self_attention": (f"{theirs}.attention",),
@@ -54,7 +58,7 @@ def _self_named(theirs: str, wide: str, *norms: str) -> dict[str, tuple[str, ...
         f"{ours}.feed_forward.down": (f"{theirs}.output.dense",),
         f"{ours}.self_attention_norm": (f"{theirs}.{norms[0]}",),
         f"{ours}.feed_forward_norm": (f"{theirs}.{norms[1]}",),
-    }  # fmt: skip
+    }
 
 
 def _t5(stack: str, *, feed_forward: int) -> dict[str, tuple[str, ...]]:
@@ -135,11 +139,14 @@ COLUMNS: dict[str, Column] = {
         "output": ("lm_head",),
     },
     "bart": {**_bart("encoder"), **_bart("decoder"), "output": ("lm_head",)},
-}  # fmt: skip
+}
 
 FAMILY_COLUMNS: Mapping[str, str] = {
-    "decoder-only": "gpt2", "encoder-only": "bert", "vit": "vit", "encoder-decoder": "bart",
-}  # fmt: skip
+    "decoder-only": "gpt2",
+    "encoder-only": "bert",
+    "vit": "vit",
+    "encoder-decoder": "bart",
+}
 
 
 def pattern_of(path: str) -> tuple[str, str]:

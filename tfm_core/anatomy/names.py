@@ -69,7 +69,9 @@ def _lens(stack: str) -> dict[str, tuple[str, ...]]:
     ours, theirs = f"{stack}.layers.{{i}}", "blocks.{i}"
     return {
         f"{ours}.self_attention.in_projection": (
-            f"{theirs}.attn.W_Q", f"{theirs}.attn.W_K", f"{theirs}.attn.W_V"
+            f"{theirs}.attn.W_Q",
+            f"{theirs}.attn.W_K",
+            f"{theirs}.attn.W_V",
         ),
         f"{ours}.self_attention.out_projection": (f"{theirs}.attn.W_O",),
         f"{ours}.self_attention.query_norm": (f"{theirs}.attn.q_norm",),
@@ -80,7 +82,7 @@ def _lens(stack: str) -> dict[str, tuple[str, ...]]:
         f"{ours}.feed_forward.gate": (f"{theirs}.mlp.W_gate",),
         f"{ours}.feed_forward.down": (f"{theirs}.mlp.W_out",),
         f"{ours}.feed_forward_norm": (f"{theirs}.ln2",),
-    }  # fmt: skip
+    }
 
 
 def _lens_of_both() -> dict[str, tuple[str, ...]]:

@@ -26,24 +26,37 @@ def vit(config: ViTConfig, shape: ImageShape) -> tuple[Maker, list[Part]]:
     has_cls = POOLINGS[config.pooling].has_cls
     make = _maker(config, shape, n_classes=shape.n_classes, has_cls=int(has_cls))
     stack = StackMaker(
-        make, config, "encoder", config.n_layers, "S", read="Q" if has_cls else "",
-        last_queries="Q" if has_cls else "", has_padding=False,
-    )  # fmt: skip
+        make,
+        config,
+        "encoder",
+        config.n_layers,
+        "S",
+        read="Q" if has_cls else "",
+        last_queries="Q" if has_cls else "",
+        has_padding=False,
+    )
     parts = [_IMAGE, _stem(make, config, shape)]
     if has_cls:
         parts.append(
             Part(
-                kind="embedding", path="", layer="VisionTransformer", names=names_of("vit", "cls"),
-                inputs=(tensor("x", "patches", "d_model"),), steps=("cls",),
+                kind="embedding",
+                path="",
+                layer="VisionTransformer",
+                names=names_of("vit", "cls"),
+                inputs=(tensor("x", "patches", "d_model"),),
+                steps=("cls",),
                 outputs=(tensor("y", "S", "d_model"),),
                 parameters=(make.parameter("cls", "1", "1", "d_model"),),
             )
-        )  # fmt: skip
+        )
     pooled = Part(
-        kind="pooling", path="", variant=config.pooling, steps=("pooling",),
+        kind="pooling",
+        path="",
+        variant=config.pooling,
+        steps=("pooling",),
         inputs=(tensor("x", "Q" if has_cls else "S", "d_model"),),
         outputs=(tensor("y", "d_model"),),
-    )  # fmt: skip
+    )
     classes = head(make, "head", "n_classes", "", step="head")
     positions = make.positions("positions", config.position, "S", "patches + has_cls")
     return make, [*parts, positions, stack.stack(), pooled, classes, model_output("n_classes")]
@@ -60,30 +73,53 @@ def captioner(config: CaptionerConfig, shape: CaptionShape) -> tuple[Maker, list
     """Return the parts of a captioner: a ViT's encoder, and a decoder that looks at it."""
     make = _maker(config, shape, tgt_words=shape.tgt_vocabulary, max_len=shape.tgt_len, has_cls=0)
     encoder = StackMaker(
-        make, config, "encoder", config.n_encoder_layers, "S", read="S", has_padding=False,
-    )  # fmt: skip
+        make,
+        config,
+        "encoder",
+        config.n_encoder_layers,
+        "S",
+        read="S",
+        has_padding=False,
+    )
     decoder = StackMaker(
-        make, config, "decoder", config.n_decoder_layers, "T", keys="S", read="T", has_order=True,
-        has_memory_padding=False, steps=_LOOKING if shape.has_regions else {
+        make,
+        config,
+        "decoder",
+        config.n_decoder_layers,
+        "T",
+        keys="S",
+        read="T",
+        has_order=True,
+        has_memory_padding=False,
+        steps=_LOOKING
+        if shape.has_regions
+        else {
             **WRITING,
             "cross_attention": ("cross-attention", "decoder-add-norm"),
             "feed_forward": ("decoder-feed-forward", "logits"),
         },
-    )  # fmt: skip
+    )
     return make, [
         _IMAGE,
         _stem(make, config, shape),
         make.positions("positions", config.position, "S", "patches"),
         *([] if shape.has_regions else [encoder.stack()]),
         model_input("tgt ids", "T", steps=("tokens",)),
-        make.embedding("tgt_embedding", "tgt_words", "T", saved=IDS["T"],
-                       own_name="word_embedding"),
-        make.positions("tgt_positions", config.text_position, "T", "max_len",
-                       own_name="word_positions", step="word-positions"),
+        make.embedding(
+            "tgt_embedding", "tgt_words", "T", saved=IDS["T"], own_name="word_embedding"
+        ),
+        make.positions(
+            "tgt_positions",
+            config.text_position,
+            "T",
+            "max_len",
+            own_name="word_positions",
+            step="word-positions",
+        ),
         decoder.looking_stack() if shape.has_regions else decoder.stack(),
         head(make, "output", "tgt_words", "A", bias=config.bias),
         model_output("A", "tgt_words"),
-    ]  # fmt: skip
+    ]
 
 
 def _maker(config: PatchConfig, shape: ImageShape | CaptionShape, **sizes: int) -> Maker:
@@ -97,10 +133,13 @@ def _maker(config: PatchConfig, shape: ImageShape | CaptionShape, **sizes: int) 
         patches=side**2,
         width=WIDTH,
         n_buckets=N_ROWS,
-        **{f"{name}_{n}": size for n, cut in enumerate(_cut(config, shape).halvings, 1)
-           for name, size in (("side", cut[0]), ("channels", cut[1]))},
+        **{
+            f"{name}_{n}": size
+            for n, cut in enumerate(_cut(config, shape).halvings, 1)
+            for name, size in (("side", cut[0]), ("channels", cut[1]))
+        },
         **sizes,
-    )  # fmt: skip
+    )
 
 
 def _cut(config: PatchConfig, shape: ImageShape | CaptionShape) -> Cut:
@@ -122,10 +161,14 @@ def _patches(make: Maker, path: str, channels: str, saved: Saved) -> Part:
         make.linear(f"{path}.projection", "d_model", pixels, "patches"), work=_EMBEDDING
     )
     return Part(
-        kind="stem", path=path, layer="PatchEmbedding",
+        kind="stem",
+        path=path,
+        layer="PatchEmbedding",
         inputs=(tensor("images", channels, "side", "side"),),
-        outputs=(tensor("x", "patches", "d_model"),), saved=saved, children=(projection,),
-    )  # fmt: skip
+        outputs=(tensor("x", "patches", "d_model"),),
+        saved=saved,
+        children=(projection,),
+    )
 
 
 def _plain(make: Maker, _n: int) -> Part:
@@ -142,10 +185,13 @@ def _conv(make: Maker, _n: int) -> Part:
         make, "stem.convolution", ("width", "channels"), ("side", "side"), saved
     )
     return Part(
-        kind="stem", path="stem", layer="ConvStem", inputs=convolution.inputs,
+        kind="stem",
+        path="stem",
+        layer="ConvStem",
+        inputs=convolution.inputs,
         outputs=(tensor("x", "patches", "d_model"),),
         children=(convolution, _patches(make, "stem.patches", "width", Saved())),
-    )  # fmt: skip
+    )
 
 
 def _conv_stack(make: Maker, n: int) -> Part:
@@ -157,17 +203,24 @@ def _conv_stack(make: Maker, n: int) -> Part:
         saved += "" if i else " + side side channels"
         layers.append(
             _convolution(
-                make, f"stem.convolutions.{i}", (f"channels_{i + 1}", before[0]),
-                (f"side_{i + 1}", before[1]), Saved(products=formula(saved)),
+                make,
+                f"stem.convolutions.{i}",
+                (f"channels_{i + 1}", before[0]),
+                (f"side_{i + 1}", before[1]),
+                Saved(products=formula(saved)),
             )
-        )  # fmt: skip
+        )
     projection = replace(
         make.linear("stem.projection", "d_model", "d_model", "patches"), work=_EMBEDDING
     )
     return Part(
-        kind="stem", path="stem", layer="ConvStack", inputs=layers[0].inputs,
-        outputs=projection.outputs, children=(*layers, projection),
-    )  # fmt: skip
+        kind="stem",
+        path="stem",
+        layer="ConvStack",
+        inputs=layers[0].inputs,
+        outputs=projection.outputs,
+        children=(*layers, projection),
+    )
 
 
 def _convolution(
@@ -176,13 +229,20 @@ def _convolution(
     """Return a 3x3 convolution. channels, sides: what comes out, and what goes in."""
     (out, into), (side, before) = channels, sides
     return Part(
-        kind="stem", path=path, layer="Conv2d", inputs=(tensor("x", into, before, before),),
+        kind="stem",
+        path=path,
+        layer="Conv2d",
+        inputs=(tensor("x", into, before, before),),
         outputs=(tensor("y", out, side, side),),
-        parameters=(make.parameter(f"{path}.weight", out, into, "3", "3"),
-                    make.parameter(f"{path}.bias", out)),
-        macs=formula(f"9 {side} {side} {out} {into}"), work=_EMBEDDING, saved=saved,
+        parameters=(
+            make.parameter(f"{path}.weight", out, into, "3", "3"),
+            make.parameter(f"{path}.bias", out),
+        ),
+        macs=formula(f"9 {side} {side} {out} {into}"),
+        work=_EMBEDDING,
+        saved=saved,
         names=names_of(make.family, path),
-    )  # fmt: skip
+    )
 
 
 _STEMS: dict[str, Callable[[Maker, int], Part]] = {

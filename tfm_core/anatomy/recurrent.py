@@ -85,9 +85,15 @@ def _cells(numbers: str, cell: Cell, score: AlignmentScore) -> Saved:
 
 
 def _cell(
-    make: Maker, path: str, layer: str, into: str, width: str, gates: int, length: str,
+    make: Maker,
+    path: str,
+    layer: str,
+    into: str,
+    width: str,
+    gates: int,
+    length: str,
     suffixes: tuple[str, ...],
-) -> Part:  # fmt: skip
+) -> Part:
     """Return a recurrent layer, or several (``suffixes``), of ``gates`` matrices each way."""
     rows = f"{gates} {width}"
     parameters = []
@@ -102,11 +108,15 @@ def _cell(
     n = len(suffixes)
     deeper = f" + {2 * (n - 1) * gates} {length} {width} {width}" if n > 1 else ""
     return Part(
-        kind="cell", path=path, layer=layer, inputs=(tensor("x", length, into),),
-        outputs=(tensor("states", length, width),), parameters=tuple(parameters),
+        kind="cell",
+        path=path,
+        layer=layer,
+        inputs=(tensor("x", length, into),),
+        outputs=(tensor("states", length, width),),
+        parameters=tuple(parameters),
         macs=formula(f"{gates} {length} {width} {into} + {gates} {length} {width} {width}{deeper}"),
         work=_CELL,
-    )  # fmt: skip
+    )
 
 
 def _encoder(make: Maker, config: RecurrentConfig, cell: Cell, score: AlignmentScore) -> Part:
@@ -123,18 +133,32 @@ def _encoder(make: Maker, config: RecurrentConfig, cell: Cell, score: AlignmentS
         path = f"encoder.layers.{i}"
         ways = ("onward", "back") if config.is_bidirectional else ("onward",)
         cells = [
-            _cell(make, f"{path}.{way}", cell.class_name, "d_model", "d_reader", gates, "S",
-                  ("_l0",))
+            _cell(
+                make, f"{path}.{way}", cell.class_name, "d_model", "d_reader", gates, "S", ("_l0",)
+            )
             for way in ways
-        ]  # fmt: skip
+        ]
         readers.append(
-            Part(kind="block", path=path, layer="Reader", variant=cell.name, inputs=(x,),
-                 outputs=(x,), steps=("encoder",), children=tuple(cells))
-        )  # fmt: skip
+            Part(
+                kind="block",
+                path=path,
+                layer="Reader",
+                variant=cell.name,
+                inputs=(x,),
+                outputs=(x,),
+                steps=("encoder",),
+                children=tuple(cells),
+            )
+        )
     return Part(
-        kind="stack", path="encoder", layer="RecurrentEncoder", inputs=(x,),
-        outputs=(x, tensor("last", "d_model")), saved=Saved.total(saved), children=tuple(readers),
-    )  # fmt: skip
+        kind="stack",
+        path="encoder",
+        layer="RecurrentEncoder",
+        inputs=(x,),
+        outputs=(x, tensor("last", "d_model")),
+        saved=Saved.total(saved),
+        children=tuple(readers),
+    )
 
 
 def _of_source(make: Maker, name: str) -> Part | None:
@@ -167,12 +191,16 @@ def _decoder(make: Maker, config: RecurrentConfig, cell: Cell, score: AlignmentS
     if cell.workspace and not score.attends_before_step:  # else steps are taken one by one
         saved.append(Saved(full=formula(f"{n * cell.workspace} T d_model")))
     return Part(
-        kind="stack", path="decoder",
-        layer="AdditiveDecoder" if score.attends_before_step else "LuongDecoder", inputs=(x,),
-        outputs=(x, tensor("contexts", "T", "d_model")), saved=Saved.total(saved),
-        variant=cell.name, steps=("writing",),
+        kind="stack",
+        path="decoder",
+        layer="AdditiveDecoder" if score.attends_before_step else "LuongDecoder",
+        inputs=(x,),
+        outputs=(x, tensor("contexts", "T", "d_model")),
+        saved=Saved.total(saved),
+        variant=cell.name,
+        steps=("writing",),
         children=(attention, *steps) if score.attends_before_step else (*steps, attention),
-    )  # fmt: skip
+    )
 
 
 def _steps(
@@ -195,35 +223,65 @@ def _attention(make: Maker, score: AlignmentScore) -> Attention:
         children.append(_square(make, f"{_SCORE}.of_state", "T"))
     elif score.name in ("concat", "linear"):
         width = "d_model d_model" if score.is_pairwise else "d_model"
-        children.append(Part(kind="projection", path=f"{_SCORE}.joined", work=_ATTENTION,
-                             macs=formula(f"T {width}")))  # fmt: skip
+        children.append(
+            Part(
+                kind="projection",
+                path=f"{_SCORE}.joined",
+                work=_ATTENTION,
+                macs=formula(f"T {width}"),
+            )
+        )
     children.append(_scores(score))
     if score.is_pairwise:
         v = make.parameter(f"{_SCORE}.v.weight", "1", "d_model", is_hidden=True)
-        children.append(Part(kind="projection", path=f"{_SCORE}.v", layer="Linear",
-                             parameters=(v,), inputs=(tensor("x", "T", "S", "d_model"),),
-                             outputs=(tensor("scores", "T", "S", "1"),), work=_ATTENTION,
-                             macs=formula("T S d_model")))  # fmt: skip
+        children.append(
+            Part(
+                kind="projection",
+                path=f"{_SCORE}.v",
+                layer="Linear",
+                parameters=(v,),
+                inputs=(tensor("x", "T", "S", "d_model"),),
+                outputs=(tensor("scores", "T", "S", "1"),),
+                work=_ATTENTION,
+                macs=formula("T S d_model"),
+            )
+        )
     x = tensor("states", "T", "d_model")
     context = Part(
-        kind="scores", path="decoder.cross_attention", outputs=(tensor("context", "T", "d_model"),),
-        macs=formula("T S d_model"), work=_ATTENTION,
-    )  # fmt: skip
+        kind="scores",
+        path="decoder.cross_attention",
+        outputs=(tensor("context", "T", "d_model"),),
+        macs=formula("T S d_model"),
+        work=_ATTENTION,
+    )
     return Attention(
-        kind="attention", path="decoder.cross_attention", layer="RecurrentAttention",
-        variant=score.name, inputs=(x,), outputs=(tensor("context", "T", "d_model"),),
-        steps=("scores", "weights", "context"), children=(*children, context), n_heads=1,
-        queries="T", keys="S", is_cross=True, mask=("padding",),
-    )  # fmt: skip
+        kind="attention",
+        path="decoder.cross_attention",
+        layer="RecurrentAttention",
+        variant=score.name,
+        inputs=(x,),
+        outputs=(tensor("context", "T", "d_model"),),
+        steps=("scores", "weights", "context"),
+        children=(*children, context),
+        n_heads=1,
+        queries="T",
+        keys="S",
+        is_cross=True,
+        mask=("padding",),
+    )
 
 
 def _scores(score: AlignmentScore) -> Part:
     """Return the product of states, or the sum of two vectors for each pair of words."""
     is_sum = score.is_pairwise or score.name == "linear"
     return Part(
-        kind="scores", path=_SCORE, layer=score.layer.partition(":")[2],
-        outputs=(tensor("scores", "T", "S"),), work=_ATTENTION,
+        kind="scores",
+        path=_SCORE,
+        layer=score.layer.partition(":")[2],
+        outputs=(tensor("scores", "T", "S"),),
+        work=_ATTENTION,
         macs=formula("" if is_sum else "T S d_model"),
-        saved=Saved(full=formula("2 T S"),
-                    products=formula("T S d_model" if score.is_pairwise else "")),
-    )  # fmt: skip
+        saved=Saved(
+            full=formula("2 T S"), products=formula("T S d_model" if score.is_pairwise else "")
+        ),
+    )

@@ -74,10 +74,15 @@ def _probe(run: Run) -> dict[str, Any]:
             text = f"{sentence.rpartition(' ')[0]} {MASK}."
         src = words.cut(text)
         tgt = _answer(run, src)[0][: task.max_tgt_len] if task.max_tgt_len else []
-        items.append({
-            "src": list(src), "tgt": tgt, "alignment": [[] for _ in tgt],
-            "src_text": text if text != sentence else words.join_src(src), "tgt_text": "",
-        })  # fmt: skip
+        items.append(
+            {
+                "src": list(src),
+                "tgt": tgt,
+                "alignment": [[] for _ in tgt],
+                "src_text": text if text != sentence else words.join_src(src),
+                "tgt_text": "",
+            }
+        )
     return {"kind": "text", "items": items}
 
 
@@ -99,10 +104,12 @@ def _snapshot(
             answers.append(model(*inputs))
         found = cache.of("weights")
         maps.append({name: half(one[0]) for name, one in found.items()})
-        masks.append({
-            name: np.broadcast_to(mask[0].any(0), maps[-1][name].shape[1:])
-            for name, mask in cache.masks().items()
-        })  # fmt: skip
+        masks.append(
+            {
+                name: np.broadcast_to(mask[0].any(0), maps[-1][name].shape[1:])
+                for name, mask in cache.masks().items()
+            }
+        )
     names = list(maps[0])
     words: dict[str, Any] = {}
     if images is not None:

@@ -222,8 +222,11 @@ def _tokenizer_files(tokenizer: Tokenizer, *, mark: str = "") -> dict[str, bytes
     """Return a tokenizer and what ``AutoTokenizer`` wants beside it. mark: of special tokens."""
     pad, bos, eos, unk = SPECIALS
     special = {
-        "pad_token": mark + pad, "bos_token": mark + bos, "eos_token": mark + eos, "unk_token": unk,
-    }  # fmt: skip
+        "pad_token": mark + pad,
+        "bos_token": mark + bos,
+        "eos_token": mark + eos,
+        "unk_token": unk,
+    }
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_input_names": ["input_ids", "attention_mask"],
@@ -239,10 +242,14 @@ def _tokenizer_files(tokenizer: Tokenizer, *, mark: str = "") -> dict[str, bytes
 def _preprocessor(shape: ImageShape, data: Carried) -> dict[str, Any]:
     return {
         "image_processor_type": "ViTImageProcessor",
-        "do_resize": True, "size": {"height": shape.image_size, "width": shape.image_size},
-        "do_rescale": True, "rescale_factor": 1 / 255,
-        "do_normalize": True, "image_mean": list(data.mean), "image_std": list(data.std),
-    }  # fmt: skip
+        "do_resize": True,
+        "size": {"height": shape.image_size, "width": shape.image_size},
+        "do_rescale": True,
+        "rescale_factor": 1 / 255,
+        "do_normalize": True,
+        "image_mean": list(data.mean),
+        "image_std": list(data.std),
+    }
 
 
 def _difference(model: Model, fit: Fit, files: dict[str, bytes]) -> float:

@@ -81,21 +81,24 @@ def _pictures(checked: Checked, called: str) -> Opened:
             n=shape.channels,
         )
     pixels = _pixels(checked)
-    task = PretrainedPicturesConfig.parse({
-        **_facts(checked, called),
-        "side": shape.image_size,
-        "is_coloured": shape.channels == 3,
-        "classes": BETWEEN.join(class_names(checked.folder.config, shape.n_classes)),
-        "mean": pixels.mean,
-        "std": pixels.std,
-    })  # fmt: skip
+    task = PretrainedPicturesConfig.parse(
+        {
+            **_facts(checked, called),
+            "side": shape.image_size,
+            "is_coloured": shape.channels == 3,
+            "classes": BETWEEN.join(class_names(checked.folder.config, shape.n_classes)),
+            "mean": pixels.mean,
+            "std": pixels.std,
+        }
+    )
     experiment = _made(checked, task)
     numbers = attention_numbers(experiment)
     if numbers > MAX_ATTENTION:
         raise Unopenable(
             "The attention on one picture takes {size}; the limit is {most}.",
-            size=in_bytes(4 * numbers), most=in_bytes(4 * MAX_ATTENTION),
-        )  # fmt: skip
+            size=in_bytes(4 * numbers),
+            most=in_bytes(4 * MAX_ATTENTION),
+        )
     return Opened(experiment)
 
 
@@ -114,10 +117,13 @@ def _writer(checked: Checked, called: str) -> Opened:
     begin = ids["bos"] if ids["bos"] != NONE else ids["eos"]
     if begin == NONE:
         raise Unopenable(Paragraph("pretrained/no-start"))
-    task = PretrainedTextConfig.parse({
-        **_facts_of_words(checked, called, words, ids | {"bos": begin}),
-        "labels": _labels(checked), "context": _longest(checked),
-    })  # fmt: skip
+    task = PretrainedTextConfig.parse(
+        {
+            **_facts_of_words(checked, called, words, ids | {"bos": begin}),
+            "labels": _labels(checked),
+            "context": _longest(checked),
+        }
+    )
     return Opened(_made(checked, task), words)
 
 
@@ -126,11 +132,16 @@ def _reader(checked: Checked, called: str) -> Opened:
     assert isinstance(shape, TextShape)
     is_guessed = "words.bias" in checked.head and MASK in words.tokens
     mask = words.tokens.index(MASK) if is_guessed else NONE
-    task = PretrainedReaderConfig.parse({
-        **_facts_of_words(checked, called, words, ids),
-        "labels": _labels(checked), "mask_id": mask,
-        "context": _longest(checked), "head": shape.head, "n_segments": shape.n_segments,
-    })  # fmt: skip
+    task = PretrainedReaderConfig.parse(
+        {
+            **_facts_of_words(checked, called, words, ids),
+            "labels": _labels(checked),
+            "mask_id": mask,
+            "context": _longest(checked),
+            "head": shape.head,
+            "n_segments": shape.n_segments,
+        }
+    )
     return Opened(_made(checked, task), words)
 
 
@@ -145,9 +156,12 @@ def _answerer(checked: Checked, called: str) -> Opened:
     if not 0 <= ids["eos"] < n_words:
         raise Unopenable(Paragraph("pretrained/no-end"))
     ids |= {"bos": begin, "pad": NONE if ids["pad"] == begin else ids["pad"]}
-    task = PretrainedAnswererConfig.parse({
-        **_facts_of_words(checked, called, words, ids), "context": _longest(checked),
-    })  # fmt: skip
+    task = PretrainedAnswererConfig.parse(
+        {
+            **_facts_of_words(checked, called, words, ids),
+            "context": _longest(checked),
+        }
+    )
     return Opened(_made(checked, task), words)
 
 

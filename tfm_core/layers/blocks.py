@@ -105,9 +105,13 @@ class Block(nn.Module):
         total = added if skipped is None else skipped + added
         joined = recorder.changed(norm, "joined", total if self.norm_first else norm(total), total)
         recorder.record(
-            norm, skipped=x if skipped is None else skipped, change=change, joined=joined,
-            normed=normed if self.norm_first else None, total=None if self.norm_first else total,
-        )  # fmt: skip
+            norm,
+            skipped=x if skipped is None else skipped,
+            change=change,
+            joined=joined,
+            normed=normed if self.norm_first else None,
+            total=None if self.norm_first else total,
+        )
         return joined
 
 

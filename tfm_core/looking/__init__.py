@@ -117,8 +117,9 @@ class _Looking:
         """
         from tfm_core.looking.training import Watched
 
-        return Watched(model, probe=probe, name=name, every=every, steps=steps, store=store,
-                       words=words)  # fmt: skip
+        return Watched(
+            model, probe=probe, name=name, every=every, steps=steps, store=store, words=words
+        )
 
     def for_trainer(self, *, probe: Any, **given: Unpack[Beginning]) -> Any:
         """Return a callback for ``transformers.Trainer``; given: as to ``training``.

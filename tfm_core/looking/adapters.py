@@ -44,9 +44,13 @@ class _Reports:
         given: Any = dict(self._begin)
         known = {name: given.pop(name, None) for name in ("name", "store")}
         self.watched = Watched(
-            model, probe=self._probe, every=given.pop("every", 100), steps=steps, words=given,
+            model,
+            probe=self._probe,
+            every=given.pop("every", 100),
+            steps=steps,
+            words=given,
             **known,
-        )  # fmt: skip
+        )
 
     def _follow(self, loop: FrameType | None) -> None:
         """End the run where a loop of this thread ends without a word. loop: its frame."""

@@ -102,11 +102,13 @@ class Plan:
         """Return what a run says of the model. steps: of its training, where they are known."""
         facts = {"class_name": look.model[:MAX_NAME], "n_parameters": look.n_parameters}
         task = ForeignTaskConfig(src_len=self._n_read, tgt_len=self.tgt_len)
-        return Experiment.parse({
-            "model": self._model.model_dump() | facts,
-            "task": task.model_dump(),
-            "training": {"steps": min(max(1, steps or 1), _MAX_STEPS)},
-        })  # fmt: skip
+        return Experiment.parse(
+            {
+                "model": self._model.model_dump() | facts,
+                "task": task.model_dump(),
+                "training": {"steps": min(max(1, steps or 1), _MAX_STEPS)},
+            }
+        )
 
     @property
     def _n_read(self) -> int:
@@ -174,9 +176,15 @@ def plan_of(look: Look) -> Plan:
     shown = [one for found in kept.values() for one in found]
     others = [_called(name) for name in look.maps if name not in {one.name for one in shown}]
     left_out = (
-        N_("Left out, because they have other heads or tokens: {names}.",
-           names=", ".join(others[:5]) + (", …" if len(others) > 5 else "")),
-    ) if others else ()  # fmt: skip
+        (
+            N_(
+                "Left out, because they have other heads or tokens: {names}.",
+                names=", ".join(others[:5]) + (", …" if len(others) > 5 else ""),
+            ),
+        )
+        if others
+        else ()
+    )
     return Plan(
         **{kind: tuple(one.name for one in found) for kind, found in kept.items()},
         shapes=tuple(tuple(one.weights.shape[1:]) for one in shown),

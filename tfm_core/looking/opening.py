@@ -150,16 +150,20 @@ def _experiment(look: Seen, stacks: Stacks) -> Experiment:
     n_heads = stacks.all[0].weights.shape[1]
     block = {"n_heads": n_heads, "d_model": _PER_HEAD * n_heads}
     task: dict[str, Any] = {
-        "kind": "look", "called": look.model[:MAX_NAME], "n_parameters": look.n_parameters,
+        "kind": "look",
+        "called": look.model[:MAX_NAME],
+        "n_parameters": look.n_parameters,
         "modules": "\n".join(" ".join(one.name.split()) for one in stacks.all)[:_MAX_NAMES],
         "n_left_out": len(look.maps) - len(stacks.all),
         "unseen": "\n".join(" ".join(one.split()) for one in look.unseen)[:_MAX_NAMES],
-    }  # fmt: skip
+    }
     model: dict[str, Any]
     if stacks.cross:
         queries, keys = stacks.cross[0].weights.shape[2:]
-        layers = {"n_encoder_layers": len(stacks.encoder) or 1,
-                  "n_decoder_layers": len(stacks.cross)}  # fmt: skip
+        layers = {
+            "n_encoder_layers": len(stacks.encoder) or 1,
+            "n_decoder_layers": len(stacks.cross),
+        }
         model = {"family": "encoder-decoder", **block, **layers}
         task |= {"reads": "pair", "src_len": keys, "tgt_len": queries - 1}
         task["bos"] = _written(look, stacks)[0]
@@ -192,9 +196,12 @@ def _item(look: Seen, stacks: Stacks, number: int) -> dict[str, Any]:
         src = look.names(stacks.encoder[0])[0]
     tgt = _written(look, stacks)[1:] if stacks.cross or stacks.decoder else ()
     item: dict[str, Any] = {
-        "src": list(src), "tgt": list(tgt), "alignment": [[] for _one in tgt],
-        "src_text": _text(look, src or _written(look, stacks)), "tgt_text": text_of(tgt),
-    }  # fmt: skip
+        "src": list(src),
+        "tgt": list(tgt),
+        "alignment": [[] for _one in tgt],
+        "src_text": _text(look, src or _written(look, stacks)),
+        "tgt_text": text_of(tgt),
+    }
     if not src:
         item["prompt"] = len(tgt)
     return item

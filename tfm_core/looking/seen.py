@@ -65,14 +65,16 @@ class AttentionMap:
 
         shape = self.weights.shape
         example, head, query, key = (axis.ravel() for axis in np.indices(shape))
-        return pd.DataFrame({
-            "example": example,
-            "layer": self.name,
-            "head": head,
-            "query": np.array(self.queries)[query],
-            "key": np.array(self.keys)[key],
-            "weight": self.numpy().ravel(),
-        })  # fmt: skip
+        return pd.DataFrame(
+            {
+                "example": example,
+                "layer": self.name,
+                "head": head,
+                "query": np.array(self.queries)[query],
+                "key": np.array(self.keys)[key],
+                "weight": self.numpy().ravel(),
+            }
+        )
 
     def __repr__(self) -> str:
         """Return its name, its kind and its shape in a line."""

@@ -95,8 +95,10 @@ def _view(look: Seen, one: AttentionMap, *, head: int | None, example: int) -> M
         if not 0 <= number < n:
             raise StudentError(
                 "{what} {number} is not there: there are {n}, from 0.",
-                what=called, number=number, n=n,
-            )  # fmt: skip
+                what=called,
+                number=number,
+                n=n,
+            )
     weights = one.weights[example]
     allowed = None
     if one.allowed is not None:

@@ -152,9 +152,12 @@ class Watched:
             )
         self._reported = number
         values = {
-            "loss": loss, "accuracy": accuracy, "learning_rate": learning_rate,
-            "grad_norm": grad_norm, "epoch": epoch,
-        }  # fmt: skip
+            "loss": loss,
+            "accuracy": accuracy,
+            "learning_rate": learning_rate,
+            "grad_norm": grad_norm,
+            "epoch": epoch,
+        }
         self._pending = {
             name: _checked(name, value)
             for name, value in values.items()
@@ -230,10 +233,13 @@ class Watched:
             return
         self._n_classes = _n_classes(self._model, look)
         self._begun = {
-            "event": "started", "step": 0, "total_steps": self._total,
-            "n_parameters": look.n_parameters, "device": self._device,
+            "event": "started",
+            "step": 0,
+            "total_steps": self._total,
+            "n_parameters": look.n_parameters,
+            "device": self._device,
             "remark": str(joined(*remarks)) if remarks else None,
-        }  # fmt: skip
+        }
         self._record(self._begun)
         self._keep(look, said)
 
@@ -321,12 +327,15 @@ class Watched:
         self._recorder.note(self._remark)
         if self._n_classes > 1:
             self._record_guessing(values["loss"])
-        self._record({
-            "event": "step", "step": self._step,
-            **{name: value for name, value in values.items() if math.isfinite(value)},
-            "seconds": round(self._recorder.status.seconds, 3),
-            "cpu_seconds": round(time.process_time() - self._cpu_begin, 3),
-        })  # fmt: skip
+        self._record(
+            {
+                "event": "step",
+                "step": self._step,
+                **{name: value for name, value in values.items() if math.isfinite(value)},
+                "seconds": round(self._recorder.status.seconds, 3),
+                "cpu_seconds": round(time.process_time() - self._cpu_begin, 3),
+            }
+        )
 
     def _count_losses(self) -> None:
         """Count which losses are no numbers; the first of them is written down."""
@@ -348,8 +357,10 @@ class Watched:
         bad = N_(
             "{n:,} of {total:,} losses are not numbers, the first at step {step:,}. Has a batch no "
             "targets?",
-            n=self._n_bad, total=self._reported, step=self._first_bad,
-        )  # fmt: skip
+            n=self._n_bad,
+            total=self._reported,
+            step=self._first_bad,
+        )
         return bad if self._note is None else joined(bad, self._note)
 
     def _record_guessing(self, loss: float) -> None:
@@ -394,9 +405,14 @@ class Watched:
     def _look(self) -> Look:
         inputs, named = self._given.on(next(iter(self._model.parameters()), None))
         return forward(
-            self._model, inputs, named, tokens=(), layers=(), crop=None,
+            self._model,
+            inputs,
+            named,
+            tokens=(),
+            layers=(),
+            crop=None,
             most_bytes=2**30,
-        )  # fmt: skip
+        )
 
     def _said(self) -> list[str] | None:
         """Return the answer to each example, or None. Raises StudentError for what is no answer."""

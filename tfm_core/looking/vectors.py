@@ -147,12 +147,20 @@ def vectors_of(
         return None
     value = value.detach().float()
     made = Vectors(
-        query, key, value[..., columns, :], torch.tensor(1 / scale), whole @ value,
-        None if bias is None else _small(bias), rest,
-    )  # fmt: skip
-    return made.__class__(**{
-        name: one.detach().to("cpu", copy=True).contiguous() for name, one in made.tensors.items()
-    })  # fmt: skip
+        query,
+        key,
+        value[..., columns, :],
+        torch.tensor(1 / scale),
+        whole @ value,
+        None if bias is None else _small(bias),
+        rest,
+    )
+    return made.__class__(
+        **{
+            name: one.detach().to("cpu", copy=True).contiguous()
+            for name, one in made.tensors.items()
+        }
+    )
 
 
 def _unexplained(

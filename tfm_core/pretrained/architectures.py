@@ -192,9 +192,14 @@ def _gpt2_form(model: DecoderOnlyConfig, shape: TextShape, length: int) -> Form:
 def _writing(n_words: int) -> TextShape:
     """Return the shape of a language model in Transformers."""
     return TextShape(
-        n_words, n_words, pad_id=None, one_vocabulary=True, output_bias=False,
-        scale_embedding=False, has_source=False,
-    )  # fmt: skip
+        n_words,
+        n_words,
+        pad_id=None,
+        one_vocabulary=True,
+        output_bias=False,
+        scale_embedding=False,
+        has_source=False,
+    )
 
 
 def _gpt2_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict[str, Any]:
@@ -211,10 +216,14 @@ def _gpt2_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dict
         "n_inner": new.d_ff,
         "activation_function": _named(new.activation, BENDS),
         "layer_norm_epsilon": new.norm_eps,
-        "attn_pdrop": new.dropout, "embd_pdrop": new.dropout, "resid_pdrop": new.dropout,
+        "attn_pdrop": new.dropout,
+        "embd_pdrop": new.dropout,
+        "resid_pdrop": new.dropout,
         "tie_word_embeddings": new.tie_embeddings,
-        "pad_token_id": first + PAD, "bos_token_id": first + BOS, "eos_token_id": first + EOS,
-    }  # fmt: skip
+        "pad_token_id": first + PAD,
+        "bos_token_id": first + BOS,
+        "eos_token_id": first + EOS,
+    }
 
 
 def _llama_form(model: DecoderOnlyConfig, shape: TextShape, length: int) -> Form:
@@ -241,8 +250,10 @@ def _llama_config(model: DecoderOnlyConfig, shape: TextShape, form: Form) -> dic
         "tie_word_embeddings": new.tie_embeddings,
         "rope_theta": new.rope_theta,
         "rope_scaling": _rope_scaling(new),
-        "pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS,
-    }  # fmt: skip
+        "pad_token_id": PAD,
+        "bos_token_id": BOS,
+        "eos_token_id": EOS,
+    }
 
 
 def _rope_scaling(model: DecoderOnlyConfig) -> dict[str, Any] | None:
@@ -251,9 +262,10 @@ def _rope_scaling(model: DecoderOnlyConfig) -> dict[str, Any] | None:
     written: dict[str, Any] = {"rope_type": model.rope_scaling, "factor": model.rope_factor}
     if model.rope_scaling == "llama3":
         written |= {
-            "low_freq_factor": float(LOWEST_TURNS), "high_freq_factor": float(HIGHEST_TURNS),
+            "low_freq_factor": float(LOWEST_TURNS),
+            "high_freq_factor": float(HIGHEST_TURNS),
             "original_max_position_embeddings": model.rope_original_len,
-        }  # fmt: skip
+        }
     return written
 
 
@@ -276,8 +288,9 @@ def _vit_config(model: ViTConfig, shape: ImageShape, form: Form) -> dict[str, An
         "num_channels": shape.channels,
         "num_labels": shape.n_classes,
         "qkv_bias": True,
-        "hidden_dropout_prob": model.dropout, "attention_probs_dropout_prob": model.dropout,
-    }  # fmt: skip
+        "hidden_dropout_prob": model.dropout,
+        "attention_probs_dropout_prob": model.dropout,
+    }
 
 
 def _named(ours: str, names: Mapping[str, str]) -> str:
@@ -290,16 +303,28 @@ _NAMES = frozenset({"classifier.weight"})
 
 ARCHITECTURES = (
     Architecture(
-        name="gpt2", family="decoder-only", model_class="GPT2LMHeadModel",
-        auto="AutoModelForCausalLM", form=_gpt2_form, config=_gpt2_config,
+        name="gpt2",
+        family="decoder-only",
+        model_class="GPT2LMHeadModel",
+        auto="AutoModelForCausalLM",
+        form=_gpt2_form,
+        config=_gpt2_config,
     ),
     Architecture(
-        name="llama", family="decoder-only", model_class="LlamaForCausalLM",
-        auto="AutoModelForCausalLM", form=_llama_form, config=_llama_config,
+        name="llama",
+        family="decoder-only",
+        model_class="LlamaForCausalLM",
+        auto="AutoModelForCausalLM",
+        form=_llama_form,
+        config=_llama_config,
     ),
     Architecture(
-        name="vit", family="vit", model_class="ViTForImageClassification",
-        auto="AutoModelForImageClassification", form=_vit_form, config=_vit_config,
+        name="vit",
+        family="vit",
+        model_class="ViTForImageClassification",
+        auto="AutoModelForImageClassification",
+        form=_vit_form,
+        config=_vit_config,
     ),
-)  # fmt: skip
+)
 """The one to prefer first."""

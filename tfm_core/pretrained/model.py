@@ -97,9 +97,7 @@ def check_folder(path: Path, *, most: int = MAX_BYTES) -> Checked:
         raise Unopenable("This folder cannot be opened: {why}", why=error.sentence) from None
     parameters = dict(model.named_parameters())
     wanted = {name: _sources(name, family, plan, stored) for name in parameters}
-    absent = [
-        name for names in wanted.values() for name in names if name not in stored
-    ]  # fmt: skip
+    absent = [name for names in wanted.values() for name in names if name not in stored]
     if absent == ["lm_head.weight"]:
         raise Unopenable(Paragraph("pretrained/no-words", name=absent[0]))
     if family.name == "t5" and not any(name.startswith("decoder.") for name in stored):

@@ -39,16 +39,19 @@ def pixels_of(folder: Path, *, image_size: int, channels: int) -> Pixels:
     if not (folder / PREPROCESSOR).exists():
         note = N_(
             "Without {name}, pixels get mean {usual} and deviation {usual}.",
-            name=PREPROCESSOR, usual=_USUAL,
-        )  # fmt: skip
+            name=PREPROCESSOR,
+            usual=_USUAL,
+        )
         return Pixels((_USUAL,) * channels, (_USUAL,) * channels, note)
     values = json_in(folder, PREPROCESSOR)
     size = _size(values)
     if size is not None and size != image_size:
         raise Unopenable(
             "{name} makes pictures of {found} pixels, but the model reads {image_size}.",
-            name=PREPROCESSOR, found=size, image_size=image_size,
-        )  # fmt: skip
+            name=PREPROCESSOR,
+            found=size,
+            image_size=image_size,
+        )
     factor = 1.0
     if _is_on(values, "do_rescale"):
         factor = values.get("rescale_factor", 1 / 255)
@@ -140,5 +143,7 @@ def _channels(values: Mapping[str, Any], name: str, n: int, least: float) -> lis
 def _invalid(name: str, value: object) -> Unopenable:
     return Unopenable(
         "{file} has no valid {name}: {value}.",
-        file=PREPROCESSOR, name=name, value=str(value)[:40],
-    )  # fmt: skip
+        file=PREPROCESSOR,
+        name=name,
+        value=str(value)[:40],
+    )

@@ -116,11 +116,15 @@ def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
             needed=SET_KINDS[kind].label,
         )
     facts: dict[str, Any] = {
-        **_opened_facts(run), "data": "" if own is None else own.id, "trains": part.trains,
-        "n_last": part.n_last, "rank": part.rank, "base": _NOT_READ,
+        **_opened_facts(run),
+        "data": "" if own is None else own.id,
+        "trains": part.trains,
+        "n_last": part.n_last,
+        "rank": part.rank,
+        "base": _NOT_READ,
         "alpha": 2.0 * part.rank if part.alpha is None else part.alpha,
         "called": run.meta.name[:MAX_NAME],
-    }  # fmt: skip
+    }
     task: TunedConfig
     if own is None or kind == "text":
         task = TunedTextConfig.parse(facts)
@@ -134,15 +138,21 @@ def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
     usual = min(_MAX_STEPS, max(_MIN_STEPS, _EPOCHS * n_train // batch))
     steps = usual if part.steps is None else part.steps
     rate = _RATES[task.trains] if part.rate is None else part.rate
-    return Experiment.parse({
-        "model": model.model_dump() | {"dropout": _DROPOUT} | _POOLING.get(kind, {}),
-        "task": task.model_dump(),
-        "training": {
-            "steps": steps, "batch_size": batch, "learning_rate": rate,
-            "validate_every": max(1, steps // 10), "weight_decay": 0.01, "snapshots": 12,
-        },
-        "seed": seed,
-    })  # fmt: skip
+    return Experiment.parse(
+        {
+            "model": model.model_dump() | {"dropout": _DROPOUT} | _POOLING.get(kind, {}),
+            "task": task.model_dump(),
+            "training": {
+                "steps": steps,
+                "batch_size": batch,
+                "learning_rate": rate,
+                "validate_every": max(1, steps // 10),
+                "weight_decay": 0.01,
+                "snapshots": 12,
+            },
+            "seed": seed,
+        }
+    )
 
 
 def _opened_facts(run: Run) -> dict[str, Any]:
@@ -167,10 +177,13 @@ def _labels(run: Run, own: OwnSet, facts: dict[str, Any]) -> TunedLabelsConfig:
     if n_long:
         raise StudentError(
             Paragraph(
-                "pretrained/sentences-too-long", n=n_long, longest=max(lengths), most=most,
+                "pretrained/sentences-too-long",
+                n=n_long,
+                longest=max(lengths),
+                most=most,
                 name=own.name,
             )
-        )  # fmt: skip
+        )
     n_tgt = n_labels + len(SPECIALS)
     return TunedLabelsConfig.parse({**facts, "context": max(lengths), "n_tgt": n_tgt})
 

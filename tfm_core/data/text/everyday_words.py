@@ -67,5 +67,5 @@ _NEAREST: dict[str, tuple[str, ...]] = {
     "film": ("movie",),
     "lovely": ("wonderful",),
     "awful": ("terrible", "horrible"),
-}  # fmt: skip
+}
 EVERYDAY: dict[str, str] = {word: near for near, words in _NEAREST.items() for word in words}

@@ -116,10 +116,13 @@ def about_three_maps(head: Attended, words: tuple[str, ...]) -> Question | None:
             N_("The softmax makes them differ"): N_("It comes later, and changes none of them."),
         },
         Paragraph(
-            "by_hand/three-maps", word=words[0], query=_row(head.query[0]), key=_row(head.key[0]),
+            "by_hand/three-maps",
+            word=words[0],
+            query=_row(head.query[0]),
+            key=_row(head.key[0]),
             value=_row(head.value[0]),
         ),
-    )  # fmt: skip
+    )
 
 
 def about_transposed_keys(head: Attended, words: tuple[str, ...]) -> Question:
@@ -160,8 +163,13 @@ def about_minus_one(attended: MultiHead, words: tuple[str, ...]) -> Question | N
         Paragraph("by_hand/minus-one", heads=n_heads, n=n_words, d=d_head),
         width,
         Paragraph(
-            "by_hand/why-transpose-again", total=heads.size, n=n_words, width=width,
-            word=words[0], direct=_row(direct[0]), merged=_row(merged[0]),
+            "by_hand/why-transpose-again",
+            total=heads.size,
+            n=n_words,
+            width=width,
+            word=words[0],
+            direct=_row(direct[0]),
+            merged=_row(merged[0]),
         ),
         wrong={
             d_head: N_("That is the width of one head."),
@@ -169,7 +177,7 @@ def about_minus_one(attended: MultiHead, words: tuple[str, ...]) -> Question | N
             n_heads: N_("That is the number of heads."),
         },
         hint=N_("All numbers, divided by the rows."),
-    )  # fmt: skip
+    )
 
 
 _MOST = 6

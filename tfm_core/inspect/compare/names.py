@@ -51,9 +51,10 @@ def _follows(rows: Sequence[Difference]) -> set[str]:
 
 
 _FOLLOWERS = {
-    "training.weight_decay": "training.optimizer", "training.beta2": "training.optimizer",
+    "training.weight_decay": "training.optimizer",
+    "training.beta2": "training.optimizer",
     "task.alpha": "task.rank",
-}  # fmt: skip
+}
 _LAST = ("training.validate_every", "training.snapshots", "training.final_test")
 """Settings that change no weight: in a name only if nothing else differs."""
 

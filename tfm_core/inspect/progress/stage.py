@@ -204,9 +204,13 @@ def _frame(
     if kind == "patches":
         cls = CLS in view.key
         view = replace(
-            view, weights=over_picture(view.weights, has_cls=cls), may_attend=None,
-            query=(), query_words=(), key=view.key[cls:],
-        )  # fmt: skip
+            view,
+            weights=over_picture(view.weights, has_cls=cls),
+            may_attend=None,
+            query=(),
+            query_words=(),
+            key=view.key[cls:],
+        )
     return StageFrame(step, answers, head_labels.of_step(run, step, kind).short), view
 
 

@@ -90,29 +90,40 @@ def _of_captions(
     task: CaptionTaskConfig, mean: tuple[float, ...], std: tuple[float, ...]
 ) -> Carried:
     return Carried(
-        "describe", mean, std, tgt=_tokens(caption_words.vocabulary(task)),
-        spelling=spelling_of(task), n_written=caption_words.longest(task) + 1,
-    )  # fmt: skip
+        "describe",
+        mean,
+        std,
+        tgt=_tokens(caption_words.vocabulary(task)),
+        spelling=spelling_of(task),
+        n_written=caption_words.longest(task) + 1,
+    )
 
 
 def _of_corpus(task: CorpusTaskConfig) -> Carried:
     texts = text_task(task)
     prompt = texts.join_tgt(_example(texts).tgt[: PROMPT[task.unit]])
     return Carried(
-        "write", src=_tokens(texts.src_vocabulary), tgt=_tokens(texts.tgt_vocabulary),
-        spelling=spelling_of(task), n_read=task.max_tgt_len + 1,
-        example=prompt.strip().partition("\n")[0], tries_capitals=True,
+        "write",
+        src=_tokens(texts.src_vocabulary),
+        tgt=_tokens(texts.tgt_vocabulary),
+        spelling=spelling_of(task),
+        n_read=task.max_tgt_len + 1,
+        example=prompt.strip().partition("\n")[0],
+        tries_capitals=True,
         reads_unknown=task.name != "grammar" and bool(task.data or task.text),
-    )  # fmt: skip
+    )
 
 
 def _of_pairs(task: TextTaskConfig | OwnTextTaskConfig) -> Carried:
     texts = text_task(task)
     return Carried(
-        VERBS[task.facts.answer], src=_tokens(texts.src_vocabulary),
-        tgt=_tokens(texts.tgt_vocabulary), spelling=spelling_of(task),
-        n_written=task.max_tgt_len + 1, example=texts.join_src(_example(texts).src),
-    )  # fmt: skip
+        VERBS[task.facts.answer],
+        src=_tokens(texts.src_vocabulary),
+        tgt=_tokens(texts.tgt_vocabulary),
+        spelling=spelling_of(task),
+        n_written=task.max_tgt_len + 1,
+        example=texts.join_src(_example(texts).src),
+    )
 
 
 def _example(task: TextTask) -> Pair:

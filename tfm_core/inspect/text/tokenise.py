@@ -202,5 +202,7 @@ def batch(
 
 def entries(known: Vocabulary) -> list[dict[str, Any]]:
     """Return the vocabulary as rows: number and token, the special ones first."""
-    return [{"id": id, "token": known.token(id), "special": id < len(SPECIALS)}
-            for id in range(len(known))]  # fmt: skip
+    return [
+        {"id": id, "token": known.token(id), "special": id < len(SPECIALS)}
+        for id in range(len(known))
+    ]

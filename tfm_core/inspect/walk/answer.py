@@ -38,17 +38,21 @@ def pooling(view: BlockView) -> WalkStep:
         keep = is_token(ids, subject.shape.pad_id)
         before.append(seen("keep", N_("1 = a word, 0 = padding"), keep, f"B {axis}"))
     return WalkStep(
-        "pooling", N_("Pooling"), ("pooling-text", chosen.walk_topic_text), code,
-        tuple(before), (made,),
+        "pooling",
+        N_("Pooling"),
+        ("pooling-text", chosen.walk_topic_text),
+        code,
+        tuple(before),
+        (made,),
         shape_question(
             made,
             N_("One vector per text; the token axis has size 1."),
             ((batch, length, d_model), N_("That is still a vector per token.")),
             ((batch, length), N_("A text is a vector of d_model numbers.")),
             ((1, d_model), N_("Each text has its own vector.")),
-            ((batch, 2 * length, d_model), N_("Pooling adds no tokens."))
+            ((batch, 2 * length, d_model), N_("Pooling adds no tokens.")),
         ),
-    )  # fmt: skip
+    )
 
 
 def logits(view: BlockView) -> WalkStep:
@@ -64,11 +68,14 @@ def logits(view: BlockView) -> WalkStep:
         first = "decoder.layers.0"
         before = [
             seen("placed", N_("the target, with positions"), inputs, "B T:tgt d_model"),
-            seen("memory", N_("the encoder's output"), cache["encoder.output"],
-                 f"B {looked_at} d_model"),
-            seen("tgt_mask", N_("target mask"), stack_mask(subject, "decoder"),
-                 "B 1 Q:tgt K:tgt"),
-        ]  # fmt: skip
+            seen(
+                "memory",
+                N_("the encoder's output"),
+                cache["encoder.output"],
+                f"B {looked_at} d_model",
+            ),
+            seen("tgt_mask", N_("target mask"), stack_mask(subject, "decoder"), "B 1 Q:tgt K:tgt"),
+        ]
         memory = "memory=memory"
         if f"{first}.cross_attention.mask" in cache:
             memory += ", memory_mask=mask"
@@ -76,18 +83,22 @@ def logits(view: BlockView) -> WalkStep:
         code = f"x = decoder(placed, mask=tgt_mask, {memory})\nlogits = output(x)"
         names["decoder"] = subject.model.get_submodule("decoder")
     d_model = built(subject.config).d_model
-    made = seen("logits", N_("a score per token"), scores,
-                "B T:tgt V:vocabulary")  # fmt: skip
+    made = seen("logits", N_("a score per token"), scores, "B T:tgt V:vocabulary")
     title = N_("Decoder stack to logits") if looked_at else N_("Logits")
     topics = ("logits", f"logits-{subject.reader}")
     if looked_at:
         topics = ("logits-encoder-decoder", "logits")
     return WalkStep(
-        "logits", title, topics, code, tuple(before),
+        "logits",
+        title,
+        topics,
+        code,
+        tuple(before),
         (made,),
         about_logits(made, d_model),
-        extra=extra, names=names,
-    )  # fmt: skip
+        extra=extra,
+        names=names,
+    )
 
 
 _WRITERS = ("encoder-decoder", "decoder-only", "language")
@@ -123,10 +134,16 @@ def whole(view: BlockView) -> WalkStep:
         question = replace(question, values=(*question.values, "written"))
         names |= {"greedy": greedy, "longest": shape.tgt_len}
     return WalkStep(
-        "whole", N_("The whole forward pass"),
-        ("whole", f"whole-{writes_as}"), code, before, tuple(after),
-        question, names=names, shown="probabilities",
-    )  # fmt: skip
+        "whole",
+        N_("The whole forward pass"),
+        ("whole", f"whole-{writes_as}"),
+        code,
+        before,
+        tuple(after),
+        question,
+        names=names,
+        shown="probabilities",
+    )
 
 
 def about_logits(made: StepTensor, d_model: int) -> Question:
@@ -139,8 +156,8 @@ def about_logits(made: StepTensor, d_model: int) -> Question:
         ((batch, n_words), N_("Every position answers, not one per example.")),
         ((batch, n_words, d_model), N_("A token's score is one number.")),
         ((batch, length), N_("Those would be ids, which argmax gives.")),
-        given=N_("The vocabulary has {n:,} tokens.", n=n_words)
-    )  # fmt: skip
+        given=N_("The vocabulary has {n:,} tokens.", n=n_words),
+    )
 
 
 def _likely_word(subject: Subject, made: StepTensor, example: int) -> Question:
@@ -188,13 +205,16 @@ def pooler(view: BlockView) -> WalkStep:
     length = answering.size(1)
     made = seen("pooled", N_("one vector per text"), pooled, "B d_model")
     return WalkStep(
-        "logits", N_("Pooler"), ("pooler",), "pooled = torch.tanh(dense(x[:, 0]))",
+        "logits",
+        N_("Pooler"),
+        ("pooler",),
+        "pooled = torch.tanh(dense(x[:, 0]))",
         (seen("x", N_("last vector of each position"), answering, f"B {axis} d_model"),),
         (made,),
         _one_vector(made, length),
         extra=blocks(view),
         names={"torch": torch, "dense": view.subject.model.get_submodule("output.dense")},
-    )  # fmt: skip
+    )
 
 
 def pooler_whole(view: BlockView) -> WalkStep:
@@ -203,14 +223,18 @@ def pooler_whole(view: BlockView) -> WalkStep:
     (src, tgt), pooled = subject.inputs, subject.cache["output.logits"]
     made = seen("pooled", N_("one vector per text"), pooled, "B d_model")
     return WalkStep(
-        "whole", N_("The whole forward pass"), ("whole", "whole-pooler"),
+        "whole",
+        N_("The whole forward pass"),
+        ("whole", "whole-pooler"),
         "pooled = model(src, tgt)",
-        (seen("src", N_("source ids"), src, "B S:src"),
-         seen("tgt", N_("only its length is used"), tgt, "B T:tgt")),
+        (
+            seen("src", N_("source ids"), src, "B S:src"),
+            seen("tgt", N_("only its length is used"), tgt, "B T:tgt"),
+        ),
         (made,),
         _one_vector(made, src.size(1)),
         names={"model": subject.model},
-    )  # fmt: skip
+    )
 
 
 def _one_vector(made: StepTensor, length: int) -> Question:
@@ -222,5 +246,5 @@ def _one_vector(made: StepTensor, length: int) -> Question:
         ((batch, length), N_("A text is a vector of d_model numbers.")),
         ((length, d_model), N_("Each text has its own vector.")),
         ((d_model,), N_("Each text has its own vector.")),
-        ((d_model, batch), N_("The batch comes first."))
-    )  # fmt: skip
+        ((d_model, batch), N_("The batch comes first.")),
+    )

@@ -24,23 +24,28 @@ def heads(view: BlockView) -> WalkStep:
     label = N_("matrix of the queries, 0 outside each head's slice")
     label = label if is_sliced else N_("matrix of the queries")
     return WalkStep(
-        "heads", N_("Heads must divide d_model"),
+        "heads",
+        N_("Heads must divide d_model"),
         ("heads", "heads-sliced" if is_sliced else "heads-whole"),
         "d_head = d_model // H\nper_head = weight.view(H, d_head, d_model)",
         (seen("weight", label, weight, "d_model d_model"),),
-        (seen("per_head", N_("its rows, by head"), weight.view(n_heads, d_head, d_model),
-              "H d_head d_model"),),
+        (
+            seen(
+                "per_head",
+                N_("its rows, by head"),
+                weight.view(n_heads, d_head, d_model),
+                "H d_head d_model",
+            ),
+        ),
         number_question(
             N_(
                 "d_model is {d_model} and there are {n_heads} heads. How wide is one head?",
                 d_model=d_model,
-                n_heads=n_heads
-            ),
-            d_head, N_(
-                "{d_model} / {n_heads} = {d_head}.",
-                d_model=d_model,
                 n_heads=n_heads,
-                d_head=d_head
+            ),
+            d_head,
+            N_(
+                "{d_model} / {n_heads} = {d_head}.", d_model=d_model, n_heads=n_heads, d_head=d_head
             ),
             wrong={
                 d_model: N_("That is the whole vector."),
@@ -48,10 +53,10 @@ def heads(view: BlockView) -> WalkStep:
                 n_heads: N_("That is the number of heads."),
             },
             hint=N_("The heads share d_model equally."),
-            shapes=("per_head",)
+            shapes=("per_head",),
         ),
         names={"H": n_heads, "d_model": d_model},
-    )  # fmt: skip
+    )
 
 
 def _own_width(view: BlockView) -> WalkStep:
@@ -62,12 +67,19 @@ def _own_width(view: BlockView) -> WalkStep:
     n = view.d_q[1]
     weight = projection.detach()[:n]
     return WalkStep(
-        "heads", N_("Heads of their own width"),
+        "heads",
+        N_("Heads of their own width"),
         ("heads-own-width",),
         "per_head = weight.view(H, d_head, d_model)",
         (seen("weight", N_("matrix of the queries"), weight, "d_q d_model"),),
-        (seen("per_head", N_("its rows, by head"), weight.view(n_heads, d_head, d_model),
-              "H d_head d_model"),),
+        (
+            seen(
+                "per_head",
+                N_("its rows, by head"),
+                weight.view(n_heads, d_head, d_model),
+                "H d_head d_model",
+            ),
+        ),
         number_question(
             N_(
                 "There are {n_heads} heads, each {d_head} wide. How many numbers are a token's "
@@ -85,7 +97,7 @@ def _own_width(view: BlockView) -> WalkStep:
             shapes=("per_head",),
         ),
         names={"H": n_heads, "d_head": d_head, "d_model": d_model},
-    )  # fmt: skip
+    )
 
 
 def projections(view: BlockView) -> WalkStep:
@@ -234,12 +246,12 @@ def split(view: BlockView) -> WalkStep:
             ((batch, length, n_heads, d_head), N_("That is before the transpose.")),
             ((batch, n_heads, length, d_model), N_("Each head has only d_head numbers.")),
             ((batch, n_heads, d_head, length), N_("d_head stays last.")),
-            ((batch * n_heads, length, d_head), N_("Heads have an axis of their own."))
+            ((batch * n_heads, length, d_head), N_("Heads have an axis of their own.")),
         ),
         extra=tuple(extra),
         names={"B": batch, name: length, "H": n_heads, "d_head": d_head},
         block=view.path,
-    )  # fmt: skip
+    )
 
 
 def weighted_sum(view: BlockView) -> WalkStep:
@@ -259,12 +271,18 @@ def weighted_sum(view: BlockView) -> WalkStep:
             seen("weights", N_("attention weights"), got("self_attention.weights"), view.pair),
             seen("values", N_("values"), got("self_attention.value"), f"B H K:{words} d_head"),
         ),
-        (seen("heads", N_("output of each head"), got("self_attention.heads"),
-              f"B H Q:{words} d_head"),),
+        (
+            seen(
+                "heads",
+                N_("output of each head"),
+                got("self_attention.heads"),
+                f"B H Q:{words} d_head",
+            ),
+        ),
         about_one_weight(_token(view, min(1, view.sizes[1] - 1))),
         names=names,
         block=view.path,
-    )  # fmt: skip
+    )
 
 
 def _token(view: BlockView, position: int) -> str:
@@ -334,8 +352,14 @@ def merge(view: BlockView) -> WalkStep:
         N_("Merge the heads"),
         ("merge", *(("merge-output",) if has_output else view.mistakes(Projections))),
         code,
-        (seen("heads", N_("output of each head"), got("self_attention.heads"),
-              f"B H Q:{words} d_head"),),
+        (
+            seen(
+                "heads",
+                N_("output of each head"),
+                got("self_attention.heads"),
+                f"B H Q:{words} d_head",
+            ),
+        ),
         tuple(made),
         shape_question(
             output,
@@ -343,8 +367,8 @@ def merge(view: BlockView) -> WalkStep:
             ((batch, length, d_head), N_("That is one head.")),
             ((batch, n_heads, length, d_model), N_("The heads share the last axis.")),
             ((batch, length, n_heads * d_model), N_("Each head brings d_head numbers.")),
-            ((batch, d_model), N_("Every token keeps its own vector."))
+            ((batch, d_model), N_("Every token keeps its own vector.")),
         ),
         names=names,
         block=view.path,
-    )  # fmt: skip
+    )

@@ -18,11 +18,13 @@ def blocks(view: BlockView) -> tuple[StepTensor, ...]:
     n = len(list(view.subject.model.get_submodule(layers).children()))
     return tuple(
         seen(
-            f"block_{number}", N_("after block {number}", number=number),
-            view.subject.cache[f"{layers}.{number - 1}.residual"], axes
+            f"block_{number}",
+            N_("after block {number}", number=number),
+            view.subject.cache[f"{layers}.{number - 1}.residual"],
+            axes,
         )
         for number in range(1, n + 1)
-    )  # fmt: skip
+    )
 
 
 def encoder_stack(view: BlockView) -> WalkStep:
@@ -38,11 +40,16 @@ def encoder_stack(view: BlockView) -> WalkStep:
     if view.part.children[-1].kind == "norm":
         topics = (*topics, "final-norm")
     return WalkStep(
-        "encoder-stack", N_("Encoder stack"), topics, code, tuple(before),
+        "encoder-stack",
+        N_("Encoder stack"),
+        topics,
+        code,
+        tuple(before),
         (seen("memory", N_("the encoder's output"), memory, f"B {axis} d_model"),),
         _twice_as_many(),
-        extra=blocks(view), names={"encoder": subject.model.get_submodule("encoder")},
-    )  # fmt: skip
+        extra=blocks(view),
+        names={"encoder": subject.model.get_submodule("encoder")},
+    )
 
 
 def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
@@ -181,8 +188,12 @@ def feed_forward(view: BlockView) -> WalkStep:
     return WalkStep(
         "feed-forward",
         _feed_forward_title(part),
-        ("feed-forward", activation.walk_topic,
-         *_residual_topics(view, part, "ff-norm", ""), *topics),
+        (
+            "feed-forward",
+            activation.walk_topic,
+            *_residual_topics(view, part, "ff-norm", ""),
+            *topics,
+        ),
         f"y = {read}\nhidden = {hidden}\noutput = {last}",
         (seen("x", N_("after the attention"), got(f"{last_attention}_norm.joined"), axes),),
         (
@@ -195,14 +206,16 @@ def feed_forward(view: BlockView) -> WalkStep:
             ((batch, length, d_model), N_("That is the width before and after.")),
             ((batch, d_ff), N_("Every token has its own hidden layer.")),
             ((batch, length, d_model + d_ff), N_("The d_ff new numbers replace the old ones.")),
-            ((batch, n_heads, length, d_ff), N_("The heads are merged by now."))
+            ((batch, n_heads, length, d_ff), N_("The heads are merged by now.")),
         ),
         names={
-            **MODULES, "ff": view.module("feed_forward"), "dropout": view.module("dropout"),
+            **MODULES,
+            "ff": view.module("feed_forward"),
+            "dropout": view.module("dropout"),
             "norm": view.module("feed_forward_norm"),
         },
         block=view.path,
-    )  # fmt: skip
+    )
 
 
 def _experts(view: BlockView) -> WalkStep:
@@ -223,8 +236,12 @@ def _experts(view: BlockView) -> WalkStep:
     return WalkStep(
         "feed-forward",
         _feed_forward_title(part),
-        ("experts", "experts-shares" if top_k > 1 else "experts-one",
-         *_residual_topics(view, part, "ff-norm", ""), *topics),
+        (
+            "experts",
+            "experts-shares" if top_k > 1 else "experts-one",
+            *_residual_topics(view, part, "ff-norm", ""),
+            *topics,
+        ),
         f"y = {read}\n"
         "logits = moe.router(y)\n"
         f"shares, chosen = logits.softmax(-1).topk({top_k})\n"
@@ -241,14 +258,16 @@ def _experts(view: BlockView) -> WalkStep:
             ((batch, length, top_k), N_("Those left out count too, as 0.")),
             ((batch, n_experts), N_("Every token is routed by itself.")),
             ((batch, length, d_model), N_("The router maps d_model to the number of experts.")),
-            ((batch, n_heads, length, n_experts), N_("The heads are merged by now."))
+            ((batch, n_heads, length, n_experts), N_("The heads are merged by now.")),
         ),
         names={
-            **MODULES, "moe": view.module("feed_forward"), "dropout": view.module("dropout"),
+            **MODULES,
+            "moe": view.module("feed_forward"),
+            "dropout": view.module("dropout"),
             "norm": view.module("feed_forward_norm"),
         },
         block=view.path,
-    )  # fmt: skip
+    )
 
 
 def _feed_forward_title(part: Sublayer) -> str:

@@ -33,44 +33,47 @@ def decoder_attention(view: BlockView) -> WalkStep:
             N_("Each head has a row and a column per target token."),
             ((batch, length, length), N_("Each head has its own weights.")),
             ((batch, n_heads, length, d_model), N_("A weight belongs to a pair of tokens.")),
-            ((batch, length, n_heads, length), N_("Heads come before queries."))
-        )  # fmt: skip
+            ((batch, length, n_heads, length), N_("Heads come before queries.")),
+        )
     else:
         mask = got("self_attention.mask").expand_as(weights)[view.example, 0]
         n = int((~mask).sum())
         question = number_question(
             N_(
                 "How many of this example's {length} x {length} weights per head must be 0?",
-                length=length
+                length=length,
             ),
-            n, _hidden_in_all(order, n),
+            n,
+            _hidden_in_all(order, n),
             wrong={
-                length * (length - 1) // 2: N_(
-                    "Padding below the diagonal is hidden too."
-                )
+                length * (length - 1) // 2: N_("Padding below the diagonal is hidden too.")
                 if not order.sees_future
                 else N_("That is what a causal mask hides without padding."),
                 length * (length + 1) // 2: N_("The diagonal stays: a token may read itself."),
                 length**2 - n: N_("That is how many may differ from 0."),
             },
             hint=N_("Count the mask's zeros."),
-            values=("weights",)
-        )  # fmt: skip
+            values=("weights",),
+        )
     mask_axes = "B 1 Q:tgt K:tgt"
     return WalkStep(
-        "decoder-attention", N_("Decoder: masked self-attention"), topics,
+        "decoder-attention",
+        N_("Decoder: masked self-attention"),
+        topics,
         f"output = attention(x, mask=tgt_mask{inside})",
         (
             seen("x", N_("the target so far"), x, axes),
-            seen("tgt_mask", N_("target mask: 1 = may attend"), got("self_attention.mask"),
-            mask_axes),
+            seen(
+                "tgt_mask", N_("target mask: 1 = may attend"), got("self_attention.mask"), mask_axes
+            ),
         ),
         (seen("output", N_("the attention's output"), got("self_attention.output"), axes),),
         question,
         extra=(map_of_weights,),
-        names=names, shown="weights",
+        names=names,
+        shown="weights",
         block=view.path,
-    )  # fmt: skip
+    )
 
 
 def _hidden_in_all(order: Causality, n: int) -> str:
@@ -94,7 +97,9 @@ def cross_attention(view: BlockView) -> WalkStep:
         code = "output = attention(x, memory, mask=mask)"
         masks = [mask_seen(got("cross_attention.mask"), words)]
     return WalkStep(
-        "cross-attention", N_("Decoder: cross-attention"), ("cross-attention",),
+        "cross-attention",
+        N_("Decoder: cross-attention"),
+        ("cross-attention",),
         code,
         (
             seen("x", N_("the target so far"), got("cross_attention.query_input"), axes),
@@ -104,25 +109,40 @@ def cross_attention(view: BlockView) -> WalkStep:
         (seen("output", N_("the attention's output"), got("cross_attention.output"), axes),),
         shape_question(
             map_of_weights,
-            N_("T queries from the target, {axis} keys from the memory.",
-               axis=memory_axis.partition(":")[0]),
+            N_(
+                "T queries from the target, {axis} keys from the memory.",
+                axis=memory_axis.partition(":")[0],
+            ),
             ((batch, n_heads, n_src, length), N_("Rows are queries, from the target.")),
             ((batch, n_heads, length, length), N_("That is self-attention of the target.")),
             ((batch, n_heads, n_src, n_src), N_("That is self-attention of the encoder.")),
-            ((batch, length, n_src), N_("Each head has its own weights."))
+            ((batch, length, n_src), N_("Each head has its own weights.")),
         ),
         extra=(
             map_of_weights,
-            seen("queries", N_("queries, from the target"), got("cross_attention.query"),
-                 "B H Q:tgt d_head"),
-            seen("keys", N_("keys, from the memory"), got("cross_attention.key"),
-                 f"B H K:{words} d_head"),
-            seen("values", N_("values, from the memory"), got("cross_attention.value"),
-                 f"B H K:{words} d_head"),
+            seen(
+                "queries",
+                N_("queries, from the target"),
+                got("cross_attention.query"),
+                "B H Q:tgt d_head",
+            ),
+            seen(
+                "keys",
+                N_("keys, from the memory"),
+                got("cross_attention.key"),
+                f"B H K:{words} d_head",
+            ),
+            seen(
+                "values",
+                N_("values, from the memory"),
+                got("cross_attention.value"),
+                f"B H K:{words} d_head",
+            ),
         ),
-        names={"attention": view.module("cross_attention")}, shown="weights",
+        names={"attention": view.module("cross_attention")},
+        shown="weights",
         block=view.path,
-    )  # fmt: skip
+    )
 
 
 _CROSS = """\

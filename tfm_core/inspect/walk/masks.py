@@ -71,9 +71,16 @@ def masks(view: BlockView) -> WalkStep:
         topics.append("window-by-layer" if getattr(config, "full_every", 0) else "window")
     question = _mask_question(subject, after[-1], view.example, has_padding=has_padding)
     return WalkStep(
-        "masks", N_("Masks"), ("masks", *topics), code, before, after, question, names=names,
+        "masks",
+        N_("Masks"),
+        ("masks", *topics),
+        code,
+        before,
+        after,
+        question,
+        names=names,
         shown=after[-1].name,
-    )  # fmt: skip
+    )
 
 
 def _of_both(has_padding: bool, causal: str, near: str, near_tgt: str) -> str:
@@ -143,18 +150,17 @@ def _mask_shape(mask: StepTensor) -> Question:
         ((batch, 1, 1, n_keys), N_("The future differs by query.")),
         ((batch, n_rows, 1, n_keys), N_("Heads come second, queries third.")),
         ((n_rows, n_keys), N_("Padding differs by example.")),
-        ((batch, 1, n_keys, 1), N_("That hides queries; padding would still be read as a key."))
-    )  # fmt: skip
+        ((batch, 1, n_keys, 1), N_("That hides queries; padding would still be read as a key.")),
+    )
 
 
 def _triangle_shape(mask: StepTensor) -> Question:
     batch, _, n_rows, n_keys = mask.shape
     return shape_question(
         mask,
-        Paragraph("walk_questions/triangle-shape"
-        ),
+        Paragraph("walk_questions/triangle-shape"),
         ((batch, n_rows, n_keys), N_("B would be broadcast against H.")),
         ((batch, n_rows, 1, n_keys), N_("Heads come second, queries third.")),
         ((batch, 1, 1, n_keys), N_("One row for all queries is no triangle.")),
-        ((n_rows, n_keys), N_("That is the triangle before it is expanded."))
-    )  # fmt: skip
+        ((n_rows, n_keys), N_("That is the triangle before it is expanded.")),
+    )

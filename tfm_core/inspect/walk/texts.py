@@ -79,9 +79,14 @@ def of_texts(
     end = [experiment.task.end] if answer == "sequence" else []
     is_known = not (config.is_opened and config.has_source)
     return Subject(
-        experiment.model, model, shape, inputs, cache, words,
+        experiment.model,
+        model,
+        shape,
+        inputs,
+        cache,
+        words,
         truth=[[*pair[1], *end] for pair in pairs] if is_known else [],
-    )  # fmt: skip
+    )
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int = PAD) -> Tensor:

@@ -47,10 +47,16 @@ def positions(view: BlockView) -> WalkStep:
         total, names["dropout"] = f"dropout({total})", subject.model.get_submodule("dropout")
     remark = "" if rows is not None else "  # nothing is added here"
     step = WalkStep(
-        "positions", N_("Positions"), ("positions", kind.topic, *dropped(subject.config)),
-        "\n".join([*lines, f"placed = {total}{remark}"]), tuple(before), tuple(after), question,
-        names=names, shown="" if rows is None else "rows",
-    )  # fmt: skip
+        "positions",
+        N_("Positions"),
+        ("positions", kind.topic, *dropped(subject.config)),
+        "\n".join([*lines, f"placed = {total}{remark}"]),
+        tuple(before),
+        tuple(after),
+        question,
+        names=names,
+        shown="" if rows is None else "rows",
+    )
     if has_norm:
         normed = cache[f"{module}.normed"]
         return replace(
@@ -72,13 +78,16 @@ def _with_segments(subject: Subject, step: WalkStep) -> WalkStep:
     normed = subject.cache["encoder.input"]
     axes = "B S:slots d_model"
     return WalkStep(
-        step.name, N_("Positions and segments"), (*step.topics, "segments"),
+        step.name,
+        N_("Positions and segments"),
+        (*step.topics, "segments"),
         f"{step.code}\nnormed = norm(placed + segment)",
         (*step.before, seen("segment", N_("vector of the first segment"), vector, "d_model")),
         (*step.after, seen("normed", N_("the normalised sum"), normed, axes)),
-        step.question, names={**step.names, "norm": segments.get_submodule("norm")},
+        step.question,
+        names={**step.names, "norm": segments.get_submodule("norm")},
         shown=step.shown,
-    )  # fmt: skip
+    )
 
 
 def _nothing_added() -> Question:
@@ -115,8 +124,8 @@ def _rows_question(rows: StepTensor, placed: Tensor) -> Question:
         ((batch, length, d_model), N_("That is the sum; all examples share the rows.")),
         ((length,), N_("Each position has a vector, not one number.")),
         ((d_model, length), N_("A row is a position.")),
-        ((batch, length), N_("Those are the ids; positions have vectors."))
-    )  # fmt: skip
+        ((batch, length), N_("Those are the ids; positions have vectors.")),
+    )
 
 
 def tokens(view: BlockView) -> WalkStep:
@@ -141,9 +150,15 @@ def tokens(view: BlockView) -> WalkStep:
     if subject.anatomy.of_kind("stem"):
         title = N_("Token tensors of the caption")
     return WalkStep(
-        "tokens", title, (topic, f"tokens-{reader}"), code,
-        (), ids_seen(subject), _tokens_question(subject, view.example), names=names,
-    )  # fmt: skip
+        "tokens",
+        title,
+        (topic, f"tokens-{reader}"),
+        code,
+        (),
+        ids_seen(subject),
+        _tokens_question(subject, view.example),
+        names=names,
+    )
 
 
 def _rows(ids: Tensor) -> list[list[int]]:
@@ -215,7 +230,8 @@ def embedding(view: BlockView) -> WalkStep:
     made = seen("embedded", N_("a vector per token"), embedded, f"B {axis} d_model")
     is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
     return WalkStep(
-        "embedding", N_("Embedding"),
+        "embedding",
+        N_("Embedding"),
         ("embedding", "embedding-scaled" if is_scaled else "embedding-unscaled")
         + ((f"embedding-{subject.reader}",) if has_source or subject.memory_axis else ()),
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
@@ -226,10 +242,9 @@ def embedding(view: BlockView) -> WalkStep:
             N_("Each id becomes a row of {d_model} numbers.", d_model=d_model),
             ((batch, length), N_("Those are the ids: each becomes a vector.")),
             ((batch, d_model, length), N_("A token's numbers are on the last axis.")),
-            ((batch, length, n_words), N_(
-                "Those would be one-hot vectors."
-            )),
-            ((n_words, d_model), N_("That is the table."))
+            ((batch, length, n_words), N_("Those would be one-hot vectors.")),
+            ((n_words, d_model), N_("That is the table.")),
         ),
-        extra=tuple(extra), names={"math": math, "table": table, "d_model": d_model},
-    )  # fmt: skip
+        extra=tuple(extra),
+        names={"math": math, "table": table, "d_model": d_model},
+    )

@@ -41,26 +41,31 @@ def picture(view: BlockView) -> WalkStep:
     n = channels * height * width
     topic = "picture-few" if subject.has_own_statistics else "picture-training"
     return WalkStep(
-        "picture", N_("The picture"), ("picture", topic), "images = (pixels / 255 - mean) / std",
-        before, (_pixels(subject),),
+        "picture",
+        N_("The picture"),
+        ("picture", topic),
+        "images = (pixels / 255 - mean) / std",
+        before,
+        (_pixels(subject),),
         number_question(
-            N_("How many numbers make one picture?"), n,
+            N_("How many numbers make one picture?"),
+            n,
             N_(
                 "{channels} x {height} x {width} = {n:,}.",
                 channels=channels,
                 height=height,
                 width=width,
                 n=n,
-                batch=batch
+                batch=batch,
             ),
             wrong={
                 n * batch: N_("Those are the numbers of the whole batch."),
                 height * width: N_("That is one channel."),
             },
-            hint=N_("Multiply channels, rows and columns.")
+            hint=N_("Multiply channels, rows and columns."),
         ),
         names=names,
-    )  # fmt: skip
+    )
 
 
 def patches(view: BlockView) -> WalkStep:
@@ -69,18 +74,22 @@ def patches(view: BlockView) -> WalkStep:
     cutter, patch_size = _cutter(subject), subject.anatomy.sizes["patch_size"]
     cut = subject.cache[f"{cutter}.patches"]
     stem = STEMS[view.part.variant]
-    names: dict[str, object] = {
-        **MODULES, "F": F, "patchify": patchify, "patch_size": patch_size
-    }  # fmt: skip
+    names: dict[str, object] = {**MODULES, "F": F, "patchify": patchify, "patch_size": patch_size}
     for name, path in stem.walk_modules.items():
         names[name] = subject.model.get_submodule(f"stem.{path}")
     after = [seen("patches", N_("flattened patches"), cut, "B patches:patches P")]
     if stem.walk_seen is not None:
         after.append(seen("seen", stem.walk_seen, subject.cache["stem.convolved"], "B C Y X"))
     return WalkStep(
-        "patches", N_("Patches"), stem.walk_topics, stem.walk_code, (_pixels(subject),),
-        tuple(after), _patches_question(view), names=names,
-    )  # fmt: skip
+        "patches",
+        N_("Patches"),
+        stem.walk_topics,
+        stem.walk_code,
+        (_pixels(subject),),
+        tuple(after),
+        _patches_question(view),
+        names=names,
+    )
 
 
 def _patches_question(view: BlockView) -> Question:
@@ -118,12 +127,15 @@ def projection(view: BlockView) -> WalkStep:
     values = cut.size(-1)
     made = seen("x", N_("a vector per patch"), out, "B patches:patches d_model")
     return WalkStep(
-        "patch-projection", N_("Patch projection"), ("projection",), "x = projection(patches)",
+        "patch-projection",
+        N_("Patch projection"),
+        ("projection",),
+        "x = projection(patches)",
         (seen("patches", N_("flattened patches"), cut, "B patches:patches P"),),
         (made,),
         _projection_question(made, values),
         names={"projection": subject.model.get_submodule(f"{cutter}.projection")},
-    )  # fmt: skip
+    )
 
 
 def _projection_question(made: StepTensor, values: int) -> Question:
@@ -134,14 +146,18 @@ def _projection_question(made: StepTensor, values: int) -> Question:
         return number_question(
             N_("How many parameters does the projection have?"),
             size,
-            N_("{values} x {d_model} + {d_model} = {size:,}, shared by all patches.",
-               values=values, d_model=d_model, size=size),
+            N_(
+                "{values} x {d_model} + {d_model} = {size:,}, shared by all patches.",
+                values=values,
+                d_model=d_model,
+                size=size,
+            ),
             wrong={
                 values * d_model: N_("Each output has a bias too."),
                 n * size: N_("All patches share one projection."),
             },
-            hint=N_("A linear layer: a weight per pair, a bias per output.")
-        )  # fmt: skip
+            hint=N_("A linear layer: a weight per pair, a bias per output."),
+        )
     return shape_question(
         made,
         N_("Each patch becomes a vector of d_model numbers."),
@@ -159,7 +175,9 @@ def cls(view: BlockView) -> WalkStep:
     token = subject.model.get_parameter("cls").detach()
     joined = subject.cache["positions.unplaced"]
     return WalkStep(
-        "cls", N_("CLS token"), ("cls",),
+        "cls",
+        N_("CLS token"),
+        ("cls",),
         "tokens = torch.cat([cls.expand(x.size(0), -1, -1), x], 1)",
         (
             seen("x", N_("a vector per patch"), x, "B patches:patches d_model"),
@@ -172,10 +190,10 @@ def cls(view: BlockView) -> WalkStep:
             N_("{n} + 1 = {sum}: the patches and CLS.", n=x.size(1), sum=joined.size(1)),
             wrong={x.size(1): N_("CLS is one more token.")},
             hint=N_("CLS is added to the patches."),
-            shapes=("tokens",)
+            shapes=("tokens",),
         ),
         names=MODULES,
-    )  # fmt: skip
+    )
 
 
 def pooling(view: BlockView) -> WalkStep:
@@ -187,7 +205,10 @@ def pooling(view: BlockView) -> WalkStep:
     made = seen("pooled", N_("one vector per picture"), pooled, "B d_model")
     code = f"pooled = {chosen.of_patches.format(x='memory')}"
     return WalkStep(
-        "pooling", N_("Pooling"), ("pooling", chosen.walk_topic), code,
+        "pooling",
+        N_("Pooling"),
+        ("pooling", chosen.walk_topic),
+        code,
         (seen("memory", N_("the encoder's output"), memory, "B N:tokens d_model"),),
         (made,),
         shape_question(
@@ -196,9 +217,9 @@ def pooling(view: BlockView) -> WalkStep:
             ((batch, n), N_("A picture is a vector of d_model numbers.")),
             ((batch, n, d_model), N_("That is still a vector per token.")),
             ((n, d_model), N_("Each picture has its own vector.")),
-            ((d_model,), N_("Each picture has its own vector."))
+            ((d_model,), N_("Each picture has its own vector.")),
         ),
-    )  # fmt: skip
+    )
 
 
 def head(view: BlockView) -> WalkStep:
@@ -208,21 +229,29 @@ def head(view: BlockView) -> WalkStep:
     d_model, n_classes = pooled.size(1), scores.size(1)
     n = d_model * n_classes + n_classes
     return WalkStep(
-        "head", N_("Head"), ("head",), "logits = head(pooled)",
+        "head",
+        N_("Head"),
+        ("head",),
+        "logits = head(pooled)",
         (seen("pooled", N_("one vector per picture"), pooled, "B d_model"),),
         (seen("logits", N_("a score per class"), scores, "B classes:classes"),),
         number_question(
-            N_("How many parameters does the head have?"), n,
-            N_("{d_model} x {n_classes} + {n_classes} = {n:,}.", d_model=d_model,
-               n_classes=n_classes, n=n),
+            N_("How many parameters does the head have?"),
+            n,
+            N_(
+                "{d_model} x {n_classes} + {n_classes} = {n:,}.",
+                d_model=d_model,
+                n_classes=n_classes,
+                n=n,
+            ),
             wrong={
                 d_model * n_classes: N_("Each class has a bias too."),
                 d_model + n_classes: N_("Each class weighs all numbers."),
             },
-            hint=N_("A weight per class and number, a bias per class.")
+            hint=N_("A weight per class and number, a bias per class."),
         ),
         names={"head": subject.model.get_submodule("head")},
-    )  # fmt: skip
+    )
 
 
 def whole(view: BlockView) -> WalkStep:
@@ -247,12 +276,16 @@ def whole(view: BlockView) -> WalkStep:
             scores[example], names, N_("Which class does the model give this picture?"), truth
         )
     return WalkStep(
-        "whole", N_("The whole forward pass"), ("whole",),
+        "whole",
+        N_("The whole forward pass"),
+        ("whole",),
         "logits = model(images)\nprobabilities = logits.softmax(-1)",
         (_pixels(subject),),
         (
             made,
             seen("probabilities", N_("probability of each class"), scores.softmax(-1), axes),
         ),
-        question, names={"model": subject.model}, shown="probabilities",
-    )  # fmt: skip
+        question,
+        names={"model": subject.model},
+        shown="probabilities",
+    )
