@@ -60,7 +60,7 @@ ALLOWED = {
     "tfm_core/runs/record/thinned.py": "its own constants",
     "tfm_core/sweeps/plan.py": "a plan as plain values",
     "pages/attention/arithmetic.py": "what the page has just written",
-    "pages/home/samples.py": "what the page has just written",
+    "pages/home/preset_list.py": "what the page has just written",
     "pages/server/static_files.py": "a script that comes with Streamlit",
 }
 NOT_READ_BY_A_BOMB = {

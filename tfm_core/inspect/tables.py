@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def table(rows: Iterable[Sequence[object]], **columns: type) -> pd.DataFrame:
@@ -12,4 +14,6 @@ def table(rows: Iterable[Sequence[object]], **columns: type) -> pd.DataFrame:
 
     ``object`` keeps sentences what they are: of themselves, columns of texts become plain ones.
     """
+    import pandas as pd
+
     return pd.DataFrame(list(rows), columns=[*columns], dtype=object).astype(columns)

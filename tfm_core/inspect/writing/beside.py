@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from tfm_core.inspect.tables import table
 from tfm_core.inspect.writing.source import passed
 from tfm_core.inspect.writing.steps import Writing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WAYS = ("truth", "taught", "free")
 """The true text, what is predicted after true tokens, and what running free wrote."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.data.opened.spelling import labels, running
@@ -23,6 +22,9 @@ from tfm_core.korean import lang
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
 from tfm_core.sentences import N_, Say
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SURE, SURPRISED = 1.0, 5.0
 """Bits below which a token has no colour, and above which it has all of it and an underline."""
