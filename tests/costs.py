@@ -2,7 +2,8 @@
 
 CPU seconds hold on a busy machine where minutes do not. They are divided by how much slower than
 the reference the machine is, and compared with the budgets below: a core test above its limit, or a
-folder above its budget and a half, fails the run.
+folder above its budget and a half, fails the run. On a busy machine that division is rough, so
+there they are only printed.
 """
 
 import contextlib
@@ -23,7 +24,7 @@ SETUP_ALLOWANCE = 3.0  # what a fixture makes once for a whole file, on top of t
 BROWSER_TEST_LIMIT = 35.0  # a journey through several pages; the first starts server and browser
 BUDGETS = {
     "browser": 350,
-    "pages": 190,
+    "pages": 220,
     "inspect": 90,
     "training": 45,
     "runs": 45,
@@ -35,6 +36,7 @@ BUDGETS = {
 """CPU seconds of a folder below tests/, where it has a budget of its own."""
 OTHER_BUDGET = 20
 FOLDER_MARGIN = 1.5
+BUSY = 1.5  # how many times slower than the reference a machine is at least
 REFERENCE_SECONDS = 0.022
 """CPU seconds of ``_fixed_work`` on the quiet machine on which the budgets were measured."""
 N_DEAREST = 20
@@ -131,7 +133,9 @@ class Costs:
 
 def violations(core: Counter[str], setups: Counter[str], scale: float, *, whole: bool) -> list[str]:
     """Return what costs too much, as sentences; folders count where the whole core was run."""
-    found = []
+    found: list[str] = []
+    if scale > BUSY:
+        return found
     for test, seconds in core.items():
         limit = BROWSER_TEST_LIMIT if folder_of(test) == "browser" else TEST_LIMIT
         if seconds - min(setups[test], SETUP_ALLOWANCE) > limit * scale:

@@ -21,6 +21,13 @@ def test_a_test_or_a_folder_fails_the_run_above_its_limit():
         assert bool(costs.violations(core, setups, 1.0, whole=False)) == excess
     core["tests/layers/test_a.py::above"] = 8.1
     assert costs.violations(core, setups, 1.0, whole=False)
+    assert costs.violations(
+        Counter({"tests/layers/test_a.py::a": 8.0}), Counter(), 1.5, whole=False
+    )
+    assert (
+        costs.violations(Counter({"tests/layers/test_a.py::a": 80.0}), Counter(), 1.6, whole=True)
+        == []
+    )
     core = Counter({f"tests/layers/test_a.py::test_{n}": 3.1 for n in range(10)})
     assert costs.violations(core, Counter(), 1.0, whole=False) == []
     found = costs.violations(core, Counter(), 1.0, whole=True)
