@@ -311,14 +311,14 @@ def pictures_of(own: OwnSet) -> tuple[Pictures, npt.NDArray[np.int8]]:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    classes = tuple(own.details["classes"])
-    shape = (own.details["channels"], own.details["size"], own.details["size"])
     try:
         content = own.content(FILE)
         check_header(own.folder / FILE, io.BytesIO(content))
         tensors: dict[str, Any] = load(content)
         images, parts = tensors["images"], tensors["parts"]
         labels = tensors["labels"].astype(np.int64)
+        classes = tuple(own.details["classes"])
+        shape = (own.details["channels"], own.details["size"], own.details["size"])
         fits = (
             images.shape[1:] == shape
             and images.dtype == np.uint8

@@ -71,7 +71,8 @@ def answers(run: Run, of: Run | None = None) -> tuple[pd.DataFrame, Integers]:
         except ValueError:  # deleted meanwhile, or damaged
             continue
     said = np.concatenate(found)
-    shares = {name: (said == kind).mean(1) for name, kind in (("given", given), ("true", true))}
+    n = max(1, len(given))
+    shares = {name: (said == kind).sum(1) / n for name, kind in (("given", given), ("true", true))}
     return pd.DataFrame({"step": steps, **shares}), said
 
 
