@@ -42,6 +42,7 @@ from tfm_core.looking import file as look_file
 from tfm_core.looking.seen import Seen
 from tfm_core.pretrained import heads
 from tfm_core.pretrained.model import check_folder
+from tfm_core.runs.disk.atomic import read_json
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record import weights
 from tfm_core.runs.run import Run
@@ -358,6 +359,7 @@ class Readers:
         (folder / name).write_bytes(content)
         run = Run(folder)
         assert run.status.state
+        read_json(run.folder / "status.json")
         assert run.meta.name
         run.thinned_curves()
         run.curves()
