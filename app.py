@@ -22,6 +22,10 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.routing import Route
 
+from pages.app.accounts import visitors
+from pages.app.accounts.cookies import Cookies
+from pages.app.navigation import ticks
+from pages.app.runs import runs_access
 from pages.components.addresses import hosts
 from pages.components.files import joined
 from pages.i18n import _
@@ -31,16 +35,12 @@ from pages.server.guards import Hosts, NoMetrics, Uploads, allowed
 from pages.server.recorded_only import RecordedOnly
 from pages.server.static_files import Bundles
 from pages.server.warm import prepare
-from pages.ui.accounts import visitors
-from pages.ui.accounts.cookies import Cookies
-from pages.ui.navigation import ticks
-from pages.ui.runs import runs_access
 from tfm_core import settings
 from tfm_core.sentences import StudentError
 
 PAGE = Path(st.__file__).parent / "static" / "index.html"
 """Streamlit's HTML, the same for every page."""
-STYLE = joined("focus.css", "../ui/style.css")
+STYLE = joined("focus.css", "../app/style.css")
 
 logger = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "mutants": ("benchmarks.mutants", "how many planted faults the tests notice"),
 }
 ON_REQUEST: dict[str, tuple[str, str]] = {
-    "presets": ("benchmarks.presets", "what the entries of tfm_core/presets.py may claim"),
+    "presets": ("benchmarks.presets", "what the entries of tfm_core/choices/presets.py may claim"),
 }
 """What is measured only where its name is given: it sets no goal."""
 TRAINED = (*(goal.name for goal in LEARNING), *PEERS)

@@ -20,9 +20,9 @@ from benchmarks.goals import LEARNING, REPORTED_SEEDS, Changes, Goal, Score, Tra
 from benchmarks.peer_learning import RACES
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.scores import SCORES, official_split
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.presets import PRESETS
 from tfm_core.data.image_data import DataUnavailable
-from tfm_core.presets import PRESETS
 from tfm_core.training.events import Measured, Step
 from tfm_core.training.loop import build, train
 
@@ -147,7 +147,7 @@ def _table(
     digits = 3 if unit.endswith("nats") else 2
     scores, seconds = [one.score for one in reached], [one.seconds for one in reached]
     met = goal.is_met(one.value, one.seconds)
-    steps = QUICK_STEPS if quick else experiment.training.steps
+    steps = QUICK_STEPS if quick else experiment.trained.steps
     verdict = f"{QUICK_STEPS} steps don't tell" if quick else "met" if met else "missed"
     return Table(
         f"{goal.name}: {goal.what}, mean of seed{'s' * (len(reached) > 1)} {one.seeds}",

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.config import ImageTaskConfig
+from tfm_core.choices.config import ImageTaskConfig
 from tfm_core.data.augment import augment
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.vocabulary import PAD
@@ -50,7 +50,7 @@ class BareLoop:
 
     def _loss(self, indices: Tensor) -> Tensor:
         trainer = self.trainer
-        smoothing, data = trainer.experiment.training.label_smoothing, trainer.data
+        smoothing, data = trainer.experiment.trained.label_smoothing, trainer.data
         if isinstance(data, ImageData):
             task = trainer.experiment.task
             assert isinstance(task, ImageTaskConfig)

@@ -11,7 +11,7 @@ from benchmarks.beginner_vit import LoopedViT, copy_weights
 from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Table
 from benchmarks.timing import measure, milliseconds, ratio, training_step
-from tfm_core.config import ViTConfig
+from tfm_core.choices.config import ViTConfig
 from tfm_core.models.build import ImageShape, build_vit
 from tfm_core.models.pictures import VisionTransformer
 

@@ -19,8 +19,8 @@ from benchmarks.bare_loop import BareLoop
 from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Table
 from benchmarks.timing import Clock, TimeRange
-from tfm_core.config import Experiment
-from tfm_core.presets import PRESETS
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 from tfm_core.training import checkpoints
@@ -75,7 +75,7 @@ class Pairing:
             self._begin()
 
     def _is_end(self, event: Step) -> bool:
-        return event.step == self.bare.trainer.experiment.training.steps
+        return event.step == self.bare.trainer.experiment.trained.steps
 
     def _follow(self, step: int, is_last: bool) -> None:
         begun = self._now()
@@ -139,7 +139,7 @@ def tables(*, quick: bool) -> Iterator[Table]:
             rows.append(
                 [
                     f"{name}, {clock}",
-                    f"{1000 * sum(turns.bare) / experiment.training.steps:.2f}",
+                    f"{1000 * sum(turns.bare) / experiment.trained.steps:.2f}",
                     f"{total:+.1f} %",
                     turns.spread().show(" %", 1),
                     f"{turns.overhead(with_measurement=False):+.1f} %",

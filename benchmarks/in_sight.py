@@ -14,7 +14,7 @@ from benchmarks import chromium
 from benchmarks.goals import goal_cell
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.served import Served, serve
-from pages.ui.navigation.page_table import PAGES, PageFacts
+from pages.app.navigation.page_table import PAGES, PageFacts
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -1,4 +1,4 @@
-"""Runs the tests nearest to mutants, in a copy of the tree: for ``benchmarks.mutants``.
+"""Runs tests against mutants, in a copy of the tree: for ``benchmarks.mutants``.
 
 It imports what is slow to import, then forks a child for each mutant that a line of stdin names,
 and answers with the test that failed.
@@ -24,6 +24,7 @@ CPU_SECONDS = 300.0  # of tests that pass, for a mutant
 WALL_SECONDS = 600.0
 HUNG_SECONDS = 120  # CPU-seconds after which a test is taken to hang, and the fault noticed
 HANGS = "a test that hangs or dies"
+NOT_FOUND = "what all tests import"
 _PRELOADED = (
     "torch", "numpy", "pandas", "pytest", "safetensors", "pydantic", "plotly.graph_objects",
     "scipy.stats", "hypothesis", "streamlit.testing.v1",
@@ -40,26 +41,28 @@ def _serve() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what tests print
     for line in sys.stdin:
-        mutant = Mutant(**json.loads(line))
-        answers.write(json.dumps(_killer(mutant)) + "\n")
+        asked = json.loads(line)
+        killer = _killer(Mutant(**asked["mutant"]), asked["tests"])
+        answers.write(json.dumps(killer) + "\n")
         answers.flush()
 
 
-def _killer(mutant: Mutant) -> str:
+def _killer(mutant: Mutant, tests: Sequence[str]) -> str:
     path = Path(mutant.path)
     text = path.read_text(encoding="utf-8")
     end = mutant.start + len(mutant.old)
     assert text[mutant.start : end] == mutant.old, mutant
     unsound: list[str] = []
-    while True:
+    while tests:
         path.write_text(text[: mutant.start] + mutant.new + text[end:], encoding="utf-8")
-        killer = _failing(mutant.tests, unsound)
+        killer = _failing(tests, unsound)
         path.write_text(text, encoding="utf-8")
-        if killer == HANGS:
-            return "" if _failing(mutant.tests, unsound) == HANGS else HANGS
+        if killer in (HANGS, NOT_FOUND):
+            return "" if _failing(tests, unsound) == killer else killer
         if not killer or killer in unsound or not _failing([killer], []):
             return killer
         unsound.append(killer)
+    return ""
 
 
 def _failing(tests: Sequence[str], unsound: Sequence[str]) -> str:
@@ -87,7 +90,10 @@ def _failing(tests: Sequence[str], unsound: Sequence[str]) -> str:
 
 
 def _run(tests: Sequence[str], unsound: Sequence[str]) -> str:
+    """Run them in this order; what keeps all of them from being found counts as a failure, too."""
     import pytest
+
+    wanted = [name for name in tests if name not in unsound]
 
     class UntilOneFails:
         failed = ""
@@ -100,6 +106,11 @@ def _run(tests: Sequence[str], unsound: Sequence[str]) -> str:
             if report.failed and not self.failed:
                 self.failed = report.nodeid
 
+        def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> None:
+            due = [item for name in wanted for item in items if item.nodeid == name]
+            config.hook.pytest_deselected(items=[item for item in items if item not in due])
+            items[:] = due
+
         def pytest_collectreport(self, report: Any) -> None:
             if report.failed and not self.failed:
                 self.failed = report.nodeid
@@ -107,10 +118,10 @@ def _run(tests: Sequence[str], unsound: Sequence[str]) -> str:
     plugin = UntilOneFails()
     options = ["-x", "-q", "-n", "0", "--no-header", "-p", "no:cacheprovider"]
     options += ["-p", "no:rerunfailures", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    options += [f"--deselect={name}" for name in unsound]
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-    pytest.main([*options, *(name for name in tests if name not in unsound)], plugins=[plugin])
-    return plugin.failed
+    files = dict.fromkeys(name.partition("::")[0] for name in wanted)
+    code = pytest.main([*options, *files], plugins=[plugin])
+    return plugin.failed or (NOT_FOUND if code == pytest.ExitCode.USAGE_ERROR else "")
 
 
 if __name__ == "__main__":

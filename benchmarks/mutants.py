@@ -3,8 +3,8 @@
 A mutant is the source with one place changed: a comparison, an operator, a number, a condition. A
 part of them is drawn, long modules more often; the others (``mutants_by_hand``) leave results
 plausible. All happens in a copy of the tree. There one process imports what is slow to import and
-forks a child for each mutant, which runs the tests nearest to the changed module until one fails.
-A test that fails without the mutant, too, counts for nothing.
+forks a child for each mutant, which runs the tests that run the changed line until one fails. A
+test that fails without the mutant, too, counts for nothing.
 
 The seed is the commit's, or ``TFM_SEED``; the table names what survived.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import compileall
+import contextlib
 import json
 import os
 import random
@@ -23,25 +24,30 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from coverage import CoverageData
 
 from benchmarks.mutants_by_hand import CHANGE_NOTHING, PLANTED
 from benchmarks.report import Figure, Skipped, Table
 from tests.fresh import SEED
 
 ROOT = Path(__file__).resolve().parent.parent
-DRAWN, QUICK = 50, 3
-MAX_FILES = 16  # of tests, for a mutant
-LAST = ("tests/pages/test_record.py", "tests/pages/test_every_kind_of_run.py")  # on all pages
+DRAWN, QUICK, QUICK_EVERY = 50, 3, 50
+MAX_SECONDS = 120  # CPU seconds of the tests that a mutant is shown to
 
+_TESTS, _DATA = "tests/**/test_*.py", "covering.data"
 _UNSEEN = frozenset(
     {
         "height",
         "width",
         "size",
         "gap",
+        "xgap",
+        "ygap",
         "border",
         "opacity",
         "horizontal",
@@ -62,13 +68,21 @@ _COMPUTED: dict[type[ast.operator], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A module with one place changed; start: where ``old`` begins, in characters."""
+    """A module with one place changed.
+
+    start: where ``old`` begins, in characters. line: the first that it changes, from 1.
+    """
 
     path: str
     start: int
+    line: int
     old: str
     new: str
-    tests: tuple[str, ...]
+
+    @property
+    def lines(self) -> range:
+        """The lines that it changes."""
+        return range(self.line, self.line + self.old.count("\n") + 1)
 
     def __str__(self) -> str:
         """Return the place and the change, in one line."""
@@ -82,11 +96,12 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
         yield Skipped("Planted faults", "it forks as Linux does")
         return
     with tempfile.TemporaryDirectory() as folder:
-        copy = _copied(Path(folder) / "tree")
-        drawn = draw(copy, QUICK if quick else DRAWN, SEED)
-        mutants = [*drawn, *by_hand(copy)[: QUICK if quick else None]]
+        copies = [_copied(Path(folder) / str(k)) for k in range(os.cpu_count() or 1)]
+        drawn = draw(copies[0], QUICK if quick else DRAWN, SEED)
+        mutants = [*drawn, *by_hand(copies[0])[: QUICK if quick else None]]
         begin = time.monotonic()
-        found = list(_outcomes(copy, mutants))
+        covering = Covering(copies, every=QUICK_EVERY if quick else 1)
+        found = _outcomes(copies, mutants, covering)
     rows = []
     for room, belongs in (
         ("core, drawn", lambda k: k < len(drawn) and mutants[k].path.startswith("tfm_core")),
@@ -109,7 +124,7 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
 
 
 def draw(root: Path, n: int, seed: int) -> list[Mutant]:
-    """Return so many mutants, each of another module, of those that have tests."""
+    """Return so many mutants, each of another module."""
     rng = random.Random(seed)
     texts = {
         str(path.relative_to(root)): path.read_text(encoding="utf-8")
@@ -121,13 +136,13 @@ def draw(root: Path, n: int, seed: int) -> list[Mutant]:
     while len(mutants) < n:
         path = rng.choices(list(texts), [text.count("\n") for text in texts.values()])[0]
         text = texts.pop(path)
-        places, tests = _places(text), nearest(root, path)
-        if not places or not tests:
+        places = _places(text)
+        if not places:
             continue
         kind = rng.choice(sorted({kind for kind, *_place in places}))
-        start, old, new = rng.choice([place for one, *place in places if one == kind])
+        _kind, start, old, new = rng.choice([place for place in places if place[0] == kind])
         if (path, old, new) not in CHANGE_NOTHING:
-            mutants.append(Mutant(path, start, old, new, tests))
+            mutants.append(Mutant(path, start, text.count("\n", 0, start) + 1, old, new))
     return mutants
 
 
@@ -138,7 +153,8 @@ def by_hand(root: Path) -> list[Mutant]:
         text = (root / path).read_text(encoding="utf-8")
         if text.count(old) != 1:
             raise ValueError(f"{path} has {old!r} {text.count(old)} times, not once")
-        mutants.append(Mutant(path, text.index(old), old, new, nearest(root, path)))
+        start = text.index(old)
+        mutants.append(Mutant(path, start, text.count("\n", 0, start) + 1, old, new))
     return mutants
 
 
@@ -204,53 +220,63 @@ def _changes(node: ast.expr) -> Iterator[tuple[str, str]]:
                 f"{ast.unparse(body)})"  # fmt: skip
 
 
-@cache
-def _imports(root: Path) -> dict[str, frozenset[str]]:
-    """Return the dotted names that each file of tests, of the core and of the pages imports."""
-    found = {}
-    for top in ("tests", "tfm_core", "pages"):
-        for path in sorted((root / top).rglob("*.py")):
-            names: set[str] = set()
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ImportFrom) and node.module:
-                    names |= {node.module, *(f"{node.module}.{one.name}" for one in node.names)}
-                elif isinstance(node, ast.Import):
-                    names |= {one.name for one in node.names}
-            found[str(path.relative_to(root))] = frozenset(names)
-    return found
+class Covering:
+    """Which tests run which lines."""
+
+    def __init__(self, copies: Sequence[Path], every: int = 1) -> None:
+        """Run the core of the tests once, a part of its files in each copy.
+
+        every: of so many files one is run.
+        """
+        files = sorted(str(path.relative_to(copies[0])) for path in copies[0].glob(_TESTS))
+        files = [file for file in files if "/browser/" not in file][::every]
+        running = []
+        for k, copy in enumerate(copies):
+            command = [sys.executable, "-m", "benchmarks.mutant_coverage", str(copy / _DATA)]
+            command += files[k :: len(copies)]
+            running.append(subprocess.Popen(command, cwd=copy, stdout=subprocess.DEVNULL))
+        for process in running:
+            process.wait()
+        self._found = []
+        self._seconds: dict[str, float] = {}
+        for copy in copies:
+            found = CoverageData(str(copy / _DATA))
+            found.read()
+            self._found.append((copy, found))
+            seconds = (copy / _DATA).with_suffix(".json").read_text(encoding="utf-8")
+            self._seconds |= json.loads(seconds)
+
+    def tests(self, path: str, lines: range) -> tuple[str, ...]:
+        """Return the tests that run one of these lines, the quickest first.
+
+        What is run while a module is imported, or in another process, no test is known to run: then
+        those that run anything else of the module.
+        """
+        by_line: dict[int, set[str]] = {}
+        inside = _lines_of_functions((self._found[0][0] / path).read_text(encoding="utf-8"))
+        for copy, found in self._found:
+            for line, tests in found.contexts_by_lineno(str(copy / path)).items():
+                if line in inside:  # the test that imported a module first says nothing of it
+                    by_line.setdefault(line, set()).update(filter(None, tests))
+        of_lines = set().union(*(by_line.get(line, set()) for line in lines))
+        left, chosen = float(MAX_SECONDS), []
+        for test in sorted(
+            of_lines or set().union(*by_line.values()), key=self._seconds.__getitem__
+        ):
+            left -= self._seconds[test]
+            if left > 0:
+                chosen.append(test)
+        return tuple(chosen)
 
 
-def nearest(root: Path, path: str) -> tuple[str, ...]:
-    """Return the tests nearest to a module: its mirror, those that import it, its folder's.
-
-    Then, where these are few, those that import what imports it, and last what all pages show.
-    """
-    every = _imports(root)
-    tests = [name for name in every if re.search(r"^tests/(?!browser/).*test_\w+\.py$", name)]
-    mirror, dotted = _mirror(path), _dotted(path)
-
-    def far(test: str) -> tuple[int, int]:
-        return -len(os.path.commonpath([test, mirror.parent])), len(every[test])
-
-    near = [str(mirror)]
-    near += sorted((name for name in tests if dotted in every[name]), key=far)
-    users = {_dotted(name): name for name, names in every.items() if dotted in names}
-    near += [str(_mirror(name)) for name in users.values()]
-    if path.startswith("pages"):
-        near.append("tests/pages/test_shown.py")
-    near += [name for name in tests if Path(name).parent == mirror.parent]
-    near += sorted((name for name in tests if users.keys() & every[name]), key=far)
-    found = [name for name in dict.fromkeys(near) if name in tests and name not in LAST]
-    return (*found[:MAX_FILES], *LAST)
-
-
-def _mirror(path: str) -> Path:
-    place = Path("tests") / path.removeprefix("tfm_core/")
-    return place.with_name(f"test_{place.name}")
-
-
-def _dotted(path: str) -> str:
-    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+def _lines_of_functions(text: str) -> set[int]:
+    """Return the lines that run when a function is called."""
+    return {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef)
+        for line in range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
+    }
 
 
 def _copied(copy: Path) -> Path:
@@ -268,8 +294,26 @@ def _copied(copy: Path) -> Path:
     return copy
 
 
-def _outcomes(copy: Path, mutants: Sequence[Mutant]) -> Iterator[str]:
-    """Yield the test that noticed each mutant, as a process in the copy says it; else ""."""
+def _outcomes(copies: Sequence[Path], mutants: Sequence[Mutant], covering: Covering) -> list[str]:
+    """Return the test that noticed each mutant, else ""; one process tests in each copy."""
+    left, found = SimpleQueue[int](), [""] * len(mutants)
+    for k in range(len(mutants)):
+        left.put(k)
+
+    def work(copy: Path) -> None:
+        for k, killer in _killers(copy, mutants, covering, left):
+            print(f"{mutants[k]}: {killer or 'survived'}", file=sys.stderr, flush=True)
+            found[k] = killer
+
+    with ThreadPoolExecutor(len(copies)) as pool:
+        list(pool.map(work, copies))
+    return found
+
+
+def _killers(
+    copy: Path, mutants: Sequence[Mutant], covering: Covering, left: SimpleQueue[int]
+) -> Iterator[tuple[int, str]]:
+    """Take mutants while there are some; yield the number of each and what noticed it."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "TFM_SEED": str(SEED),
                    "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}  # fmt: skip
     with subprocess.Popen(
@@ -282,10 +326,12 @@ def _outcomes(copy: Path, mutants: Sequence[Mutant]) -> Iterator[str]:
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        for mutant in mutants:
-            process.stdin.write(json.dumps(asdict(mutant)) + "\n")
-            process.stdin.flush()
-            killer = json.loads(process.stdout.readline())
-            print(f"{mutant}: {killer or 'survived'}", file=sys.stderr, flush=True)
-            yield killer
+        with contextlib.suppress(Empty):
+            while True:
+                k = left.get_nowait()
+                task = asdict(mutants[k])
+                tests = covering.tests(mutants[k].path, mutants[k].lines)
+                process.stdin.write(json.dumps({"mutant": task, "tests": tests}) + "\n")
+                process.stdin.flush()
+                yield k, json.loads(process.stdout.readline())
         process.stdin.close()

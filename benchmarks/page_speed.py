@@ -251,26 +251,27 @@ def _restarts(browser: Browser, served: Served, rounds: int) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A page: its section of the bar, its link there, and what shows its subject.
+    """A page: its place in the bar, its link there, and what shows its subject.
 
     title: the goal's name behind "to".
     """
 
-    section: str
+    name: str
     title: str
     subject: str
+    is_tab: bool = True
 
 
 PLACES = (
-    _Place("Watch", "Train", "deep('.st-key-start button').length"),
-    _Place("Understand", "Masks", "deep('.lab .cell').length"),
-    _Place("Watch", "Runs", "deep('[class*=st-key-run-row]').length || says('h1', 'Runs')"),
-    _Place("Understand", "Build", "deep('.diagram g.node').length"),
-    _Place("Understand", "Positions", "plot('positions-')?.length"),
-    _Place("Watch", "Attention", "deep('.heads canvas').length"),
-    _Place("Understand", "Parameters", "says('h1', 'Parameters')"),
-    _Place("Understand", "Walk through", "says('h1', 'Walk')"),
-    _Place("Play", "Compare", "says('h1', 'Compare')"),
+    _Place("Train", "Train", "deep('.st-key-start button').length", is_tab=False),
+    _Place("Look inside", "Masks", "deep('.lab .cell').length"),
+    _Place("Runs", "Runs", "says('h1', 'Runs')", is_tab=False),
+    _Place("Look inside", "Build", "deep('.diagram g.node').length"),
+    _Place("Look inside", "Positions", "plot('positions-')?.length"),
+    _Place("Look inside", "Attention", "deep('.heads canvas').length"),
+    _Place("Look inside", "Parameters", "says('h1', 'Parameters')"),
+    _Place("Look inside", "Walk through", "says('h1', 'Walk')", is_tab=False),
+    _Place("Compare", "Compare", "says('h1', 'Compare')", is_tab=False),
 )
 
 
@@ -301,8 +302,9 @@ def _page_changes(browser: Browser, served: Served, rounds: int) -> Table:
 def _changed(page: Page, place: _Place) -> float:
     """Go to a page; return the milliseconds until its subject is drawn."""
     before = page.url
-    page.get_by_test_id("stTopNav").get_by_role("button", name=place.section).click()
-    page.get_by_role("menuitem", name=place.title).click()
+    page.get_by_test_id("stTopNav").get_by_role("link", name=place.name).click()
+    if place.is_tab:
+        page.locator(".st-key-page-title").get_by_role("link", name=place.title).click()
     done = page.wait_for_function(
         f"(before) => location.pathname !== new URL(before).pathname && ({place.subject}) "
         "&& document.querySelector('[data-test-script-state=notRunning]') "

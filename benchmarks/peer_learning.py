@@ -22,8 +22,8 @@ from benchmarks import peer_translator, peer_vits
 from benchmarks.beginner_vit import LoopedViT
 from benchmarks.goals import GOALS, TUNING_SEEDS, goal_cell
 from benchmarks.report import Figure, Table
-from tfm_core.config.codec import default_sections
-from tfm_core.presets import PRESETS
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.presets import PRESETS
 from tfm_core.training.loop import Trainer, build
 
 WARMUP, CLIP, WEIGHT_DECAY = 0.05, 1.0, 0.05

@@ -1,4 +1,4 @@
-"""What ``tfm_core/presets.py`` claims, measured.
+"""What ``tfm_core/choices/presets.py`` claims, measured.
 
 ``python -m benchmarks.presets [NAME …] [--seeds 1]``, or all with five seeds: ``python -m
 benchmarks presets``. Each preset is trained as it is; its CPU-seconds and what it reaches on
@@ -21,7 +21,7 @@ from benchmarks.accuracy import QUICK_STEPS, changed, mnist_missing
 from benchmarks.goals import REPORTED_SEEDS
 from benchmarks.report import Skipped, Table
 from benchmarks.scores import official_test
-from tfm_core.presets import PRESETS, Preset
+from tfm_core.choices.presets import PRESETS, Preset
 from tfm_core.training.events import Measured, Step
 from tfm_core.training.loop import build, train
 

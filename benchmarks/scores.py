@@ -9,7 +9,7 @@ from dataclasses import replace
 import torch
 
 from benchmarks.goals import Score
-from tfm_core.config import ImageTaskConfig
+from tfm_core.choices.config import ImageTaskConfig
 from tfm_core.data.image_data import ImageData, ImageSplit, load_images
 from tfm_core.inspect.discover.memorising import mislabelled
 from tfm_core.training.events import Measured
@@ -65,7 +65,7 @@ def _entropy(trainer: Trainer, test: Measured) -> float:
 def _above_floor(trainer: Trainer, test: Measured) -> float:
     """Return by how many nats the loss on the test words is above the lowest for these words."""
     data, task = trainer.data, trainer.experiment.task
-    training = trainer.experiment.training
+    training = trainer.experiment.trained
     of_test = objective_of(task)(
         replace(data, validation=data.test),  # an objective knows the floor of its validation words
         task,
@@ -83,12 +83,12 @@ def _bits(trainer: Trainer, test: Measured) -> float:
 
 def _memorised(trainer: Trainer, test: Measured) -> float:
     """Return the per cent of the mislabelled training pictures that get their wrong label."""
-    wrong, model = mislabelled(trainer.experiment), trainer.eval_model
+    (images, given, _true), model = mislabelled(trainer.experiment), trainer.eval_model
     assert isinstance(trainer.data, ImageData)
     model.eval()
     with torch.inference_mode():
-        answers = model(trainer.data.normalise(torch.from_numpy(wrong.images))).argmax(-1)
-    return 100 * float((answers.numpy() == wrong.given).mean())
+        answers = model(trainer.data.normalise(torch.from_numpy(images))).argmax(-1)
+    return 100 * float((answers.numpy() == given).mean())
 
 
 SCORES: dict[Score, Callable[[Trainer, Measured], float]] = {

@@ -38,6 +38,7 @@ __all__ = [
     "PAGES_DIR",
     "_",
     "content",
+    "elsewhere",
     "language",
     "languages",
     "names",
@@ -164,6 +165,12 @@ def _(text: str | BaseException | None, /, **values: object) -> str:
     spoken = language()
     messages = _catalogue(spoken, LOCALE_DIR)
     return translate(text, values, language=spoken, catalogue=messages, say=_)
+
+
+def elsewhere(text: str) -> str:
+    """Return a text in the languages that the session does not speak, as words for a search."""
+    found = {code: _catalogue(code, LOCALE_DIR).gettext(text) for code in languages()}
+    return " ".join(words for code, words in found.items() if code != language())
 
 
 def paragraph(key: str, /, **values: object) -> str:

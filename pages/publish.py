@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pages.ui.files import film, gallery
+from pages.app.files import film, gallery
 from tfm_core.cli.commands import FAILED
 from tfm_core.cli.entry import exit_code
 from tfm_core.cli.words import _

@@ -21,18 +21,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.data.own.files import read_pictures
 from tests.pretrained.with_tokenizer import folder_with_tokenizer
 from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
 from tfm_core import reading
-from tfm_core.config import from_json
+from tfm_core.choices.config import from_json
 from tfm_core.data.opened.folder import open_folder
 from tfm_core.data.opened.tokenizer import read_words
 from tfm_core.data.own import place, sets
+from tfm_core.data.own.kinds import report_of
 from tfm_core.data.own.pictures import PictureForm
-from tfm_core.data.own.pictures_set import pictures_of
-from tfm_core.data.own.pictures_zip import read_pictures
-from tfm_core.data.own.report import report_of
 from tfm_core.data.own.task import own_vocabulary
 from tfm_core.data.own.text_files import read_upload
 from tfm_core.data.own_picture import opened as opened_picture
@@ -379,10 +378,8 @@ class Readers:
         )
         with place.below(self.store.root):
             own = sets.write(prepared)
-            if kind == "pictures":
-                pictures_of(own)
-            else:
-                report_of(own)
+            report_of(own)
+            if kind != "pictures":
                 own_vocabulary(own.id)
 
 

@@ -1,9 +1,9 @@
 """What tests cost, in CPU seconds of the test process and all processes below it.
 
 CPU seconds hold on a busy machine where minutes do not. They are divided by how much slower than
-the reference the machine is, and compared with the budgets below: a core test above its limit, or a
-folder above its budget and a half, fails the run. On a busy machine that division is rough, so
-there they are only printed.
+the reference the machine is, and compared with the budgets below. The division is rough: what is
+above its budget is printed, and only a core test or a folder above a budget and a half fails the
+run. On a busy machine nothing does.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ import pytest
 
 from tests.tiers import is_wide, runs_whole_core
 
-TEST_LIMIT = 5.0
-SETUP_ALLOWANCE = 3.0  # what a fixture makes once for a whole file, on top of the limit
-BROWSER_TEST_LIMIT = 35.0  # a journey through several pages; the first starts server and browser
+TEST_BUDGET = 5.0
+SETUP_ALLOWANCE = 3.0  # what a fixture makes once for a whole file, on top of the budget
+BROWSER_TEST_BUDGET = 35.0  # a journey through several pages; the first starts server and browser
 BUDGETS = {
     "browser": 350,
     "pages": 220,
@@ -35,11 +35,12 @@ BUDGETS = {
 }
 """CPU seconds of a folder below tests/, where it has a budget of its own."""
 OTHER_BUDGET = 20
-FOLDER_MARGIN = 1.5
+MARGIN = 1.5
 BUSY = 1.5  # how many times slower than the reference a machine is at least
 REFERENCE_SECONDS = 0.022
 """CPU seconds of ``_fixed_work`` on the quiet machine on which the budgets were measured."""
 N_DEAREST = 20
+FIRST_TRY_LETTERS = 3000  # of a failure that a second try made good
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
@@ -87,6 +88,7 @@ class Costs:
         self.setups: Counter[str] = Counter()
         self._slowness: list[float] = []
         self.violations: list[str] = []
+        self._first_tries: list[pytest.TestReport] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add the cost of a phase; a second try begins again."""
@@ -94,6 +96,8 @@ class Costs:
             self.tests[report.nodeid] = 0
             self.setups[report.nodeid] = report.cpu_seconds
         self.tests[report.nodeid] += report.cpu_seconds
+        if report.outcome == "rerun":
+            self._first_tries.append(report)
         if not report.is_wide:
             self.core[report.nodeid] = self.tests[report.nodeid]
 
@@ -123,12 +127,15 @@ class Costs:
             f"{sum(self.tests.values()):.0f} CPU seconds; {self.scale:.2f} times the reference's"
         )
         for test, seconds in self.tests.most_common(N_DEAREST):
-            write(f"{seconds:6.1f}  {test}")
+            mark = " above its budget" if seconds > budget_of(test) * self.scale else ""
+            write(f"{seconds:6.1f}  {test}{mark}")
         write("")
         for folder, seconds in folders(self.tests).most_common():
             write(f"{seconds:6.0f} of {BUDGETS.get(folder, OTHER_BUDGET)}  tests/{folder}")
         for sentence in self.violations:
             write(sentence, red=True)
+        for report in self._first_tries:  # why a second one was needed
+            write(f"{report.nodeid}, first try:\n{report.longreprtext[-FIRST_TRY_LETTERS:]}")
 
 
 def violations(core: Counter[str], setups: Counter[str], scale: float, *, whole: bool) -> list[str]:
@@ -137,16 +144,21 @@ def violations(core: Counter[str], setups: Counter[str], scale: float, *, whole:
     if scale > BUSY:
         return found
     for test, seconds in core.items():
-        limit = BROWSER_TEST_LIMIT if folder_of(test) == "browser" else TEST_LIMIT
+        limit = budget_of(test) * MARGIN
         if seconds - min(setups[test], SETUP_ALLOWANCE) > limit * scale:
             found.append(f"{test} took {seconds / scale:.1f} CPU seconds; the limit is {limit:g}.")
     for folder, seconds in folders(core).items() if whole else ():
-        limit = BUDGETS.get(folder, OTHER_BUDGET) * FOLDER_MARGIN
+        limit = BUDGETS.get(folder, OTHER_BUDGET) * MARGIN
         if seconds > limit * scale:
             found.append(
                 f"tests/{folder} took {seconds / scale:.0f} CPU seconds; the limit is {limit:g}."
             )
     return found
+
+
+def budget_of(test: str) -> float:
+    """Return the CPU seconds that a test of the core may take on the reference machine."""
+    return BROWSER_TEST_BUDGET if folder_of(test) == "browser" else TEST_BUDGET
 
 
 def folders(tests: Counter[str]) -> Counter[str]:

@@ -14,7 +14,7 @@ from benchmarks.accuracy import Reached, experiment_of, figure
 from benchmarks.goals import FRESH_SEEDS, GOALS, REPORTED_SEEDS, TUNING_SEEDS
 from benchmarks.report import Figure, Skipped, Table
 from benchmarks.results import Result
-from tfm_core.presets import PRESETS
+from tfm_core.choices.presets import PRESETS
 
 EARLIER = Result(Figure(98.7, 57.0), "Some CPU, 2 cores", "2026-01-02", "abc1234")
 NOW = Result(Figure(99.21, 58.3), "Another CPU, 3 cores", "2026-02-03", "def5678")

@@ -25,8 +25,8 @@ from benchmarks.goals import GOALS, LEARNING, PEERS
 from benchmarks.report import Target
 from benchmarks.timing import TimeRange, measure, ratio, training_step
 from tests.nightly import only_nightly
+from tfm_core.choices.presets import PRESETS
 from tfm_core.layers.patches import patchify
-from tfm_core.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -14,8 +14,8 @@ import pytest
 
 from pages import publish
 from tests.runs.waiting import DEADLINE_SECONDS, wait_until
+from tfm_core.choices.config import from_query
 from tfm_core.cli import main, start
-from tfm_core.config import from_query
 from tfm_core.runs import RunStore
 
 TINY = [

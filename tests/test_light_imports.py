@@ -21,7 +21,7 @@ def bring(modules, *heavy):
         assert not found, f"{name} brings {found}"
 
 bring(
-    ["tfm_core.variants.positions", "tfm_core.data.text", "tfm_core.data.vocabulary",
+    ["tfm_core.choices.variants.positions", "tfm_core.data.text", "tfm_core.data.vocabulary",
      "tfm_core.training.devices", "tfm_core.runs", "tfm_core.runs.queue.run_queue", "tfm_core.cli",
      "tfm_core.inspect.attention.own_example", "tfm_core.sweeps.driver"],
     "torch", "pandas", "optuna", "ray", "streamlit",
@@ -36,8 +36,9 @@ assert not home.exception, home.exception
 assert home.title
 assert not {"torch", "pandas"} & sys.modules.keys(), "drawing Home"
 bring(
-    ["pages.by_hand.stages", "pages.tensors.sight", "pages.train.live", "pages.train.configure",
-     "pages.sweeps.setup", "pages.sweeps.running", "pages.sweeps.choice"],
+    ["pages.learn.by_hand.stages", "pages.learn.tensors", "pages.train.live",
+     "pages.train.configure",
+     "pages.compare.sweeps.setup", "pages.compare.sweeps.running", "pages.compare.sweeps.choice"],
     "torch", "optuna",
 )
 """

@@ -6,15 +6,15 @@ from urllib.parse import urlencode
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pages.ui.address import url_config
-from pages.ui.settings import drafts
-from pages.ui.settings.drafts import Draft
-from pages.ui.settings.fields import every_setting
+from pages.app.address import url_config
+from pages.app.settings import drafts
+from pages.app.settings.drafts import Draft
+from pages.app.settings.fields import every_setting
 from tfm_core import links, made_with
-from tfm_core.config import FAMILIES, ConfigError, Experiment, tasks_for, to_query
-from tfm_core.config.codec import default_sections
+from tfm_core.choices.config import FAMILIES, ConfigError, Experiment, tasks_for, to_query
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.presets import PRESETS
 from tfm_core.made_with import MadeWith
-from tfm_core.presets import PRESETS
 from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
 

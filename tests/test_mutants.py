@@ -1,6 +1,7 @@
 """The faults that the benchmark plants: each is a change that Python reads, and has tests near."""
 
 import ast
+import shutil
 from pathlib import Path
 
 import pytest
@@ -21,12 +22,24 @@ def test_each_mutant_is_another_program_and_the_seed_says_which():
         assert text[one.start : end] == one.old
         changed = ast.parse(text[: one.start] + one.new + text[end:])
         assert ast.dump(changed) != ast.dump(ast.parse(text)), str(one)
-        assert one.tests
+        assert text.count("\n", 0, one.start) == one.line - 1
 
 
-def test_the_tests_nearest_to_a_module_begin_with_its_own():
-    assert (
-        mutants.nearest(ROOT, "tfm_core/training/masked.py")[0] == "tests/training/test_masked.py"
+@pytest.mark.wide
+def test_the_tests_of_a_line_are_those_that_run_it(tmp_path):
+    (tmp_path / "tfm_core").mkdir()
+    (tmp_path / "pages").mkdir()
+    module, tests = tmp_path / "tfm_core" / "halves.py", tmp_path / "tests" / "test_halves.py"
+    module.write_text("LIMIT = 3\n\ndef low():\n    return 1\n\ndef high():\n    return LIMIT\n")
+    tests.parent.mkdir()
+    tests.write_text(
+        "from tfm_core.halves import high, low\n"
+        "def test_low():\n    assert low() == 1\n"
+        "def test_high():\n    assert high() == 3\n"
     )
-    assert "tests/pages/test_shown.py" in mutants.nearest(ROOT, "pages/knockouts/outcome.py")
-    assert not [one for one in mutants.nearest(ROOT, "pages/ui/show.py") if "browser" in one]
+    shutil.copytree(ROOT / "benchmarks", tmp_path / "benchmarks")
+    covering = mutants.Covering([tmp_path])
+    low, high = "tests/test_halves.py::test_low", "tests/test_halves.py::test_high"
+    assert covering.tests("tfm_core/halves.py", range(4, 5)) == (low,)
+    assert covering.tests("tfm_core/halves.py", range(6, 8)) == (high,)
+    assert set(covering.tests("tfm_core/halves.py", range(1, 2))) == {low, high}

@@ -26,6 +26,7 @@ def test_a_paragraph_is_filled_in_its_language_and_an_unknown_one_is_an_error(fo
     with i18n.speaking("ko"):
         assert i18n._(made) == "헤드 3개"
         assert i18n._(StudentError(made)) == "헤드 3개"
+        assert i18n._(StudentError(Paragraph("room/a", folder=folder), n=3)) == "헤드 3개"
         assert i18n._(Paragraph("room/b", folder=folder)) == "en"  # not translated yet
     for twin in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
         assert (twin, twin.key, twin.values) == (made, made.key, made.values)

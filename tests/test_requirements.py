@@ -29,7 +29,7 @@ def test_the_recorded_runs_need_no_more_than_the_light_requirements(tmp_path: Pa
     subprocess.run(command, cwd=ROOT, check=True, env=environment)
     n_bytes = sum(path.stat().st_size for path in (tmp_path / "site").rglob("*.*"))
     guide = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
-    assert f"files (about {n_bytes / 1e6:.0f} MB)" in guide
+    assert f"files (about {n_bytes / 1e6:.1f} MB)" in guide
     for arguments, why in (
         (["-c", APP], MISSING),
         (["-m", "tfm_core", "runs"], ""),

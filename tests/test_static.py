@@ -24,7 +24,7 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
     (
         "core_imports_what_lies_below",
         {
-            "tfm_core/data/text.py": "import tfm_core.config\nfrom tfm_core import runs\n",
+            "tfm_core/data/text.py": "import tfm_core.choices.config\nfrom tfm_core import runs\n",
             "tfm_core/runs/store.py": "import tfm_core.data\ndef f():\n    import tfm_core.plots\n",
             "tfm_core/runs/__init__.py": "import streamlit\nfrom pages import i18n\n",
             "tfm_core/attic/old.py": "",
@@ -41,8 +41,8 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
     (
         "builders_alone_know_configs",
         {
-            "tfm_core/models/vit.py": "import math\nfrom tfm_core.config import vit\n",
-            "tfm_core/models/build.py": "import tfm_core.config\n",
+            "tfm_core/models/vit.py": "import math\nfrom tfm_core.choices.config import vit\n",
+            "tfm_core/models/build.py": "import tfm_core.choices.config\n",
         },
         {"tfm_core/models/vit.py:2"},
     ),
@@ -68,47 +68,47 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
     ),
     (
         "pages_import_no_torch",
-        {"pages/walk/page.py": "import math\ndef draw():\n    from torch import nn\n"},
-        {"pages/walk/page.py:3"},
+        {"pages/look_inside/walk/page.py": "import math\ndef draw():\n    from torch import nn\n"},
+        {"pages/look_inside/walk/page.py:3"},
     ),
     (
         "one_module_knows_the_internals_of_streamlit",
         {
             "app.py": "from streamlit.web import bootstrap\n",
-            "pages/server/streamlit_internals.py": "import streamlit.runtime\nimport pages.ui\n",
+            "pages/server/streamlit_internals.py": "import streamlit.runtime\nimport pages.app\n",
         },
         {"app.py:1", "pages/server/streamlit_internals.py:2"},
     ),
     (
         "pages_are_separate",
         {
-            "pages/walk/page.py": "import pages.ui.show\nimport pages.walk.steps\n"
-            "import pages.masks.page\n",
-            "pages/ui/show.py": "import pages.components\nimport pages.walk\n",
-            "pages/components/live.py": "import pages.i18n\nimport pages.ui\n",
+            "pages/learn/words/page.py": "import pages.app.show\nimport pages.learn.words.steps\n"
+            "import pages.learn.tensors.page\n",
+            "pages/app/show.py": "import pages.components\nimport pages.look_inside.walk\n",
+            "pages/components/live.py": "import pages.i18n\nimport pages.app\n",
         },
-        {"pages/walk/page.py:3", "pages/ui/show.py:2", "pages/components/live.py:2"},
+        {"pages/learn/words/page.py:3", "pages/app/show.py:2", "pages/components/live.py:2"},
     ),
     (
         "components_know_no_session",
-        {"pages/components/live.py": "import pages.i18n, pages.ui.state\n"},
+        {"pages/components/live.py": "import pages.i18n, pages.app.state\n"},
         {"pages/components/live.py:1"},
     ),
     (
         "one_module_keeps_views_in_the_address",
         {
-            "pages/walk/page.py": "import streamlit as st\nst.query_params['a'] = 1\n",
-            "pages/ui/state.py": 'st.query_params\nst.text_input("", bind="query-params")\n',
+            "pages/look_inside/walk/page.py": "import streamlit as st\nst.query_params['a'] = 1\n",
+            "pages/app/state.py": 'st.query_params\nst.text_input("", bind="query-params")\n',
         },
-        {"pages/walk/page.py:2", "pages/ui/state.py:2"},
+        {"pages/look_inside/walk/page.py:2", "pages/app/state.py:2"},
     ),
     (
         "shared_modules_alone_know_session_state",
         {
-            "pages/walk/page.py": "import streamlit as st\nst.session_state.a = 1\n",
-            "pages/walk/steps.py": "st.session_state.a = 1\n",
+            "pages/look_inside/walk/page.py": "import streamlit as st\nst.session_state.a = 1\n",
+            "pages/look_inside/walk/steps.py": "st.session_state.a = 1\n",
         },
-        {"pages/walk/page.py:2"},
+        {"pages/look_inside/walk/page.py:2"},
     ),
     (
         "every_import_is_declared",
@@ -157,22 +157,22 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
     (
         "no_sentence_is_translated_at_import",
         {
-            "pages/walk/steps.py": 'def f(a=_("Step")):\n    return _("Later")\nA = N_("A")\n'
-            'B = lambda: _("Later")\n\nclass C:\n    d = _("Now")\n',
-            "pages/walk/page.py": '_("A script")\n',
-            "pages/walk/more.py": '_("A script")\n',
-            "pages/ui/navigation/page_table.py": 'PageFacts("more", script="walk/more.py")\n',
+            "pages/look_inside/walk/steps.py": 'def f(a=_("Step")):\n    return _("Later")\n'
+            'A = N_("A")\nB = lambda: _("Later")\n\nclass C:\n    d = _("Now")\n',
+            "pages/look_inside/walk/page.py": '_("A script")\n',
+            "pages/look_inside/walk/more.py": '_("A script")\n',
+            "pages/app/navigation/page_table.py": 'PageFacts(script="look_inside/walk/more.py")\n',
         },
-        {"pages/walk/steps.py:1", "pages/walk/steps.py:7"},
+        {"pages/look_inside/walk/steps.py:1", "pages/look_inside/walk/steps.py:7"},
     ),
     (
         "caches_hold_no_translated_sentence",
         {
-            "pages/walk/steps.py": "@st.cache_data\ndef f():\n    return _('Step')\n"
+            "pages/look_inside/walk/steps.py": "@st.cache_data\ndef f():\n    return _('Step')\n"
             "@cache\ndef g(spoken):\n    return _('Step')\n"
             "def h():\n    return _('Step')\n",
         },
-        {"pages/walk/steps.py:3"},
+        {"pages/look_inside/walk/steps.py:3"},
     ),
     (
         "paragraphs_and_their_uses_match",
@@ -180,38 +180,42 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
             "tfm_core/content/en/train.md": "## rate\nHow.\n\n## unused\nNo.\n",
             "pages/content/en/texts/walk.md": "## step-1\nOne.\n\n## step-2\nTwo.\n",
             "tfm_core/training/a.py": 'Paragraph("train/rate")\nParagraph("train/gone")\n',
-            "pages/walk/page.py": 'paragraph(f"walk/step-{n}")\nparagraph("train/rate")\n',
+            "pages/learn/words.py": 'paragraph(f"walk/step-{n}")\nparagraph("train/rate")\n',
         },
-        {"tfm_core/content/en/train.md:4", "tfm_core/training/a.py:2", "pages/walk/page.py:2"},
+        {
+            "tfm_core/content/en/train.md:4",
+            "tfm_core/training/a.py:2",
+            "pages/learn/words.py:2",
+        },
     ),
     (
         "words_of_records_are_marked",
         {
-            "tfm_core/variants/a.py": "class Base:\n    name: str\n    label: str = N_('None')\n"
-            "class Kind(Base):\n    help: str = 'Unmarked'\n"
+            "tfm_core/choices/variants/a.py": "class Base:\n    name: str\n"
+            "    label: str = N_('None')\nclass Kind(Base):\n    help: str = 'Unmarked'\n"
             "A = Kind('a', 'A')\nB = Kind('b', N_('B'), help=N_('H') if x else 'Other')\n"
             "C = Other(label='No record of ours')\n",
-            "tfm_core/config/a.py": "def setting(default, label):\n    pass\n"
+            "tfm_core/choices/config/a.py": "def setting(default, label):\n    pass\n"
             "setting(1, 'Width')\nsetting(1, N_('Depth'))\nField('', title='Text')\n",
         },
         {
-            "tfm_core/variants/a.py:5",
-            "tfm_core/variants/a.py:6",
-            "tfm_core/variants/a.py:7",
-            "tfm_core/config/a.py:3",
-            "tfm_core/config/a.py:5",
+            "tfm_core/choices/variants/a.py:5",
+            "tfm_core/choices/variants/a.py:6",
+            "tfm_core/choices/variants/a.py:7",
+            "tfm_core/choices/config/a.py:3",
+            "tfm_core/choices/config/a.py:5",
         },
     ),
     (
         "languages_are_whole",
         {
-            "pages/walk/page.py": '_("Heads")\n',
+            "pages/look_inside/walk/page.py": '_("Heads")\n',
             "pages/content/en/walk.md": "# Walk\n",
             CATALOGUE: 'msgid ""\nmsgstr "Language: ko\\n"\n',
             CATALOGUE.replace(".po", ".mo"): "",
         },
         {
-            "pages/walk/page.py:1",
+            "pages/look_inside/walk/page.py:1",
             "pages/content/ko/walk.md:1",
             f"{CATALOGUE.replace('.po', '.mo')}:1",
         },
@@ -278,9 +282,9 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
         {
             "pages/components/a.js": "figure._fullLayout;\n\ndocument.scripts;\n",
             "pages/components/insides.js": "figure._fullLayout;\n",
-            "pages/ui/a.css": "\n.stButton {}\n",
+            "pages/app/a.css": "\n.stButton {}\n",
         },
-        {"pages/components/a.js:1", "pages/components/a.js:3", "pages/ui/a.css:2"},
+        {"pages/components/a.js:1", "pages/components/a.js:3", "pages/app/a.css:2"},
     ),
     (
         "files_that_guides_name_are_there",
@@ -333,12 +337,12 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
     (
         "runs_are_changed_where_someone_asks_who_may",
         {
-            "pages/walk/page.py": "run_actions.delete(run)\nrun.delete()\nqueue().submit(run)\n"
-            "sweep_store().list()\nstore().list()\n",
-            "pages/ui/runs/run_actions.py": "store.delete(run)\n",
-            "pages/ui/runs/visitors.py": "store().list()\n",
+            "pages/look_inside/walk/page.py": "run_actions.delete(run)\nrun.delete()\n"
+            "queue().submit(run)\nsweep_store().list()\nstore().list()\n",
+            "pages/app/runs/run_actions.py": "store.delete(run)\n",
+            "pages/app/runs/visitors.py": "store().list()\n",
         },
-        {f"pages/walk/page.py:{line}" for line in (2, 3, 5)},
+        {f"pages/look_inside/walk/page.py:{line}" for line in (2, 3, 5)},
     ),
     (
         "nothing_grows",
@@ -429,10 +433,10 @@ def test_a_budget_is_written_once_and_lowered_but_never_raised(
 def test_violations_are_printed_and_end_the_command_with_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made(tmp_path, {"pages/walk/page.py": "import torch\n"})
+    made(tmp_path, {"pages/look_inside/walk/page.py": "import torch\n"})
     monkeypatch.setattr(command, "ROOT", tmp_path)
     assert command.main() == 1
     printed = capsys.readouterr().out.splitlines()
-    assert "pages/walk/page.py:1: pages must not import torch" in printed
+    assert "pages/look_inside/walk/page.py:1: pages must not import torch" in printed
     monkeypatch.setattr(command, "CHECKS", ())
     assert command.main() == 0

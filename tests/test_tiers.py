@@ -12,17 +12,17 @@ from tests import costs, tiers
 
 
 def test_a_test_or_a_folder_fails_the_run_above_its_limit():
-    core = Counter({"tests/layers/test_a.py::at": 5.0, "tests/layers/test_a.py::above": 5.1})
+    core = Counter({"tests/layers/test_a.py::at": 7.5, "tests/layers/test_a.py::above": 7.6})
     found = costs.violations(core, Counter(), 1.0, whole=False)
-    assert found == ["tests/layers/test_a.py::above took 5.1 CPU seconds; the limit is 5."]
+    assert found == ["tests/layers/test_a.py::above took 7.6 CPU seconds; the limit is 7.5."]
     assert costs.violations(core, Counter(), 1.1, whole=False) == []  # on a slower machine
     for setup, excess in ((0.05, True), (0.15, False), (9.0, False)):
         setups = Counter({"tests/layers/test_a.py::above": setup})
         assert bool(costs.violations(core, setups, 1.0, whole=False)) == excess
-    core["tests/layers/test_a.py::above"] = 8.1
+    core["tests/layers/test_a.py::above"] = 10.6
     assert costs.violations(core, setups, 1.0, whole=False)
     assert costs.violations(
-        Counter({"tests/layers/test_a.py::a": 8.0}), Counter(), 1.5, whole=False
+        Counter({"tests/layers/test_a.py::a": 12.0}), Counter(), 1.5, whole=False
     )
     assert (
         costs.violations(Counter({"tests/layers/test_a.py::a": 80.0}), Counter(), 1.6, whole=True)
@@ -53,9 +53,9 @@ def test_child_processes_are_counted_while_they_live_and_after():
 def test_a_change_reaches_what_imports_it_lazily_too():
     found = tiers.imports(tiers.ROOT)
     assert "tfm_core/layers/attention.py" in found["tests/layers/test_attention.py"]
-    assert "pages/masks/page.py" in found["tests/pages/masks/test_page.py"]
-    far = tiers.distances(found, {"pages/masks/page.py"})
-    assert far["tests/pages/masks/test_page.py"] == 1
+    assert "pages/components/pickers.py" in found["tests/pages/look_inside/masks/test_page.py"]
+    far = tiers.distances(found, {"pages/components/pickers.py"})
+    assert far["tests/pages/look_inside/masks/test_page.py"] == 1
     assert "tests/layers/test_attention.py" not in far
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from babel.messages.catalog import Catalog
 
-from pages import publish
-from pages.ui.navigation.terms import TERMS
+from pages import i18n, publish
+from pages.app.navigation.terms import TERMS
 from tests import translation
 from tests.pages import pseudo
 from tests.translation import ROOT
@@ -110,7 +110,7 @@ def test_content_file_and_section_that_lack_are_named(whole: Path, tmp_path: Pat
 
 def test_messages_of_f_strings_of_both_branches_and_of_every_error_are_collected() -> None:
     known = translation.messages()
-    assert "How many seeds" in known  # in an f-string
+    assert "All tasks solved" in known  # in an f-string
     assert "Starting: loading PyTorch" in known
     assert ("{n} operation", "{n} operations") in known
     assert "This run did not learn to label sentences." in known  # a StudentError
@@ -146,7 +146,8 @@ def test_every_term_of_the_glossary_has_a_korean_word() -> None:
 def test_korean_catalogue_uses_the_words_of_the_list() -> None:
     known = rows(TERMS_KO.read_text(encoding="utf-8"))
     catalogue = translation.read("ko")
-    said = {str(term.name): catalogue[str(term.name)].string for term in TERMS}
+    with i18n.speaking("ko"):
+        said = {str(term.name): i18n._(term.name) for term in TERMS}
     assert said == {name: known[name] for name in said}
     others = re.compile("매개변수|원문|번역문")
     assert not [entry.id for entry in catalogue if others.search(str(entry.string))]

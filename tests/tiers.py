@@ -12,6 +12,7 @@ the time ``TFM_UNTIL`` (seconds since 1970) no wide test begins; the summary lis
 import ast
 import itertools
 import os
+import re
 import subprocess
 import time
 import zlib
@@ -25,6 +26,7 @@ import pytest
 from tests.nightly import IS_NIGHTLY
 
 ROOT = Path(__file__).resolve().parents[1]
+PAGE_TABLE = "pages/app/navigation/page_table.py"
 N_TURNS = 8
 _DISTANCES = pytest.StashKey[dict[str, int]]()
 
@@ -126,17 +128,18 @@ def _git(*words: str) -> str:
 def imports(root: Path) -> dict[str, set[str]]:
     """Return which of our files each Python file imports, lazily, too, by their paths.
 
-    A test of pages opens them by name: it counts as importing those of its folder, or all.
+    A test of pages opens them by name: it counts as importing those that it names, or all.
     """
     files = {str(path.relative_to(root)) for path in _sources(root)}
-    pages = [name for name in files if name.startswith("pages/") and name.endswith("/page.py")]
+    named = re.findall(r'script="([^"]+)"', (root / PAGE_TABLE).read_text(encoding="utf-8"))
+    pages = {name for name in files if name.startswith("pages/") and name.endswith("/page.py")}
+    pages |= {f"pages/{name}" for name in named}
     found = {}
     for name in files:
         found[name] = set(_imported(root / name, name)) & files
         if name.startswith(("tests/pages/", "tests/browser/")):
-            folder = os.path.dirname(name).removeprefix("tests/")
-            own = [page for page in pages if page.startswith(f"{folder}/")]
-            found[name] |= set(own or pages)
+            text = (root / name).read_text(encoding="utf-8")
+            found[name] |= {page for page in pages if page.removeprefix("pages/") in text} or pages
     return found
 
 

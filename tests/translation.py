@@ -47,35 +47,31 @@ MARKS: dict[str, tuple[int, ...]] = {
 """Name of a function that marks a message -> which of its arguments; errors take their first."""
 AREAS = {
     "frame, Home, Train": (
-        "app.py", "pages/home", "pages/train", "pages/frame.py", "pages/ui/navigation",
+        "app.py", "pages/home", "pages/train", "pages/frame.py", "pages/app/navigation",
         "pages/i18n.py",
-        "pages/ui/settings", "pages/ui/runs", "pages/ui/accounts", "pages/ui/address",
+        "pages/app/settings", "pages/app/runs", "pages/app/accounts", "pages/app/address",
         "pages/server",
-        "pages/ui/show", "pages/ui/state", "pages/ui/typed", "pages/ui/files", "pages/runs",
-        "pages/publish.py", "tfm_core/config", "tfm_core/presets.py",
-        "tfm_core/variants", "tfm_core/doctor", "tfm_core/mistakes",
+        "pages/app/show", "pages/app/state", "pages/app/typed", "pages/app/files", "pages/runs",
+        "pages/publish.py", "tfm_core/choices/config", "tfm_core/choices/presets.py",
+        "tfm_core/choices/variants", "tfm_core/doctor", "tfm_core/choices/mistakes",
     ),
     "lessons, tours, class": (
-        "pages/classroom", "pages/lessons", "pages/ui/lessons", "pages/ui/tour", "tfm_core/lessons",
-        "tfm_core/inspect/tours",
+        "pages/teach", "pages/learn/lessons", "pages/app/lessons", "pages/app/tour",
+        "tfm_core/lessons", "tfm_core/inspect/tours",
     ),
-    "watch, try, break": (
-        "pages/attention", "pages/translate", "pages/draw", "pages/knockouts", "pages/compare",
-        "pages/sweeps", "pages/own_data", "pages/experiments", "pages/find_the_bug",
-        "pages/mistakes", "pages/ui/model", "pages/components", "tfm_core/sweeps",
-        "tfm_core/inspect/attention", "tfm_core/inspect/bugs", "tfm_core/inspect/compare",
-        "tfm_core/inspect/experiments", "tfm_core/inspect/errors", "tfm_core/inspect/knockouts",
-        "tfm_core/inspect/progress",
+    "learn": (
+        "pages/learn", "tfm_core/inspect/by_hand", "tfm_core/inspect/practice",
+        "tfm_core/inspect/speed", "tfm_core/inspect/tensors", "tfm_core/inspect/text",
+        "tfm_core/inspect/training_step",
     ),
-    "topics": (
-        "pages/words", "pages/tensors", "pages/by_hand", "pages/before", "pages/encoders",
-        "pages/gpt", "pages/captions", "pages/training_step", "pages/practice", "pages/speed",
-        "tfm_core/inspect/by_hand", "tfm_core/inspect/practice", "tfm_core/inspect/speed",
-        "tfm_core/inspect/tensors", "tfm_core/inspect/text", "tfm_core/inspect/training_step",
+    "use": (
+        "pages/try_it", "pages/compare", "pages/train/own_data", "pages/app/model",
+        "pages/components", "tfm_core/sweeps", "tfm_core/inspect/bugs",
+        "tfm_core/inspect/compare", "tfm_core/inspect/experiments",
     ),
-    "understand": (
-        "pages/architecture", "pages/positions", "pages/masks", "pages/walk", "pages/glossary",
-        "tfm_core/inspect", "tfm_core/plots", "tfm_core/anatomy", "tfm_core/facts",
+    "look inside": (
+        "pages/look_inside", "tfm_core/inspect", "tfm_core/plots", "tfm_core/anatomy",
+        "tfm_core/facts",
     ),
     "command line": ("tfm_core/__main__.py", "tfm_core/cli"),
     "core errors": ("tfm_core", "pages"),
@@ -85,20 +81,20 @@ AREAS = {
 CONTENT_AREAS = {
     "frame, Home, Train": (
         "home", "train", "runs", "terms", "glossary", "settings", "variants", "symptoms",
-        "training", "moments", "made-with",
+        "training", "moments", "made-with", "tasks", "presets",
     ),
     "lessons, tours, class": ("lessons", "class", "tour", "tours"),
-    "watch, try, break": (
-        "attention", "translate", "beam", "sampling", "draw", "knockouts", "compare", "sweeps",
-        "own-data", "own_data", "experiments", "find_the_bug", "mistakes", "bugs", "conclusions",
-        "findings", "figures", "probe", "questions",
+    "learn": (
+        "words", "tensors", "by_hand", "before", "training_step", "practice", "speed",
+        "experiments", "find_the_bug",
     ),
-    "understand": (
-        "architecture", "build", "parameters", "positions", "masks", "walk", "facts", "text",
+    "use": (
+        "translate", "beam", "sampling", "draw", "encoders", "gpt", "captions", "compare",
+        "sweeps", "own-data", "own_data", "bugs", "conclusions", "findings", "figures", "questions",
     ),
-    "topics": (
-        "words", "tensors", "by_hand", "before", "encoders", "gpt", "captions", "training_step",
-        "practice", "speed",
+    "look inside": (
+        "attention", "knockouts", "mistakes", "probe", "architecture", "build", "parameters",
+        "positions", "masks", "walk", "facts", "text",
     ),
 }  # fmt: skip
 """Who translates which content files, by the beginning of the name; "core errors" the others."""

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tfm_core.config.codec import in_link, values_to_query
-from tfm_core.config.training import with_optimizer
+from tfm_core.choices.config.codec import in_link, values_to_query
+from tfm_core.choices.config.training import with_optimizer
+from tfm_core.choices.presets import PRESETS
 from tfm_core.made_with import MadeWith
-from tfm_core.presets import PRESETS
 from tfm_core.sentences import N_
 
 VERSION = 1
@@ -113,7 +113,7 @@ def _fits(values: Mapping[str, Any], preset: str) -> bool:
 def _beside(values: Mapping[str, Any], preset: str) -> dict[str, str]:
     """Return the query of a link for values that start from a preset."""
     base = preset_values(preset, values["training"]["optimizer"])
-    base["training"]["optimizer"] = PRESETS[preset].experiment.training.optimizer
+    base["training"]["optimizer"] = PRESETS[preset].experiment.trained.optimizer
     query = {PRESET_QUERY: f"{preset}~{_mark(preset)}"}
     for section in ("model", "task", "training"):
         for name, value in values[section].items():

@@ -43,6 +43,8 @@ class Sentence(str):
 
 def N_(template: str, /, **values: Any) -> Sentence:
     """Mark a text for translation; it is translated where a page draws it."""
+    if isinstance(template, Paragraph):
+        return Paragraph(template.key, folder=template.folder, **values)
     return Sentence(template, values)
 
 
@@ -71,7 +73,8 @@ def counted(one: str, many: str, n: int, /, **values: Any) -> CountedSentence:
 class Paragraph(Sentence):
     """A text longer than a line, from ``content/<language>/<room>.md``.
 
-    ``Paragraph("rates/warm-up", n=3)`` is what follows the line ``## warm-up`` of ``rates.md``.
+    ``Paragraph("rates/warm-up", n=3)`` is what follows the line ``## warm-up`` of ``rates.md``,
+    and ``Paragraph("rates/warm-up.label")`` what follows ``- label:`` below that line.
     folder: the content folder, of the core unless given. Raises KeyError for an unknown name and
     FileNotFoundError for an unknown room.
     """
@@ -93,12 +96,17 @@ class Paragraph(Sentence):
 
     def template_in(self, language: str) -> str:
         """Return the template in a language; in English where that language lacks it."""
-        room, _slash, name = self.key.rpartition("/")
-        for place in languages.places(self.folder or CONTENT_DIR):
-            path = place / language / f"{room}.md"
-            if path.is_file() and name in paragraphs(path):
-                return paragraphs(path)[name]
-        return self.template
+        folders = tuple(languages.places(self.folder or CONTENT_DIR))
+        return _template_in(language, self.key, folders) or self.template
+
+
+@cache
+def _template_in(language: str, key: str, folders: tuple[Path, ...]) -> str:
+    """Return a template in a language, from the first folder that has it; "" for none."""
+    room, _slash, name = key.rpartition("/")
+    paths = (folder / language / f"{room}.md" for folder in folders)
+    found = (paragraphs(path).get(name, "") for path in paths if path.is_file())
+    return next(filter(None, found), "")
 
 
 def _paragraph(key: str, folder: Path | None, values: dict[str, Any]) -> Paragraph:
@@ -107,9 +115,26 @@ def _paragraph(key: str, folder: Path | None, values: dict[str, Any]) -> Paragra
 
 @cache
 def paragraphs(path: Path) -> dict[str, str]:
-    """Return the paragraphs of a file by name."""
+    """Return the paragraphs of a file by name; the lines of a list by ``name.label``."""
     parts = re.split(r"^## (.+)\n", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    return {name: text.strip() for name, text in zip(parts[::2], parts[1::2], strict=True)}
+    found: dict[str, str] = {}
+    for name, text in zip(parts[::2], parts[1::2], strict=True):
+        labelled = re.findall(r"^- ([a-z_]+): (.+)$", text, flags=re.MULTILINE)
+        found |= {f"{name}.{label}": words.strip() for label, words in labelled}
+        if not labelled:
+            found[name] = text.strip()
+    return found
+
+
+def words(key: str) -> dict[str, Any]:
+    """Return the labelled lines of a choice: ``words("choices/tasks/copy")["help"]``."""
+    room, _slash, name = key.rpartition("/")
+    found = paragraphs(CONTENT_DIR / "en" / f"{room}.md")
+    labels = (each.removeprefix(f"{name}.") for each in found if each.startswith(f"{name}."))
+    made = {label: Paragraph(f"{key}.{label}") for label in labels if "." not in label}
+    if not made:
+        raise KeyError(key)
+    return made
 
 
 Say = Callable[[str], str]
@@ -153,7 +178,7 @@ class StudentError(ValueError):
     def __init__(self, template: str, /, **values: Any) -> None:
         """Take a template and its values, or a ``Sentence`` that is complete."""
         is_complete = isinstance(template, Sentence) and not values
-        self.sentence: str = template if is_complete else Sentence(template, values)
+        self.sentence: str = template if is_complete else N_(template, **values)
         super().__init__(self.sentence)
 
 

@@ -1,36 +1,41 @@
-"""Runs that differ only in their seed: bands, and tests of differences."""
+"""Runs that differ only in their seed: bands, and tests of differences: a part of Compare."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.compare.choice import StyledRun
-from pages.compare.link import BANDS
-from pages.i18n import _
-from pages.ui.address import view_link
-from pages.ui.runs import comparison, runs_access
-from pages.ui.typed import escape
+from pages.app.runs import comparison, runs_access
+from pages.app.typed import escape
+from pages.i18n import N_, _
 from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.compare.seeds import configurations
 from tfm_core.inspect.compare.spread import Measure, band, corrected, paired, sentence, spread
-from tfm_core.plots.training.comparison import SpreadBand, slots
+from tfm_core.plots.training.comparison import RunLine, slots
 from tfm_core.plots.training.stage import smooth
-from tfm_core.sentences import N_
+from tfm_core.runs.run import Run
 
 WITH_BANDS: tuple[AxisName, ...] = ("step", "epoch", "examples")
 """Axes with common points. Along time there are none, so no mean."""
-_KINDS = (
+_MEASURES = (
     (Measure(N_("whole sequences right on the test set")), "test_sequences"),
     (Measure(N_("accuracy on the test set")), "test_accuracy"),
     (Measure(N_("whole sequences right in validation")), "sequences"),
     (Measure(N_("accuracy in validation")), "accuracy"),
 )
 _MAX_PAIRS = 3
-_SLOTS = "compare-group-slots"
+
+
+@dataclass(frozen=True, slots=True)
+class StyledRun:
+    """A run with its name on this page and its style slot."""
+
+    run: Run
+    name: str
+    slot: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,36 +54,22 @@ def groups(shown: Sequence[StyledRun]) -> list[SeedGroup]:
     first_runs = [next(iter(runs.values())) for runs in same_settings]
     labels = names([run.experiment.replace(seed=0) for run in first_runs])
     firsts = [run.id for run in first_runs]
-    st.session_state[_SLOTS] = places = slots(firsts, st.session_state.get(_SLOTS, {}))
-    made = []
+    st.session_state["compare-group-slots"] = places = slots(
+        firsts, st.session_state.get("compare-group-slots", {})
+    )
+    groups = []
     for runs, name, first in zip(same_settings, labels, firsts, strict=True):
         members = tuple(by_id[run.id] for run in runs.values())
         is_alone = len(members) == 1
-        made.append(SeedGroup(members[0].name if is_alone else _(name), places[first], members))
-    return made
-
-
-def styled(shown: Sequence[StyledRun], grouped: Sequence[SeedGroup]) -> list[StyledRun]:
-    """Return the runs as drawn: with bands, runs of one configuration share a style."""
-    view_link.receive(BANDS)
-    if not has_bands(grouped):
-        return list(shown)
-    places = {entry.run.id: group.slot for group in grouped for entry in group.members}
-    n = len(grouped)
-    return [replace(entry, slot=places.get(entry.run.id, n + entry.slot)) for entry in shown]
+        groups.append(SeedGroup(members[0].name if is_alone else _(name), places[first], members))
+    return groups
 
 
 def has_seeds(grouped: Sequence[SeedGroup]) -> bool:
     return any(len(group.members) > 1 for group in grouped)
 
 
-def has_bands(grouped: Sequence[SeedGroup]) -> bool:
-    return has_seeds(grouped) and bool(st.session_state[BANDS.key])
-
-
-def bands(
-    grouped: Sequence[SeedGroup], metric: str, axis: AxisName, window: int
-) -> list[SpreadBand]:
+def bands(grouped: Sequence[SeedGroup], metric: str, axis: AxisName, window: int) -> list[RunLine]:
     made = []
     for group in grouped:
         if len(group.members) < 2:
@@ -93,11 +84,8 @@ def bands(
         one_band = band(tracks)
         if len(one_band.steps):
             words = comparison.mean_label(group.name, one_band.n_curves, len(group.members))
-            made.append(
-                SpreadBand(
-                    words, group.slot, one_band.steps, one_band.mean, one_band.low, one_band.high
-                )
-            )
+            spread = one_band.mean, one_band.low, one_band.high
+            made.append(RunLine(words, group.slot, one_band.steps, *spread))
     return made
 
 
@@ -157,8 +145,8 @@ def _values(grouped: Sequence[SeedGroup]) -> tuple[Measure, list[dict[int, float
     ]
     every = [each for group in figures_by_seed for each in group.values()]
     measure, column = next(
-        (kind for kind in _KINDS if all(each[kind[1]] is not None for each in every)),
-        _KINDS[-1],
+        (kind for kind in _MEASURES if all(each[kind[1]] is not None for each in every)),
+        _MEASURES[-1],
     )
     return measure, [
         {seed: each[column] for seed, each in group.items()} for group in figures_by_seed

@@ -4,13 +4,13 @@
 // Whoever shows it gives its state two functions: show(state) draws the snapshot it stands at, and
 // blend(state) what lies between two.
 
-import { drawn, element } from "./dom.js";
+import { actButton, drawn, element, isCalm, slider } from "./dom.js";
 import { forgetFrame, tellFrame } from "./events.js";
 
 const HOLD = 420; // milliseconds that a snapshot stands
 const BLEND = 260; // and in which it turns into the next one
 const REST = 350; // after which a hand that moves the film rests
-const ICONS = { play: "▶", pause: "❚❚", back: "◀", next: "▶" };
+const ICONS = { play: "▶", pause: "❚❚" };
 
 export const sizeOf = (view) => view.shape.reduce((product, n) => product * n, 1);
 export const mapsAt = (view, at) => view.values.subarray(at * sizeOf(view), (at + 1) * sizeOf(view));
@@ -78,7 +78,7 @@ function playAnimation(state) {
   if (state.at === state.view.frames.length - 1) goTo(state, 0);
   showAnimation(state);
   let since = performance.now();
-  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches || sizeOf(state.view) > 150000;
+  const calm = isCalm() || sizeOf(state.view) > 150000;
   const turn = (now) => {
     if (!state.playing) return;
     const past = now - since - HOLD;
@@ -109,36 +109,21 @@ function blend(state, share) {
   tell(state, true);
 }
 
-function animationButton(name, label, act) {
-  const button = element("button", `small ${name}`, ICONS[name]);
-  button.type = "button";
-  button.setAttribute("aria-label", label);
-  button.title = label;
-  button.addEventListener("click", act);
-  return button;
-}
-
 function buildAnimation(state) {
   const { animation } = state.parts;
   const { words } = state.view;
-  animation.textContent = "";
-  const bar = element("div", "bar");
-  const slider = element("input");
-  slider.type = "range";
-  slider.min = 0;
-  slider.addEventListener("input", () => { stopAnimation(state); goTo(state, Number(slider.value)); settle(state, REST); });
-  const play = animationButton("play", words.play, () => (state.playing ? pauseAnimation(state) : playAnimation(state)));
+  const scrubber = slider(words.scrub, (at) => { stopAnimation(state); goTo(state, at); settle(state, REST); });
+  const play = actButton("small play", ICONS.play, () => (state.playing ? pauseAnimation(state) : playAnimation(state)), words.play);
   const move = (by) => () => { stopAnimation(state); goTo(state, state.at + by); settleSoon(state); };
   const step = element("span", "step");
-  const back = animationButton("back", words.back, move(-1));
-  const next = animationButton("next", words.next, move(1));
-  back.textContent = "‹";
-  next.textContent = "›";
-  bar.append(play, back, slider, next, step);
+  const back = actButton("small back", "‹", move(-1), words.back);
+  const next = actButton("small next", "›", move(1), words.next);
+  const controls = state.view.says ? [back, scrubber, next] : []; // on a page, its own slider chooses the step
+  const bar = element("div", "bar", play, ...controls, step);
   const answer = element("div", "answer");
   const chart = element("div", "chart");
-  animation.append(bar, answer, chart);
-  state.animation = { slider, play, step, answer, chart, back, next };
+  animation.replaceChildren(bar, answer, chart);
+  state.animation = { scrubber, play, step, answer, chart, back, next };
 }
 
 export function showAnimation(state) {
@@ -146,14 +131,13 @@ export function showAnimation(state) {
   parts.animation.hidden = view.frames.length < 2;
   if (parts.animation.hidden) return;
   if (!state.animation || !parts.animation.firstChild) buildAnimation(state);
-  const { slider, play, step, answer, back, next } = state.animation;
+  const { scrubber, play, step, answer, back, next } = state.animation;
   const frame = view.frames[state.at];
   const { words } = view;
   const named = `${words.step} ${frame.step.toLocaleString("en")}`;
-  slider.max = view.frames.length - 1;
-  slider.value = state.at;
-  slider.setAttribute("aria-label", words.scrub);
-  slider.setAttribute("aria-valuetext", named);
+  scrubber.max = view.frames.length - 1;
+  scrubber.value = state.at;
+  scrubber.setAttribute("aria-valuetext", named);
   back.disabled = state.at === 0;
   next.disabled = state.at === view.frames.length - 1;
   play.textContent = state.playing ? ICONS.pause : ICONS.play;
@@ -163,7 +147,7 @@ export function showAnimation(state) {
   answer.hidden = !view.says;
   if (view.says && frame.answer !== null) {
     answer.append(element("span", "who", `${words.model} `), element("b", "", frame.answer || "–"));
-    if (frame.right !== null) answer.append(element("span", frame.right ? "good" : "bad", frame.right ? ` ✓ ${words.right}` : ` ✗ ${words.wrong}`));
+    if (frame.is_right !== null) answer.append(element("span", frame.is_right ? "good" : "bad", frame.is_right ? ` ✓ ${words.right}` : ` ✗ ${words.wrong}`));
   }
   drawCurve(state);
 }

@@ -1,18 +1,34 @@
-// What a screen reader hears of a training: one polite sentence at a time, at most one in ten seconds.
+// What a screen reader hears of what changes.
 
 import { element } from "./dom.js";
 
+// A polite region. Of several parts it says those that are new, of others the last.
+export function status(className = "spoken") {
+  const region = element("div", className);
+  region.setAttribute("role", "status");
+  let before = [];
+  const say = (...parts) => {
+    const given = parts.filter(Boolean);
+    const fresh = given.filter((part) => !before.includes(part));
+    before = given;
+    const words = (fresh.length ? fresh : given.slice(-1)).join(". ");
+    if (region.textContent !== words) region.textContent = words;
+  };
+  return { region, say };
+}
+
 const APART = 10_000; // milliseconds between two sentences
 
-// say: the newest sentence waits for its turn in the place of an older one. hush: none waits any more.
+// Of a training it hears one sentence at a time. say: the newest waits for its turn in the place of an older
+// one. hush: none waits any more.
 export function announcer(now = () => performance.now()) {
-  const region = element("p", "spoken");
-  region.setAttribute("role", "status");
+  const { region, say } = status();
   let [last, waiting, timer] = [-Infinity, null, null];
   const speak = () => {
     timer = null;
     if (waiting === null) return;
-    [last, region.textContent, waiting] = [now(), waiting, null];
+    say(waiting);
+    [last, waiting] = [now(), null];
   };
   return {
     region,

@@ -72,7 +72,7 @@ class Link:
 
 
 def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
-    """Draw the button, which copies the first link. note: a sentence below the links."""
+    """Draw links to copy, each with its code. note: a sentence below them."""
     asked = sent(key, "code")  # which link, and what it was then
     is_valid = isinstance(asked, list) and len(asked) == 2 and is_index(asked[:1], len(links))
     shown = links[asked[0]] if is_valid else None
@@ -88,12 +88,10 @@ def copy_link(links: Sequence[Link], *, note: str = "", key: str) -> None:
                     "copy": _("Copy link"),
                     "copied": _("Copied"),
                     "to": _("Copy link to {what}"),
-                    "others": _("All links"),
                     "refused": _("Copying is blocked. The address is:"),
                     "code": _("QR code"),
                     "codeTo": _("Show a QR code for {what}"),
                     "close": _("Close"),
-                    "present": _("Present this page (key P)"),
                     "drawing": _("Drawing the code …"),
                     "tooLong": _("This address is too long for a QR code."),
                 },

@@ -2,18 +2,11 @@
 
 export const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 
-// A scale of 256 colours, as canvases take them: ABGR in one number.
-export function colours(scale) {
-  const stops = scale.map(rgb);
-  const table = new Uint32Array(256);
-  for (let i = 0; i < 256; i += 1) {
-    const at = (i / 255) * (stops.length - 1);
-    const from = Math.min(Math.floor(at), stops.length - 2);
-    const [r, g, b] = stops[from].map((v, c) => Math.round(v + (stops[from + 1][c] - v) * (at - from)));
-    table[i] = (255 << 24) | (b << 16) | (g << 8) | r;
-  }
-  return table;
-}
+// A colour as canvases take it, in one number.
+export const abgr = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+
+// A scale of 256 colours, as canvases take them.
+export const colours = (scale) => Uint32Array.from({ length: 256 }, (_none, i) => abgr(mix(scale, i / 255)));
 
 export function mix(scale, share) {
   const stops = scale.map(rgb);

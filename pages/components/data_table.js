@@ -2,7 +2,7 @@
 //
 // A table is {caption, head, rows}; the first cell of each row names it.
 
-import { element } from "./dom.js";
+import { actButton, element } from "./dom.js";
 import { decoded } from "./typed_arrays.js";
 
 const [MAX_ROWS, MAX_COLUMNS] = [200, 40]; // on screen; the file has them all
@@ -121,29 +121,20 @@ export const csvOf = (tables) => tables.map(({ caption, head, rows }) => (
 )).join("\r\n\r\n");
 
 function drawn({ caption, head, rows }, words) {
-  const box = element("div");
-  const table = element("table");
-  if (caption) table.append(element("caption", "", caption));
-  const first = element("tr");
-  head.slice(0, MAX_COLUMNS + 1).forEach((name, i) => {
+  const first = head.slice(0, MAX_COLUMNS + 1).map((name, i) => {
     const isText = rows.length && rows.every((row) => typeof row[i] === "string");
     const cell = element(i || name ? "th" : "td", isText ? "text" : "", shownCell(name));
     if (i || name) cell.scope = "col";
-    first.append(cell);
+    return cell;
   });
-  const [top, body] = [element("thead"), element("tbody")];
-  top.append(first);
-  rows.slice(0, MAX_ROWS).forEach((row) => {
-    const line = element("tr");
-    row.slice(0, MAX_COLUMNS + 1).forEach((cell, i) => {
-      const made = element(i ? "td" : "th", typeof cell === "string" ? "text" : "", shownCell(cell));
-      if (!i) made.scope = "row";
-      line.append(made);
-    });
-    body.append(line);
-  });
-  table.append(top, body);
-  box.append(table);
+  const lines = rows.slice(0, MAX_ROWS).map((row) => element("tr", "", ...row.slice(0, MAX_COLUMNS + 1).map((cell, i) => {
+    const made = element(i ? "td" : "th", typeof cell === "string" ? "text" : "", shownCell(cell));
+    if (!i) made.scope = "row";
+    return made;
+  })));
+  const top = element("thead", "", element("tr", "", ...first));
+  const table = element("table", "", caption && element("caption", "", caption), top, element("tbody", "", ...lines));
+  const box = element("div", "", table);
   if (rows.length > MAX_ROWS || head.length > MAX_COLUMNS + 1) {
     const shown = [Math.min(rows.length, MAX_ROWS), rows.length, Math.min(head.length - 1, MAX_COLUMNS), head.length - 1];
     box.append(element("p", "cut", ["{rows}", "{all_rows}", "{columns}", "{all_columns}"].reduce(
@@ -160,23 +151,15 @@ function download(tables) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-// Open the tables over the page; closing gives the focus back. near: what they are of.
-export function openTables(near, name, tables, words) {
-  const dialog = element("dialog", "data-table");
-  dialog.setAttribute("aria-label", `${words.table}: ${name}`);
-  const bar = element("div", "table-bar");
-  const act = (text, listener) => {
-    const button = element("button", "", text);
-    button.type = "button";
-    button.addEventListener("click", listener);
-    bar.append(button);
-  };
-  act(words.csv, () => download(tables));
-  act(words.close, () => dialog.close());
-  const room = element("div", "tables");
-  Object.assign(room, { tabIndex: 0, role: "group", ariaLabel: words.table }); // arrow keys scroll it
-  room.append(...(tables.length ? tables.map((table) => drawn(table, words)) : [element("p", "", words.none)]));
-  dialog.append(bar, room);
+// Open the tables over the page; closing gives the focus back. near: what they are of. more: buttons.
+export function openTables(near, name, tables, words, ...more) {
+  const dialog = element("dialog", "data-table", { "aria-label": `${words.table}: ${name}` });
+  const shown = tables.length ? tables.map((table) => drawn(table, words)) : [element("p", "", words.none)];
+  const room = element("div", "tables", ...shown, { tabIndex: 0, role: "group", "aria-label": words.table }); // arrow keys scroll it
+  dialog.append(
+    element("div", "table-bar", ...more, actButton("", words.csv, () => download(tables)), actButton("", words.close, () => dialog.close())),
+    room,
+  );
   dialog.addEventListener("keydown", (event) => event.stopPropagation()); // the page has keys of its own
   dialog.addEventListener("close", () => dialog.remove());
   near.append(dialog);

@@ -1,7 +1,7 @@
 // Graphviz in the browser. A diagram is laid out once; picking a node only marks it.
 
 import { openTables } from "./data_table.js";
-import { element, named, presentedHeight } from "./dom.js";
+import { actButton, drawn, element, named, presentedHeight } from "./dom.js";
 import { isDark } from "./theme.js";
 import { loadViz } from "./vendors.js";
 
@@ -17,22 +17,13 @@ function build(root, state) {
     ["+", "larger", () => scale(state, state.zoom * 1.25)],
     ["↔", "fit", () => { state.fitted = "width"; fit(state); }],
     ["↕", "all", () => { state.fitted = "all"; fit(state); }]].forEach(([sign, name, act]) => {
-    const button = element("button", "", sign);
-    button.type = "button";
-    button.title = words[name];
-    button.setAttribute("aria-label", words[name]);
-    button.addEventListener("click", act);
-    bar.append(button);
+    bar.append(actButton("", sign, act, words[name]));
   });
-  const numbers = element("button", "numbers", words.table);
-  numbers.type = "button";
-  numbers.addEventListener("click", () => {
+  bar.append(actButton("numbers", words.table, () => {
     const { table: [head, ...rows], words: said } = state.data;
     openTables(root, said.name, [{ caption: "", head, rows }], said);
-  });
-  bar.append(numbers);
-  state.view = element("div", "view");
-  state.view.setAttribute("role", "group");
+  }));
+  state.view = element("div", "view", { role: "group" });
   root.append(bar, state.view);
   listen(state);
 }
@@ -80,14 +71,11 @@ function cross(state) {
     const end = [to.x, to.y + to.height / 2];
     const left = Math.max(start[0], ...rights);
     const gap = (left + Math.min(end[0], ...lefts)) / 2;
-    const group = document.createElementNS("http://www.w3.org/2000/svg", "g");
-    group.setAttribute("class", "edge across");
-    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-    path.setAttribute("fill", "none");
-    path.setAttribute("d", `M${start} H${gap} V${end[1]} H${end[0] - 6}`);
-    const arrow = document.createElementNS("http://www.w3.org/2000/svg", "polygon");
-    arrow.setAttribute("points", `${end} ${end[0] - 6},${end[1] - 2.5} ${end[0] - 6},${end[1] + 2.5}`);
-    group.append(path, arrow);
+    const group = drawn("g", { class: "edge across" });
+    group.append(
+      drawn("path", { fill: "none", d: `M${start} H${gap} V${end[1]} H${end[0] - 6}` }),
+      drawn("polygon", { points: `${end} ${end[0] - 6},${end[1] - 2.5} ${end[0] - 6},${end[1] + 2.5}` }),
+    );
     svg.querySelector("g.graph").append(group);
   }
 }
@@ -124,9 +112,7 @@ function dress(state) {
     group.querySelectorAll("text").forEach((text) => text.after(" ")); // between lines, for who hears them
     named(group, data.nodes[name]);
     group.dataset.name = name;
-    const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
-    title.textContent = data.nodes[name];
-    group.prepend(title);
+    group.prepend(drawn("title", {}, data.nodes[name]));
   });
 }
 
@@ -216,8 +202,7 @@ function draw(root, state, viz) {
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".diagram");
-  const state = root.diagram ?? {};
-  root.diagram = state;
+  const state = (root.diagram ??= {});
   state.data = data;
   state.send = setTriggerValue;
   if (!state.view) build(root, state);

@@ -1,30 +1,20 @@
 // A digit reader at large: beside the strokes what the model sees of them, and where it looks, head by
 // head and through all layers, at every time of its training. A press on a bar says what was meant.
 
-import { element, named } from "./dom.js";
+import { paintVeil, part, strongest } from "./cells.js";
+import { actButton, dress, element, filled, label, named } from "./dom.js";
 import { Reader } from "./digit_reader.js";
 import { bytes, greys } from "./drawing_board.js";
 import { roving } from "./roving.js";
 
 const REST = 700; // milliseconds after the last stroke, when the address takes up the drawing
 const ZOOM = 8; // pixels of a canvas to one of the picture, so that the edges of patches are sharp
-const TOP = 0.85; // the most ink that a patch gets
 
 // One of the maps (times, maps, patches), in bytes: each patch as a share of the largest of its map.
 export function mapOf(maps, stop, index) {
   const { values, n, patches } = maps;
-  const first = (stop * n + index) * patches;
-  return values.subarray(first, first + patches);
+  return part(values, stop * n + index, patches);
 }
-
-// The place of the largest value, from 1, in a square of values.
-export function strongest(values) {
-  const at = values.indexOf(Math.max(...values));
-  const side = Math.sqrt(values.length);
-  return { row: Math.floor(at / side) + 1, column: (at % side) + 1 };
-}
-
-const filled = (words, values) => words.replace(/\{(\w+)\}/g, (_all, name) => values[name]);
 
 // Its methods are not private: those of a derived class are not there yet when Reader furnishes it.
 class Lab extends Reader {
@@ -88,23 +78,28 @@ class Lab extends Reader {
       canvas.getContext("2d").clearRect(0, 0, canvas.width, canvas.height);
     });
     if (!reading) { this.largeNote.textContent = ""; return; }
-    this.paint(this.seen, null);
+    paintVeil(this.seen, this.picture, [], 1);
     this.cells.forEach(({ canvas, button, name }, index) => {
       const map = mapOf(this.maps, stop, index);
-      this.paint(canvas, map);
-      const words = filled(this.words.strongest, { name, ...strongest(map) });
+      const words = this.looksAt(canvas, map, name);
       named(button, words);
       button.title = words;
       button.setAttribute("aria-pressed", String(index === this.chosen));
     });
     const chosen = mapOf(this.maps, stop, this.chosen);
-    this.paint(this.large, chosen);
     const isHead = this.chosen < this.cells.length;
     this.largeNote.textContent = isHead
       ? filled(this.words.head, { name: this.cells[this.chosen].name })
       : this.words.rollout;
     const name = isHead ? this.cells[this.chosen].name : this.words.looks;
-    this.large.setAttribute("aria-label", filled(this.words.strongest, { name, ...strongest(chosen) }));
+    this.large.setAttribute("aria-label", this.looksAt(this.large, chosen, name));
+  }
+
+  // Draw a map, whose values are bytes; returns where it looks most, in words.
+  looksAt(canvas, map, name) {
+    paintVeil(canvas, this.picture, map, 255);
+    const { row, column } = strongest(map, Math.sqrt(map.length));
+    return filled(this.words.strongest, { name, row: row + 1, column: column + 1 });
   }
 
   labelOf(value) {
@@ -118,73 +113,43 @@ class Lab extends Reader {
     const { layers, heads, patches } = this.data;
     this.maps = { values: bytes(reading.maps), n: layers * heads + 1, patches };
     const size = Math.sqrt(bytes(reading.seen).length);
-    this.picture.width = size;
-    this.picture.height = size;
+    dress(this.picture, { width: size, height: size });
     this.picture.getContext("2d").putImageData(greys(bytes(reading.seen), size), 0, 0);
   }
 
   newCanvas() {
-    const canvas = element("canvas");
-    canvas.width = this.data.size * ZOOM;
-    canvas.height = this.data.size * ZOOM;
-    return canvas;
+    const side = this.data.size * ZOOM;
+    return element("canvas", "", { width: side, height: side });
   }
 
   column(name, title, canvas, note) {
-    const column = element("div", name);
-    canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", title);
-    column.append(element("p", "title", title), canvas, note);
-    return column;
-  }
-
-  paint(canvas, map) {
-    const context = canvas.getContext("2d");
-    const edge = canvas.width;
-    context.imageSmoothingEnabled = false;
-    context.drawImage(this.picture, 0, 0, edge, edge);
-    if (!map) return;
-    const side = Math.sqrt(map.length);
-    const patch = edge / side;
-    map.forEach((value, i) => {
-      context.fillStyle = `rgba(${this.data.ink}, ${(value / 255) * TOP})`;
-      context.fillRect((i % side) * patch, Math.floor(i / side) * patch, patch, patch);
-    });
+    dress(canvas, { role: "img", "aria-label": title });
+    return element("div", name, element("p", "title", title), canvas, note);
   }
 
   headGrid() {
     const { layers, heads, words } = this.data;
-    const box = element("div", "maps");
-    box.append(element("p", "title", words.heads));
-    const grid = element("div", "grid");
-    grid.setAttribute("role", "group");
-    grid.setAttribute("aria-label", words.heads);
+    const grid = element("div", "grid", { role: "group", "aria-label": words.heads });
     grid.style.gridTemplateColumns = `repeat(${heads}, minmax(34px, 104px))`;
     this.cells = Array.from({ length: layers * heads }, (_none, index) => {
       const layer = Math.floor(index / heads) + 1;
       const name = filled(words.name, { layer, head: (index % heads) + 1 });
-      const button = element("button");
       const canvas = this.newCanvas();
-      button.type = "button";
-      button.append(canvas, element("span", "", `${layer}·${(index % heads) + 1}`));
-      button.addEventListener("click", () => {
+      const button = actButton("", "", () => {
         this.chosen = this.chosen === index ? this.cells.length : index;
         this.redraw();
       });
+      button.append(canvas, element("span", "", `${layer}·${(index % heads) + 1}`));
       grid.append(button);
       return { canvas, button, name };
     });
     roving([...grid.children]);
-    box.append(grid);
-    return box;
+    return element("div", "maps", element("p", "title", words.heads), grid);
   }
 
   askMeant(row, index) {
     const button = element("button", "digit", this.words.classes[index]);
-    const words = filled(this.words.mean, { digit: this.words.classes[index] });
-    button.type = "button";
-    button.title = words;
-    button.setAttribute("aria-label", words);
+    label(button, filled(this.words.mean, { digit: this.words.classes[index] }));
     row.firstElementChild.replaceWith(button);
     row.addEventListener("click", () => {
       this.meant = this.meant === index ? null : index;

@@ -1,19 +1,13 @@
 // A board; after each stroke its grey values go to the server, an empty text for an empty board.
 
-import { element } from "./dom.js";
-import { DrawingBoard, boardButton } from "./drawing_board.js";
+import { DrawingBoard } from "./drawing_board.js";
 
 function build(root, data) {
   root.textContent = "";
   const pad = { send: null };
   const tell = () => pad.send("pixels", board.isEmpty ? "" : board.encoded());
   const board = new DrawingBoard(data.side, data.words, { onStroke: tell });
-  const tools = element("div", "tools");
-  tools.append(
-    boardButton(data.words.undo, () => { board.undo(); tell(); }),
-    boardButton(data.words.clear, () => { board.clear(); tell(); }),
-  );
-  root.append(board.node, tools);
+  root.append(board.node, board.tools(data.words, tell));
   return pad;
 }
 

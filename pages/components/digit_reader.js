@@ -1,12 +1,12 @@
 // A board, what a model reads on it as ten bars, and a slider over the model's training.
 
-import { element } from "./dom.js";
-import { DrawingBoard, boardButton, bytes, greys } from "./drawing_board.js";
+import { part } from "./cells.js";
+import { actButton, element, filled, slider } from "./dom.js";
+import { DrawingBoard, bytes, greys } from "./drawing_board.js";
 import { roving } from "./roving.js";
 
 const PAUSE = 150; // milliseconds between two looks at a stroke that is still being drawn
 
-const filled = (words, values) => words.replace(/\{(\w+)\}/g, (_all, name) => values[name]);
 const whole = (number) => number.toLocaleString("en");
 export const highest = (shares) => shares.indexOf(Math.max(...shares));
 export const percent = (share) => `${Math.round(100 * share)}%`;
@@ -26,12 +26,10 @@ export class Reader {
       onStroke: () => this.#tell(),
       onMove: () => this.#tellMeanwhile(),
     });
-    const top = element("div", "top");
-    top.append(this.board.node, this.#bars());
-    const choices = element("div", "choices");
-    choices.append(this.#tools(), this.#samples(data));
-    this.said = element("p", "said");
-    this.said.setAttribute("aria-live", "polite");
+    const top = element("div", "top", this.board.node, this.#bars());
+    const tools = this.board.tools(data.words, () => this.#tell());
+    const choices = element("div", "choices", tools, this.#samples(data));
+    this.said = element("p", "said", { "aria-live": "polite" });
     root.append(top, choices, this.#training(), this.said);
     this.furnish({ top, choices, data });
     this.start(data);
@@ -73,7 +71,7 @@ export class Reader {
   }
 
   #show(all, size, index) {
-    this.board.show(all.subarray(index * size ** 2, (index + 1) * size ** 2), size);
+    this.board.show(part(all, index, size ** 2), size);
   }
 
   #tell(value = this.board.isEmpty ? "" : this.board.encoded()) {
@@ -89,65 +87,36 @@ export class Reader {
   }
 
   #bars() {
-    const list = element("ol", "bars");
-    list.setAttribute("aria-label", this.words.bars);
+    const list = element("ol", "bars", { "aria-label": this.words.bars });
     this.rows = this.words.classes.map((name) => {
-      const row = element("li");
-      const track = element("span", "track");
       const [bar, share] = [element("span", "bar"), element("span", "share")];
-      track.append(bar);
-      row.append(element("span", "digit", name), track, share);
+      const row = element("li", "", element("span", "digit", name), element("span", "track", bar), share);
       list.append(row);
       return { row, bar, share };
     });
     return list;
   }
 
-  #tools() {
-    const tools = element("div", "tools");
-    tools.append(
-      boardButton(this.words.undo, () => { this.board.undo(); this.#tell(); }),
-      boardButton(this.words.clear, () => { this.board.clear(); this.#tell(); }),
-    );
-    return tools;
-  }
-
   #samples({ samples, size }) {
-    const group = element("div", "samples");
-    group.setAttribute("role", "group");
-    group.setAttribute("aria-label", this.words.samples);
     const all = bytes(samples);
     const buttons = Array.from({ length: all.length / size ** 2 }, (_none, i) => {
-      const button = boardButton("", () => { this.#show(all, size, i); this.#tell(String(i)); });
+      const button = actButton("", "", () => { this.#show(all, size, i); this.#tell(String(i)); });
       button.setAttribute("aria-label", filled(this.words.sample, { digit: this.words.names[i] }));
-      const picture = element("canvas");
-      picture.width = size;
-      picture.height = size;
-      const pixels = all.subarray(i * size ** 2, (i + 1) * size ** 2);
-      picture.getContext("2d").putImageData(greys(pixels, size), 0, 0);
+      const picture = element("canvas", "", { width: size, height: size });
+      picture.getContext("2d").putImageData(greys(part(all, i, size ** 2), size), 0, 0);
       button.append(picture);
       return button;
     });
     roving(buttons);
-    group.append(...buttons);
-    return group;
+    return element("div", "samples", { role: "group", "aria-label": this.words.samples }, ...buttons);
   }
 
   #training() {
-    const box = element("div", "training");
-    const head = element("label", "head");
     this.at = element("span", "at");
-    this.slider = element("input");
-    this.slider.type = "range";
-    this.slider.min = "0";
-    this.slider.max = "0";
-    this.slider.addEventListener("input", () => this.#draw());
-    this.slider.setAttribute("aria-label", this.words.slider);
-    head.append(element("span", "", this.words.slider), this.at);
-    this.stops = element("div", "stops");
-    this.stops.setAttribute("aria-hidden", "true"); // the slider says it
-    box.append(head, this.stops, this.slider);
-    return box;
+    this.slider = slider(this.words.slider, () => this.#draw(), { max: 0 });
+    this.stops = element("div", "stops", { "aria-hidden": "true" }); // the slider says it
+    const head = element("label", "head", element("span", "", this.words.slider), this.at);
+    return element("div", "training", head, this.stops, this.slider);
   }
 
   #read(reading) {

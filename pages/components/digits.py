@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from pages.components.component import component, is_whole, plain, sent
 from pages.i18n import _
-from tfm_core.plots.heads.patches import INK
 
 SIDE = 112  # pixels to a side of what the browser sends, 4 for each of MNIST's
 
@@ -246,7 +245,6 @@ def digit_lab(
             "layers": n_layers,
             "heads": n_heads,
             "patches": n_patches,
-            "ink": INK,
             "reading": None if look is None else look.answer(shown.number),
             "note": note,
             "words": {

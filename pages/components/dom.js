@@ -1,15 +1,73 @@
 // Making elements and pictures of them.
 
-export function element(tag, className, text) {
+// parts: texts, other elements, and attributes by name: of the style (--name), properties where they are no texts.
+// What is empty is left out.
+export function element(tag, className, ...parts) {
   const made = document.createElement(tag);
   if (className) made.className = className;
-  if (text) { made.textContent = text; markKorean(made, text); }
+  if (tag === "button") made.type = "button"; // it sends no form
+  parts.filter(Boolean).forEach((part) => {
+    if (part.constructor === Object) dress(made, part);
+    else made.append(part);
+    if (typeof part === "string") markKorean(made, part);
+  });
+  return made;
+}
+
+export function dress(made, attributes) {
+  Object.entries(attributes).forEach(([name, value]) => {
+    if (name.startsWith("--")) made.style.setProperty(name, value);
+    else if (typeof value === "string") made.setAttribute(name, value);
+    else made[name] = value;
+  });
+}
+
+// Say what something does, to who points at it and to who hears it.
+export const label = (made, text) => dress(made, { title: text, "aria-label": text });
+
+// A button, which does nothing while it is marked as disabled; does: where a sign is all that is seen of it.
+export function actButton(className, text, act, does = "") {
+  const made = element("button", className, text);
+  made.addEventListener("click", (event) => { if (made.getAttribute("aria-disabled") !== "true") act(event); });
+  if (does) label(made, does);
+  return made;
+}
+
+export const isCalm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+// A slider; act: gets its value.
+export function slider(name, act, settings = {}) {
+  const made = Object.assign(element("input"), { type: "range", min: 0, ...settings });
+  made.setAttribute("aria-label", name);
+  made.addEventListener("input", () => act(Number(made.value)));
   return made;
 }
 
 // What models read and write may be Korean on a page of another language.
 export function markKorean(node, text) {
   if (/[가-힣]/.test(text) && !/[a-z]/i.test(text)) node.setAttribute("lang", "ko");
+}
+
+// All elements of a selector, also within components, in the order of the page.
+export function deep(selector, root = document) {
+  const found = [];
+  const walk = (node) => {
+    for (const child of node.children) {
+      if (child.matches(selector)) found.push(child);
+      if (child.shadowRoot) walk(child.shadowRoot);
+      walk(child);
+    }
+  };
+  if (root.shadowRoot) walk(root.shadowRoot);
+  walk(root);
+  return found;
+}
+
+// What has the focus, also within a component; null where nothing has it.
+export function focused() {
+  let node = document.activeElement;
+  while (node?.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;
+  return node === document.body ? null : node;
 }
 
 // Name an element so that what is seen on it is in its name: who speaks to a page says what is seen.
@@ -19,6 +77,17 @@ export function named(node, name) {
   while (walk.nextNode()) if (!walk.currentNode.parentNode.closest("title")) seen.push(walk.currentNode.data.trim());
   const text = seen.filter(Boolean).join(" ");
   node.setAttribute("aria-label", name.includes(text) ? name : `${name}, ${text}`);
+}
+
+const BREATH = 120; // characters of a name that is heard in one breath
+
+// Name an element by the first of its sentences; the others are its description.
+export function tell(node, sentences) {
+  const all = sentences.filter(Boolean).reduce((before, next) => `${before}${/[.!?:]$/.test(before) ? "" : "."} ${next}`);
+  const ends = [". ", "; ", ", ", " "].map((mark) => all.lastIndexOf(mark, BREATH - 1) + 1);
+  const end = all.length > BREATH ? ends.find((one) => one > BREATH / 3) ?? BREATH : all.length;
+  const parts = { "aria-label": all.slice(0, end).trim(), "aria-description": all.slice(end).trim() };
+  Object.entries(parts).forEach(([name, words]) => { if (node.getAttribute(name) !== words) node.setAttribute(name, words); });
 }
 
 // How much larger than its own pixels an element is drawn: in presenter mode figures are zoomed.
@@ -44,6 +113,9 @@ export function fill(root) {
   const place = root.getRootNode().host ?? root;
   requestAnimationFrame(() => requestAnimationFrame(() => { place.dataset.filled = ""; }));
 }
+
+// A template with its {names} filled in.
+export const filled = (template, values) => template.replace(/\{(\w+)\}/g, (_all, name) => values[name]);
 
 // What a head is called; layer and head from 0.
 export const headName = (words, layer, head) => words.named.replace("{layer}", layer + 1).replace("{head}", head + 1);
@@ -87,12 +159,7 @@ export function save(svg, name, kind) {
 export function saveButtons(words, make) {
   const bar = element("div", "save");
   ["png", "svg"].forEach((kind) => {
-    const button = element("button", "small", kind.toUpperCase());
-    button.type = "button";
-    button.setAttribute("aria-label", `${words.save} ${kind.toUpperCase()}`);
-    button.title = `${words.save} ${kind.toUpperCase()}`;
-    button.addEventListener("click", () => { const [svg, name] = make(); save(svg, name, kind); });
-    bar.append(button);
+    bar.append(actButton("small", kind.toUpperCase(), () => { const [svg, name] = make(); save(svg, name, kind); }, `${words.save} ${kind.toUpperCase()}`));
   });
   return bar;
 }

@@ -1,6 +1,6 @@
 // A board to draw on: white ink on black, as MNIST is, stroke by stroke, so that one can be undone.
 
-import { element } from "./dom.js";
+import { actButton, element } from "./dom.js";
 
 const INK = 0.085; // width of a line, of the board's side: about 2.4 of MNIST's 28 pixels
 
@@ -13,14 +13,9 @@ export class DrawingBoard {
     this.strokes = [];
     this.picture = null; // stands below the strokes; the first stroke takes its place
     this.pen = null;
-    this.node = element("div", "board");
-    this.canvas = element("canvas");
-    this.canvas.width = side;
-    this.canvas.height = side;
-    this.canvas.setAttribute("role", "img");
-    this.canvas.setAttribute("aria-label", words.pad);
+    this.canvas = element("canvas", "", { width: side, height: side, role: "img", "aria-label": words.pad });
     this.hint = element("div", "hint", words.hint);
-    this.node.append(this.canvas, this.hint);
+    this.node = element("div", "board", this.canvas, this.hint);
     this.context = this.canvas.getContext("2d", { willReadFrequently: true });
     this.#listen();
     this.#draw();
@@ -28,6 +23,15 @@ export class DrawingBoard {
 
   get isEmpty() {
     return !this.strokes.length && !this.picture;
+  }
+
+  // What is drawn is taken back or away by them; told() hears of it.
+  tools(words, told) {
+    return element(
+      "div", "tools",
+      actButton("", words.undo, () => { this.undo(); told(); }),
+      actButton("", words.clear, () => { this.clear(); told(); }),
+    );
   }
 
   undo() {
@@ -43,11 +47,8 @@ export class DrawingBoard {
 
   // Show grey values, size x size, in place of what is drawn.
   show(values, size) {
-    const small = element("canvas");
-    small.width = size;
-    small.height = size;
-    const context = small.getContext("2d");
-    context.putImageData(greys(values, size), 0, 0);
+    const small = element("canvas", "", { width: size, height: size });
+    small.getContext("2d").putImageData(greys(values, size), 0, 0);
     this.strokes = [];
     this.picture = small;
     this.#draw();
@@ -130,10 +131,3 @@ export function greys(values, size) {
 }
 
 export const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-
-export function boardButton(words, act) {
-  const button = element("button", "", words);
-  button.type = "button";
-  button.addEventListener("click", act);
-  return button;
-}

@@ -9,9 +9,14 @@ from pages.components.component import component
 _arrival = component("arrival")
 
 
-def arrival(place: str, *, key: str) -> None:
-    """Scroll to the top of a new place; Streamlit would keep the scroll position."""
-    _arrival({"place": place}, key=key)
+def arrival(place: str, part: str, *, title: str, key: str) -> None:
+    """Give the focus to the title of a new place or part, and begin a place at its top.
+
+    title: its selector, with ``>>>`` before what is inside a component.
+    Streamlit would keep the scroll position, and the focus nowhere. What loses the focus later
+    hands it to what comes in its place.
+    """
+    _arrival({"place": place, "part": part, "title": title}, key=key)
 
 
 _embedded = component("embedded")
@@ -34,7 +39,7 @@ _reveal = component("reveal")
 
 
 def reveal(marks: Mapping[str, str], *, key: str) -> None:
-    """Scroll to a container whose mark has changed.
+    """Lead to a container whose mark has changed, if it is out of sight.
 
     marks: the key of the container -> what it shows now, empty while it shows nothing. Called
     behind all of them.

@@ -1,15 +1,13 @@
 // The model itself, asked in the page: a text, or a drawing; loaded at the first question.
 
 import { answered, classified, cut, idsOf, joined, likeMnist, pixels, tokensOf } from "./asking.js";
-import { bytes, boardButton, DrawingBoard } from "./drawing_board.js";
-import { element } from "./dom.js";
+import { bytes, DrawingBoard } from "./drawing_board.js";
+import { element, filled } from "./dom.js";
 import { openedPart } from "./film_parts.js";
 import { percent } from "./stage_curves.js";
 
 const SIDE = 112; // pixels of the board
 const MAX_CLASSES = 10;
-
-const filled = (text, values) => Object.entries(values).reduce((made, [name, value]) => made.replace(`{${name}}`, value), text);
 
 // The model as a function, from the parts of the page; one pass at a time.
 async function load(sizes) {
@@ -28,8 +26,7 @@ async function load(sizes) {
 
 export function buildAsking(root, { told, sizes, examples, words }) {
   const state = { told, sizes, examples, words, call: null, asked: 0, parts: {} };
-  const answer = element("div", "answer", words.ready);
-  answer.setAttribute("aria-live", "polite");
+  const answer = element("div", "answer", words.ready, { "aria-live": "polite" });
   const isTyped = Boolean(told.cut);
   state.parts = { answer };
   const left = element("div", "question");
@@ -115,18 +112,13 @@ function showText(state, before, ids, sure) {
   answer.textContent = "";
   const tokens = tokensOf(ids, told.tgt);
   answer.dataset.tokens = JSON.stringify(tokens);
-  const line = element("p", "said");
   const isSpaced = before && told.join === "running" && tokens.length;
-  line.append(element("span", "given", before), document.createTextNode(isSpaced ? " " : ""), element("b", "", joined(tokens, told)));
-  answer.append(line);
+  answer.append(element("p", "said", element("span", "given", before), isSpaced && " ", element("b", "", joined(tokens, told))));
   if (!sure) return;
-  const row = element("p", "tokens");
-  tokens.forEach((token, i) => {
-    const part = element("span", "t", token.trim() ? token.replace(/^ /, "␣") : "␣");
-    part.append(element("small", "", percent(sure[i])));
-    row.append(part);
-  });
-  answer.append(row, element("p", "note", tokens.length ? words.sure : words.silent));
+  const parts = tokens.map((token, i) => (
+    element("span", "t", token.trim() ? token.replace(/^ /, "␣") : "␣", element("small", "", percent(sure[i])))
+  ));
+  answer.append(element("p", "tokens", ...parts), element("p", "note", tokens.length ? words.sure : words.silent));
 }
 
 function board(state) {
@@ -138,12 +130,7 @@ function board(state) {
     if (picture) answerPicture(state, picture);
     else { state.asked += 1; state.parts.answer.textContent = ""; }
   };
-  const tools = element("div", "tools");
-  tools.append(
-    boardButton(words.undo, () => { pad.undo(); read(); }),
-    boardButton(words.clear, () => { pad.clear(); read(); }),
-  );
-  box.append(pad.node, tools);
+  box.append(pad.node, pad.tools(words, read));
   state.parts.pad = pad;
   return box;
 }
@@ -169,16 +156,10 @@ function showClasses(state, shares) {
   if (order.length > MAX_CLASSES) order.sort((a, b) => b[0] - a[0]).splice(MAX_CLASSES);
   const top = shares.indexOf(Math.max(...shares));
   answer.dataset.tokens = JSON.stringify([told.classes[top]]);
-  const line = element("p", "said");
-  line.append(element("b", "", told.classes[top]), document.createTextNode(` ${percent(shares[top])}`));
-  const bars = element("div", "bars");
-  order.forEach(([share, name]) => {
-    const bar = element("div", "bar");
-    bar.style.setProperty("--share", share);
-    bar.append(element("span", "", name), element("small", "", percent(share)));
-    bars.append(bar);
-  });
-  answer.append(line, bars);
+  const line = element("p", "said", element("b", "", told.classes[top]), ` ${percent(shares[top])}`);
+  const bars = order.map(([share, name]) => (
+    element("div", "bar", { "--share": share }, element("span", "", name), element("small", "", percent(share)))));
+  answer.append(line, element("div", "bars", ...bars));
 }
 
 // The run's own unseen examples, each a press away.
@@ -189,7 +170,6 @@ function chips(state) {
   box.append(element("p", "note", told.cut || told.is_drawn ? words.or_examples : words.examples));
   examples.forEach((example, n) => {
     const chip = element("button", "small chip");
-    chip.type = "button";
     chip.dataset.example = n;
     if (example.pixels) picture(state, chip, example, n);
     else {
@@ -205,10 +185,7 @@ function chips(state) {
 }
 
 function picture(state, chip, example, n) {
-  const image = element("img");
-  image.src = example.picture;
-  image.alt = `${state.words.picture} ${n + 1}`;
-  chip.append(image);
+  chip.append(Object.assign(element("img"), { src: example.picture, alt: `${state.words.picture} ${n + 1}` }));
   chip.addEventListener("click", () => {
     const values = bytes(example.pixels);
     const { pad } = state.parts;

@@ -1,8 +1,8 @@
 // What a run's own page has around its stage: the theme, paper, and what happened when.
 
+import { isCalm } from "./dom.js";
 import { settle } from "./stage.js";
 
-const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 const isSystemDark = () => window.matchMedia("(prefers-color-scheme: dark)").matches;
 
 // As the reader's system has it until the button is pressed; on paper in light colours, at its end.
@@ -27,5 +27,5 @@ export function followTheme(box) {
 
 export function goToStep(box, step) {
   box.querySelector(".stage").stage.goToStep(step);
-  box.scrollIntoView({ behavior: calm() ? "auto" : "smooth" });
+  box.scrollIntoView({ behavior: isCalm() ? "auto" : "smooth" });
 }

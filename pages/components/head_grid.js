@@ -1,11 +1,13 @@
 // All heads as small maps on canvases; the animation moves them.
 
-import { colours, rgb } from "./colours.js";
+import { cellUnder, nameAt, paintCells, paintVeil, part, showTip, strongest, weightInk, weightOf } from "./cells.js";
+import { abgr, colours, rgb } from "./colours.js";
 import { openTables } from "./data_table.js";
-import { drawn, element, headName, paper, placeTip, presentedHeight, saveButtons, fill } from "./dom.js";
+import { actButton, drawn, element, headName, paper, presentedHeight, saveButtons, fill } from "./dom.js";
 import { showAnimation, startAt, stopAnimation, tellDrawn } from "./animation.js";
 import { forgetFrame } from "./events.js";
 import { unpack } from "./packed.js";
+import { moved, stopAt } from "./roving.js";
 
 const LAYER = 54; // pixels that the names of the layers take
 const LARGEST = 190;
@@ -27,31 +29,9 @@ export function received(weights, rows, columns, { first, row }) {
   return patches;
 }
 
-// A head over the picture: what is read of it is orange.
-function paintOver(canvas, view, patches) {
-  const { picture, ink, side, size } = view.over;
-  const edge = size * ZOOM;
-  const patch = edge / side;
-  canvas.width = edge;
-  canvas.height = edge;
-  const context = canvas.getContext("2d");
-  if (picture.canvas) {
-    context.imageSmoothingEnabled = false;
-    context.drawImage(picture.canvas, 0, 0, edge, edge);
-  }
-  const largest = patches.reduce((most, value) => Math.max(most, value), 0);
-  const top = view.top === null ? largest || 1 : view.top;
-  patches.forEach((value, i) => {
-    context.fillStyle = `rgba(${ink}, ${Math.min(1, value / top) * 0.8})`;
-    context.fillRect((i % side) * patch, Math.floor(i / side) * patch, patch, patch);
-  });
-}
-
 // The picture (C, size, size) as a canvas of its own pixels.
 function pictured({ pixels, size, channels }) {
-  const canvas = document.createElement("canvas");
-  canvas.width = size;
-  canvas.height = size;
+  const canvas = element("canvas", "", { width: size, height: size });
   const bytes = Uint8Array.from(atob(pixels), (c) => c.charCodeAt(0));
   const image = new ImageData(size, size);
   for (let i = 0; i < size * size; i += 1) {
@@ -68,112 +48,59 @@ function strong(weights) {
   return known[Math.floor((known.length - 1) * 0.99)];
 }
 
+const weightsOf = (view, index) => part(view.shown, index, view.shape[2] * view.shape[3]);
+
+// Draw a head, over the picture or as a matrix; returns its largest weight.
 function paint(canvas, view, index) {
   const [, , rows, columns] = view.shape;
-  const weights = view.shown.subarray(index * rows * columns, (index + 1) * rows * columns);
-  let largest = 0;
-  let strongest = 0;
-  weights.forEach((weight, i) => { if (weight > largest) { largest = weight; strongest = i; } });
-  const spot = { largest, row: Math.floor(strongest / columns), column: strongest % columns };
+  const weights = weightsOf(view, index);
+  const spot = strongest(weights, columns);
   if (view.over) {
-    paintOver(canvas, view, received(weights, rows, columns, view.over));
+    const patches = received(weights, rows, columns, view.over);
+    const edge = view.over.size * ZOOM;
+    Object.assign(canvas, { width: edge, height: edge });
+    paintVeil(canvas, view.over.canvas, patches, (view.top ?? Math.max(...patches)) || 1);
     return spot;
   }
-  const top = (view.top ?? (columns >= view.many ? strong(weights) : largest)) || 1;
-  canvas.width = columns;
-  canvas.height = rows;
-  const image = new ImageData(columns, rows);
-  const pixels = new Uint32Array(image.data.buffer);
-  const [r, g, b] = rgb(view.masked);
-  const masked = (255 << 24) | (b << 16) | (g << 8) | r;
-  weights.forEach((weight, i) => {
-    pixels[i] = Number.isNaN(weight) ? masked : view.table[Math.min(255, Math.round((weight / top) * 255))];
-  });
-  canvas.getContext("2d").putImageData(image, 0, 0);
+  const top = (view.top ?? (columns >= view.many ? strong(weights) : spot.value)) || 1;
+  paintCells(canvas, weights, columns, weightInk(view.table, view.maskedInk, top));
   return spot;
 }
 
-export function token(tokens, position, view) {
-  const first = position * view.block;
-  const last = Math.min(first + view.block, tokens.length) - 1;
-  const one = (i) => `${i + 1 + (view.first ?? 0)}: ${tokens[i]}`;
-  return first === last ? one(first) : `${one(first)} ${view.words.to} ${one(last)}`;
-}
+const places = (view, row, column) => [nameAt(view.rows, row, view.block), `${view.words.key} ${nameAt(view.keys, column, view.block)}`];
 
-// What is said of a query: its words, of several taken together those of the first and the last.
-export function queryOf(view, position) {
-  const first = position * view.block;
-  const last = Math.min(first + view.block, view.rows.length) - 1;
-  return first === last ? view.rows[first] : `${view.rows[first]} ${view.words.to} ${view.rows[last]}`;
-}
-
-// Of a head that is drawn over the picture: the patch under the pointer, and what it gets.
-export function describeOver(view, layer, head, row, column) {
+// What is said of a cell: of a head over the picture, of the patch and what it gets.
+export function describe(view, index, row, column) {
   const [, heads, rows, columns] = view.shape;
   const { words, over } = view;
-  const first = (layer * heads + head) * rows * columns;
-  const patches = received(view.shown.subarray(first, first + rows * columns), rows, columns, over);
-  return `${headName(words, layer, head)}\n${over.who}\n`
-    + `${words.patch} ${row + 1},${column + 1}: ${words.weight} ${patches[row * over.side + column].toFixed(4)}`;
-}
-
-export function describe(view, layer, head, row, column) {
-  const [, heads, rows, columns] = view.shape;
-  const weight = view.shown[((layer * heads + head) * rows + row) * columns + column];
-  const { words } = view;
+  const weights = weightsOf(view, index);
   const name = view.block > 1 ? words.largest : words.weight;
-  const value = Number.isNaN(weight) ? `0 (${words.masked})` : weight.toFixed(4);
-  return `${headName(words, layer, head)}\n`
-    + `${queryOf(view, row)}\n`
-    + `${words.key} ${token(view.key, column, view)}\n${name} ${value}`;
+  const said = over
+    ? [over.who, `${words.patch} ${row + 1},${column + 1}: ${words.weight} ${received(weights, rows, columns, over)[row * over.side + column].toFixed(4)}`]
+    : [...places(view, row, column), `${name} ${weightOf(words, weights[row * columns + column])}`];
+  return [headName(words, Math.floor(index / heads), index % heads), ...said].join("\n");
 }
 
 function build(root, view) {
   const [layers, heads] = view.shape;
-  root.textContent = "";
-  const grid = element("div", "grid");
-  grid.setAttribute("role", "grid");
+  const { words } = view;
+  const count = (n, make) => Array.from({ length: n }, (_none, i) => make(i));
+  const names = count(heads, (head) => element("span", "name", { role: "columnheader" }, `${words.head} ${head + 1}`));
+  const rows = count(layers, (layer) => {
+    const cells = count(heads, () => element("button", "", { role: "gridcell" }, element("canvas"), element("span", "what")));
+    const name = element("span", "name layer", { role: "rowheader" }, `${words.layer} ${layer + 1}`);
+    return element("div", "row", { role: "row" }, name, ...cells);
+  });
+  const top = element("div", "row", { role: "row" }, element("span"), ...names);
+  const grid = element("div", "grid", { role: "grid" }, top, ...rows);
   grid.style.gridTemplateColumns = `auto repeat(${heads}, auto)`;
-  const top = element("div", "row");
-  top.setAttribute("role", "row");
-  top.append(element("span"));
-  for (let head = 0; head < heads; head += 1) {
-    const name = element("span", "name", `${view.words.head} ${head + 1}`);
-    name.setAttribute("role", "columnheader");
-    top.append(name);
-  }
-  grid.append(top);
-  const buttons = [];
-  for (let layer = 0; layer < layers; layer += 1) {
-    const row = element("div", "row");
-    row.setAttribute("role", "row");
-    const name = element("span", "name layer", `${view.words.layer} ${layer + 1}`);
-    name.setAttribute("role", "rowheader");
-    row.append(name);
-    for (let head = 0; head < heads; head += 1) {
-      const button = element("button");
-      button.type = "button";
-      button.setAttribute("role", "gridcell");
-      button.dataset.layer = layer;
-      button.dataset.head = head;
-      button.append(document.createElement("canvas"), element("span", "what"));
-      row.append(button);
-      buttons.push(button);
-    }
-    grid.append(row);
-  }
-  const tip = element("div", "tip");
-  tip.hidden = true;
+  const tip = element("div", "tip", { hidden: true });
   const animation = element("div", "animation");
   const title = element("h2", "title", view.title);
-  if (view.title) root.append(title);
-  const bar = saveButtons(view.words, () => picture(root));
-  const numbers = element("button", "small", view.words.table);
-  numbers.type = "button";
-  numbers.addEventListener("click", () => openTables(root, view.words.grid, [table(root.headGrid)], view.words));
-  bar.prepend(numbers);
-  root.append(animation, grid, tip, bar);
-  return { grid, buttons, tip, animation, title };
+  const bar = saveButtons(words, () => picture(root));
+  bar.prepend(actButton("small", words.table, () => openTables(root, words.grid, [table(root.headGrid)], words)));
+  root.replaceChildren(...(view.title ? [title] : []), animation, grid, tip, bar);
+  return { grid, buttons: [...grid.querySelectorAll("button")], tip, animation, title };
 }
 
 // A row a head: what it does, and its strongest cell.
@@ -183,9 +110,9 @@ function table({ view, at, spots }) {
   return {
     caption: `${words.step} ${view.frames[at].step.toLocaleString("en")}`,
     head: [words.head, words.does, words.largest, words.query, words.key],
-    rows: spots.map(({ largest, row, column }, i) => [
+    rows: spots.map(({ value, row, column }, i) => [
       headName(words, Math.floor(i / heads), i % heads),
-      view.frames[at].labels[i] ?? "", largest, queryOf(view, row), token(view.key, column, view),
+      view.frames[at].labels[i] ?? "", value, nameAt(view.rows, row, view.block), nameAt(view.keys, column, view.block),
     ]),
   };
 }
@@ -233,53 +160,40 @@ function fit(root, state) {
 }
 
 function mark(state, [layer, head]) {
-  const heads = state.view.shape[1];
-  state.parts.buttons.forEach((button, i) => {
-    const is = i === layer * heads + head;
-    button.setAttribute("aria-selected", String(is));
-    button.tabIndex = is ? 0 : -1;
-  });
+  const { buttons } = state.parts;
+  const chosen = buttons[layer * state.view.shape[1] + head];
+  buttons.forEach((button) => button.setAttribute("aria-selected", String(button === chosen)));
+  stopAt(buttons, chosen);
 }
 
-function pick(state, layer, head, wait) {
-  state.pending = { head: [layer, head], until: Date.now() + 1500 };
-  mark(state, [layer, head]);
+function pick(state, index, wait) {
+  const heads = state.view.shape[1];
+  const head = [Math.floor(index / heads), index % heads];
+  state.pending = { head, until: Date.now() + 1500 };
+  mark(state, head);
   clearTimeout(state.timer);
-  state.timer = setTimeout(() => state.send("pick", [layer, head]), wait);
+  state.timer = setTimeout(() => state.send("pick", head), wait);
 }
 
 function listen(root, state) {
-  const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+  const at = (event) => state.parts.buttons.indexOf(event.target.closest(".grid button"));
   root.addEventListener("click", (event) => {
-    const button = event.target.closest(".grid button");
-    if (button) pick(state, Number(button.dataset.layer), Number(button.dataset.head), 0);
+    if (at(event) >= 0) pick(state, at(event), 0);
   });
   root.addEventListener("keydown", (event) => {
-    const button = event.target.closest(".grid button");
-    const step = STEPS[event.key];
-    if (!button || !step) return;
+    const from = at(event);
+    const to = from < 0 ? -1 : moved(event.key, from, state.parts.buttons.length, state.view.shape[1]);
+    if (to < 0) return;
     event.preventDefault();
-    const [layers, heads] = state.view.shape;
-    const layer = Number(button.dataset.layer) + step[0];
-    const head = Number(button.dataset.head) + step[1];
-    if (layer < 0 || head < 0 || layer >= layers || head >= heads) return;
-    pick(state, layer, head, 120);
-    state.parts.buttons[layer * heads + head].focus();
+    if (to === from) return;
+    pick(state, to, 120);
+    state.parts.buttons[to].focus();
   });
   root.addEventListener("pointermove", (event) => {
-    const { tip } = state.parts;
-    const canvas = event.target.closest("button canvas");
-    tip.hidden = !canvas || event.pointerType === "touch";
-    if (tip.hidden) return;
-    const box = canvas.getBoundingClientRect();
     const { over, shape } = state.view;
-    const [rows, columns] = over ? [over.side, over.side] : shape.slice(2);
-    const cell = (part, whole, n) => Math.max(0, Math.min(n - 1, Math.floor((part / whole) * n)));
-    const row = cell(event.clientY - box.top, box.height, rows);
-    const column = cell(event.clientX - box.left, box.width, columns);
-    const { layer, head } = canvas.parentElement.dataset;
-    tip.textContent = (over ? describeOver : describe)(state.view, Number(layer), Number(head), row, column);
-    placeTip(tip, event.clientX, event.clientY);
+    const canvas = event.target.closest("button canvas");
+    const cell = canvas && cellUnder(event, canvas, over ? [over.side, over.side] : shape.slice(2));
+    showTip(state.parts.tip, event, cell && describe(state.view, at(event), ...cell));
   });
   root.addEventListener("pointerleave", () => { state.parts.tip.hidden = true; });
 }
@@ -300,7 +214,7 @@ function picture(root) {
     const [x, y] = [70 + head * (side + 8), 30 + layer * (side + 26)];
     if (head === 0) say(34, y + side / 2, `${view.words.layer} ${layer + 1}`);
     svg.append(drawn("image", {
-      x, y, width: side, height: side, href: button.firstChild.toDataURL("image/png"), style: "image-rendering: pixelated",
+      x, y, width: side, height: side, href: button.firstChild.toDataURL("image/png"), "image-rendering": "pixelated",
     }));
     say(x + side / 2, y + side + 14, view.frames[root.headGrid.at].labels[i] ?? "");
   });
@@ -310,16 +224,16 @@ function picture(root) {
 function show(state) {
   const { view, parts } = state;
   const { words } = view;
+  const heads = view.shape[1];
   state.spots = parts.buttons.map((button, i) => paint(button.firstChild, view, i));
   parts.buttons.forEach((button, i) => {
-    const { largest, row, column } = state.spots[i];
+    const { value, row, column } = state.spots[i];
     const label = view.frames[state.at].labels[i] ?? "";
     button.lastChild.textContent = label;
     button.title = label;
     button.classList.toggle("dim", Boolean(view.dim[i]));
-    button.setAttribute("aria-label", `${headName(words, Number(button.dataset.layer), Number(button.dataset.head))}: `
-      + `${label ? `${label}, ` : ""}${words.largest} ${largest.toFixed(2)}, `
-      + `${queryOf(view, row)}, ${words.key} ${token(view.key, column, view)}`);
+    const said = [...(label ? [label] : []), `${words.largest} ${value.toFixed(2)}`, ...places(view, row, column)];
+    button.setAttribute("aria-label", `${headName(words, Math.floor(i / heads), i % heads)}: ${said.join(", ")}`);
   });
 }
 
@@ -331,9 +245,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".heads");
   const view = unpack(data);
   view.table = colours(view.scale);
-  if (view.over) view.over.picture = { canvas: pictured(view.over) };
-  const state = root.headGrid ?? { listening: false, at: null, show, blend };
-  root.headGrid = state;
+  view.maskedInk = abgr(rgb(view.masked));
+  view.keys = view.key.map((name, i) => `${i + 1 + (view.first ?? 0)}: ${name}`);
+  if (view.over) view.over.canvas = pictured(view.over);
+  const state = (root.headGrid ??= { listening: false, at: null, show, blend });
   const call = {};
   Object.assign(state, { call, send: setTriggerValue });
   const shape = view.shape.slice(0, 2).join();

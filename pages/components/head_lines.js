@@ -1,5 +1,6 @@
 // What one head attends to, as lines from keys to queries.
 
+import { shortened } from "./cells.js";
 import { drawn, element, paper, saveButtons, fill } from "./dom.js";
 import { followFrames, lastFrame } from "./events.js";
 import { unpack } from "./packed.js";
@@ -19,11 +20,6 @@ export function middle(view, side, i) {
   const step = most(view) >= 2 * n && n > 1 ? (most(view) - 1) / (n - 1) : 1;
   return 46 + i * step * ROW;
 }
-
-export const cut = (token) => {
-  const seen = token.trim() ? token.replace(/^ /, "␣") : "␣";
-  return seen.length > 13 ? `${seen.slice(0, 12)}…` : seen;
-};
 
 function weightOf(view, query, key) {
   return view.values[query * view.key.length + key];
@@ -67,7 +63,7 @@ function nameToken(state, text, held) {
   const { side } = text.dataset;
   const position = Number(text.dataset.position);
   const token = (side === "q" ? view.query : view.key)[position];
-  const words = [drawn("tspan", {}, cut(token))];
+  const words = [drawn("tspan", {}, shortened(token))];
   const gloss = view.glosses[token];
   if (gloss) words.push(" ", drawn("tspan", { "font-size": 12, "fill-opacity": 0.75 }, gloss));
   let fade = 1;
@@ -130,11 +126,8 @@ function buildLines(state) {
   svg.append(state.layer);
   column(state, "k", view.key, state.left - 8, "end", view.titles.key);
   column(state, "q", view.query, state.right + 8, "start", view.titles.query);
-  const box = element("div", "box");
-  box.append(svg);
-  state.say = element("div", "say");
-  state.say.setAttribute("aria-live", "polite");
-  root.append(state.say, box, saveButtons(view.words, () => [withPaper(state), "attention-lines"]));
+  state.say = element("div", "say", { "aria-live": "polite" });
+  root.append(state.say, element("div", "box", svg), saveButtons(view.words, () => [withPaper(state), "attention-lines"]));
   state.tokens[0].setAttribute("tabindex", 0);
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from typing import Any
 
@@ -23,13 +23,13 @@ from pages.components.component import (
     query_names,
     table_words,
 )
-from pages.components.files import bundled, joined
-from pages.i18n import _, language
+from pages.components.files import bundled
+from pages.components.html_page import html_page
+from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots import described
-from tfm_core.plots.heads.attention import MANY_KEYS, MASKED, SCALES
-from tfm_core.plots.heads.patches import INK
-from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, LINKS, ThemeName
+from tfm_core.plots.heads.attention import MANY_KEYS
+from tfm_core.plots.palette import MASKED, SCALES, ThemeName
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +76,7 @@ class SnapshotAnimation:
             }
         return {
             "animation": self.name,
-            "frames": [
-                {
-                    "step": frame.step,
-                    "answer": frame.answer,
-                    "right": frame.is_right,
-                    "labels": list(frame.labels),
-                }
-                for frame in self.frames
-            ],
+            "frames": [asdict(frame) for frame in self.frames],
             "frame": self.steps.index(step),
             "curve": curve,
         }
@@ -101,7 +93,7 @@ MAX_VALUES = 1_000_000  # weights of one moment sent at most; beyond, the larges
 
 _grid = component(
     "head_grid",
-    css=["packed.css", "data_table.css", "head_grid.css"],
+    css=["packed.css", "data_table.css", "tip.css", "head_grid.css"],
     html='<div class="heads"></div>\n',
 )
 
@@ -137,7 +129,6 @@ class OverPicture:
             "first": self.first,
             "row": self.row,
             "who": self.who,
-            "ink": INK,
         }
 
 
@@ -241,7 +232,6 @@ def _grid_words() -> dict[str, str]:
         "weight": _("weight"),
         "masked": _("masked"),
         "largest": _("largest weight"),
-        "to": _("to"),
         "play": _("Play the training"),
         "pause": _("Pause"),
         "back": _("Back"),
@@ -323,8 +313,15 @@ def _lines_words() -> dict[str, str]:
     }
 
 
-_FONT = "Inter, 'Noto Sans KR', 'Apple SD Gothic Neo', 'Malgun Gothic', system-ui, sans-serif"
-_STYLES = ("focus.css", "packed.css", "data_table.css", "head_grid.css", "head_lines.css")
+_STYLES = (
+    "focus.css",
+    "packed.css",
+    "data_table.css",
+    "tip.css",
+    "head_grid.css",
+    "head_lines.css",
+    "standalone.css",
+)
 
 
 def standalone(
@@ -333,37 +330,17 @@ def standalone(
     """Return a self-contained page, UTF-8.
 
     grid, lines: of ``head_grid.pack`` and ``head_lines.pack_lines``. title, words, which: plain
-    text; ``which`` names the head of the lines.
+    text; ``which`` names the head of the lines. theme: that the grid was packed for.
     """
-    colours = {
-        "font": _FONT,
-        "text-color": INKS[theme],
-        "background-color": BACKGROUNDS[theme],
-        "secondary-background-color": CARDS[theme],
-        "border-color": LINES[theme],
-        "primary-color": BLUE,
-        "link-color": LINKS[theme],
-    }
-    variables = "".join(f"--st-{name}: {value}; " for name, value in colours.items())
-    style = joined(*_STYLES)
-    parts = [
-        f'<!doctype html><html lang="{language()}"><head><meta charset="utf-8">',
-        f"<title>{escape(title)}</title>",
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<style>:root {{ {variables} }} body {{ margin: 1.5rem; background: "
-        "var(--st-background-color); color: var(--st-text-color); font-family: var(--st-font); }"
-        " main { display: flex; flex-wrap: wrap; gap: 2rem; } main > div { flex: 1 1 320px; "
-        f"min-width: 0; }}\n{style}</style></head><body>",
+    data = {"grid-data": grid} if lines is None else {"grid-data": grid, "lines-data": lines}
+    body = [
         f"<h1>{escape(title)}</h1><p>{escape(words)}</p>",
         '<main><div id="grid"><div class="heads"></div></div>',
         f'<div id="one"><h2 id="which">{escape(which)}</h2><div class="lines"></div></div></main>',
-        _data("grid-data", grid),
+        *(
+            f'<script type="text/plain" id="{name}">{base64.b64encode(content).decode()}</script>'
+            for name, content in data.items()
+        ),
     ]
-    if lines is not None:
-        parts.append(_data("lines-data", lines))
-    parts.append(f'<script type="module">{bundled("standalone.js")}</script>')
-    return "\n".join([*parts, "</body></html>"]).encode()
-
-
-def _data(name: str, content: bytes) -> str:
-    return f'<script type="text/plain" id="{name}">{base64.b64encode(content).decode()}</script>'
+    scripts = [f'document.documentElement.dataset.theme = "{theme}";', bundled("standalone.js")]
+    return html_page(title, body, styles=_STYLES, scripts=scripts)

@@ -1,5 +1,5 @@
 // All that reaches into plotly's insides: what its public interface does not say. An upgrade of plotly
-// breaks this file alone; style.css in pages/ui says the same of Streamlit's and of plotly's classes.
+// breaks this file alone; style.css in pages/app says the same of Streamlit's and of plotly's classes.
 
 import { zoomOf } from "./dom.js";
 

@@ -1,6 +1,6 @@
 // The parts of a model as buttons: pressed is off.
 
-import { element, fill, named } from "./dom.js";
+import { actButton, element, fill, named } from "./dom.js";
 import { roving } from "./roving.js";
 
 // What is said of a part: its name, and what it is worth where that was measured.
@@ -22,45 +22,33 @@ function dress(button, cell) {
 }
 
 function button(state, cell) {
-  const made = element("button");
-  made.type = "button";
+  const made = actButton("", "", () => state.send("pick", cell.code));
   made.dataset.code = cell.code;
-  made.addEventListener("click", () => state.send("pick", cell.code));
   state.buttons.set(cell.code, made);
   return made;
 }
 
 function boxed(state, group) {
-  const box = element("div", "group");
-  const cells = element("div", "cells");
-  cells.append(...group.cells.map((cell) => button(state, cell)));
-  box.append(element("span", "what", group.name), cells);
-  return box;
+  const cells = group.cells.map((cell) => button(state, cell));
+  return element("div", "group", element("span", "what", group.name), element("div", "cells", ...cells));
 }
 
 function build(state) {
   const { root, data } = state;
   root.textContent = "";
-  root.setAttribute("role", "group");
-  root.setAttribute("aria-label", data.label);
+  Object.assign(root, { role: "group", ariaLabel: data.label });
   state.buttons = new Map();
   data.rows.forEach((row) => {
-    const line = element("div", "layer");
-    const name = element("div", "name");
-    name.append(element("span", "", row.name));
-    if (row.whole) name.append(button(state, row.whole));
-    const groups = element("div", "groups");
-    groups.append(...row.groups.map((group) => boxed(state, group)));
-    line.append(name, groups);
-    root.append(line);
+    const name = element("div", "name", element("span", "", row.name), row.whole && button(state, row.whole));
+    const groups = element("div", "groups", ...row.groups.map((group) => boxed(state, group)));
+    root.append(element("div", "layer", name, groups));
   });
   roving([...root.querySelectorAll("button")]);
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".board");
-  const state = root.board ?? { root };
-  root.board = state;
+  const state = (root.board ??= { root });
   Object.assign(state, { data, send: setTriggerValue });
   const cells = cellsOf(data.rows);
   const shape = JSON.stringify([data.rows.map((row) => row.name), cells.map((cell) => cell.code)]);

@@ -21,12 +21,8 @@ function draw(root, data, send) {
     root.append(select);
   }
   select.setAttribute("aria-label", label);
-  select.replaceChildren(...codes.map((code) => {
-    const option = element("option", "", names[code]);
-    option.value = code;
-    option.lang = code;
-    return option;
-  }));
+  select.replaceChildren(...codes.map((code) =>
+    element("option", "", names[code], { value: code, lang: code })));
   select.value = spoken;
   select.onchange = () => {
     keep(data, select.value);

@@ -1,11 +1,13 @@
 // A plotly figure on a node that stays: new data changes the lines and keeps zoom, hover, hidden lines.
 
 import { attempt } from "./attempts.js";
+import { status } from "./announcing.js";
 import { openTables, tablesOf } from "./data_table.js";
-import { fill } from "./dom.js";
+import { actButton, fill, isCalm, tell } from "./dom.js";
 import { followFrames, lastFrame } from "./events.js";
 import { barButtons, drawnLayout, followZoom, heatmap, pointWords, share } from "./insides.js";
 import { clearManyLines, drawManyLines, isOfManyLines, resizeManyLines } from "./many_lines.js";
+import { moved } from "./roving.js";
 import { isDark } from "./theme.js";
 import { loadPlotly, loadUplot } from "./vendors.js";
 
@@ -29,7 +31,9 @@ function draw(state) {
   const templates = JSON.parse(data.templates);
   state.dark = isDark(node);
   const template = templates[state.dark ? "dark" : "light"];
-  name(node, nameOf(data), data.picks ? "application" : "figure"); // of its own arrow keys
+  // a screen reader says what the figure shows: what plotly draws, letter by letter, says nothing
+  node.setAttribute("role", data.picks ? "application" : "figure"); // of its own arrow keys
+  tell(node, [data.name, data.described]);
   if (isOfManyLines(figure)) {
     stand(state, figure.layout.height);
     return drawManyLines(state, figure, template);
@@ -71,12 +75,6 @@ function chosen(state) {
   return loaded;
 }
 
-// A screen reader says what the figure shows: what plotly draws, letter by letter, says nothing.
-function name(node, words, role) {
-  node.setAttribute("role", role);
-  node.setAttribute("aria-label", words);
-}
-
 // One tab stop for the buttons of a figure: arrow keys go from one to the next.
 function tidy(node) {
   for (const drawn of node.querySelectorAll("svg")) drawn.setAttribute("aria-hidden", "true");
@@ -90,14 +88,18 @@ function rove(event) {
   if (at >= 0 && by) buttons[(at + by + buttons.length) % buttons.length].focus();
 }
 
-const nameOf = ({ described, name: words }) => [described, words].filter(Boolean).join(" ");
-
 // The numbers that are drawn now: an animation may have moved them on.
-function openNumbers({ parent, node, data }) {
+function openNumbers({ parent, node, plotly, data }) {
   const figure = JSON.parse(data.figure);
   if (data.follows && node.data) figure.data[0].z = node.data[0].z;
-  openTables(parent, data.name, tablesOf(figure), data.words);
+  const { words } = data;
+  const isPlotly = plotly && node.data; // else it has buttons of its own
+  const savings = isPlotly ? [["png", words.savePng], ["svg", words.saveSvg]] : []; // a finger finds no bar that shows where it points
+  const buttons = savings.map(([format, label]) => actButton("", label, () => save(plotly, node, format)));
+  openTables(parent, data.name, tablesOf(figure), words, ...buttons);
 }
+
+const save = (plotly, node, format) => plotly.downloadImage(node, { format, filename: "figure" });
 
 // Where the page is narrow, square cells leave room below them; it is given back to the page.
 function stand(state, full) {
@@ -162,8 +164,7 @@ function configOf({ data, plotly }) {
 
 function saveSvg(data, plotly) {
   const icon = { width: 24, height: 24, path: "M5 20h14v-2H5v2zM19 9h-4V3H9v6H5l7 7 7-7z" };
-  const click = (node) => plotly.downloadImage(node, { format: "svg", filename: "figure" });
-  return { name: "svg", title: data.save, icon, click };
+  return { name: "svg", title: data.words.saveSvg, icon, click: (node) => save(plotly, node, "svg") };
 }
 
 // A click on a cell of a heatmap goes to the server; the animation of the head grid moves the heatmap.
@@ -182,16 +183,11 @@ function listen(state) {
 }
 
 // The arrow keys move over the cells, saying each as the pointer does; Enter is a click.
-const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-
-export function movedCell([row, column], key, rows, columns) {
-  const [down, across] = ARROWS[key];
-  return [Math.max(0, Math.min(rows - 1, row + down)), Math.max(0, Math.min(columns - 1, column + across))];
-}
-
 function listenToKeys(state) {
   const { node } = state;
   state.hasKeys = true;
+  state.cells = status();
+  state.parent.append(state.cells.region);
   node.tabIndex = 0;
   const say = () => {
     const { z, hovertext } = heatmap(node);
@@ -199,19 +195,22 @@ function listenToKeys(state) {
     state.cell = [Math.min(row, z.length - 1), Math.min(column, z[0].length - 1)];
     state.plotly.Fx.hover(node, [{ curveNumber: 0, pointNumber: state.cell }]);
     const words = hovertext?.[state.cell[0]]?.[state.cell[1]] ?? "";
-    const said = words.replace(/<br>/g, ", ").replace(/<[^>]*>/g, "");
-    node.setAttribute("aria-label", `${state.data.name}: ${said}`);
+    state.cells.say(...words.split("<br>").map((part) => new DOMParser().parseFromString(part, "text/html").body.textContent));
   };
   node.addEventListener("focus", () => { if (node.matches(":focus-visible")) say(); });
   node.addEventListener("blur", () => state.plotly.Fx.unhover(node));
   node.addEventListener("keydown", (event) => {
     if (event.target !== node) return; // a button of the figure
     if (event.key === "Enter" && state.cell) state.send("cell", state.cell);
-    else if (event.key in ARROWS) {
+    else {
       const { z } = heatmap(node);
-      state.cell = movedCell(state.cell ?? [0, 0], event.key, z.length, z[0].length);
+      const columns = z[0].length;
+      const [row, column] = state.cell ?? [0, 0];
+      const to = moved(event.key, row * columns + column, z.length * columns, columns);
+      if (to < 0) return;
+      state.cell = [Math.floor(to / columns), to % columns];
       say();
-    } else return;
+    }
     event.preventDefault();
   });
 }
@@ -219,8 +218,7 @@ function listenToKeys(state) {
 // Slider and buttons of a figure with frames are plotly's, with execute: false: run by plotly itself,
 // an animation that another one interrupts leaves an error in the console.
 function play(state, [frames, options]) {
-  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const moving = calm ? { ...options, transition: { duration: 0 } } : options;
+  const moving = isCalm() ? { ...options, transition: { duration: 0 } } : options;
   state.plotly.animate(state.node, frames, moving).catch(() => {});
 }
 
@@ -238,7 +236,7 @@ function follow(state, frame) {
     ? hovertext.map((row, i) => row.map((text, j) => weighed(text, z[i][j] ?? 0)))
     : hovertext;
   state.plotly.restyle(node, { z: [z], hovertext: [texts] }, [0]);
-  node.setAttribute("aria-label", data.name); // what was computed is of the step before
+  tell(node, [data.name]); // what was computed is of the step before
 }
 
 function mount(parentElement) {
@@ -270,7 +268,7 @@ function mount(parentElement) {
 
 // Every draw of the page brings every figure of it; one that follows an animation may have moved on.
 function isShown({ node, many, plotly, data, drawn }) {
-  return isDrawn({ node, many, plotly }) && !data.follows && ["figure", "name", "described", "save"].every((part) => data[part] === drawn?.[part]);
+  return isDrawn({ node, many, plotly }) && !data.follows && ["figure", "name", "described", "language"].every((part) => data[part] === drawn?.[part]);
 }
 
 const isDrawn = ({ node, many, plotly }) => Boolean((plotly && node.data) || many);

@@ -43,7 +43,13 @@ _BAR = {
 pio.templates.default = None  # it would be copied into each figure, and taken out again
 _mount = component(
     "live_figure",
-    css=["live_figure.css", "data_table.css", "vendor/uplot/uplot.css", "many_lines.css"],
+    css=[
+        "live_figure.css",
+        "spoken.css",
+        "data_table.css",
+        "vendor/uplot/uplot.css",
+        "many_lines.css",
+    ],
     html='<div class="figure-box"><div class="live-figure"></div>'
     '<button type="button" class="figure-data"></button></div>\n',
     isolate_styles=False,
@@ -89,7 +95,6 @@ def live_figure(
             "follows": follows,
             "name": re.sub(r"[*`]", "", name),
             "described": _(described(fig)),
-            "save": _("Save as SVG"),
             "words": {
                 **table_words(),
                 "savePng": _("Save as PNG"),

@@ -1,7 +1,7 @@
 // A figure of very many lines: uPlot draws one on a canvas in a tenth of the time that plotly takes for
 // its elements. What is drawn is a plotly figure, which is also what is saved.
 
-import { element, zoomOf } from "./dom.js";
+import { actButton, element, zoomOf } from "./dom.js";
 import { decoded } from "./typed_arrays.js";
 import { loadPlotly, loadUplot } from "./vendors.js";
 
@@ -198,14 +198,7 @@ function drawn(state, at) {
 
 function toolbar(state, words) {
   const bar = element("div", "tools");
-  const button = (text, help, press) => {
-    const made = element("button", "", text);
-    made.type = "button";
-    made.title = help;
-    made.setAttribute("aria-label", help);
-    made.addEventListener("click", press);
-    bar.append(made);
-  };
+  const button = (text, help, press) => bar.append(actButton("", text, press, help));
   const save = (format) => () => {
     const figure = savedFigure(state);
     const size = { width: state.node.clientWidth, height: state.full };
@@ -234,8 +227,7 @@ export async function drawManyLines(state, figure, template) {
   const isSame = state.many?.revision === figure.layout.uirevision;
   const zoom = isSame ? state.many.zoom : null;
   clearManyLines(state);
-  const tip = element("div", "reads");
-  tip.hidden = true;
+  const tip = element("div", "reads", { hidden: true });
   const key = `lines-${Math.random()}`;
   const many = { figure, template, look: template.layout, key, tip, charts: [], painted: new Set(), revision: figure.layout.uirevision, zoom };
   state.many = many;

@@ -33,8 +33,7 @@ function draw(state, frame) {
 
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".moving");
-  const state = root.moving ?? { root };
-  root.moving = state;
+  const state = (root.moving ??= { root });
   state.data = data;
   draw(state, lastFrame());
   fill(root);

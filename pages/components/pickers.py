@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,8 +12,8 @@ import numpy.typing as npt
 from pages.components.component import component, is_index, is_name
 from pages.i18n import _
 from tfm_core.plots.examples.pictures import picture_url
-from tfm_core.plots.palette import COLOURS
-from tfm_core.plots.sheet import SheetLine, described
+from tfm_core.plots.palette import COLOURS, DIVERGING, MASKED, SCALES, VERMILION, ThemeName
+from tfm_core.plots.sheet import Cells, Place, SheetLine, described
 from tfm_core.sentences import translated
 
 _chips = component("word_chips", css=["word_chips.css"], html='<div class="chips"></div>\n')
@@ -72,6 +72,7 @@ def thumbnails(
 ) -> None:
     """Draw pictures in a row; ``on_pick`` gets the index of the pressed one."""
     count = len(pictures)  # a session keeps what its callbacks hold
+    urls = [picture_url(each.picture) for each in pictures]
 
     def picked(value: Any) -> None:
         if is_index([value], count):
@@ -80,13 +81,8 @@ def thumbnails(
     _thumbnails(
         {
             "pictures": [
-                {
-                    "url": picture_url(each.picture),
-                    "name": each.name,
-                    "below": each.below,
-                    "wrong": each.is_wrong,
-                }
-                for each in pictures
+                {"url": url, "name": each.name, "below": each.below, "wrong": each.is_wrong}
+                for url, each in zip(urls, pictures, strict=True)
             ],
             "chosen": chosen,
             "label": label,
@@ -97,12 +93,44 @@ def thumbnails(
 
 
 _sheet = component("number_sheet", css=["number_sheet.css"], html='<div class="sheet"></div>\n')
+_PLAIN: dict[ThemeName, str] = {"light": "#efece4", "dark": "#222731"}
+_SHEET_COLOURS = {
+    theme: {
+        "share": SCALES[theme],
+        "signed": DIVERGING[theme],
+        "plain": [plain, plain],
+        "masked": MASKED[theme],
+        "nan": VERMILION,
+    }
+    for theme, plain in _PLAIN.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MaskEdit:
+    """A mask that is edited: its clicked cells turn over in the browser, before the server hears.
+
+    version: names what was clicked on; clicks on something older are dropped. cells: turned over so
+    far. on_edit: gets all of them before the next run.
+    """
+
+    version: str
+    cells: Collection[Place]
+    on_edit: Callable[[tuple[Place, ...]], None]
 
 
 def number_sheet(
-    lines: Sequence[SheetLine], *, key: str, on_pick: Callable[[str, int, int], None] | None = None
+    lines: Sequence[SheetLine],
+    *,
+    key: str,
+    on_pick: Callable[[str, int, int], None] | None = None,
+    edit: MaskEdit | None = None,
+    fits: bool = False,
 ) -> None:
-    """Draw lines of boards; a click calls ``on_pick(board, row, column)``."""
+    """Draw lines of boards; a click calls ``on_pick(board, row, column)``.
+
+    edit: of the one board that is clicked. fits: the boards, of one line, fit their room.
+    """
     sizes = {board.name: _size(board.panels) for line in lines for board in line.boards}
 
     def picked(value: object) -> None:
@@ -110,24 +138,47 @@ def number_sheet(
         if pick is not None and on_pick is not None:
             on_pick(*pick)
 
-    _sheet({"lines": translated(described(lines, COLOURS), _)}, on={"pick": picked}, key=key)
+    def edited(value: object) -> None:
+        if edit is None:
+            return
+        cells = valid_edit(value, edit.version, sizes["mask"])
+        if cells is not None:
+            edit.on_edit(cells)
+
+    data: dict[str, Any] = {
+        "lines": translated(described(lines, COLOURS), _),
+        "colours": _SHEET_COLOURS,
+        "fits": fits,
+    }
+    if edit is not None:
+        hint = _("Point at a cell: the same pair lights up everywhere.")
+        data["edit"] = {"version": edit.version, "cells": list(edit.cells), "hint": hint}
+    _sheet(data, on={"pick": picked, "edit": edited}, key=key)
+
+
+def valid_edit(value: object, version: str, shape: tuple[int, int]) -> tuple[Place, ...] | None:
+    """Return the clicked cells from the browser, or None if invalid."""
+    if not isinstance(value, dict) or value.get("version") != version:
+        return None
+    cells = value.get("cells")
+    if not isinstance(cells, list) or len(cells) > shape[0] * shape[1]:
+        return None
+    if not all(is_index(cell, *shape) for cell in cells):
+        return None
+    return tuple(dict.fromkeys((row, column) for row, column in cells))
 
 
 def valid_pick(value: object, sizes: Mapping[str, tuple[int, int]]) -> tuple[str, int, int] | None:
     """Return board, row and column from the browser, or None if invalid."""
-    if not isinstance(value, dict):
-        return None
-    board, cell = value.get("board"), value.get("cell")
-    if not isinstance(board, str) or not board or board not in sizes:
-        return None
-    if not is_index(cell, *sizes[board]):
+    board, cell = (value.get("board"), value.get("cell")) if isinstance(value, dict) else ("", None)
+    if not board or not is_name(board, sizes) or not is_index(cell, *sizes[board]):
         return None
     return board, cell[0], cell[1]
 
 
-def _size(panels: Sequence[Any]) -> tuple[int, int]:
+def _size(panels: Sequence[Cells]) -> tuple[int, int]:
     """Return rows and columns; rows of several panels count in sequence."""
-    return sum(len(panel.cells) for panel in panels), len(panels[0].cells[0]) if panels else 0
+    return sum(len(panel.values) for panel in panels), panels[0].values.shape[1] if panels else 0
 
 
 _board = component("knock_board", css=["knock_board.css"], html='<div class="board"></div>\n')
@@ -168,7 +219,8 @@ class PartRow:
 
 def knock_board(rows: Sequence[PartRow], *, on_pick: Callable[[str], None], key: str) -> None:
     """Draw the board; ``on_pick`` gets the code of the pressed part."""
-    known = frozenset(cell.code for row in rows for cell in _cells(row))
+    parts = [cell for row in rows for group in row.groups for cell in group.cells]
+    known = frozenset(cell.code for cell in (*parts, *(row.whole for row in rows if row.whole)))
 
     def picked(code: object) -> None:
         if is_name(code, known):
@@ -182,8 +234,3 @@ def knock_board(rows: Sequence[PartRow], *, on_pick: Callable[[str], None], key:
         on={"pick": picked},
         key=key,
     )
-
-
-def _cells(row: PartRow) -> list[PartButton]:
-    cells = [cell for group in row.groups for cell in group.cells]
-    return cells if row.whole is None else [*cells, row.whole]

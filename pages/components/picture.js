@@ -1,7 +1,9 @@
 // The picture of a model at work: zoom from the whole to one number, follow a token through it.
 
+import { status } from "./announcing.js";
+import { showTip } from "./cells.js";
 import { openTables } from "./data_table.js";
-import { element, fill, pixelRatio, placeTip, presentedHeight, zoomOf } from "./dom.js";
+import { actButton, element, fill, filled, isCalm, pixelRatio, presentedHeight, zoomOf } from "./dom.js";
 import { layout, mapAt, under } from "./picture_layout.js";
 import { glossed, paint, percent, prepare, weightAt } from "./picture_paint.js";
 import { TimeBar } from "./picture_time.js";
@@ -17,21 +19,9 @@ const NARROW = 640; // pixels of the picture; there the inspector stands below i
 const INSPECTOR = 336; // pixels of its width
 const AROUND = 176; // pixels of what stands above and below it
 
-const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
-const isCalm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-
-function smallButton(text, act) {
-  const button = element("button", "small", text);
-  button.type = "button";
-  button.addEventListener("click", act);
-  return button;
-}
-
 function build(root, state) {
   root.textContent = "";
-  const canvas = element("canvas", "model");
-  canvas.tabIndex = 0;
-  canvas.setAttribute("role", "application");
+  const canvas = element("canvas", "model", { tabIndex: 0, role: "application" });
   const trail = element("div", "trail");
   const zoom = element("div", "zoom");
   const middle = () => [state.size.w / 2, state.size.h / 2];
@@ -40,24 +30,19 @@ function build(root, state) {
     ["larger", "+", () => zoomBy(state, 1.5, ...middle())],
     ["all", "⤢", () => focusOn(state, null)],
   ].forEach(([name, sign, act]) => {
-    const button = smallButton(sign, act);
-    button.dataset.name = name;
-    zoom.append(button);
+    const made = actButton("small", sign, act);
+    made.dataset.name = name;
+    zoom.append(made);
   });
-  const inspector = element("div", "inspector");
-  inspector.hidden = true;
-  const tip = element("div", "tip");
-  tip.hidden = true;
-  const spoken = element("div", "spoken");
-  spoken.setAttribute("aria-live", "polite");
-  const bar = element("div", "bar");
+  const inspector = element("div", "inspector", { hidden: true });
+  const tip = element("div", "tip", { hidden: true });
+  const spoken = status();
   const outs = element("div", "outs");
-  bar.append(trail, outs, zoom);
-  const stage = element("div", "stage");
-  stage.append(canvas, inspector);
+  const bar = element("div", "bar", trail, outs, zoom);
+  const stage = element("div", "stage", canvas, inspector);
   const legend = element("div", "legend");
   const time = new TimeBar(state.view.words, (step) => state.send("weights", step), (view) => display(state, view));
-  root.append(bar, stage, time.node, legend, tip, spoken);
+  root.append(bar, stage, time.node, legend, tip, spoken.region);
   Object.assign(state, { root, canvas, trail, zoom, inspector, tip, spoken, outs, legend, time, context: canvas.getContext("2d") });
 }
 
@@ -315,28 +300,20 @@ function trail(state) {
   }
   state.root.dataset.level = steps.length;
   bar.replaceChildren(...steps.flatMap(([name, to], i) => {
-    const button = element("button", "small", name);
-    button.type = "button";
-    if (i === steps.length - 1) button.setAttribute("aria-current", "true");
-    button.addEventListener("click", () => { focusOn(state, to); state.canvas.focus(); });
-    return i ? [element("span", "", "›"), button] : [button];
+    const made = actButton("small", name, () => { focusOn(state, to); state.canvas.focus(); });
+    if (i === steps.length - 1) made.setAttribute("aria-current", "true");
+    return i ? [element("span", "", "›"), made] : [made];
   }));
 }
 
 function weightsList(names, weights) {
-  const list = element("div", "weights");
-  [...weights.keys()].filter((i) => weights[i] > 0.005).sort((a, b) => weights[b] - weights[a]).slice(0, 8).forEach((i) => {
-    const bar = element("i");
-    bar.style.setProperty("--share", weights[i]);
-    list.append(element("span", "", names[i]), bar, element("span", "", weights[i].toFixed(2)));
-  });
-  return list;
+  const largest = [...weights.keys()].filter((i) => weights[i] > 0.005).sort((a, b) => weights[b] - weights[a]).slice(0, 8);
+  return element("div", "weights", ...largest.flatMap((i) => (
+    [element("span", "", names[i]), element("i", "", { "--share": weights[i] }), element("span", "", weights[i].toFixed(2))])));
 }
 
 function bars(state, values, chosen) {
-  const canvas = element("canvas");
-  canvas.width = 296 * state.ratio;
-  canvas.height = 64 * state.ratio;
+  const canvas = element("canvas", "", { width: 296 * state.ratio, height: 64 * state.ratio });
   const context = canvas.getContext("2d");
   const top = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
   const wide = canvas.width / values.length;
@@ -353,9 +330,8 @@ function knockButton(state, path, head) {
   const code = view.codes[`${path} ${head ?? -1}`];
   if (!code) return [];
   const isOut = code in view.out;
-  const button = smallButton(isOut ? view.words.restore : view.words.knock, () => state.send("knock", code));
-  button.classList.toggle("knock", !isOut);
-  return [button];
+  const text = isOut ? view.words.restore : view.words.knock;
+  return [actButton(isOut ? "small" : "small knock", text, () => state.send("knock", code))];
 }
 
 // What is knocked out, each with a button to put it back, and what that did to the answers.
@@ -365,9 +341,9 @@ function outs(state) {
   const codes = Object.keys(view.out);
   state.outs.hidden = !codes.length;
   const buttons = codes.map((code) => {
-    const button = smallButton(`${view.out[code]} ×`, () => state.send("knock", code));
-    button.title = words.restore;
-    return button;
+    const made = actButton("small", `${view.out[code]} ×`, () => state.send("knock", code));
+    made.title = words.restore;
+    return made;
   });
   const { were, answers, sure } = view.lanes.at(-1).stages.at(-1);
   const [before, after] = sure.map(percent);
@@ -378,19 +354,17 @@ function outs(state) {
 
 function legend(state) {
   const { words, scale, diverging, masked } = state.view;
-  const item = (colour, text) => {
-    const made = element("span", "item", text);
-    const swatch = element("i");
+  const item = (colour, text, mark = "") => {
+    const swatch = element("i", "", mark, { "aria-hidden": "true" });
     swatch.style.background = colour;
-    made.prepend(swatch);
-    return made;
+    return element("span", "item", swatch, text);
   };
-  const items = [item(`linear-gradient(to right, ${scale.join(", ")})`, words.weightScale), item(`linear-gradient(to right, ${diverging.join(", ")})`, words.numberScale)];
+  const items = [item(`linear-gradient(to right, ${scale.join(", ")})`, words.weightScale), item(`linear-gradient(to right, ${diverging.join(", ")})`, words.numberScale, "–")];
   const isMasked = state.view.lanes.some((lane) => lane.stages.some((stage) => stage.kind === "heads" && stage.values?.some(Number.isNaN)));
   if (isMasked) items.push(item(masked, words.masked));
   const { truths = [], answers } = state.view.lanes.at(-1).stages.at(-1);
   if (truths.some((word, row) => word !== answers[row][0])) items.push(item(state.view.ink.wrong, words.wrong));
-  const numbers = smallButton(words.table, () => openTables(state.root, nameOf(state), tables(state), words));
+  const numbers = actButton("small", words.table, () => openTables(state.root, nameOf(state), tables(state), words));
   state.legend.replaceChildren(...items, element("span", "hint", words.hint), numbers);
 }
 
@@ -441,11 +415,11 @@ function inspect(state) {
   const { focus, view, inspector } = state;
   const { words } = view;
   inspector.hidden = !focus;
-  if (!focus) { state.spoken.textContent = words.whole; return; }
+  if (!focus) { state.spoken.say(words.whole); return; }
   if (focus.block) {
     const parts = [element("strong", "", describe(state, { block: { ...focus } })), ...knockButton(state, `${view.lanes[focus.lane].name}.layers.${focus.block - 1}`, null)];
     inspector.replaceChildren(...parts);
-    state.spoken.textContent = parts[0].textContent;
+    state.spoken.say(parts[0].textContent);
     return;
   }
   const { spot, head, row, column } = focus;
@@ -477,14 +451,11 @@ function inspect(state) {
     }
   }
   if (stage.step) {
-    const button = element("button", "small", words.explain);
-    button.type = "button";
-    button.addEventListener("click", () => state.send("step", [stage.step, stage.block]));
-    parts.push(button);
+    parts.push(actButton("small", words.explain, () => state.send("step", [stage.step, stage.block])));
   }
   if (stage.values && stage.skips < 0) parts.push(...knockButton(state, stage.path, head));
   inspector.replaceChildren(...parts);
-  state.spoken.textContent = parts.map((part) => part.textContent).filter(Boolean).join(". ");
+  state.spoken.say(...parts.filter((part) => part.tagName !== "BUTTON").map((part) => part.textContent));
 }
 
 // ---- pointer, wheel, keys ----
@@ -501,11 +472,7 @@ function hover(state, event) {
   if (!state.camera) return;
   const { x, y } = at(state, event);
   const hit = under(state.laid, x, y);
-  const text = describe(state, hit);
-  const { tip } = state;
-  tip.hidden = !text || event.pointerType === "touch";
-  tip.textContent = text;
-  placeTip(tip, event.clientX, event.clientY);
+  showTip(state.tip, event, describe(state, hit));
   if (pinned(state)) return;
   const row = hit?.spot && hit.row !== null ? laneRow(hit.spot, hit.row) : null;
   const next = row === null ? null : { lane: hit.spot.lane, row };

@@ -17,8 +17,7 @@ from pages.components.component import component, is_name, is_whole, pack_bytes,
 from pages.components.digits import SIDE, board_words, decode
 from pages.i18n import _
 from tfm_core.inspect.picture import N_ANSWERS, Picture, Stage, pooled_columns, stages
-from tfm_core.plots.heads.attention import DIVERGING, MASKED, SCALES
-from tfm_core.plots.palette import COLOURS, ThemeName
+from tfm_core.plots.palette import COLOURS, DIVERGING, MASKED, SCALES, ThemeName
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,10 @@ class Training:
     is_live: bool
     on_step: Callable[[int], None]
 
+    def told(self) -> dict[str, Any]:
+        steps = {"steps": self.steps, "step": self.step}
+        return {**steps, "about": self.about, "isLive": self.is_live}
+
 
 MAX_COLUMNS = 256  # of a vector; of a longer one each is the mean of several
 MAX_NUMBERS = 8_000_000  # that are sent: 16 MB
@@ -67,7 +70,14 @@ _LONGEST = 16  # letters of an answer
 _FEW_COLUMNS = 64  # of a vector, where there are many
 _component = component(
     "picture",
-    css=["packed.css", "spoken.css", "data_table.css", "drawing_board.css", "picture.css"],
+    css=[
+        "packed.css",
+        "spoken.css",
+        "data_table.css",
+        "tip.css",
+        "drawing_board.css",
+        "picture.css",
+    ],
 )
 
 
@@ -110,7 +120,7 @@ def draw(
 
     words = {**board_words(), "draw": _("Draw a digit"), "back": _("Back to the example")}
     own = None if board is None else {"side": SIDE, "isOwn": board.is_own, "words": words}
-    more = {"training": _time(training), "board": own, "glosses": dict(glosses or {})}
+    more = {"training": training and training.told(), "board": own, "glosses": dict(glosses or {})}
     _component(
         pack(shown, theme=theme, knocks=knocks, more=more),
         on={"step": stepped, "knock": knocked, "drawn": drawn, "weights": scrubbed},
@@ -131,6 +141,7 @@ def pack(
     offset = 0
     columns, has_scores, has_maps = _sent(shown)
     titles = {"encoder": _("Encoder"), "decoder": _("Decoder")}
+    codes = knocks.codes if knocks else {}
     for lane, _place, stage in stages(shown):
         header, values = _described(stage, columns)
         if stage.kind == "heads" and not has_maps:
@@ -147,9 +158,7 @@ def pack(
                 offset += numbers.size
         described[lane].append(header)
     header = {
-        "codes": {f"{path} {head}": code for (path, head), code in knocks.codes.items()}
-        if knocks
-        else {},
+        "codes": {f"{path} {head}": code for (path, head), code in codes.items()},
         "out": knocks.out if knocks else {},
         "answers": N_ANSWERS,
         "lanes": [
@@ -164,13 +173,7 @@ def pack(
         "scale": SCALES[theme],
         "masked": MASKED[theme],
         "diverging": DIVERGING[theme],
-        "ink": {
-            "encoder": COLOURS["encoder"],
-            "decoder": COLOURS["decoder"],
-            "cross": COLOURS["cross"],
-            "query": COLOURS["query"],
-            "wrong": COLOURS["wrong"],
-        },
+        "ink": {name: COLOURS[name] for name in ("encoder", "decoder", "cross", "query", "wrong")},
         "words": _words(),
         **(more or {}),
     }
@@ -183,20 +186,13 @@ def _sent(shown: Picture) -> tuple[int, bool, bool]:
 
     A picture of hundreds of patches has too many numbers: scores go first, then columns, then maps.
     """
-    n_maps = sum(one.values.size for one in _with_values(shown, "heads"))
-    rows = sum(len(one.values) for one in _with_values(shown, "vectors"))
+    drawn = [(one.kind, one.values) for *_at, one in stages(shown) if one.values is not None]
+    n_maps = sum(values.size for kind, values in drawn if kind == "heads")
+    rows = sum(len(values) for kind, values in drawn if kind == "vectors")
     for columns, has_scores in ((MAX_COLUMNS, True), (MAX_COLUMNS, False), (_FEW_COLUMNS, False)):
         if rows * columns + n_maps * (1 + has_scores) <= MAX_NUMBERS:
             return columns, has_scores, True
     return _FEW_COLUMNS, False, False
-
-
-def _with_values(shown: Picture, kind: str) -> list[Any]:
-    return [
-        stage
-        for _lane, _place, stage in stages(shown)
-        if stage.kind == kind and stage.values is not None
-    ]
 
 
 def _described(stage: Stage, columns: int) -> tuple[dict[str, Any], Any]:
@@ -229,17 +225,6 @@ def _described(stage: Stage, columns: int) -> tuple[dict[str, Any], Any]:
 
 def _short(word: str) -> str:
     return word if len(word) <= _LONGEST else f"{word[: _LONGEST - 1]}…"
-
-
-def _time(training: Training | None) -> dict[str, Any] | None:
-    if training is None:
-        return None
-    return {
-        "steps": training.steps,
-        "step": training.step,
-        "about": training.about,
-        "isLive": training.is_live,
-    }
 
 
 def _words() -> dict[str, str]:

@@ -1,27 +1,20 @@
 // A board over the picture, to draw what the model reads.
 
-import { element } from "./dom.js";
-import { DrawingBoard, boardButton } from "./drawing_board.js";
+import { actButton, element } from "./dom.js";
+import { DrawingBoard } from "./drawing_board.js";
 
 // send: gets the drawing after each stroke, "" for an empty board.
 export class BoardPanel {
   constructor(view, send) {
     const { side, words } = view.board;
     this.send = send;
-    this.node = element("div", "panel");
-    this.node.hidden = true;
-    this.toggle = boardButton(words.draw, () => this.#show(this.node.hidden));
-    this.toggle.classList.add("small");
-    this.toggle.setAttribute("aria-expanded", "false");
+    this.toggle = actButton("small", words.draw, () => this.#show(this.node.hidden));
     this.board = new DrawingBoard(side, words, { onStroke: () => this.#tell() });
-    this.back = boardButton(words.back, () => { this.board.clear(); this.#tell(); this.#show(false); this.toggle.focus(); });
-    const tools = element("div", "tools");
-    tools.append(
-      this.back,
-      boardButton(words.undo, () => { this.board.undo(); this.#tell(); }),
-      boardButton(words.clear, () => { this.board.clear(); this.#tell(); }),
-    );
-    this.node.append(this.board.node, tools);
+    this.back = actButton("", words.back, () => { this.board.clear(); this.#tell(); this.#show(false); this.toggle.focus(); });
+    const tools = this.board.tools(words, () => this.#tell());
+    tools.prepend(this.back);
+    this.node = element("div", "panel", this.board.node, tools);
+    this.#show(false);
     this.take(view);
   }
 

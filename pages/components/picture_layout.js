@@ -12,8 +12,6 @@ const BUS = 14; // and between two lanes what the second reads of the first
 const FULL_BLOCKS = 2; // so few blocks in a lane are always drawn whole
 const WIDE = { Norm: 18 };
 
-export const isVectors = (stage) => stage.kind === "vectors";
-
 // The maps of a lane in so many columns that it fills a screen, and without a hole.
 function columnsOf(lane, isOnly) {
   const attentions = lane.stages.filter((stage) => stage.kind === "heads");

@@ -1,6 +1,7 @@
 // Painting the picture: each stage as a small image of its numbers, curves where tokens are read.
 
-import { colours, rgb } from "./colours.js";
+import { inkAt, paintCells, weightInk } from "./cells.js";
+import { abgr, colours, rgb } from "./colours.js";
 import { mapAt, rowMiddle } from "./picture_layout.js";
 
 const MAX_CURVES = 60; // of one attention while no token is followed
@@ -9,24 +10,16 @@ const SMALLEST = 11; // pixels of the smallest text
 const sizeIn = (pixels, most) => Math.max(SMALLEST, Math.min(most, Math.round(pixels * 0.8)));
 const LEGIBLE = SMALLEST + 0.5; // pixels of a row from which its text can be read
 const NUMBERS = 34; // pixels of a cell from which its number is written
+const DASHED = 4; // pixels of a cell from which it is marked as negative
 
-const abgr = ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r;
-
-function imageOf(values, columns, rows, colourOf) {
+function imageOf(values, columns, inkOf) {
   const canvas = document.createElement("canvas");
-  canvas.width = columns;
-  canvas.height = rows;
-  const image = new ImageData(columns, rows);
-  const pixels = new Uint32Array(image.data.buffer);
-  for (let i = 0; i < pixels.length; i += 1) pixels[i] = colourOf(values[i]);
-  canvas.getContext("2d").putImageData(image, 0, 0);
+  paintCells(canvas, values, columns, inkOf);
   return canvas;
 }
 
 // A token with its translation, where it has one.
 export const glossed = (view, token) => (token in view.glosses ? `${token} (${view.glosses[token]})` : token);
-
-const indexOf = (share) => Math.max(0, Math.min(255, Math.round(share * 255)));
 
 // Give each stage its numbers and its images, once for each new data.
 export function prepare(view) {
@@ -44,7 +37,7 @@ export function prepare(view) {
       stage.images = Array.from({ length: heads }, (_, head) => {
         const own = stage.values.subarray(head * rows * keys, (head + 1) * rows * keys);
         const top = own.reduce((most, value) => (value > most ? value : most), 0) || 1;
-        return imageOf(own, keys, rows, (value) => (Number.isNaN(value) ? masked : weightColours[indexOf(value / top)]));
+        return imageOf(own, keys, weightInk(weightColours, masked, top));
       });
       stage.mean = new Float32Array(rows * keys);
       stage.values.forEach((value, i) => { stage.mean[i % (rows * keys)] += (Number.isNaN(value) ? 0 : value) / heads; });
@@ -52,12 +45,11 @@ export function prepare(view) {
     } else if (stage.kind === "vectors") {
       const sorted = Float32Array.from(stage.values, Math.abs).filter((value) => !Number.isNaN(value)).sort();
       stage.top = sorted[Math.floor(sorted.length * 0.99)] || 1;
-      stage.images = [imageOf(stage.values, stage.columns, stage.shape[0],
-        (value) => signColours[indexOf(0.5 + value / (2 * stage.top))])];
+      stage.images = [imageOf(stage.values, stage.columns, (value) => inkAt(signColours, 0.5 + value / (2 * stage.top)))];
     } else if (stage.kind === "image") {
       const [channels, side] = stage.shape;
       const at = (i, c) => stage.values[(channels === 3 ? c : 0) * side * side + i];
-      stage.images = [imageOf(Array.from({ length: side * side }, (_, i) => i), side, side,
+      stage.images = [imageOf(Array.from({ length: side * side }, (_, i) => i), side,
         (i) => abgr([0, 1, 2].map((c) => Math.round(at(i, c)))))];
     }
   }));
@@ -298,6 +290,23 @@ function numbers(context, state, x, y, w, h, rows, columns, valueAt) {
   }
 }
 
+// A dash on each number below zero: in grey both ends of the colours are alike.
+function negatives(context, { camera, size }, { stage, x, y, w, h }) {
+  const [wide, tall] = [w / stage.columns, h / stage.shape[0]];
+  if (Math.min(wide, tall) * camera.k < DASHED) return;
+  context.lineWidth = 1.5 / camera.k;
+  stage.values.forEach((value, i) => {
+    const [cx, cy] = [x + ((i % stage.columns) + 0.5) * wide, y + (Math.floor(i / stage.columns) + 0.5) * tall];
+    const [sx, sy] = [(cx - camera.x) * camera.k, (cy - camera.y) * camera.k];
+    if (!(value < 0) || sx < 0 || sy < 0 || sx > size.w || sy > size.h) return;
+    context.strokeStyle = value < -0.5 * stage.top ? "#fff" : "#1f2630";
+    context.beginPath();
+    context.moveTo(cx - 0.3 * wide, cy);
+    context.lineTo(cx + 0.3 * wide, cy);
+    context.stroke();
+  });
+}
+
 // A text on a plate, to be read over whatever is behind it.
 function plate(context, state, text, x, y) {
   const { k } = state.camera;
@@ -438,6 +447,7 @@ export function paint(state) {
       context.lineWidth = (state.focus?.spot === spot ? 2 : 1) / camera.k;
       context.strokeRect(spot.x, spot.y, spot.w, spot.h);
       if (stage.kind === "image") image(context, state, spot);
+      else if (stage.values) negatives(context, state, spot);
     }
   });
   crosses(context, state);

@@ -1,6 +1,6 @@
 // The training under the picture: a slider over the steps with weights, and a button that plays them.
 
-import { element } from "./dom.js";
+import { actButton, element, label, slider } from "./dom.js";
 
 const PLAY = 600; // ms from one step to the next, at least
 const PATIENCE = 3000; // ms until a step is asked for again
@@ -12,17 +12,10 @@ const whole = (number) => number.toLocaleString("en");
 export class TimeBar {
   constructor(words, send, show) {
     Object.assign(this, { words, send, show, kept: new Map(), wanted: null, askedAt: -Infinity, timer: 0 });
-    this.node = element("div", "time");
-    this.button = element("button", "small");
-    this.button.type = "button";
-    this.button.addEventListener("click", () => this.#play(!this.timer));
-    this.slider = element("input");
-    this.slider.type = "range";
-    this.slider.min = "0";
-    this.slider.setAttribute("aria-label", words.weights);
-    this.slider.addEventListener("input", () => { this.#play(false); this.#want(this.steps[this.slider.value]); });
+    this.button = actButton("small", "", () => this.#play(!this.timer));
+    this.slider = slider(words.weights, (at) => { this.#play(false); this.#want(this.steps[at]); });
     this.label = element("span", "at");
-    this.node.append(this.button, this.slider, this.label);
+    this.node = element("div", "time", this.button, this.slider, this.label);
     this.#name();
   }
 
@@ -92,7 +85,6 @@ export class TimeBar {
   #name() {
     const name = this.timer ? this.words.pause : this.words.play;
     this.button.textContent = this.timer ? "❚❚" : "▶";
-    this.button.title = name;
-    this.button.setAttribute("aria-label", name);
+    label(this.button, name);
   }
 }

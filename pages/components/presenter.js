@@ -1,8 +1,10 @@
 // Presenter mode: one figure of the page fills the screen, in type that can be read from the last row.
 // The figures are found on the page; arrow keys press what the figure itself has for its next beat.
 
-import { element, zoomOf } from "./dom.js";
+import { status } from "./announcing.js";
+import { actButton, deep, element, zoomOf } from "./dom.js";
 import { isPageKey } from "./keys.js";
+import { close } from "./streamlit_words.js";
 
 const LEGIBLE = 18; // pixels of the smallest type, on a screen as high as LOW
 const LOW = 720;
@@ -18,21 +20,6 @@ const USES_ARROWS = "input, textarea, select, [contenteditable]:not([contentedit
 
 // One for the document: a change of page may make this component anew.
 const state = (document[Symbol.for("presenter")] ??= { data: null, bar: null, shown: null });
-
-// All elements of a selector, also within components, in the order of the page.
-function deep(selector, root = document) {
-  const found = [];
-  const walk = (node) => {
-    for (const child of node.children) {
-      if (child.matches(selector)) found.push(child);
-      if (child.shadowRoot) walk(child.shadowRoot);
-      walk(child);
-    }
-  };
-  if (root.shadowRoot) walk(root.shadowRoot);
-  walk(root);
-  return found;
-}
 
 const hostOf = (root) => root.getRootNode().host ?? root.parentElement;
 const isLarge = (root) => root.clientWidth > 100 && root.clientHeight > 40 && root.checkVisibility();
@@ -169,6 +156,7 @@ function leave() {
 }
 
 function start() {
+  close();
   sessionStorage.setItem(KEPT, "1");
   state.bar ??= bar();
   state.hasMoved = false;
@@ -270,22 +258,13 @@ function turn(by) {
 function bar() {
   const { words } = state.data;
   const made = element("div", "presenter");
-  const name = element("span", "name");
-  name.setAttribute("role", "status");
-  const button = (text, label, act) => {
-    const one = element("button", "", text);
-    one.type = "button";
-    one.title = label;
-    one.setAttribute("aria-label", label);
-    one.addEventListener("click", act);
-    return one;
-  };
+  state.name = status("name");
   made.append(
-    button("‹", words.back, () => beat(-1)),
-    button("›", words.next, () => beat(1)),
-    button("⇵", words.figure, () => { state.hasMoved = true; state.isStepping = false; show((state.shown.at + 1) % state.shown.all.length); }),
-    name,
-    button("✕", words.leave, leave),
+    actButton("", "‹", () => beat(-1), words.back),
+    actButton("", "›", () => beat(1), words.next),
+    actButton("", "⇵", () => { state.hasMoved = true; state.isStepping = false; show((state.shown.at + 1) % state.shown.all.length); }, words.figure),
+    state.name.region,
+    actButton("", "✕", leave, words.leave),
   );
   document.body.append(made);
   return made;
@@ -293,7 +272,7 @@ function bar() {
 
 function say() {
   const { bar: made, shown: { all, at, name }, data: { words } } = state;
-  made.querySelector(".name").textContent = [`${at + 1} / ${all.length}`, name].filter(Boolean).join(" · ");
+  state.name.say([`${at + 1} / ${all.length}`, name].filter(Boolean).join(" · "));
   made.title = words.keys;
   made.popover = "manual";
   if (made.matches(":popover-open")) made.hidePopover();
@@ -345,7 +324,7 @@ export default function ({ data: [data] }) {
   const { signal } = hearing;
   window.addEventListener("keydown", onKey, { signal, capture: true });
   document.addEventListener("keydown", onLateKey, { signal });
-  document.addEventListener("present", start, { signal });
+  document.addEventListener("click", ({ target }) => { if (target.closest(".st-key-present button")) start(); }, { signal });
   ["pointermove", "pointerdown"].forEach((kind) => document.addEventListener(kind, wake, { signal }));
   window.addEventListener("resize", () => { if (state.shown) fit(state.shown); }, { signal });
   const looking = setInterval(look, LOOK);

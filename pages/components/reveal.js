@@ -15,7 +15,5 @@ export default function ({ data, parentElement }) {
   const name = before && changed(before, data);
   const target = name && document.querySelector(`.st-key-${name}`);
   if (!target || isInSight(target.getBoundingClientRect(), window.innerHeight)) return;
-  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-  target.style.scrollMarginTop = `${EDGE}px`;
-  target.scrollIntoView({ block: "start", behavior: calm ? "auto" : "smooth" });
+  document.dispatchEvent(new CustomEvent("opened", { detail: target })); // arrival.js
 }

@@ -1,22 +1,14 @@
-import { element } from "./dom.js";
+import { status } from "./announcing.js";
+import { dress, element } from "./dom.js";
 import { isPageKey } from "./keys.js";
 import { matching } from "./matching.js";
 
 function build(root) {
-  const input = element("input");
-  input.type = "search";
-  input.setAttribute("role", "combobox");
-  input.setAttribute("aria-autocomplete", "list");
-  input.setAttribute("aria-controls", "found");
-  input.autocomplete = "off";
-  input.spellcheck = false;
-  const list = element("div", "found");
-  list.id = "found";
-  list.setAttribute("role", "listbox");
-  list.hidden = true;
-  const said = element("div", "said");
-  said.setAttribute("role", "status");
-  root.append(input, list, said);
+  const field = { role: "combobox", "aria-autocomplete": "list", "aria-controls": "found" };
+  const input = element("input", "", { type: "search", ...field, autocomplete: "off", spellcheck: false });
+  const list = element("div", "found", { id: "found", role: "listbox", hidden: true });
+  const said = status("said");
+  root.append(input, list, said.region);
   return { input, list, said };
 }
 
@@ -55,18 +47,12 @@ function show(state) {
   list.textContent = "";
   if (!input.value.trim()) { close(state); return; }
   state.found.forEach(({ entry }, at) => {
-    const link = element("a");
-    link.href = entry.href;
-    link.id = `found-${at}`;
-    link.tabIndex = -1;
-    link.dataset.at = at;
-    link.setAttribute("role", "option");
-    link.append(element("b", "", entry.name), element("span", "", entry.about));
-    list.append(link);
+    const attributes = { href: entry.href, id: `found-${at}`, tabIndex: -1, "data-at": String(at), role: "option" };
+    list.append(element("a", "", attributes, element("b", "", entry.name), element("span", "", entry.about)));
   });
   const { found, none } = state.data.words;
   if (!state.found.length) list.append(element("p", "", none));
-  said.textContent = state.found.length ? found.replace("{n}", state.found.length) : none;
+  said.say(state.found.length ? found.replace("{n}", state.found.length) : none);
   list.hidden = false;
   input.setAttribute("aria-expanded", "true");
   mark(state, 0);
@@ -115,11 +101,9 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   state.data = data;
   state.send = setTriggerValue;
   const { input, list } = state.parts;
-  input.placeholder = data.words.label;
-  input.title = data.words.hint;
-  input.setAttribute("aria-label", data.words.label);
-  input.setAttribute("aria-keyshortcuts", "/");
-  list.setAttribute("aria-label", data.words.label);
+  const { label, hint } = data.words;
+  dress(input, { placeholder: label, title: hint, "aria-label": label, "aria-keyshortcuts": "/" });
+  list.setAttribute("aria-label", label);
   if (list.hidden) close(state);
   state.hearing?.abort();
   const hearing = new AbortController();

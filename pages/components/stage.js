@@ -2,15 +2,15 @@
 //
 // Nothing here asks the server but the choice of another kind of attention or another example.
 
-import { abgr, buildHeads, enlarge, fillHeads, fitHeads, paintHeads } from "./stage_heads.js";
+import { buildHeads, enlarge, fillHeads, fitHeads, paintHeads } from "./stage_heads.js";
 import { buildAnswers, showAnswers } from "./stage_answers.js";
-import { across, buildCurves, compactNumber, curveTables, drawCurves, lastStep, nameCurves, percent, said, stepFrom, stepTicks } from "./stage_curves.js";
+import { across, buildCurves, compactNumber, curveTables, drawCurves, drawKey, lastStep, nameCurves, percent, said, stepFrom, stepTicks } from "./stage_curves.js";
 import { frameAt, isBetween, momentAt, nextMoment, pace, positionOf, stepAt, valueAt, weightsAt } from "./stage_time.js";
 import { ARRIVED, kept } from "./stage_store.js";
 import { announcer, news } from "./announcing.js";
-import { colours } from "./colours.js";
+import { abgr, colours, rgb } from "./colours.js";
 import { openTables } from "./data_table.js";
-import { element, paper } from "./dom.js";
+import { actButton, element, isCalm, paper, slider } from "./dom.js";
 import { instrument, pitch, range } from "./sound.js";
 import { isDark } from "./theme.js";
 
@@ -18,7 +18,6 @@ const HOLD = 1800; // milliseconds at the end before it begins again
 const READ = 1300; // at a snapshot at which something happened
 const ARRIVE = 600; // in which a new snapshot moves in
 const LOOK = 500; // between two looks at the colours of the page
-const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 const number = (step) => Math.round(step).toLocaleString("en");
 
 const stepOfTotal = (template, step, total) => template.replace("{step}", number(step)).replace("{total}", number(total));
@@ -38,14 +37,7 @@ function stepOf(state) {
 // Where the play head stands, which moves from snapshot to snapshot.
 const headOf = (state) => (isNewest(state) ? stepOf(state) : stepAt(stepsOf(state), state.shown));
 
-function button(className, text, label, act) {
-  const made = element("button", `small ${className}`, text);
-  made.type = "button";
-  made.setAttribute("aria-label", label);
-  made.title = label;
-  made.addEventListener("click", act);
-  return made;
-}
+const button = (className, text, label, act) => actButton(`small ${className}`, text, act, label);
 
 function toggle(label, help, isOn, act) {
   const made = button("switch", label, label, () => {
@@ -62,17 +54,15 @@ function build(root, state) {
   const { words } = state.data;
   root.textContent = "";
   const figures = element("div", "figures");
-  const panels = element("div", "panels");
   const [curves, heads, answers] = [buildCurves(state), buildHeads(state), buildAnswers(state)];
   Object.assign(state, { curves, heads, answers });
-  const switches = element("span", "switches");
-  switches.append(
+  curves.box.append(element(
+    "span", "switches",
     toggle(words.log_steps, words.log_steps_help, state.logSteps, (on) => { state.logSteps = on; state.ask(true); }),
     toggle(words.log_loss, words.log_loss_help, state.logLoss, (on) => { state.logLoss = on; state.ask(true); }),
     toggle(words.sound, words.sound_help, false, (on) => { state.sound?.end(); state.sound = on ? instrument() : null; sound(state); }),
     button("numbers", words.table, words.table, () => openTables(root, words.curves, curveTables(state), words)),
-  );
-  curves.box.append(switches);
+  ));
   if (state.data.compact) curves.box.prepend(figures); // its only chart needs no line of its own
   const glosses = toggle(words.glosses, words.glosses_help, false, (on) => {
     state.glossed = on;
@@ -80,24 +70,15 @@ function build(root, state) {
     fitAnew(state);
   });
   answers.bar.append(glosses);
-  panels.append(curves.box, heads.box, answers.box, heads.large);
+  const panels = element("div", "panels", curves.box, heads.box, answers.box, heads.large);
   const empty = element("p", "empty", words.waits);
-  const foot = element("div", "foot");
   const caption = element("p", "moment");
-  const bar = element("div", "bar");
   const play = button("play", "▶", words.play, () => (state.playing ? pause(state) : start(state)));
   const back = button("back", "‹", words.back, () => move(state, -1));
   const next = button("next", "›", words.next, () => move(state, 1));
-  const slider = element("input");
-  slider.type = "range";
-  slider.min = 0;
-  slider.max = 1;
-  slider.step = "any";
-  slider.setAttribute("aria-label", words.scrub);
-  slider.addEventListener("input", () => scrub(state, positionUnder(state, Number(slider.value))));
+  const scrubber = slider(words.scrub, (share) => scrub(state, positionUnder(state, share)), { max: 1, step: "any" });
   const scale = element("div", "scale"); // the slider's steps stand where the curves have theirs
-  const track = element("div", "track");
-  track.append(slider, scale);
+  const track = element("div", "track", scrubber, scale);
   const where = element("span", "where");
   const follow = button("follow", "⇥", words.follow, () => { pauseQuietly(state); state.follows = true; place(state, end(state)); });
   follow.prepend(element("span", "", `${words.follow} `));
@@ -105,11 +86,10 @@ function build(root, state) {
   const smooth = toggle(words.smooth, words.smooth_help, state.smooth, (on) => { state.smooth = on; place(state, state.position); });
   smooth.classList.add("smooth");
   const between = element("span", "between", words.between);
-  bar.append(play, back, track, next, where, follow, smooth);
-  foot.append(caption, between, bar);
+  const bar = element("div", "bar", play, back, track, next, where, follow, smooth);
   if (!state.data.compact) root.append(figures);
-  root.append(panels, empty, foot, state.announcer.region);
-  Object.assign(state, { parts: { figures, panels, caption, play, back, next, slider, scale, where, follow, between, empty, glosses } });
+  root.append(panels, empty, element("div", "foot", caption, between, bar), state.announcer.region);
+  Object.assign(state, { parts: { figures, panels, caption, play, back, next, slider: scrubber, scale, where, follow, between, empty, glosses } });
 }
 
 // ---- moving
@@ -229,7 +209,7 @@ function recolour(state) {
 function tint(state) {
   const theme = state.dark ? "dark" : "light";
   state.table = colours(state.view.scales[theme]);
-  state.maskedInk = abgr(state.view.masked[theme]);
+  state.maskedInk = abgr(rgb(state.view.masked[theme]));
 }
 
 // Draw all of it in the room that its words now leave.
@@ -267,7 +247,7 @@ function draw(state) {
       state.painted = key;
       if (state.isMixed && !state.room) state.room = new Float32Array(view.shape.reduce((product, n) => product * n, 1));
       state.weights = weightsAt(view, state.shown, state.room);
-      paintHeads(state, state.weights, frame);
+      paintHeads(state, frame);
     }
     showAnswers(state, frame);
   }
@@ -351,9 +331,7 @@ function showFigures(state, step) {
     figures.parts = shown.map((line, i) => {
       if (line.quantity !== shown[i - 1]?.quantity) figures.append(element("b", "", words[line.quantity]));
       const part = element("span", "figure");
-      const swatch = element("i", line.role);
-      swatch.style.setProperty("--colour", line.colour);
-      part.append(swatch, `${words[line.role]} `, element("b"));
+      part.append(element("canvas"), `${words[line.role]} `, element("b"));
       figures.append(part);
       return part;
     });
@@ -362,6 +340,7 @@ function showFigures(state, step) {
     const at = valueAt(line, step);
     const value = at ? said(line.quantity, at.value) : "–";
     const part = figures.parts[i];
+    drawKey(part.firstChild, line);
     if (part.lastChild.textContent !== value) part.lastChild.textContent = value;
     part.title = at ? `${words.step} ${number(at.step)}` : "";
   });
@@ -395,7 +374,7 @@ function take(state) {
   readGlosses(state);
   const last = end(state);
   if (!before) {
-    const plays = state.data.autoplay && !calm();
+    const plays = state.data.autoplay && !isCalm();
     state.position = plays ? 0 : last;
     state.follows = !plays;
     if (plays && last) { state.playing = true; state.before = null; }
@@ -459,13 +438,13 @@ function watch(root, state) {
 }
 
 function begun(root, data) {
-  const state = { root, data, position: 0, shown: 0, follows: true, playing: false, smooth: !calm(), logSteps: true, logLoss: false, isSeen: true, reading: 0, glossed: null, announcer: announcer() };
+  const state = { root, data, position: 0, shown: 0, follows: true, playing: false, smooth: !isCalm(), logSteps: true, logLoss: false, isSeen: true, reading: 0, glossed: null, announcer: announcer() };
   state.ask = (isStale = false) => {
     state.isStale ||= isStale;
     state.request ??= requestAnimationFrame((now) => turn(state, now));
   };
   state.goToStep = (step) => { if (state.view) scrub(state, positionOf(stepsOf(state), step)); };
-  state.again = () => { if (!state.playing && !calm()) start(state); };
+  state.again = () => { if (!state.playing && !isCalm()) start(state); };
   state.choose = (kind, example) => {
     if (!state.view || (kind === state.view.attention && example === state.example)) return;
     state.example = example;

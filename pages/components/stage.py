@@ -8,7 +8,7 @@ Between two snapshots the browser mixes their weights itself, at its own frame r
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,11 @@ import streamlit as st
 from pages.components.component import component, is_index, pack_bytes, plain, pooled, table_words
 from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.inspect.progress.stage import Stage, StageAnswer, StageFrame
+from tfm_core.inspect.progress.stage import Stage, StageFrame
 from tfm_core.plots.described import LINE, LINE_AND_EXTREMES, ONE_VALUE
 from tfm_core.plots.examples.pictures import picture_url
-from tfm_core.plots.heads.attention import MANY_KEYS, MASKED, SCALES, usual_top
-from tfm_core.plots.palette import COLOURS, ORANGE
+from tfm_core.plots.heads.attention import MANY_KEYS, usual_top
+from tfm_core.plots.palette import COLOURS, MASKED, ORANGE, SCALES
 from tfm_core.plots.training.stage import ROLE_COLOURS, StageLine
 
 MAX_VALUES = 500_000
@@ -30,67 +30,32 @@ MAX_VALUES = 500_000
 MIN_SIDE = 16
 """Cells to a side that a map keeps when it is pooled; then snapshots are left out."""
 
+_FURTHER = ("average", "average_whole", "test")  # roles of curves that not every run has
+_LINE = ("quantity", "role", "steps", "values", "colour")  # what is sent of a curve
 _maps = component("stage_maps", html="")
-_stage = component("stage", css=["packed.css", "stage.css", "spoken.css", "data_table.css"])
-
-
-@dataclass(frozen=True, slots=True)
-class Moving:
-    """What changes at each update: curves, progress, events.
-
-    begins: steps at which something went wrong, each with a word or two; turns: the same where a
-    setting was changed. now: the newest step. marks: levels, each with its quantity, value and
-    words.
-    total: the last step. is_live: it is still training. moments: step and sentence, ascending.
-    ended: how it ended, once it has. is_paused: nothing is announced. are_unseen: the model did not
-    learn from the examples.
-    better: the first and last step between which validation looks better than training, and why.
-    """
-
-    lines: Sequence[StageLine]
-    marks: Sequence[dict[str, Any]]
-    now: int
-    total: int
-    is_live: bool
-    has_wholes: bool
-    moments: Sequence[tuple[int, str]] = ()
-    begins: Sequence[tuple[int, str]] = ()
-    turns: Sequence[tuple[int, str]] = ()
-    better: tuple[int, int, str] | None = None
-    ended: str = ""
-    is_paused: bool = False
-    are_unseen: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How a stage is drawn.
-
-    autoplay: it plays when it appears. loop: again and again. compact: the accuracy, the heads that
-    show most, and answers. glossed: target tokens carry their glosses.
-    """
-
-    autoplay: bool = False
-    loop: bool = False
-    compact: bool = False
-    glossed: bool = False
+_stage = component(
+    "stage", css=["packed.css", "stage.css", "spoken.css", "tip.css", "data_table.css"]
+)
 
 
 def stage(
     shown: bytes | None,
-    moving: Moving,
+    moving: Mapping[str, Any],
     *,
-    name: str,
     key: str,
-    look: Look,
+    plays: bool,
+    is_glossed: bool,
     on_choose: Callable[[int, int], None],
     on_gloss: Callable[[bool], None],
 ) -> None:
-    """Draw a stage. shown: of ``pack``; None before the first snapshot.
+    """Draw a stage. shown: of ``pack``; None before the first snapshot. moving: of ``told``.
 
-    on_choose: called with the indices of the chosen kind and example, not yet checked against the
-    run. on_gloss: called when glosses are switched on or off.
+    plays: it is a small one with the accuracy, the heads that show most, and answers, and plays
+    again and again. is_glossed: target tokens carry their glosses. on_choose: called with the
+    indices of the chosen kind and example, not yet checked against the run. on_gloss: called when
+    glosses are switched on or off.
     """
+    look = {"autoplay": plays, "loop": plays, "compact": plays, "glossed": is_glossed}
 
     def chosen(value: object) -> None:
         if is_index(value, 16, 10_000):
@@ -104,75 +69,42 @@ def stage(
         if shown is not None:
             _maps(shown, key=f"{key}-maps")
         _stage(
-            plain(
-                {
-                    **told(moving, name=name),
-                    "has_maps": shown is not None,
-                    **asdict(look),
-                }
-            ),
+            plain({**moving, "has_maps": shown is not None, **look}),
             on={"choose": chosen, "gloss": switched},
             key=key,
         )
 
 
-def told(moving: Moving, *, name: str) -> dict[str, Any]:
+def told(
+    lines: Sequence[StageLine], *, has_wholes: bool, are_unseen: bool, **moving: Any
+) -> dict[str, Any]:
     """Return the data of each update, and the words of the stage.
 
-    name: of the snapshots that it shows.
+    are_unseen: the model did not learn from the examples. moving: what the browser takes as it is:
+    the name of the snapshots that it shows; marks: levels, each with its quantity, value and words;
+    now: the newest step; total: the last one; live: it is still training; paused: nothing is
+    announced; ended: how it ended, once it has; moments: steps and sentences, ascending; begins:
+    steps at which something went wrong, each with a word or two; turns: the same where a setting
+    was changed; better: between which steps validation looks better than training, and why.
     """
+    there = {(line.quantity, line.role) for line in lines}
+    wholes = ["whole"] if has_wholes else []
+    usual = {"loss": ["training", "validation"], "accuracy": ["training", "validation", *wholes]}
     return {
-        "name": name,
-        "lines": [
-            {
-                "quantity": line.quantity,
-                "role": line.role,
-                "steps": line.steps,
-                "values": line.values,
-                "colour": line.colour,
-            }
-            for line in moving.lines
+        **moving,
+        "lines": [{name: getattr(line, name) for name in _LINE} for line in lines],
+        "known": [  # the curves that this run has or will have, in order
+            {"quantity": quantity, "role": role, "colour": COLOURS[ROLE_COLOURS[role]]}
+            for quantity, roles in usual.items()
+            for role in (*roles, *_FURTHER)
+            if role in roles or (quantity, role) in there
         ],
-        "marks": list(moving.marks),
-        "begins": list(moving.begins),
-        "turns": list(moving.turns),
         "ill": COLOURS["wrong"],
-        "known": _known(moving),
         "grey": COLOURS["chance"],
-        "now": moving.now,
-        "total": moving.total,
-        "live": moving.is_live,
-        "wholes": moving.has_wholes,
-        "moments": list(moving.moments),
-        "better": moving.better,
-        "ended": moving.ended,
-        "paused": moving.is_paused,
+        "wholes": has_wholes,
         "glossed": None,  # as the browser's language asks for
-        "words": {**table_words(), **_words(are_unseen=moving.are_unseen)},
+        "words": {**table_words(), **_words(are_unseen=are_unseen)},
     }
-
-
-def _known(moving: Moving) -> list[dict[str, str]]:
-    """Return the curves that this run has or will have, in order."""
-    tested = {line.quantity for line in moving.lines if line.role == "test"}
-    wholes = ["whole"] if moving.has_wholes else []
-    averages: dict[str, list[str]] = {
-        quantity: [
-            line.role
-            for line in moving.lines
-            if line.quantity == quantity and line.role in {"average", "average_whole"}
-        ]
-        for quantity in ("loss", "accuracy")
-    }
-    roles: dict[str, list[str]] = {
-        "loss": ["training", "validation", *averages["loss"]],
-        "accuracy": ["training", "validation", *wholes, *averages["accuracy"]],
-    }
-    return [
-        {"quantity": quantity, "role": role, "colour": COLOURS[ROLE_COLOURS[role]]}
-        for quantity, known in roles.items()
-        for role in [*known, *(["test"] if quantity in tested else [])]
-    ]
 
 
 def pack(shown: Stage, name: str, most: int = MAX_VALUES) -> bytes:
@@ -185,7 +117,14 @@ def pack(shown: Stage, name: str, most: int = MAX_VALUES) -> bytes:
     header = {
         **still(shown),
         "name": name,
-        "frames": [_frame(frame) for frame in frames],
+        "frames": [
+            {
+                "step": frame.step,
+                "labels": [_(label) for label in frame.labels],
+                "answers": _answers(frame),
+            }
+            for frame in frames
+        ],
         "n_snapshots": len(shown.frames),
         "shape": weights.shape[1:],
         "block": block,
@@ -256,25 +195,16 @@ def bounded(
     return [frames[i] for i in kept], weights[kept], block
 
 
-def _frame(frame: StageFrame) -> Mapping[str, Any]:
-    return {
-        "step": frame.step,
-        "labels": [_(label) for label in frame.labels],
-        "answers": answers(frame),
-    }
-
-
-def answers(frame: StageFrame) -> list[Mapping[str, Any]]:
-    return [_answer(answer) for answer in frame.answers]
-
-
-def _answer(answer: StageAnswer) -> Mapping[str, Any]:
-    return {
-        "tokens": answer.tokens,
-        "sure": [round(share, 3) for share in answer.confidence],
-        "classes": [[name, round(share, 4)] for name, share in answer.classes],
-        "right": answer.is_right,
-    }
+def _answers(frame: StageFrame) -> list[Mapping[str, Any]]:
+    return [
+        {
+            "tokens": answer.tokens,
+            "sure": [round(share, 3) for share in answer.confidence],
+            "classes": [[name, round(share, 4)] for name, share in answer.classes],
+            "right": answer.is_right,
+        }
+        for answer in frame.answers
+    ]
 
 
 def _words(*, are_unseen: bool) -> dict[str, str]:

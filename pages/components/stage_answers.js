@@ -1,21 +1,18 @@
 // The model's answers to the same examples: token by token, or a picture with its likeliest classes.
 
-import { element } from "./dom.js";
+import { dress, element } from "./dom.js";
 import { percent } from "./stage_curves.js";
 import { glossOf } from "./stage_heads.js";
 
 export function buildAnswers(state) {
   const { words } = state.data;
-  const box = element("div", "answers");
-  const bar = element("div", "answers-bar");
-  bar.append(element("h2", "", words.answers));
+  const bar = element("div", "answers-bar", element("h2", "", words.answers));
   const rows = element("div", "rows");
-  box.append(bar, rows);
   rows.addEventListener("click", (event) => {
     const row = event.target.closest("[data-example]");
     if (row && !isWithout(state.view, Number(row.dataset.example))) state.choose(state.view.attention, Number(row.dataset.example));
   });
-  return { box, bar, rows, built: null };
+  return { box: element("div", "answers", bar, rows), bar, rows, built: null };
 }
 
 // What a prediction is, token by token: right, wrong, or missing at its end.
@@ -40,24 +37,14 @@ function build(state) {
   answers.rows.classList.toggle("thumbs", isPictures);
   answers.rows.classList.toggle("pictured", !isPictures && view.examples.some(({ picture }) => picture));
   answers.parts = view.examples.map((example, n) => {
-    const row = element("button", "row");
-    row.type = "button";
-    row.dataset.example = n;
-    const source = element("span", "source", example.source);
+    const image = example.picture && Object.assign(element("img"), { src: example.picture, alt: example.truth });
+    const source = element("span", "source", example.source, image);
     if (view.language) source.lang = view.language;
-    if (example.picture) {
-      const image = element("img");
-      image.src = example.picture;
-      image.alt = example.truth;
-      source.append(image);
-    }
     const answer = element("span", "answer");
     const sign = element("span", "sign");
-    row.append(source, answer, sign, element("span", "truth", `${words.truth}: ${example.truth}`));
-    if (isWithout(view, n)) {
-      row.title = words.not_kept;
-      row.setAttribute("aria-disabled", "true");
-    }
+    const row = element("button", "row", source, answer, sign, element("span", "truth", `${words.truth}: ${example.truth}`));
+    row.dataset.example = n;
+    if (isWithout(view, n)) dress(row, { title: words.not_kept, "aria-disabled": "true" });
     answers.rows.append(row);
     return { row, answer, sign };
   });
@@ -82,10 +69,8 @@ export function showAnswers(state, frame) {
     if (said.classes.length) {
       said.classes.forEach(([name, share], place) => {
         if (place && n !== state.example) return;
-        const bar = element("span", "bar");
-        bar.style.setProperty("--share", share);
-        bar.append(element("b", name === example.truth ? "true" : "", name), element("small", "", percent(share)));
-        answer.append(bar);
+        const told = element("b", name === example.truth ? "true" : "", name);
+        answer.append(element("span", "bar", { "--share": share }, told, element("small", "", percent(share))));
       });
       return;
     }
@@ -100,11 +85,7 @@ export function showAnswers(state, frame) {
       if (i < said.sure.length && its !== "missing") hint.push(`${words.probability} ${percent(said.sure[i])}`);
       part.title = hint.join(", ");
       const gloss = glossOf(state, token);
-      if (state.isGlossed) {
-        const small = element("small", "", gloss || "\u00a0");
-        small.lang = view.language;
-        part.append(small);
-      }
+      if (state.isGlossed) part.append(element("small", "", gloss || "\u00a0", { lang: view.language }));
       answer.append(part);
     });
   });

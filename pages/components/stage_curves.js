@@ -1,6 +1,6 @@
 // Loss and accuracy on two canvases, with a play head: drawn anew at each frame, so kept short.
 
-import { element, pixelRatio, placeTip, zoomOf } from "./dom.js";
+import { element, filled, pixelRatio, placeTip, tell, zoomOf } from "./dom.js";
 import { valueAt } from "./stage_time.js";
 
 const LEFT = 40;
@@ -76,17 +76,14 @@ export function buildCurves(state) {
   const { words } = state.data;
   const box = element("div", "curves");
   const charts = ["loss", "accuracy"].map((quantity) => {
-    const chart = element("div", `chart ${quantity}`);
-    const canvas = element("canvas");
-    canvas.setAttribute("role", "img");
-    chart.append(element("div", "name", words[quantity]), canvas);
+    const canvas = element("canvas", "", { role: "img" });
+    const chart = element("div", `chart ${quantity}`, element("div", "name", words[quantity]), canvas);
     box.append(chart);
     return { quantity, chart, canvas, still: document.createElement("canvas") };
   });
   const why = buildWhy(words);
   charts[0].chart.append(why.button, why.text);
-  const tip = element("div", "tip");
-  tip.hidden = true;
+  const tip = element("div", "tip", { hidden: true });
   box.append(tip);
   const curves = { box, charts, tip, why, hover: null };
   charts.forEach((part) => listen(state, curves, part));
@@ -107,15 +104,14 @@ export function describedLine({ quantity, role, steps, values }, words) {
   };
   const ends = [first, last];
   const template = first === last ? words.one_value : ends.includes(low) && ends.includes(high) ? words.line : words.line_and_extremes;
-  return template.replace(/\{(\w+)\}/g, (_all, name) => parts[name]);
+  return filled(template, parts);
 }
 
 export function nameCurves({ data: { lines, words }, curves }) {
   curves.charts.forEach(({ quantity, canvas }) => {
     const drawn = lines.filter((line) => line.quantity === quantity && line.role !== "batch" && line.role !== "best");
     const sentences = drawn.map((line) => describedLine(line, words)).filter(Boolean);
-    const name = [words.chart.replace("{name}", words[quantity]), ...(sentences.length ? sentences : [words.none])].join(" ");
-    if (canvas.getAttribute("aria-label") !== name) canvas.setAttribute("aria-label", name);
+    tell(canvas, [words.chart.replace("{name}", words[quantity]), ...(sentences.length ? sentences : [words.none])]);
   });
 }
 
@@ -135,11 +131,8 @@ export function curveTables({ data: { lines, words } }) {
 
 // Why validation looks better than training: behind a button, in the chart where it does.
 function buildWhy(words) {
-  const button = element("button", "why", words.why_better);
-  const text = element("p", "why-text");
-  button.type = "button";
-  text.id = "why-better";
-  button.setAttribute("aria-controls", text.id);
+  const text = element("p", "why-text", { id: "why-better" });
+  const button = element("button", "why", words.why_better, { "aria-controls": text.id });
   const open = (isOpen) => {
     text.hidden = !isOpen;
     button.setAttribute("aria-expanded", String(isOpen));
@@ -316,6 +309,21 @@ function drawLine(pen, part, line, { alpha, upTo, logSteps }) {
   }
   pen.setLineDash([]);
   pen.globalAlpha = 1;
+}
+
+const KEY = [20, 12]; // pixels of the key of a line
+const SHARP = 3; // pixels of its canvas for each of them: a presented figure is zoomed
+
+// A line's key is drawn as the line is.
+export function drawKey(canvas, line) {
+  if (canvas.dataset.colour === line.colour) return;
+  canvas.dataset.colour = line.colour;
+  [canvas.width, canvas.height] = KEY.map((side) => SHARP * side);
+  const pen = canvas.getContext("2d");
+  pen.scale(SHARP, SHARP);
+  const steps = STARRED.has(line.role) ? [0.5] : [0.1, 0.9];
+  const part = { x: (share) => share * KEY[0], y: () => KEY[1] / 2 };
+  drawLine(pen, part, { ...line, steps, values: steps }, { alpha: 1, upTo: 1, logSteps: false });
 }
 
 function star(pen, x, y, role) {

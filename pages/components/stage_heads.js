@@ -1,8 +1,9 @@
 // All heads of one attention: as maps, or drawn over the picture; a click shows one of them large.
 
-import { rgb } from "./colours.js";
+import { cellUnder, nameAt, paintCells, paintVeil, part, shortened, showTip, strongest, weightInk, weightOf } from "./cells.js";
 import { openTables } from "./data_table.js";
-import { element, headName, pixelRatio, placeTip, presentedHeight, zoomOf } from "./dom.js";
+import { actButton, element, headName, pixelRatio, presentedHeight } from "./dom.js";
+import { moved, stopAt } from "./roving.js";
 
 const GAP = 6;
 const LINE = 16; // pixels of a line of words below a map
@@ -23,7 +24,6 @@ const TALL = 480; // pixels that a narrow room, which grows with what is in it, 
 const LEAD_CELL = 40;
 const [LEAD_GAP, LEAD_EDGE] = [6, 4]; // pixels below the title of the large map, and around its cells
 const STRETCH = 1.6; // times as wide as it would be that a map with words may become
-const VEIL = [230, 159, 0]; // over pictures, as on every page
 
 // So many maps a row that they become largest, those with words below preferred: a layer takes whole rows,
 // or a row takes whole layers. margin: pixels left of each row of maps, and above it.
@@ -51,34 +51,23 @@ export function arranged(layers, heads, width, height, ratio, [left, top] = [0, 
 
 export function buildHeads(state) {
   const { words } = state.data;
-  const box = element("div", "heads");
-  const bar = element("div", "head-bar");
   const heading = element("h2");
-  const kinds = element("select");
-  kinds.setAttribute("aria-label", words.kind);
+  const kinds = element("select", "", { "aria-label": words.kind });
   kinds.addEventListener("change", () => state.choose(Number(kinds.value), state.example));
   const which = element("span", "which");
-  bar.append(heading, kinds, which);
+  const bar = element("div", "head-bar", heading, kinds, which);
   const row = element("div", "words");
-  const room = element("div", "room");
   const grid = element("div", "maps");
-  const large = element("div", "large");
-  large.hidden = true;
-  const tip = element("div", "tip");
-  tip.hidden = true;
-  const axes = element("canvas", "axes");
-  axes.setAttribute("aria-hidden", "true"); // each map says its tokens where one points
-  const board = element("div", "map-board");
-  board.append(grid, axes);
-  const lead = element("button", "lead");
-  lead.type = "button";
+  const large = element("div", "large", { hidden: true });
+  const tip = element("div", "tip", { hidden: true });
+  const axes = element("canvas", "axes", { "aria-hidden": "true" }); // each map says its tokens where one points
+  const board = element("div", "map-board", grid, axes);
+  const lead = actButton("lead", "", () => enlarge(state, heads.first));
   lead.append(element("span", "title"), element("canvas"));
-  lead.addEventListener("click", () => enlarge(state, heads.first));
-  room.append(lead, board);
-  const note = element("div", "note");
+  const room = element("div", "room", lead, board);
   const [around, said] = [element("span"), element("span")];
-  note.append(around, said);
-  box.append(bar, row, room, note, tip);
+  const note = element("div", "note", around, said);
+  const box = element("div", "heads", bar, row, room, note, tip);
   const heads = { box, heading, kinds, which, row, room, board, grid, axes, lead, large, note, around, said, tip, buttons: [], built: null };
   grid.addEventListener("click", (event) => {
     const button = event.target.closest("button");
@@ -102,17 +91,12 @@ export function buildHeads(state) {
 
 function roam(state, event) {
   const { columns, buttons } = state.heads;
-  const by = { ArrowUp: -columns, ArrowDown: columns, ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  const button = event.target.closest("button");
-  if (!by || !button) return;
+  const from = buttons.indexOf(event.target.closest("button"));
+  const to = from < 0 ? -1 : moved(event.key, from, buttons.length, columns);
+  if (to < 0) return;
   event.preventDefault();
-  const next = buttons[buttons.indexOf(button) + by];
-  if (next) { stopAt(buttons, next); next.focus(); }
-}
-
-// Tab stops at one head; arrow keys move among them.
-function stopAt(buttons, stop) {
-  buttons.forEach((button) => { button.tabIndex = button === stop ? 0 : -1; });
+  stopAt(buttons, buttons[to]);
+  buttons[to].focus();
 }
 
 // Beside the others, larger and with its words.
@@ -137,23 +121,13 @@ export function enlarge(state, number) {
 
 function buildLarge(state) {
   const { heads, view, data: { words } } = state;
-  heads.large.textContent = "";
-  const bar = element("div", "large-bar");
   const title = element("h3");
-  const close = element("button", "small", "✕");
-  close.type = "button";
-  close.setAttribute("aria-label", words.back_to_heads);
-  close.title = words.back_to_heads;
-  close.addEventListener("click", () => enlarge(state, null));
-  const numbers = element("button", "small", words.table);
-  numbers.type = "button";
-  numbers.addEventListener("click", () => openTables(heads.large, title.textContent, [largeTable(state)], words));
-  bar.append(title, numbers, close);
-  const canvas = element("canvas");
-  canvas.setAttribute("role", "img");
-  heads.large.append(bar, canvas);
+  const close = actButton("small", "✕", () => enlarge(state, null), words.back_to_heads);
+  const numbers = actButton("small", words.table, () => openTables(heads.large, title.textContent, [largeTable(state)], words));
+  const canvas = element("canvas", "", { role: "img" });
+  heads.large.replaceChildren(element("div", "large-bar", title, numbers, close), canvas);
   heads.big = { title, canvas };
-  close.focus({ preventScroll: true });
+  close.focus();
 }
 
 const nameOf = (state, number) => {
@@ -184,29 +158,24 @@ export function fillHeads(state) {
     heads.grid.inert = false;
     heads.heading.textContent = view.kinds[view.attention]?.label ?? words.heads;
     heads.box.setAttribute("aria-busy", "false");
-    heads.kinds.textContent = "";
-    view.kinds.forEach(({ label }, i) => {
-      const option = element("option", "", label);
-      option.value = i;
-      option.selected = i === view.attention;
-      heads.kinds.append(option);
-    });
+    heads.kinds.replaceChildren(...view.kinds.map(({ label }, i) => (
+      element("option", "", label, { value: String(i), selected: i === view.attention }))));
     heads.kinds.hidden = view.kinds.length < 2;
     heads.heading.hidden = view.kinds.length >= 2;
     heads.grid.textContent = "";
     heads.first = view.telling[0] ?? 0;
     heads.buttons = numbers.map((number) => {
-      const button = element("button", "head");
-      button.type = "button";
+      const name = element("span", "title", nameOf(state, number));
+      const button = element("button", "head", name, element("canvas"), " ", element("span", "what"));
       button.dataset.number = number;
-      button.append(element("span", "title", nameOf(state, number)), element("canvas"), " ", element("span", "what"));
       heads.grid.append(button);
       return button;
     });
   }
   heads.box.classList.toggle("none", view.surface === "none");
   const example = view.examples[view.example];
-  heads.which.textContent = example ? `${example.picture ? words.picture : words.example} ${view.example + 1}: ${example.source || example.truth}` : "";
+  heads.which.title = example ? `${example.picture ? words.picture : words.example} ${view.example + 1}: ${example.source || example.truth}` : "";
+  heads.which.textContent = heads.which.title;
   const notes = view.surface === "map" ? [view.axes] : [];
   if (hasFrames(view)) notes.push(words.truth_frames);
   const nHeads = view.shape[0] * view.shape[1];
@@ -237,7 +206,6 @@ function showWords(state) {
   heads.row.textContent = `${words.word} `;
   view.query.forEach((token, i) => {
     const button = element("button", "small", token);
-    button.type = "button";
     button.dataset.word = i;
     button.setAttribute("aria-pressed", String(i === state.word));
     heads.row.append(button);
@@ -324,7 +292,7 @@ const SPACE = 4; // pixels between a token and its gloss
 
 function widthOf(pen, state, token) {
   const gloss = glossOf(state, token);
-  return pen.measureText(shorten(token)).width + (gloss ? SPACE + pen.measureText(gloss).width : 0);
+  return pen.measureText(shortened(token)).width + (gloss ? SPACE + pen.measureText(gloss).width : 0);
 }
 
 // The words beside each row of maps and above each map; drawn when sizes, colours or words change alone.
@@ -364,7 +332,7 @@ function frameTruth(pen, view, area) {
 
 // Write a token and, fainter, its gloss in so many pixels, which end or begin here.
 function writeToken(pen, state, token, x, y, most) {
-  const [own, gloss] = [shorten(token), glossOf(state, token)];
+  const [own, gloss] = [shortened(token), glossOf(state, token)];
   if (!gloss) { pen.fillText(own, x, y, most); return; }
   const [wide, room] = [pen.measureText(own).width, pen.measureText(gloss).width];
   const beside = Math.max(12, Math.min(room, most - wide - SPACE));
@@ -395,18 +363,25 @@ function writeAxes(pen, state, area, { rows, columns, most, hasRows = true }) {
   });
 }
 
-export function paintHeads(state, weights, frame) {
+// What is drawn of a head, and its rows and columns: a map; of a captioner the patches for the chosen word, of
+// others over pictures the only row there is.
+function drawnOf({ view, weights, word }, number) {
+  const [, , rows, columns] = view.shape;
+  const own = part(weights, number, rows * columns);
+  if (view.surface === "map") return { values: own, sizes: [rows, columns] };
+  const row = view.surface === "words" ? Math.min(word, rows - 1) : 0;
+  return { values: part(own, row, columns), sizes: [view.side, view.side] };
+}
+
+export function paintHeads(state, frame) {
   const { heads, view, data: { words } } = state;
   if (view.surface === "none" || !heads.size) return; // a picture may come before its room
-  const [, , rows, columns] = view.shape;
-  const cells = rows * columns;
   paintAxes(state);
   heads.buttons.forEach((button) => {
     const number = Number(button.dataset.number);
-    const own = weights.subarray(number * cells, (number + 1) * cells);
     const canvas = button.children[1];
-    if (view.surface === "map") paintMap(canvas, own, view, state, number);
-    else paintVeil(canvas, rowOf(own, state), state, heads.size);
+    if (view.surface === "map") paintMap(canvas, state, number);
+    else paintOver(canvas, state, number, heads.size);
     const label = frame.labels[number] ?? "";
     if (button.lastChild.textContent !== label) {
       button.lastChild.textContent = label;
@@ -414,73 +389,37 @@ export function paintHeads(state, weights, frame) {
       button.setAttribute("aria-label", `${nameOf(state, number)}${label ? `: ${label}` : ""}. ${words.enlarge}`);
     }
   });
-  if (!heads.lead.hidden) paintLead(state, weights, frame);
-  if (heads.chosen !== null && heads.chosen !== undefined && !heads.large.hidden) paintLarge(state, weights, frame);
+  if (!heads.lead.hidden) paintLead(state, frame);
+  if (heads.chosen !== null && heads.chosen !== undefined && !heads.large.hidden) paintLarge(state, frame);
 }
 
-// Of a captioner the patches for the chosen word, of others the only row there is.
-function rowOf(own, state) {
-  const { view } = state;
-  const n = view.shape[3];
-  const row = view.surface === "words" ? Math.min(state.word, view.shape[2] - 1) : 0;
-  return own.subarray(row * n, (row + 1) * n);
+function paintMap(canvas, state, number) {
+  const { values, sizes: [, columns] } = drawnOf(state, number);
+  paintCells(canvas, values, columns, weightInk(state.table, state.maskedInk, state.view.tops[number]));
 }
 
-function paintMap(canvas, own, view, state, number) {
-  const [, , rows, columns] = view.shape;
-  if (canvas.width !== columns || canvas.height !== rows) { canvas.width = columns; canvas.height = rows; }
-  const pen = canvas.getContext("2d");
-  const image = pen.createImageData(columns, rows);
-  const pixels = new Uint32Array(image.data.buffer);
-  const shades = 255 / view.tops[number];
-  for (let i = 0; i < own.length; i += 1) {
-    const weight = own[i];
-    pixels[i] = weight !== weight ? state.maskedInk : state.table[Math.max(0, Math.min(255, Math.round(weight * shades)))];
-  }
-  pen.putImageData(image, 0, 0);
+function paintOver(canvas, state, number, size) {
+  const { values } = drawnOf(state, number);
+  const [width, height] = size.map((pixels) => Math.round(pixels * pixelRatio(canvas)));
+  if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+  paintVeil(canvas, state.heads.picture, values, Math.max(...values) || 1, 1);
 }
-
-function paintVeil(canvas, row, state, [width, height]) {
-  const { heads, view } = state;
-  const ratio = pixelRatio(canvas);
-  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-  if (canvas.width !== w || canvas.height !== h) { canvas.width = w; canvas.height = h; }
-  const pen = canvas.getContext("2d");
-  pen.imageSmoothingEnabled = false;
-  pen.clearRect(0, 0, w, h);
-  if (heads.picture) pen.drawImage(heads.picture, 0, 0, w, h);
-  let top = 0;
-  for (let i = 0; i < row.length; i += 1) if (row[i] > top) top = row[i];
-  const side = view.side;
-  for (let i = 0; i < row.length; i += 1) {
-    const share = top > 0 ? row[i] / top : 0;
-    pen.fillStyle = `rgba(${VEIL}, ${(0.78 * share).toFixed(3)})`;
-    const [x, y] = [(i % side) * (w / side), Math.floor(i / side) * (h / side)];
-    pen.fillRect(x, y, w / side - 1, h / side - 1);
-  }
-}
-
-const shorten = (token) => {
-  const seen = token.trim() ? token.replace(/^ /, "␣") : "␣";
-  return seen.length > 12 ? `${seen.slice(0, 11)}…` : seen;
-};
 
 const titleOf = (state, number, frame) => {
   const label = frame.labels[number] ?? "";
   return `${nameOf(state, number)}${label ? `: ${label}` : ""}`;
 };
 
-function paintLead(state, weights, frame) {
-  const { heads, view, data: { words } } = state;
+function paintLead(state, frame) {
+  const { heads, data: { words } } = state;
   const [title, canvas] = heads.lead.children;
   const named = titleOf(state, heads.first, frame);
   if (title.textContent !== named) { title.textContent = named; heads.lead.setAttribute("aria-label", `${named}. ${words.enlarge}`); }
-  const cells = view.shape[2] * view.shape[3];
-  heads.leadArea = paintWords(state, canvas, weights.subarray(heads.first * cells, (heads.first + 1) * cells), heads.leadSize);
+  heads.leadArea = paintWords(state, canvas, heads.first, heads.leadSize);
 }
 
 // A map with the words of its rows and columns, as large as its room lets it be; returns where its cells are.
-function paintWords(state, canvas, own, [w, h]) {
+function paintWords(state, canvas, number, [w, h]) {
   const { heads, view } = state;
   const ratio = pixelRatio(canvas);
   canvas.style.width = `${w}px`;
@@ -494,7 +433,7 @@ function paintWords(state, canvas, own, [w, h]) {
   pen.clearRect(0, 0, w, h);
   const [, , rows, columns] = view.shape;
   heads.small ??= document.createElement("canvas");
-  paintMap(heads.small, own, view, state, heads.chosen);
+  paintMap(heads.small, state, number);
   const most = axisRoom(state);
   const [left, top] = most;
   const cell = Math.min((w - left - 4) / columns, (h - top - 4) / rows, 64);
@@ -513,95 +452,73 @@ function paintWords(state, canvas, own, [w, h]) {
 // The weights of the head that is shown large: of tokens, or of the patches of a picture.
 function largeTable(state) {
   const { heads, view, data: { words } } = state;
-  const isMap = view.surface === "map";
-  const [rows, columns] = isMap ? view.shape.slice(2) : [view.side, view.side];
-  const cells = view.shape[2] * view.shape[3];
-  const own = state.weights.subarray(heads.chosen * cells, (heads.chosen + 1) * cells);
-  const shown = isMap ? own : rowOf(own, state);
-  const names = (tokens, n) => Array.from({ length: n }, (_none, i) => (isMap ? tokenAt(view, tokens, i) : i + 1));
+  const { values, sizes: [rows, columns] } = drawnOf(state, heads.chosen);
+  const names = (tokens, n) => Array.from({ length: n }, (_none, i) => (view.surface === "map" ? nameAt(tokens, i, view.block) : i + 1));
   return {
     caption: `${heads.big.title.textContent}, ${weightName(state)}`,
     head: ["", ...names(view.key, columns)],
     rows: names(view.row_words, rows).map((name, row) => [
-      name, ...Array.from(shown.subarray(row * columns, (row + 1) * columns), (weight) => (Number.isNaN(weight) ? words.masked : weight)),
+      name, ...Array.from(part(values, row, columns), (weight) => (Number.isNaN(weight) ? words.masked : weight)),
     ]),
   };
 }
 
-// Where the head that is shown large looks most.
-function strongestOf(state, own) {
-  const { view, data: { words } } = state;
-  const isMap = view.surface === "map";
-  const shown = isMap ? own : rowOf(own, state);
-  const columns = isMap ? view.shape[3] : view.side;
-  let best = 0;
-  for (let i = 1; i < shown.length; i += 1) if (!(shown[best] >= shown[i]) && !Number.isNaN(shown[i])) best = i;
-  const [row, column] = [Math.floor(best / columns), best % columns];
-  const place = isMap ? `${tokenAt(view, view.row_words, row)}, ${words.key} ${tokenAt(view, view.key, column)}` : `${words.patch} ${row + 1},${column + 1}`;
-  return words.strongest.replace("{place}", place).replace("{weight}", shown[best].toFixed(4));
+// The place of a cell: its tokens, or its patch. more: beside the query.
+function placeOf({ view, data: { words } }, row, column, more = []) {
+  if (view.surface !== "map") return [`${words.patch} ${row + 1},${column + 1}`];
+  return [nameAt(view.row_words, row, view.block), ...more, `${words.key} ${nameAt(view.key, column, view.block)}`];
 }
 
-// Of tokens that were taken together the first and the last.
-function tokenAt(view, tokens, i) {
-  const many = tokens.slice(i * view.block, (i + 1) * view.block);
-  return many.length > 1 ? `${many[0]} … ${many[many.length - 1]}` : many[0] ?? "";
+// Where a head looks most.
+function strongestOf(state, number) {
+  const { words } = state.data;
+  const { values, sizes: [, columns] } = drawnOf(state, number);
+  const { value, row, column } = strongest(values, columns);
+  return words.strongest.replace("{place}", placeOf(state, row, column).join(", ")).replace("{weight}", value.toFixed(4));
 }
 
 function weightName({ isMixed, view, data: { words } }) {
   return isMixed ? words.mixed : view.block > 1 ? words.largest : words.weight;
 }
 
-function paintLarge(state, weights, frame) {
+function paintLarge(state, frame) {
   const { heads, view } = state;
   const { title, canvas } = heads.big;
   const number = heads.chosen;
-  const cells = view.shape[2] * view.shape[3];
-  const own = weights.subarray(number * cells, (number + 1) * cells);
   const named = titleOf(state, number, frame);
   if (title.textContent !== named) title.textContent = named;
   const told = `${named} ${state.shown} ${state.word} ${view.name}`;
   if (heads.big.told !== told) {
     heads.big.told = told;
-    canvas.setAttribute("aria-label", `${named}. ${strongestOf(state, own)}`);
+    canvas.setAttribute("aria-label", `${named}. ${strongestOf(state, number)}`);
   }
   const room = [heads.large.clientWidth, heads.large.clientHeight - 34];
   if (view.surface === "map") {
-    heads.area = paintWords(state, canvas, own, room.map((size) => Math.max(60, size)));
+    heads.area = paintWords(state, canvas, number, room.map((size) => Math.max(60, size)));
     return;
   }
   const side = Math.max(40, Math.min(...room) - 4);
   canvas.style.width = canvas.style.height = `${side}px`;
-  paintVeil(canvas, rowOf(own, state), state, [side, side]);
+  paintOver(canvas, state, number, [side, side]);
   heads.area = { x: 0, y: 0, width: side, height: side };
 }
 
 // The cell under the pointer: exact at a snapshot, and said to be mixed between two.
 function point(state, event) {
-  const { heads, view, data: { words } } = state;
-  const { tip } = heads;
+  const { heads, view } = state;
   const canvas = event.target.closest("canvas");
-  tip.hidden = !canvas || event.pointerType === "touch" || !view || !state.weights;
-  if (tip.hidden) return;
+  if (!canvas || !view || !state.weights) { heads.tip.hidden = true; return; }
   const [isLarge, isLead] = [heads.large.contains(canvas), heads.lead.contains(canvas)];
   const number = isLarge ? heads.chosen : isLead ? heads.first : Number(canvas.parentElement.dataset.number);
-  const [box, zoom] = [canvas.getBoundingClientRect(), zoomOf(canvas)];
-  const area = isLarge ? heads.area : isLead ? heads.leadArea : { x: 0, y: 0, width: box.width / zoom, height: box.height / zoom };
-  const [acrossShare, downShare] = [((event.clientX - box.left) / zoom - area.x) / area.width, ((event.clientY - box.top) / zoom - area.y) / area.height];
-  if (acrossShare < 0 || downShare < 0 || acrossShare >= 1 || downShare >= 1) { tip.hidden = true; return; }
-  const isMap = view.surface === "map";
-  const [rows, columns] = isMap ? view.shape.slice(2) : [view.side, view.side];
-  const [row, column] = [Math.floor(downShare * rows), Math.floor(acrossShare * columns)];
-  const cells = view.shape[2] * view.shape[3];
-  const own = state.weights.subarray(number * cells, (number + 1) * cells);
-  const weight = isMap ? own[row * columns + column] : rowOf(own, state)[row * columns + column];
-  const name = weightName(state);
-  const value = Number.isNaN(weight) ? `0 (${words.masked})` : weight.toFixed(4);
-  const glossed = (at) => { const gloss = glossOf(state, at); return gloss ? [`${at} = ${gloss}`] : []; };
-  const place = isMap
-    ? [tokenAt(view, view.row_words, row), ...glossed(view.query[row * view.block]), `${words.key} ${tokenAt(view, view.key, column)}`]
-    : [`${words.patch} ${row + 1},${column + 1}`];
-  tip.textContent = [nameOf(state, number), ...place, `${name} ${value}`].join("\n");
-  placeTip(tip, event.clientX, event.clientY);
+  const { sizes } = drawnOf(state, number);
+  const cell = cellUnder(event, canvas, sizes, isLarge ? heads.area : isLead ? heads.leadArea : null);
+  showTip(heads.tip, event, cell && describe(state, number, ...cell));
 }
 
-export const abgr = (hex) => { const [r, g, b] = rgb(hex); return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0; };
+function describe(state, number, row, column) {
+  const { values, sizes: [, columns] } = drawnOf(state, number);
+  const token = state.view.query[row * state.view.block];
+  const gloss = glossOf(state, token);
+  const place = placeOf(state, row, column, gloss ? [`${token} = ${gloss}`] : []);
+  return [nameOf(state, number), ...place, `${weightName(state)} ${weightOf(state.data.words, values[row * columns + column])}`].join("\n");
+}

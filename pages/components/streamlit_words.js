@@ -1,11 +1,17 @@
 // What Streamlit itself writes, in English always, in the language of the app. All that is known of where
-// it writes stands here: an upgrade that renames a part leaves English words, and nothing else.
+// it writes, and of what it opens, stands here: an upgrade that renames a part leaves English words, or the
+// focus where Streamlit puts it, and nothing else.
 
 import { phrasebook } from "./phrases.js";
 
 const NAMED = ["aria-label", "title", "placeholder", "alt"];
 const THEIRS = "header, [data-testid=stFileUploaderDropzone]"; // whose words are Markdown, like ours
 const OURS = "[data-testid=stMarkdownContainer], [data-testid^=stBidiComponent], [role=option], [data-baseweb=tag], code, textarea";
+
+export const OVERLAY = "[data-testid=stPopoverBody], [role=dialog]"; // what opens above the page
+export const close = () => document.querySelector("[data-testid=stPopoverButton][aria-expanded=true]")?.click();
+export const TOOLS = "[data-testid=stElementToolbar]"; // seen where the pointer is
+export const isDrawing = () => document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "running";
 
 // Only what differs is written: each write is seen again.
 function replace(node, said) {

@@ -1,16 +1,13 @@
 // A button that saves a picture which the server drew.
 
-import { element, save } from "./dom.js";
+import { actButton, save } from "./dom.js";
 
 export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".svg-png");
-  root.textContent = "";
-  const button = element("button", "", data.label);
-  button.type = "button";
-  button.title = data.help;
-  button.addEventListener("click", () => {
+  const button = actButton("", data.label, () => {
     const svg = new DOMParser().parseFromString(data.svg, "image/svg+xml").documentElement;
     save(svg, data.name, "png");
   });
-  root.append(button);
+  button.title = data.help;
+  root.replaceChildren(button);
 }

@@ -1,7 +1,7 @@
 // The meaning of a term of the glossary, at its word: on hover and focus, and it stays on a press.
 // The words are links to "#term-softmax" in the page's Markdown, which nobody but Streamlit changes.
 
-import { element } from "./dom.js";
+import { dress, element } from "./dom.js";
 
 const WORDS = 'a[href^="#term-"]';
 const GAP = 6;
@@ -10,12 +10,8 @@ const PATIENCE = 250; // milliseconds in which the pointer may go over to the me
 const keyOf = (word) => word.getAttribute("href").slice("#term-".length);
 
 function build(root) {
-  const box = element("div", "meaning");
-  box.id = "meaning-of-term";
-  box.hidden = true;
-  box.setAttribute("role", "tooltip");
   const parts = { name: element("strong"), text: element("span"), link: element("a") };
-  box.append(parts.name, parts.text, parts.link);
+  const box = element("div", "meaning", { id: "meaning-of-term", role: "tooltip", hidden: true }, ...Object.values(parts));
   root.append(box);
   return { box, parts };
 }
@@ -30,11 +26,8 @@ function show(state, word, isPinned) {
   parts.link.textContent = term.where;
   parts.link.href = term.href;
   Object.assign(state, { word, isPinned: isPinned || state.isPinned });
-  box.setAttribute("role", state.isPinned ? "dialog" : "tooltip");
-  box.setAttribute("aria-label", term.name);
-  word.setAttribute("aria-describedby", box.id);
-  word.setAttribute("aria-expanded", String(state.isPinned));
-  box.hidden = false;
+  dress(box, { role: state.isPinned ? "dialog" : "tooltip", "aria-label": term.name, hidden: false });
+  dress(word, { "aria-describedby": box.id, "aria-expanded": String(state.isPinned) });
   place(box, word);
   if (isPinned) parts.link.focus({ preventScroll: true });
 }
@@ -117,8 +110,7 @@ function listen(state, page, signal) {
 // A word that opens its meaning is a button to who hears the page.
 function name(page) {
   page.querySelectorAll(`${WORDS}:not([role])`).forEach((word) => {
-    word.setAttribute("role", "button");
-    word.setAttribute("aria-expanded", "false");
+    dress(word, { role: "button", "aria-expanded": "false" });
   });
 }
 

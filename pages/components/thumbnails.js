@@ -1,34 +1,25 @@
 // Pictures in a row, one of them chosen: a click or the arrow keys choose another.
 
-import { element } from "./dom.js";
+import { dress, element } from "./dom.js";
+import { moved, stopAt } from "./roving.js";
 
 function build(root, data) {
-  root.textContent = "";
-  root.setAttribute("role", "radiogroup");
-  root.setAttribute("aria-label", data.label);
-  return data.pictures.map(({ url, name, below, wrong }, i) => {
-    const button = element("button");
-    button.type = "button";
-    button.setAttribute("role", "radio");
-    button.setAttribute("aria-label", name);
-    button.title = name;
-    button.dataset.place = i;
-    const image = element("img");
-    image.src = url;
-    image.alt = "";
-    button.append(image);
-    if (below) button.append(element("span", wrong ? "bad" : "", below));
-    root.append(button);
-    return button;
+  dress(root, { role: "radiogroup", "aria-label": data.label });
+  const buttons = data.pictures.map(({ url, name, below, wrong }, i) => {
+    const image = element("img", "", { src: url, alt: "" });
+    const said = { role: "radio", "aria-label": name, title: name, "data-place": String(i) };
+    return element("button", "", said, image, below && element("span", wrong ? "bad" : "", below));
   });
+  root.replaceChildren(...buttons);
+  return buttons;
 }
 
 function mark(state, chosen) {
   state.chosen = chosen;
   state.buttons.forEach((button, i) => {
     button.setAttribute("aria-checked", String(i === chosen));
-    button.tabIndex = i === (chosen ?? 0) ? 0 : -1;
   });
+  stopAt(state.buttons, state.buttons[chosen ?? 0]);
 }
 
 function pick(state, place) {
@@ -37,20 +28,18 @@ function pick(state, place) {
 }
 
 function listen(state) {
-  const STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 };
   state.root.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (button) pick(state, Number(button.dataset.place));
   });
   state.root.addEventListener("keydown", (event) => {
-    const step = STEPS[event.key];
-    const button = event.target.closest("button");
-    if (!step || !button) return;
+    const from = state.buttons.indexOf(event.target.closest("button"));
+    const to = from < 0 ? -1 : moved(event.key, from, state.buttons.length);
+    if (to < 0) return;
     event.preventDefault();
-    const place = Number(button.dataset.place) + step;
-    if (place < 0 || place >= state.buttons.length) return;
-    state.buttons[place].focus();
-    pick(state, place);
+    if (to === from) return;
+    state.buttons[to].focus();
+    pick(state, to);
   });
 }
 

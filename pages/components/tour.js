@@ -2,55 +2,34 @@
 //
 // Nothing here asks the server what to show: it says what was pressed.
 
-import { element } from "./dom.js";
+import { status } from "./announcing.js";
+import { actButton, element, label } from "./dom.js";
 import { keep, keepInTab, kept, keptInTab, rememberedAnswers, TOUR } from "./kept.js";
 import { besides, found, isInSight } from "./outlined.js";
 
 const FOLDED = "tfm-tour-folded";
 const SHORT = 520; // pixels of a window below which the bar begins folded: the page needs the room
-const PRESSED = "tfm-tour-pressed"; // the bar of the next stop takes the focus over
 const LOOK = 200; // milliseconds between two looks at what is outlined
 const TOUCHED = ["wheel", "touchmove", "pointerdown", "keydown"];
-
-function pressable(className, act) {
-  const made = element("button", className);
-  made.type = "button";
-  made.addEventListener("click", () => { if (made.getAttribute("aria-disabled") !== "true") act(); });
-  return made;
-}
 
 function build(state) {
   const { root } = state;
   root.setAttribute("role", "region");
-  const head = element("div", "head");
   const count = element("span", "count");
   const title = element("h2");
-  title.tabIndex = -1;
-  const fold = pressable("fold", () => turn(state, !state.isFolded));
-  const leave = pressable("leave", () => send(state, "leave"));
-  leave.textContent = "✕";
-  head.append(count, title, fold, leave);
-  const told = element("div", "told");
-  const text = element("div", "text");
-  text.setAttribute("aria-live", "polite");
+  const fold = actButton("fold", "", () => turn(state, !state.isFolded));
+  const leave = actButton("leave", "✕", () => send(state, "leave"));
+  const text = element("div", "text", { "aria-live": "polite" });
   const wait = element("p", "wait");
-  told.append(text, wait);
-  const question = element("div", "question");
-  question.setAttribute("role", "group");
-  const asked = element("p", "asked");
-  asked.id = "tour-asked";
-  question.setAttribute("aria-labelledby", asked.id);
+  const asked = element("p", "asked", { id: "tour-asked" });
   const options = element("div", "options");
-  const verdict = element("p", "verdict");
-  verdict.setAttribute("role", "status");
-  question.append(asked, options, verdict);
+  const verdict = status("verdict");
+  const question = element("div", "question", { role: "group", "aria-labelledby": asked.id }, asked, options, verdict.region);
   const go = element("div", "go");
-  const happened = element("p", "happened");
-  happened.setAttribute("role", "status");
-  const bar = element("div", "bar");
-  bar.append(head, told, question, go, happened);
-  const rings = element("div", "rings");
-  rings.setAttribute("aria-hidden", "true");
+  const happened = status("happened");
+  const [head, told] = [element("div", "head", count, title, fold, leave), element("div", "told", text, wait)];
+  const bar = element("div", "bar", head, told, question, go, happened.region);
+  const rings = element("div", "rings", { "aria-hidden": "true" });
   root.append(rings, bar);
   Object.assign(state, { bar, parts: { count, title, fold, leave, text, wait, question, asked, options, verdict, go, happened, rings } });
   root.addEventListener("keydown", (event) => {
@@ -64,7 +43,6 @@ function build(state) {
 function send(state, what) {
   state.isOver = what === "finish";
   if (state.isOver) keep(TOUR, null);
-  keepInTab(PRESSED, "yes");
   state.send("go", [state.data.place, what]);
 }
 
@@ -85,12 +63,9 @@ function fill(state) {
   say(parts.count, data.count);
   say(parts.title, data.title);
   say(parts.fold, isFolded ? "▴" : "▾");
-  const label = isFolded ? words.unfold : words.fold;
-  parts.fold.setAttribute("aria-label", label);
-  parts.fold.title = label;
+  label(parts.fold, isFolded ? words.unfold : words.fold);
   parts.fold.setAttribute("aria-expanded", String(!isFolded));
-  parts.leave.setAttribute("aria-label", words.leave);
-  parts.leave.title = words.leave;
+  label(parts.leave, words.leave);
   bar.classList.toggle("folded", isFolded);
   if (parts.text.dataset.said !== data.text) {
     parts.text.dataset.said = data.text;
@@ -98,7 +73,7 @@ function fill(state) {
   }
   say(parts.wait, data.wait);
   parts.wait.hidden = !data.wait;
-  say(parts.happened, data.happened);
+  parts.happened.say(data.happened);
   fillQuestion(state);
   fillGo(state);
 }
@@ -113,7 +88,7 @@ function fillQuestion(state) {
     parts.options.dataset.key = key;
     state.pending = null;
     parts.options.replaceChildren(...question.options.map((option, i) => {
-      const made = pressable("option", () => {
+      const made = actButton("option", "", () => {
         commit(state, i);
         fillQuestion(state);
       });
@@ -134,7 +109,7 @@ function fillQuestion(state) {
     say(option.firstChild, isRight ? "✓ " : isChosen && question.right !== null ? "✗ " : "");
   });
   const isPending = question.chosen === null && state.pending !== null;
-  say(parts.verdict, isPending ? words.checking : question.verdict);
+  parts.verdict.say(isPending ? words.checking : question.verdict);
 }
 
 function commit(state, index) {
@@ -153,14 +128,12 @@ function fillGo(state) {
   const { data: { buttons }, parts: { go } } = state;
   const key = JSON.stringify(buttons.map(({ name }) => name));
   if (go.dataset.key !== key) {
-    const held = go.getRootNode().activeElement?.dataset.name;
     go.dataset.key = key;
     go.replaceChildren(...buttons.map(({ name }) => {
-      const made = pressable("", () => send(state, name));
+      const made = actButton("", "", () => send(state, name));
       made.dataset.name = name;
       return made;
     }));
-    if (held) ([...go.children].find((one) => one.dataset.name === held) ?? go.lastElementChild)?.focus({ preventScroll: true });
   }
   buttons.forEach(({ label, is_primary: isPrimary, is_off: isOff }, i) => {
     const made = go.children[i];
@@ -174,8 +147,7 @@ function fillGo(state) {
 
 function ringsOf(state, name, selectors) {
   return selectors.map((selector) => {
-    const ring = element("div", name);
-    ring.hidden = true;
+    const ring = element("div", name, { hidden: true });
     state.parts.rings.append(ring);
     return { selector, ring, node: null, isVeil: name === "veil" };
   });
@@ -233,13 +205,11 @@ function bring(state, node) {
 
 // The page ends above the bar, and what gets the focus is scrolled there.
 function measure(state) {
-  const { top, bottom } = besides(state.bar);
-  const room = { above: Math.ceil(top), height: Math.ceil(window.innerHeight - bottom) };
-  if (room.height !== state.room?.height) state.isTouched = false; // it may cover what it spoke of
-  if (room.height === state.room?.height && room.above === state.room.above) return;
+  const room = Math.ceil(window.innerHeight - besides(state.bar).bottom);
+  if (room === state.room) return;
+  state.isTouched = false; // it may cover what it spoke of
   state.room = room;
-  document.documentElement.style.setProperty("--tour-top", `${room.above}px`);
-  document.documentElement.style.setProperty("--tour-height", `${room.height}px`);
+  document.documentElement.style.setProperty("--tour-height", `${room}px`);
   state.ask();
 }
 
@@ -264,16 +234,8 @@ function watch(state) {
     cancelAnimationFrame(state.request);
     state.unwatch = state.room = null;
     delete document.documentElement.dataset.tour;
-    ["--tour-top", "--tour-height"].forEach((name) => document.documentElement.style.removeProperty(name));
+    document.documentElement.style.removeProperty("--tour-height");
   };
-}
-
-// Who pressed something goes on from the title of the stop; who opened a link is left alone.
-function arrive(state) {
-  state.isTouched = false;
-  const isPressed = keptInTab(PRESSED) || navigator.userActivation?.hasBeenActive;
-  keepInTab(PRESSED, null);
-  if (isPressed) state.parts.title.focus({ preventScroll: true });
 }
 
 const begunFolded = () => (keptInTab(FOLDED) ?? (window.innerHeight < SHORT ? "yes" : "no")) === "yes";
@@ -281,10 +243,9 @@ const begunFolded = () => (keptInTab(FOLDED) ?? (window.innerHeight < SHORT ? "y
 export default function ({ data: [data], parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".tour");
   const isNew = !root.tour;
-  const state = root.tour ?? { root, rings: [], isFolded: begunFolded(), pending: null };
-  root.tour = state;
+  const state = (root.tour ??= { root, rings: [], isFolded: begunFolded(), pending: null });
   const call = {};
-  const before = state.data?.place;
+  if (state.data?.place !== data.place) state.isTouched = false;
   Object.assign(state, { call, data, send: setTriggerValue });
   if (isNew) build(state);
   state.answers = rememberedAnswers(kept(TOUR), data);
@@ -292,7 +253,6 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   state.unwatch ??= watch(state);
   outline(state);
   remember(state);
-  if (before !== data.place) arrive(state);
   state.ask();
   return () => { if (state.call === call) state.unwatch?.(); };
 }

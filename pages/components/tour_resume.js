@@ -1,6 +1,6 @@
 // A button that resumes the tour which this browser has left, if any.
 
-import { element } from "./dom.js";
+import { actButton } from "./dom.js";
 import { kept, rememberedTour, TOUR } from "./kept.js";
 
 // Where the tour was left: its name, the number of the stop and the run; null for anything else.
@@ -20,9 +20,7 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   root.replaceChildren();
   if (!at) return;
   const { title, count } = data.tours[at.name];
-  const button = element("button", "", data.label.replace("{n}", at.n).replace("{count}", count));
-  button.title = title;
-  button.type = "button";
-  button.addEventListener("click", () => setTriggerValue("resume", at.value));
-  root.append(button);
+  const words = data.label.replace("{n}", at.n).replace("{count}", count);
+  root.append(actButton("", words, () => setTriggerValue("resume", at.value)));
+  root.firstChild.title = title;
 }

@@ -1,6 +1,6 @@
 // Words to press, and the browser's own list of completions below the field they are typed into.
 
-import { element } from "./dom.js";
+import { actButton, dress, element } from "./dom.js";
 
 const MAX = 12; // completions offered at once
 
@@ -15,18 +15,10 @@ export function completions(text, words, glue) {
 function build(state) {
   const { root, data } = state;
   root.textContent = "";
-  root.setAttribute("role", "group");
-  root.setAttribute("aria-label", data.label);
+  dress(root, { role: "group", "aria-label": data.label });
   data.groups.forEach(([name, words]) => {
-    const row = element("div", "row");
-    if (name) row.append(element("span", "name", name));
-    words.forEach((word) => {
-      const chip = element("button", "", word);
-      chip.type = "button";
-      chip.addEventListener("click", () => state.send("pick", word));
-      row.append(chip);
-    });
-    root.append(row);
+    const chips = words.map((word) => actButton("", word, () => state.send("pick", word)));
+    root.append(element("div", "row", name && element("span", "name", name), ...chips));
   });
 }
 
@@ -37,17 +29,13 @@ function complete(state, input) {
   state.list ??= document.body.appendChild(element("datalist"));
   state.list.id = `${field}-completions`;
   input.setAttribute("list", state.list.id);
-  state.list.replaceChildren(...completions(input.value, groups.flatMap(([, words]) => words), glue).map((text) => {
-    const option = element("option");
-    option.value = text;
-    return option;
-  }));
+  const texts = completions(input.value, groups.flatMap(([, words]) => words), glue);
+  state.list.replaceChildren(...texts.map((value) => element("option", "", { value })));
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".chips");
-  const state = root.chips ?? { root };
-  root.chips = state;
+  const state = (root.chips ??= { root });
   Object.assign(state, { data, send: setTriggerValue });
   const shown = JSON.stringify(data.groups);
   if (state.shown !== shown) { build(state); state.shown = shown; }

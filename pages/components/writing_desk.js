@@ -1,8 +1,9 @@
 // A text in the making: what was read, what is written token by token, what else was weighed at each
 // of them, and where the model looked. Every step is here, so stepping asks nobody; forcing does.
 
+import { status } from "./announcing.js";
 import { rgb } from "./colours.js";
-import { drawn, element, fill, zoomOf } from "./dom.js";
+import { actButton, drawn, element, fill, isCalm, zoomOf } from "./dom.js";
 import { roving } from "./roving.js";
 import { unpack } from "./packed.js";
 
@@ -30,63 +31,47 @@ export function strongest(view, at, n) {
   return [...row.keys()].sort((a, b) => row[b] - row[a]).slice(0, n).map((i) => [view.keys[i], row[i]]);
 }
 
-function button(name, label, act, className = "") {
-  const made = element("button", className, name);
-  made.type = "button";
-  made.setAttribute("aria-label", label);
-  made.title = label;
-  made.addEventListener("click", () => { if (made.getAttribute("aria-disabled") !== "true") act(); });
-  return made;
-}
+const button = (name, label, act, className = "") => actButton(className, name, act, label);
 
 function build(state) {
   const { root, view } = state;
   const { words } = view;
   root.textContent = "";
   Object.entries(view.colours).forEach(([name, colour]) => root.style.setProperty(`--${name}`, colour));
-  const bar = element("div", "bar");
-  bar.setAttribute("role", "group");
-  bar.setAttribute("aria-label", words.steps);
+  const bar = element("div", "bar", { role: "group", "aria-label": words.steps });
   state.back = button("◀", words.back, () => go(state, state.at - 1));
   state.play = button("", words.play, () => (state.timer ? stop(state, true) : play(state, state.at >= count(view) ? 1 : state.at + 1)), "play");
   state.on = button("▶", words.next, () => go(state, state.at + 1));
-  state.say = element("div", "say");
-  state.say.setAttribute("aria-live", "polite");
-  bar.append(state.back, state.play, state.on, state.say);
+  state.said = status("say");
+  bar.append(state.back, state.play, state.on, state.said.region);
   if (view.forced.length) {
     const last = visible(view.forced[view.forced.length - 1]);
     bar.append(button(`↶ ${said(words.undo, { token: last })}`, said(words.undo, { token: last }), () => state.send("undo", true)));
     if (view.forced.length > 1) bar.append(button(words.free, words.free, () => state.send("free", true)));
   }
-  const body = element("div", "body");
-  state.text = element("div", "text");
   state.links = drawn("svg", { class: "links", "aria-hidden": "true" });
-  state.text.append(state.links);
+  state.text = element("div", "text", state.links);
   readRow(state);
   writtenRow(state);
   state.weighed = element("div", "weighed");
-  body.append(state.text, state.weighed);
-  root.append(bar, body);
+  root.append(bar, element("div", "body", state.text, state.weighed));
 }
 
 function readRow(state) {
   const { view } = state;
-  const part = element("div");
-  part.append(element("div", "head", view.words.read));
+  const part = element("div", "", element("div", "head", view.words.read));
   state.text.classList.toggle("pictured", Boolean(view.picture));
   state.text.append(part);
   state.read = [];
   if (view.picture) {
-    state.canvas = element("canvas");
-    state.canvas.setAttribute("role", "img");
+    state.canvas = element("canvas", "", { role: "img" });
     part.append(state.canvas);
     return;
   }
   const row = element("div", "row read");
   view.keys.slice(0, view.n_read).forEach((token) => {
-    const chip = element("span", "token", visible(token));
+    const chip = element("span", "token", visible(token), element("small"));
     if (view.language) chip.lang = view.language;
-    chip.append(element("small"));
     row.append(chip);
     state.read.push(chip);
   });
@@ -95,30 +80,24 @@ function readRow(state) {
 
 function glossOf(view, token) {
   if (!view.glosses[token]) return [];
-  const gloss = element("span", "gloss", view.glosses[token]);
-  gloss.lang = view.language;
-  return [" ", gloss];
+  return [" ", element("span", "gloss", view.glosses[token], { lang: view.language })];
 }
 
 function writtenRow(state) {
   const { view } = state;
-  const part = element("div");
-  part.append(element("div", "head", view.words.written));
+  const part = element("div", "", element("div", "head", view.words.written));
   state.text.append(part);
   const row = element("div", "row written");
   state.chips = view.steps.map((step, i) => {
     const kinds = ["token", step.forced && "forced", step.given && "given", step.rank > 1 && "unsure"];
     if (view.own && view.own[i] !== step.token && !step.forced) kinds.push("changed");
-    const chip = element("button", kinds.filter(Boolean).join(" "));
-    chip.append(element("span", "", visible(step.token)));
-    chip.append(...glossOf(view, step.token));
-    chip.type = "button";
-    chip.append(" ", element("small", "", step.given ? "" : share(step.chance)));
+    const chip = actButton(kinds.filter(Boolean).join(" "), "", () => go(state, i + 1));
+    const chance = element("small", "", step.given ? "" : share(step.chance));
+    chip.append(element("span", "", visible(step.token)), ...glossOf(view, step.token), " ", chance);
     chip.title = said(view.words.chip, { n: i + 1, token: visible(step.token), share: share(step.chance) });
-    chip.addEventListener("click", () => go(state, i + 1));
-    row.append(chip);
     return chip;
   });
+  row.append(...state.chips);
   roving(state.chips);
   row.addEventListener("keydown", (event) => {
     if (!event.key.startsWith("Arrow")) return;
@@ -126,11 +105,7 @@ function writtenRow(state) {
     if (at) go(state, at);
   });
   part.append(row);
-  if (view.own) {
-    const line = element("div", "own", `${view.words.own} `);
-    line.append(element("strong", "", view.own_text));
-    part.append(line);
-  }
+  if (view.own) part.append(element("div", "own", `${view.words.own} `, element("strong", "", view.own_text)));
 }
 
 function sentence(view, at) {
@@ -151,7 +126,7 @@ function draw(state) {
   const playing = Boolean(state.timer);
   state.play.textContent = playing ? `❚❚ ${view.words.pause}` : `▶ ${isEnd ? view.words.again : view.words.play}`;
   state.play.setAttribute("aria-label", playing ? view.words.pause : isEnd ? view.words.again : view.words.play);
-  state.say.textContent = sentence(view, at);
+  state.said.say(sentence(view, at));
   const row = weights(view, at);
   const shade = (chip, i) => {
     chip.style.setProperty("--w", row[i] ?? 0);
@@ -222,26 +197,16 @@ function drawChoices(state) {
   const step = view.steps[at - 1];
   const { words } = view;
   const held = weighed.contains(document.activeElement ?? null);
-  weighed.textContent = "";
-  weighed.append(element("div", "head", said(step.given ? words.copied : words.weighed, { n: at })));
+  weighed.replaceChildren(element("div", "head", said(step.given ? words.copied : words.weighed, { n: at })));
   step.best.forEach(([id, token, chance, after]) => {
     const isOwn = id === step.id;
     const rule = isOwn ? (step.forced ? words.let_go : words.keep) : words.force;
     const label = said(rule, { token: visible(token), n: at, share: share(chance) });
     const choice = button("", label, () => choose(state, step, at, id), `choice${isOwn ? " own-choice" : ""}`);
-    const name = element("span", "name");
-    name.append(element("span", "", visible(token)), ...glossOf(view, token));
-    choice.append(name);
-    const bars = element("span", view.is_drawn ? "bars" : "bars alone");
-    const model = element("span");
-    model.style.setProperty("--p", chance);
-    bars.append(model);
-    if (view.is_drawn) {
-      const from = element("span", "drawn");
-      from.style.setProperty("--p", after);
-      bars.append(from);
-    }
-    choice.append(bars, " ", element("span", "share", share(chance)));
+    const name = element("span", "name", element("span", "", visible(token)), ...glossOf(view, token));
+    const drawn = view.is_drawn && element("span", "drawn", { "--p": after });
+    const bars = element("span", view.is_drawn ? "bars" : "bars alone", element("span", "", { "--p": chance }), drawn);
+    choice.append(name, bars, " ", element("span", "share", share(chance)));
     choice.removeAttribute("aria-label"); // what is seen, and its title says what a press does
     weighed.append(choice);
   });
@@ -251,15 +216,9 @@ function drawChoices(state) {
 }
 
 function legend(view, step) {
-  const key = element("div", "key");
-  [["model", view.words.model], ["drawn", said(view.words.drawn, { n: step.n_left })]].forEach(([colour, words]) => {
-    const part = element("span");
-    const mark = element("i");
-    mark.style.background = `var(--${colour})`;
-    part.append(mark, words);
-    key.append(part);
-  });
-  return key;
+  const colours = [["model", view.words.model], ["drawn", said(view.words.drawn, { n: step.n_left })]];
+  return element("div", "key", ...colours.map(([colour, words]) => (
+    element("span", "", element("i", "", { "--shade": `var(--${colour})` }), words))));
 }
 
 // A press on what stands there lets it go, where it was forced, or goes on; any other is forced.
@@ -320,7 +279,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const isNew = state.mark !== view.mark;
   state.mark = view.mark;
   const shown = JSON.stringify({ ...view, at: 0 });
-  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
   if (isNew || isFirst || state.shown !== shown) {
     const at = state.at ?? count(view);
     build(state);
@@ -331,7 +289,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const from = isFirst ? 1 : state.start ?? 1;
     Object.assign(state, { start: undefined, sent: [], told: view.at });
     if (view.at) { stop(state, false); move(state, view.at); }
-    else if (calm) { stop(state, false); move(state, count(view)); }
+    else if (isCalm()) { stop(state, false); move(state, count(view)); }
     else play(state, from);
   } else if (view.at !== state.server && !state.sent.includes(view.at)) {
     stop(state, false);

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
+from pages.app.accounts import visitors
+from pages.app.navigation import page_table, ticks
+from pages.app.navigation.page_table import WAY
+from pages.app.runs import run_actions, run_time, shown_run
+from pages.app.tour import bar as tour
+from pages.app.typed import escape
 from pages.home.hero import TRANSLATOR
 from pages.i18n import N_, _
-from pages.ui.accounts import visitors
-from pages.ui.navigation import page_table, ticks
-from pages.ui.navigation.page_table import WAY
-from pages.ui.runs import run_actions, shown_run
-from pages.ui.tour import doors as tour
-from pages.ui.typed import escape
-from tfm_core.presets import PRESETS
+from tfm_core.choices.presets import PRESETS
 
 FIRST = "translate"
 """The preset of the main button: heads form within seconds."""
@@ -67,7 +67,7 @@ def doors() -> None:
 
 def _train_button() -> None:
     why_not = visitors.why_not()
-    name, time = _(PRESETS[FIRST].label), shown_run.preset_time_now(FIRST)
+    name, time = _(PRESETS[FIRST].label), run_time.takes_now(PRESETS[FIRST].experiment)
     if st.button(
         _("Train it yourself ({time})", time=shown_run.preset_time(FIRST)),
         key="begin",

@@ -7,13 +7,13 @@ from functools import partial
 
 import streamlit as st
 
+from pages.app.model.digit_models import answer, board, reading_or_note, samples
+from pages.app.model.stage_view import prepare, stage
+from pages.app.runs import runs_access
+from pages.app.tour import bar as tour
+from pages.components.digits import DIGITS as DIGIT_NAMES
 from pages.components.digits import Picture, Reading, current_drawing, digit_reader
 from pages.i18n import _
-from pages.ui import show
-from pages.ui.model.digit_models import board, reading_or_note, samples
-from pages.ui.model.stage_view import prepare, stage
-from pages.ui.runs import runs_access
-from pages.ui.tour import doors as tour
 from tfm_core.inspect.attention.own_example import read_picture
 from tfm_core.inspect.progress.pictures import answers_by_step, right_since
 from tfm_core.runs.run import Run
@@ -26,8 +26,6 @@ LOOK_AGAIN = 1.5
 """Seconds until the model starts loading, and between polls for it: both would slow down the first
 paint of Home.
 """
-SURE = 0.5
-"""The probability below which the model counts as unsure."""
 KEY = "home-digit"
 
 
@@ -68,21 +66,11 @@ def _recorded(run_id: str) -> Run | None:
 def read(run: Run, picture: Picture) -> Reading:
     """Return what each saved step reads in a picture (H, W). Raises ValueError."""
     given, _notes = read_picture(run, picture)
-    steps, shares = result = answers_by_step(run, given)
-    digit = int(shares[-1].argmax())
-    since = right_since(result, digit)
+    steps, shares = found = answers_by_step(run, given)
+    since = right_since(found, int(shares[-1].argmax()))
     assert since is not None
-    return Reading(
-        steps, shares, steps.index(since), digit_words(digit, shares[-1, digit], since, steps)
-    )
-
-
-def digit_words(digit: int, share: float, since: int, steps: tuple[int, ...]) -> str:
-    if share < SURE:
-        return _("Not sure: perhaps a {digit} ({share}).", digit=digit, share=show.percent(share))
-    if since == steps[0]:
-        return _("Reads a {digit}, but so do random weights.", digit=digit)
-    return _("Reads a {digit} from step {step} on.", digit=digit, step=f"{since:,}")
+    said = answer(found, DIGIT_NAMES, "{:,}".format)
+    return Reading(steps, shares, steps.index(since), said)
 
 
 def _answer(run: Run, is_ready: bool) -> None:

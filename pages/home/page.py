@@ -2,13 +2,13 @@
 
 import streamlit as st
 
+from pages.app import show
+from pages.app.accounts import visitors
+from pages.app.navigation import page_table, ticks
+from pages.app.navigation.page_table import CHAPTERS, WAY
+from pages.app.runs import run_list
 from pages.home import doors, hero, preset_list
 from pages.i18n import _
-from pages.ui import show
-from pages.ui.accounts import visitors
-from pages.ui.navigation import page_table, ticks
-from pages.ui.navigation.page_table import CHAPTERS, WAY
-from pages.ui.runs import run_list
 
 
 def all_pages() -> None:

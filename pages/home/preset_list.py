@@ -8,21 +8,20 @@ import textwrap
 
 import streamlit as st
 
+from pages.app.accounts import visitors
+from pages.app.runs import run_actions, run_time, shown_run
+from pages.app.typed import escape
 from pages.i18n import N_, _
-from pages.ui.accounts import visitors
-from pages.ui.runs import run_actions, run_time, shown_run
-from pages.ui.typed import escape
-from tfm_core.config import (
+from tfm_core.choices.config import (
     FAMILIES,
     TASK_CONFIGS,
     CaptionTaskConfig,
     CorpusTaskConfig,
     Experiment,
-    SequenceTaskConfig,
 )
+from tfm_core.choices.presets import PRESETS, Preset
 from tfm_core.data import caption_words
 from tfm_core.data.scenes import PlacedDigit
-from tfm_core.presets import PRESETS, Preset
 
 _SEED = 6  # gives short examples
 _SCENE = (PlacedDigit(7, 21, 0), PlacedDigit(3, 14, 28))
@@ -107,7 +106,7 @@ def sample(experiment: Experiment) -> str:
 
 
 def text(experiment: Experiment) -> str:
-    task = experiment.task_as(SequenceTaskConfig).model_dump_json()
+    task = experiment.task.model_dump_json()
     is_text = experiment.task.facts.answer == "text"
     source, target = (
         escape(textwrap.shorten(words, 80, placeholder=" …"))

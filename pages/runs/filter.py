@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
+from pages.app.accounts import visitors
+from pages.app.runs import run_words, runs_access
 from pages.i18n import N_, _
-from pages.ui.accounts import visitors
-from pages.ui.runs import run_words, runs_access
-from tfm_core.inspect.compare.differences import is_found
+from tfm_core.inspect.compare.differences import differences, is_found
+from tfm_core.inspect.compare.names import names
 from tfm_core.runs.disk import quota
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import STATES, Status
@@ -170,3 +172,19 @@ def ordered(runs: list[Run], order: str) -> list[Run]:
     without_key = [run for key, run in keyed if key is None or key != key]
     with_key.sort(key=lambda pair: pair[0], reverse=is_descending)
     return [*(run for _key, run in with_key), *without_key]
+
+
+def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
+    """Return what distinguishes runs of the same name, by id."""
+    alike = defaultdict[str, list[Run]](list)
+    for run in runs:
+        if run.problem is None and not runs_access.is_hidden(run):
+            alike[run.meta.name].append(run)
+    endings: dict[str, str] = {}
+    for group in alike.values():
+        experiments = [run.experiment for run in group]
+        if differences(experiments):
+            endings |= {
+                run.id: str(_(name)) for run, name in zip(group, names(experiments), strict=True)
+            }
+    return endings

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.app import show
+from pages.app.accounts import visitors
+from pages.app.runs import run_dialogs, run_list
+from pages.app.typed import escape
 from pages.i18n import _
-from pages.runs import filter, import_run, open_model, room, selection
-from pages.ui import show
-from pages.ui.accounts import visitors
-from pages.ui.runs import run_dialogs, run_list, run_words
-from pages.ui.typed import escape
+from pages.runs import bring, filter, room, selection
 
 show.header("runs")
 room.storage_problem()
 if why_not := visitors.why_not():
     st.caption(f":material/lock: {escape(why_not)}")
-import_run.import_area()
-open_model.area()
+bring.area()
 
 runs = room.with_deleted(visitors.listed(with_suspects=True))
 if runs:
@@ -25,7 +24,7 @@ if runs:
         selection.bar(runs)
     filter.turn(page)
     gone = room.deleted_ids()
-    apart = run_words.distinguishing_names(page.runs)
+    apart = filter.distinguishing_names(page.runs)
     for run in page.runs:
         if run.id in gone:
             run_list.gone(run)

@@ -10,10 +10,10 @@ import os
 
 import streamlit as st
 
+from pages.app import show, state
+from pages.app.accounts import visitors
+from pages.app.runs import run_actions, run_list, runs_access
 from pages.i18n import _, ngettext
-from pages.ui import show, state
-from pages.ui.accounts import visitors
-from pages.ui.runs import run_actions, run_list, runs_access
 from tfm_core import settings
 from tfm_core.runs.disk import quota
 from tfm_core.runs.disk.failures import obstacle

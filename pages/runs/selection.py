@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from pages.app.accounts import visitors
+from pages.app.runs import comparison, run_actions
+from pages.app.typed import escape
 from pages.i18n import _, ngettext
-from pages.ui.accounts import visitors
-from pages.ui.runs import comparison, run_actions
-from pages.ui.typed import escape
 from tfm_core.runs.record.labels import MAX_GROUP, MAX_TAG, MAX_TAGS
 from tfm_core.runs.run import Run
 

@@ -39,8 +39,12 @@ EMBEDDED = """document.documentElement.classList.toggle("embedded",
     /[?&]embed=true(&|$)/i.test(location.search));"""
 """JavaScript: marks a page that another site shows in a frame, by Streamlit's own parameter."""
 
-NAMED = """{
+ENTRIES = """{
 const push = history.pushState.bind(history);
+let isPressed = false;
+["pointerdown", "click", "keydown"].forEach((kind) => addEventListener(kind, ({ key }) => {
+    isPressed ||= key !== "Tab";
+}, true));
 const without = (address, names) => {
     const url = new URL(address, location.href);
     const rest = [...url.searchParams].filter(([name]) => !names.includes(name));
@@ -48,14 +52,17 @@ const without = (address, names) => {
     return url.href;
 };
 history.pushState = (state, title, address) => {
-    const before = new URL(location.href).searchParams;
-    const named = ["lang", ...(before.has("run") ? [] : ["run"])];
-    const isNamed = address && without(address, named) === without(location.href, named);
-    (isNamed ? history.replaceState.bind(history) : push)(state, title, address);
+    const before = new URL(location.href), there = new URL(address ?? "", before);
+    const named = ["lang", ...(before.searchParams.has("run") ? [] : ["run"])];
+    const isNamed = without(there, named) === without(before, named);
+    const isOwn = there.pathname === before.pathname && (isNamed || !isPressed);
+    isPressed &&= isOwn;
+    (isOwn ? history.replaceState.bind(history) : push)(state, title, address);
 };
 }"""
-"""JavaScript: the language, and the run that a page adds to its address, make no entry in the
-history: the way back would lead to the same page without them, which would add them again."""
+"""JavaScript: a press makes at most one entry in the history. What a page adds to its address by
+itself, the language, and its first run make none: the way back would lead to the same page without
+them, which would add them again."""
 
 _IMPORTED = re.compile(r'(?:from|import)\s*"\./([^"]+\.js)"')
 _CACHE_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}
@@ -133,7 +140,7 @@ def page_html(page: Path, style: str) -> bytes:
     """
     html = page.read_text(encoding="utf-8")
     html = html.replace(
-        "<head>", f"<head>\n<script>{BASE}\n{EMBEDDED}\n{NAMED}\n{UNTRANSLATED}</script>", 1
+        "<head>", f"<head>\n<script>{BASE}\n{EMBEDDED}\n{ENTRIES}\n{UNTRANSLATED}</script>", 1
     )
     html = html.replace("</head>", f"{_preloads(page.parent, html)}</head>", 1)
     return html.replace("<body>", f"<body>\n<style>{style}</style>", 1).encode()

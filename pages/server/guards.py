@@ -14,8 +14,8 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from pages.app.typed import MAX_MEGABYTES
 from pages.server.streamlit_internals import is_upload_stored
-from pages.ui.typed import MAX_MEGABYTES
 from tfm_core import settings
 
 _PROXY_HEADERS = ("x-forwarded-", "forwarded", "via", "x-real-ip")

@@ -9,7 +9,7 @@ import streamlit as st
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from pages.ui.runs import runs_access
+from pages.app.runs import runs_access
 from tfm_core.runs.queue.health import Checkup, Health
 
 

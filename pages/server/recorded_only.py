@@ -21,9 +21,8 @@ from starlette.responses import (
 from starlette.routing import BaseRoute, Route
 from starlette.staticfiles import StaticFiles
 
-from pages.components.gallery import missing_page
+from pages.app.files import gallery
 from pages.i18n import _
-from pages.ui.files import gallery
 from tfm_core import settings
 from tfm_core.sentences import StudentError
 
@@ -117,5 +116,5 @@ class RecordedOnly:
 
     def _not_found(self, request: Request, path: str) -> Response:
         root = str(request.scope["path"]).removesuffix(path)
-        content = missing_page(list(self._runs), root)
+        content = gallery.missing_page(list(self._runs), root)
         return HTMLResponse(content, 404, {**self._headers, "cache-control": "no-store"})

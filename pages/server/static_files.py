@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 from collections.abc import Collection
 from functools import lru_cache
 from pathlib import Path
@@ -11,11 +10,9 @@ from pathlib import Path
 import anyio
 import plotly
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pages.i18n import PAGES_DIR
@@ -82,60 +79,42 @@ def _gzipped(path: Path) -> bytes:
 VENDOR_CACHE = "public, max-age=3600"
 _OURS = PAGES_DIR / "components" / "vendor"
 VENDORS = {
-    "plotly": (Path(plotly.__file__).parent / "package_data", {"plotly.min.js"}),
-    "uplot": (_OURS / "uplot", {"uplot.js"}),
-    "viz": (_OURS / "viz", {"viz.js"}),
+    "plotly/plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
+    "plotly/plotly-cartesian.min.js": _OURS / "plotly" / "plotly-cartesian.min.js.gz",
+    "uplot/uplot.js": _OURS / "uplot" / "uplot.js",
+    "viz/viz.js": _OURS / "viz" / "viz.js",
 }
-PACKED = {"plotly/plotly-cartesian.min.js": _OURS / "plotly" / "plotly-cartesian.min.js.gz"}
-"""Scripts that are stored gzipped."""
+"""The scripts of plotly, uPlot and Graphviz; one of them is stored gzipped."""
 
 
 def vendor_routes(prefixes: Collection[str]) -> list[BaseRoute]:
-    """Serve the scripts of plotly, uPlot and Graphviz at /vendor/... below each of these paths."""
-    packed = {name: _GzippedScript(path) for name, path in PACKED.items()}
+    """Serve the vendors' scripts at /vendor/... below each of these paths."""
+    scripts = {name: _Script(path) for name, path in VENDORS.items()}
     return [
-        *(
-            Route(f"{prefix}/vendor/{name}", script.answer)
-            for prefix in prefixes
-            for name, script in packed.items()
-        ),
-        *(
-            Mount(f"{prefix}/vendor/{name}", _Only(folder, files))
-            for prefix in prefixes
-            for name, (folder, files) in VENDORS.items()
-        ),
+        Route(f"{prefix}/vendor/{name}", script.answer)
+        for prefix in prefixes
+        for name, script in scripts.items()
     ]
 
 
-class _GzippedScript:
-    """A gzipped script, decompressed for browsers that cannot read it."""
+class _Script:
+    """A script; one that is stored gzipped is decompressed for browsers that cannot read it."""
 
     def __init__(self, path: Path) -> None:
-        self._gzipped = path.read_bytes()
-        self._tag = f'"{hashlib.sha256(self._gzipped).hexdigest()[:32]}"'
+        self._path = path
+        facts = path.stat()
+        self._tag = f'"{facts.st_size:x}-{facts.st_mtime_ns:x}"'
 
     async def answer(self, request: Request) -> Response:
-        headers = {"Cache-Control": VENDOR_CACHE, "ETag": self._tag, "Vary": "Accept-Encoding"}
+        """Return the script, or that the browser has it."""
+        headers = {"Cache-Control": VENDOR_CACHE, "ETag": self._tag}
         if request.headers.get("if-none-match") == self._tag:
             return Response(status_code=304, headers=headers)
-        body = self._gzipped
+        if self._path.suffix != ".gz":
+            return FileResponse(self._path, headers=headers, media_type="text/javascript")
+        body = self._path.read_bytes()
         if "gzip" in request.headers.get("accept-encoding", ""):
             headers["Content-Encoding"] = "gzip"
         else:
             body = gzip.decompress(body)
         return Response(body, media_type="text/javascript", headers=headers)
-
-
-class _Only(StaticFiles):
-    """Some files of a folder, and no others."""
-
-    def __init__(self, folder: Path, files: Collection[str]) -> None:
-        super().__init__(directory=folder)
-        self._files = files
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        if path not in self._files:
-            raise HTTPException(404)
-        response = await super().get_response(path, scope)
-        response.headers["Cache-Control"] = VENDOR_CACHE
-        return response

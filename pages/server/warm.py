@@ -9,18 +9,18 @@ import sys
 import time
 from importlib import import_module
 
-from pages.ui.runs import runs_access
+from pages.app.runs import runs_access
 from tfm_core.machine import WORKER_NICENESS, slowdown, slowness
 
 MODULES = (
     "pages.home.hero",
     "pages.home.doors",
     "pages.home.preset_list",
-    "pages.ui.navigation.frame",
-    "pages.ui.runs.run_list",
+    "pages.app.navigation.frame",
+    "pages.app.runs.run_list",
 )
 """Imports of the frame and Home."""
-LATER = ("pandas", "pages.compare.beside", "pages.compare.choice", "pages.compare.curves", "torch")
+LATER = ("pandas", "pages.compare.compare", "torch")
 """Further imports of the next pages."""
 LAST = "torch._dynamo"
 """Torch imports it for the first convolution on the ``meta`` device: the Build page has one."""

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from pages.app import show, state
+from pages.app.navigation import page_table
 from pages.i18n import _
-from pages.ui import show, state
-from pages.ui.navigation import page_table
 from tfm_core import byte_cache
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def _draw(subject: Subject) -> None:
         return
     model_picture.draw(drawn, theme=state.theme(), on_step=explain, key="train-model")
     if (step := st.session_state.pop(_STEP, None)) is not None:
-        st.switch_page(page_table.path_of("walk"), query_params={"step": step})
+        st.switch_page(page_table.path_of("walk"), query_params={"part": step})
 
 
 @byte_cache.cached

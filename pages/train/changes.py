@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from pages.app import show, state
+from pages.app.runs import run_time
+from pages.app.settings import controls, drafts
+from pages.app.settings.drafts import CheckedDraft, Draft
+from pages.app.settings.fields import Setting
+from pages.app.typed import escape
 from pages.i18n import _, ngettext
-from pages.ui import show, state
-from pages.ui.runs import run_time
-from pages.ui.settings import controls, drafts
-from pages.ui.settings.drafts import CheckedDraft, Draft, DraftMoment
-from pages.ui.settings.fields import Setting
-from pages.ui.typed import escape
-from tfm_core.config import FAMILIES, TASK_FACTS, ConfigError, Experiment
+from tfm_core.choices.config import FAMILIES, TASK_FACTS, ConfigError, Experiment
 
 if TYPE_CHECKING:
     from tfm_core.facts.memory import Sizes
@@ -112,37 +112,40 @@ class LastChange:
         return own[0] if len(own) == 1 else None
 
 
-def strip(
-    checked: CheckedDraft, settings: Mapping[str, Setting], *, threads: int, preset: str
-) -> None:
-    """Draw the strip. settings: those on the page, by path; preset: its label, or empty."""
+def strip(checked: CheckedDraft, *, threads: int, preset: str) -> None:
+    """Draw the strip. preset: its label, or empty.
+
+    Its place is there when it is empty, too: else the browser would make the fields below anew with
+    the first change, and lose what is being typed there.
+    """
     paths, history = drafts.changed(checked), state.history()
+    place = st.container(key="changes")
     if not (paths or history.past or history.future):
         return
-    with st.container(key="changes"):
+    with place:
         with st.container(horizontal=True, vertical_alignment="center", key="changes-buttons"):
-            _buttons(checked, settings, paths, preset)
+            _buttons(checked, paths, preset)
         with st.container(key="changes-words", gap=None):
-            _effect(checked, settings, paths, threads)
+            _effect(checked, paths, threads)
 
 
-def _buttons(
-    checked: CheckedDraft, settings: Mapping[str, Setting], paths: list[str], preset: str
-) -> None:
+def _buttons(checked: CheckedDraft, paths: list[str], preset: str) -> None:
     history = state.history()
     st.button(
         _("Undo"),
         icon=":material/undo:",
         key="configure-undo",
         disabled=not history.past,
-        on_click=state.undo,
+        on_click=state.move,
+        kwargs={"back": True},
     )
     st.button(
         _("Redo"),
         icon=":material/redo:",
         key="configure-redo",
         disabled=not history.future,
-        on_click=state.redo,
+        on_click=state.move,
+        kwargs={"back": False},
     )
     st.button(  # also resets text that was typed but not sent yet
         _("Reset all"),
@@ -162,21 +165,19 @@ def _buttons(
             else _("Changed since you began:")
         )
         for path in paths:
-            _row(path, checked, settings)
+            _row(path, checked)
 
 
-def _row(path: str, checked: CheckedDraft, settings: Mapping[str, Setting]) -> None:
+def _row(path: str, checked: CheckedDraft) -> None:
     begun = checked.draft.begun if path in _NAMES else checked.reference
-    words = _difference(path, begun, checked.draft.values, settings)
+    words = _difference(path, begun, checked)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="stretch")
-        label = _("Reset {label}", label=escape(_label(path, settings)))
+        label = _("Reset {label}", label=escape(_label(path, checked.settings)))
         controls.reset_button(f":orange[{label}]", path, checked, key=f"listed-reset:{path}")
 
 
-def _effect(
-    checked: CheckedDraft, settings: Mapping[str, Setting], paths: list[str], threads: int
-) -> None:
+def _effect(checked: CheckedDraft, paths: list[str], threads: int) -> None:
     experiment = checked.experiment
     if experiment is None:
         st.caption(_("The effect appears once all settings are valid."))
@@ -189,7 +190,7 @@ def _effect(
     if begun is not None and begun != change.before and len(paths) > 1:
         changes.append(of_change(begun, experiment))
     was_known = all(one.is_known for one in changes)
-    named = _named(change, change.before.model_dump(), checked.draft.values, settings)
+    named = _named(change, checked)
     in_all = _("All {n} changes", n=len(paths))
 
     def effect() -> None:
@@ -203,10 +204,10 @@ def _effect(
     st.fragment(effect, run_every=None if was_known else _LOOK_AGAIN)()
 
 
-def _last(draft: Draft, past: tuple[DraftMoment, ...], experiment: Experiment) -> LastChange | None:
+def _last(draft: Draft, past: tuple[Draft, ...], experiment: Experiment) -> LastChange | None:
     """Return the last change since the draft began, ignoring invalid states in between."""
     for moment in reversed(past):
-        if moment.base != draft.begun:
+        if moment.begun != draft.begun:
             return None
         before = _parsed(moment.values)
         if before is not None and before != experiment:
@@ -222,22 +223,20 @@ def _parsed(values: drafts.Values) -> Experiment | None:
         return None
 
 
-def _named(
-    change: LastChange, old: drafts.Values, new: drafts.Values, settings: Mapping[str, Setting]
-) -> str:
+def _named(change: LastChange, checked: CheckedDraft) -> str:
+    old, new = change.before.model_dump(), checked.draft.values
     for path, names in _NAMES.items():
         if drafts.get(old, path) != drafts.get(new, path):
             first, second = (names[drafts.get(values, path)].label for values in (old, new))
             return f"{escape(_(first))} → {escape(_(second))}"
     paths = [change.path] if change.path else list(change.paths)
-    listed = ", ".join(_difference(path, old, new, settings) for path in paths[:_MAX_NAMED])
+    listed = ", ".join(_difference(path, old, checked) for path in paths[:_MAX_NAMED])
     more = len(paths) - _MAX_NAMED
     return _("{changes} and {n} more", changes=listed, n=more) if more > 0 else listed
 
 
-def _difference(
-    path: str, old: drafts.Values, new: drafts.Values, settings: Mapping[str, Setting]
-) -> str:
+def _difference(path: str, old: drafts.Values, checked: CheckedDraft) -> str:
+    new, settings = checked.draft.values, checked.settings
     label = escape(_label(path, settings))
     if path in _NAMES:
         first, second = (_NAMES[path][drafts.get(values, path)].label for values in (old, new))

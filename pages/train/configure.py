@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
 
+from pages.app import show, state
+from pages.app.address import url_config, view_link
+from pages.app.lessons import open_lesson
+from pages.app.settings import controls, drafts, own_choice
+from pages.app.settings.drafts import CheckedDraft, Draft
+from pages.app.typed import escape
 from pages.i18n import _
 from pages.train import at_work, changes, play, start
-from pages.ui import show, state
-from pages.ui.address import url_config, view_link
-from pages.ui.lessons import open_lesson
-from pages.ui.settings import controls, drafts, own_choice
-from pages.ui.settings.drafts import CheckedDraft, Draft
-from pages.ui.settings.fields import Setting, settings_of
-from pages.ui.typed import escape
 from tfm_core import made_with
-from tfm_core.config import TASK_FACTS, ConfigError, from_json, to_json
-from tfm_core.config.corpus_tasks import text_problem
+from tfm_core.choices.config import TASK_FACTS, ConfigError, from_json, to_json
+from tfm_core.choices.config.corpus_tasks import text_problem
+from tfm_core.choices.presets import PRESETS
 from tfm_core.data.corpus.task import read_text
 from tfm_core.data.own.tokens import learned_from_text
-from tfm_core.presets import PRESETS
 
 _PATH = "task.text"
 _KEY = "corpus-text"
@@ -47,13 +45,12 @@ def page() -> None:
         st.warning("\n".join(words), icon=":material/link:")
         st.button(_("Dismiss"), key="configure-understood", on_click=sentences.clear)
     draft = state.current_draft()  # read once: a callback may replace it meanwhile
-    _link_made(draft)
+    with st.container():  # stays where it is empty, as the place of the changes does
+        _link_made(draft)
     checked = drafts.check(draft)
     advice = tuple(one for one in checked.advice if not open_lesson.asks_for(one.field))
     checked = replace(checked, advice=advice)
     preset = drafts.preset_of(draft)
-    settings = settings_of(drafts.family_of(draft.values), drafts.task_of(draft.values))
-    by_path = {setting.path: setting for setting in settings}
     if not checked.concerned <= set(play.PLAYED):
         st.session_state[_ALL] = True
     with st.container(key="play"):
@@ -63,19 +60,18 @@ def page() -> None:
         open_lesson.draw_locks()
         opened = open_lesson.few_open()
         for path in opened or ():
-            if path in by_path and path not in play.PLAYED:
-                controls.control(by_path[path], checked)
-        play.of_draft(checked, by_path, says_problems=not st.session_state.get(_ALL))
+            if path in checked.settings and path not in play.PLAYED:
+                controls.control(checked.settings[path], checked)
+        play.of_draft(checked, says_problems=not st.session_state.get(_ALL))
     changes.strip(
         checked,
-        by_path,
         threads=state.threads(),
         preset="" if preset is None else _(PRESETS[preset].label),
     )
     own_choice.area(checked)
     area(checked)
     if opened is None and st.toggle(_("All settings"), key=_ALL, persist_state="session"):
-        _all(checked, settings, preset)
+        _all(checked, preset)
     is_preset = not drafts.differences(draft.values, draft.begun)
     start.bar(checked, preset if is_preset else None)
     url_config.mirror(state.configuration_query(draft))
@@ -83,20 +79,13 @@ def page() -> None:
         at_work.of_draft(checked.experiment)
 
 
-def _all(checked: CheckedDraft, settings: Sequence[Setting], preset: str | None) -> None:
+def _all(checked: CheckedDraft, preset: str | None) -> None:
     """Draw a control of each setting."""
-    draft = checked.draft
     with st.container(border=True, gap="small"):
-        left, right = st.columns(2)
-        with left:
-            controls.family(draft)
-        with right:
-            controls.task(draft)
-        _about(preset, drafts.task_of(draft.values))
-        for sentence in (*checked.at("task.name"), *checked.at("model.family"), *checked.at("")):
-            controls.complaint(sentence)
+        controls.kinds(checked)
+        _about(preset, drafts.task_of(checked.draft.values))
     by_section = {
-        section: [setting for setting in settings if setting.section == section]
+        section: [setting for setting in checked.settings.values() if setting.section == section]
         for section in ("model", "task", "training", "")
     }
     with st.container(key="settings"):
@@ -122,14 +111,15 @@ def _presets(chosen: str | None) -> None:
         st.session_state[_PRESET_TIMES] = st.session_state.get(_PRESET_TIMES, 0) + 1
         key = _preset_key()
         st.session_state[key] = chosen
+    lock = open_lesson.lock("task.name")
     st.selectbox(
         _("Preset"),
         list(PRESETS),
         format_func=lambda name: _(PRESETS[name].label),
         key=key,
         placeholder=_("Your own configuration"),
-        help=None if open_lesson.lock("task.name") else _("Settings that are known to work."),
-        disabled=bool(open_lesson.lock("task.name")),
+        help=lock or _("Settings that are known to work."),
+        disabled=bool(lock),
         on_change=_take_preset,
         args=(key,),
         persist_state="session",

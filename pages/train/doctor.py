@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.app import state
+from pages.app.accounts import visitors
+from pages.app.lessons import open_lesson
+from pages.app.runs import comparison, run_actions, run_words, runs_access
+from pages.app.typed import escape
 from pages.i18n import _, ngettext
-from pages.ui import state
-from pages.ui.accounts import visitors
-from pages.ui.lessons import open_lesson
-from pages.ui.runs import comparison, run_actions, run_words, runs_access
-from pages.ui.typed import escape
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.compare.names import change
 from tfm_core.inspect.symptoms.cures import Cure, Symptom

@@ -7,20 +7,20 @@ from dataclasses import replace
 
 import streamlit as st
 
+from pages.app import show, state
+from pages.app.accounts import visitors
+from pages.app.navigation import page_table
+from pages.app.runs import comparison
+from pages.app.runs.run_actions import Start
+from pages.app.settings import own_choice
+from pages.app.typed import escape
 from pages.i18n import _, paragraph
 from pages.train import start
-from pages.ui import show, state
-from pages.ui.accounts import visitors
-from pages.ui.navigation import page_table
-from pages.ui.runs import comparison
-from pages.ui.runs.run_actions import Start
-from pages.ui.settings import own_choice
-from pages.ui.typed import escape
 from tfm_core.anatomy.trained import trained
-from tfm_core.config import Experiment, TunedConfig, built
-from tfm_core.config.tuned_tasks import TRAINS
+from tfm_core.choices.config import Experiment, TunedConfig, built
+from tfm_core.choices.config.tuned_tasks import TRAINS
 from tfm_core.data.own.sets import OwnSet
-from tfm_core.data.shape import data_shape
+from tfm_core.data.tasks import data_shape
 from tfm_core.runs import fine_tuning
 from tfm_core.runs.fine_tuning import Part
 from tfm_core.runs.record.labels import MAX_GROUP, MAX_NAME
@@ -108,7 +108,7 @@ def _part(run: Run) -> Part:
 
 def _schedule(part: Part, usual: Experiment) -> Part:
     """Ask for steps and learning rate; of LoRA also for alpha. usual: has those that suit."""
-    training, task = usual.training, usual.task_as(TunedConfig)
+    training, task = usual.trained, usual.task_as(TunedConfig)
     setting = f"{part.trains}-{training.steps}"  # another default is another control
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         steps = st.number_input(

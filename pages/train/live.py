@@ -8,18 +8,23 @@ from __future__ import annotations
 import math
 import time
 from datetime import UTC, datetime
+from functools import partial
 
+import plotly.graph_objects as go
 import streamlit as st
 
-from pages.i18n import N_, _, ngettext, paragraph
+from pages.app import show, state
+from pages.app.accounts import visitors
+from pages.app.model import stage_view
+from pages.app.runs import run_actions, run_dialogs, run_words, runs_access, shown_run
+from pages.app.typed import escape
+from pages.i18n import N_, _, language, ngettext, paragraph
 from pages.train import crowd, doctor, fine_tune, live_keys, opened, play, run_buttons
-from pages.ui import show, state
-from pages.ui.accounts import visitors
-from pages.ui.model import live_curves, stage_view
-from pages.ui.runs import run_actions, run_dialogs, run_words, runs_access, shown_run
-from pages.ui.runs.foreign_run import is_foreign
-from pages.ui.typed import escape
+from tfm_core.plots.kinds import reference_line
+from tfm_core.plots.of_run import is_in_nats
+from tfm_core.plots.training.curves import learning_curve, mark_turns
 from tfm_core.runs import fine_tuning
+from tfm_core.runs.curves import Curves
 from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
@@ -40,6 +45,9 @@ _LOOK_SHARE = 2  # below the first screen: every other poll
 
 _MAX_SHOWN = 4
 
+WINDOWS = (1, 5, 10, 20, 50, 100, 200)
+_WINDOW, _LOG = "curves-window", "curves-log"
+
 
 def page(run: Run) -> None:
     name = escape(run.meta.name)
@@ -48,7 +56,7 @@ def page(run: Run) -> None:
         show.problem(run.problem)
         run_buttons.away()
         return
-    if run.status.state == "opened" and run.experiment.task.is_opened:
+    if run.status.state == "opened" and run.experiment.training is None:
         state.set_current_run(run.id)
         opened.page(run)
         return
@@ -141,14 +149,15 @@ def _details(run: Run) -> None:
         return  # nothing to see yet, and importing plotly would delay the first point
     live_keys.part(run, status)
     st.header(_("Curves in detail"), anchor=False)
-    live_curves.part(run)
+    _curves(run)
 
 
 def _state_words(run: Run, status: Status) -> str:
     if status.state == "starting":
         return _("Starting: preparing data and model.")
-    is_compiled = not run.experiment.training.compile or runs_access.curves(run).compiled
-    if status.state == "running" and not is_compiled:
+    training = run.experiment.training
+    compiles = training is not None and training.compile and not runs_access.curves(run).compiled
+    if status.state == "running" and compiles:
         return _("Compiling the model; this can take minutes.")
     if status.state == "paused":
         if visitors.watches(run):
@@ -176,7 +185,7 @@ def _state_messages(run: Run, status: Status) -> None:
                 hint = _("Resume would fail again: start a new run with other settings.")
             if visitors.watches(run):
                 hint = _("Start a new run to train with these settings.")
-            if is_foreign(run):
+            if run.experiment.training is None:
                 hint = ""
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
@@ -186,7 +195,7 @@ def _state_messages(run: Run, status: Status) -> None:
 
 
 def _resume(run: Run) -> str:
-    if is_foreign(run) or visitors.watches(run):
+    if run.experiment.training is None or visitors.watches(run):
         return ""
     step = run.checkpoint_step
     if step is None:
@@ -228,3 +237,86 @@ def _queued(run: Run, status: Status) -> None:
                 run_actions.forget_way_back()
                 state.set_current_run(other.id)
                 st.rerun()
+
+
+def _curves(run: Run) -> None:
+    """Draw loss and accuracy as live figures, side by side."""
+    curves = runs_access.curves(run)
+    window = st.session_state.get(_WINDOW, 10)
+    is_log = bool(st.session_state.get(_LOG, False))
+    loss, accuracy = _figures(_key(run, curves), window, is_log, language(), run, curves)
+    left, right = st.columns(2)
+    with left:
+        show.figure(
+            loss,
+            _("Should fall below guessing. Validation far above training: overfitting.")
+            if is_in_nats(run, curves)
+            else _("Validation far above training: overfitting."),
+            key=f"loss-{run.id}",
+        )
+    facts = run.experiment.task.facts
+    if getattr(facts, "hides", False):
+        caption = _("Share of right words. Several may fit a gap, so even a perfect reader errs.")
+    elif facts.answer in ("sequence", "blanks"):
+        caption = _("Share of right tokens, and of sequences without an error.")
+    elif facts.answer == "text":
+        caption = _(
+            "Share of next tokens predicted. It stays below 1: texts continue in many ways."
+        )
+    else:
+        caption = _("Share of right examples.")
+    with right:
+        show.figure(accuracy, caption, key=f"accuracy-{run.id}")
+    if st.session_state.get(_WINDOW) not in WINDOWS:
+        st.session_state[_WINDOW] = 10
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        st.select_slider(
+            _("Smoothing"),
+            WINDOWS,
+            key=_WINDOW,
+            width=320,
+            format_func=lambda n: _("off") if n == 1 else _("mean of {n} batches", n=n),
+            help=_("Averages this many past batches."),
+            persist_state="session",
+        )
+        st.toggle(
+            _("Logarithmic steps"),
+            key=_LOG,
+            help=_("Stretches the start."),
+            persist_state="session",
+        )
+
+
+def _key(run: Run, curves: Curves) -> tuple[object, ...]:
+    """Return a cache key that changes exactly when a figure would."""
+    sizes = [
+        (len(series), series.last("step"))
+        for series in (curves.steps, curves.validation, curves.averaged, curves.test)
+    ]
+    return (run.id, *sizes, len(curves.resumed), len(curves.turns), bool(curves.started))
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _figures(
+    key: tuple[object, ...], window: int, is_log: bool, spoken: str, _run: Run, _read: Curves
+) -> tuple[go.Figure, go.Figure]:
+    started = _read.started
+    total = int(started.get("total_steps") or _run.status.total_steps or 1)
+    training = _run.experiment.training
+    curve = partial(
+        learning_curve,
+        _read,
+        total_steps=total,
+        window=window,
+        is_log=is_log,
+        has_wholes=_run.experiment.task.facts.answer in ("sequence", "blanks"),
+        is_patient=training is not None and training.keeps_best,
+    )
+    loss = curve("loss", title="" if is_in_nats(_run, _read) else _("loss"))
+    accuracy = curve("accuracy")
+    for figure, levels in zip((loss, accuracy), stage_view.marks(_run, _read), strict=True):
+        mark_turns(figure, run_words.turn_marks(_run))
+        for level in levels:
+            reference_line(figure, **level)
+        figure.update_layout(uirevision="log" if is_log else "linear")
+    return loss, accuracy

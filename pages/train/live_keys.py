@@ -8,13 +8,13 @@ from collections.abc import Callable
 import numpy as np
 import streamlit as st
 
+from pages.app import show
+from pages.app.accounts import visitors
+from pages.app.runs import run_words, runs_access
+from pages.app.typed import escape
 from pages.i18n import _
-from pages.ui import show
-from pages.ui.accounts import visitors
-from pages.ui.runs import run_words, runs_access
-from pages.ui.runs.foreign_run import is_foreign
-from pages.ui.typed import escape
 from tfm_core import settings
+from tfm_core.choices.config import TrainingConfig
 from tfm_core.facts.batches import Batches
 from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
@@ -51,8 +51,8 @@ def part(run: Run, status: Status) -> None:
     with st.container(horizontal=True, gap="small"):
         for label, value, help_text in _cards(run, status, curves):
             st.metric(label, value, help=help_text, border=True, width=168)
-    if _is_tested(curves) and not is_foreign(run):
-        st.caption(_tested_words(run, curves))
+    if _is_tested(curves) and run.experiment.training is not None:
+        st.caption(_tested_words(run.experiment.training, curves))
 
 
 def speed(curves: Curves) -> float | None:
@@ -131,7 +131,7 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
 
 
 def _pace_cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
-    if is_foreign(run):
+    if run.experiment.training is None:
         return _foreign_pace(status, curves)
     task = run.experiment.task
     per_second = _("Texts/s") if task.picture_shape is None else _("Pictures/s")
@@ -176,9 +176,8 @@ def _is_tested(curves: Curves) -> bool:
     return bool(curves.finished) and len(curves.test) > 0
 
 
-def _tested_words(run: Run, curves: Curves) -> str:
+def _tested_words(training: TrainingConfig, curves: Curves) -> str:
     step = f"{int(curves.test.last('step') or 0):,}"
-    training = run.experiment.training
     if training.tested == "average":
         if training.keeps_best:
             return _(

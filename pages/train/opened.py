@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.app import show
+from pages.app.fact_line import joined
+from pages.app.navigation import page_table
+from pages.app.runs import run_actions, run_words
+from pages.app.typed import escape
 from pages.i18n import _, ngettext, paragraph
 from pages.train import at_work, fine_tune
-from pages.ui import show
-from pages.ui.fact_line import joined
-from pages.ui.navigation import page_table
-from pages.ui.runs import run_actions, run_words
-from pages.ui.typed import escape
-from tfm_core.config import (
+from tfm_core.choices.config import (
+    ForeignModelConfig,
+    ForeignTaskConfig,
     ImageTaskConfig,
-    LookConfig,
     OpenedConfig,
     OpenedWordsConfig,
-    built,
     family_label,
 )
-from tfm_core.config.pretrained_tasks import WITHOUT_HEAD
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config.pretrained_tasks import WITHOUT_HEAD
+from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.looking.unseen import sentence_of
 from tfm_core.runs import fine_tuning
@@ -72,7 +72,8 @@ def _head(task: OpenedConfig) -> None:
 
 def _modules(run: Run) -> None:
     """List the modules whose maps are shown, and say how many are not."""
-    task = run.experiment.task_as(LookConfig)
+    model = run.experiment.model_as(ForeignModelConfig)
+    task = run.experiment.task_as(ForeignTaskConfig)
     if task.n_left_out:
         words = ngettext(
             "{n} map of another shape is not shown.",
@@ -83,20 +84,19 @@ def _modules(run: Run) -> None:
         st.caption(words)
     for text in task.unseen.splitlines():
         st.caption(f":material/visibility_off: {escape(_(sentence_of(text)))}")
-    st.code(task.modules, language=None)
+    st.code("\n".join(model.modules.values()), language=None)
 
 
 def _facts(run: Run) -> str:
     """Return what the model is, in one line."""
-    experiment = run.experiment
-    model, task = experiment.model, experiment.task_as(OpenedConfig)
-    if isinstance(task, LookConfig):
-        layers = len(task.modules.split("\n"))
+    experiment, model = run.experiment, run.experiment.model
+    if isinstance(model, ForeignModelConfig):
         return joined(
-            f"**{escape(task.called)}**",
-            _("**{n}** parameters", n=show.count(task.n_parameters)),
-            _("**{n}** maps of **{heads}** heads", n=layers, heads=model.n_heads),
+            f"**{escape(model.class_name)}**",
+            _("**{n}** parameters", n=show.count(model.n_parameters)),
+            _("**{n}** maps of **{heads}** heads", n=len(model.modules), heads=model.n_heads),
         )
+    task = experiment.task_as(OpenedConfig)
     if isinstance(task, OpenedWordsConfig):
         sizes = [_("**{n}** tokens", n=f"{task.n_words:,}")]
     else:
@@ -111,6 +111,6 @@ def _facts(run: Run) -> str:
         _(family_label(model.family)),
         _("**{n}** parameters", n=show.count(total)),
         _("**{n}** heads a layer", n=model.n_heads),
-        _("width **{n}**", n=built(model).d_model),
+        _("width **{n}**", n=model.d_model),
         *sizes,
     )

@@ -1,8 +1,8 @@
 """Train: configure an experiment and start it, or watch the current run learn."""
 
+from pages.app import state
+from pages.app.runs import run_actions, runs_access
 from pages.train import configure, live
-from pages.ui import state
-from pages.ui.runs import run_actions, runs_access
 
 run_id = state.current_run_id()
 if run_id is None:

@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
+from pages.app import state
+from pages.app.accounts import visitors
+from pages.app.address import view
+from pages.app.lessons import open_lesson
+from pages.app.runs import comparison, run_actions, runs_access
+from pages.app.runs.run_actions import Start
+from pages.app.settings import controls, drafts
+from pages.app.settings.drafts import CheckedDraft
+from pages.app.settings.fields import Setting, settings_by_path
+from pages.app.typed import escape
 from pages.i18n import _
-from pages.ui import state
-from pages.ui.accounts import visitors
-from pages.ui.lessons import open_lesson
-from pages.ui.runs import comparison, run_actions, runs_access
-from pages.ui.runs.foreign_run import is_foreign
-from pages.ui.runs.run_actions import Start
-from pages.ui.settings import controls, drafts
-from pages.ui.settings.drafts import CheckedDraft
-from pages.ui.settings.fields import Setting, settings_by_path
-from pages.ui.typed import escape
-from tfm_core.config import Experiment, TunedConfig
-from tfm_core.config.turns import TURNABLE, Turn, checked, possible, turned
+from tfm_core.choices.config import Experiment, TunedConfig
+from tfm_core.choices.config.turns import TURNABLE, Turn, checked, possible, turned
 from tfm_core.runs.process.requests import turning
 from tfm_core.runs.run import Run
 
@@ -75,12 +76,11 @@ Values = tuple[drafts.Values, drafts.Values]
 """The present values of all settings, and those that the draft or the run began with."""
 
 
-def of_draft(
-    checked_draft: CheckedDraft, settings: Mapping[str, Setting], *, says_problems: bool
-) -> None:
+def of_draft(checked_draft: CheckedDraft, *, says_problems: bool) -> None:
     """Draw the sliders of the draft. says_problems: also their problems."""
     draft = checked_draft.draft
     edition = "-".join(map(str, draft.edition))
+    settings = checked_draft.settings
     shown = [settings[path] for path in PLAYED if path in settings]
     values = draft.values, draft.begun
     _grid(shown, values, f"play@{edition}", partial(_choose, draft.edition))
@@ -101,7 +101,7 @@ def is_playable(run: Run) -> bool:
     Of a fine-tuned one the sizes are given by the model that was opened.
     """
     is_tuned = isinstance(run.experiment.task, TunedConfig)
-    is_theirs = is_foreign(run) or run.meta.recorded or visitors.watches(run)
+    is_theirs = run.experiment.training is None or run.meta.recorded or visitors.watches(run)
     return not (is_theirs or is_tuned or runs_access.is_hidden(run))
 
 
@@ -116,7 +116,10 @@ def of_run(run: Run) -> None:
     if (wish := st.session_state.pop(_WISH, None)) is not None and wish[0] == run.id:
         _restart(run, *wish[1:])
     experiment = _now(run)
-    settings, now = settings_by_path(experiment), experiment.model_dump()
+    settings, now = (
+        settings_by_path(experiment.model.family, experiment.task.name),
+        experiment.model_dump(),
+    )
     for path, value in _wanted(run).items():
         now = drafts.put(now, path, value)
     values = now, run.experiment.model_dump()
@@ -144,7 +147,7 @@ def last_turn(run: Run) -> None:
     newest = turns[-1]
     before = turned(run.experiment, [turn for turn in turns if turn.step < newest.step])
     after = turned(before, [newest])
-    setting = settings_by_path(before)[newest.setting]
+    setting = settings_by_path(before.model.family, before.task.name)[newest.setting]
     old, new = (
         drafts.format_value(setting, drafts.get(one.model_dump(), newest.setting))
         for one in (before, after)
@@ -186,48 +189,28 @@ def _wanted(run: Run) -> dict[str, Any]:
 
 
 def _grid(settings: list[Setting], values: Values, key: str, change: Change) -> None:
-    """Draw settings two in a row, on a phone, too."""
-    with st.container(key="play-sliders"):
-        for start in range(0, len(settings), 2):
-            for column, setting in zip(st.columns(2), settings[start : start + 2], strict=False):
-                with column:
-                    _control(setting, values, key, change)
+    with st.container(key="play-sliders"):  # two in a row on a phone, too
+        controls.grid(settings, lambda setting: _control(setting, values, key, change))
 
 
 def _control(setting: Setting, values: Values, key: str, change: Change) -> None:
     now, begun = values
-    value, label = drafts.get(now, setting.path), _(setting.label)
-    key = f"{key}:{setting.path}"
-    shared: dict[str, Any] = {
-        "on_change": _take,
-        "args": (key, setting.path, change),
-        "disabled": bool(open_lesson.lock(setting.path)),
-    }
-    if setting.kind == "bool":
-        st.session_state[key] = value is True
-        st.toggle(label, key=key, **shared)
-    elif setting.choices is not None:
-        names = list(setting.choices)
-        st.session_state[key] = value if value in names else names[0]
-        st.selectbox(
-            label,
-            names,
-            format_func=lambda name: _(setting.choices[name].label) if setting.choices else name,
-            key=key,
-            **shared,
-        )
-    elif isinstance(value, int | float):
+    value, key = drafts.get(now, setting.path), f"{key}:{setting.path}"
+    field = replace(controls.field(setting), help="")
+    if setting.kind in ("int", "float"):
         options = _options(setting, now, begun)
         key = f"{key}:{'-'.join(f'{one:g}' for one in options)}"
-        shared["args"] = (key, setting.path, change)
-        st.session_state[key] = value
-        st.select_slider(
-            label,
-            options,
-            format_func=lambda number: f"{number:g}",
-            key=key,
-            **shared,
-        )
+        settings = {"options": options, "format_func": "{:g}".format}
+        field = replace(field, draw=st.select_slider, settings=settings)
+    st.session_state[key] = value
+    view.widget(
+        field,
+        value,
+        key=key,
+        lock=open_lesson.lock(setting.path),
+        on_change=_take,
+        args=(key, setting.path, change),
+    )
 
 
 def _options(setting: Setting, values: drafts.Values, begun: drafts.Values) -> list[float]:

@@ -6,17 +6,16 @@ from functools import partial
 
 import streamlit as st
 
+from pages.app import show, state
+from pages.app.accounts import visitors
+from pages.app.files import take_away
+from pages.app.navigation import page_table
+from pages.app.runs import comparison, run_actions, run_dialogs, run_time
+from pages.app.typed import escape
 from pages.components.buttons import counted_button
 from pages.i18n import _, paragraph
-from pages.ui import show, state
-from pages.ui.accounts import visitors
-from pages.ui.files import take_away
-from pages.ui.navigation import page_table
-from pages.ui.runs import comparison, run_actions, run_dialogs, run_time
-from pages.ui.runs.foreign_run import is_foreign
-from pages.ui.typed import escape
-from tfm_core.config import TunedConfig
-from tfm_core.config.training import LOW, TrainingConfig
+from tfm_core.choices.config import TunedConfig
+from tfm_core.choices.config.training import LOW, TrainingConfig
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
@@ -26,7 +25,7 @@ _JUMP = 2  # from this ratio on, a rise of the rate is mentioned
 
 def row(run: Run, status: Status) -> None:
     """Draw the buttons that apply now and that this visitor may use."""
-    is_ours = not is_foreign(run)
+    is_ours = run.experiment.training is not None
     if is_ours and not visitors.watches(run):
         _steering(run, status)
     if run.has_checkpoint and not status.is_active:
@@ -152,7 +151,7 @@ def _train_further(run: Run, status: Status) -> None:
             key=f"run-low-{run.id}",
             help=_("Constant, {share:.0%} of the peak.", share=LOW),
         )
-        st.caption(_rate_words(run.experiment.training, done, steps, stays_low=stays_low))
+        st.caption(_rate_words(run.experiment.trained, done, steps, stays_low=stays_low))
         names = run_time.device_choices(run)
         device = names[0]
         if names != [run.meta.device]:

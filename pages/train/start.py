@@ -8,20 +8,20 @@ from typing import Any
 
 import streamlit as st
 
+from pages.app import show, state
+from pages.app.accounts import visitors
+from pages.app.address import url_config
+from pages.app.lessons import open_lesson
+from pages.app.runs import comparison, run_actions, run_time
+from pages.app.runs.run_actions import Start
+from pages.app.settings import controls, drafts
+from pages.app.settings.drafts import CheckedDraft
+from pages.app.settings.fields import Setting
+from pages.app.typed import escape
 from pages.i18n import _, ngettext, paragraph
-from pages.ui import show, state
-from pages.ui.accounts import visitors
-from pages.ui.address import url_config
-from pages.ui.lessons import open_lesson
-from pages.ui.runs import comparison, run_actions, run_time
-from pages.ui.runs.run_actions import Start
-from pages.ui.settings import controls, drafts
-from pages.ui.settings.drafts import CheckedDraft
-from pages.ui.settings.fields import Setting, settings_of
-from pages.ui.typed import escape
 from tfm_core import settings
-from tfm_core.config import Experiment
-from tfm_core.config.advice import advice_on
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.config.advice import advice_on
 from tfm_core.facts import storage
 
 _DEVICE, _NAME = "start-device", "start-name"
@@ -101,9 +101,7 @@ def _warning(checked: CheckedDraft) -> None:
 
 
 def _labels(checked: CheckedDraft) -> dict[str, str]:
-    values = checked.draft.values
-    settings = settings_of(drafts.family_of(values), drafts.task_of(values))
-    return {setting.path: _(setting.label) for setting in settings}
+    return {path: _(setting.label) for path, setting in checked.settings.items()}
 
 
 def _set_right(path: str, value: float, edition: tuple[int, int, int]) -> None:
@@ -182,11 +180,11 @@ def _show_needs(experiment: Experiment, future: Future[Any]) -> None:
     )
     about = paragraph(
         "train/needs-help",
-        steps=f"{experiment.training.steps:,}",
+        steps=f"{experiment.trained.steps:,}",
         step=show.size(estimate.step_bytes),
         basis=run_time.whose(),
     )
-    why = advice_on(state.device(), experiment.training)
+    why = advice_on(state.device(), experiment.trained)
     slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
     st.markdown(needs + slow, help=about)
 

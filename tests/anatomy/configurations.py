@@ -4,22 +4,22 @@ import random
 
 from hypothesis import strategies as st
 
-from tfm_core.config import MODEL_CONFIGS, ConfigError
-from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.cells import CELLS
-from tfm_core.variants.norms import FINAL_NORMS, NORMS
-from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.positions import (
+from tfm_core.choices.config import MODEL_CONFIGS, ConfigError
+from tfm_core.choices.config.shape import CaptionShape, ImageShape, TextShape
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.cells import CELLS
+from tfm_core.choices.variants.norms import FINAL_NORMS, NORMS
+from tfm_core.choices.variants.poolings import POOLINGS
+from tfm_core.choices.variants.positions import (
     ADDED_TO_PATCHES,
     ADDED_TO_WORDS,
     POSITIONS,
     POSITIONS_OF_WORDS,
 )
-from tfm_core.variants.positions.scaling import ROPE_SCALINGS
-from tfm_core.variants.sinks import SINKS
-from tfm_core.variants.stems import STEMS
+from tfm_core.choices.variants.rope_scalings import ROPE_SCALINGS
+from tfm_core.choices.variants.sinks import SINKS
+from tfm_core.choices.variants.stems import STEMS
 
 SRC, TGT = 7, 5
 FIELDS = {

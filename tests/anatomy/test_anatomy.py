@@ -11,13 +11,13 @@ from tests.anatomy.configurations import SRC, TGT, config_of, models
 from tfm_core.anatomy import Attention, anatomy, attentions, stacks
 from tfm_core.anatomy.anatomy import FAMILIES
 from tfm_core.anatomy.blocks import N_BUCKETS
-from tfm_core.config import MODEL_CONFIGS
-from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
+from tfm_core.choices.config import MODEL_CONFIGS
+from tfm_core.choices.config.shape import CaptionShape, ImageShape, TextShape
+from tfm_core.choices.variants.forms import CAUSALITIES
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.layers import relative
 from tfm_core.models.build import build_model, init_on_meta
 from tfm_core.probe.capture import capture
-from tfm_core.variants.forms import CAUSALITIES
 
 
 def built(config, shape, device="meta"):
@@ -163,6 +163,9 @@ def test_attentions_are_those_that_the_stacks_of_the_family_say(chosen):
     ordered = {part.path for part in found if not CAUSALITIES.keys().isdisjoint(part.mask)}
     assert ordered <= {path for path, plan in plans.items() if plan.has_order}
     assert all(part.n_heads == config.n_heads for part in found)
+    for part in found:  # a part that reads two tensors reads them from two places
+        is_of_two = part.is_cross or part.inputs[0].shape != part.inputs[-1].shape
+        assert (len(part.inputs) > 1) == is_of_two or config.family == "recurrent"
     assert {part.path.partition(".")[0] for part in found} <= {"encoder", "decoder"}
     assert {one.name for one in stacks(config)} <= {"encoder", "decoder"}
 

@@ -6,14 +6,14 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from tests.facts.test_memory import BATCH, SIZES, SRC, TGT, inputs_of, kept_by_autograd
 from tfm_core.anatomy.trained import trained
-from tfm_core.config import (
+from tfm_core.choices.config import (
     DecoderOnlyConfig,
     EncoderOnlyConfig,
     Experiment,
     TunedLabelsConfig,
     TunedTextConfig,
 )
-from tfm_core.config.shape import TextShape
+from tfm_core.choices.config.shape import TextShape
 from tfm_core.facts.memory import memory
 from tfm_core.models.build import build_model
 from tfm_core.training.optimisation import make_optimizer

@@ -1,6 +1,6 @@
 // Returns the words that a reader cannot see whole at this width: cut by their box, or outside of the page.
 () => {
-  const HOLDERS = "button, h1, h2, h3, label, legend, summary, option, [role=tab], [role=option], .stMarkdown p";
+  const HOLDERS = "button, h1, h2, h3, label, legend, summary, option, [role=tab], [role=option], .stMarkdown p, .stMarkdownEllipsis";
   const main = document.querySelector("[data-testid=stMain]");
   const found = [];
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tfm_core.config import Experiment
-from tfm_core.config.codec import default_sections
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.config.codec import default_sections
 
 
 def experiment(

@@ -24,8 +24,8 @@ from playwright.sync_api import TimeoutError as TimedOut
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from tfm_core.config import Experiment
-from tfm_core.config.codec import to_query
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.config.codec import to_query
 
 STEP = re.compile(r"^Step ([\d,]+) of ([\d,]+)")
 LAST_STEP = (  # what plotly decoded: the figure itself still holds base64
@@ -76,7 +76,12 @@ def link_of(experiment: Experiment) -> str:
 
 def await_js(where: Page | Frame, expression: str, arg: Any = None) -> JSHandle:
     """Wait until a JavaScript expression or function of ``arg`` is true; return its value."""
-    return where.wait_for_function(expression, arg=arg, polling=POLL_MILLISECONDS, timeout=PATIENCE)
+    # a bare expression would be compiled at each look, which the page's policy may refuse
+    value = f"""(arg) => {{
+        const value = ({expression});
+        return typeof value === "function" ? value(arg) : value;
+    }}"""
+    return where.wait_for_function(value, arg=arg, polling=POLL_MILLISECONDS, timeout=PATIENCE)
 
 
 class Tab:
@@ -172,7 +177,7 @@ class Tab:
 
     @property
     def strip(self) -> Locator:
-        """The strip of the frame: the current run, the search, links."""
+        """The strip of the frame: the search and the menu."""
         return self.page.locator(".st-key-strip")
 
     @property
@@ -190,11 +195,6 @@ class Tab:
         choices = self.page.get_by_test_id("stPopoverBody")
         expect(choices).to_be_visible()
         return choices
-
-    def choose_behind(self, option: str) -> None:
-        """Press an option of a row of options behind the line above the subject."""
-        self.open_choices().get_by_role("radio", name=option, exact=True).click()
-        self.close_choices()
 
     def close_choices(self) -> None:
         self.page.keyboard.press("Escape")
@@ -219,17 +219,25 @@ class Tab:
         paragraph = self.main.locator("p").filter(has_text=re.compile(rf"^{who}\s"))
         return paragraph.locator("strong").first
 
-    def go_to(self, section: str, page: str) -> None:
-        """Go to a page by the bar at the top."""
-        self.page.get_by_test_id("stTopNav").get_by_role("button", name=section).click()
-        self.page.get_by_role("menuitem", name=page).click()
+    def go_to(self, place: str, page: str = "") -> None:
+        """Go to a place by the bar at the top, and to one of its pages."""
+        self.page.get_by_test_id("stTopNav").get_by_role("link", name=place).click()
+        if page:
+            pages = self.main.locator(".st-key-page-title")
+            pages.get_by_role("link", name=page, exact=True).click()
+
+    def open_menu(self) -> Locator:
+        """Open the menu of the strip; return what is in it."""
+        self.strip.get_by_role("button", name="Menu").click()
+        return self.page.get_by_test_id("stPopoverBody")
 
     def copied_link(self) -> str:
-        """Press the button that copies a link; return what then is on the clipboard."""
+        """Copy the first link of the menu; return what then is on the clipboard."""
         self.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.page.evaluate("() => navigator.clipboard.writeText('')")
-        self.strip.get_by_role("button", name="Copy link").click()
+        self.open_menu().get_by_role("button", name="Copy link").first.click()
         read = self.await_js("() => navigator.clipboard.readText()")
+        self.page.keyboard.press("Escape")
         return str(read.json_value())
 
     def draw_a_one(self, board: Locator) -> None:

@@ -7,15 +7,18 @@ tenths longer. ``TFM_NIGHTLY=1`` adds the other theme, a projector and Korean.
 from __future__ import annotations
 
 import itertools
+import random
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import TimeoutError as TimedOut
 from playwright.sync_api import ViewportSize, expect
 
-from pages.ui.navigation import page_table
+from pages.app.navigation import page_table
+from tests import fresh
 from tests.browser.axe import expect_no_violations
 from tests.browser.conftest import OpenTab
 from tests.browser.tab import Tab
@@ -60,7 +63,9 @@ SHORT_NAMES = """() => {
     const look = (root) => root.querySelectorAll("*").forEach((node) => {
         const name = node.getAttribute("aria-label") ?? "";
         const isFigure = node.matches("[role=img]:not([aria-hidden=true]), .live-figure");
-        if (isFigure && node.getClientRects().length && name.trim().split(/\\s+/).length < 2) {
+        const isShort = isFigure && name.trim().split(/\\s+/).length < 2;
+        const length = name.replace(/[⟦⟧·]/g, "").replace(/\\s+/g, " ").length;
+        if ((isShort || length > 120) && node.getClientRects().length) {
             found.push(node.outerHTML.slice(0, 200));
         }
         if (node.shadowRoot) look(node.shadowRoot);
@@ -68,7 +73,7 @@ SHORT_NAMES = """() => {
     look(document.querySelector("[data-testid=stMain]"));
     return found;
 }"""
-"""Pictures and figures that are named by one word or none, in components too."""
+"""Figures named by one word or none, and names too long for one breath, in components too."""
 LEVELS = """[...document.querySelectorAll('[data-testid=stMain] :is(h1, h2, h3, h4, h5, h6)')]
     .map(heading => Number(heading.tagName[1]))"""
 FITS = """() => [document.documentElement, ...document.querySelectorAll('[data-testid=stMain]')]
@@ -76,10 +81,15 @@ FITS = """() => [document.documentElement, ...document.querySelectorAll('[data-t
 THEME = """Math.max(...getComputedStyle(document.querySelector('[data-testid=stApp]'))
     .backgroundColor.match(/\\d+/g).map(Number)) > 128 ? 'light' : 'dark'"""
 CUT = (Path(__file__).parent / "cut.js").read_text(encoding="utf-8")
+FOCUS = (Path(__file__).parent / "focus.js").read_text(encoding="utf-8")
+SHARE_BY_KEYBOARD = 1.0 if IS_NIGHTLY else 0.2
+"""Of the pages that are gone through by keyboard: the commit chooses which."""
 DRAWN = """() => document.fonts.status === "loaded"
     && [...document.querySelectorAll("[data-testid=stMain] .live-figure")].every((node) =>
         node.querySelector("canvas") || (node.querySelector(".main-svg")
-            && Math.abs(node._fullLayout.height - node.clientHeight) < 2))"""
+            && Math.abs(node._fullLayout.height - node.clientHeight) < 2))
+    && [...document.querySelectorAll("[data-testid=stMain] .diagram")].every((node) =>
+        node.querySelector("svg g.node"))"""
 """JavaScript: every figure is drawn in the size that it has now."""
 NOW = """new Promise((done) => requestIdleCallback(() => requestIdleCallback(
     () => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))))"""
@@ -97,6 +107,22 @@ MOVES = """() => {
     return found;
 }"""
 """JavaScript: what moves by itself for a reader who asks for calm."""
+SMALL = """() => {
+    const found = new Set();
+    const look = (root) => root.querySelectorAll("*").forEach((node) => {
+        const isText = [...node.childNodes].some((one) => one.nodeType === 3 && one.data.trim());
+        const size = parseFloat(getComputedStyle(node).fontSize);
+        // formulas hide marks, small cells their numbers, and a diagram is zoomed
+        const isOurs = !node.closest(".katex, .diagram");
+        if (isText && isOurs && size && size < 11 && node.getClientRects().length) {
+            found.add(`${size} px: ${node.outerHTML.slice(0, 100)}`);
+        }
+        if (node.shadowRoot) look(node.shadowRoot);
+    });
+    look(document.querySelector("[data-testid=stMain]"));
+    return [...found].slice(0, 5);
+}"""
+"""JavaScript: texts, of figures too, that are smaller than 11 pixels."""
 MAX_SHIFT = 0.01
 MOVED = """async (settled) => {
     const shifts = [];
@@ -142,8 +168,8 @@ def address(page: page_table.PageFacts) -> str:
 def groups() -> dict[str, list[str]]:
     """Return all addresses by place, a few for each test."""
     found = {}
-    for name in page_table.SECTIONS:
-        paths = [address(page) for page in page_table.PAGES.values() if page.section == name]
+    for name, (_title, pages) in page_table.PLACES.items():
+        paths = [address(page_table.PAGES[page]) for page in pages]
         for first in range(0, len(paths), PAGES_PER_TEST):
             found[f"{name}-{first}" if first else name] = paths[first : first + PAGES_PER_TEST]
     return found | MORE
@@ -171,6 +197,7 @@ def test_every_page_is_drawn_whole_and_can_be_used_by_all(
             *without_names(tab),
             *moved(tab, drawn),
             *tab.page.evaluate(MOVES),
+            *tab.page.evaluate(SMALL),
             *tab.went_wrong(),
         ]
         assert tab.page.evaluate(THEME) == theme, path
@@ -179,6 +206,7 @@ def test_every_page_is_drawn_whole_and_can_be_used_by_all(
             tab.page.set_viewport_size(ZOOMED)
             tab.await_js(FITS)
             assert max(tab.page.evaluate(IN_SIGHT)) <= 0.25, path
+        faults[path] += by_keyboard(tab, path, look)
     assert {path: found for path, found in faults.items() if found} == {}
 
 
@@ -207,6 +235,25 @@ def without_names(tab: Tab) -> list[str]:
         *(line for line in lines if NAMELESS.match(line)),
         *([] if levels.count(1) == 1 and is_in_order else [f"levels of headings: {levels}"]),
     ]
+
+
+def by_keyboard(tab: Tab, path: str, look: Look) -> list[str]:
+    """Return which stops of the Tab key nobody sees, and a press that loses the focus, if any."""
+    drawn = random.Random(f"{fresh.SEED} {path}")
+    if drawn.random() >= SHARE_BY_KEYBOARD:
+        return []
+    tab.page.set_viewport_size(look.size)
+    faults: list[str] = tab.page.evaluate(f"{FOCUS}.unseen()")
+    chosen = tab.page.evaluate(f"(share) => {FOCUS}.choose(share)", drawn.random())
+    if chosen is not None:
+        name, key = chosen
+        tab.page.keyboard.press(key)
+        tab.settle()
+        try:
+            tab.await_js(f"() => !{FOCUS}.focused()")
+        except TimedOut:
+            faults.append(f"{tab.page.evaluate(f'{FOCUS}.focused()')} after a press of {name}")
+    return faults
 
 
 def moved(tab: Tab, settled: float) -> list[Any]:

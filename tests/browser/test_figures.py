@@ -73,7 +73,8 @@ def test_figures_keep_what_a_reader_chose_while_points_arrive(
     plot = tab.figure(COMPARED).locator(".nsewdrag").first
     box = plot.bounding_box()
     assert box is not None
-    plot.hover(position={"x": 0.1 * box["width"], "y": 0.5 * box["height"]})
+    # near step 0, where both panels have points
+    plot.hover(position={"x": 0.02 * box["width"], "y": 0.5 * box["height"]})
     tab.await_plotly(COMPARED, "(node._hoverdata ?? []).length >= 4")
     assert tab.plotly(COMPARED, "new Set(node._hoverdata.map(p => p.yaxis._id)).size") == 2
 

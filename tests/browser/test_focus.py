@@ -55,6 +55,13 @@ def n_changed(page: Page, box: list[float]) -> int:
     return int((contrast >= 3).sum())
 
 
+def expect_seen(page: Page) -> None:
+    """Wait until what has the focus shows it: some fade in."""
+    end = time.monotonic() + PATIENCE / 1000
+    while n_changed(page, (found := page.evaluate(FOCUSED))["box"]) < MIN_PIXELS:
+        assert time.monotonic() < end, found
+
+
 def test_whatever_has_the_focus_or_is_chosen_can_be_seen(open_tab: OpenTab) -> None:
     tab = open_tab("masks", viewport={"width": 1280, "height": 720}, color_scheme="dark")
     expect(tab.main.get_by_role("heading", level=1)).to_be_visible()
@@ -68,9 +75,7 @@ def test_whatever_has_the_focus_or_is_chosen_can_be_seen(open_tab: OpenTab) -> N
         if found["kind"] in seen:
             continue
         seen.add(found["kind"])
-        end = time.monotonic() + PATIENCE / 1000  # some fade in
-        while n_changed(tab.page, tab.page.evaluate(FOCUSED)["box"]) < MIN_PIXELS:
-            assert time.monotonic() < end, found
+        expect_seen(tab.page)
     assert len(seen) > 5
 
     tab.page.emulate_media(forced_colors="active")
@@ -78,3 +83,8 @@ def test_whatever_has_the_focus_or_is_chosen_can_be_seen(open_tab: OpenTab) -> N
     assert tab.main.locator("button[data-selected]").first.evaluate(outline) == "solid"
     others = tab.main.locator("button[role=radio]:not([data-selected])")
     assert others.first.evaluate(outline) == "none"
+
+    tab.page.emulate_media(color_scheme="dark", forced_colors="none")
+    tab.goto("class")
+    tab.main.get_by_label("Teacher’s key").focus()
+    expect_seen(tab.page)

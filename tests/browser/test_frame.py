@@ -1,4 +1,4 @@
-"""The frame: the bar, the search, the link that is copied at one press, the run always in sight."""
+"""The frame: the bar, the search, and the menu with the links and the classroom."""
 
 import re
 
@@ -21,16 +21,17 @@ INSIDE = """node => {
 }"""
 
 
-def test_the_run_stays_in_sight_and_a_term_is_explained(open_tab: OpenTab) -> None:
+def test_the_frame_is_one_line_that_stays_in_sight_and_a_term_is_explained(
+    open_tab: OpenTab,
+) -> None:
     tab = open_tab("by-hand?run=recorded-korean", viewport=PHONE)
-    name = tab.strip.get_by_text("English to Korean, recorded")
-    for viewport, height in ((PHONE, 90), (PROJECTOR, 45)):
+    for viewport in (PHONE, PROJECTOR):
         tab.page.set_viewport_size(viewport)
         tab.await_js(AT_THE_END)
-        assert name.evaluate(INSIDE)
+        assert tab.strip.get_by_role("combobox").first.evaluate(INSIDE)
         box = tab.strip.bounding_box()
         assert box is not None
-        assert box["height"] <= height
+        assert box["y"] + box["height"] <= 45
 
     # a term: on hover, on focus, and on a press with a link to where it is taught
     word = tab.page.locator("a[href^='#term-']:visible").first
@@ -48,8 +49,14 @@ def test_the_run_stays_in_sight_and_a_term_is_explained(open_tab: OpenTab) -> No
     expect(meaning.get_by_role("link")).to_be_focused()
     tab.page.keyboard.press("Enter")
     expect(tab.page).to_have_url(re.compile("stage=projections"))
-    tab.strip.get_by_role("link", name="Watch it learn").click()
+    tab.go_to("Train")
     expect(tab.page).to_have_url(re.compile(r"/train\?run=recorded-korean"))
+
+    # tabs and head leave the subject to begin near 120 px
+    tab.goto("attention?run=recorded-korean")
+    head = tab.main.locator(".st-key-head").bounding_box()
+    assert head is not None
+    assert head["y"] + head["height"] <= 122
 
 
 def test_a_term_is_found_by_its_key_and_a_link_copied_or_shown(open_tab: OpenTab) -> None:
@@ -68,8 +75,8 @@ def test_a_term_is_found_by_its_key_and_a_link_copied_or_shown(open_tab: OpenTab
     expect(tab.page).to_have_url(re.compile(r"/masks\?.*mask=window"))
     expect(tab.main.get_by_role("radio", name="Sliding window")).to_be_checked()
     tab.settle()
-    address = f"{tab.url}/masks?mask=window"
-    assert tab.copied_link() == address
+    address = tab.copied_link()
+    assert address == tab.page.url
 
     # where nothing can be copied the address is shown
     tab.page.set_viewport_size(PHONE)
@@ -77,8 +84,8 @@ def test_a_term_is_found_by_its_key_and_a_link_copied_or_shown(open_tab: OpenTab
         navigator.clipboard.writeText = () => Promise.reject(new Error("refused"));
         document.execCommand = () => false;
     }""")
-    tab.strip.get_by_role("button", name="Copy link").click()
-    panel = tab.strip.get_by_role("group", name="All links")
+    panel = tab.open_menu()
+    panel.get_by_role("button", name="Copy link").first.click()
     expect(panel).to_contain_text("Copying is blocked.")
     field = panel.get_by_role("textbox", name="Opens this page as it is.")
     expect(field).to_have_value(address)
@@ -89,10 +96,9 @@ def test_a_term_is_found_by_its_key_and_a_link_copied_or_shown(open_tab: OpenTab
 
     # it is shown to a class as a large code, dark on white
     tab.page.set_viewport_size(DESKTOP)
-    tab.strip.get_by_role("button", name="All links").click()
-    ask = tab.strip.get_by_role("button", name="Show a QR code for this page")
+    ask = tab.open_menu().get_by_role("button", name="Show a QR code for this page")
     ask.click()
-    board = tab.strip.get_by_role("dialog", name="QR code")
+    board = panel.get_by_role("dialog", name="QR code")
     code = board.get_by_role("img", name=f"QR code: {address}")
     expect(code).to_be_in_viewport(ratio=0.98)
     assert code.evaluate("node => node.naturalWidth && node.height / innerHeight") > 0.5
@@ -101,3 +107,9 @@ def test_a_term_is_found_by_its_key_and_a_link_copied_or_shown(open_tab: OpenTab
     tab.page.keyboard.press("Escape")
     expect(board).to_be_hidden()
     expect(ask).to_be_focused()
+
+    # the menu leads to the classroom and goes
+    panel.get_by_role("link", name="Classroom").click()
+    expect(tab.title).to_contain_text("Classroom")
+    expect(tab.title).to_be_focused()
+    expect(panel).to_have_count(0)

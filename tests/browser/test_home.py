@@ -5,12 +5,12 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from pages.ui.navigation import ticks
-from pages.ui.navigation.page_table import PAGES
+from pages.app.navigation import ticks
+from pages.app.navigation.page_table import PAGES
 from tests.browser.conftest import OpenTab
 from tests.browser.server import AppServer
 from tests.browser.tab import LAST_STEP, STEP
-from tfm_core.presets import PRESETS
+from tfm_core.choices.presets import PRESETS
 
 pytestmark = pytest.mark.browser
 

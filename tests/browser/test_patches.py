@@ -59,7 +59,7 @@ def test_a_patch_is_chosen_and_a_digit_of_ones_own_is_read_whichever_way_it_come
     expect(tab.page).to_have_url(re.compile(r"patch=1(%2C|,)2"))
 
     # a digit of one's own is uploaded
-    tab.choose_behind("Your own")
+    tab.button("Your own").click()
     expect(tab.main.get_by_text("Upload a picture")).to_be_visible()
     expect(patches).to_have_count(0)
     upload(tab, one())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from pages.app.tour.stops import TOURS
 from pages.components.presenter import KINDS
-from pages.ui.tour.stops import TOURS
 from tests.browser.conftest import OpenTab
 from tests.browser.tab import Tab
 
@@ -137,9 +137,8 @@ def test_a_clicker_goes_from_beat_to_beat_and_figure_to_figure(open_tab: OpenTab
     expect(tab.page.locator(".presenter")).to_have_count(0)
     expect(tab.strip).to_be_visible()
 
-    # without keys it begins in the menu of links
-    tab.strip.get_by_role("button", name="All links").click()
-    tab.strip.get_by_role("button", name="Present this page").click()
+    # without keys it begins in the menu
+    tab.open_menu().get_by_role("button", name="Present this page").click()
     expect(name).to_contain_text("All heads")
     tab.page.locator(".presenter").get_by_role("button", name="Next figure").click()
     expect(name).to_contain_text("2 / ")

@@ -20,7 +20,7 @@ from tests.browser.server import AppServer
 from tests.browser.tab import LAST_STEP, Tab, link_of
 from tests.pages.made_runs import made_run
 from tests.runs.waiting import wait_until
-from tfm_core.presets import PRESETS
+from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 
@@ -89,10 +89,10 @@ def test_a_run_is_steered_killed_and_outlives_its_page_and_its_tab(
     tab.await_plotly("loss", f"{LAST_STEP} > arg", step)
 
     # also while another page is looked at, and without any, until it is stopped
-    tab.go_to("Watch", "Runs")
+    tab.go_to("Runs")
     expect(tab.title).to_have_text("Runs")
     expect(tab.state("Training")).to_be_visible()
-    tab.strip.get_by_role("link", name="Watch it learn").click()
+    tab.go_to("Train")
     before, address = tab.await_step(step + 1), tab.page.url
     tab.page.goto("about:blank")
     wait_until(lambda: run.status.step > before, "it goes on while no page is open")
@@ -157,10 +157,10 @@ def test_what_stands_there_while_a_run_trains_can_be_used_by_all(open_tab: OpenT
     tab.button("Start").click()
     tab.await_plotly("loss", f"{LAST_STEP} > 0")
     expect_no_violations(tab.page)
-    tab.strip.get_by_role("link", name="Look inside").click()
+    tab.go_to("Look inside", "Attention")
     expect(tab.main.locator(".heads canvas").first).to_be_visible()
     expect_no_violations(tab.page)
-    tab.go_to("Watch", "Runs")
+    tab.go_to("Runs")
     expect(tab.state("Training")).to_be_visible()
     expect_no_violations(tab.page)
 

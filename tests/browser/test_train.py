@@ -9,9 +9,9 @@ from playwright.sync_api import Locator, expect
 from tests.browser.conftest import OpenTab
 from tests.browser.experiments import experiment
 from tests.browser.tab import Tab, link_of
-from tfm_core.config import EncoderDecoderConfig
-from tfm_core.config.training import TrainingConfig
-from tfm_core.presets import PRESETS
+from tfm_core.choices.config import EncoderDecoderConfig
+from tfm_core.choices.config.training import TrainingConfig
+from tfm_core.choices.presets import PRESETS
 
 pytestmark = pytest.mark.browser
 
@@ -54,9 +54,9 @@ def test_what_is_typed_wrong_is_told_at_its_control_and_start_stays_in_sight(
     expect(tab.main.get_by_text("Can't start yet")).to_be_hidden()
 
     # numbers out of range are said, and reset heals also what Streamlit does not send
-    set_number(tab, "Layers", 0)
-    set_number(tab, STEPS, 1_000_000_000)
-    expect(tab.main.get_by_text("it must be")).to_have_count(2)
+    for n, (label, value) in enumerate({"Layers": 0, STEPS: 1_000_000_000}.items(), 1):
+        set_number(tab, label, value)
+        expect(tab.main.get_by_text("it must be")).to_have_count(n)
     expect(tab.main.get_by_text("Can't start yet")).to_contain_text(STEPS)
     expect(tab.button("Start")).to_be_disabled()
     number(tab, HEADS).fill("99999999999999999999")

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pages.ui.navigation import page_table
+from pages.app.navigation import page_table
 from tests.browser import server as servers
 from tests.browser.server import AppServer
 from tests.browser.visitor import visitor

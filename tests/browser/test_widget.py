@@ -7,7 +7,7 @@ from pages import widget
 from tests.browser.tab import PATIENCE
 from tests.looking.loops import HEADS as RUN_HEADS
 from tests.looking.loops import LAYERS, trained
-from tests.pages.attention.test_looks import HEADS, encoder
+from tests.pages.look_inside.attention.test_looks import HEADS, encoder
 from tfm_core.runs.notebook import open_run
 from tfm_core.runs.store import RunStore
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from pages.ui.files.film import film
+from pages.app.files.film import film
 from tests.browser.tab import PATIENCE, await_js
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.attention.own_example import look_at_text

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
+from tfm_core.choices.presets import PRESETS
 from tfm_core.data.tasks import text_task
-from tfm_core.presets import PRESETS
 
 LISTEN = """if (!window.drawnTexts) {
     window.drawnTexts = new Set();

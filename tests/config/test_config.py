@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tfm_core.config import (
+from tfm_core.choices.config import (
     MODEL_CONFIGS,
     ConfigError,
     EncoderDecoderConfig,
@@ -20,11 +20,13 @@ from tfm_core.config import (
     to_json,
     to_query,
 )
-from tfm_core.config.advice import advice, advice_on
-from tfm_core.config.codec import default_sections
+from tfm_core.choices.config.advice import advice, advice_on
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.config.task import TASK_CONFIGS
+from tfm_core.choices.presets import PRESETS
+from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.facts.learning_rate import advised
-from tfm_core.presets import PRESETS
-from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.sentences import StudentError
 
 pytestmark = pytest.mark.quick
 
@@ -199,6 +201,28 @@ def test_experiments_from_before_something_was_a_setting_are_what_they_were(name
     values = json.loads(to_json(Experiment()))
     assert values["model"].pop(name) == value
     assert from_json(json.dumps(values)) == Experiment()
+
+
+@pytest.mark.parametrize("kind", [k for k, one in TASK_CONFIGS.items() if not one.is_trained_here])
+def test_a_model_that_nothing_here_trains_has_no_training_and_loses_that_of_an_older_app(kind):
+    task = TASK_CONFIGS[kind]()
+    values = {"model": {"family": task.facts.families[0]}, "task": task.model_dump()}
+    experiment = Experiment.parse(values)
+    assert experiment.training is None
+    assert from_json(to_json(experiment)) == experiment
+    invented = {**json.loads(to_json(experiment)), "training": TrainingConfig().model_dump()}
+    assert from_json(json.dumps(invented)) == experiment
+    with pytest.raises(StudentError, match="not trained here"):
+        _ = experiment.trained
+    with pytest.raises(ConfigError) as error:
+        Experiment.parse(invented)
+    assert [one.field for one in error.value.problems] == ["training"]
+
+
+def test_a_model_that_is_trained_here_needs_a_training():
+    with pytest.raises(ConfigError) as error:
+        Experiment.parse({"training": None})
+    assert [one.field for one in error.value.problems] == ["training"]
 
 
 @pytest.mark.parametrize("name", OPTIMISERS)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tfm_core.config import Experiment
-from tfm_core.config.codec import default_sections, problems_of
-from tfm_core.presets import PRESETS
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.config.codec import default_sections, problems_of
+from tfm_core.choices.presets import PRESETS
 
 
 def wrong(family="vit", task="mnist-5000", **values):

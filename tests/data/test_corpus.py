@@ -8,8 +8,8 @@ from statistics import mean
 import pytest
 import torch
 
-from tfm_core.config import ConfigError
-from tfm_core.config.corpus_tasks import LONGEST_SENTENCE, CorpusTaskConfig
+from tfm_core.choices.config import ConfigError
+from tfm_core.choices.config.corpus_tasks import LONGEST_SENTENCE, CorpusTaskConfig
 from tfm_core.data.corpus import grammar
 from tfm_core.data.corpus.load import load_corpus
 from tfm_core.data.own.tokens import learned_from_text

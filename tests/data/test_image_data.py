@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from tfm_core.config import IMAGE_TASKS, ImageTaskConfig, OwnPicturesTaskConfig
+from tfm_core.choices.config import IMAGE_TASKS, ImageTaskConfig, OwnPicturesTaskConfig
 from tfm_core.data.download import SOURCES
 from tfm_core.data.embedded import read_embedded
 from tfm_core.data.image_data import (

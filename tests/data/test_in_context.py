@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.training.test_loop import experiment
-from tfm_core.config import ConfigError, CorpusTaskConfig
+from tfm_core.choices.config import ConfigError, CorpusTaskConfig
 from tfm_core.data.corpus.in_context import (
     ALPHABET,
     GENERATORS,
@@ -28,8 +28,7 @@ from tfm_core.data.corpus.in_context import (
     rounded,
     seen_before,
 )
-from tfm_core.data.load import load
-from tfm_core.data.tasks import corpus_task
+from tfm_core.data.tasks import corpus_task, load
 from tfm_core.training.loop import build
 
 NOISE = {-1: 0.25, 0: 0.5, 1: 0.25}

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from tfm_core.config import IMAGE_TASKS
+from tfm_core.choices.config import IMAGE_TASKS
 from tfm_core.data.own_picture import picture_to_input
 
 DIGITS, CLOTHES, COLOURS = (IMAGE_TASKS[name] for name in ("mnist", "fashion-mnist", "cifar-10"))

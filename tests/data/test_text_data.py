@@ -5,14 +5,13 @@ import re
 import pytest
 import torch
 
-from tfm_core.config import CORPUS_TASKS, TEXT_TASKS, TextTaskConfig, task_config
-from tfm_core.config.text_tasks import shares
-from tfm_core.data.load import load
-from tfm_core.data.tasks import text_task
+from tfm_core.choices.config import CORPUS_TASKS, TEXT_TASKS, TextTaskConfig, task_config
+from tfm_core.choices.config.text_tasks import shares
+from tfm_core.choices.presets import PRESETS
+from tfm_core.data.tasks import load, text_task
 from tfm_core.data.text.span_corruption import SENTINELS, whole
 from tfm_core.data.text_data import load_text, n_shared_sources
 from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD, SPECIALS, UNK, Vocabulary
-from tfm_core.presets import PRESETS
 
 SIZES = {"n_train": 211, "n_validation": 13, "n_test": 17}
 SPLITS = ("train", "validation", "test")

@@ -18,16 +18,16 @@ from tests.models.variants import (
     text_batch,
     text_model,
 )
+from tfm_core.choices.mistakes import make
+from tfm_core.choices.variants.positions import POSITIONS_OF_WORDS
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.decoding import beam_steps, greedy, reading, sampled_steps
 from tfm_core.decoding.kv_cache import CHUNK, CachedDecoder, ReadPrompt, supports_cache
 from tfm_core.decoding.single_token import MIN_KEYS, SingleTokenAttention
 from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
-from tfm_core.mistakes import make
 from tfm_core.models import build_stack
 from tfm_core.probe.capture import capture
-from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 LONG = 6
 READING = sys.modules["tfm_core.decoding.reading"]  # the package calls a function that

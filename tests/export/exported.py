@@ -8,7 +8,7 @@ from pathlib import Path
 
 from safetensors.numpy import load_file
 
-from tfm_core.config import ConfigError, Experiment
+from tfm_core.choices.config import ConfigError, Experiment
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore

@@ -10,15 +10,14 @@ import pytest
 from pages.components.files import FOLDER
 from tests.inspect.source.test_use import PEOPLE
 from tests.training.test_loop import experiment
-from tfm_core.config import Experiment
-from tfm_core.config.codec import default_sections
-from tfm_core.config.text_tasks import TEXT_TASKS
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.config.text_tasks import TEXT_TASKS
 from tfm_core.data.own.tokens import learned
 from tfm_core.data.tasks import text_task
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.export.query_settings import as_json, query_settings
 from tfm_core.inspect.source.carried import carried
-from tfm_core.inspect.source.texts import SPELLINGS
 
 NODE = shutil.which("node")
 RUNNER = """
@@ -32,7 +31,7 @@ const answers = cases.map(({ told, typed, tokens }) => ({
 console.log(JSON.stringify(answers));
 """
 EXPERIMENTS = {
-    **{name: experiment(TEXT_TASKS[name].families[0], name) for name in SPELLINGS},
+    **{name: experiment(TEXT_TASKS[name].families[0], name) for name in TEXT_TASKS},
     "own-pairs": Experiment.parse(default_sections("encoder-decoder", "own-pairs")),
     "own-labels": Experiment.parse(default_sections("encoder-only", "own-labels")),
     "grammar": experiment("decoder-only", "grammar", task={"unit": "words"}),

@@ -13,18 +13,17 @@ from tokenizers import Tokenizer
 from tests.export.exported import small, unpacked, untrained
 from tests.export.test_asking import EXPERIMENTS
 from tests.models.variants import S, T
+from tfm_core.choices.config import DecoderOnlyConfig, ViTConfig
+from tfm_core.choices.config.shape import ImageShape, TextShape
+from tfm_core.choices.presets import PRESETS
 from tfm_core.cli import main
-from tfm_core.config import DecoderOnlyConfig, ViTConfig
-from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.data.opened.tokenizer import read_words
-from tfm_core.data.shape import data_shape
-from tfm_core.data.tasks import text_task
+from tfm_core.data.tasks import data_shape, text_task
 from tfm_core.export import hugging_face
 from tfm_core.export.exports import EXPORTS
 from tfm_core.export.tokenizer_json import both, one_text
 from tfm_core.inspect.source.carried import carried
 from tfm_core.models.build import build_model
-from tfm_core.presets import PRESETS
 from tfm_core.pretrained.architectures import ARCHITECTURES, Unexportable, fit
 from tfm_core.pretrained.model import check_folder, load_model
 from tfm_core.pretrained.writing import answer_of, first_target, tensors_of

@@ -21,8 +21,15 @@ from tests.models.variants import (
     vit_model,
 )
 from tests.training.test_loop import experiment
+from tfm_core.choices.config.shape import ImageShape, TextShape
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.cells import CELLS
+from tfm_core.choices.variants.norms import NORMS
+from tfm_core.choices.variants.poolings import POOLINGS
+from tfm_core.choices.variants.positions import POSITIONS_OF_WORDS
+from tfm_core.choices.variants.stems import STEMS
 from tfm_core.cli import main
-from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.export import onnx as export
 from tfm_core.inspect.attention.own_example import look_at_text
@@ -31,13 +38,6 @@ from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import build
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.cells import CELLS
-from tfm_core.variants.norms import NORMS
-from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.positions import POSITIONS_OF_WORDS
-from tfm_core.variants.stems import STEMS
 
 TEXTS = TextShape(SRC_WORDS, TGT_WORDS)
 PICTURES = ImageShape(6, 3, 5)

@@ -9,14 +9,13 @@ import stat
 import numpy as np
 import pytest
 
+from tests.data.own.files import pictures_report
 from tests.data.own.test_texts import LABELS, PAIRS
 from tests.export.exported import members, packed, untrained
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.data.own import kinds, place, sets
-from tfm_core.data.own.pictures import Pictures
-from tfm_core.data.own.pictures_set import Split
-from tfm_core.data.own.pictures_set import prepare as prepare_pictures
-from tfm_core.data.own.texts import inspect_text, prepare
+from tfm_core.data.own.pictures_set import Split, arranged
+from tfm_core.data.own.texts import inspect_text
 from tfm_core.export import layout
 from tfm_core.export.archive import Refused
 from tfm_core.export.bundle import bundle, own_set
@@ -30,15 +29,12 @@ RAW = {"pairs": PAIRS, "labels": LABELS, "text": "the cat sat on the mat. " * 50
 def small_pictures():
     rng = np.random.default_rng(0)
     images = rng.integers(0, 255, (40, 1, 28, 28), dtype=np.uint8)
-    labels = np.arange(40) % 2
-    names = tuple(f"{'ab'[label]}/{at}.png" for at, label in enumerate(labels))
-    return prepare_pictures(Pictures(images, labels, ("a", "b"), names), "Small", Split())
+    return arranged(pictures_report(images, np.arange(40) % 2), Split())
 
 
 def prepared(kind):
-    if kind == "pictures":
-        return small_pictures()
-    return prepare(inspect_text(kind, RAW[kind]), name=f"My {kind}")
+    report = small_pictures() if kind == "pictures" else inspect_text(kind, RAW[kind])
+    return kinds.prepare(report, name=f"My {kind}")
 
 
 def run_on(store, kind):

@@ -1,6 +1,7 @@
 """A run taken away and brought again is the same run: of every preset, of any configuration."""
 
 import io
+import os
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -10,25 +11,25 @@ from tests.export.exported import assert_same_run, is_valid, small, untrained
 from tests.runs.comparing import assert_same as assert_trained_alike
 from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
-from tfm_core.config import Experiment
-from tfm_core.config.codec import default_sections
-from tfm_core.config.model import MODEL_CONFIGS
-from tfm_core.config.task import tasks_for
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.config.model import MODEL_CONFIGS
+from tfm_core.choices.config.task import tasks_for
+from tfm_core.choices.presets import PRESETS
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.cells import CELLS
+from tfm_core.choices.variants.norms import NORMS
+from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.poolings import POOLINGS
+from tfm_core.choices.variants.positions import POSITIONS
+from tfm_core.choices.variants.sinks import SINKS
 from tfm_core.export.bundle import MAX_SNAPSHOT_BYTES, bundle, chosen_snapshots
 from tfm_core.export.importer import import_run
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.made_with import versions
-from tfm_core.presets import PRESETS
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.cells import CELLS
-from tfm_core.variants.norms import NORMS
-from tfm_core.variants.optimisers import OPTIMISERS
-from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.sinks import SINKS
 
 OWNER = "a" * 64
 
@@ -147,6 +148,23 @@ def test_of_many_large_snapshots_some_are_taken_the_first_and_the_last_among_the
     kept = again.snapshot_steps()
     assert set(kept) < set(steps)
     assert (kept[0], kept[-1]) == (steps[0], steps[-1])
+
+
+def test_what_was_brought_outlives_a_power_cut(store, elsewhere, monkeypatch):
+    run = store.create(tiny(steps=2, snapshots=2))
+    execute(run)
+    synced, fsync = set(), os.fsync
+
+    def noted(file):
+        synced.add(os.fstat(file).st_ino)
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    folder = brought(run, elsewhere).folder
+    files = [path for name in ("snapshots", "kept") for path in (folder / name).glob("*")]
+    files += [folder / "events.jsonl", folder / "experiment.json"]
+    assert len(files) > 3
+    assert {path.stat().st_ino for path in files} <= synced
 
 
 def test_tags_note_and_group_go_along(store, elsewhere):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.inspect.compare.test_differences import changed
+from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.batches import Batches
-from tfm_core.presets import PRESETS
 
 pytestmark = pytest.mark.quick
 

@@ -6,12 +6,12 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from tests.anatomy.configurations import config_of, samples
 from tests.models.variants import CAPTION_SHAPE, SMALL, vit_model
-from tfm_core.config import MODEL_CONFIGS, ViTConfig
-from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.choices.config import MODEL_CONFIGS, ViTConfig
+from tfm_core.choices.config.shape import ImageShape, TextShape
+from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.architectures import ARCHITECTURES, of_experiment
 from tfm_core.facts.compute import macs, unasked
 from tfm_core.models.build import build_model
-from tfm_core.presets import PRESETS
 from tfm_core.probe.capture import capture
 
 

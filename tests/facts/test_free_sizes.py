@@ -2,10 +2,10 @@
 
 import pytest
 
+from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.free_sizes import FreeSizes, offered, resized, sizes_of
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.presets import PRESETS
 
 
 def known(name):

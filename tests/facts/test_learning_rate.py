@@ -1,8 +1,8 @@
 """The learning rate that is advised: the preset's, or what is usual for the optimiser."""
 
 from tests.facts.test_training_time import changed
+from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.learning_rate import calmer_rate, nearest_preset, usual_rate
-from tfm_core.presets import PRESETS
 
 COPY = PRESETS["copy"].experiment
 

@@ -13,19 +13,19 @@ from hypothesis import assume, example, given
 from torch.profiler import ProfilerActivity, profile
 
 from tests.anatomy.configurations import models
-from tfm_core.config import MODEL_CONFIGS, TrainingConfig, to_json
-from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
+from tfm_core.choices.config import MODEL_CONFIGS, TrainingConfig, to_json
+from tfm_core.choices.config.shape import CaptionShape, ImageShape, TextShape
+from tfm_core.choices.presets import PRESETS
+from tfm_core.choices.variants.cells import CELLS
+from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.precisions import PRECISIONS
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.memory import PROCESS_BYTES, memory, of_run, sizes
 from tfm_core.layers.blocks import enable_checkpointing
 from tfm_core.layers.fast import has_kernel
 from tfm_core.models.build import build_model
-from tfm_core.presets import PRESETS
 from tfm_core.training.optimisation import make_optimizer
 from tfm_core.training.setup import new_model
-from tfm_core.variants.cells import CELLS
-from tfm_core.variants.optimisers import OPTIMISERS
-from tfm_core.variants.precisions import PRECISIONS
 
 BYTES = 4  # of a float32
 
@@ -327,7 +327,7 @@ _GROWTH = """
 import sys
 from pathlib import Path
 import torch
-from tfm_core.config import from_json
+from tfm_core.choices.config import from_json
 from tfm_core.training.loop import build, train
 
 def peak(name):

@@ -3,9 +3,10 @@
 import pytest
 
 from tests.training.test_loop import EXPERIMENTS
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.config.training import WEIGHT_SETS
+from tfm_core.choices.presets import PRESETS
 from tfm_core.facts import storage
-from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.settings.fixed import LOCAL
 
@@ -49,7 +50,7 @@ def test_attention_of_presets_is_kept_and_a_whole_run_has_two_checkpoints() -> N
     snapshots = storage.snapshots_bytes(experiment, MAX)
     assert storage.run_bytes(experiment, 1_000, MAX, 0) - snapshots == 2 * 3 * 4 * 1_000
     sets = storage.run_bytes(experiment, 1_000, MAX, 10**6) - snapshots - 2 * 3 * 4 * 1_000
-    assert sets == storage.WEIGHT_SETS * 2 * 1_000
+    assert sets == WEIGHT_SETS * 2 * 1_000
 
 
 @pytest.mark.parametrize("most", [0, 1, 1_000, 10_000, MAX])

@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 
-from tfm_core.config import FAMILIES, Experiment
-from tfm_core.config.codec import default_sections
-from tfm_core.config.task import tasks_for
+from tfm_core.choices.config import FAMILIES, Experiment
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.config.task import tasks_for
+from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.training_time import seconds
-from tfm_core.presets import PRESETS
 
 
 def changed(experiment: Experiment, section: str, **values) -> Experiment:

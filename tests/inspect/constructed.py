@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from tests.probe.expected_masks import expected_masks
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.process.identity import process_id

@@ -3,7 +3,7 @@
 from functools import cache
 
 from tests.training.test_loop import experiment
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 from tfm_core.training import checkpoints, loop

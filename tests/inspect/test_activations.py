@@ -16,10 +16,10 @@ from tfm_core.runs.store import RECORDED, RunStore
 
 
 def test_relu_and_gelu_are_what_their_papers_say():
-    u, value, slope = activations.curve("relu")
+    u, value, slope = activations.curve("relu").to_numpy()[:, :3].T.astype(np.float32)
     np.testing.assert_allclose(value, np.maximum(u, 0))
     assert set(slope) == {0.0, 1.0}
-    u, value, slope = activations.curve("gelu")
+    u, value, slope = activations.curve("gelu").to_numpy()[:, :3].T.astype(np.float32)
     normal = np.array([0.5 * (1 + math.erf(one / math.sqrt(2))) for one in u])
     np.testing.assert_allclose(value, u * normal, atol=1e-6)
     density = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
@@ -29,10 +29,10 @@ def test_relu_and_gelu_are_what_their_papers_say():
 @pytest.mark.parametrize("run_id", ["recorded-digits", "recorded-korean"])
 def test_the_numbers_of_a_run_are_those_that_its_layers_bend(run_id, tmp_path):
     run = RunStore(tmp_path, recorded=RECORDED).get(run_id)
-    found = activations.given(run)
+    found, shares = activations.given(run)
     model, _step = model_of(run)
     name = run.experiment.model.activation
-    hidden = {one.layer: 0 for one in found}
+    hidden = dict.fromkeys(found["layer"], 0)
     zeros = dict(hidden)
     probe = run.probe()
     for index, item in enumerate(probe.items):
@@ -43,9 +43,9 @@ def test_the_numbers_of_a_run_are_those_that_its_layers_bend(run_id, tmp_path):
             bent = cache[f"{layer}.feed_forward.hidden"]
             hidden[layer] += bent.numel()
             zeros[layer] += int((bent <= 0).sum())
-    for one in found:
+    for one in found.itertuples():
         assert one.n == hidden[one.layer]
-        assert one.shares.sum() == pytest.approx(1)
+        assert shares[one.layer].sum() == pytest.approx(1)
         assert one.below == pytest.approx(zeros[one.layer] / one.n, abs=1e-3)
         if name == "relu":
             assert one.slope == pytest.approx(1 - one.below, abs=1e-3)
@@ -79,11 +79,12 @@ def test_routes_loads_and_dead_experts_are_those_of_the_router(run):
     assert [name.partition(".")[0] for name in names] == ["encoder", "decoder"]
     n_sources = sum(len(item["src"]) for item in run.probe().attended)
     loads, n_tokens = experts.loads(run, next(iter(names)), steps)
-    assert loads.index.tolist() == steps
-    assert loads.columns.tolist() == list(range(1, N_EXPERTS + 1))
+    assert loads["step"].tolist() == steps
+    shares = loads.drop(columns="step")
+    assert shares.columns.tolist() == [str(n) for n in range(1, N_EXPERTS + 1)]
     assert n_tokens == n_sources
-    np.testing.assert_allclose(loads.sum(axis=1), 1)
-    assert (loads <= 1 / 2).all(axis=None)  # each token passes two
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert (shares <= 1 / 2).all(axis=None)  # each token passes two
     item = run.probe().attended[0]
     with pytest.raises(ValueError, match="fewer tokens"):
         experts.routed(run.experiment, item, np.zeros((1, 5)), "encoder.layers.0.feed_forward")

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from tests.training.test_loop import experiment
+from tfm_core.choices.mistakes import made_in
+from tfm_core.choices.variants.forms import CAUSALITIES, SCALES
+from tfm_core.choices.variants.norms import NORMS
 from tfm_core.inspect.attention.cell import Trace, cell
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.training_step.batch import answers, one_answer
+from tfm_core.inspect.training_step.mistakes import residual_from_norm, shared_norm
 from tfm_core.inspect.training_step.step import start
-from tfm_core.inspect.training_step.wrong_blocks import residual_from_norm, shared_norm
-from tfm_core.mistakes import made_in
 from tfm_core.probe.labels import kind_of
-from tfm_core.variants.forms import CAUSALITIES, SCALES
-from tfm_core.variants.norms import NORMS
 
 DECODER = "decoder.layers.0.self_attention"
 FIELDS = {
@@ -56,11 +56,11 @@ def test_runs_and_their_losses_are_called_what_they_are():
     for trainer, is_softmaxed in ((right, False), (wrong, True)):
         found = answers(trainer)
         example = next(n for n in range(4) if found.of(n))
-        answer = one_answer(trainer, found, found.of(example)[0])
-        assert answer.is_changed is is_softmaxed
+        table, right_one = one_answer(trainer, found, found.of(example)[0])
+        assert right_one["is_changed"] is is_softmaxed
         counted = found.losses[found.counts].mean()
         assert float(counted) == pytest.approx(found.loss, abs=1e-5)
-        assert bool((abs(answer.logits - 0.5) <= 0.5).all()) is is_softmaxed
+        assert bool((abs(table["logit"] - 0.5) <= 0.5).all()) is is_softmaxed
     assert sorted(answers(right).owners.tolist()) == sorted(answers(wrong).owners.tolist())
 
 

@@ -4,15 +4,14 @@ import shutil
 
 import pytest
 
-from tests.data.own.files import packed, stripes
-from tfm_core.config import Experiment
+from tests.data.own.files import packed, read_pictures, stripes
+from tfm_core.choices.config import Experiment
 from tfm_core.data.own import sets
 from tfm_core.data.own.kinds import proposals
 from tfm_core.data.own.pictures import PictureForm
-from tfm_core.data.own.pictures_set import Split, prepare
-from tfm_core.data.own.pictures_zip import read_pictures
+from tfm_core.data.own.pictures_set import Split, arranged, prepare
 from tfm_core.data.own.sets import SetMissing
-from tfm_core.data.shape import data_shape
+from tfm_core.data.tasks import data_shape
 from tfm_core.inspect.attention.explanations import explained
 from tfm_core.inspect.attention.own_example import look_at_picture, read_picture
 from tfm_core.inspect.attention.trained import model_of
@@ -36,7 +35,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     store = RunStore(tmp_path_factory.mktemp("runs"), recorded=None)
     form = PictureForm(size=20, is_grey=False)
     read = read_pictures([("bars.zip", packed(stripes(40)))], form)
-    own = sets.write(prepare(read, "Bars", Split()), root=store.root / "own-data")
+    own = sets.write(prepare(arranged(read, Split()), name="Bars"), root=store.root / "own-data")
     values = proposals(own)[0].experiment.model_dump()
     values["training"] |= {"steps": 90, "batch_size": 16, "learning_rate": 0.005, "snapshots": 6}
     made = store.create(Experiment.parse(values))

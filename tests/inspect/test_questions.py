@@ -25,7 +25,6 @@ from tfm_core.inspect.text.questions import (
     compound_of,
 )
 from tfm_core.inspect.text.sentence import SentenceReading
-from tfm_core.inspect.training_step.batch import BatchAnswer
 from tfm_core.inspect.training_step.questions import about_guessing, about_step
 from tfm_core.inspect.training_step.step import StepTaken
 
@@ -123,10 +122,7 @@ def test_heads_classes_and_steps_are_asked_about_as_measured() -> None:
     for n in (50, 500, 10_000):
         assert sound(about_precision(n)).answer == "Half as wide"
     assert sound(about_choosing()).answer == "Validation"
-    names = ["a", "b", "c"]
-    none = np.zeros(3, np.float32)
-    answer = BatchAnswer(names, none, none, none, "a", 1.0, 1.0, 43, 0.0, False)
-    asked = sound(about_guessing(answer))
+    asked = sound(about_guessing(43))
     assert float(asked.answer) == pytest.approx(np.log(43), abs=0.005)
     for after, said in ((1.3, "falls"), (2.1, "rises"), (1.7, "same"), (np.inf, "rises")):
         taken = StepTaken(0.1, 1.7, after, 1.0, 1.0, {}, {}, {}, {}, {})

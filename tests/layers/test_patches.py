@@ -4,9 +4,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tfm_core.choices.variants.stems import can_halve
 from tfm_core.layers.fast import ConvStem
 from tfm_core.layers.patches import ConvStack
-from tfm_core.variants.stems import can_halve
 
 
 @pytest.mark.parametrize(

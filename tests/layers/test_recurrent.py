@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.record import resolve
 from tfm_core.layers.recurrent import EncodedSource, RecurrentAttention
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.record import resolve
 
 pytestmark = pytest.mark.quick
 

@@ -4,7 +4,7 @@ import dataclasses
 import json
 from pathlib import Path
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunStore

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.lessons.made import finished_run
+from tfm_core.choices.presets import PRESETS
 from tfm_core.lessons import attempts
 from tfm_core.lessons.attempts import Attempt
 from tfm_core.lessons.checks.task import Verdict
-from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
 

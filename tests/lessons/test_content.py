@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.lessons.made import finished_run
-from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.choices.config import Experiment, ImageTaskConfig
+from tfm_core.choices.presets import PRESETS
 from tfm_core.data.text.korean_words import VERBS
 from tfm_core.inspect.bugs.bugs import BUGS, basis, with_bug
 from tfm_core.inspect.discover import roles
@@ -23,7 +24,6 @@ from tfm_core.lessons.checks.measured import Reached
 from tfm_core.lessons.checks.questions import Choice, Number, PredictedCount
 from tfm_core.lessons.checks.task import Verdict, Work
 from tfm_core.lessons.lesson import Lesson
-from tfm_core.presets import PRESETS
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control
 from tfm_core.runs.run import Run

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from tests.lessons.made import SETTINGS, WORDS, written
+from tfm_core.choices.config import ConfigError
+from tfm_core.choices.presets import PRESETS
 from tfm_core.cli import WRONG_INPUT, main
-from tfm_core.config import ConfigError
 from tfm_core.lessons import catalogue
 from tfm_core.lessons.checks import CHECKS
 from tfm_core.lessons.lesson import read
-from tfm_core.presets import PRESETS
 from tfm_core.sentences import StudentError
 
 MAX_BYTES = 64 * 1024

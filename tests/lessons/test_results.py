@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.lessons.made import finished_run, written
+from tfm_core.choices.presets import PRESETS
 from tfm_core.cli import FAILED, main
 from tfm_core.lessons import attempts, results
 from tfm_core.lessons.checks.task import Verdict
 from tfm_core.lessons.lesson import Lesson, read
-from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
 

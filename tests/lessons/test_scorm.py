@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from pages.ui.lessons.score_report import may_frame
+from pages.app.lessons.score_report import may_frame
 from tests.lessons.made import WORDS, written
 from tfm_core.cli import main
 from tfm_core.lessons import catalogue
@@ -148,7 +148,13 @@ def test_the_command_writes_the_package_and_refuses_no_address(
     assert main(["lesson", "scorm", "name-the-bug", "--address", APP, "--out", str(out)]) == 0
     assert parts(out.read_bytes())[2] == ["imsmanifest.xml", "index.html"]
     assert main(["lesson", "scorm", "none", "--address", APP]) == 2
-    for address in ("here", "https://app.example.org:0", "https:///here"):
+    for address in (
+        "here",
+        "https://a.org:0",
+        "https://a.org:seven",
+        "https://[::1",
+        "https:///here",
+    ):
         assert main(["lesson", "scorm", "name-the-bug", "--address", address]) == 2
     assert "must begin with http" in capsys.readouterr().err
     with pytest.raises(StudentError, match="address"):

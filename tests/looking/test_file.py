@@ -15,11 +15,12 @@ import pytest
 import torch
 from torch import nn
 
+from tests.looking.loops import Writer, named, probe
 from tests.looking.test_written_elsewhere import Recurrent
 from tests.static.repository import ROOT
 from tfm_core import look
 from tfm_core.__main__ import main
-from tfm_core.config import LookConfig
+from tfm_core.choices.config import ForeignModelConfig, ForeignTaskConfig
 from tfm_core.looking import opening
 from tfm_core.looking.file import FORMAT, MARK
 from tfm_core.looking.opening import left_out, open_look, stacks_of
@@ -27,6 +28,7 @@ from tfm_core.looking.result import Look
 from tfm_core.looking.unseen import sentence_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.notebook import OpenedRun
+from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import N_, StudentError
 
@@ -124,6 +126,37 @@ def test_a_run_shows_the_maps_the_masks_and_the_names(pair: Look, tmp_path: Path
     assert run.status.state == "opened"
 
 
+def test_a_look_that_an_older_app_stored_with_an_invented_model_opens_as_it_is_stored_now(
+    pair: Look, tmp_path: Path
+) -> None:
+    writer = look(Writer(), probe(N), tokens=named(probe(N))[0])
+    for seen in (pair, encoder(), writer):
+        run = open_look(seen, RunStore(tmp_path, recorded=None))
+        now, wanted = run.experiment, OpenedRun(run)
+        model, task = now.model_as(ForeignModelConfig), now.task_as(ForeignTaskConfig)
+        block = {"n_heads": model.n_heads, "d_model": 8 * model.n_heads}
+        if model.cross:
+            layers = {"n_encoder_layers": len(model.both), "n_decoder_layers": len(model.cross)}
+            block |= {"family": "encoder-decoder", **layers}
+        else:
+            family = "decoder-only" if model.past else "encoder-only"
+            block |= {"family": family, "n_layers": len(model.modules)}
+        old = {
+            **{"called": model.class_name, "architecture": "", "left_out": "", "tokenizer": ""},
+            **{"n_words": 5, "pad_id": -1, "bos_id": -1, "eos_id": -1, "unk_id": -1, "eos": ""},
+            **task.model_dump(exclude={"kind"}),
+            **{"kind": "look", "reads": "pair", "n_parameters": model.n_parameters},
+            "modules": "\n".join(model.modules.values()),
+        }
+        values = {"model": block, "task": old, "training": {"steps": 1000}, "seed": 0}
+        (run.folder / "experiment.json").write_text(json.dumps(values), encoding="utf-8")
+        opened = OpenedRun(Run(run.folder))
+        assert opened.experiment == now
+        for kind in wanted.attention_kinds:
+            shown = opened.attention(kind=kind, layer=0, example=1)
+            assert shown.query == wanted.attention(kind=kind, layer=0, example=1).query
+
+
 @pytest.mark.parametrize("crop", [None, 3])
 def test_other_layouts_open_too(tmp_path: Path, crop: int | None) -> None:
     store = RunStore(tmp_path, recorded=None)
@@ -148,7 +181,7 @@ def test_what_was_not_seen_is_the_same_sentence_after_a_file(tmp_path: Path) -> 
     seen = replace(encoder(), unseen=(sentence,))
     (again,) = look.load(seen.save(tmp_path / "one.safetensors")).unseen
     assert again.template == sentence.template
-    task = open_look(seen, RunStore(tmp_path, recorded=None)).experiment.task_as(LookConfig)
+    task = open_look(seen, RunStore(tmp_path, recorded=None)).experiment.task_as(ForeignTaskConfig)
     assert task.unseen == sentence
 
 
@@ -169,8 +202,9 @@ def test_maps_of_other_shapes_are_named_as_left_out(tmp_path: Path) -> None:
     seen = look(Stages(), torch.randn(N, SRC, WIDTH))
     assert len(stacks_of(seen).all) == 2
     assert left_out(seen) == ("parts.2",)
-    task = open_look(seen, RunStore(tmp_path, recorded=None)).experiment.task_as(LookConfig)
-    assert (task.modules, task.n_left_out) == ("parts.0\nparts.1", 1)
+    experiment = open_look(seen, RunStore(tmp_path, recorded=None)).experiment
+    assert experiment.model_as(ForeignModelConfig).both == ("parts.0", "parts.1")
+    assert experiment.task_as(ForeignTaskConfig).n_left_out == 1
 
 
 def test_maps_over_keys_of_a_cache_are_refused_in_a_sentence(tmp_path: Path) -> None:

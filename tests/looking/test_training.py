@@ -15,9 +15,9 @@ import torch
 from torch import nn
 
 import tfm_core
-from pages.ui.runs import run_words
+from pages.app.runs import run_words
 from tests.looking.loops import HEADS, LAYERS, WORDS, Writer, named, probe, trained
-from tfm_core.config import ForeignModelConfig
+from tfm_core.choices.config import ForeignModelConfig
 from tfm_core.export import bundle, importer
 from tfm_core.export.exports import EXPORTS
 from tfm_core.inspect.progress import stage
@@ -131,7 +131,7 @@ def test_three_kinds_of_maps_or_none_are_kept(store) -> None:
         store=store,
     ) as run:  # fmt: skip
         run.step(1.0)
-    assert set(kinds_of(run.run.experiment)) == {"reading", "text", "cross"}
+    assert set(kinds_of(run.run.experiment)) == {"encoder", "decoder", "cross"}
     shown = stage.read(run.run, "cross")
     assert shown.maps is not None
     assert shown.maps.weights.shape[-3:] == (2, 3, 5)

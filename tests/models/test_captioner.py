@@ -15,7 +15,7 @@ from tests.models.variants import (
     captioner_model,
     vit_model,
 )
-from tfm_core.config import CaptionerConfig
+from tfm_core.choices.config import CaptionerConfig
 from tfm_core.data.vocabulary import EOS, PAD
 from tfm_core.decoding import greedy
 from tfm_core.models.build import build_captioner

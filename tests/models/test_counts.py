@@ -2,7 +2,7 @@
 
 import torch
 
-from tfm_core.config import EncoderDecoderConfig, ViTConfig
+from tfm_core.choices.config import EncoderDecoderConfig, ViTConfig
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.models.build import ImageShape, TextShape, build_model, build_text, build_vit
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from tests.models.variants import SRC_WORDS, text_batch, text_config, text_model
-from tfm_core.config.shape import TextShape
+from tfm_core.choices.config.shape import TextShape
+from tfm_core.choices.variants.poolings import POOLINGS
 from tfm_core.models.build import build_text
 from tfm_core.models.ends import mean_of_tokens
-from tfm_core.variants.poolings import POOLINGS
 
 pytestmark = pytest.mark.quick
 

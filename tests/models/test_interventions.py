@@ -21,10 +21,10 @@ from tests.models.variants import (
     vit_model,
 )
 from tests.probe.test_intervene import plain
-from tfm_core.config import ConfigError, Experiment, TrainingConfig
-from tfm_core.config.codec import from_query, to_query
+from tfm_core.choices.config import ConfigError, Experiment, TrainingConfig
+from tfm_core.choices.config.codec import from_query, to_query
+from tfm_core.choices.mistakes import MISTAKES, made_in, make
 from tfm_core.decoding.kv_cache import supports_cache
-from tfm_core.mistakes import MISTAKES, made_in, make
 from tfm_core.models.ends import TokenEmbedding
 
 H, D_HEAD = 3, 4

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from tests.models.variants import SMALL, SRC_WORDS, text_batch
-from tfm_core.config import EncoderOnlyConfig
-from tfm_core.config.shape import TextShape
+from tfm_core.choices.config import EncoderOnlyConfig
+from tfm_core.choices.config.shape import TextShape
+from tfm_core.choices.variants.positions import POSITIONS_OF_WORDS
 from tfm_core.models.build import build_text
-from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 pytestmark = pytest.mark.quick
 

@@ -9,8 +9,14 @@ import torch.nn.functional as F
 
 from tests.models.variants import SMALL
 from tests.training.test_loop import experiment
-from tfm_core.config import ConfigError, EncoderDecoderConfig, Experiment, from_json, to_json
-from tfm_core.config.codec import to_query
+from tfm_core.choices.config import (
+    ConfigError,
+    EncoderDecoderConfig,
+    Experiment,
+    from_json,
+    to_json,
+)
+from tfm_core.choices.config.codec import to_query
 from tfm_core.decoding.greedy import greedy
 from tfm_core.layers.attention import attention_scores, attention_weights, fused_attention
 from tfm_core.layers.masks import causal_mask

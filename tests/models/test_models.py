@@ -18,9 +18,9 @@ from tests.models.variants import (
     text_model,
     vit_model,
 )
-from tfm_core.config import MODEL_CONFIGS
-from tfm_core.config.model import DEPTHS
-from tfm_core.config.shape import TextShape
+from tfm_core.choices.config import MODEL_CONFIGS
+from tfm_core.choices.config.model import DEPTHS
+from tfm_core.choices.config.shape import TextShape
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.models.variants import SMALL
-from tfm_core.config.shape import TextShape
+from tfm_core.choices.config.shape import TextShape
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.layers.masks import causal_mask
 from tfm_core.models.build import build_model

@@ -9,11 +9,11 @@ import torch.nn.functional as F
 from tests.layers.blocks import make_block
 from tests.models.variants import captioner_model, text_batch, text_model, vit_model
 from tests.training.test_loop import experiment
-from tfm_core.config import ConfigError, TrainingConfig
+from tfm_core.choices.config import ConfigError, TrainingConfig
+from tfm_core.choices.mistakes import MISTAKES, make
 from tfm_core.decoding.greedy import greedy
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.recurrent import AdditiveScore
-from tfm_core.mistakes import MISTAKES, make
 from tfm_core.probe.capture import capture
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.layers.blocks import make_block
-from tfm_core.config import ViTConfig
+from tfm_core.choices.config import ViTConfig
 from tfm_core.data.torchvision_import import torchvision
 from tfm_core.layers.blocks import Stack
 from tfm_core.layers.feed_forward import gelu_tanh

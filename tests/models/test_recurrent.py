@@ -99,13 +99,13 @@ def test_queries_have_read_what_their_score_says_and_one_vocabulary_one_table():
             maps.append(cache["decoder.cross_attention.weights"][0, 0])
         changed = (maps[0] - maps[1]).abs().amax(-1) > 1e-7
         assert changed.tolist() == [row >= first_changed for row in range(len(changed))]
-    from tfm_core.config import ConfigError, RecurrentConfig
+    from tfm_core.choices.config import ConfigError, RecurrentConfig
 
     with pytest.raises(ConfigError, match="cannot be halved for two directions; use 8"):
         RecurrentConfig.parse({"d_model": 7})
     assert RecurrentConfig.parse({"d_model": 7, "is_bidirectional": False}).d_model == 7
-    from tfm_core.config import RecurrentConfig
-    from tfm_core.config.shape import TextShape
+    from tfm_core.choices.config import RecurrentConfig
+    from tfm_core.choices.config.shape import TextShape
     from tfm_core.models.build import build_model
 
     model = build_model(RecurrentConfig(d_model=8), TextShape(17, 17, one_vocabulary=True))

@@ -4,15 +4,15 @@ import torch
 from torch import nn
 
 from tests.models.variants import SMALL, S, text_batch
-from tfm_core.config import EncoderOnlyConfig
-from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config import EncoderOnlyConfig
+from tfm_core.choices.config.shape import CaptionShape, ImageShape, TextShape
+from tfm_core.choices.presets import PRESETS
+from tfm_core.data.tasks import data_shape
 from tfm_core.facts.architectures import ARCHITECTURES, FROM_TEXTS
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import own_name, own_names, parameter_table
 from tfm_core.inspect.source.file import source_code
 from tfm_core.models.build import build_model, init_on_meta
-from tfm_core.presets import PRESETS
 
 
 def laid_out(config, shape):

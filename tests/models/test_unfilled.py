@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.presets import PRESETS
+from tfm_core.data.tasks import data_shape
 from tfm_core.models.build import build_model, init_on_meta
-from tfm_core.presets import PRESETS
 
 COMPILER = """
 import sys

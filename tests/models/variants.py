@@ -2,8 +2,19 @@
 
 import torch
 
-from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig, WriterConfig
-from tfm_core.config.model import DEPTHS
+from tfm_core.choices.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig, WriterConfig
+from tfm_core.choices.config.model import DEPTHS
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.cells import CELLS
+from tfm_core.choices.variants.norms import NORMS
+from tfm_core.choices.variants.positions import (
+    ADDED_TO_PATCHES,
+    ADDED_TO_WORDS,
+    POSITIONS,
+    POSITIONS_OF_WORDS,
+)
+from tfm_core.choices.variants.stems import STEMS
 from tfm_core.models.build import (
     CaptionShape,
     ImageShape,
@@ -12,17 +23,6 @@ from tfm_core.models.build import (
     build_text,
     build_vit,
 )
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.cells import CELLS
-from tfm_core.variants.norms import NORMS
-from tfm_core.variants.positions import (
-    ADDED_TO_PATCHES,
-    ADDED_TO_WORDS,
-    POSITIONS,
-    POSITIONS_OF_WORDS,
-)
-from tfm_core.variants.stems import STEMS
 
 SRC_WORDS, TGT_WORDS, S, T = 17, 19, 7, 5
 TEXT_FAMILIES = ["encoder-decoder", "encoder-only", "decoder-only"]

@@ -10,8 +10,8 @@ import pytest
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.model import digit_models
-from pages.ui.runs import comparison, run_time, runs_access
+from pages.app.model import digit_models
+from pages.app.runs import comparison, run_time, runs_access
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tests.runs.conftest import end_workers

@@ -7,8 +7,8 @@ import numpy as np
 
 from tests.inspect.constructed import drawn_attention
 from tests.pages.made_runs import made_run
-from tfm_core.config import Experiment
-from tfm_core.presets import PRESETS
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.presets import PRESETS
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.record.snapshots import write, write_probe
 from tfm_core.runs.run import Run

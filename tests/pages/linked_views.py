@@ -1,40 +1,41 @@
 """What the address of each page may hold, by the name of the page and then of the parameter."""
 
+import dataclasses
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
-from pages.architecture import link as architecture
-from pages.attention import selection_link
-from pages.before import link as before
-from pages.by_hand import link as by_hand
-from pages.classroom import link as classroom
-from pages.compare import link as compare
-from pages.draw import board
-from pages.encoders import run as encoders
-from pages.experiments import opened
-from pages.find_the_bug import pair
-from pages.gpt import run as gpt
-from pages.knockouts import link as knockouts
-from pages.masks import controls as masks
-from pages.mistakes import link as mistakes
-from pages.own_data import state as own_data
-from pages.positions import link as positions
-from pages.practice import steps as practice
-from pages.speed import controls as speed
-from pages.sweeps import choice as sweeps
-from pages.tensors import controls as tensors
-from pages.training_step import state as training_step
-from pages.translate import link as translate
-from pages.ui.address.parameters import Parameter
-from pages.ui.settings import model_choice, names_choice, your_notebook
-from pages.walk import link as walk
-from pages.words import link as words
+from pages.app.address import view
+from pages.app.address.parameters import Parameter
+from pages.app.settings import model_choice, names_choice, your_notebook
+from pages.compare import compare
+from pages.compare.sweeps import choice as sweeps
+from pages.learn import before, experiments, find_the_bug, speed, tensors, words
+from pages.learn.by_hand import matrices, stages
+from pages.learn.by_hand import page as by_hand
+from pages.learn.by_hand import words as by_hand_words
+from pages.learn.practice import steps as practice
+from pages.learn.training_step import state as training_step
+from pages.look_inside import build, costs, masks, mistakes, parameters, positions, walk, walk_step
+from pages.look_inside.attention import deeper, maps, own
+from pages.look_inside.knockouts import causes, heads
+from pages.look_inside.knockouts import page as knockouts
+from pages.teach import classroom
+from pages.train.own_data import report as own_report
+from pages.train.own_data import upload as own_upload
+from pages.try_it import captions, draw, encoders, gpt, translate
+from tfm_core.inspect.tensors.operations import OPERATIONS
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RECORDED
 
 _MODEL = (model_choice.SHOW, your_notebook.TEXT)
 _SIZED_MODEL = (
     *_MODEL, model_choice.SRC_VOCABULARY, model_choice.TGT_VOCABULARY, model_choice.SRC_LEN,
-    model_choice.TGT_LEN, names_choice.NAMES,
+    model_choice.TGT_LEN, view.placed(names_choice.NAMES, "names", "").parameter,
 )  # fmt: skip
+
+
+OFF = heads.what_is_off(Run(RECORDED / "recorded-korean").experiment)
 
 
 def _within(value: object) -> Iterator[Parameter[Any]]:
@@ -57,30 +58,51 @@ def _of(*holders: object) -> dict[str, Parameter[Any]]:
     return found
 
 
+def _of_views(page: ModuleType) -> dict[str, Parameter[Any]]:
+    """Return what the views of a page's file ask for."""
+    kinds = (one for one in vars(page).values() if isinstance(one, type))
+    views = (one for one in kinds if dataclasses.is_dataclass(one))
+    mine = (one for one in views if view.FIELD in dataclasses.fields(one)[0].metadata)
+    found = [field for one in mine for field in view.fields(one, page.SCOPE).values()]
+    return {field.parameter.query: field.parameter for field in found}
+
+
+def fields_of_operation(name: str) -> dict[str, Parameter[Any]]:
+    """Return what the page of tensors asks for with an operation."""
+    chosen = OPERATIONS[name]
+    fields = {
+        tensors.key_of(chosen, one): field for one, field in tensors.fields_of(chosen).items()
+    }
+    return {key: view.placed(field, key, "").parameter for key, field in fields.items()}
+
+
 PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
-    "class": _of(classroom),
-    "attention": _of(selection_link),
-    "translate": _of(translate),
-    "draw": _of(board),
-    "mistakes": _of(mistakes),
-    "knockouts": _of(knockouts),
-    "experiments": _of(opened),
-    "find-the-bug": _of(pair),
-    "compare": _of(compare),
+    "class": _of_views(classroom),
+    "attention": _of_views(maps) | _of_views(own) | _of_views(deeper),
+    "translate": _of_views(translate),
+    "captions": _of_views(captions),
+    "draw": _of(draw),
+    "mistakes": _of_views(mistakes) | _of(mistakes.CELL),
+    "knockouts": _of_views(knockouts) | _of_views(causes) | _of_views(heads) | _of(OFF),
+    "experiments": _of_views(experiments),
+    "find-the-bug": _of_views(find_the_bug) | _of(find_the_bug.PAIR),
+    "compare": _of(compare) | _of_views(compare),
     "sweeps": _of(sweeps),
-    "own-data": _of(own_data),
-    "build": _of(_SIZED_MODEL),
-    "parameters": _of(architecture, _SIZED_MODEL, model_choice.VERSUS),
-    "masks": _of(masks),
-    "positions": _of(positions),
-    "walk": _of(walk, _SIZED_MODEL),
-    "words": _of(words),
-    "tensors": _of(tensors),
-    "by-hand": _of(by_hand),
-    "before": _of(before),
-    "encoders": _of(encoders),
-    "gpt": _of(gpt),
+    "own-data": _of(own_upload) | _of_views(own_upload) | _of_views(own_report),
+    "build": _of_views(build) | _of(_SIZED_MODEL),
+    "parameters": (
+        _of_views(parameters) | _of_views(costs) | _of((*_SIZED_MODEL, model_choice.VERSUS))
+    ),
+    "masks": _of_views(masks),
+    "positions": _of_views(positions),
+    "walk": _of_views(walk) | _of((walk.OUT, walk.DIGIT, walk_step.PART, *_SIZED_MODEL)),
+    "words": _of_views(words),
+    "tensors": _of_views(tensors) | _of(*map(fields_of_operation, OPERATIONS)),
+    "by-hand": _of(matrices, stages, by_hand_words) | _of_views(by_hand) | _of_views(by_hand_words),
+    "before": _of_views(before),
+    "encoders": _of_views(encoders),
+    "gpt": _of_views(gpt),
     "training-step": _of(training_step, _MODEL),
-    "speed": _of(speed, _MODEL),
-    "practice": _of(practice),
+    "speed": _of_views(speed) | _of(_MODEL),
+    "practice": _of_views(practice),
 }

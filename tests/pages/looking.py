@@ -11,7 +11,7 @@ from tests.pages.opening import opened_at
 
 OF_THE_FRAME = {
     *("search", "copy_link", "icons", "arrival", "embedded", "terms", "cookie", "tour"),
-    *("tour_resume", "presenter", "lesson_score", "language", "follow_theme"),
+    *("tour_resume", "presenter", "lesson_score", "language", "follow_theme", "ended"),
 }
 _TERM = re.compile(r"\[([^\]]*)\]\(#term-[a-z0-9-]+\)")
 
@@ -24,7 +24,7 @@ def unmarked(text):
 def opened(run=None, **query):
     if run is not None:
         query["run"] = run.id
-    return opened_at("attention/page.py", **query)
+    return opened_at("look_inside/attention/page.py", **query)
 
 
 def said(at):

@@ -5,8 +5,8 @@ import json
 import math
 import time
 
-from tfm_core.config import Experiment
-from tfm_core.presets import PRESETS
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, write_status

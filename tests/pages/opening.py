@@ -6,9 +6,9 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
-from pages.ui.navigation.page_table import PAGES
-from pages.ui.settings.drafts import Draft
-from tfm_core.config import Experiment
+from pages.app.navigation.page_table import PAGES
+from pages.app.settings.drafts import Draft
+from tfm_core.choices.config import Experiment
 
 FRAME = Path(__file__).resolve().parents[2] / "pages" / "frame.py"
 PATIENCE = 180  # seconds: for slow machines; who does not fail does not wait so long

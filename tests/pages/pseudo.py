@@ -33,7 +33,7 @@ def stretched(text: str) -> str:
 
 def catalogue(change: Change = bracketed) -> Catalog:
     """Return its catalogue."""
-    made = Catalog(locale=None)
+    made = Catalog(locale=LANGUAGE)
     for text in translation.messages():
         made.add(text, change(text) if isinstance(text, str) else tuple(map(change, text)))
     return made
@@ -73,6 +73,8 @@ def _paragraph(part: str, change: Change) -> str:
         return f"# {change(head[2:])}{newline}{tail}"
     if head.startswith("## "):
         return f"{head}{newline}{_paragraph(rest, change) if rest.strip() else rest}"
+    if labelled := re.findall(r"^(- [a-z_]+: )(.+)$", part, flags=re.MULTILINE):
+        return "".join(f"{label}{change(text)}\n" for label, text in labelled)
     if not part.strip() or part.startswith(("```", "|", "    ", "$$")):
         return part
     return change(part.strip("\n"))

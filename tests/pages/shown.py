@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.runs import run_time
+from pages.app.runs import run_time
 from tests.pages.looking import OF_THE_FRAME
 from tests.translation import ROOT
 
@@ -31,8 +31,9 @@ NUMBER = re.compile(r"(?<![\w.])[-−+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])
 MACHINE = re.compile(
     r"\d[\d.,]*(?: |\u00a0)?(?:ms|s|min|h|초|분|시간|GB|GiB|MiB|GFLOP/s)\b|:small\[.*?ago\]"
     r"|(?<=/s: )\d[\d.,]*|\d{4}-\d{2}-\d{2}[T ]?[\d:.]*|Intel.*|CPU .*|torch [\d.+a-z]+"
+    r"|/\S*?/pytest-of-\S*?/runs/"
 )
-"""What differs from machine to machine: durations, memory, dates, names of parts."""
+"""What differs from machine to machine: durations, memory, dates, names of parts, folders."""
 BASE64 = re.compile(r"(?:data:[^,]*,)?[A-Za-z0-9+/=\s]+")
 PICTURE = re.compile(r"data:image[^\"')\s]+")
 SKIPPED = {"page_link", "popover", "skeleton", "empty"}

@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 import pytest
 
 from pages import publish, widget
-from pages.ui.navigation.page_table import PAGES
-from pages.ui.runs import runs_access
+from pages.app.navigation.page_table import PAGES
+from pages.app.runs import runs_access
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tests.pages.shown import assert_as_recorded, shown_at_last

@@ -4,7 +4,7 @@ import json
 import math
 
 import tfm_core
-from pages.ui.runs import run_words
+from pages.app.runs import run_words
 from tests.looking.loops import Writer, probe
 from tests.pages.looking import figure_of, header_of, part_of, said
 from tfm_core.plots import of_run

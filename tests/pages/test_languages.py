@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages import i18n
-from pages.ui.navigation import page_table
+from pages.app.navigation import page_table
 from tests.pages import pseudo
 from tfm_core import languages
 from tfm_core.inspect.tensors.operations import OPERATIONS

@@ -13,8 +13,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element, Node
 
-from pages.ui.address.parameters import Text
-from pages.ui.navigation.page_table import PAGES
+from pages.app.address.parameters import Text
+from pages.app.navigation.page_table import PAGES
 from tests.pages import linked_views
 from tests.pages.opening import opened_at
 from tfm_core.runs.run import Run
@@ -114,7 +114,9 @@ def test_no_page_reads_the_name_of_a_run(page, badly_named):
             assert read_as_marks(app) == [], said
 
 
-@pytest.mark.parametrize("file", ["attention/page.py", "words/page.py", "positions/page.py"])
+@pytest.mark.parametrize(
+    "file", ["look_inside/attention/page.py", "learn/words.py", "look_inside/positions.py"]
+)
 def test_no_offer_of_a_run_reads_its_name(file, badly_named):
     app = opened_at(file, view="learned") if "positions" in file else opened_at(file)
     assert read_as_marks(app) == []

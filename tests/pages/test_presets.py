@@ -5,12 +5,12 @@ The runs are made once, of two steps on a little data; the models are those of t
 
 import pytest
 
-from pages.training_step.state import STAGE
-from pages.ui.navigation.page_table import PAGES
+from pages.app.navigation.page_table import PAGES
+from pages.learn.training_step.state import STAGE
 from tests.pages.linked_views import PARAMETERS
 from tests.pages.opening import opened_at
-from tfm_core.config import Experiment
-from tfm_core.presets import PRESETS
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.backends import local
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore

@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
-from pages.ui.model import question
-from pages.ui.navigation.page_table import PAGES
+from pages.app.model import question
+from pages.app.navigation.page_table import PAGES
 from tests.pages.changing import changed_once
 from tests.pages.opening import opened_at
 from tests.pages.shown import assert_as_recorded, shown_at_last

@@ -2,15 +2,15 @@
 
 from tests.pages.looking import said
 from tfm_core import byte_cache
-from tfm_core.presets import PRESETS
+from tfm_core.choices.presets import PRESETS
 from tfm_core.recorded.build import RECORDINGS
 
 
 def test_parameters_shows_recorded_weights_for_a_model_without_any(recorded, open_page):
-    app = open_page("architecture/parameters.py")
-    app.session_state["parameters-tab"] = "Weights"
+    app = open_page("look_inside/parameters.py")
+    app.session_state["parameters-tab"] = "weights"
     app.run()
-    assert "of **Digits, recorded**" in said(app)
+    assert app.query_params["run"] == "recorded-korean"
     assert app.selectbox(key="parameters-weights").options
 
 
@@ -19,13 +19,11 @@ def test_what_cls_and_patches_know_is_measured_cold_without_a_download(
 ):
     monkeypatch.setenv("TFM_DATA_DIR", str(tmp_path))
     byte_cache.SHARED.clear()  # another test may have read the pictures
-    app = open_page("encoders/page.py", view="patches")
+    app = open_page("try_it/encoders.py", view="patches")
     assert not app.error
     shown = said(app)
-    assert "This trained model comes with the app" in shown
     assert "the CLS token" in shown
     assert "not on this computer" in shown
-    assert app.button(key="encoders-vit-digits-own")
 
 
 def test_ones_own_runs_stand_before_the_recorded(recorded):

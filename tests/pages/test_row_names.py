@@ -58,7 +58,7 @@ def test_before_the_transformer(store):
 
 
 def test_on_knockouts(store, open_page, recorded):
-    app = open_page("knockouts/page.py", run="recorded-korean", off="decoder.1.ff")
+    app = open_page("look_inside/knockouts/page.py", run="recorded-korean", off="decoder.1.ff")
     run = store.get("recorded-korean")
     item, words = run.probe().items[0], glosses_of(run.experiment).words
     title = "target token written (query)"
@@ -70,14 +70,18 @@ def test_on_knockouts(store, open_page, recorded):
     # without glosses, here and on the other pages
     app.toggle(key="knockouts-glosses").set_value(False).run()
     assert figures_on(app).count(([*item["tgt"], "<eos>"], title)) == 2
-    app.switch_page("attention/page.py").run()
+    app.switch_page("look_inside/attention/page.py").run()
     assert not app.toggle(key="attention-glosses").value
     assert ([*item["tgt"], "<eos>"], title) in figures_on(app)
 
 
 def test_in_the_arithmetic_of_a_cell(store, open_page, recorded):
     app = open_page(
-        "attention/page.py", run="recorded-causal-mask", kind="cross", view="arithmetic", cell="3,1"
+        "look_inside/attention/page.py",
+        run="recorded-causal-mask",
+        kind="cross",
+        view="arithmetic",
+        cell="3,1",
     )
     item = store.get("recorded-causal-mask").probe().items[0]
     row = f"3: writes {item['tgt'][2]}, after {item['tgt'][1]}"

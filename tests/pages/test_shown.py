@@ -54,7 +54,7 @@ def per_cent(text):
 
 
 def test_knockouts_show_what_the_model_loses_on_its_first_200_validation_examples():
-    app = opened_at("knockouts/page.py", run=DIGITS.id, off="encoder.1.self")
+    app = opened_at("look_inside/knockouts/page.py", run=DIGITS.id, off="encoder.1.self")
     shown = {one.label: (one.value, one.delta) for one in app.metric}
     before = scores(trained(DIGITS), n=200)
     model = trained(DIGITS)
@@ -72,7 +72,7 @@ def test_knockouts_show_what_the_model_loses_on_its_first_200_validation_example
 
 
 def test_mistakes_counts_the_pictures_that_the_model_gets_wrong():
-    app = opened_at("mistakes/page.py", run=DIGITS.id)
+    app = opened_at("look_inside/mistakes.py", run=DIGITS.id)
     wrong = round(500 * (1 - scores(trained(DIGITS), n=500)[0]))
     assert f"**{wrong} of 500** validation examples wrong" in said(app)
 
@@ -100,7 +100,7 @@ def test_the_stage_and_the_curves_get_the_numbers_of_the_events():
 def test_a_prompt_has_the_text_that_went_on_beside_what_the_model_writes():
     run = Run(RECORDED / "recorded-grammar")
     item = json.loads((run.folder / "probe.json").read_text(encoding="utf-8"))["items"][0]
-    text = said(opened_at("attention/page.py", run=run.id))
+    text = said(opened_at("look_inside/attention/page.py", run=run.id))
     assert text.index("Prompt") < text.index("True continuation") < text.index("The model writes")
     assert item["tgt_text"] in text
 
@@ -109,7 +109,7 @@ def test_an_example_without_saved_attention_says_so_and_the_one_before_has_maps(
     runs = "recorded-causal-mask,recorded-no-mask"
     probe = json.loads((RECORDED / "recorded-no-mask" / "probe.json").read_text(encoding="utf-8"))
     last, behind = (
-        opened_at("compare/page.py", runs=runs, at="0", example=str(probe["n_attended"] + k))
+        opened_at("compare/compare.py", runs=runs, at="0", example=str(probe["n_attended"] + k))
         for k in (0, 1)
     )
     assert "No attention was saved" not in said(last)
@@ -117,7 +117,9 @@ def test_an_example_without_saved_attention_says_so_and_the_one_before_has_maps(
 
 
 def test_a_map_in_words_has_the_greatest_weight_of_each_row():
-    app = opened_at("attention/page.py", run=KOREAN.id, kind="cross", layer="1", head="1")
+    app = opened_at(
+        "look_inside/attention/page.py", run=KOREAN.id, kind="cross", layer="1", head="1"
+    )
     rows = re.findall(r"reads “[^”]+” \((\d+)\) most, ([\d.]+\d)$", lists(app), re.MULTILINE)
     model, data = trained(KOREAN), data_of(KOREAN.experiment)
     tgt_in = data.validation.tgt[:1, :-1]
@@ -133,24 +135,24 @@ def test_a_map_in_words_has_the_greatest_weight_of_each_row():
 
 def test_compare_shows_the_losses_and_accuracies_that_were_measured():
     runs = [Run(RECORDED / name) for name in ("recorded-one-head", "recorded-many-heads")]
-    app = opened_at("compare/page.py", runs=",".join(run.id for run in runs))
-    table = next(one.proto.body for one in app.get("html") if "compared" in one.proto.body)
-    for run, row in zip(runs, table.split("<tr>")[2:], strict=True):
+    app = opened_at("compare/compare.py", runs=",".join(run.id for run in runs))
+    table = app.dataframe[0].value
+    for run, (_number, row) in zip(runs, table.iterrows(), strict=True):
         measured = [one for one in events(run, "measured") if one["split"] == "validation"]
         lowest = min(measured, key=lambda one: one["loss"])
         highest = max(measured, key=lambda one: one["accuracy"])
-        n_parameters = sum(one.numel() for one in trained(run).parameters())
-        assert f"run={run.id}" in row
-        cells = re.findall("<td>([^<]*)</td>", row)[1:6]
-        assert cells[0] == f"{n_parameters:,}"
-        assert float(cells[1]) == pytest.approx(measured[-1]["loss"], rel=1e-3)
-        assert cells[2] == f"{lowest['loss']:#.4g} ({lowest['step']:,})"
-        assert per_cent(cells[3]) == pytest.approx(measured[-1]["accuracy"], abs=6e-4)
-        assert cells[4].endswith(f"({highest['step']:,})")
+        assert f"run={run.id}" in row["open"]
+        assert row["Parameters"] == sum(one.numel() for one in trained(run).parameters())
+        assert row["Validation loss"] == pytest.approx(measured[-1]["loss"], rel=1e-6)
+        assert row["Lowest"] == pytest.approx(lowest["loss"], rel=1e-6)
+        assert row["Lowest at step"] == lowest["step"]
+        assert row["Validation accuracy"] == pytest.approx(measured[-1]["accuracy"], rel=1e-6)
+        assert row["Highest"] == pytest.approx(highest["accuracy"], rel=1e-6)
+        assert row["Highest at step"] == highest["step"]
 
 
 def test_a_translator_writes_what_its_model_holds_most_likely():
-    app = opened_at("translate/page.py", run=KOREAN.id, weights="1000")
+    app = opened_at("try_it/translate.py", run=KOREAN.id, weights="1000")
     sent = part_of(app, "writing_desk").bytes
     length = int.from_bytes(sent[:4], "little")
     header = json.loads(sent[4 : 4 + length])
@@ -167,7 +169,7 @@ def test_a_translator_writes_what_its_model_holds_most_likely():
 
 
 def test_compute_counts_two_operations_a_product_and_three_passes_a_step():
-    app = opened_at("architecture/parameters.py", run=DIGITS.id, tab="compute")
+    app = opened_at("look_inside/parameters.py", run=DIGITS.id, tab="compute")
     shown = {one.label: one.value for one in app.metric}
     model, n = trained(DIGITS), DIGITS.experiment.training.batch_size
     with capture(model), FlopCounterMode(display=False) as counter, torch.no_grad():
@@ -185,13 +187,13 @@ def number(text):
 
 
 def test_the_count_of_parameters_is_that_of_the_weights():
-    app = opened_at("architecture/parameters.py", run=DIGITS.id)
+    app = opened_at("look_inside/parameters.py", run=DIGITS.id)
     n = sum(one.numel() for one in trained(DIGITS).parameters())
     assert f"{n:,}" in said(app)
 
 
 def test_a_walk_shows_what_the_model_read_and_made():
-    app = opened_at("walk/page.py", run=DIGITS.id, step="patches")
+    app = opened_at("look_inside/walk.py", run=DIGITS.id, step="patches")
     first = data_of(DIGITS.experiment)
     with torch.no_grad():
         images = first.normalise(first.validation.images[:1])

@@ -7,7 +7,7 @@ import pytest
 
 from pages import widget
 from tests.looking.loops import trained
-from tests.pages.attention.test_looks import encoder
+from tests.pages.look_inside.attention.test_looks import encoder
 from tfm_core.runs import notebook
 from tfm_core.sentences import StudentError
 

@@ -6,17 +6,9 @@ import pytest
 
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.export import map_svg
-from tfm_core.plots.heads.attention import (
-    DIVERGING,
-    MASKED,
-    SCALES,
-    head_map,
-    outline_cells,
-    usual_top,
-    weight_map,
-)
+from tfm_core.plots.heads.attention import head_map, outline_cells, usual_top
 from tfm_core.plots.heads.patches import patch_overlay, patch_weights
-from tfm_core.plots.palette import contrast
+from tfm_core.plots.palette import MASKED, SCALES, contrast
 
 QUERY, KEY = ("<bos>", "학교", "에"), ("I", "go", "to", "school", "&")
 
@@ -54,23 +46,12 @@ def test_the_mask_is_told_apart_from_a_weight_of_zero(theme):
     assert contrast(MASKED[theme], SCALES[theme][0]) > 1.25
 
 
-@pytest.mark.parametrize("theme", DIVERGING)
-def test_a_map_shows_every_weight_and_says_nan_where_there_is_none(theme):
-    weights = np.array([[0.25, 0.75, 0.0], [np.nan] * 3])
-    figure = weight_map(weights, ["a", "b"], ["x", "y", "z"], "T", theme)
-    assert figure.data[0].text.tolist() == [["0.25", "0.75", "0.00"], ["NaN"] * 3]
-    assert np.isfinite(figure.data[0].z).all()
-    assert figure.data[0].zmin < 0
-
-
 def test_marked_cells_have_frames_and_patches_leave_out_cls():
     cells = np.zeros((3, 5), np.bool_)
     cells[1, 4] = cells[2, 0] = True
     (shape,) = outline_cells(go.Figure(), cells, "#c47a00").layout.shapes
     assert shape.path.count("M") == 2
     assert shape.path.startswith("M 3.56,0.56")
-    with pytest.raises(ValueError, match="2 query and 1 key tokens"):
-        weight_map(np.zeros((3, 1)), ["a", "b"], ["x"])
     weights = patch_weights_of(17, 17)
     row = patch_weights(weights, 5, has_cls=True)
     assert row.shape == (4, 4)

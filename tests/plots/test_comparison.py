@@ -11,7 +11,6 @@ from tfm_core.plots.training.comparison import (
     N_LOOKS,
     CurvePanel,
     RunLine,
-    SpreadBand,
     comparison,
     hide_after,
     most_points,
@@ -44,8 +43,8 @@ def test_looks_differ_and_what_is_hidden_keeps_its_place():
     assert slots("bcd", without) == {"b": 1, "c": 2, "d": 0}
     assert slots("xb", {"b": 7}) == {"x": 0, "b": 7}
     x = np.arange(100.0)
-    spread = SpreadBand("two runs", 2, x, x, x - 1, x + 1)
-    panels = [CurvePanel("loss", [line(0, 90), line(1, 90)], [spread], is_noisy=True)]
+    spread = RunLine("two runs", 2, x, x, x - 1, x + 1)
+    panels = [CurvePanel("loss", [line(0, 90), line(1, 90), spread], is_noisy=True)]
     figure = comparison(panels, "step", window=7)
     hide_after(figure, 10, 200)
     assert len(figure.data) > 3
@@ -83,12 +82,12 @@ def test_measured_points_and_long_runs_keep_every_extreme():
 def test_a_band_is_drawn_around_its_mean_and_behind_it_what_it_sums_up():
     x = np.arange(5.0)
     faint = [RunLine("a", 3, x, x, is_faint=True), RunLine("b", 3, x, x + 1, is_faint=True)]
-    panel = CurvePanel("loss", faint, [SpreadBand("mean", 3, x, x, x - 1, x + 1)])
+    panel = CurvePanel("loss", [*faint, RunLine("mean", 3, x, x, x - 1, x + 1)])
     named = [trace.name for trace in comparison([panel], "step").data if trace.showlegend]
     assert named == ["mean"]
     assert len(comparison([panel], "step").data) == 4
-    band = SpreadBand("<b>mean</b>", 3, x, x, x - 1, x + 1)
-    high, low, mean = comparison([CurvePanel("loss", [], [band])], "step").data
+    band = RunLine("<b>mean</b>", 3, x, x, x - 1, x + 1)
+    high, low, mean = comparison([CurvePanel("loss", [band])], "step").data
     assert low.fill == "tonexty"
     assert (high.y > mean.y).all()
     assert (mean.name, mean.line.color) == ("&lt;b&gt;mean&lt;/b&gt;", style_of(3).colour)
@@ -99,7 +98,7 @@ def test_a_band_is_drawn_around_its_mean_and_behind_it_what_it_sums_up():
     members = [RunLine(f"seed {n}", 0, x, np.exp(-x / (9 + n)), is_faint=True) for n in range(3)]
     smoothed = [smooth(one.y, 10) for one in members]
     mean = np.mean(smoothed, axis=0)
-    panel = CurvePanel("loss", members, [SpreadBand("mean", 0, x, mean, mean, mean)], is_noisy=True)
+    panel = CurvePanel("loss", [*members, RunLine("mean", 0, x, mean, mean, mean)], is_noisy=True)
     thin_lines, *_, drawn = comparison([panel], "step", window=10).data
     ends = np.flatnonzero(np.isnan(thin_lines.x))
     parts = [

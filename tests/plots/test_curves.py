@@ -9,11 +9,7 @@ import pytest
 from PIL import Image
 
 from tfm_core.plots.examples.pictures import picture_cards
-from tfm_core.plots.training.curves import (
-    MeasuredCurves,
-    Measurements,
-    learning_curve,
-)
+from tfm_core.plots.training.curves import learning_curve
 from tfm_core.plots.training.stage import MAX_DRAWN, MAX_POINTS, curve_lines, smooth, thin
 from tfm_core.runs.curves import Curves
 
@@ -72,13 +68,10 @@ def test_a_thinned_line_loses_no_spike(is_log):
 
 
 def test_figures_without_steps_or_values_stand_and_wrong_pictures_say_so():
-    start = Measurements("validation", np.array([0, 13]), np.array([2.0, 1.0]))
-    measured = MeasuredCurves(Measurements("training", *noisy(17)), [start])
-    figure = learning_curve(measured, y_title="loss", is_log=True)
+    figure = learning_curve(curves(17), "loss", is_log=True)
+    assert figure.data
     assert all(min(line.x) >= 1 for line in figure.data)
-    nothing = Measurements("training", np.empty(0), np.empty(0))
-    figure = learning_curve(MeasuredCurves(nothing), y_title="loss")
-    assert all(len(line.x) == 0 for line in figure.data)
+    assert not learning_curve(Curves(), "loss").data
     roles = {(line.quantity, line.role) for line in curve_lines(curves(50), has_wholes=True)}
     assert ("loss", "validation") in roles
     assert not {("accuracy", "validation"), ("accuracy", "whole"), ("loss", "test")} & roles

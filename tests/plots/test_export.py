@@ -11,7 +11,7 @@ import pytest
 
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.export import csv, map_svg, map_table, page
-from tfm_core.plots.heads.attention import MASKED, SCALES
+from tfm_core.plots.palette import MASKED, SCALES
 
 QUERY, KEY = ("<bos>", "학교", "에"), ("I", "&", "</text>", "school", "\x07")
 SVG = "{http://www.w3.org/2000/svg}"

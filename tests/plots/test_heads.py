@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.plots.heads.attention import MASKED, difference_map
+from tfm_core.plots.heads.attention import difference_map
 from tfm_core.plots.heads.head_scores import score_lines
-from tfm_core.plots.palette import COLOURS
+from tfm_core.plots.palette import COLOURS, MASKED
 
 MODULES = ("decoder.layers.0.cross_attention", "decoder.layers.1.cross_attention")
 

@@ -8,24 +8,21 @@ from tfm_core.plots.model import positions
 
 def test_a_pair_is_a_sine_and_a_cosine_and_a_row_counts_from_0():
     table = core.sinusoidal_table(17, 6)
-    figure = positions.waves(table, [0, 2], trained=11)
-    assert [trace.name for trace in figure.data] == [
-        "dimension 0: sine", "dimension 1: cosine", "dimension 4: sine", "dimension 5: cosine",
-        "trained length, 11",
-    ]  # fmt: skip
-    for trace, column in zip(figure.data, (0, 1, 4, 5), strict=False):
-        np.testing.assert_array_equal(trace.y, table[:, column])
+    waves = core.waves(table, 2)
     rate = 10000 ** (-4 / 6)
-    np.testing.assert_allclose(figure.data[2].y, np.sin(np.arange(17) * rate), atol=1e-6)
-    np.testing.assert_allclose(figure.data[3].y, np.cos(np.arange(17) * rate), atol=1e-6)
-    assert list(figure.data[4].x) == [10.5, 10.5]
-    assert len(positions.waves(table, [0], trained=17).data) == 2
-    figure = positions.row(core.sinusoidal_table(7, 6), 0)
-    assert figure.data[0].y.tolist() == [0, 0, 0]
-    assert figure.data[0].x.tolist() == [0, 2, 4]
-    assert figure.data[1].y.tolist() == [1, 1, 1]
-    assert figure.data[1].x.tolist() == [1, 3, 5]
-    assert figure.data[0].name == "even dimensions, 2i: sine"
+    np.testing.assert_allclose(waves["sine"], np.sin(np.arange(17) * rate), atol=1e-6)
+    np.testing.assert_allclose(waves["cosine"], np.cos(np.arange(17) * rate), atol=1e-6)
+    row = core.row(core.sinusoidal_table(7, 6), 0)
+    even, odd = (part for _name, part in row.groupby("wave"))
+    assert even["value"].tolist() == [0, 0, 0]
+    assert even["dimension"].tolist() == [0, 2, 4]
+    assert odd["value"].tolist() == [1, 1, 1]
+    assert even["wave"].iloc[0] == "even dimensions, 2i: sine"
+    products = core.products(table)
+    for first in (0, 8, 16):
+        known = products[products[str(first)].notna()]
+        assert known["offset"].tolist() == list(range(-first, 17 - first))
+        np.testing.assert_allclose(known[str(first)], table @ table[first], rtol=1e-5)
 
 
 def test_tiles_are_named_at_their_centres_and_stand_where_their_patch_lies():

@@ -5,8 +5,7 @@ import pytest
 
 from tests.inspect.training_step.test_step import chosen
 from tfm_core.inspect.speed.paired import TimeRange
-from tfm_core.inspect.training_step.fold import fold, groups_of
-from tfm_core.inspect.training_step.graph import graph_of
+from tfm_core.inspect.training_step.graph import fold, graph_of, groups_of
 from tfm_core.inspect.training_step.step import start
 from tfm_core.plots.training import speed, training_step
 
@@ -22,7 +21,7 @@ def test_bars_of_time_and_bytes_are_exact_and_losses_that_are_no_number_gaps():
     assert "2.00x" in figure.layout.annotations[1].text
     (bars,) = speed.counted({"plain": 3 * 2**20, "less": 1}).data
     assert bars.x[0] == pytest.approx(3.0)
-    assert "3,145,728 bytes" in bars.hovertext[0]
+    assert bars.customdata[0].tolist() == [3_145_728]
     figure = training_step.rates([0.1, 1.0], [2.0, float("inf")], 3.0, 0.1)
     assert np.isnan(figure.data[0].y[1])
 

@@ -10,8 +10,7 @@ import pytest
 from PIL import Image
 
 from tfm_core.plots.examples.pictures import picture_url, png, png_url
-from tfm_core.plots.kinds import sequential
-from tfm_core.plots.palette import BACKGROUNDS, COLOURS, INKS, ThemeName, contrast
+from tfm_core.plots.palette import BACKGROUNDS, COLOURS, INKS, SCALES, ThemeName, contrast
 
 THEMES = get_args(ThemeName)
 
@@ -23,7 +22,7 @@ def test_both_backgrounds_show_all_and_pictures_have_channels_first():
     for theme in THEMES:
         assert contrast(INKS[theme], BACKGROUNDS[theme]) >= 7
     for theme in THEMES:
-        steps = [contrast(colour, BACKGROUNDS[theme]) for _, colour in sequential(theme)]
+        steps = [contrast(colour, BACKGROUNDS[theme]) for colour in SCALES[theme]]
         assert all(lower < higher for lower, higher in itertools.pairwise(steps))
     picture = np.random.default_rng(1).integers(0, 256, (1, 5, 7), np.uint8)
     np.testing.assert_array_equal(read_url(picture_url(picture)), picture[0])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from tfm_core.plots.model.walk import cut_picture, tensor_map
+from tfm_core.plots.heads.patches import numbered
+from tfm_core.plots.model.walk import tensor_map
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -37,7 +38,9 @@ def test_tokens_write_no_markup_and_a_map_of_ids_their_words():
 
 
 @pytest.mark.parametrize("channels", [1, 3])
-def test_a_picture_is_cut_where_its_patches_meet(channels):
-    figure = cut_picture(np.zeros((channels, 6, 6), np.uint8), 2)
-    assert sorted({shape.x0 for shape in figure.layout.shapes}) == [-0.5, 1.5, 3.5, 5.5]
-    assert len(figure.layout.annotations) == 9
+def test_boxes_of_a_picture_are_framed_and_numbered(channels):
+    boxes = [(0, 0, 2, 2), (2, 0, 4, 2), (0, 2, 2, 4)]
+    layout = numbered(np.zeros((channels, 6, 6), np.uint8), boxes, first=1, bad={2}).layout
+    assert [shape.x0 for shape in layout.shapes] == [-0.5, 1.5, -0.5]
+    assert layout.shapes[2].line.color != layout.shapes[1].line.color
+    assert layout.annotations[2].text == "<b>3</b>"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tfm_core.config.image_tasks import ImageTaskFacts
+from tfm_core.choices.config.image_tasks import ImageTaskFacts
 from tfm_core.data.moving import normalised
 from tfm_core.data.opened.folder import Unopenable
 from tfm_core.pretrained.pictures import PREPROCESSOR, class_names, photographs, pixels_of

@@ -4,7 +4,7 @@ import pytest
 
 from tests.inspect.constructed import text_experiment, vit_experiment
 from tests.training.test_loop import experiment
-from tfm_core.config import FAMILIES
+from tfm_core.choices.config import FAMILIES
 from tfm_core.probe.labels import (
     KINDS,
     axes,

@@ -6,6 +6,7 @@ import pytest
 from tests.pairwise import pairwise
 from tests.probe.expected_masks import expected_mask
 from tests.training.test_loop import experiment
+from tfm_core.choices.variants.forms import CAUSALITIES
 from tfm_core.inspect.attention import alignment, head_statistics
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.progress import stage
@@ -16,7 +17,6 @@ from tfm_core.runs import notebook
 from tfm_core.runs.record.snapshots import write, write_probe
 from tfm_core.runs.store import RunStore
 from tfm_core.training.loop import build
-from tfm_core.variants.forms import CAUSALITIES
 
 WRITERS = ("encoder-decoder", "decoder-only")
 MASKS = ("", "no-causal-mask", "mask-transposed")

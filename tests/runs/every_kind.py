@@ -17,7 +17,7 @@ from tests.looking.loops import Writer, named, probe, trained
 from tests.pretrained.with_tokenizer import folder_with_tokenizer
 from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.export import bundle, importer
 from tfm_core.export.opening import open_run
 from tfm_core.looking.opening import open_look

@@ -4,7 +4,7 @@ import pytest
 
 from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore

@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 
 from tests.facts.test_training_time import changed
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.training_time import seconds
-from tfm_core.presets import PRESETS
 from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.record.expected_time import Finished, expected, finished
 from tfm_core.runs.status import Status, write_status
@@ -28,7 +28,7 @@ def says(found, experiment, ratio):
 
 def ended(store, experiment=TRANSLATE, *, took=39.0, step=None, **status):
     run = store.bring(experiment, Status("finished"), lambda _folder: None, name="ended")
-    step = step or run.experiment.training.steps
+    step = step or (experiment.training.steps if experiment.training else 5)
     values = {"seconds": took, "step": step, "host": this_host(), **status}
     write_status(run.folder, dataclasses.replace(run.status, **values))
     return run

@@ -10,11 +10,10 @@ from safetensors.torch import load_file
 from tests.pretrained.with_tokenizer import CLS, SEP
 from tfm_core import settings
 from tfm_core.anatomy.trained import trained
-from tfm_core.config import ConfigError, from_json, to_json
+from tfm_core.choices.config import ConfigError, from_json, to_json
 from tfm_core.data.own import place
 from tfm_core.data.own.texts import inspect_text, prepare
-from tfm_core.data.shape import data_shape
-from tfm_core.data.tasks import text_task
+from tfm_core.data.tasks import data_shape, text_task
 from tfm_core.inspect.attention.own_example import look_at_text
 from tfm_core.inspect.attention.trained import model_of, weight_histograms
 from tfm_core.pretrained import base
@@ -221,7 +220,7 @@ def test_bad_input_gets_a_sentence(opened, own, store):
 
 
 def test_a_model_that_was_not_opened_says_so(store, own):
-    from tfm_core.presets import PRESETS
+    from tfm_core.choices.presets import PRESETS
 
     plain = store.create(next(iter(PRESETS.values())).experiment)
     assert why_not(plain) is not None

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pages.ui.runs import run_actions
-from pages.ui.runs.run_actions import Start
+from pages.app.runs import run_actions
+from pages.app.runs.run_actions import Start
 from tests.data.own.test_sets import PREPARED
 from tests.runs.waiting import tiny
 from tests.sweeps.made import a_plan

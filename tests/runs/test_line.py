@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core.data.shape import data_shape
+from tfm_core.data.tasks import data_shape
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.models.build import build_model
 from tfm_core.runs.process.identity import ProcessId, process_id, this_host

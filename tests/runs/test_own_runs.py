@@ -6,14 +6,13 @@ import shutil
 import pytest
 
 from tests.data.own.test_texts import LABELS, PAIRS
-from tfm_core.config import from_query, to_query
-from tfm_core.config.codec import default_sections
-from tfm_core.config.experiment import Experiment
-from tfm_core.config.own_tasks import OWN_TEXT_TASKS
+from tfm_core.choices.config import from_query, to_query
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.config.experiment import Experiment
+from tfm_core.choices.config.own_tasks import OWN_TEXT_TASKS
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.texts import inspect_text, prepare
-from tfm_core.data.shape import data_shape
-from tfm_core.data.tasks import text_task
+from tfm_core.data.tasks import data_shape, text_task
 from tfm_core.inspect.attention.own_example import look_at_text
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.errors.answers import answers, steps_of
@@ -47,7 +46,7 @@ def made(kind, family, **options):
     return Experiment.parse(values)
 
 
-SET_TASKS = {kind.name: kind.task for kind in kinds.SET_KINDS.values()}
+SET_TASKS = {kind: f"own-{kind}" for kind in kinds.SET_KINDS}
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from tests.data.own.test_sets import ONE, OTHER, PREPARED
 from tests.limits import limited
 from tests.runs.waiting import tiny
-from tfm_core.config.codec import default_sections
-from tfm_core.config.experiment import Experiment
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.config.experiment import Experiment
 from tfm_core.data.own import place
 from tfm_core.data.own.sets import SetMissing
 from tfm_core.runs import own_sets

@@ -7,7 +7,7 @@ import torch
 
 from tests.runs.waiting import tiny
 from tfm_core import machine
-from tfm_core.config import from_query
+from tfm_core.choices.config import from_query
 from tfm_core.facts.memory import PROCESS_BYTES
 from tfm_core.facts.storage import snapshots_bytes
 from tfm_core.runs.disk import quota

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core.presets import PRESETS
+from tfm_core.choices.presets import PRESETS
 from tfm_core.runs import Snapshot
 from tfm_core.runs.record.snapshots import read, snapshot_path, write, write_probe
 

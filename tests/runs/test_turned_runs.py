@@ -8,7 +8,7 @@ import pytest
 
 from tests.runs.comparing import assert_same, facts
 from tests.runs.waiting import tiny, wait_until
-from tfm_core.config.turns import Turn
+from tfm_core.choices.config.turns import Turn
 from tfm_core.runs.curves import turns_in
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control, drop, is_request, turning

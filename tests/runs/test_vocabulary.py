@@ -9,7 +9,7 @@ import pytest
 
 from tests.data.own.test_texts import LABELS, PAIRS
 from tests.export.exported import members, packed
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.data.corpus import task as corpus_texts
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.sets import SetMissing
@@ -54,7 +54,7 @@ def trained(store, kind, **options):
 
 
 def remove_set(store, run):
-    corpus_texts._cached_task.cache_clear()  # as in a process that never saw the text
+    corpus_texts.learned_task.cache_clear()  # as in a process that never saw the text
     own_sets.remove(sets.set_of(run.experiment.task), store=store, visitor=HOST)
 
 
@@ -100,7 +100,7 @@ def test_a_damaged_copy_of_a_vocabulary_is_passed_over(here):
 def test_a_run_that_is_brought_without_its_set_reads_as_it_did(here, there, kind):
     run = trained(here, kind)
     content = bundle(run)
-    corpus_texts._cached_task.cache_clear()
+    corpus_texts.learned_task.cache_clear()
     brought = import_run(io.BytesIO(content), there)
     assert read(there, brought, kind)[0] == read(here, run, kind)[0]
     with place.below(there.root):

@@ -7,7 +7,8 @@ from safetensors.numpy import load_file, save_file
 from tests.limits import limited
 from tests.runs.comparing import stopping_at
 from tests.runs.waiting import tiny
-from tfm_core.facts.storage import WEIGHT_SETS, weights_bytes
+from tfm_core.choices.config.training import WEIGHT_SETS
+from tfm_core.facts.storage import weights_bytes
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record import weights
 

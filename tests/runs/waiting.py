@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 
 DEADLINE_SECONDS = 180.0
 REST_SHARE, SHORTEST_REST, LONGEST_REST = 4, 0.005, 0.25

@@ -106,14 +106,14 @@ CHANGES = re.compile(
 )
 LISTS = re.compile(r"(?<!sweep_)store\(\)\.list\(\)")
 MAY_CHANGE = {
-    "pages/ui/runs/run_actions.py",
-    "pages/sweeps/actions.py",  # trials are runs as all others
-    "pages/classroom/reset.py",  # only the host may
+    "pages/app/runs/run_actions.py",
+    "pages/compare/sweeps/actions.py",  # trials are runs as all others
+    "pages/teach/reset.py",  # only the host may
 }
 MAY_LIST = {
     "visitors.py",
     "live.py",  # counts what trains, and names none of it
-    "controls.py",  # too
+    "speed.py",  # too
     "warm.py",  # reads ahead
 }
 

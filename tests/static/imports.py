@@ -35,21 +35,23 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("__main__",),
 )
 FLOOR = {part: number for number, parts in enumerate(ORDER) for part in parts}
+PLACES = {"compare", "learn", "look_inside", "train", "try_it"}
+"""Folders of pages that have a package each, and may share what lies beside them."""
 INTERNALS = "pages.server.streamlit_internals"
 """It imports nothing of ours, so every page may import it."""
 LATE = {"torch", "optuna", "pandas"}
 """Packages that a server's threads load when something first asks for them."""
 IN_THE_ADDRESS = {
-    "pages.ui.address.view_link",  # views
-    "pages.ui.address.url_config",  # the configuration
-    "pages.ui.state",  # the current run, and the whole address to copy
+    "pages.app.address.view_link",  # views
+    "pages.app.address.url_config",  # the configuration
+    "pages.app.state",  # the current run, and the whole address to copy
     "pages.i18n",  # the language, which lies below what pages share
 }
 
 
 def part(name: str) -> str | None:
     """Return the part of the core that has a module."""
-    pieces = name.split(".")
+    pieces = [piece for piece in name.split(".") if piece != "choices"]
     return pieces[1] if pieces[0] == "tfm_core" and len(pieces) > 1 else None
 
 
@@ -165,24 +167,31 @@ def one_module_knows_the_internals_of_streamlit(repository: Repository) -> Itera
 def pages_are_separate(repository: Repository) -> Iterator[Violation]:
     """No page's package imports another, and what they share imports none of them."""
     may = {
-        "ui": {"ui", "components", "i18n"},
+        "app": {"app", "components", "i18n"},
         "components": {"components", "i18n"},
-        "server": {"server", "ui", "components", "i18n"},
+        "server": {"server", "app", "components", "i18n"},
     }
     for source in repository.pages:
-        own = source.path.split("/")[1]
-        allowed = may.get(own, {"pages", "ui", "components", "i18n", own})
+        own = _package(source.module)
+        allowed = may.get(own, {"pages", "app", "components", "i18n", own, own.split(".")[0]})
         for each in source.imports:
             is_page = each.target.startswith("pages.") and each.target != INTERNALS
-            if is_page and each.target.split(".")[1] not in allowed:
+            if is_page and _package(each.target) not in allowed:
                 yield source.violation(each.line, f"{own} must not import {each.target}")
+
+
+def _package(module: str) -> str:
+    """Return the package of a page, below its place, or of what pages share."""
+    parts = module.split(".")[1:]
+    is_page = len(parts) > 2 and parts[0] in PLACES
+    return ".".join(parts[: 2 if is_page else 1])
 
 
 def components_know_no_session(repository: Repository) -> Iterator[Violation]:
     """Components do not know the state of a session."""
     for source in repository.python("pages/components"):
         for each in source.imports:
-            if each.target in {"pages.ui.state", "pages.ui.show"}:
+            if each.target in {"pages.app.state", "pages.app.show"}:
                 yield source.violation(each.line, f"components must not import {each.target}")
 
 
@@ -190,8 +199,8 @@ def one_module_keeps_views_in_the_address(repository: Repository) -> Iterator[Vi
     """Few modules touch the address, and no widget is bound to it."""
     for source in repository.pages:
         if source.module not in IN_THE_ADDRESS:
-            yield from _has(source, "st.query_params", "pages keep views by pages.ui.address")
-        yield from _has(source, 'bind="query-params"', "pages keep views by pages.ui.address")
+            yield from _has(source, "st.query_params", "pages keep views by pages.app.address")
+        yield from _has(source, 'bind="query-params"', "pages keep views by pages.app.address")
 
 
 def shared_modules_alone_know_session_state(repository: Repository) -> Iterator[Violation]:

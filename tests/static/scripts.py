@@ -71,7 +71,7 @@ def scripts_parse(repository: Repository) -> Iterator[Violation]:
 def components_take_entries(repository: Repository) -> Iterator[Violation]:
     """Each entry is the script of a component or of a page, and each of these is an entry."""
     taken = {}
-    for source in repository.python(FOLDER):
+    for source in repository.pages:
         for found in re.finditer(r'(?:bundled|component)\(\s*"(\w+)', source.text):
             taken[f"{found[1]}.js"] = source.violation(line_of(source.text, found.start()), "")
     there = set(entries(repository.root / FOLDER))
@@ -92,7 +92,7 @@ def scripts_never_write_html(repository: Repository) -> Iterator[Violation]:
 
 def insides_are_used_in_one_file(repository: Repository) -> Iterator[Violation]:
     """What reaches into the insides of another package stands in one file."""
-    folder, ui = repository.root / FOLDER, repository.root / "pages/ui"
+    folder, ui = repository.root / FOLDER, repository.root / "pages/app"
     for path in sorted([*folder.glob("*.js"), *folder.glob("*.css"), *ui.glob("*.css")]):
         text, where = path.read_text("utf-8"), path.relative_to(repository.root).as_posix()
         for whose, (pattern, allowed) in INSIDES.items():

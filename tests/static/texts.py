@@ -52,7 +52,7 @@ def no_sentence_is_translated_at_import(repository: Repository) -> Iterator[Viol
     """Sentences are looked up where they are drawn: at import there is no session yet."""
     scripts = {"pages/frame.py"} | {  # what Streamlit runs at every draw
         f"pages/{ast.literal_eval(each.value)}"
-        for source in repository.python("pages/ui/navigation/page_table.py")
+        for source in repository.python("pages/app/navigation/page_table.py")
         for call in source.calls
         for each in call.keywords
         if each.arg == "script"
@@ -117,11 +117,15 @@ def paragraphs_and_their_uses_match(repository: Repository) -> Iterator[Violatio
             yield Violation(*places[key], f"nothing uses the text {key}")
 
 
+_READERS = {"pages/i18n.py", "tfm_core/sentences.py"}
+"""Where a name of any text is put together."""
+
+
 def _key(node: ast.expr, source: Source) -> str:
     """Return a pattern of the names of texts that an argument may be."""
     if isinstance(node, ast.Constant):
         return re.escape(str(node.value))
-    if isinstance(node, ast.JoinedStr) and source.path != "pages/i18n.py":
+    if isinstance(node, ast.JoinedStr) and source.path not in _READERS:
         return "".join(
             re.escape(str(each.value)) if isinstance(each, ast.Constant) else "[a-z0-9_-]+"
             for each in node.values
@@ -172,7 +176,9 @@ def _arguments(sources: list[Source]) -> dict[str, list[str]]:
         for node in source.nodes:
             if isinstance(node, ast.ClassDef):
                 classes[node.name] = node
-            elif isinstance(node, ast.FunctionDef) and source.path.startswith("tfm_core/config/"):
+            elif isinstance(node, ast.FunctionDef) and source.path.startswith(
+                "tfm_core/choices/config/"
+            ):
                 made[node.name] = [each.arg for each in node.args.args]
 
     def of(name: str, seen: tuple[str, ...] = ()) -> list[str]:

@@ -14,7 +14,7 @@ from tests.sweeps.made import (
     trials_of,
     waiting,
 )
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore

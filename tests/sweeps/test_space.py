@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.runs.waiting import tiny
 from tests.sweeps.made import HEADS, RATES, a_plan
-from tfm_core.config import ConfigError, Experiment
-from tfm_core.presets import PRESETS
+from tfm_core.choices.config import ConfigError, Experiment
+from tfm_core.choices.presets import PRESETS
 from tfm_core.sweeps import plan as plans
 from tfm_core.sweeps import space
 from tfm_core.sweeps.space import Choices, Range, with_values
@@ -58,6 +58,15 @@ def test_a_space_comes_back_from_its_plan(one: Range) -> None:
         plans.space_of(json.loads(json.dumps(a_plan(space=dimensions).values()))["space"])
         == dimensions
     )
+
+
+@given(one=WHOLE.filter(lambda one: not one.is_log))
+def test_a_grid_holds_the_nearest_steps_to_even_places(one: Range) -> None:
+    n, last = max(2, one.points), one.high - (one.high - one.low) % one.step
+    for k in range(n):
+        place = one.low + (one.high - one.low) * k / (n - 1)
+        nearest = min(abs(value - place) for value in one.grid())
+        assert nearest <= one.step / 2 or place > last
 
 
 VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)

@@ -16,9 +16,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from tfm_core.config import Experiment
-from tfm_core.training import loop
-from tfm_core.training import trainer as trainers
+from tfm_core.choices.config import Experiment
+from tfm_core.training import devices, loop
 
 DEVICE = torch.device("meta")
 NUMBER = 3  # what every number that is read turns out to be: a length, a loss
@@ -71,7 +70,7 @@ def step_of(experiment: Experiment, monkeypatch) -> FarDevice:
         name = f"_get_{kernels}_kernels_supported_devices"
         for module in [one for one in list(sys.modules.values()) if name in vars(one)]:
             monkeypatch.setattr(module, name, lambda: [DEVICE.type])
-    monkeypatch.setattr(trainers, "resolve", lambda _name: DEVICE)
+    monkeypatch.setattr(devices, "resolve", lambda _name: DEVICE)
     with FarDevice() as device:
         trainer = device.trainer = loop.build(experiment)
         steps = loop.train(trainer)

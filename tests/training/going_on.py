@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Measured, Step
 from tfm_core.training.loop import Trainer, build, train

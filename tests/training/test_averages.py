@@ -12,8 +12,8 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from tests.training.going_on import resumed_at
 from tests.training.test_loop import EXPERIMENTS, IDS, experiment, records
 from tests.training.test_patience import RESTLESS
-from tfm_core.config import Experiment
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config import Experiment
+from tfm_core.data.tasks import data_shape
 from tfm_core.export.bundle import bundle
 from tfm_core.export.importer import import_run
 from tfm_core.export.layout import weight_names

@@ -10,7 +10,7 @@ from tests.training.test_loop import (
     goes_on_with_the_same_curve,
     records,
 )
-from tfm_core.config import ConfigError
+from tfm_core.choices.config import ConfigError
 from tfm_core.layers.blocks import Block
 from tfm_core.training.loop import build
 

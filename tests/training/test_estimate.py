@@ -10,7 +10,7 @@ from torch.nn.modules.module import register_module_forward_hook
 
 import tfm_core.training.estimate
 from tests.training.test_loop import experiment
-from tfm_core.presets import PRESETS
+from tfm_core.choices.presets import PRESETS
 from tfm_core.training.estimate import estimate
 from tfm_core.training.loop import build
 

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional as F
 
 from tests.training.test_loop import experiment
-from tfm_core.config import ConfigError
+from tfm_core.choices.config import ConfigError
 from tfm_core.layers.experts import MixtureOfExperts
 from tfm_core.probe import snapshot
 from tfm_core.probe.form import form_of

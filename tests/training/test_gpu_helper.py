@@ -10,7 +10,7 @@ import torch
 
 from tests.runs.waiting import wait_until
 from tests.training.test_loop import experiment
-from tfm_core.config import to_json
+from tfm_core.choices.config import to_json
 from tfm_core.runs.queue import resources
 from tfm_core.sentences import StudentError
 from tfm_core.training import devices as machine

@@ -7,8 +7,8 @@ from itertools import islice
 import pytest
 import torch
 
-from tfm_core.config import Experiment
-from tfm_core.config.codec import default_sections
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.config.codec import default_sections
 from tfm_core.training import checkpoints
 from tfm_core.training.events import (
     Finished,

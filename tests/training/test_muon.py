@@ -11,16 +11,16 @@ from torch.optim import Muon as MuonOfTorch
 from tests.facts.test_memory import LABEL, model_of
 from tests.training.test_loop import experiment
 from tfm_core.anatomy import anatomy
-from tfm_core.config import MODEL_CONFIGS, TrainingConfig, tasks_for
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config import MODEL_CONFIGS, TrainingConfig, tasks_for
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.cells import CELLS
+from tfm_core.data.tasks import data_shape
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import build, train
 from tfm_core.training.muon import orthogonal_updates
 from tfm_core.training.optimisation import hidden_matrices, make_optimizer
 from tfm_core.training.setup import new_model
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.cells import CELLS
 
 RMS = 0.2  # of an update, Liu et al. 2025 (Moonlight)
 

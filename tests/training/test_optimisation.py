@@ -4,15 +4,16 @@ import pytest
 import torch
 from torch import nn
 
-from tfm_core.config import TrainingConfig
-from tfm_core.presets import PRESETS
+from tfm_core.choices.config import TrainingConfig
+from tfm_core.choices.presets import PRESETS
+from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.record import UnknownVariant, resolve
+from tfm_core.choices.variants.schedules import SCHEDULES
+from tfm_core.inspect.training_step.arithmetic import ARITHMETIC
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
 from tfm_core.training.optimisation import make_optimizer
 from tfm_core.training.setup import new_model
-from tfm_core.variants.optimisers import OPTIMISERS
-from tfm_core.variants.record import UnknownVariant, resolve
-from tfm_core.variants.schedules import SCHEDULES
 
 
 def model():
@@ -102,7 +103,7 @@ def stepped(name, gradients, **settings):
     by_hand, memory = layer.weight.detach().clone(), {}
     for gradient in gradients:
         layer.weight.grad = gradient.clone()
-        _lines, by_hand = OPTIMISERS[name].update(by_hand, gradient, memory, group)
+        _lines, by_hand = ARITHMETIC[name][0](by_hand, gradient, memory, group)
         optimizer.step()
         memory = {key: value.clone() for key, value in optimizer.state[layer.weight].items()}
     return layer.weight.detach(), by_hand, memory

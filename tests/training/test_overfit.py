@@ -3,7 +3,7 @@
 import pytest
 
 from tests.training.test_loop import experiment
-from tfm_core.config import MODEL_CONFIGS, OWN_TEXT_TASKS, TEXT_TASKS, tasks_for
+from tfm_core.choices.config import MODEL_CONFIGS, OWN_TEXT_TASKS, TEXT_TASKS, tasks_for
 from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
 

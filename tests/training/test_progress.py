@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from tests.training.test_loop import experiment
-from tfm_core.facts.storage import WEIGHT_SETS
+from tfm_core.choices.config.training import WEIGHT_SETS
 from tfm_core.training import checkpoints
 from tfm_core.training.checkpoint_facts import facts_of
 from tfm_core.training.events import Measured, SnapshotDue, Step

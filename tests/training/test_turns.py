@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from tests.training.test_loop import experiment, records
-from tfm_core.config.base import ConfigError
-from tfm_core.config.turns import TURNABLE, Turn, checked, turn_of
+from tfm_core.choices.config.base import ConfigError
+from tfm_core.choices.config.turns import TURNABLE, Turn, checked, turn_of
 from tfm_core.sentences import StudentError
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Step, Turned, to_record

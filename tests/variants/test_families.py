@@ -1,8 +1,8 @@
 """Every family of models has its settings, what builds it, and known families learn a task."""
 
-from tfm_core.config import MODEL_CONFIGS, TASK_FACTS
+from tfm_core.choices.config import MODEL_CONFIGS, TASK_FACTS
+from tfm_core.choices.variants.families import FAMILIES
 from tfm_core.models.build import BUILDERS
-from tfm_core.variants.families import FAMILIES
 
 
 def test_every_family_has_settings_a_builder_and_tasks() -> None:

@@ -7,15 +7,15 @@ import torch
 import torch.nn.functional as F
 
 from tests.models.variants import caption_batch, captioner_model, text_batch, vit_model
-from tfm_core.config import EncoderOnlyConfig
-from tfm_core.config.shape import TextShape
+from tfm_core.choices.config import EncoderOnlyConfig
+from tfm_core.choices.config.shape import TextShape
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.norms import NORMS
+from tfm_core.choices.variants.poolings import POOLINGS
+from tfm_core.choices.variants.record import UnknownVariant, resolve
+from tfm_core.choices.variants.stems import STEMS
 from tfm_core.layers.feed_forward import FeedForward, make_norm
 from tfm_core.models.build import build_text
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.norms import NORMS
-from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.record import UnknownVariant, resolve
-from tfm_core.variants.stems import STEMS
 
 pytestmark = pytest.mark.quick
 
@@ -84,7 +84,6 @@ def test_the_code_of_an_activation_a_norm_and_a_pooling_makes_its_layer():
     for eps in [1e-5, 0.03]:
         for name in [name for name, norm in NORMS.items() if norm.code]:
             names = {"torch": torch, "nn": torch.nn, "D_MODEL": 11}
-            exec("\n".join(NORMS[name].classes), names)
             made = eval(NORMS[name].code(eps), names)
             assert repr(made) == repr(make_norm(name, 11, eps))
     for name in POOLINGS:

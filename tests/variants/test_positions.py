@@ -8,12 +8,16 @@ import pytest
 import torch
 
 from tests.models.variants import SMALL, text_batch, text_model, vit_model
-from tfm_core.config import MODEL_CONFIGS, ConfigError
+from tfm_core.choices.config import MODEL_CONFIGS, ConfigError
+from tfm_core.choices.variants.positions import (
+    ALIBI,
+    LEARNED,
+    POSITIONS,
+    POSITIONS_OF_WORDS,
+    ROTARY,
+)
+from tfm_core.choices.variants.record import Registry, UnknownVariant, resolve
 from tfm_core.models.build_stack import added_positions
-from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
-from tfm_core.variants.positions.added import LEARNED
-from tfm_core.variants.positions.inside import ALIBI, ROTARY
-from tfm_core.variants.record import Registry, UnknownVariant, resolve
 
 IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(2))
 VALUES = {
@@ -112,7 +116,7 @@ def test_kinds_are_refused_by_their_rules_or_names_or_for_a_part_that_lacks():
     with pytest.raises(ValueError, match="two variants of position kind named 'rotary'"):
         Registry("position kind", ROTARY, ROTARY)
     for kind, parts, sentence in [
-        (ROTARY, {"label": ""}, "'rotary' lacks its label"),
+        (ROTARY, {"source": ""}, "'rotary' lacks its source"),
         (ROTARY, {"inside": None}, "'rotary' acts on queries and keys and lacks its inside part"),
         (ROTARY, {"added": LEARNED.added}, "acts on queries and keys and must not have added part"),
         (LEARNED, {"added": None}, "'learned' acts on embeddings and lacks its added part"),
@@ -122,7 +126,8 @@ def test_kinds_are_refused_by_their_rules_or_names_or_for_a_part_that_lacks():
     ]:
         with pytest.raises(ValueError, match=sentence):
             dataclasses.replace(kind, **parts)
-    parts = {field.name: getattr(ROTARY, field.name) for field in dataclasses.fields(ROTARY)}
+    fields = [field for field in dataclasses.fields(ROTARY) if field.init]
+    parts = {field.name: getattr(ROTARY, field.name) for field in fields}
     del parts["style"]
     with pytest.raises(TypeError, match="style"):
         type(ROTARY)(**parts)

@@ -5,9 +5,9 @@ from itertools import combinations
 import torch
 
 from tests.models.variants import text_batch, text_model
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.cells import CELLS
-from tfm_core.variants.record import resolve
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.cells import CELLS
+from tfm_core.choices.variants.record import resolve
 
 
 def test_any_two_variants_differ_and_a_cell_has_its_gates_and_equation():

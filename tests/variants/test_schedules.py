@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from tfm_core.variants.schedules import SCHEDULES, WSD
+from tfm_core.choices.variants.schedules import SCHEDULES, WSD
 
 pytestmark = pytest.mark.quick
 

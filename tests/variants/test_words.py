@@ -2,12 +2,12 @@
 
 import pytest
 
-from tfm_core.config import CaptionTaskConfig
+from tfm_core.choices.config import CaptionTaskConfig
+from tfm_core.choices.variants.languages import LANGUAGES
+from tfm_core.choices.variants.units import UNITS
 from tfm_core.data import caption_words
 from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.data.scenes import LARGE, PlacedDigit
-from tfm_core.variants.languages import LANGUAGES
-from tfm_core.variants.units import UNITS
 
 TEXT = "Alice’s cat sat.\nIt slept"
 

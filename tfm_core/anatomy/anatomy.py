@@ -14,8 +14,8 @@ from tfm_core.anatomy.part import Attention, Kind, Parameter, Part, Saved
 from tfm_core.anatomy.pictures import captioner, vit
 from tfm_core.anatomy.recurrent import recurrent
 from tfm_core.anatomy.text import decoder_only, encoder_decoder, encoder_only
-from tfm_core.config import ModelConfig
-from tfm_core.config.shape import CaptionShape, Shape, TextShape
+from tfm_core.choices.config import ModelConfig
+from tfm_core.choices.config.shape import CaptionShape, Shape, TextShape
 
 FAMILIES: dict[str, Callable[[Any, Any], tuple[Maker, list[Part]]]] = {
     "encoder-decoder": encoder_decoder,

@@ -20,12 +20,12 @@ from tfm_core.anatomy.part import (
     Tensor,
     Work,
 )
-from tfm_core.config import TransformerConfig
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS
-from tfm_core.variants.norms import NORMS
-from tfm_core.variants.positions import POSITIONS, Position
-from tfm_core.variants.sinks import SINKS
+from tfm_core.choices.config import TransformerConfig
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS
+from tfm_core.choices.variants.norms import NORMS
+from tfm_core.choices.variants.positions import POSITIONS, Position
+from tfm_core.choices.variants.sinks import SINKS
 
 OPENED: Mapping[str, tuple[str, ...]] = {
     "self_attention": (

@@ -19,10 +19,9 @@ from tfm_core.anatomy.part import (
     Saved,
     Tensor,
 )
-from tfm_core.config import ModelConfig
-from tfm_core.variants.norms import NORMS
-from tfm_core.variants.positions import POSITIONS, Position
-from tfm_core.variants.positions.added import NO_POSITIONS
+from tfm_core.choices.config import ModelConfig
+from tfm_core.choices.variants.norms import NORMS
+from tfm_core.choices.variants.positions import NO_POSITIONS, POSITIONS, Position
 
 ID = 2
 """A token's id is 8 bytes: as many numbers in fp32."""

@@ -19,9 +19,9 @@ from typing import Literal
 from tfm_core.anatomy.hugging_face import COLUMNS, FAMILY_COLUMNS, pattern_of
 from tfm_core.anatomy.part import Names
 from tfm_core.anatomy.stacks import STACKS
-from tfm_core.config import ModelConfig, RecurrentConfig, built
+from tfm_core.choices.config import ModelConfig, RecurrentConfig, built
+from tfm_core.choices.variants.forms import PROJECTIONS, RESIDUALS
 from tfm_core.sentences import N_
-from tfm_core.variants.forms import PROJECTIONS, RESIDUALS
 
 Scheme = Literal["ours", "notebook", "hugging-face", "transformer-lens"]
 SCHEME_LABELS: Mapping[Scheme, str] = {

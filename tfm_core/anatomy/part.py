@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from tfm_core.anatomy.formula import NOTHING, Formula, collected
-from tfm_core.variants.stems import STEMS
+from tfm_core.choices.variants.stems import STEMS
 
 Kind = Literal[
     "input", "embedding", "positions", "segments", "stem", "stack", "block", "attention",

@@ -12,10 +12,10 @@ from tfm_core.anatomy.layers import Maker, model_input, model_output, tensor
 from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import Part, Saved, Work
 from tfm_core.anatomy.text import IDS, head
-from tfm_core.config import CaptionerConfig, ViTConfig
-from tfm_core.config.shape import CaptionShape, ImageShape, patches_per_side
-from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.stems import WIDTH, Cut
+from tfm_core.choices.config import CaptionerConfig, ViTConfig
+from tfm_core.choices.config.shape import CaptionShape, ImageShape, patches_per_side
+from tfm_core.choices.variants.poolings import POOLINGS
+from tfm_core.choices.variants.stems import WIDTH, Cut
 
 PatchConfig = ViTConfig | CaptionerConfig
 _IMAGE = model_input("image", "channels", "side", "side", steps=("picture",))

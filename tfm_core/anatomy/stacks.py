@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
-from tfm_core.config import ForeignModelConfig, ModelConfig
+from tfm_core.choices.config import ForeignModelConfig, ModelConfig
 
 StackName = Literal["encoder", "decoder"]
 Tokens = Literal["source", "answering", "target", "sequence", "patches", "given", "past"]
 """What a stack reads: a source; a source that is answered where it stands; what is written; source
-and target as one sequence; a picture; of somebody else's model, what it sees whole, and what it
+and target as one sequence; a picture; of somebody else's stack, what it sees whole, and what it
 sees up to each token.
 """
 
@@ -119,9 +119,11 @@ def _of_foreign(config: ForeignModelConfig) -> Iterator[AttentionPlan]:
         stack: tuple(f"{stack}.layers.{layer}." for layer in range(len(config.modules)))
         for stack in ("encoder", "decoder")
     }
+    given: Tokens = "source" if config.cross else "given"
+    past: Tokens = "target" if config.cross else "past"
     if n := len(config.both):
-        yield AttentionPlan("encoder", "self_attention", "given", "given", layers["encoder"][:n])
+        yield AttentionPlan("encoder", "self_attention", given, given, layers["encoder"][:n])
     if n := len(config.past):
-        yield AttentionPlan("decoder", "self_attention", "past", "past", layers["decoder"][:n])
+        yield AttentionPlan("decoder", "self_attention", past, past, layers["decoder"][:n])
     if n := len(config.cross):
-        yield AttentionPlan("decoder", "cross_attention", "past", "given", layers["decoder"][:n])
+        yield AttentionPlan("decoder", "cross_attention", past, given, layers["decoder"][:n])

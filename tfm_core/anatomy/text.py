@@ -9,14 +9,14 @@ from tfm_core.anatomy.formula import formula
 from tfm_core.anatomy.layers import ID, Maker, model_input, model_output, tensor
 from tfm_core.anatomy.names import names_of
 from tfm_core.anatomy.part import Part, Saved
-from tfm_core.config import (
+from tfm_core.choices.config import (
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     TextModelConfig,
 )
-from tfm_core.config.shape import TextShape
-from tfm_core.variants.norms import NORMS
+from tfm_core.choices.config.shape import TextShape
+from tfm_core.choices.variants.norms import NORMS
 
 _FIRST = ("tokens", "heads", "masks")
 """Steps of a walk before anything is computed."""

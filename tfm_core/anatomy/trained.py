@@ -13,9 +13,9 @@ from typing import Any
 from tfm_core.anatomy.anatomy import Anatomy, anatomy
 from tfm_core.anatomy.formula import formula
 from tfm_core.anatomy.part import Part, Saved
-from tfm_core.config import ModelConfig, TunedConfig, TunedLabelsConfig
-from tfm_core.config.shape import Shape
-from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.choices.config import ModelConfig, TunedConfig, TunedLabelsConfig
+from tfm_core.choices.config.shape import Shape
+from tfm_core.choices.variants.activations import ACTIVATIONS
 
 NEW = "output."
 """What the layers that answer begin with, which are new in a classifier."""

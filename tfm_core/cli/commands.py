@@ -64,7 +64,7 @@ def list_runs(options: argparse.Namespace) -> int:
 
 def list_presets(options: argparse.Namespace) -> int:
     """Print the presets."""
-    from tfm_core.presets import PRESETS
+    from tfm_core.choices.presets import PRESETS
 
     if options.json:
         rows = [

@@ -9,9 +9,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from tfm_core.choices.config import ConfigError
 from tfm_core.cli.commands import FAILED, WRONG_INPUT
 from tfm_core.cli.words import _, ngettext
-from tfm_core.config import ConfigError
 from tfm_core.sentences import StudentError
 
 _MAX_FILE = 20_000_000

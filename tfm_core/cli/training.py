@@ -9,10 +9,10 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from tfm_core.choices.config import Experiment, from_query, to_query
+from tfm_core.choices.config.advice import advice_on, advice_on_moving
 from tfm_core.cli.commands import FAILED, INTERRUPTED
 from tfm_core.cli.words import STATES, _
-from tfm_core.config import Experiment, from_query, to_query
-from tfm_core.config.advice import advice_on, advice_on_moving
 from tfm_core.facts.learning_rate import advised
 from tfm_core.runs import Run, RunStore
 from tfm_core.runs.queue import resources
@@ -33,7 +33,7 @@ def train(options: argparse.Namespace) -> int:
     if not options.quiet:
         for said in advised(experiment):
             print(f"{said.field}: {_(said.sentence)}", file=sys.stderr)
-        if (slow := advice_on(options.device, experiment.training)) is not None:
+        if (slow := advice_on(options.device, experiment.trained)) is not None:
             print(_(slow), file=sys.stderr)
     run = RunStore().create(
         experiment,
@@ -84,7 +84,7 @@ def _check_trained_here(run: Run) -> None:
     """Raise StudentError for a damaged run, and for a loop of another program."""
     if run.problem is not None:
         raise StudentError(run.problem)
-    if run.experiment.task.is_foreign:
+    if run.experiment.training is None and run.status.state != "opened":
         raise StudentError(Paragraph("pretrained/foreign-steering"))
 
 
@@ -103,7 +103,7 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
     from tfm_core.runs.process.requests import BY_HAND, Control
 
     control = Control(run.folder)
-    with Bar(run.experiment.training.steps, is_shown=not options.quiet) as bar:
+    with Bar(run.experiment.trained.steps, is_shown=not options.quiet) as bar:
 
         def on_interrupt(*_signal: object) -> None:
             if not bar.has_begun or control.stop_reason is not None:
@@ -169,7 +169,7 @@ def preset_label(name: str | None) -> str | None:
 
 
 def _preset(name: str) -> Any:
-    from tfm_core.presets import PRESETS
+    from tfm_core.choices.presets import PRESETS
 
     if name not in PRESETS:
         raise StudentError(

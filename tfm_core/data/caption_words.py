@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tfm_core.config.caption_task import CaptionTaskConfig
+from tfm_core.choices.config.caption_task import CaptionTaskConfig
+from tfm_core.choices.variants.languages import LANGUAGES
+from tfm_core.choices.variants.record import resolve
 from tfm_core.data.scenes import LARGE, PlacedDigit, named_order, relation
 from tfm_core.data.text.korean_words import TOPIC, particle
 from tfm_core.data.text.numbers import ONES
 from tfm_core.data.vocabulary import Vocabulary
-from tfm_core.variants.languages import LANGUAGES
-from tfm_core.variants.record import resolve
 
 ENGLISH = ONES[:10]
 KOREAN = ("영", "일", "이", "삼", "사", "오", "육", "칠", "팔", "구")

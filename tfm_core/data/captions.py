@@ -12,15 +12,21 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tfm_core.config.caption_task import CaptionTaskConfig
-from tfm_core.config.image_tasks import ImageTaskConfig
-from tfm_core.data.caption_words import Caption, caption, vocabulary
+from tfm_core.choices.config.caption_task import CaptionTaskConfig
+from tfm_core.choices.config.image_tasks import ImageTaskConfig
+from tfm_core.data.caption_words import Caption, caption, join, vocabulary
 from tfm_core.data.compose import SceneChanges, compose
-from tfm_core.data.download import Progress
-from tfm_core.data.image_data import EMBEDDED, ImageSplit, load_images, pixel_statistics
-from tfm_core.data.moving import DeviceRecord, normalised
+from tfm_core.data.image_data import (
+    EMBEDDED,
+    ImageSplit,
+    load_images,
+    numbered,
+    pixel_statistics,
+)
+from tfm_core.data.moving import Data, Examples, normalised
 from tfm_core.data.scenes import CANVAS, GRID, LARGE, MARGIN, SMALL, PlacedDigit, Scene
-from tfm_core.data.vocabulary import BOS, EOS, PAD, Vocabulary
+from tfm_core.data.text_data import padded
+from tfm_core.data.vocabulary import BOS, EOS, Vocabulary
 
 _TRIES = 32768  # scenes drawn at once; those that are not plain are dropped
 
@@ -28,7 +34,7 @@ _TRIES = 32768  # scenes drawn at once; those that are not plain are dropped
 def draw_scenes(
     labels: Tensor, n: int, *, n_digits: int, sizes: bool, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
-    """Return ``n`` plain scenes (``scenes.is_plain``): which digits, and their squares.
+    """Return ``n`` plain scenes (``are_plain``): which digits, and their squares.
 
     labels: int64 (D,), the numbers of the digits to choose from. Returns int64 (N, n_digits) and
     int64 (N, n_digits, 3), left, top and side in pixels.
@@ -51,9 +57,10 @@ def draw_scenes(
 
 
 def are_plain(squares: Tensor, numbers: Tensor) -> Tensor:
-    """Return ``scenes.is_plain`` of many scenes, bool (N,).
+    """Return where a caption follows at a glance, bool (N,): nothing in the scene is nearly a tie.
 
-    squares: (N, n, 3), numbers: (N, n).
+    The gaps across and down of any two digits differ by MARGIN pixels at least, and of two equal
+    numbers one is nearer the top left corner by as much. squares: (N, n, 3), numbers: (N, n).
     """
     near, side = squares[..., :2], squares[..., 2:]  # (N, n, 2): left and top
     far = near + side
@@ -72,7 +79,7 @@ STATISTICS_OF = 500  # training pictures whose pixels are counted
 
 
 @dataclass(frozen=True)
-class CaptionSplit(DeviceRecord):
+class CaptionSplit(Examples):
     """N scenes of n digits each, and their captions.
 
     digits: the pictures to compose from; chosen: int64 (N, n), which of them; squares: int64
@@ -105,7 +112,7 @@ class CaptionSplit(DeviceRecord):
 
 
 @dataclass(frozen=True)
-class CaptionData(DeviceRecord):
+class CaptionData(Data):
     """A caption task: its settings and words, three splits, mean and deviation of the pixels."""
 
     config: CaptionTaskConfig
@@ -120,13 +127,14 @@ class CaptionData(DeviceRecord):
         """Return uint8 pictures (..., C, H, W) as float32 of mean 0 and deviation 1."""
         return normalised(images, self.mean, self.std)
 
+    def shown(self, indices: Tensor) -> tuple[list[str], list[str]]:
+        """See Data."""
+        captions = (self.train.captions[n].words for n in indices.tolist())
+        return numbered(indices), [join(words, self.config) for words in captions]
 
-def load_captions(
-    config: CaptionTaskConfig, *, seed: int, progress: Progress | None = None
-) -> CaptionData:
+
+def load_captions(config: CaptionTaskConfig, *, seed: int) -> CaptionData:
     """Make the splits of a caption task on the CPU; the same seed makes the same ones.
-
-    Nothing is downloaded: ``progress`` is not called.
 
     The language changes the words only, not the pictures.
     """
@@ -163,7 +171,7 @@ def encode(words: Vocabulary, captions: tuple[Caption, ...]) -> Tensor:
     """Return captions as ids (N, T), "<bos> ... <eos>", padded to the longest."""
     length = 2 + max(len(caption.words) for caption in captions)
     rows = [[BOS, *words.encode(caption.words), EOS] for caption in captions]
-    return torch.tensor([row + [PAD] * (length - len(row)) for row in rows], dtype=torch.int64)
+    return padded(rows, length)
 
 
 def scene_of(numbers: list[int], squares: list[list[int]]) -> Scene:

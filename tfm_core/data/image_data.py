@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tfm_core.config.image_tasks import ImageTaskConfig, ImageTaskFacts
+from tfm_core.choices.config.image_tasks import ImageTaskConfig, ImageTaskFacts
 from tfm_core.data.image_files import DataUnavailable, Progress, data_dir, read_images
-from tfm_core.data.moving import DeviceRecord, normalised
-from tfm_core.sentences import Paragraph, StudentError
+from tfm_core.data.moving import Data, Examples, normalised
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 __all__ = ["DataUnavailable", "ImageData", "ImageSplit", "data_dir", "load_images"]
 
@@ -20,7 +20,7 @@ TEST_SEED = 0
 
 
 @dataclass(frozen=True)
-class ImageSplit(DeviceRecord):
+class ImageSplit(Examples):
     """images: uint8 (N, C, H, W); labels: int64 (N,)."""
 
     images: Tensor
@@ -30,15 +30,19 @@ class ImageSplit(DeviceRecord):
         """Number of pictures."""
         return len(self.labels)
 
+    def pictures(self, rows: Tensor | slice) -> Tensor:
+        """See Examples."""
+        return self.images[rows]
+
 
 @dataclass(frozen=True)
-class ImageData(DeviceRecord):
+class ImageData(Data):
     """An image task: its facts, three splits, mean and deviation of the training pixels.
 
-    mean and std: float32 (C,), of pixels from 0 to 1 in the training split. remark: what a person
-    should know of the files.
+    mean and std: float32 (C,), of pixels from 0 to 1 in the training split.
     """
 
+    large = ("train",)
     facts: ImageTaskFacts
     train: ImageSplit
     validation: ImageSplit
@@ -50,6 +54,36 @@ class ImageData(DeviceRecord):
     def normalise(self, images: Tensor) -> Tensor:
         """Return uint8 pictures (..., C, H, W) as float32 of mean 0 and deviation 1."""
         return normalised(images, self.mean, self.std)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """See Data."""
+        return self.facts.class_names
+
+    @property
+    def learned(self) -> Tensor:
+        """See Data."""
+        return self.train.labels
+
+    @property
+    def n_answers(self) -> int:
+        """See Data."""
+        return 1
+
+    def truth(self, rows: slice, length: int) -> tuple[Tensor, Tensor]:
+        """See Data."""
+        labels = self.validation.labels[rows, None]
+        return labels, torch.ones_like(labels, dtype=torch.bool)
+
+    def shown(self, indices: Tensor) -> tuple[list[str], list[str]]:
+        """See Data."""
+        labels = self.train.labels[indices].tolist()
+        return numbered(indices), [self.names[label] for label in labels]
+
+
+def numbered(indices: Tensor) -> list[str]:
+    """Return what pictures are called in a list."""
+    return [N_("picture {n:,}", n=n) for n in indices.tolist()]
 
 
 def load_images(
@@ -71,7 +105,7 @@ def load_images(
         test, rest = split_off(ImageSplit(*read_embedded()), facts.n_test, generator)
         if seed != TEST_SEED:  # its own splits go on where the draw of the test ends
             generator.manual_seed(seed)
-        return _split(config, rest, test, generator, seed)
+        return divided(config, rest, test, seed=seed, generator=generator)
     train, official, remark = read_images(config.name, facts, progress or _silent)
     data = divided(config, ImageSplit(*train), ImageSplit(*official), seed=seed)
     return replace(data, remark=remark)
@@ -84,17 +118,27 @@ def divided(
     *,
     seed: int,
     validation: ImageSplit | None = None,
+    generator: torch.Generator | None = None,
 ) -> ImageData:
-    """Return the data of a test and the rest, of which the seed draws the validation if none is."""
+    """Return the data of a test and the rest, of which the validation is drawn if there is none.
+
+    generator: what draws it, one of the seed if not given.
+    """
+    train, label = rest, config.facts.label
     if validation is None:
-        generator = torch.Generator().manual_seed(seed)
-        return _split(config, rest, test, generator, seed)
-    return _data(config, rest, validation, test, seed)
-
-
-def _data(
-    config: ImageTaskConfig, train: ImageSplit, validation: ImageSplit, test: ImageSplit, seed: int
-) -> ImageData:
+        if config.n_validation >= len(rest):
+            n_rest, n_validation = len(rest), config.n_validation
+            raise StudentError(
+                Paragraph(
+                    "data/n-validation", n_validation=n_validation, label=label, n_rest=n_rest
+                )
+            )
+        generator = generator or torch.Generator().manual_seed(seed)
+        validation, train = split_off(rest, config.n_validation, generator)
+        if len(train) > 1 and (train.images == train.images[:1]).all():
+            raise StudentError(
+                Paragraph("data/all-alike", n=len(train), label=label, path=data_dir())
+            )
     statistics = pixel_statistics(train.images)
     if config.label_noise:
         train = mislabelled(train, config.label_noise, config.facts.n_classes, seed)
@@ -112,30 +156,6 @@ def mislabelled(split: ImageSplit, share: float, n_classes: int, seed: int) -> I
     offsets = torch.randint(1, n_classes, (len(chosen),), generator=generator)
     labels[chosen] = (labels[chosen] + offsets) % n_classes
     return ImageSplit(split.images, labels)
-
-
-def _split(
-    config: ImageTaskConfig,
-    rest: ImageSplit,
-    test: ImageSplit,
-    generator: torch.Generator,
-    seed: int,
-) -> ImageData:
-    """Return the data with training and validation drawn from what the test leaves."""
-    label = config.facts.label
-    if config.n_validation >= len(rest):
-        raise StudentError(
-            Paragraph(
-                "data/n-validation",
-                n_validation=config.n_validation,
-                label=label,
-                n_rest=len(rest),
-            )
-        )
-    validation, train = split_off(rest, config.n_validation, generator)
-    if len(train) > 1 and (train.images == train.images[:1]).all():
-        raise StudentError(Paragraph("data/all-alike", n=len(train), label=label, path=data_dir()))
-    return _data(config, train, validation, test, seed)
 
 
 def split_off(

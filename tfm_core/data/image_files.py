@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfm_core.config.image_tasks import ImageTaskFacts
+from tfm_core.choices.config.image_tasks import ImageTaskFacts
 from tfm_core.data.download import (
     SOURCES,
     DataUnavailable,

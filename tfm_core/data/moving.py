@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import torch
 from torch import Tensor
+
+from tfm_core.data.vocabulary import Vocabulary
+from tfm_core.sentences import StudentError
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,95 @@ class DeviceRecord:
         }
         on_device = {name: part.to(device) for name, part in parts.items() if hasattr(part, "to")}
         return replace(self, **on_device)
+
+
+class Examples(DeviceRecord, ABC):
+    """Examples of one kind.
+
+    tgt: int64 (N, T), "<bos> ... <eos>", padded; none where classes are answered.
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def tgt(self) -> Tensor:
+            """What is answered."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of examples."""
+
+    def pictures(self, rows: Tensor | slice) -> Tensor | None:
+        """Return some pictures, uint8 (B, C, H, W); None where words are read."""
+        return None
+
+
+class Data(DeviceRecord, ABC):
+    """Examples in three splits, on one device, and what is answered to them, whatever their kind.
+
+    Here: tokens; where classes are answered, methods say otherwise. remark: what a person should
+    know of their files. large: fields that may stay with the CPU.
+    """
+
+    remark: str | None = None
+    large: ClassVar[tuple[str, ...]] = ()
+
+    if TYPE_CHECKING:  # fields of each kind
+
+        @property
+        def train(self) -> Examples:
+            """What is learned from."""
+
+        @property
+        def validation(self) -> Examples:
+            """Other examples, measured during training."""
+
+        @property
+        def test(self) -> Examples:
+            """Other examples again, measured once at the end."""
+
+        @property
+        def vocabulary(self) -> Vocabulary:
+            """Every token that is answered."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The classes or tokens that are answered, by number."""
+        return self.vocabulary.names
+
+    @property
+    def learned(self) -> Tensor:
+        """Every answer of the training part, padding too, in any shape."""
+        return self.train.tgt[:, 1:]
+
+    @property
+    def n_answers(self) -> int:
+        """Answers to one validation example, at most."""
+        return self.validation.tgt.size(1)
+
+    def truth(self, rows: slice, length: int) -> tuple[Tensor, Tensor]:
+        """Return true answers of the validation part (B, T), and bool (B, T): which count.
+
+        length: of what a decoder reads.
+        """
+        targets = self.validation.tgt[rows, 1 : 1 + length]
+        return targets, targets != self.vocabulary.specials.pad
+
+    @abstractmethod
+    def shown(self, indices: Tensor) -> tuple[list[str], list[str]]:
+        """Return what is read and what is answered of training examples, as a person reads it."""
+
+
+D = TypeVar("D", bound=Data)
+
+
+def data_as(data: Data, kind: type[D]) -> D:
+    """Return data that must be of a kind. Raises ValueError otherwise."""
+    if isinstance(data, kind):
+        return data
+    raise StudentError(
+        "This needs {needed}, not {found}.", found=type(data).__name__, needed=kind.__name__
+    )
 
 
 def size_of(record: object) -> int:

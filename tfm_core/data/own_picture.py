@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config.image_tasks import ImageTaskFacts
+from tfm_core.choices.config.image_tasks import ImageTaskFacts
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfm_core.config.shape import patches_per_side
+from tfm_core.choices.config.shape import patches_per_side
 
 CANVAS = 49  # pixels to a side
 GRID = 7  # the corner of a drawn square lies on every seventh pixel
 LARGE, SMALL = 21, 14  # sides of squares, in pixels
-MARGIN = 7  # pixels by which a drawn scene is plain: see is_plain
+MARGIN = 7  # pixels by which a drawn scene is plain: see ``captions.are_plain``
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +74,6 @@ def named_order(scene: Sequence[PlacedDigit]) -> list[int]:
     Of equal numbers the one nearer the top left corner (by row plus column) comes first.
     """
     return sorted(range(len(scene)), key=lambda i: (scene[i].number, scene[i].middle_sum))
-
-
-def is_plain(scene: Sequence[PlacedDigit]) -> bool:
-    """Return whether a caption follows from a scene at a glance: nothing in it is nearly a tie.
-
-    The gaps across and down of any two digits differ by MARGIN pixels at least, and of two equal
-    numbers one is nearer the top left corner by as much.
-    """
-    for i, first in enumerate(scene):
-        for second in scene[:i]:
-            across, down = gaps(first, second)
-            if max(across, down) < 0 or abs(across - down) < MARGIN:
-                return False
-            near = abs(first.middle_sum - second.middle_sum) < 2 * MARGIN
-            if near and first.number == second.number:
-                return False
-    return True
 
 
 def covered(box: Sequence[int], patch_size: int) -> list[int]:

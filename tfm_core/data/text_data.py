@@ -13,12 +13,11 @@ from itertools import islice
 import torch
 from torch import Tensor
 
-from tfm_core.config.task import TextTaskConfig, facts_of
-from tfm_core.config.text_tasks import TEXT_TASKS, shares
-from tfm_core.data.moving import DeviceRecord, to_device
+from tfm_core.choices.config.task import facts_of
+from tfm_core.choices.config.text_tasks import TEXT_TASKS, TextTaskConfig, shares
+from tfm_core.data.moving import Data, DeviceRecord, Examples, to_device
 from tfm_core.data.text import Pair, TextTask, generated
-from tfm_core.data.text.span_corruption import whole
-from tfm_core.data.vocabulary import BOS, EOS, PAD
+from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD, Vocabulary
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Windows(DeviceRecord):
 
 
 @dataclass(frozen=True)
-class TextSplit(DeviceRecord):
+class TextSplit(Examples):
     """Pairs as ids.
 
     src: (N, S) int64, padded with PAD; tgt: (N, T + 2) int64, "<bos> ... <eos>", padded; without
@@ -66,19 +65,47 @@ class TextSplit(DeviceRecord):
 
 
 @dataclass(frozen=True)
-class TextData(DeviceRecord):
+class TextData(Data):
     """A text task and its three splits; n_draws: how many were drawn to find different ones.
 
     windows: of a running text every window of the training part; ``train`` then holds those that
     stand one behind the other.
     """
 
+    large = ("train", "windows")
     task: TextTask
     train: TextSplit
     validation: TextSplit
     test: TextSplit
     n_draws: int = 0
     windows: Windows | None = None
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """See Data."""
+        return self.task.tgt_vocabulary
+
+    @property
+    def learned(self) -> Tensor:
+        """See Data."""
+        return super().learned if self.windows is None else self.windows.ids
+
+    def truth(self, rows: slice, length: int) -> tuple[Tensor, Tensor]:
+        """See Data; where words are hidden, those alone count."""
+        if facts_of(self.task.name).answer != "blanks":
+            return super().truth(rows, length)
+        targets = self.validation.tgt[rows, 1:length]
+        shown = self.validation.src[rows, : targets.size(1)]
+        return targets, shown == self.task.src_vocabulary.id_of(MASK)
+
+    def shown(self, indices: Tensor) -> tuple[list[str], list[str]]:
+        """See Data."""
+        join = self.task.join_tgt
+        if self.windows is not None:  # they overlap, and are cut out of the text when needed
+            rows = self.windows.rows(indices).tolist()
+            return [""] * len(rows), [join(self.task.tgt_vocabulary.decode(row)) for row in rows]
+        pairs = [self.train.pairs[n] for n in indices.tolist()]
+        return [self.task.join_src(one.src) for one in pairs], [join(one.tgt) for one in pairs]
 
 
 def n_shared_sources(data: TextData, pairs: Sequence[Pair]) -> int:
@@ -143,7 +170,11 @@ def _identity(task: TextTask, pair: Pair) -> tuple[str, ...]:
     """Return what no two pairs share: the source, or the sentence of which words are hidden."""
     if task.name not in TEXT_TASKS or not TEXT_TASKS[task.name].hides:
         return pair.src
-    return pair.tgt if TEXT_TASKS[task.name].answer == "blanks" else whole(pair)
+    if TEXT_TASKS[task.name].answer == "blanks":
+        return pair.tgt
+    from tfm_core.data.text.span_corruption import whole
+
+    return whole(pair)
 
 
 def encode_src(
@@ -151,14 +182,15 @@ def encode_src(
 ) -> Tensor:
     """Return source sentences as ids (N, S), padded to ``length`` or to the longest of them."""
     rows = [task.src_vocabulary.encode(source) for source in sources]
-    return _padded(rows, length or max(map(len, rows)), task.src_vocabulary.specials.pad)
+    return padded(rows, length or max(map(len, rows)), task.src_vocabulary.specials.pad)
 
 
 def _encode_tgt(task: TextTask, pairs: Sequence[Pair], longest: int) -> Tensor:
     encode = task.tgt_vocabulary.encode
     end = [EOS] if facts_of(task.name).answer == "sequence" else []
-    return _padded([[BOS, *encode(pair.tgt), *end] for pair in pairs], longest + 1 + len(end))
+    return padded([[BOS, *encode(pair.tgt), *end] for pair in pairs], longest + 1 + len(end))
 
 
-def _padded(rows: list[list[int]], length: int, pad: int = PAD) -> Tensor:
+def padded(rows: list[list[int]], length: int, pad: int = PAD) -> Tensor:
+    """Return rows of ids as one tensor (N, length)."""
     return torch.tensor([row + [pad] * (length - len(row)) for row in rows], dtype=torch.int64)

@@ -76,11 +76,20 @@ class Vocabulary:
         forms = (token, token.lower(), token.capitalize(), token.upper())
         return next((form for form in forms if self._ids.get(form, UNK) > UNK), None)
 
+    def unknown(self, tokens: Iterable[str]) -> tuple[str, ...]:
+        """Return the different tokens that are known in no form."""
+        return tuple(one for one in dict.fromkeys(tokens) if self.known_form(one) is None)
+
     def token(self, id: int) -> str:
         """Return the token of a number. Raises ValueError outside the vocabulary."""
         if not 0 <= id < len(self):
             raise ValueError(f"Token number {id} is not from 0 to {len(self) - 1}.")
         return SPECIALS[id] if id < len(SPECIALS) else self.tokens[id - len(SPECIALS)]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every token, special ones included, by number."""
+        return self.row(range(len(self)))
 
     def row(self, ids: Iterable[int]) -> tuple[str, ...]:
         """Return the tokens of one text by their numbers. Raises ValueError as ``token``."""

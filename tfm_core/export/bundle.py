@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from tfm_core.config import Experiment, TunedConfig
+from tfm_core.choices.config import Experiment, TunedConfig
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import OwnSet
-from tfm_core.data.shape import data_shape
+from tfm_core.data.tasks import data_shape
 from tfm_core.export import layout, metrics, readme
 from tfm_core.export.exports import Progress
 from tfm_core.inspect.source.carried import Carried, carried
@@ -57,7 +57,7 @@ def bundle(
     """
     if run.problem is not None:
         raise StudentError(run.problem)
-    if run.experiment.task.is_opened and not run.experiment.task.is_foreign:
+    if run.experiment.training is None and run.experiment.task.name != "foreign":
         raise StudentError(Paragraph("pretrained/no-zip"))
     if isinstance(run.experiment.task, TunedConfig):
         raise StudentError(Paragraph("pretrained/no-tuned-zip"))
@@ -147,7 +147,7 @@ def _members(run: Run, *, with_set: bool, with_labels: bool, say: Say) -> Iterat
     yield 0.05, _SETTINGS, layout.FACTS, _json(_facts(run) | (_labels(run) if with_labels else {}))
     yield 0.1, _SETTINGS, layout.METRICS, metrics.csv_of(run.curves())
     data = _carried(run)
-    if not experiment.task.is_foreign:
+    if experiment.training is not None:
         model = source_code(experiment.model, data_shape(experiment), data=data)
         yield 0.2, N_("Writing the model file"), layout.MODEL, model.encode()
     if tensors:
@@ -183,7 +183,7 @@ def _weights(run: Run, tensors: dict[str, Array], metadata: dict[str, str]) -> I
     states = {name: value for name, value in tensors.items() if name.startswith("optimizer/")}
     if states:
         yield 0.4, _NUMBERS, layout.OPTIMISER, save(states)
-    if experiment.training.keeps_best:
+    if experiment.trained.keeps_best:
         best, of_best = _checkpoint(run.folder / _BEST)
         if best:
             yield 0.45, _NUMBERS, layout.BEST_WEIGHTS, save(_renamed(experiment, best), of_best)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tfm_core.choices.variants.record import resolve
 from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph
-from tfm_core.variants.record import resolve
 
 Progress = Callable[[float, str], None]
 """Hears the share that is done, 0 to 1, and what is being done, in words."""

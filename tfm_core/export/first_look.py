@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tfm_core.config import (
+from tfm_core.choices.config import (
     CorpusTaskConfig,
     Experiment,
     PretrainedAnswererConfig,

@@ -16,13 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfm_core import byte_cache
-from tfm_core.config import Experiment, SequenceTaskConfig, TunedLabelsConfig, TunedTextConfig
-from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.choices.config import (
+    Experiment,
+    TunedLabelsConfig,
+    TunedTextConfig,
+)
+from tfm_core.choices.config.shape import ImageShape, Shape, TextShape
 from tfm_core.data.opened.folder import CONFIG, WEIGHTS
 from tfm_core.data.opened.task import tokenizer_path
 from tfm_core.data.opened.tokenizer import TOKENIZER
 from tfm_core.data.own import place
-from tfm_core.data.shape import data_shape
+from tfm_core.data.tasks import data_shape
 from tfm_core.data.vocabulary import BOS, EOS, NONE, PAD, SPECIALS
 from tfm_core.export import bundle as zips
 from tfm_core.export.exports import Progress
@@ -60,7 +64,7 @@ class HuggingFaceFolder:
 def refusal(run: Run) -> str | None:
     """Return which part of a model no architecture of Transformers has, in a sentence, or None."""
     try:
-        if run.experiment.task.is_opened:  # its folder is there already
+        if run.experiment.training is None:  # its folder is there already
             return Paragraph("pretrained/no-file")
         if isinstance(run.experiment.task, TunedLabelsConfig):
             return Paragraph("pretrained/no-classifier")
@@ -183,7 +187,7 @@ def _length(experiment: Experiment, shape: Shape) -> int:
     """Return how many tokens a model sees at most in one sequence."""
     if not isinstance(shape, TextShape):
         return 1
-    task = experiment.task_as(SequenceTaskConfig)
+    task = experiment.task
     return task.max_src_len + task.n_answers
 
 
@@ -197,7 +201,7 @@ def _generation(fit: Fit, experiment: Experiment) -> dict[str, Any]:
     first = first_target(fit)
     ids = {"pad_token_id": PAD, "bos_token_id": BOS, "eos_token_id": EOS}
     values = {name: first + one for name, one in ids.items()}
-    return values | {"max_new_tokens": experiment.task_as(SequenceTaskConfig).n_answers}
+    return values | {"max_new_tokens": experiment.task.n_answers}
 
 
 def _tokenizer(fit: Fit, data: Carried) -> dict[str, bytes]:

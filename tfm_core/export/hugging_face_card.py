@@ -6,7 +6,7 @@ import json
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
-from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.choices.config.shape import ImageShape, TextShape
 from tfm_core.export.readme import summary
 from tfm_core.inspect.source.carried import Carried
 from tfm_core.runs.run import Run

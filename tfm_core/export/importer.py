@@ -17,7 +17,7 @@ from typing import Annotated, Any, BinaryIO
 from packaging.version import InvalidVersion, Version
 
 import tfm_core
-from tfm_core.config import ConfigError, Experiment, TunedConfig, from_json
+from tfm_core.choices.config import ConfigError, Experiment, TunedConfig, from_json
 from tfm_core.data.opened.folder import CONFIG
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import Prepared
@@ -67,6 +67,7 @@ class _Facts:
     versions: origin.Versions
     preset: Annotated[str, line(MAX_NAME)] | None = None
     reason: Annotated[str, text(_MAX_REASON)] | None = None
+    total_steps: Step = 0
     data: origin.DataName = ""
     tags: labels.Tags = ()
     note: labels.Note = ""
@@ -121,7 +122,7 @@ def _imported(
     archive = Archive(file, most=most, marked_by=layout.EXPERIMENT)
     facts = _facts(archive)
     experiment = _experiment(archive, facts)
-    if experiment.task.is_opened and not experiment.task.is_foreign:
+    if experiment.training is None and experiment.task.name != "foreign":
         raise Refused(Paragraph("pretrained/no-zip"))
     if isinstance(experiment.task, TunedConfig):
         raise Refused(Paragraph("pretrained/no-tuned-zip"))
@@ -232,11 +233,12 @@ def _is_newer(version: str) -> bool:
 
 def _checked_facts(facts: Mapping[str, Any], experiment: Experiment) -> tuple[_Facts, Status]:
     """Return the checked values of run.json, and the status of the new run. Raises Refused."""
-    total = experiment.training.steps
     try:
         stored = _STORED.read(facts)
-        if experiment.task.is_foreign:  # whose program need not know where it ends
-            total = max(total, stored.step)
+        if experiment.training is not None:
+            total = experiment.training.steps
+        else:  # trained by a program that need not know where it ends
+            total = max(stored.total_steps, stored.step)
         if stored.step > total:
             raise WrongValue(layout.FACTS, "step")
     except WrongValue as error:

@@ -6,8 +6,8 @@ Below ``run/`` is what the app needs to take the run in again as it was.
 
 from __future__ import annotations
 
-from tfm_core.config import Experiment
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config import Experiment
+from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import Names, own_name, own_names
 
 FORMAT = 1

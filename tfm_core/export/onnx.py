@@ -38,10 +38,10 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from tfm_core import byte_cache
-from tfm_core.config import Experiment, SequenceTaskConfig, to_json
-from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.choices.config import Experiment, to_json
+from tfm_core.choices.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.data.own import place
-from tfm_core.data.shape import data_shape
+from tfm_core.data.tasks import data_shape
 from tfm_core.data.vocabulary import BOS, SPECIALS
 from tfm_core.export import bundle as zips
 from tfm_core.export.exports import Progress
@@ -121,7 +121,7 @@ def longest(experiment: Experiment, data: Carried) -> tuple[int, int]:
     1 where there are none.
     """
     if isinstance(data_shape(experiment), TextShape):
-        task = experiment.task_as(SequenceTaskConfig)
+        task = experiment.task
         return max(1, task.max_src_len), task.n_answers
     return 1, max(1, data.n_written)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tfm_core.config import (
+from tfm_core.choices.config import (
     ConfigError,
     Experiment,
     OpenedConfig,
@@ -15,9 +15,9 @@ from tfm_core.config import (
     PretrainedReaderConfig,
     PretrainedTextConfig,
 )
-from tfm_core.config.own_pictures import BETWEEN
-from tfm_core.config.pretrained_tasks import MAX_NAME, MAX_TOKENS
-from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.choices.config.own_pictures import BETWEEN
+from tfm_core.choices.config.pretrained_tasks import MAX_NAME, MAX_TOKENS
+from tfm_core.choices.config.shape import ImageShape, TextShape
 from tfm_core.data.opened.folder import Unopenable
 from tfm_core.data.opened.tokenizer import Words, read_words
 from tfm_core.data.vocabulary import NONE

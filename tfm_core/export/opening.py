@@ -90,7 +90,7 @@ def open_run(
     with place.below(store.root):
         run = store.bring(
             experiment,
-            Status("opened", total_steps=experiment.training.steps),
+            Status("opened"),
             fill,
             name=called,
             owner=owner,

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from tfm_core.config import CorpusTaskConfig, Experiment, SequenceTaskConfig
-from tfm_core.config.shape import TextShape
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config import CorpusTaskConfig, Experiment
+from tfm_core.choices.config.shape import TextShape
+from tfm_core.data.tasks import data_shape
+from tfm_core.data.text.task import Spelling
 from tfm_core.data.vocabulary import BOS, PAD, UNK
 from tfm_core.inspect.source.carried import Carried
-from tfm_core.inspect.source.texts import Spelling
 from tfm_core.probe.items import LENGTH
 
 How = Literal["write", "slots", "continue", "classes"]
@@ -44,7 +44,7 @@ def query_settings(experiment: Experiment, data: Carried) -> QuerySettings:
         unit = experiment.task_as(CorpusTaskConfig).unit
         return QuerySettings("continue", spelled, data.n_read, LENGTH[unit], never=(PAD, BOS, UNK))
     if isinstance(shape, TextShape):
-        task = experiment.task_as(SequenceTaskConfig)
+        task = experiment.task
         is_slots = experiment.model.family == "encoder-only"
         return QuerySettings(
             "slots" if is_slots else "write",

@@ -5,14 +5,14 @@ from __future__ import annotations
 import textwrap
 
 import tfm_core
-from tfm_core.config import ForeignModelConfig
+from tfm_core.choices.config import ForeignModelConfig
+from tfm_core.choices.variants.families import family_label
 from tfm_core.data.own.sets import added_of
 from tfm_core.export import layout
 from tfm_core.inspect.source.carried import Carried, command
 from tfm_core.runs.record.figures import figures
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Say, Sentence, joined
-from tfm_core.variants.families import family_label
 
 _WIDTH = 88
 
@@ -30,21 +30,20 @@ def of(
 
     say: translates its sentences.
     """
-    experiment = run.experiment
+    training = run.experiment.training
     files = {
         layout.EXPERIMENT: N_("every setting; the Train page reads it"),
         layout.FACTS: N_("seed, device, versions and progress"),
         layout.METRICS: N_("loss, accuracy and more by step, for training, validation and test"),
         layout.WEIGHTS: N_("the averaged weights of the last checkpoint, named as in model.py")
-        if experiment.training.ema_decay
+        if training is not None and training.ema_decay
         else N_("the weights of the last checkpoint, named as in model.py"),
         layout.MODEL: N_("this model in one file that needs only PyTorch"),
         "run/": N_("what the app imports: events, examples, snapshots, optimiser"),
     }
     if not has_weights:
         del files[layout.WEIGHTS]
-    is_foreign = experiment.task.is_foreign
-    if is_foreign:
+    if training is None:
         del files[layout.MODEL]
         files[layout.EXPERIMENT] = N_("what is known of the model")
     width = max(map(len, files)) + 2
@@ -67,9 +66,9 @@ def of(
 
 
 def _notes(run: Run, *, has_weights: bool, n_left_out: int, has_set: bool) -> list[str]:
-    experiment, is_foreign = run.experiment, run.experiment.task.is_foreign
+    experiment = run.experiment
     notes = list[str]()
-    if not is_foreign:
+    if experiment.training is not None:
         notes.append(
             N_(
                 "Trained again from experiment.json with the same versions and kind of processor, "
@@ -83,7 +82,7 @@ def _notes(run: Run, *, has_weights: bool, n_left_out: int, has_set: bool) -> li
                 "experiment.json has their first values."
             )
         )
-    if is_foreign:
+    if experiment.training is None:
         notes.append(N_("The model was trained by another program, which has code and weights."))
     elif not has_weights:
         notes.append(

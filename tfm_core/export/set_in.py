@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tfm_core.config import Experiment
-from tfm_core.data.load import load
+from tfm_core.choices.config import Experiment
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.kinds import SET_KINDS
-from tfm_core.data.own.report import report_of
 from tfm_core.data.own.sets import OwnSet, Prepared
 from tfm_core.data.own.task import own_task
 from tfm_core.data.own.texts import MAX_LINE as MAX_TOKEN
-from tfm_core.data.tasks import text_task
+from tfm_core.data.tasks import load, text_task
 from tfm_core.export import layout
 from tfm_core.export.archive import Archive, Refused
 from tfm_core.inspect.source.texts import spelling_of
@@ -116,15 +114,14 @@ def _reader(archive: Archive, folder: str) -> Callable[[str, int], bytes]:
 
 def _try(prepared: Prepared, experiment: Experiment) -> None:
     """Read a set as pages and training do. Raises Refused."""
-    if prepared.kind not in SET_KINDS or SET_KINDS[prepared.kind].task != experiment.task.name:
+    if prepared.kind not in SET_KINDS or f"own-{prepared.kind}" != experiment.task.name:
         raise Refused("The data in this zip are of another kind than the run's.")
     with tempfile.TemporaryDirectory() as folder, place.below(Path(folder)), _refusing():
         own = sets.write(prepared)
         _check_vocabularies(experiment, own)
         load(experiment.task, seed=experiment.seed)
         kinds.proposals(own)
-        if prepared.kind != "pictures":
-            report_of(own)
+        kinds.report_of(own)
 
 
 def _check_vocabularies(experiment: Experiment, own: OwnSet) -> None:

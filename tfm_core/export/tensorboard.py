@@ -85,7 +85,8 @@ def wall_times(run: Run, curves: Curves, steps: Floats) -> Floats:
     speed = series["examples_per_second"].astype(np.float64)
     usual = np.nanmedian(speed) if np.isfinite(speed).any() else np.nan
     speed = np.where(np.isfinite(speed) & (speed > 0), speed, usual)
-    examples = Batches.of_experiment(run.experiment).examples(recorded)
+    of_ours = run.experiment.training is not None
+    examples = Batches.of_experiment(run.experiment).examples(recorded) if of_ours else recorded
     took = np.nan_to_num(np.diff(examples, prepend=0.0) / speed)
     seconds = np.cumsum(took)
     trained = run.status.seconds
@@ -170,7 +171,7 @@ def _settings(run: Run, curves: Curves) -> tuple[Any, ...]:
     values = run.experiment.model_dump()
     flat: dict[str, Any] = {"seed": values.pop("seed")}
     for section, settings in values.items():
-        for name, value in settings.items():
+        for name, value in (settings or {}).items():
             is_plain = isinstance(value, int | float | str | None)
             flat[f"{section}.{name}"] = value if is_plain else str(value)
     flat.pop("task.text", None)  # a whole text is no setting to sort by

@@ -10,10 +10,10 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tfm_core.choices.variants.units import CLOSING, HIDDEN, OPENING
 from tfm_core.data.own.tokens import SPACE
+from tfm_core.data.text.task import Spelling
 from tfm_core.data.vocabulary import SPECIALS, UNK
-from tfm_core.inspect.source.texts import Spelling
-from tfm_core.variants.units import CLOSING, HIDDEN, OPENING
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -182,7 +182,7 @@ def _joining(
 
 
 def _suffixed(spelling: Spelling) -> list[tuple[str, str]]:
-    joined = "|".join(sorted(spelling.suffixes, key=len, reverse=True))
+    joined = "|".join(spelling.suffixes)
     rules = [(rf" (?=(?:{joined})(?: |\z))", "")] if joined else []
     return [*rules, (rf"(?<={spelling.ending})\z", ".")] if spelling.ending else rules
 

@@ -11,8 +11,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from tfm_core.config import Experiment
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config import Experiment
+from tfm_core.data.tasks import data_shape
 from tfm_core.export import layout
 from tfm_core.export.archive import MAX_UNPACKED, Archive, Refused
 from tfm_core.probe.types import Array
@@ -152,7 +152,7 @@ def _optimiser(
     from tfm_core.training.optimisation import memory_names
 
     tensors, _metadata = _tensors(archive, layout.OPTIMISER)
-    memory = memory_names(_laid_out(experiment), experiment.training)
+    memory = memory_names(_laid_out(experiment), experiment.trained)
     fields: dict[str, set[str]] = {}
     for key, value in tensors.items():
         head, _, rest = key.partition("/")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfm_core.config import (
+from tfm_core.choices.config import (
     CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     Experiment,
     ModelConfig,
-    SequenceTaskConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config.shape import CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.data.tasks import data_shape
 from tfm_core.sentences import N_, Paragraph, joined
 
 
@@ -172,7 +171,7 @@ def of_experiment(experiment: Experiment, label: str) -> Architecture:
     shape = data_shape(experiment)
     src, tgt = 0, 0
     if isinstance(shape, TextShape):
-        task = experiment.task_as(SequenceTaskConfig)
+        task = experiment.task
         src, tgt = task.max_src_len, task.n_answers
     elif isinstance(shape, CaptionShape):
         tgt = shape.tgt_len

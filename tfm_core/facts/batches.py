@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, TrainingConfig
+from tfm_core.choices.config import Experiment, TrainingConfig
 
 Steps = TypeVar("Steps", int, npt.NDArray[np.float64])
 """Steps done: a number of them, or many, (n,)."""
@@ -33,7 +33,7 @@ class Batches:
     @classmethod
     def of_experiment(cls, experiment: Experiment) -> Batches:
         """Return the batches of an experiment; of a person's own data there are enough."""
-        task, training = experiment.task, experiment.training
+        task, training = experiment.task, experiment.trained
         n_train: int = getattr(task, "n_train", training.batch_size)
         return cls.of(training, task.n_training or n_train)
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tfm_core.anatomy import Lengths, anatomy, stacks
-from tfm_core.config import DEPTHS, ModelConfig, RecurrentConfig
-from tfm_core.config.shape import CaptionShape, ImageShape, Shape
+from tfm_core.choices.config import DEPTHS, ModelConfig, RecurrentConfig
+from tfm_core.choices.config.shape import CaptionShape, ImageShape, Shape
 
 __all__ = ["PARTS", "Lengths", "grown", "layers", "lengths", "macs", "unasked"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from tfm_core.config import FAMILIES
+from tfm_core.choices.config import FAMILIES
+from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.sentences import N_, Paragraph, Sentence
-from tfm_core.variants.positions import POSITIONS
 
 SHAPE_LABELS = {
     "src_vocabulary": N_("Source vocabulary"),

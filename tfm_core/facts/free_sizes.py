@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 
-from tfm_core.config.shape import Shape, TextShape
+from tfm_core.choices.config.shape import Shape, TextShape
 from tfm_core.facts.architectures import Architecture
 from tfm_core.sentences import Paragraph, StudentError
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from tfm_core.config import Experiment, built
-from tfm_core.config.advice import Advice, advice
-from tfm_core.presets import PRESETS, Preset
-from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.choices.config import Experiment, built
+from tfm_core.choices.config.advice import Advice, advice
+from tfm_core.choices.presets import PRESETS, Preset
+from tfm_core.choices.variants.optimisers import OPTIMISERS
 
 
 def usual_rate(experiment: Experiment) -> float:
@@ -16,7 +16,7 @@ def usual_rate(experiment: Experiment) -> float:
     What a preset learns with says nothing of an optimiser that learns at other rates than its own:
     Muon's are several times those of Adam and AdamW.
     """
-    learned, own = nearest_preset(experiment).experiment.training, experiment.training
+    learned, own = nearest_preset(experiment).experiment.trained, experiment.trained
     usual = OPTIMISERS[own.optimizer].usual_rate
     if usual is None or usual == OPTIMISERS[learned.optimizer].usual_rate:
         return learned.learning_rate
@@ -25,7 +25,7 @@ def usual_rate(experiment: Experiment) -> float:
 
 def calmer_rate(experiment: Experiment) -> float:
     """Return a rate to try where a training diverged: the usual one, or else a tenth of its own."""
-    usual, own = usual_rate(experiment), experiment.training.learning_rate
+    usual, own = usual_rate(experiment), experiment.trained.learning_rate
     return usual if own > 2 * usual else own / 10
 
 
@@ -57,7 +57,7 @@ def _names(experiment: Experiment) -> set[tuple[str, object]]:
 def advised(experiment: Experiment) -> tuple[Advice, ...]:
     """Return what a person should know before this experiment is trained; warnings first."""
     found = advice(
-        experiment.training,
+        experiment.trained,
         usual_rate=usual_rate(experiment),
         n_train=experiment.task.n_training,
         dropout=built(experiment.model).dropout,

@@ -12,13 +12,19 @@ from dataclasses import dataclass
 
 from tfm_core.anatomy import Anatomy, Formula, Part, Saved, anatomy, formula
 from tfm_core.anatomy.trained import saved_while_tuned, trained
-from tfm_core.config import BlockConfig, Experiment, ModelConfig, TrainingConfig, TunedConfig
-from tfm_core.config.shape import Shape
+from tfm_core.choices.config import (
+    BlockConfig,
+    Experiment,
+    ModelConfig,
+    TrainingConfig,
+    TunedConfig,
+)
+from tfm_core.choices.config.shape import Shape
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.precisions import PRECISIONS
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.optimisers import OPTIMISERS
-from tfm_core.variants.precisions import PRECISIONS
 
 BYTES = 4  # of one number in fp32
 MAX_COPIES = 4
@@ -69,7 +75,7 @@ class Memory:
 
 def of_run(experiment: Experiment, n_parameters: int) -> Memory:
     """Return the memory of a step of a run, at the longest sequences of its task."""
-    known, training = of_experiment(experiment, ""), experiment.training
+    known, training = of_experiment(experiment, ""), experiment.trained
     return memory(
         experiment.model,
         known.shape,

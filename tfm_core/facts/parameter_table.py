@@ -15,8 +15,8 @@ from math import prod
 
 from tfm_core.anatomy import Anatomy, Parameter, Part, anatomy
 from tfm_core.anatomy.names import Naming, Scheme, naming_of
-from tfm_core.config import ModelConfig
-from tfm_core.config.shape import Shape
+from tfm_core.choices.config import ModelConfig
+from tfm_core.choices.config.shape import Shape
 from tfm_core.sentences import N_
 
 _LAYER = re.compile(r"^(.*\.layers)\.(\d+)(?:\.|$)")

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from tfm_core.anatomy import anatomy, attentions, stacks
 from tfm_core.anatomy.trained import trained
-from tfm_core.config import Experiment, TunedConfig, built
-from tfm_core.config.shape import CaptionShape, TextShape
+from tfm_core.choices.config import Experiment, TunedConfig, built
+from tfm_core.choices.config.shape import CaptionShape, TextShape
+from tfm_core.choices.config.training import WEIGHT_SETS
+from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.compute import lengths
-from tfm_core.variants.optimisers import OPTIMISERS
 
 N_SENTENCES = 6
 """Texts, or pictures that are described, that every snapshot looks at ..."""
@@ -23,9 +24,6 @@ N_PICTURES = 10
 """... and pictures of classes."""
 MAX_EMBEDDED = 65_536
 """Numbers of an embedding table that every snapshot keeps; a larger one is left out."""
-WEIGHT_SETS = 14
-"""Sets of weights that a small run keeps over its training, at most: the first, the last, and those
-of steps in which its loss fell."""
 HALF, FULL = 2, 4  # bytes of a number in a snapshot, in a checkpoint
 
 
@@ -57,7 +55,7 @@ def snapshots_bytes(experiment: Experiment, most: int) -> int:
     """Return the bytes of all snapshots of a run, where one keeps ``most`` attention weights."""
     numbers = attention_numbers(experiment) + _routing_numbers(experiment)
     numbers *= max(1, examples_kept(experiment, most))
-    training = experiment.training
+    training = experiment.trained
     n_snapshots = min(training.snapshots, training.steps + 1)
     return n_snapshots * HALF * (numbers + _embedded(experiment))
 
@@ -76,7 +74,7 @@ def run_bytes(experiment: Experiment, n_parameters: int, most: int, most_weights
 
     most: attention weights of a snapshot; most_weights: bytes of the weights over training.
     """
-    training = experiment.training
+    training = experiment.trained
     shape = of_experiment(experiment, "").shape
     n_hidden = anatomy(experiment.model, shape).n_hidden
     n_trained = n_parameters

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from tfm_core.anatomy import anatomy
 from tfm_core.anatomy.trained import trained
-from tfm_core.config import Experiment, ModelConfig, RecurrentConfig
+from tfm_core.choices.config import Experiment, ModelConfig, RecurrentConfig
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.batches import Batches
 from tfm_core.facts.compute import layers, macs, unasked
 from tfm_core.facts.learning_rate import nearest_preset
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 
 _CALL = 0.0018  # seconds of a step around its blocks: batch, loss, optimiser
 _BLOCK = 0.00025  # seconds of a block's calls, forward and backward
@@ -37,12 +37,12 @@ def seconds(experiment: Experiment, steps: int | None = None) -> float:
     of its time says beside the preset that is most like it. More layers never take less.
     """
     like = nearest_preset(experiment)
-    measured = like.seconds / _modelled(like.experiment, like.experiment.training.steps)
-    return measured * _modelled(experiment, steps or experiment.training.steps)
+    measured = like.seconds / _modelled(like.experiment, like.experiment.trained.steps)
+    return measured * _modelled(experiment, steps or experiment.trained.steps)
 
 
 def _modelled(experiment: Experiment, steps: int) -> float:
-    training = experiment.training
+    training = experiment.trained
     calls, of_example = _step(experiment)
     slow = _ON_CPU[training.precision]
     examples = Batches.of_experiment(experiment).examples(steps) * (1 + training.checkpointing / 3)

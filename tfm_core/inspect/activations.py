@@ -6,21 +6,21 @@ The slope is autograd's; the inputs are those of the run's probe. torch is impor
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from tfm_core.config import BlockConfig
+from tfm_core.choices.config import BlockConfig
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.record import resolve
 from tfm_core.inspect.attention.inputs import inputs_of
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
-from tfm_core.probe.types import Floats
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.record import resolve
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,46 +29,39 @@ LOW, HIGH, POINTS = -4.0, 4.0, 321
 BINS = 64
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Given:
-    """The inputs of the activation of one layer.
-
-    shares: (BINS,), in equal bins from LOW to HIGH, outliers at the ends; below: the share below 0;
-    slope: the mean slope, which multiplies the gradient.
-    """
-
-    layer: str
-    n: int
-    shares: Floats
-    below: float
-    slope: float
+CURVES = Columns(
+    u=Column(N_("u, a hidden value before it"), ".2f"),
+    output=Column(N_("output"), ".3f"),
+    slope=Column(N_("slope"), ".3f"),
+    value=Column(N_("share of values"), ".2%", {"tickformat": ".1%", "rangemode": "tozero"}),
+)
 
 
-def curve(name: str) -> tuple[Floats, Floats, Floats]:
-    """Return inputs u of an activation, its values and its slope there, each (n,).
+def curve(name: str) -> pd.DataFrame:
+    """Return u, output, slope of an activation, and its name; of a gated one, of its gate's.
 
-    Of a gated one, of what bends its gate.
+    The slope is what a gradient is multiplied by.
     """
     import torch
 
     u = torch.linspace(LOW, HIGH, POINTS, requires_grad=True)
-    value: Tensor = resolve(ACTIVATIONS[name].function)(u)
-    (slope,) = torch.autograd.grad(value.sum(), u)
-    return u.detach().numpy(), value.detach().numpy(), slope.numpy()
+    output: Tensor = resolve(ACTIVATIONS[name].function)(u)
+    (slope,) = torch.autograd.grad(output.sum(), u)
+    columns = {"u": u.detach(), "output": output.detach(), "slope": slope}
+    return CURVES.table({**{key: one.numpy() for key, one in columns.items()}, "name": name})
 
 
-def edges() -> Floats:
-    """Return the edges (BINS + 1,) of the bins."""
-    return np.linspace(LOW, HIGH, BINS + 1)
+def given(run: Run) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the inputs of each layer's activation, over the run's probe. Raises StudentError.
 
-
-def given(run: Run) -> list[Given]:
-    """Return the inputs of each layer's activation, over the run's probe. Raises StudentError."""
-    return list(_given(run.folder, checkpoint_mark(run)))
+    First layer, n, the share below 0, and the mean slope; then the share in equal bins around u,
+    a column a layer, outliers at the ends.
+    """
+    return _given(run.folder, checkpoint_mark(run))
 
 
 @lru_cache(maxsize=8)
-def _given(folder: Path, mark: int) -> tuple[Given, ...]:
+def _given(folder: Path, mark: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     import torch
 
     from tfm_core.layers.feed_forward import FeedForward
@@ -93,20 +86,20 @@ def _given(folder: Path, mark: int) -> tuple[Given, ...]:
             picture = None if probe.images is None else probe.images[index]
             model(*inputs_of(run, item, picture))
     activation = resolve(ACTIVATIONS[config.activation].function)
-    return tuple(_summed(name, torch.cat(parts), activation) for name, parts in seen.items())
+    edges = np.linspace(LOW, HIGH, BINS + 1)
+    rows, shares = [], {"u": (edges[1:] + edges[:-1]) / 2}
+    for name, parts in seen.items():
+        u, layer = torch.cat(parts), name.replace(".feed_forward", "")
+        counts, _edges = np.histogram(np.clip(u.numpy(), LOW, HIGH), edges)
+        rows.append((layer, len(u), float((u < 0).double().mean()), _slope(u, activation)))
+        shares[layer] = counts / len(u)
+    return pd.DataFrame(rows, columns=["layer", "n", "below", "slope"]), CURVES.table(shares)
 
 
-def _summed(name: str, u: Tensor, activation: Any) -> Given:
+def _slope(u: Tensor, activation: Any) -> float:
+    """Return the mean slope at some inputs."""
     import torch
 
     u = u.detach().clone().requires_grad_()
     (slope,) = torch.autograd.grad(activation(u).sum(), u)
-    numbers = u.detach().numpy()
-    counts, _edges = np.histogram(np.clip(numbers, LOW, HIGH), edges())
-    return Given(
-        name.replace(".feed_forward", ""),
-        len(numbers),
-        counts / len(numbers),
-        float((numbers < 0).mean()),
-        float(slope.mean()),
-    )
+    return float(slope.mean())

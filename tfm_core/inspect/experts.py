@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.diagram.blocks import STACKS
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.probe.labels import axes
 from tfm_core.probe.types import Floats, Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
+
+LOADS = Columns(
+    step=Column(N_("step"), ","),
+    value=Column(N_("share of choices"), ".1%", {"tickformat": ".0%", "rangemode": "tozero"}),
+)
 
 
 def layers(snapshot: Snapshot) -> dict[str, str]:
@@ -46,11 +52,12 @@ def routed(
 def loads(run: Run, module: str, steps: Sequence[int]) -> tuple[pd.DataFrame, int]:
     """Return how the tokens of the probe are spread over a layer's experts, and how many there are.
 
-    A row for each step that has a snapshot of its experts: the share of each, from 1, in all
+    step, where it has a snapshot of its experts, and the share of each, "1" the first, in all
     choices, 1 together. Raises ValueError, in a sentence.
     """
     items = run.probe().attended
-    found, n_tokens = {}, 0
+    rows: list[dict[str, Any]] = []
+    n_tokens = 0
     for step in steps:
         gates = run.snapshot(step).routing.get(module)
         if gates is None:
@@ -60,6 +67,6 @@ def loads(run: Run, module: str, steps: Sequence[int]) -> tuple[pd.DataFrame, in
             for item, one in zip(items, gates, strict=False)
         ]
         is_chosen = np.concatenate(own) > 0  # (tokens, E)
-        found[step], n_tokens = is_chosen.sum(0) / max(1, is_chosen.sum()), len(is_chosen)
-    table = pd.DataFrame.from_dict(found, orient="index")
-    return table.rename(columns=lambda n: n + 1), n_tokens
+        shares, n_tokens = is_chosen.sum(0) / max(1, is_chosen.sum()), len(is_chosen)
+        rows.append({"step": step, **{str(n): share for n, share in enumerate(shares, 1)}})
+    return LOADS.table(rows), n_tokens

@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.choices.variants.sinks import SINKS
 from tfm_core.layers import recorder
 from tfm_core.layers.relative import RelativeFunction
-from tfm_core.variants.sinks import SINKS
 
 
 def attention_scores(

@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.norms import NORM_EPS, NORMS
+from tfm_core.choices.variants.record import resolve
 from tfm_core.layers import recorder
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.norms import NORM_EPS, NORMS
-from tfm_core.variants.record import resolve
 
 
 def gelu_tanh(x: Tensor) -> Tensor:

@@ -6,8 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.choices.variants.stems import WIDTH, halving_widths
 from tfm_core.layers import recorder
-from tfm_core.variants.stems import WIDTH, halving_widths
 
 
 def patchify(images: Tensor, patch_size: int) -> Tensor:

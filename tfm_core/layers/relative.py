@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.choices.variants.record import resolve
+from tfm_core.choices.variants.rope_scalings import HIGHEST_TURNS, LOWEST_TURNS, ROPE_SCALINGS
 from tfm_core.layers.positions import CachedTable, turn_rates, waves
-from tfm_core.variants.positions.scaling import HIGHEST_TURNS, LOWEST_TURNS, ROPE_SCALINGS
-from tfm_core.variants.record import resolve
 
 HALF = (torch.float16, torch.bfloat16)
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tfm_core import settings
-from tfm_core.config import ConfigError
+from tfm_core.choices.config import ConfigError
 from tfm_core.lessons.lesson import Lesson, read
 from tfm_core.runs.run import LESSON_ID
 from tfm_core.sentences import N_, StudentError

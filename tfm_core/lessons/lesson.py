@@ -32,14 +32,14 @@ from typing import Any, TypeVar
 from pydantic import ConfigDict, Field, ValidationError
 
 from tfm_core import languages
-from tfm_core.config import FAMILIES, TASK_FACTS, Experiment, tasks_for
-from tfm_core.config.base import Config, ConfigError, Problem, explain
-from tfm_core.config.codec import default_sections
+from tfm_core.choices.config import FAMILIES, TASK_FACTS, Experiment, tasks_for
+from tfm_core.choices.config.base import Config, ConfigError, Problem, explain
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.presets import PRESETS
 from tfm_core.inspect.compare.differences import differences, settings
 from tfm_core.lessons.checks import CHECKS
 from tfm_core.lessons.checks.task import Name, Task, Value, with_value
 from tfm_core.lessons.words import LessonWords, parse
-from tfm_core.presets import PRESETS
 from tfm_core.reading import Unreadable, content_of, toml_of
 from tfm_core.sentences import N_, StudentError, listed
 

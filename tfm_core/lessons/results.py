@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tfm_core import settings
-from tfm_core.config import to_json
+from tfm_core.choices.config import to_json
 from tfm_core.lessons.attempts import FOLDER, Attempt
 from tfm_core.lessons.lesson import Lesson
 from tfm_core.reading import Unreadable, content_of, json_of

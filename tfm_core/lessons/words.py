@@ -24,7 +24,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tfm_core.config.base import ConfigError, Problem
+from tfm_core.choices.config.base import ConfigError, Problem
 from tfm_core.sentences import N_
 
 MAX_TITLE, MAX_GOAL = 60, 200

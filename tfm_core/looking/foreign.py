@@ -15,18 +15,21 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from tfm_core.config import Experiment, ForeignModelConfig, ForeignTaskConfig
-from tfm_core.config.foreign import MAX_TOKENS
-from tfm_core.config.model import MAX_LAYERS, MAX_NAME
+from tfm_core.choices.config import Experiment, ForeignModelConfig
+from tfm_core.choices.config.model import MAX_LAYERS, MAX_NAME
 from tfm_core.data.opened.spelling import named, text_of
 from tfm_core.facts.storage import N_SENTENCES
 from tfm_core.looking import Names, Words
-from tfm_core.looking.result import Look
-from tfm_core.looking.seen import AttentionMap
+from tfm_core.looking.seen import AttentionMap, Seen
+from tfm_core.probe.snapshot import half
 from tfm_core.probe.types import Array, Snapshot
 from tfm_core.sentences import N_, Sentence, StudentError
 
-_MAX_STEPS = 1_000_000
+KINDS = ("both", "past", "cross")
+MAX_TOKENS = 2048
+"""Of an example of a loop, whose maps are kept."""
+_MAX_VECTOR_BYTES = 2**28
+"""Of all queries, keys and values of a snapshot."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,19 +73,67 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
+class Stacks:
+    """The maps that a run shows, each kind of one shape.
+
+    both: their queries see all keys; past: none later; cross: those of another sequence.
+    """
+
+    both: tuple[AttentionMap, ...] = ()
+    past: tuple[AttentionMap, ...] = ()
+    cross: tuple[AttentionMap, ...] = ()
+
+    @property
+    def all(self) -> tuple[AttentionMap, ...]:
+        """Every map."""
+        return (*self.both, *self.past, *self.cross)
+
+    def experiment(self, look: Seen, **task: Any) -> Experiment:
+        """Return what a run says of the model and of what it read. Raises ConfigError."""
+        model = {
+            "family": "foreign",
+            "class_name": look.model[:MAX_NAME],
+            "n_parameters": look.n_parameters,
+            "n_heads": self.all[0].weights.shape[1] if self.all else 1,
+            **{kind: [_called(one.name) for one in getattr(self, kind)] for kind in KINDS},
+        }
+        task |= {"kind": "foreign", "n_left_out": len(look.maps) - len(self.all)}
+        return Experiment.parse({"model": model, "task": task})
+
+    def snapshot(self, experiment: Experiment, step: int, n: int, **words: Any) -> Snapshot:
+        """Return the maps of n examples, under the names of ``experiment``, as a snapshot."""
+        everything = torch.ones(1, 1, 1, 1, dtype=torch.bool)
+        attention: dict[str, Array] = {}
+        masks: dict[str, Array] = {}
+        vectors: dict[str, dict[str, Array]] = {}
+        modules = experiment.model_as(ForeignModelConfig).modules
+        for here, one in zip(modules, self.all, strict=True):
+            attention[here] = half(one.weights[:n])
+            masks[here] = (everything if one.allowed is None else one.allowed)[:n].numpy()
+            if one.vectors is not None:
+                vectors[here] = {
+                    name: (values[:n] if values.ndim else values).numpy()
+                    for name, values in one.vectors.tensors.items()
+                }
+        n_bytes = sum(array.nbytes for of in vectors.values() for array in of.values())
+        return Snapshot(
+            step=step,
+            attention=attention,
+            masks=masks,
+            vectors=vectors if n_bytes <= _MAX_VECTOR_BYTES else {},
+            **words,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Which maps of a model are kept: of each kind those alike in heads and tokens.
 
-    Their names in the model. both: the queries see all keys; past: none later; cross: another
-    sequence. src_len, tgt_len: positions of keys and of what is written; 0 for none. left_out: a
-    sentence on the others.
+    maps: of each kind the names in the model, with heads, queries and keys. src_len, tgt_len:
+    positions of keys and of what is written; 0 for none. left_out: a sentence on the others.
     """
 
-    both: tuple[str, ...]
-    past: tuple[str, ...]
-    cross: tuple[str, ...]
-    shapes: tuple[tuple[int, ...], ...]
-    n_heads: int
+    maps: Mapping[str, Mapping[str, tuple[int, ...]]]
     n_examples: int
     src_len: int
     tgt_len: int
@@ -91,24 +142,19 @@ class Plan:
     @property
     def n_weights(self) -> int:
         """Weights of all maps on one example."""
-        return sum(map(math.prod, self.shapes))
+        return sum(math.prod(shape) for kind in self.maps.values() for shape in kind.values())
 
-    @property
-    def _model(self) -> ForeignModelConfig:
-        both, past, cross = (tuple(map(_called, one)) for one in (self.both, self.past, self.cross))
-        return ForeignModelConfig(n_heads=self.n_heads, both=both, past=past, cross=cross)
+    def stacks(self, look: Seen) -> Stacks:
+        """Return its maps in a look. Raises StudentError where they are not as at the start."""
+        for name, shape in (one for kind in self.maps.values() for one in kind.items()):
+            found = look.maps.get(name)
+            if found is None or found.weights.shape[1:] != shape:
+                raise StudentError("{name} has no such map as at the start.", name=_called(name))
+        return Stacks(*(tuple(look.maps[name] for name in self.maps[kind]) for kind in KINDS))
 
-    def experiment(self, look: Look, steps: int | None = None) -> Experiment:
-        """Return what a run says of the model. steps: of its training, where they are known."""
-        facts = {"class_name": look.model[:MAX_NAME], "n_parameters": look.n_parameters}
-        task = ForeignTaskConfig(src_len=self._n_read, tgt_len=self.tgt_len)
-        return Experiment.parse(
-            {
-                "model": self._model.model_dump() | facts,
-                "task": task.model_dump(),
-                "training": {"steps": min(max(1, steps or 1), _MAX_STEPS)},
-            }
-        )
+    def experiment(self, look: Seen) -> Experiment:
+        """Return what a run says of the model."""
+        return self.stacks(look).experiment(look, src_len=self._n_read, tgt_len=self.tgt_len)
 
     @property
     def _n_read(self) -> int:
@@ -135,35 +181,15 @@ class Plan:
             items.append(item if n_read else item | {"prompt": len(tgt[number])})
         return items
 
-    def snapshot(self, look: Look, step: int, n: int, said: list[str] | None = None) -> Snapshot:
-        """Return a look at a step as a snapshot with the maps of n examples.
 
-        said: the model's answers. Raises StudentError where the maps are not those of the plan.
-        """
-        attention: dict[str, Array] = {}
-        masks: dict[str, Array] = {}
-        names = (*self.both, *self.past, *self.cross)
-        for here, name, shape in zip(self._model.modules, names, self.shapes, strict=True):
-            found = look.maps.get(name)
-            if found is None or tuple(found.weights.shape[1:]) != shape:
-                raise StudentError("{name} has no such map as at the start.", name=_called(name))
-            attention[here] = found.weights[:n].to(torch.float16).numpy()
-            everything = torch.ones(1, 1, 1, 1, dtype=torch.bool)
-            masks[here] = (everything if found.allowed is None else found.allowed)[:n].numpy()
-        words: dict[str, Any] = {}
-        if said is not None:
-            words = {"texts": said, "tokens": [one.split() for one in said]}
-        return Snapshot(step=step, attention=attention, masks=masks, **words)
-
-
-def plan_of(look: Look) -> Plan:
+def plan_of(look: Seen) -> Plan:
     """Return which maps of a look a run keeps. Raises StudentError for very long examples."""
     maps = [one for one in look.maps.values() if not one.problem]
     common = Counter(tuple(one.weights.shape[:2]) for one in maps).most_common(1)
     size = common[0][0] if common else (0, 1)
     kept = {
         kind: _alike([one for one in maps if _kind(one) == kind and one.weights.shape[:2] == size])
-        for kind in ("both", "past", "cross")
+        for kind in KINDS
     }
     (src_len, tgt_len) = _lengths(kept)
     kept["cross"] = [one for one in kept["cross"] if one.weights.shape[2:] == (tgt_len, src_len)]
@@ -173,8 +199,12 @@ def plan_of(look: Look) -> Plan:
             n=max(src_len, tgt_len),
             most=MAX_TOKENS,
         )
-    shown = [one for found in kept.values() for one in found]
-    others = [_called(name) for name in look.maps if name not in {one.name for one in shown}]
+    plan = {
+        kind: {one.name: tuple(one.weights.shape[1:]) for one in found}
+        for kind, found in kept.items()
+    }
+    shown = {name for names in plan.values() for name in names}
+    others = [_called(name) for name in look.maps if name not in shown]
     left_out = (
         (
             N_(
@@ -186,9 +216,7 @@ def plan_of(look: Look) -> Plan:
         else ()
     )
     return Plan(
-        **{kind: tuple(one.name for one in found) for kind, found in kept.items()},
-        shapes=tuple(tuple(one.weights.shape[1:]) for one in shown),
-        n_heads=size[1],
+        maps=plan,
         n_examples=size[0],
         src_len=src_len,
         tgt_len=tgt_len,

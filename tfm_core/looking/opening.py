@@ -7,20 +7,15 @@ most; ``left_out`` names the rest, which stay in the file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from tfm_core.config import ConfigError, Experiment
-from tfm_core.config.pretrained_tasks import MAX_NAME
+from tfm_core.choices.config import ConfigError, Experiment
 from tfm_core.data.opened.spelling import text_of
+from tfm_core.looking.foreign import Stacks
 from tfm_core.looking.seen import AttentionMap, Seen
 from tfm_core.looking.unseen import sizes
 from tfm_core.probe.form import MAX_EXAMPLES
-from tfm_core.probe.snapshot import half
-from tfm_core.probe.types import Array, Snapshot
 from tfm_core.runs.record import snapshots
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
@@ -29,25 +24,7 @@ from tfm_core.sentences import StudentError
 
 _MAX_NUMBERS = 2**27
 """Of all maps of a run: 256 MB in half precision."""
-_MAX_VECTOR_BYTES = 2**28
-"""Of all queries, keys and values of a run."""
-_MAX_NAMES, _MAX_TEXT = 100_000, 120
-_PER_HEAD = 8
-"""The width of a head in the configuration, which no page shows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Stacks:
-    """The maps that a run shows: of an encoder, of a decoder, and of what it reads of the first."""
-
-    encoder: tuple[AttentionMap, ...] = ()
-    decoder: tuple[AttentionMap, ...] = ()
-    cross: tuple[AttentionMap, ...] = ()
-
-    @property
-    def all(self) -> tuple[AttentionMap, ...]:
-        """Every map."""
-        return (*self.encoder, *self.decoder, *self.cross)
+_MAX_TEXTS, _MAX_TEXT = 100_000, 120
 
 
 def stacks_of(look: Seen) -> Stacks:
@@ -62,7 +39,7 @@ def stacks_of(look: Seen) -> Stacks:
         )
     alike = _alike(own)
     if not cross:
-        return Stacks(decoder=alike) if alike[0].is_causal else Stacks(encoder=alike)
+        return Stacks(past=alike) if alike[0].is_causal else Stacks(both=alike)
     batch, n_heads, n_queries, n_keys = cross[0].weights.shape
 
     def square(size: int, *, writes: bool) -> tuple[AttentionMap, ...]:
@@ -71,7 +48,7 @@ def stacks_of(look: Seen) -> Stacks:
 
     encoder, decoder = square(n_keys, writes=False), square(n_queries, writes=True)
     if len(alike) > len(cross) and not encoder and not decoder:
-        return Stacks(decoder=alike) if alike[0].is_causal else Stacks(encoder=alike)
+        return Stacks(past=alike) if alike[0].is_causal else Stacks(both=alike)
     return Stacks(encoder, decoder if len(decoder) == len(cross) else (), cross)
 
 
@@ -116,7 +93,7 @@ def open_look(
     n_examples = _n_examples(stacks)
     experiment = _experiment(look, stacks)
     items = [_item(look, stacks, number) for number in range(1, n_examples + 1)]
-    snapshot = _snapshot(stacks, n_examples)
+    snapshot = stacks.snapshot(experiment, 0, n_examples)
 
     def fill(folder: Path) -> None:
         snapshots.write_probe(folder, {"kind": "text", "items": items})
@@ -125,7 +102,7 @@ def open_look(
 
     return store.bring(
         experiment,
-        Status("opened", total_steps=experiment.training.steps),
+        Status("opened"),
         fill,
         name=name or look.model,
         owner=owner,
@@ -147,44 +124,24 @@ def _n_examples(stacks: Stacks) -> int:
 
 def _experiment(look: Seen, stacks: Stacks) -> Experiment:
     """Return the configuration that has such maps. Raises StudentError where none has."""
-    n_heads = stacks.all[0].weights.shape[1]
-    block = {"n_heads": n_heads, "d_model": _PER_HEAD * n_heads}
+    reads = stacks.cross or stacks.both
     task: dict[str, Any] = {
-        "kind": "look",
-        "called": look.model[:MAX_NAME],
-        "n_parameters": look.n_parameters,
-        "modules": "\n".join(" ".join(one.name.split()) for one in stacks.all)[:_MAX_NAMES],
-        "n_left_out": len(look.maps) - len(stacks.all),
-        "unseen": "\n".join(" ".join(one.split()) for one in look.unseen)[:_MAX_NAMES],
+        "name": "look",
+        "src_len": reads[0].weights.shape[3] if reads else 0,
+        "unseen": "\n".join(" ".join(one.split()) for one in look.unseen)[:_MAX_TEXTS],
     }
-    model: dict[str, Any]
-    if stacks.cross:
-        queries, keys = stacks.cross[0].weights.shape[2:]
-        layers = {
-            "n_encoder_layers": len(stacks.encoder) or 1,
-            "n_decoder_layers": len(stacks.cross),
-        }
-        model = {"family": "encoder-decoder", **block, **layers}
-        task |= {"reads": "pair", "src_len": keys, "tgt_len": queries - 1}
-        task["bos"] = _written(look, stacks)[0]
-    elif stacks.decoder:
-        model = {"family": "decoder-only", **block, "n_layers": len(stacks.decoder)}
+    if stacks.cross or stacks.past:
         words = _written(look, stacks)
-        task |= {"reads": "text", "src_len": 0, "tgt_len": len(words) - 1, "bos": words[0]}
-    else:
-        model = {"family": "encoder-only", **block, "n_layers": len(stacks.encoder)}
-        task |= {"reads": "tokens", "src_len": stacks.encoder[0].weights.shape[2]}
-    if "bos" in task:
-        task["bos"] = task["bos"][:100]
+        task |= {"tgt_len": len(words) - 1, "bos": words[0][:100]}
     try:
-        return Experiment.parse({"model": model, "task": task})
+        return stacks.experiment(look, **task)
     except ConfigError as error:
         raise StudentError("This look cannot be opened: {why}", why=error.sentence) from None
 
 
 def _written(look: Seen, stacks: Stacks) -> Sequence[str]:
     """Return the names of the positions that a decoder has."""
-    return look.names((stacks.cross or stacks.decoder)[0])[0]
+    return look.names((stacks.cross or stacks.past)[0])[0]
 
 
 def _item(look: Seen, stacks: Stacks, number: int) -> dict[str, Any]:
@@ -192,9 +149,9 @@ def _item(look: Seen, stacks: Stacks, number: int) -> dict[str, Any]:
     src: Sequence[str] = ()
     if stacks.cross:
         src = look.names(stacks.cross[0])[1]
-    elif stacks.encoder:
-        src = look.names(stacks.encoder[0])[0]
-    tgt = _written(look, stacks)[1:] if stacks.cross or stacks.decoder else ()
+    elif stacks.both:
+        src = look.names(stacks.both[0])[0]
+    tgt = _written(look, stacks)[1:] if stacks.cross or stacks.past else ()
     item: dict[str, Any] = {
         "src": list(src),
         "tgt": list(tgt),
@@ -213,30 +170,3 @@ def _text(look: Seen, names: Sequence[str]) -> str:
         return look.model
     text = text_of(names)
     return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"
-
-
-def _snapshot(stacks: Stacks, n_examples: int) -> Snapshot:
-    attention: dict[str, Array] = {}
-    masks: dict[str, Array] = {}
-    vectors: dict[str, dict[str, Array]] = {}
-    for stack, name, maps in (
-        ("encoder", "self_attention", stacks.encoder),
-        ("decoder", "self_attention", stacks.decoder),
-        ("decoder", "cross_attention", stacks.cross),
-    ):
-        for layer, one in enumerate(maps):
-            module = f"{stack}.layers.{layer}.{name}"
-            attention[module] = half(one.weights[:n_examples])
-            masks[module] = (
-                np.ones((1, 1, 1, 1), np.bool_)
-                if one.allowed is None
-                else one.allowed[:n_examples].numpy()
-            )
-            if one.vectors is not None:
-                vectors[module] = {
-                    name: (values[:n_examples] if values.ndim else values).numpy()
-                    for name, values in one.vectors.tensors.items()
-                }
-    if sum(array.nbytes for of in vectors.values() for array in of.values()) > _MAX_VECTOR_BYTES:
-        vectors = {}
-    return Snapshot(step=0, attention=attention, masks=masks, vectors=vectors)

@@ -94,7 +94,7 @@ class Watched:
         begun = begun.with_process(process_id())
         probe = {"kind": "text", "items": items, "n_attended": self._n_attended}
         self.run: Run = (RunStore() if store is None else store).bring(
-            self._plan.experiment(look, steps),
+            self._plan.experiment(look),
             begun,
             lambda folder: snapshots.write_probe(folder, probe),
             name=labels.clean_name((name or look.model)[: labels.MAX_NAME]),
@@ -389,7 +389,9 @@ class Watched:
             self._recorder.note(self._note)
 
     def _keep(self, look: Look, said: list[str] | None) -> None:
-        snapshot = self._plan.snapshot(look, self._step, self._n_attended, said)
+        words = {} if said is None else {"texts": said, "tokens": [one.split() for one in said]}
+        stacks, experiment = self._plan.stacks(look), self.run.experiment
+        snapshot = stacks.snapshot(experiment, self._step, self._n_attended, **words)
         folder = self.run.folder
         try:
             snapshots.write(folder, snapshot)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from tfm_core.config import (
+from tfm_core.choices.config import (
     CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
@@ -21,7 +21,7 @@ from tfm_core.config import (
     TextModelConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import (
+from tfm_core.choices.config.shape import (
     CLS_ID,
     CaptionShape,
     ImageShape,
@@ -29,11 +29,16 @@ from tfm_core.config.shape import (
     TextShape,
     patches_per_side,
 )
+from tfm_core.choices.mistakes import make
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.cells import CELLS
+from tfm_core.choices.variants.poolings import POOLINGS
+from tfm_core.choices.variants.record import resolve
+from tfm_core.choices.variants.stems import STEMS
 from tfm_core.layers import recorder
 from tfm_core.layers.fast import Stack
 from tfm_core.layers.feed_forward import make_norm
 from tfm_core.layers.recurrent import RecurrentAttention
-from tfm_core.mistakes import make
 from tfm_core.models.build_stack import added_positions, attention_of, stack
 from tfm_core.models.ends import LabelOutput, Pooler, Segments, Side, TokenEmbedding
 from tfm_core.models.pictures import Captioner, LookingStack, VisionTransformer
@@ -51,11 +56,6 @@ from tfm_core.models.text import (
     TextModel,
     TextPooling,
 )
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.cells import CELLS
-from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.record import resolve
-from tfm_core.variants.stems import STEMS
 
 __all__ = [
     "CaptionShape",

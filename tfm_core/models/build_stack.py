@@ -8,17 +8,16 @@ from typing import Any
 import torch
 from torch import nn
 
-from tfm_core.config import BlockConfig, TransformerConfig
+from tfm_core.choices.config import BlockConfig, TransformerConfig
+from tfm_core.choices.mistakes import MISTAKES, make
+from tfm_core.choices.variants.positions import NO_POSITIONS, POSITIONS, Position
+from tfm_core.choices.variants.record import resolve
 from tfm_core.layers.attention import draw_glorot
 from tfm_core.layers.blocks import Block
 from tfm_core.layers.experts import MixtureOfExperts
 from tfm_core.layers.fast import MultiHeadAttention, Stack
 from tfm_core.layers.feed_forward import FeedForward, make_norm
 from tfm_core.layers.relative import Relative
-from tfm_core.mistakes import MISTAKES, make
-from tfm_core.variants.positions import POSITIONS, Position
-from tfm_core.variants.positions.added import NO_POSITIONS
-from tfm_core.variants.record import resolve
 
 
 def stack(

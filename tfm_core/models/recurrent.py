@@ -13,13 +13,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from tfm_core.choices.variants.cells import CELLS
+from tfm_core.choices.variants.record import resolve
 from tfm_core.layers import recorder
 from tfm_core.layers.blocks import tokens_at
 from tfm_core.layers.masks import check_source, is_token
 from tfm_core.layers.recurrent import AttentionRead, EncodedSource, RecurrentAttention
 from tfm_core.models.ends import Side, SpecialTokens
-from tfm_core.variants.cells import CELLS
-from tfm_core.variants.record import resolve
 
 
 class State(NamedTuple):

@@ -6,95 +6,303 @@ functions take five times as long as the ``graph_objects`` used here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots.kinds import lay_out
+from tfm_core.inspect.tables import Column
+from tfm_core.plots.kinds import (
+    COLORWAY,
+    band,
+    layout_of,
+    legend_to,
+    reference_line,
+    ticks,
+)
+from tfm_core.sentences import Sentence
 
-Kind = Literal["auto", "lines", "markers", "lines+markers", "bars"]
-Series = Mapping[Any, tuple[Any, Any]]
-"""Name → x (n,) and y (n,)."""
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["lines", "points", "bars", "bands"]
+Values = str | Sequence[str] | Mapping[str, str]
+Look = Mapping[str, Any]
+"""``colour``, ``dash``, ``width`` and ``shape`` of a line, ``symbol`` and ``size`` of its points,
+``pattern`` of bars; whatever else it holds are settings of the trace."""
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+LOOKS: tuple[Look, ...] = tuple(
+    {"colour": COLORWAY[n % len(COLORWAY)], "dash": DASHES[n % len(DASHES)]} for n in range(24)
+)
+MAX_MARKED = 40
+"""Points of a line that each get a marker."""
 
 
-def wide(x: Any, columns: Mapping[Any, Any]) -> Series:
-    """Return the series of a wide table: every column over the same x (n,)."""
-    return {name: (x, y) for name, y in columns.items()}
+class Details(TypedDict, total=False):
+    """What a chart may show beside its series, and how large it is."""
+
+    ends: tuple[str, str]  # columns of the ends of an interval
+    text: str  # a column that is written beside the marks
+    hover: Sequence[str]  # columns that the pointer reads, too
+    marked: int  # a line of at most so many points has a mark at each
+    labels: Mapping[str, str]  # titles of columns, where others say more than those declared
+    across: Mapping[str, Any]  # settings of the axes, beside those that the columns declare
+    up: Mapping[str, Any]
+    orientation: Literal["v", "h"]  # "h": numbers run to the right, rows are read downwards
+    ticks: Sequence[str]  # names of the places from 0 on the axis without numbers
+    reference: Mapping[str, Any] | None  # a line to compare with, as for ``reference_line``
+    height: int  # pixels
+    top: int  # margins in pixels, larger for a legend above the figure or texts beside it
+    right: int
+    showlegend: bool
+    barmode: Literal["stack", "group"]
+    bargap: float
+    hovermode: str
 
 
 def chart(
-    series: Series,
-    kind: Kind = "lines+markers",
+    table: pd.DataFrame,
+    kind: Kind = "lines",
     *,
-    looks: Sequence[Mapping[str, Any]] = ({},),
-    hover: str | Callable[[str], str] | None = None,
-    marked: int | None = None,
-    x: Mapping[str, Any],
-    y: Mapping[str, Any],
-    **layout: Any,
+    x: Values,
+    y: Values,
+    colour: str = "",
+    looks: Sequence[Look] | Mapping[Any, Look] = LOOKS,
+    **details: Unpack[Details],
 ) -> go.Figure:
-    """Draw series as lines, points or bars, on axes with these settings.
+    """Draw a table. x, y: its columns; the one of the numbers may be several, a series each.
 
-    looks: settings of the traces, in the order of the series; after the last they begin again.
-    hover: a template, or what makes one of a series' name. marked: lines of at most so many points
-    have a mark at each.
+    They are named by a mapping or by themselves; their axis is that of a declared one, or of
+    ``value``. colour: a column that names the series. looks: of the series, in their order or by
+    what they are called in the table.
     """
-    figure = go.Figure()
-    for number, (name, (across, up)) in enumerate(series.items()):
-        trace = {
-            "x": _values(across),
-            "y": _values(up),
-            "name": name,
-            "hovertemplate": hover(name) if callable(hover) else hover,
-            **looks[number % len(looks)],
-        }
-        if kind == "bars":
-            figure.add_bar(**trace)
+    columns: Mapping[str, Column] = table.attrs.get("columns", {})
+    is_flat = details.get("orientation") == "h"
+    place, of = (y, x) if is_flat else (x, y)
+    assert isinstance(place, str)
+    if not isinstance(of, str | Mapping):
+        of = dict(zip(of, of, strict=True))
+    number = of if isinstance(of, str) else next((one for one in of if one in columns), "value")
+    across, up = (number, place) if is_flat else (place, number)
+    read = [columns.get(name, Column()) for name in (across, up)]
+    labels = details.get("labels", {})
+    axes = [
+        {"title": labels.get(name, column.title), **column.axis}
+        for name, column in zip((across, up), read, strict=True)
+    ]
+    if names := details.get("ticks"):
+        axes[is_flat] |= ticks(names)
+    if is_flat:
+        axes[1]["autorange"] = "reversed"
+    axes = [{**axes[0], **details.get("across", {})}, {**axes[1], **details.get("up", {})}]
+    said = [
+        *(
+            (axis["title"], letter, one.form)
+            for axis, letter, one in zip(axes, "xy", read, strict=True)
+        ),
+        *(
+            (columns[name].title, f"customdata[{n}]", columns[name].form)
+            for n, name in enumerate(details.get("hover", ()))
+        ),
+    ]
+    if is_flat:  # what a row is called, then its number
+        said[:2] = said[1::-1]
+    if is_flat and "text" in details and isinstance(of, str):
+        low, high = min(0.0, table[of].min()), max(0.0, table[of].max())
+        room = 0.3 * ((high - low) or 1)  # for what is written beside the bars
+        axes[0].setdefault("range", (low - room * (low < 0), high + room))
+    traces: list[dict[str, Any]] = []
+    for name, look, rows, value in _series(table, of, colour, looks):
+        ends = (value, place) if is_flat else (place, value)
+        traces += _traces(kind, table, rows, ends, look, details)
+        traces[-1].setdefault("name", name)
+        traces[-1].setdefault("hovertemplate", _hover(said, traces[-1]["name"]))
+    layout: dict[str, Any] = {
+        "height": 90 + _ROW * table[place].nunique() if is_flat else 340,
+        "top": 36 if len(traces) > 1 else 8,
+        "right": 48 if is_flat and "text" in details else 8,
+        **{name: one for name, one in details.items() if name in _OF_LAYOUT},
+    }
+    figure = go.Figure(traces, layout_of(x=axes[0], y=axes[1], **layout))
+    if reference := details.get("reference"):
+        reference_line(figure, **reference)
+    return figure
+
+
+_ROW = 32  # pixels
+_OF_LAYOUT = ("height", "top", "right", "showlegend", "barmode", "bargap", "hovermode")
+
+
+def _traces(
+    kind: Kind,
+    table: pd.DataFrame,
+    rows: Any,
+    columns: tuple[str, str],
+    look: Look,
+    details: Details,
+) -> list[dict[str, Any]]:
+    take = partial(_column, table, rows)
+    x, y = map(take, columns)
+    trace: dict[str, Any] = {"x": x, "y": y}
+    below: list[dict[str, Any]] = []
+    if hover := details.get("hover"):
+        trace["customdata"] = table[[*hover]].to_numpy()[rows]
+    if text := details.get("text"):
+        trace["text"] = table[text].to_numpy()[rows].tolist()
+    if ends := details.get("ends"):
+        low, high = map(take, ends)
+        letter = "x" if details.get("orientation") == "h" else "y"
+        if kind == "bands":
+            below = band(x, low, high, look["colour"], showlegend=False)
         else:
-            mode = kind if marked is None or len(across) <= marked else "lines"
-            figure.add_scatter(**{"mode": None if mode == "auto" else mode, **trace})
-    return lay_out(figure, x=x, y=y, **{"height": 340, **layout})
+            up, down = high - trace[letter], trace[letter] - low
+            whiskers = {"array": up, "arrayminus": down, "symmetric": False, "thickness": 1.5}
+            trace[f"error_{letter}"] = {"type": "data", **whiskers}
+    if kind == "bars":
+        outside = {"textposition": "outside", "cliponaxis": False} if text else {}
+        shape = {"type": "bar", "orientation": details.get("orientation", "v"), **outside}
+        return [{**shape, **trace, **_bar(look)}]
+    line = "lines+markers" if len(x) <= details.get("marked", MAX_MARKED) else "lines"
+    mode = "markers" if kind == "points" else line
+    return [*below, {"type": "scatter", "mode": mode, **trace, **_scatter(look, kind)}]
 
 
-def _values(values: Any) -> Any:
-    """Return numbers as float32, texts as they are."""
-    is_text = isinstance(next(iter(values), None), str)
-    return list(values) if is_text else np.asarray(values, np.float32)
+def _series(
+    table: pd.DataFrame,
+    of: str | Mapping[str, str],
+    colour: str,
+    looks: Sequence[Look] | Mapping[Any, Look],
+) -> Iterator[tuple[str | None, Look, Any, str]]:
+    """Yield the name of each series, its look, which rows it has, and the column of its values."""
+    names = (
+        of if isinstance(of, Mapping) else dict.fromkeys(table[colour] if colour else [None], of)
+    )
+    if isinstance(looks, Mapping):
+        looks = {name: look for name, look in looks.items() if name in names}
+        names = {name: names[name] for name in looks}
+    else:
+        looks = {name: looks[n % len(looks)] for n, name in enumerate(names)}
+    groups = table[colour].to_numpy(object) if colour else None
+    for name, one in names.items():
+        if isinstance(of, Mapping):
+            yield one, looks[name], slice(None), name
+        else:
+            yield name, looks[name], slice(None) if groups is None else groups == name, one
+
+
+def _hover(said: Sequence[tuple[str, str, str]], name: str | None) -> Sentence:
+    """Return what the pointer reads: title, place and form of a number a line, and the name."""
+    lines, values = [], {"name": name or ""}
+    for n, (title, place, form) in enumerate(said):
+        values |= {f"t{n}": title, f"p{n}": f"%{{{place}{form and ':' + form}}}"}
+        lines.append(f"{{t{n}}}: {{p{n}}}" if title else f"{{p{n}}}")
+    return Sentence("<br>".join(lines) + "<extra>{name}</extra>", values)
+
+
+def _scatter(look: Look, kind: Kind) -> dict[str, Any]:
+    """Return a look as settings of a line with points, or of points."""
+    more = dict(look)
+    own = {"colour": "color", "dash": "dash", "width": "width", "shape": "shape"}
+    line = {name: more.pop(ours) for ours, name in own.items() if ours in more}
+    marker = {name: more.pop(name) for name in ("symbol", "size") if name in more}
+    marker |= more.pop("marker", {})
+    if kind == "points":
+        return {"marker": {"color": line["color"], **marker}, **more}
+    return {"line": line, "marker": marker, **more}
+
+
+def _bar(look: Look) -> dict[str, Any]:
+    """Return a look as settings of bars."""
+    more = {name: one for name, one in look.items() if name not in ("colour", "dash", "pattern")}
+    pattern = {"pattern": {"shape": look["pattern"], "solidity": 0.25}} if "pattern" in look else {}
+    return {"marker": {"color": look["colour"], **pattern}, **more}
+
+
+def _column(table: pd.DataFrame, rows: Any, name: str) -> Any:
+    """Return the numbers of some rows as float32, texts as they are."""
+    values = table[name].to_numpy()[rows]  # a frame of some rows takes a tenth of a millisecond
+    is_text = len(values) and isinstance(values[0], str)
+    return values.tolist() if is_text else np.asarray(values, np.float32)
+
+
+Texts = Sequence[Sequence[str]]
+"""Of all cells (rows, columns)."""
+
+
+class CellDetails(TypedDict, total=False):
+    """What cells may show beside their colours, and how large their figure is."""
+
+    says: str | Texts  # what the pointer reads of each cell, or a template of plotly's
+    texts: str | Texts  # what is written in each, likewise
+    legend: str  # what the scale is of, where it is drawn
+    gap: int  # pixels between cells
+    trace: Mapping[str, Any]  # settings that are different
+    height: int
+    top: int
+    right: int
+    plot_bgcolor: str  # of holes
+    title: Mapping[str, str]
 
 
 def cells(
     values: npt.ArrayLike,
     scale: Sequence[Any],
-    ends: tuple[float | None, float | None],
+    ends: tuple[float, float],
     *,
-    trace: Mapping[str, Any],
     x: Mapping[str, Any],
     y: Mapping[str, Any],
-    **layout: Any,
+    **details: Unpack[CellDetails],
 ) -> go.Figure:
-    """Draw a matrix (rows, columns) with thin gaps, and without a colour bar.
+    """Draw a matrix (rows, columns), the first row on top; NaN is a hole.
 
-    ends: of the colour scale. trace: hover, texts, and settings that are different.
+    ends: of the colour scale. x, y: settings of the axes; ``names`` are of columns and rows, of
+    which many are named every n-th.
     """
-    usual = {"zmin": ends[0], "zmax": ends[1], "showscale": False, "xgap": 1, "ygap": 1}
-    settings = usual | dict(trace)
-    figure = go.Figure(
-        go.Heatmap(z=np.asarray(values, np.float32), colorscale=list(scale), **settings)
-    )
-    return lay_out(figure, x=x, y=y, **layout)
+    low, high = ends
+    gap, own = details.get("gap", 1), details.get("trace", {})
+    trace: dict[str, Any] = {
+        "type": "heatmap",
+        "z": np.asarray(values, np.float32),
+        "colorscale": list(scale),
+        "zmin": low,
+        "zmax": high,
+        "xgap": gap,
+        "ygap": gap,
+        "showscale": "legend" in details,
+    }
+    if "legend" in details:
+        trace["colorbar"] = legend_to(low, high, details["legend"])
+    if says := details.get("says"):
+        is_one = isinstance(says, str)
+        trace |= {"hovertemplate": says} if is_one else {"hovertext": says, "hoverinfo": "text"}
+    if texts := details.get("texts"):
+        trace |= {"texttemplate": "%{text}", "textfont": {"size": 11}}
+        trace["texttemplate" if isinstance(texts, str) else "text"] = texts
+    layout: dict[str, Any] = {"height": 340}
+    layout |= {name: one for name, one in details.items() if name in _OF_CELLS}
+    y = {"autorange": "reversed", **_named(y)}
+    return go.Figure([{**trace, **own}], layout_of(x=_named(x), y=y, **layout))
+
+
+_OF_CELLS = ("height", "top", "right", "plot_bgcolor", "title")
+_MAX_NAMES = 40
+
+
+def _named(axis: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an axis whose every place, or every n-th of many, carries its name."""
+    names = axis.get("names", ())
+    shown = range(0, len(names), -(-len(names) // _MAX_NAMES) or 1)
+    named: dict[str, Any] = {"showgrid": False, "zeroline": False}
+    if names:
+        named = ticks([names[i] for i in shown])
+        named |= {"tickvals": list(shown), "tickfont": {"size": 12 if len(shown) <= 16 else 11}}
+    return named | {name: one for name, one in axis.items() if name != "names"}
 
 
 def bands_of(colours: Sequence[str]) -> list[tuple[float, str]]:
     """Return a colour scale of equal bands without transitions."""
     n = len(colours)
     return [(at, colour) for i, colour in enumerate(colours) for at in (i / n, (i + 1) / n)]
-
-
-def add_legend(figure: go.Figure, name: str, colour: str) -> None:
-    """Add the name of a colour to the legend of a figure."""
-    marker = {"color": colour, "symbol": "square", "size": 10}
-    figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name=name)

@@ -6,6 +6,7 @@ colours as soon as Streamlit is imported.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -25,10 +26,12 @@ from tfm_core.plots.palette import (
     OCHRE,
     ORANGE,
     PURPLE,
+    SCALES,
     SKY,
     VERMILION,
     ThemeName,
 )
+from tfm_core.sentences import N_
 
 FONT = (
     "Inter, 'Noto Sans KR', 'Noto Sans CJK KR', 'Apple SD Gothic Neo', 'Malgun Gothic', sans-serif"
@@ -59,7 +62,7 @@ def template(theme: ThemeName) -> go.layout.Template:
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "colorway": COLORWAY,
-            "colorscale": {"sequential": sequential(theme)},
+            "colorscale": {"sequential": SCALES[theme]},
             "margin": {"l": 48, "r": 16, "t": 32, "b": 44},
             "xaxis": axis,
             "yaxis": axis,
@@ -80,15 +83,7 @@ def template(theme: ThemeName) -> go.layout.Template:
     )
 
 
-def sequential(theme: ThemeName) -> list[tuple[float, str]]:
-    """Return the scale for weights from 0 to 1: nothing is the background, all is strong blue."""
-    if theme == "light":
-        return [(0.0, "#f6f4ee"), (0.25, "#bcd7ec"), (0.6, "#4a95cf"), (1.0, "#0b3f70")]
-    return [(0.0, "#1a1e25"), (0.25, "#1f4a70"), (0.6, "#3f95d6"), (1.0, "#d8ecfb")]
-
-
-def lay_out(
-    figure: go.Figure,
+def layout_of(
     *,
     height: int,
     x: Mapping[str, Any],
@@ -96,15 +91,19 @@ def lay_out(
     top: int = 8,
     right: int = 8,
     **layout: Any,
-) -> go.Figure:
-    """Give a figure its height in pixels, small margins and its two axes, and return it.
+) -> dict[str, Any]:
+    """Return a layout: its height in pixels, small margins and two axes.
 
     x, y: settings of the axes; a ``title`` is a text. top, right: margins in pixels, larger for a
     legend above the figure or texts beside it. layout: further settings of the layout.
     """
     margin = {"l": 8, "r": right, "t": top, "b": 8}
-    figure.update_layout(height=height, margin=margin, xaxis=_axis(x), yaxis=_axis(y), **layout)
-    return figure
+    return {"height": height, "margin": margin, "xaxis": _axis(x), "yaxis": _axis(y), **layout}
+
+
+def lay_out(figure: go.Figure, **settings: Any) -> go.Figure:
+    """Give a figure a layout, of settings as for ``layout_of``, and return it."""
+    return figure.update_layout(layout_of(**settings))
 
 
 def ticks(names: Sequence[str]) -> dict[str, Any]:
@@ -116,6 +115,32 @@ def ticks(names: Sequence[str]) -> dict[str, Any]:
         "showgrid": False,
         "zeroline": False,
     }
+
+
+LEGEND: dict[str, Any] = {  # above the map, where it takes no width from it
+    "orientation": "h",
+    "thickness": 8,
+    "len": 0.6,
+    "x": 0.5,
+    "xanchor": "center",
+    "y": 1.0,
+    "yanchor": "bottom",
+    "ypad": 4,
+    "tickformat": ".2~g",
+    "tickmode": "array",
+}
+
+
+def legend_to(
+    low: float, high: float, title: str = N_("weight"), largest: float = 0.0
+) -> dict[str, Any]:
+    """Return the legend of a scale, which says its ends and, of weights, what lies beyond."""
+    words = {"text": title, "side": "right", "font": {"size": 12}}
+    middle = (low + high) / 2
+    legend = {**LEGEND, "title": words, "tickvals": [low, middle, high]}
+    if largest <= high:
+        return legend
+    return {**legend, "ticktext": ["0", f"{middle:.2g}", f"≥ {high:.2g}"]}
 
 
 HIDDEN: dict[str, Any] = {"visible": False, "constrain": "domain"}
@@ -136,20 +161,15 @@ def frame(
     return {"type": "rect", "x0": left, "y0": top, "x1": right, "y1": bottom, "line": line}
 
 
-def error_bars(up: npt.ArrayLike, down: npt.ArrayLike, **more: Any) -> dict[str, Any]:
-    """Return asymmetric error bars."""
-    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, **more}
-
-
 def band(
     x: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, colour: str, **more: Any
-) -> list[go.Scatter]:
+) -> list[dict[str, Any]]:
     """Return the area between two lines. more: of the lower line, which the legend names."""
-    edge = {"x": x, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
-    shared = {name: more.pop(name) for name in ("xaxis", "yaxis", "legendgroup") if name in more}
+    edge = {"type": "scatter", "x": x, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
+    edge |= {name: more.pop(name) for name in ("xaxis", "yaxis", "legendgroup") if name in more}
     return [
-        go.Scatter(y=high, showlegend=False, **edge, **shared),
-        go.Scatter(y=low, fill="tonexty", fillcolor=pale(colour), **edge, **shared, **more),
+        {**edge, "y": high, "showlegend": False},
+        {**edge, "y": low, "fill": "tonexty", "fillcolor": pale(colour), **more},
     ]
 
 
@@ -157,29 +177,6 @@ def pale(colour: str, opacity: float = 0.18) -> str:
     """Return a ``#rrggbb`` colour with little ink, for areas."""
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {opacity})"
-
-
-def bars(
-    names: Sequence[Any],
-    values: npt.ArrayLike,
-    colour: str | Sequence[str],
-    *,
-    texts: Sequence[str] = (),
-    **more: Any,
-) -> go.Bar:
-    """Return bars that run to the right, one a name, with a text behind each if there are texts.
-
-    colour: of all, or of each. more: further settings of the trace.
-    """
-    behind = {"text": list(texts), "textposition": "outside", "cliponaxis": False} if texts else {}
-    marker = {"color": colour, **more.pop("marker", {})}
-    return go.Bar(
-        y=list(names),
-        x=np.asarray(values, np.float32),
-        orientation="h",
-        marker=marker,
-        **{**behind, **more},
-    )
 
 
 def reference_line(
@@ -195,13 +192,15 @@ def reference_line(
     is_below: the words stand under the line, where no curve goes.
     """
     line = {"color": GREY, "width": 1, "dash": "dot"}
-    note = {"text": words, "font": {"size": 11, "color": GREY}}
+    note: dict[str, Any] = {"text": words, "font": {"size": 11, "color": GREY}}
     if x is not None:
         more = {"annotation": note, "annotation_position": "bottom right"} if words else {}
         figure.add_vline(x=x, line=line, **more)
     if y is not None:
-        place = {"xanchor": "right", "yanchor": "top" if is_below else "bottom", "x": 1}
-        figure.add_hline(y=y, line=line, **({"annotation": note | place} if words else {}))
+        note |= {"xanchor": "right", "yanchor": "top" if is_below else "bottom", "x": 1}
+        if figure.layout.yaxis.type == "log":  # plotly wants the exponent of words, not of lines
+            note |= {"y": math.log10(y)}
+        figure.add_hline(y=y, line=line, **({"annotation": note} if words else {}))
 
 
 def is_crowded_above(figure: go.Figure, *, y: float, room: float) -> bool:

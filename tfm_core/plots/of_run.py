@@ -7,29 +7,23 @@ of_run.attention(run.attention(layer=0), head=1)
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
-import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.plots.heads.attention import SCALES, head_map, short, top_of
+from tfm_core.plots.heads.attention import head_map, short, top_of
 from tfm_core.plots.kinds import template, ticks
-from tfm_core.plots.palette import BACKGROUNDS
-from tfm_core.plots.training.curves import MeasuredCurves, Measurements, learning_curve
+from tfm_core.plots.palette import BACKGROUNDS, SCALES
+from tfm_core.plots.training.curves import learning_curve
 from tfm_core.probe.labels import KINDS
-from tfm_core.runs.curves import Curves, Series
+from tfm_core.runs.curves import Curves
 from tfm_core.runs.notebook import Attention, OpenedRun
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
 Quantity = Literal["loss", "accuracy", "sequence_accuracy"]
-_TITLES: dict[Quantity, str] = {
-    "loss": N_("loss (nats)"),
-    "accuracy": N_("accuracy"),
-    "sequence_accuracy": N_("sequence accuracy"),
-}
 _MAX_ACROSS = 4  # heads beside each other
 _CELL = 190  # pixels of a small map
 
@@ -39,38 +33,27 @@ def curves(run: OpenedRun, quantity: Quantity = "loss", *, window: int = 20) -> 
 
     window: how many batches the thick line averages. Raises ValueError for another quantity.
     """
-    if quantity not in _TITLES:
+    if quantity not in get_args(Quantity):
         raise StudentError(
             "There is no curve {quantity!r}. Choose from {known}.",
             quantity=quantity,
-            known=", ".join(_TITLES),
+            known=", ".join(get_args(Quantity)),
         )
     found = run.run.curves()
     is_unknown = quantity == "loss" and not is_in_nats(run.run, found)
-
-    def measured(name: str, series: Series) -> Measurements:
-        if quantity not in series.columns:  # whole sequences are not measured of a batch
-            return Measurements(name, np.empty(0, np.float32), np.empty(0, np.float32))
-        return Measurements(name, series["step"], series[quantity])
-
     figure = learning_curve(
-        MeasuredCurves(
-            measured(N_("training"), found.steps),
-            [measured(N_("validation"), found.validation)],
-            [measured(N_("test"), found.test)],
-            [measured(N_("averaged weights"), found.averaged)],
-        ),
-        y_title=N_("loss") if is_unknown else _TITLES[quantity],
+        found,
+        quantity,
+        title=N_("loss") if is_unknown else "",
         total_steps=run.status.total_steps or None,
         window=window,
-        is_share=quantity != "loss",
     )
     return _shown(figure).update_layout(title={"text": run.name}, margin_t=64)
 
 
 def is_in_nats(run: Run, curves: Curves) -> bool:
     """Return whether the loss is known to be one of probabilities; a loop may report any."""
-    return not run.experiment.task.is_foreign or "start_loss" in curves.started
+    return run.experiment.training is not None or "start_loss" in curves.started
 
 
 def attention(found: Attention, head: int | None = None) -> go.Figure:

@@ -58,6 +58,20 @@ LINES: Final[dict[ThemeName, str]] = {"light": "#e2dfd6", "dark": "#2c323b"}
 LINKS: Final[dict[ThemeName, str]] = {"light": "#1f6aa8", "dark": "#6db3ea"}
 CARDS: Final[dict[ThemeName, str]] = {"light": "#f1efe8", "dark": "#1c2027"}
 
+SCALES: Final[dict[ThemeName, tuple[str, ...]]] = {  # light: ColorBrewer's Blues
+    "light": ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"),
+    "dark": ("#0d1b2a", "#12406b", "#1f78b4", "#74b9e0", "#f2fafe"),
+}
+"""Of weights and other shares: one hue, and lightness that falls or rises all the way.
+
+So they are read alike with every kind of colour vision, and in grey."""
+DIVERGING: Final[dict[ThemeName, tuple[str, ...]]] = {  # ColorBrewer's PuOr
+    "light": ("#b35806", "#fdb863", "#f7f5f0", "#b2abd2", "#542788"),
+    "dark": ("#f0a24a", "#8a5310", "#1d2128", "#5b4a92", "#b9a9ea"),
+}
+"""Of numbers with a sign, orange below zero and purple above, which all tell apart."""
+MASKED: Final[dict[ThemeName, str]] = {"light": "#dcdcdc", "dark": "#3a3a3a"}
+
 
 def contrast(first: str, second: str) -> float:
     """Return the contrast of two ``#rrggbb`` colours, 1 to 21 (WCAG 2.2, 1.4.11)."""

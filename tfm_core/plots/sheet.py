@@ -1,61 +1,87 @@
 """A sheet of numbers: small tables whose cells carry number, colour and where they are from.
 
 A heatmap of a dozen cells is a table: its numbers are read, compared and followed by eye. So they
-are text, in a browser component that draws what this module describes. Every cell brings the
-colours of both themes, and an ink that can be read on them.
+are text, in a browser component that colours what this module describes as the theme asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.plots.palette import ThemeName, contrast
+from tfm_core.sentences import N_
 
 Numbers = npt.NDArray[Any]
 Colours = npt.NDArray[np.uint8]
-Scale = dict[ThemeName, tuple[str, ...]]
+Place = tuple[int, int]
+"""Row and column of a cell, from 0."""
+Texts = Sequence[Sequence[str]]
+"""Of all cells (rows, columns)."""
 MINUS = "−"
-_INKS = ("#000000", "#ffffff")  # one of them has a contrast of 4.5 to any colour
-PLAIN: dict[ThemeName, str] = {"light": "#efece4", "dark": "#222731"}
+_LOWEST = -1e30  # below that a score was masked
 
 
-@dataclass(frozen=True, slots=True)
-class SheetCell:
-    """One number. fill: its colour in the light and the dark theme. tip: said under the pointer.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Cells:
+    """A grid of numbers (rows, columns), how it is drawn, and what is said of its cells.
 
-    corner: small text in the corner. links: first its own name, then the names of what lights up
-    with it under the pointer; several cells may share a name. role: "" or "picked", "used" (part
-    of what is picked), "out" (masked or filled in).
+    values: what is masked is below any score. rows, columns: their names. title: which slice it is.
+    scale: from -top to top (signed; None: the largest), 0 to 1 (share), or one colour (plain).
+    lowest: the text of what is masked. fills: in place of a plain scale, "" for grey. texts: in
+    place of numbers with so many digits. says: of each cell, or a template of board, row, column
+    and value. corners: small texts. names: of each, separated by blanks, or a template of its row
+    i and column j; lights: the names of what lights up with it under the pointer, if not only its
+    own. marks: what is "picked", "used" (part of what is picked) or "out" (masked or filled in,
+    and so grey). states: text and saying of a cell that is off, and on. wraps: the one row goes on
+    in the next line where there is no room for it.
     """
 
-    text: str
-    fill: tuple[str, str] = (PLAIN["light"], PLAIN["dark"])
-    tip: str = ""
-    corner: str = ""
-    links: tuple[str, ...] = ()
-    role: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """A table of cells with the names of its rows and columns. title: which slice it is.
-
-    wraps: the one row goes on in the next line where there is no room for it.
-    """
-
-    cells: tuple[tuple[SheetCell, ...], ...]
-    rows: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
+    values: Numbers
+    rows: Sequence[str] = ()
+    columns: Sequence[str] = ()
     row_title: str = ""
     column_title: str = ""
     title: str = ""
+    scale: Literal["signed", "share", "plain"] = "plain"
+    top: float | None = None
+    lowest: str = N_("lowest")
+    fills: Texts = ()
+    digits: int = 2
+    texts: Texts = ()
+    says: str | Texts = "{board}, {row}, {column}: {value}"
+    corners: Texts = ()
+    names: str | Texts = ""
+    lights: str | Texts = ""
+    marks: Mapping[Place, str] = field(default_factory=dict)
+    states: Sequence[tuple[str, str]] = ()
     wraps: bool = False
+
+    def packed(self) -> dict[str, Any]:
+        """Return what the browser gets. A shade is a share of the scale, None for grey."""
+        numbers = np.asarray(self.values, np.float64)
+        is_finite = np.isfinite(numbers)
+        masked = is_finite & (numbers < _LOWEST)
+        shares = numbers
+        if self.scale == "signed":
+            top = self.top or np.abs(numbers[is_finite & ~masked]).max(initial=0)
+            shares = 0.5 + numbers / (2 * (top or 1.0))
+        shades = np.round(np.nan_to_num(np.clip(shares, 0, 1)), 3).astype(object)
+        shades[masked] = None
+        lowest = {(i, j): "out" for i, j in np.argwhere(masked).tolist()}
+        texts = [[written(value, self.digits) for value in row] for row in numbers.tolist()]
+        for row, column in lowest:
+            texts[row][column] = self.lowest
+        return {part.name: getattr(self, part.name) for part in fields(self)} | {
+            "values": [[f"{value:.6g}" for value in row] for row in numbers.tolist()],
+            "shades": shades.tolist(),
+            "texts": self.texts or texts,
+            "marks": [[*place, mark] for place, mark in (lowest | dict(self.marks)).items()],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +93,7 @@ class Board:
     """
 
     title: str
-    panels: tuple[Panel, ...]
+    panels: tuple[Cells, ...]
     name: str = ""
     sign: str = ""
     hue: str = ""
@@ -96,18 +122,6 @@ def written(value: float, digits: int = 2) -> str:
     return text.replace("-", MINUS)
 
 
-def shades(
-    values: Numbers, scale: Scale, *, low: float, high: float
-) -> list[list[tuple[str, str]]]:
-    """Return the colours of values (rows, columns) in the light and the dark theme."""
-    span = (high - low) or 1.0
-    shares = (np.clip(np.nan_to_num(values, nan=low), low, high) - low) / span
-    return [
-        [(mixed(scale["light"], share), mixed(scale["dark"], share)) for share in row]
-        for row in np.round(shares, 3).tolist()
-    ]
-
-
 @lru_cache(maxsize=4096)
 def mixed(stops: tuple[str, ...], share: float) -> str:
     """Return the colour at a share, 0 to 1, of the way along ``#rrggbb`` stops."""
@@ -122,49 +136,24 @@ def colours_at(stops: Sequence[str], shares: npt.NDArray[np.float64] | np.float6
     return np.asarray(np.rint(mixtures), np.uint8)
 
 
-@lru_cache(maxsize=4096)
-def ink_on(fill: str) -> str:
-    """Return black or white, whichever reads better on a colour."""
-    return max(_INKS, key=lambda ink: contrast(ink, fill))
-
-
-def described(lines: Sequence[SheetLine], hues: dict[str, str]) -> list[dict[str, Any]]:
+def described(lines: Sequence[SheetLine], hues: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return what the browser gets of the lines, as plain lists and texts."""
     return [
         {
             "title": line.title,
             "words": line.words,
-            "arithmetic": list(line.arithmetic),
-            "boards": [_board(board, hues) for board in line.boards],
+            "arithmetic": line.arithmetic,
+            "boards": [
+                {
+                    "title": board.title,
+                    "name": board.name,
+                    "sign": board.sign,
+                    "hue": hues.get(board.hue, ""),
+                    "facts": board.facts,
+                    "panels": [panel.packed() for panel in board.panels],
+                }
+                for board in line.boards
+            ],
         }
         for line in lines
     ]
-
-
-def _board(board: Board, hues: dict[str, str]) -> dict[str, Any]:
-    return {
-        "title": board.title,
-        "name": board.name,
-        "sign": board.sign,
-        "hue": hues.get(board.hue, ""),
-        "facts": list(board.facts),
-        "panels": [_panel(panel) for panel in board.panels],
-    }
-
-
-def _panel(panel: Panel) -> dict[str, Any]:
-    return {
-        "title": panel.title,
-        "rows": list(panel.rows),
-        "columns": list(panel.columns),
-        "row_title": panel.row_title,
-        "column_title": panel.column_title,
-        "wraps": panel.wraps,
-        "cells": [[_cell(cell) for cell in row] for row in panel.cells],
-    }
-
-
-def _cell(cell: SheetCell) -> list[Any]:
-    light, dark = cell.fill
-    colours = [light, ink_on(light), dark, ink_on(dark)]
-    return [cell.text, colours, cell.tip, cell.corner, list(cell.links), cell.role]

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from tfm_core.anatomy.trained import NEW
-from tfm_core.config import TunedConfig, TunedLabelsConfig
+from tfm_core.choices.config import TunedConfig, TunedLabelsConfig
 from tfm_core.data.opened.task import tokenizer_path
 from tfm_core.data.own import place
 from tfm_core.disk import sync_file

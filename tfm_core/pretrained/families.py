@@ -14,20 +14,20 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfm_core.config import (
+from tfm_core.choices.config import (
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     ModelConfig,
     ViTConfig,
 )
-from tfm_core.config.pretrained_tasks import ARCHITECTURES
-from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.choices.config.pretrained_tasks import ARCHITECTURES
+from tfm_core.choices.config.shape import ImageShape, Shape, TextShape
+from tfm_core.choices.variants.record import Named, Registry
 from tfm_core.data.opened.folder import Unopenable
 from tfm_core.pretrained.heads import Part, head_of
 from tfm_core.pretrained.settings import MAX_WORDS, Settings, unsupported
 from tfm_core.sentences import N_, Paragraph
-from tfm_core.variants.record import Named, Registry
 
 Adapt = Callable[[str, list[Tensor]], Tensor]
 """From the name of a parameter here, and its tensors there, to its values."""

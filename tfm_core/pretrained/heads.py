@@ -14,12 +14,12 @@ from pathlib import Path
 from torch import Tensor
 from torch.nn.functional import layer_norm, linear
 
-from tfm_core.config import EncoderOnlyConfig, ModelConfig
+from tfm_core.choices.config import EncoderOnlyConfig, ModelConfig
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.record import resolve
 from tfm_core.pretrained.settings import Settings
 from tfm_core.reading import Unreadable, open_tensors
 from tfm_core.sentences import Paragraph, StudentError
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.record import resolve
 
 FILE = "head.safetensors"
 _WORDS = {

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.anatomy.hugging_face import COLUMNS, pattern_of
-from tfm_core.config import ConfigError, ModelConfig
-from tfm_core.config.pretrained_tasks import WITHOUT_HEAD
-from tfm_core.config.shape import Shape
+from tfm_core.choices.config import ConfigError, ModelConfig
+from tfm_core.choices.config.pretrained_tasks import WITHOUT_HEAD
+from tfm_core.choices.config.shape import Shape
 from tfm_core.data.opened.folder import DTYPES, MAX_BYTES, Folder, Unopenable
 from tfm_core.models.build import Model, build_model, init_on_meta
 from tfm_core.pretrained.adapter import open_any

@@ -21,8 +21,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tfm_core.config import ModelConfig, TransformerConfig, built
-from tfm_core.config.shape import Shape, TextShape
+from tfm_core.choices.config import ModelConfig, TransformerConfig, built
+from tfm_core.choices.config.shape import Shape, TextShape
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.models.build import Model, build_model, init_on_meta
 from tfm_core.models.ends import TokenEmbedding

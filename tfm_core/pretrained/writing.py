@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.anatomy.hugging_face import COLUMNS, pattern_of
-from tfm_core.config.shape import TextShape
+from tfm_core.choices.config.shape import TextShape
 from tfm_core.models.build import Model
 from tfm_core.pretrained.architectures import Fit
 from tfm_core.pretrained.families import TRANSPOSED

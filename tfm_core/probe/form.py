@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from tfm_core.config import CaptionTaskConfig, Experiment, SequenceTaskConfig
+from tfm_core.choices.config import CaptionTaskConfig, Experiment
 from tfm_core.data import caption_words
 from tfm_core.probe.labels import axes, modules_by_kind, patches_per_side
 from tfm_core.probe.types import RELATIVE, Array, Probe, Snapshot
@@ -44,7 +44,7 @@ class _Classified:
     def fits(self, experiment: Experiment) -> bool:
         """Say whether it can be an example of an experiment."""
         if self.label is None:
-            return experiment.task.is_opened
+            return experiment.training is None
         return self.label < len(experiment.task.class_names)
 
 
@@ -95,10 +95,13 @@ class _OfWords(_Answered):
 
     def fits(self, experiment: Experiment) -> bool:
         """Say whether it can be an example of an experiment."""
-        task = experiment.task_as(SequenceTaskConfig)
+        task = experiment.task
         return (
             self.is_aligned()
-            and (bool(self.tgt) == (task.max_tgt_len > 0) or (not self.tgt and task.is_opened))
+            and (
+                bool(self.tgt) == (task.max_tgt_len > 0)
+                or (not self.tgt and not task.is_trained_here)
+            )
             and len(self.src) <= task.max_src_len
             and bool(self.src) == task.has_source
             and len(self.tgt) <= task.max_tgt_len

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, Experiment
-from tfm_core.config.shape import patches_per_side
+from tfm_core.choices.config import CaptionTaskConfig, CorpusTaskConfig, Experiment
+from tfm_core.choices.config.shape import patches_per_side
 from tfm_core.data.caption_words import Caption, join
 from tfm_core.data.scenes import CANVAS, covered
 from tfm_core.probe.labels import patch_names
@@ -72,9 +72,9 @@ def is_language(item: Mapping[str, Any]) -> bool:
 
 def is_right(experiment: Experiment, item: Mapping[str, Any], tokens: Sequence[str]) -> bool | None:
     """Return whether an answer is the truth; None where there is none."""
-    if experiment.task.is_foreign:  # whose words are its own: the texts are compared
+    if not experiment.task.has_model:  # whose words are its own: the texts are compared
         return " ".join(tokens) == " ".join(item["tgt_text"].split()) if item["tgt_text"] else None
-    if is_language(item) or experiment.task.is_opened:
+    if is_language(item) or experiment.training is None:
         return None
     return tuple(tokens) == tuple(item["tgt"])
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tfm_core.anatomy import AttentionPlan, Tokens, attentions
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.variants.forms import Causality
 from tfm_core.sentences import N_, Paragraph, StudentError
-from tfm_core.variants.forms import Causality
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def _plan(experiment: Experiment, module_name: str) -> AttentionPlan:
 def _kind(experiment: Experiment, plan: AttentionPlan) -> AttentionKind:
     name = _KINDS.get((plan.queries, plan.keys))
     kind = KINDS[name or _BY_ANSWER[plan.keys, experiment.task.facts.answer]]
-    if experiment.task.is_foreign:  # what a row writes, if anything, is its program's affair
+    if not experiment.task.has_model:  # what a row writes, if anything, is its program's affair
         return replace(kind, written="", is_named_by_written=False)
     order = experiment.model.order
     return seen_through(kind, order) if plan.has_order and order is not None else kind
@@ -289,7 +289,7 @@ def written_tokens(
     """
     kind = kind_of(experiment, module_name)
     read = axes(experiment, item, module_name).query
-    if not kind.written or not experiment.task.has_model:
+    if not kind.written:
         return (None,) * len(read)
     ends = kind.name != "text" and not item.get("is_cut", False)  # a text goes on
     answer = (*item["tgt"], experiment.task.end) if ends else tuple(item["tgt"])
@@ -316,10 +316,8 @@ def _tokens(experiment: Experiment, item: Mapping[str, Any], tokens: Tokens) -> 
     if tokens == "patches":
         return (CLS,) * experiment.has_cls + patch_names(experiment.patches_per_side)
     src, tgt = tuple(item.get("src", ())), tuple(item["tgt"])
-    if tokens in ("given", "past"):
-        return src if tokens == "given" else tgt
-    if tokens == "target":
-        return (experiment.task.begin, *tgt)
+    if tokens in ("past", "target"):
+        return (experiment.task.begin, *tgt) if experiment.task.begin else tgt
     if tokens == "sequence":
         return (*src, experiment.task.begin, *tgt)
     if tokens == "answering":
@@ -337,7 +335,6 @@ _KINDS: dict[tuple[Tokens, Tokens], str] = {  # by queries and keys
     ("patches", "patches"): "patches",
     ("given", "given"): "reading",
     ("past", "past"): "text",
-    ("past", "given"): "cross",
 }
 _BY_ANSWER: dict[tuple[Tokens, str], str] = {  # of a stack that answers where it reads
     ("answering", "sequence"): "slots",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.probe.labels import MapAxes, axes
 from tfm_core.probe.types import Array, Bools
 from tfm_core.sentences import Paragraph, StudentError

@@ -22,7 +22,9 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.presets import PRESETS
+from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import racers
 from tfm_core.inspect.discover.phenomenon import PHENOMENA
@@ -34,13 +36,11 @@ from tfm_core.inspect.speed import step_times
 from tfm_core.inspect.speed.measure import clock_name, measure
 from tfm_core.inspect.speed.report import DEVICE, MEASURED, PRESET
 from tfm_core.inspect.speed.step_times import LENGTHS, step_time
-from tfm_core.presets import PRESETS
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record import snapshots, weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import LESSONS, RECORDED, RunStore
 from tfm_core.training.checkpoints import FILE
-from tfm_core.variants.positions import POSITIONS
 
 EMBEDDED_EVERY = 4
 """Snapshots from one that keeps the tables of embeddings to the next."""
@@ -130,7 +130,7 @@ def _translator() -> Experiment:
     model = {"d_model": 48, "d_ff": 96, "n_decoder_layers": 3, "norm_first": False}
     return base.replace(
         model=base.model.replace(**model).model_dump(),
-        training=base.training.replace(
+        training=base.trained.replace(
             steps=1000, learning_rate=0.008, weight_decay=0.3
         ).model_dump(),
     )
@@ -143,7 +143,7 @@ def _practice() -> dict[str, Recording]:
         f"recorded-practice-{kind}": Recording(
             f"Practice: {names[kind]}, recorded",
             lesson.guided(kind),
-            snapshots=lesson.guided(kind).training.snapshots,
+            snapshots=lesson.guided(kind).trained.snapshots,
             attended=1,
             is_lesson=True,
         )
@@ -176,7 +176,7 @@ def _findings() -> dict[str, Recording]:
             found[f"recorded-{name}-{arm.name}"] = Recording(
                 f"{one.title}: {arm.label}, recorded",
                 experiment,
-                snapshots=experiment.training.snapshots,
+                snapshots=experiment.trained.snapshots,
                 attended=kept.attended,
                 weight_sets=kept.weights if is_first else kept.weights_of_controls,
                 is_lesson=True,
@@ -256,7 +256,7 @@ def place_of(run_id: str) -> Path:
 def record(workplace: Path, recording: Recording, target: Path) -> None:
     """Train in ``workplace`` and copy what readers need to ``target``."""
     experiment = recording.experiment
-    training = experiment.training.replace(snapshots=recording.snapshots)
+    training = experiment.trained.replace(snapshots=recording.snapshots)
     run = RunStore(workplace, recorded=None).create(
         experiment.replace(training=training.model_dump()),
         name=recording.name,
@@ -265,7 +265,7 @@ def record(workplace: Path, recording: Recording, target: Path) -> None:
     status = execute(run)
     if status.state != "finished":
         raise RuntimeError(f"{recording.name} ended as {status.state}: {status.reason}")
-    if not experiment.training.keeps_best:
+    if not experiment.trained.keeps_best:
         shutil.rmtree(run.folder / "checkpoints" / "best", ignore_errors=True)
     thin(run, recording.weight_sets)
     for checkpoint in (run.folder / "checkpoints").glob(f"*/{FILE}"):

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tfm_core.config import (
+from tfm_core.choices.config import (
     Experiment,
     OpenedWordsConfig,
     PretrainedReaderConfig,
@@ -16,13 +16,13 @@ from tfm_core.config import (
     TunedLabelsConfig,
     TunedTextConfig,
 )
-from tfm_core.config.pretrained_tasks import MAX_NAME, MAX_TOKENS
+from tfm_core.choices.config.pretrained_tasks import MAX_NAME, MAX_TOKENS
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.kinds import SET_KINDS
-from tfm_core.data.own.sets import OwnSet
-from tfm_core.data.own.task import SPLITS
+from tfm_core.data.own.sets import SPLITS, OwnSet
+from tfm_core.data.own.task import rows_of, sides_of
+from tfm_core.data.tasks import corpus_task
 from tfm_core.data.vocabulary import NONE, SPECIALS
-from tfm_core.reading import json_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import Paragraph, StudentError
 
@@ -98,13 +98,11 @@ def planned(run: Run, own: OwnSet | None, part: Part = _ALL, *, seed: int = 0) -
 def from_scratch(experiment: Experiment) -> Experiment:
     """Return the same model on the same data from random weights, at a rate that suits those."""
     task = experiment.task_as(TunedConfig).replace(base="", trains="all")
-    training = experiment.training.replace(learning_rate=_FROM_SCRATCH)
+    training = experiment.trained.replace(learning_rate=_FROM_SCRATCH)
     return experiment.replace(task=task.model_dump(), training=training.model_dump())
 
 
 def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
-    from tfm_core.data.opened.tuned import longest_context, tuned_writer  # with torch
-
     model, kind = run.experiment.model, KINDS[run.experiment.model.family]
     if own is None and kind == "labels":
         raise StudentError("Choose a set of labelled sentences.")
@@ -112,8 +110,8 @@ def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
         raise StudentError(
             "The set “{name}” holds {found}; this model needs {needed}.",
             name=own.name,
-            found=SET_KINDS[own.kind].label,
-            needed=SET_KINDS[kind].label,
+            found=SET_KINDS[own.kind],
+            needed=SET_KINDS[kind],
         )
     facts: dict[str, Any] = {
         **_opened_facts(run),
@@ -128,8 +126,9 @@ def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
     task: TunedConfig
     if own is None or kind == "text":
         task = TunedTextConfig.parse(facts)
-        context = min(CONTEXT, model.n_positions or CONTEXT, longest_context(task))
-        n_train = len(tuned_writer(task).tokens) // context
+        words = corpus_task(task)
+        context = min(CONTEXT, model.n_positions or CONTEXT, words.window)
+        n_train = len(words.tokens) // context
         task = task.replace(context=context)
     else:
         task = _labels(run, own, facts)
@@ -165,8 +164,8 @@ def _opened_facts(run: Run) -> dict[str, Any]:
 
 def _labels(run: Run, own: OwnSet, facts: dict[str, Any]) -> TunedLabelsConfig:
     """Return the task of labelled sentences, as long as the longest. Raises StudentError."""
-    tokens = json_of(own.content(sets.TOKENS))
-    n_labels = len(tokens[1]["words"])
+    _sentences, (_cut, labels) = sides_of(own)
+    n_labels = len(labels)
     if n_labels < 2:
         raise StudentError(
             "All sentences of “{name}” have one label; a classifier needs two.", name=own.name
@@ -194,12 +193,7 @@ def _lengths(folder: str, task: OpenedWordsConfig) -> list[int]:
     from tfm_core.data.opened.task import tokenizer_of  # with torch
 
     words, own = tokenizer_of(task).words, sets.opened(Path(folder))
-    lines = [
-        json_of(line)
-        for split in SPLITS
-        for line in own.content(f"{split}.jsonl").decode().splitlines()
-    ]
-    return [len(words.cut(text)) for text, _label in lines]
+    return [len(words.cut(text)) for split in SPLITS for text, _label in rows_of(own, split)]
 
 
 def first_weights(run: Run) -> str:
@@ -211,7 +205,7 @@ def first_weights(run: Run) -> str:
     from tfm_core.training.checkpoints import FILE, write_plain
 
     checkpoint = run.folder / "checkpoints" / "last" / FILE
-    if run.experiment.task.is_opened:
+    if run.experiment.training is None:
         return base.keep(checkpoint, run.folder)
     plain = run.folder / base.FOLDER / "plain.safetensors"
     plain.parent.mkdir(exist_ok=True)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ForeignModelConfig, family_label
+from tfm_core.choices.config import Experiment, ForeignModelConfig, family_label
 from tfm_core.probe.labels import axes, modules_by_kind, rows
 from tfm_core.probe.masks import cut
 from tfm_core.probe.types import Snapshot
@@ -253,13 +253,15 @@ class OpenedRun:
             size = f", {model.n_heads} heads, width {model.d_model}"
         facts = {
             "id": self.id,
-            "state": f"{status.state}, step {status.step:,} of {status.total_steps:,}",
+            "state": f"{status.state}, step {status.step:,} of {status.total_steps:,}"
+            if status.total_steps
+            else status.state,
             "model": f"{name}{size}",
             "task": str(self.experiment.task.facts.label),
-            "training": ""
-            if self.experiment.task.is_foreign
-            else f"{training.optimizer}, learning rate {training.learning_rate:g}, seed "
-            f"{self.experiment.seed}",
+            "training": f"{training.optimizer}, learning rate {training.learning_rate:g}, seed "
+            f"{self.experiment.seed}"
+            if training
+            else "",
             "snapshots": str(len(self.steps)),
             "attention": ", ".join(f"{kind} ({n})" for kind, n in self.attention_kinds.items()),
         }

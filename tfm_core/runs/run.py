@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import StrictBool
 
-from tfm_core.config import ConfigError, Experiment, from_json
+from tfm_core.choices.config import ConfigError, Experiment, from_json
+from tfm_core.choices.presets import PRESETS
 from tfm_core.data.own import place
-from tfm_core.presets import PRESETS
 from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.reading import Unreadable, content_of, is_plain, object_of, open_plain, open_tensors
@@ -205,13 +205,20 @@ class Run:
         """The state as it is now. Never raises."""
         status = read_status(self.folder)
         if not status.total_steps and self.problem is None:  # a damaged status.json says none
-            total = self.experiment.training.steps
+            training = self.experiment.training
+            total = training.steps if training else self._promised_steps(status)
             status = dataclasses.replace(status, total_steps=total, step=min(status.step, total))
         if status.state == "queued":
             waiting = waiting_line.ids(self.folder.parent)
             position = waiting.index(self.id) + 1 if self.id in waiting else None
             return dataclasses.replace(status, queue_position=position)
         return self._at_last_step(status) if status.state == "interrupted" else status
+
+    def _promised_steps(self, status: Status) -> int:
+        """Return how many steps a loop of another program said it would do, at least those done."""
+        if status.state == "opened":
+            return 0
+        return max(status.step, int(self.thinned_curves().started.get("total_steps", 0)))
 
     def _at_last_step(self, status: Status) -> Status:
         """Return a status with the last step that the curves hold: a killed worker wrote neither
@@ -227,12 +234,13 @@ class Run:
         reason = status.reason
         if isinstance(reason, Sentence) and "step" in reason.values:
             reason = Sentence(reason.template, {**reason.values, "step": step})
-        return dataclasses.replace(status, step=step, reason=reason)
+        total = max(status.total_steps, step)  # a loop need not know where it ends
+        return dataclasses.replace(status, step=step, total_steps=total, reason=reason)
 
     @property
     def can_resume(self) -> bool:
         """Whether it ended early and can be resumed here."""
-        is_ours = self.problem is not None or not self.experiment.task.is_opened
+        is_ours = self.problem is not None or self.experiment.training is not None
         return is_ours and self.status.can_resume
 
     @property
@@ -357,7 +365,7 @@ class Run:
                 return
         elif not status.is_alive:
             raise StudentError(_CANNOT[status.state])
-        elif self.experiment.task.is_foreign:
+        elif self.experiment.training is None:
             raise StudentError(Paragraph("pretrained/foreign-steering"))
         requests.drop(self.folder, kind)
 

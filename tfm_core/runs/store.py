@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from tfm_core import settings
-from tfm_core.config import Experiment, TunedConfig, to_json
-from tfm_core.config.turns import possible, turned
+from tfm_core.choices.config import Experiment, TunedConfig, to_json
+from tfm_core.choices.config.turns import possible, turned
 from tfm_core.data.own import place
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches
@@ -30,7 +30,7 @@ from tfm_core.runs.record import labels, thinned, weights
 from tfm_core.runs.record.labels import Labels
 from tfm_core.runs.run import ID, Checkpoint, Meta, Run
 from tfm_core.runs.status import State, Status, write_status
-from tfm_core.sentences import N_, Paragraph, StudentError
+from tfm_core.sentences import N_, StudentError
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded" / "runs"
 """Runs that come with the app: read-only."""
@@ -84,12 +84,10 @@ class RunStore:
 
         run_id: an id reserved in advance, so that a restarted caller can find the run.
         """
-        if experiment.task.is_opened:
-            raise StudentError(Paragraph("pretrained/not-trained"))
         grouped = labels.clean_group(group)
         name = labels.clean_name(name or experiment.task.facts.label)
         meta = Meta(name, _now(), device, threads, **facts)
-        status = Status(state, total_steps=experiment.training.steps, device=device)
+        status = Status(state, total_steps=experiment.trained.steps, device=device)
 
         def write(folder: Path) -> None:
             _write_new(folder, experiment, meta, status)
@@ -257,8 +255,8 @@ class RunStore:
         old = parent.experiment
         if stays_low:  # from the rate it had at its end, which no turn may change again
             old = turned(old, possible(old, turns_in(parent.folder / "events.jsonl")))
-        training = old.training.further(steps, stays_low=stays_low)
-        if status.state == "finished" and done < old.training.steps:
+        training = old.trained.further(steps, stays_low=stays_low)
+        if status.state == "finished" and done < old.trained.steps:
             # early stopping ended it: the copy would stop at once
             training = training.replace(patience=0)
         experiment = old.replace(training=training.model_dump())
@@ -335,8 +333,6 @@ class RunStore:
 
         It follows the parent's turns up to a step, or all.
         """
-        if experiment.task.is_opened:
-            raise StudentError(Paragraph("pretrained/not-trained"))
         meta = dataclasses.replace(
             meta, created=_now(), recorded=False, parent=parent.id, lesson=None
         )
@@ -345,7 +341,7 @@ class RunStore:
         stopped = Status(
             "stopped",
             step=done,
-            total_steps=experiment.training.steps,
+            total_steps=experiment.trained.steps,
             epoch=status.epoch * whole(done) / whole(status.step) if is_behind else status.epoch,
             device=meta.device,
             reason=N_("Continues “{name}” from step {done:,}.", done=done, name=parent.meta.name),

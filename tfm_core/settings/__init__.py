@@ -1,8 +1,7 @@
 """What the host of a server decides: every ``TFM_`` variable of the environment that bounds it.
 
-They are read here and nowhere else. ``VARIABLES`` says what each one means; docs/settings.md is
-generated from it. A value that cannot be read is one sentence, which the app and the command line
-say before they begin.
+They are read here and nowhere else; docs/settings.md says what each one means. A value that cannot
+be read is one sentence, which the app and the command line say before they begin.
 """
 
 from tfm_core.settings.decided import OTHERS, VARIABLES, Settings

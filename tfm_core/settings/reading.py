@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource
 
 from tfm_core.sentences import N_, Sentence, StudentError
-from tfm_core.settings.decided import OTHERS, VARIABLES, Settings
+from tfm_core.settings.decided import OTHERS, PUBLIC, VARIABLES, Settings
 from tfm_core.settings.values import PREFIX
 
 _OF_TESTS = re.compile(r"TFM_(NIGHTLY|SEED|UNTIL|WRITE_RECORD|TEST_\w+)")
@@ -25,7 +25,7 @@ def read(environment: Mapping[str, str] | None = None) -> Settings:
     A variable that is empty counts as not said. ``os.environ`` is read where none is given.
     """
     said = os.environ if environment is None else environment
-    texts = {one.name: text for one in VARIABLES if (text := said.get(one.name, "").strip())}
+    texts = {name: text for name in VARIABLES if (text := said.get(name, "").strip())}
     if folder := texts.get("TFM_RUNS_DIR"):
         texts["TFM_RUNS_DIR"] = str(Path(folder).absolute())
     return _settings(tuple(texts.items()))
@@ -41,15 +41,14 @@ def _settings(texts: tuple[tuple[str, str], ...]) -> Settings:
     except ValidationError as error:
         raise error.errors()[0]["ctx"]["error"] from None
     if settings.public:
-        defaults = {one.field: one.public for one in VARIABLES if one.public is not None}
-        values = defaults | values
+        values = {**PUBLIC, **values}
     return Settings(**values)
 
 
 def unknown(environment: Mapping[str, str] | None = None) -> list[Sentence]:
     """Return a sentence for each ``TFM_`` variable that nothing reads, with the nearest name."""
     values = os.environ if environment is None else environment
-    known = [variable.name for variable in (*VARIABLES, *OTHERS)]
+    known = [*VARIABLES, *OTHERS]
     found = []
     for name in sorted(values.keys() - known):
         if not name.startswith(PREFIX) or not values[name] or _OF_TESTS.fullmatch(name):

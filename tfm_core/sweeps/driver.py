@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
-from tfm_core.config import ConfigError, Experiment
+from tfm_core.choices.config import ConfigError, Experiment
 from tfm_core.lessons import attempts
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.queue import resources, waiting_line

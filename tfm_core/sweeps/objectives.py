@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.runs.curves import Curves
 from tfm_core.sentences import N_, StudentError
 
@@ -63,7 +63,7 @@ def check(experiment: Experiment, name: str) -> None:
 def value(objective: Objective, curves: Curves, experiment: Experiment) -> float | None:
     """Return the figure of a training that is over, None where it was never measured."""
     series = curves.unseen
-    if experiment.training.keeps_best:
+    if experiment.trained.keeps_best:
         row = curves.best_validation()
         found = None if row is None else float(series[objective.name][row])
     else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from tfm_core.config import ConfigError, Experiment
+from tfm_core.choices.config import ConfigError, Experiment
 from tfm_core.reading import Unreadable, is_line, is_number, is_whole, object_of
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import LESSON_ID

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from tfm_core.config import Experiment
-from tfm_core.presets import PRESETS
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.sweeps.plan import Plan
 from tfm_core.sweeps.space import Choices, Range
@@ -21,7 +21,7 @@ def plan(owner: str | None = None) -> Plan:
     base = preset.experiment
     return Plan(
         name="Rate and warm-up",
-        base=base.replace(training=base.training.replace(steps=STEPS).model_dump()),
+        base=base.replace(training=base.trained.replace(steps=STEPS).model_dump()),
         space=(
             Range("training.learning_rate", 0.0003, 0.03, is_log=True, points=4),
             Choices("training.warmup", (0.0, 0.1)),
@@ -35,7 +35,7 @@ def plan(owner: str | None = None) -> Plan:
 
 def proposed(base: Experiment, name: str) -> Plan:
     """Return what is likely asked of any other experiment: TPE over rate and warm-up."""
-    rate = base.training.learning_rate
+    rate = base.trained.learning_rate
     return Plan(
         name=name[:MAX_NAME].strip() or "Sweep",
         base=base,

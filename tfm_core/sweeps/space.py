@@ -16,10 +16,10 @@ from typing import Any
 from pydantic import create_model
 from pydantic.fields import FieldInfo
 
-from tfm_core.config import MODEL_CONFIGS, Config, ConfigError, Experiment, Problem
-from tfm_core.config.base import plain
-from tfm_core.config.codec import default_sections
-from tfm_core.config.training import with_optimizer
+from tfm_core.choices.config import MODEL_CONFIGS, Config, ConfigError, Experiment, Problem
+from tfm_core.choices.config.base import plain
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.config.training import with_optimizer
 from tfm_core.sentences import N_, StudentError
 
 Value = str | int | float | bool
@@ -380,7 +380,7 @@ def _config_of(base: Experiment, path: str, *, family: str | None = None) -> typ
     section = path.rpartition(".")[0]
     if section == "model" and family in MODEL_CONFIGS:
         return MODEL_CONFIGS[family]
-    found = {"": base, "model": base.model, "task": base.task, "training": base.training}
+    found = {"": base, "model": base.model, "task": base.task, "training": base.trained}
     return type(found[section]) if section in found else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import CaptionTaskConfig
+from tfm_core.choices.config import CaptionTaskConfig
 from tfm_core.data.captions import CaptionData, CaptionSplit
 from tfm_core.data.compose import SceneChanges
 from tfm_core.training.losses import labels_of

@@ -17,8 +17,8 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from tfm_core.config import Experiment
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config import Experiment
+from tfm_core.data.tasks import data_shape
 from tfm_core.disk import replace, sync_file, sync_folder
 from tfm_core.models.build import Model, build_model, init_on_meta
 from tfm_core.pretrained.lora import merge_lora
@@ -146,7 +146,7 @@ def load_model(experiment: Experiment, folder: Path) -> tuple[Model, int]:
 
     See ``load_weights``. Raises CheckpointDamaged.
     """
-    if experiment.task.is_opened:
+    if experiment.training is None:
         return _mapped(experiment, folder)
     model = drawn_model(experiment)
     choose_trained(model, experiment, 0)

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from tfm_core.anatomy.trained import trained
-from tfm_core.config import Experiment, SequenceTaskConfig
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config import Experiment
+from tfm_core.data.tasks import data_shape
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.batches import Batches
 from tfm_core.facts.compute import macs, unasked
@@ -61,7 +61,7 @@ def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
     learned = trained(
         row.model, row.shape, experiment.task, src_len=row.src_len, tgt_len=row.tgt_len
     )
-    work = (1.0 + learned.backward + experiment.training.checkpointing) * _macs(experiment)
+    work = (1.0 + learned.backward + experiment.trained.checkpointing) * _macs(experiment)
     is_cpu = torch_device.type == "cpu"
     if work * _PROBE_BATCHES[-1] > (_PROBE_MACS if is_cpu else _PROBE_MACS_OF_GPU):
         rate = _MODELLED_RATE if is_cpu else _MODELLED_RATE_OF_GPU
@@ -69,7 +69,7 @@ def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
     else:
         fixed, of_example = _measure(experiment, torch_device)
         measured = True
-    steps = experiment.training.steps
+    steps = experiment.trained.steps
     return Estimate(
         n_parameters=n_parameters,
         step_bytes=step_bytes,
@@ -92,9 +92,9 @@ def _measure(experiment: Experiment, torch_device: torch.device) -> tuple[float,
     two small batches.
     """
     model = new_model(experiment).to(torch_device)
-    if experiment.training.checkpointing:
+    if experiment.trained.checkpointing:
         enable_checkpointing(model)
-    optimizer = make_optimizer(model, experiment.training)
+    optimizer = make_optimizer(model, experiment.trained)
     few, many = _PROBE_BATCHES
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as a worker does: more would wait for each other
@@ -119,7 +119,7 @@ def _step_time(
     best = float("inf")
     for _ in range(_PROBE_STEPS):  # the quickest: the first ones pay for what is new
         begin = now()
-        with autocast(experiment.training.precision, torch_device):
+        with autocast(experiment.trained.precision, torch_device):
             loss = model(*inputs).float().logsumexp(-1).mean()
         optimizer.zero_grad()
         loss.backward()
@@ -135,7 +135,7 @@ def _random_inputs(
     shape = data_shape(experiment)
     generator = torch.Generator().manual_seed(0)
     if isinstance(shape, TextShape):
-        task = experiment.task_as(SequenceTaskConfig)
+        task = experiment.task
         sizes = (
             (shape.src_vocabulary, task.max_src_len),
             (shape.tgt_vocabulary, task.n_answers),

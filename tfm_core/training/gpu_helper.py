@@ -13,7 +13,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.config import Experiment, from_json, to_json
+from tfm_core.choices.config import Experiment, from_json, to_json
 from tfm_core.training import devices as machine
 
 if TYPE_CHECKING:

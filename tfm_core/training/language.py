@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import CorpusTaskConfig
+from tfm_core.choices.config import CorpusTaskConfig
 from tfm_core.data.corpus.grammar import entropy_per_token
 from tfm_core.data.corpus.in_context import GENERATORS
 from tfm_core.data.moving import take_rows, to_device

@@ -12,7 +12,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from tfm_core.facts.learning_rate import calmer_rate
 from tfm_core.models.build import Model
 from tfm_core.training.compiling import begin_step, compile_model
 from tfm_core.training.devices import memory_used
@@ -51,7 +50,7 @@ def train(trainer: Trainer) -> Iterator[Event]:
 
     Raises TrainingDiverged when the loss is no longer a number.
     """
-    config = trainer.experiment.training
+    config = trainer.experiment.trained
     schedule, descent = snapshot_schedule(config.steps, config.snapshots), trainer.descent
     yield _started(trainer)
     if config.compile:
@@ -100,7 +99,7 @@ def train(trainer: Trainer) -> Iterator[Event]:
 def _update_best(trainer: Trainer, loss: float, *, counts: bool) -> None:
     """Give patience the validation loss of a step, and keep its weights if they are the best."""
     trainer.patience.update(trainer.step, loss, counts=counts)
-    if trainer.experiment.training.keeps_best and trainer.patience.best_step == trainer.step:
+    if trainer.experiment.trained.keeps_best and trainer.patience.best_step == trainer.step:
         trainer.best = BestWeights(trainer.step, _weights(trainer.eval_model))
 
 
@@ -164,11 +163,13 @@ def _check(trainer: Trainer, loss: float) -> None:
     """
     trainer.n_nonfinite = 0 if math.isfinite(loss) else trainer.n_nonfinite + 1
     if trainer.n_nonfinite > (MAX_NONFINITE_STEPS if trainer.scaler.is_enabled() else 0):
+        from tfm_core.facts.learning_rate import calmer_rate  # reads every preset
+
         raise TrainingDiverged(
             LOSS_DIVERGED,
             loss=loss,
             step=trainer.step + 1,
-            learning_rate=trainer.experiment.training.learning_rate,
+            learning_rate=trainer.experiment.trained.learning_rate,
             lower=calmer_rate(trainer.experiment),
         )
 
@@ -177,7 +178,7 @@ def _started(trainer: Trainer) -> Started:
     objective = trainer.objective
     return Started(
         step=trainer.step,
-        total_steps=trainer.experiment.training.steps,
+        total_steps=trainer.experiment.trained.steps,
         steps_per_epoch=trainer.steps_per_epoch,
         n_parameters=trainer.n_parameters,
         device=str(trainer.device),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from tfm_core.mistakes import MISTAKES
+from tfm_core.choices.mistakes import MISTAKES
 
 NO_TARGET = -100
 """The target that PyTorch ignores by default."""

@@ -9,10 +9,10 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import TrainingConfig
-from tfm_core.mistakes.parts import SlicedProjection
-from tfm_core.variants.optimisers import OPTIMISERS
-from tfm_core.variants.record import resolve
+from tfm_core.choices.config import TrainingConfig
+from tfm_core.choices.mistakes.parts import SlicedProjection
+from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.record import resolve
 
 _MATRICES = (nn.Linear, nn.Conv2d, nn.RNNBase, nn.RNNCellBase, SlicedProjection)
 

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from tfm_core.facts.storage import WEIGHT_SETS
+from tfm_core.choices.config.training import WEIGHT_SETS
 from tfm_core.reading import is_number
 from tfm_core.sentences import N_, Sentence, StudentError
 

@@ -12,20 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import Experiment, TunedConfig
-from tfm_core.data.image_data import ImageData
-from tfm_core.data.load import Data
-from tfm_core.data.moving import size_of
-from tfm_core.data.shape import data_shape
-from tfm_core.data.text_data import TextData
-from tfm_core.facts.memory import of_run
+from tfm_core.choices.config import Experiment, TunedConfig
+from tfm_core.choices.variants.precisions import PRECISIONS
+from tfm_core.data.moving import Data, size_of
+from tfm_core.data.tasks import data_shape
 from tfm_core.models.build import Model, build_model, init_on_meta
-from tfm_core.pretrained import base
 from tfm_core.sentences import Paragraph, in_bytes, joined
 from tfm_core.training.devices import memory_free
-from tfm_core.variants.precisions import PRECISIONS
-
-_LARGE = ("train", "windows")
 
 
 def new_model(experiment: Experiment) -> Model:
@@ -38,6 +31,8 @@ def new_model(experiment: Experiment) -> Model:
     model, task = drawn_model(experiment), experiment.task
     is_laid_out = next(model.parameters()).is_meta
     if isinstance(task, TunedConfig) and task.base and not is_laid_out:
+        from tfm_core.pretrained import base
+
         base.begin(model, task)
     return model
 
@@ -66,10 +61,12 @@ def mix(*numbers: int) -> int:
 
 def move_data(data: Data, experiment: Experiment, device: torch.device) -> tuple[Data, str | None]:
     """Return data where a training on the device reads it, and a remark on it, or None."""
-    remark = data.remark if isinstance(data, ImageData) else None
-    if device.type == "cpu" or not isinstance(data, ImageData | TextData):
+    remark = data.remark
+    if device.type == "cpu" or not data.large:
         return data.to(device), remark
-    size = sum(size_of(getattr(data, name, None)) for name in _LARGE)
+    from tfm_core.facts.memory import of_run
+
+    size = sum(size_of(getattr(data, name)) for name in data.large)
     free = memory_free(device)
     with init_on_meta():
         model = new_model(experiment)
@@ -82,7 +79,7 @@ def move_data(data: Data, experiment: Experiment, device: torch.device) -> tuple
         free=in_bytes(free),
         device=str(device),
     )
-    return data.to(device, besides=_LARGE), joined(remark, sends) if remark else sends
+    return data.to(device, besides=data.large), joined(remark, sends) if remark else sends
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:

@@ -12,34 +12,30 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import Experiment, OwnTextTaskConfig, TaskConfig, TunedLabelsConfig, built
-from tfm_core.config.turns import Turn
-from tfm_core.data.download import Progress
-from tfm_core.data.load import Data, load
+from tfm_core.choices.config import Experiment, TaskConfig, built
+from tfm_core.choices.config.turns import Turn
+from tfm_core.choices.variants.precisions import PRECISIONS
+from tfm_core.choices.variants.record import resolve
+from tfm_core.data.moving import Data
+from tfm_core.data.tasks import load
 from tfm_core.facts.batches import Batches
 from tfm_core.layers.blocks import enable_checkpointing
 from tfm_core.models.build import Model
-from tfm_core.training.caption_objective import CaptionObjective
-from tfm_core.training.devices import resolve
-from tfm_core.training.language import LanguageObjective
-from tfm_core.training.masked import MaskedObjective, SpanObjective
-from tfm_core.training.objectives import (
-    Batch,
-    ImageObjective,
-    Objective,
-    OwnObjective,
-    TextObjective,
-    send_batches,
-)
+from tfm_core.sentences import StudentError
+from tfm_core.training import devices
+from tfm_core.training.objectives import Batch, Objective, send_batches
 from tfm_core.training.optimisation import AveragedWeights, make_optimizer
 from tfm_core.training.progress import Descent, Patience
 from tfm_core.training.setup import autocast, mix, move_data, new_model, set_dropout
 from tfm_core.training.tuning import choose_trained
-from tfm_core.variants.precisions import PRECISIONS
+
+if TYPE_CHECKING:
+    from tfm_core.data.download import Progress
 
 _PREFETCHED_STEPS, _PREFETCHED_BYTES = 64, 4 * 2**20
 """Batches that are sampled together for a device other than the CPU: their number, and bytes."""
@@ -90,7 +86,7 @@ class Trainer:
 
     def autocast(self) -> AbstractContextManager[object]:
         """Return the context in which forward passes run at the configured precision."""
-        return autocast(self.experiment.training.precision, self.device)
+        return autocast(self.experiment.trained.precision, self.device)
 
     @property
     def eval_model(self) -> Model:
@@ -104,7 +100,7 @@ class Trainer:
 
     def __post_init__(self) -> None:
         """Begin with the settings of the experiment."""
-        self.settings = self.experiment.training
+        self.settings = self.experiment.trained
         self.dropout = built(self.experiment.model).dropout
         self.batches = Batches.of(self.settings, self.objective.n_train)
 
@@ -180,7 +176,7 @@ class Trainer:
         if self.device.type == "cpu":
             return self._sample(step)
         if step not in self._prefetched:
-            last = max(step, min(self.experiment.training.steps, step + _PREFETCHED_STEPS - 1))
+            last = max(step, min(self.experiment.trained.steps, step + _PREFETCHED_STEPS - 1))
             batches: list[Batch] = []
             n_bytes = 0
             for number in range(step, last + 1):
@@ -201,17 +197,24 @@ class Trainer:
         return self.objective.sample(self.batch_indices(step), generator)
 
 
+OBJECTIVES = {
+    "pairs": "objectives:TextObjective",
+    "own": "objectives:OwnObjective",
+    "blanks": "masked:MaskedObjective",
+    "spans": "masked:SpanObjective",
+    "stream": "language:LanguageObjective",
+    "pictures": "image_objective:ImageObjective",
+    "captions": "caption_objective:CaptionObjective",
+}
+"""By the name that a task calls it; each is imported with the data that it learns from."""
+
+
 def objective_of(task: TaskConfig) -> type[Objective]:
     """Return how a task is learned, made of its data, the task and the settings of training."""
-    if isinstance(task, OwnTextTaskConfig | TunedLabelsConfig):
-        return OwnObjective
-    texts: type[Objective] = TextObjective
-    if getattr(task.facts, "hides", False):
-        texts = MaskedObjective if task.facts.answer == "blanks" else SpanObjective
-    stream: type[Objective] = LanguageObjective
-    pictures: type[Objective] = ImageObjective
-    captions: type[Objective] = CaptionObjective
-    return task.by_data(pairs=texts, stream=stream, pictures=pictures, captions=captions)
+    if task.objective is None:
+        raise StudentError(task.without_data)
+    objective: type[Objective] = resolve(f"tfm_core.training.{OBJECTIVES[task.objective]}")
+    return objective
 
 
 def build(experiment: Experiment, device: str = "cpu", progress: Progress | None = None) -> Trainer:
@@ -220,32 +223,32 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
     progress: called with (done, total, words) during a download. Raises ValueError, in a sentence,
     for a device that is not available and for data that cannot be loaded.
     """
-    torch_device = resolve(device)
+    torch_device = devices.resolve(device)
     task = experiment.task
     loaded = load(task, seed=experiment.seed, progress=progress)
     data, remark = move_data(loaded, experiment, torch_device)
     objective = objective_of(task)(
         data,
         task,
-        label_smoothing=experiment.training.label_smoothing,
-        mistakes=experiment.training.mistakes,
+        label_smoothing=experiment.trained.label_smoothing,
+        mistakes=experiment.trained.mistakes,
         balance_weight=getattr(experiment.model, "balance_weight", 0.0),
     )
     model = new_model(experiment)
     choose_trained(model, experiment, mix(experiment.seed, 4))
     model = model.to(torch_device)
-    if experiment.training.checkpointing:
+    if experiment.trained.checkpointing:
         enable_checkpointing(model)
-    precision, decay = PRECISIONS[experiment.training.precision], experiment.training.ema_decay
+    precision, decay = PRECISIONS[experiment.trained.precision], experiment.trained.ema_decay
     return Trainer(
         experiment=experiment,
         device=torch_device,
         data=data,
         objective=objective,
         model=model,
-        patience=Patience(experiment.training.patience),
+        patience=Patience(experiment.trained.patience),
         descent=Descent(_lowest(objective, may_be_zero=bool(task.class_names))),
-        optimizer=make_optimizer(model, experiment.training),
+        optimizer=make_optimizer(model, experiment.trained),
         scaler=torch.amp.GradScaler(torch_device.type, enabled=precision.scales_loss),
         average=AveragedWeights(model, decay) if decay else None,
         remark=remark,

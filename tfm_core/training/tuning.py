@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from tfm_core.anatomy.trained import has_one_matrix, is_trained
-from tfm_core.config import Experiment, TunedConfig
+from tfm_core.choices.config import Experiment, TunedConfig
 from tfm_core.models.build import Model
-from tfm_core.pretrained.lora import add_lora
 
 
 def choose_trained(model: Model, experiment: Experiment, seed: int) -> None:
@@ -15,6 +13,9 @@ def choose_trained(model: Model, experiment: Experiment, seed: int) -> None:
     task = experiment.task
     if not isinstance(task, TunedConfig) or task.trains == "all":
         return
+    from tfm_core.anatomy.trained import has_one_matrix, is_trained
+    from tfm_core.pretrained.lora import add_lora
+
     if task.trains == "lora":
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)

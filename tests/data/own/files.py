@@ -11,6 +11,54 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from PIL import Image
 
+from tfm_core.data.own.containers import Item
+from tfm_core.data.own.pictures import PictureForm
+from tfm_core.data.own.pictures_zip import inspect_pictures
+from tfm_core.data.own.report import GUESSED, ReadAs, Report
+from tfm_core.sentences import StudentError
+
+
+def reasons(found: Report) -> tuple[str, ...]:
+    """Return why items are skipped."""
+    return tuple(item.reason for item in found.skipped)
+
+
+def sentences(found: Report, level: str = "") -> tuple[str, ...]:
+    """Return the findings of a level, or of any."""
+    return tuple(one.sentence for one in found.findings if level in {"", one.level})
+
+
+def labels_of(found: Report) -> list[int]:
+    """Return the place of the class of each picture."""
+    classes = list(found.balance)
+    return [classes.index(item.label) for item in found.items]
+
+
+def splits_of(found: Report) -> list[int | None]:
+    """Return the split of each picture, None where the upload names none."""
+    return [item.split for item in found.items]
+
+
+def read_pictures(
+    files: Iterable[tuple[str, bytes]], form: PictureForm, choices: ReadAs = GUESSED
+) -> Report:
+    """Return pictures as read. Raises ValueError where they are refused."""
+    found = inspect_pictures(tuple(files), form, choices)
+    if found.refusal is not None:
+        raise StudentError(found.refusal)
+    return found
+
+
+def pictures_report(
+    images: np.ndarray, labels: Iterable[int], names: tuple[str, ...] = ("a", "b")
+) -> Report:
+    """Return pictures (N, C, size, size) with the places of their classes as a report."""
+    items = [
+        Item(image.astype(np.uint8), names[label], name=f"{at}.png")
+        for at, (image, label) in enumerate(zip(images, labels, strict=True))
+    ]
+    return Report("pictures", "", {"by": "seed"}, tuple(items))
+
 
 def png(values: np.ndarray, form: str = "PNG") -> bytes:
     """Return uint8 (H, W) or (H, W, 3) as a file."""

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.data.own.files import packed
+from tests.data.own.files import packed, sentences
 from tfm_core.data.own.containers import BadData
 from tfm_core.data.own.records import read_records
 from tfm_core.data.own.report import Report
@@ -113,12 +113,12 @@ def assert_all_is_accounted_for(report: Report, total: int) -> None:
     assert found.total == total
     parts = (found.kept, found.left_out, found.repeated, found.blank, found.header)
     assert sum(parts) == total
-    assert found.left_out == sum(problem.n_lines for problem in report.problems)
+    assert found.left_out == sum(problem.n_lines for problem in report.skipped)
     assert sum(report.counts.values()) == len(
         [row for part in report.rows.values() for row in part]
     )
     lines = [row.line for part in report.rows.values() for row in part]
-    lines += [problem.line or 0 for problem in report.problems]
+    lines += [problem.line or 0 for problem in report.skipped]
     assert len(lines) == len(set(lines)), "no line is in two places"
 
 
@@ -135,7 +135,7 @@ def test_every_line_is_kept_or_listed_in_every_format(case: str) -> None:
         raw = FORMATS[form](rows)
         report = inspect_text("pairs", raw)
         assert_all_is_accounted_for(report, n_in(form, raw, len(rows)))
-        kept = {row.first for part in report.rows.values() for row in part}
+        kept = {row.content for part in report.rows.values() for row in part}
         assert {row[0] for row in ROWS} <= kept
 
 
@@ -156,7 +156,7 @@ def test_a_quote_that_is_not_closed_costs_its_own_line_at_most(line: str) -> Non
         raw = "\n".join([*good[:at], line.format(sign=sign), *good[at:]])
         report = inspect_text("pairs", raw)
         assert_all_is_accounted_for(report, N + 1)
-        kept = {row.first for part in report.rows.values() for row in part}
+        kept = {row.content for part in report.rows.values() for row in part}
         assert {row[0] for row in ROWS} <= kept
 
 
@@ -167,8 +167,8 @@ def test_a_quoted_text_may_span_lines_and_accounts_for_all_of_them() -> None:
     report = inspect_text("pairs", raw)
     assert_all_is_accounted_for(report, n_in("csv", raw, 0))
     assert report.accounting.kept == N + 4
-    assert [(one.line, one.n_lines) for one in report.problems] == [(N + 5, 201)]
-    texts = {row.second: row.first for part in report.rows.values() for row in part}
+    assert [(one.line, one.n_lines) for one in report.skipped] == [(N + 5, 201)]
+    texts = {row.label: row.content for part in report.rows.values() for row in part}
     assert texts["a poem"] == " ".join(poem.split())
 
 
@@ -176,7 +176,7 @@ def test_tab_separated_text_is_literal() -> None:
     odd = ['"Stop', '"Go," she said.', 'He said: ""', '"', '""', "'", 'a "b" c']
     rows = [*ROWS, *([one, f"{one} too"] for one in odd)]
     report = inspect_text("pairs", tabs(rows))
-    found = {(row.first, row.second) for part in report.rows.values() for row in part}
+    found = {(row.content, row.label) for part in report.rows.values() for row in part}
     assert found == {(first, second) for first, second in rows}
     assert_all_is_accounted_for(report, len(rows))
 
@@ -208,9 +208,10 @@ def test_lines_of_a_text_are_accounted_for() -> None:
 
 def test_much_that_is_left_out_is_told_from_little() -> None:
     few, many = tabs([*ROWS, ["alone"]]), tabs([*ROWS, *([f"alone {n}"] for n in range(9))])
-    assert not inspect_text("pairs", few).is_much_left_out
-    assert inspect_text("pairs", many).is_much_left_out
-    assert inspect_text("pairs", few, test=many).is_much_left_out
+    assert not any("skipped" in one for one in sentences(inspect_text("pairs", few)))
+    assert "13% of the file was skipped" in sentences(inspect_text("pairs", many), "warning")[0]
+    found = inspect_text("pairs", few, test=many)
+    assert "of the file was skipped" in sentences(found, "warning")[0]
 
 
 CELL = st.text(alphabet="ab \",;|\n'é", max_size=12)
@@ -245,4 +246,4 @@ def test_what_a_library_writes_is_read_as_it_was(rows: list[tuple[str, str, str]
     csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
     found = read_records(file.getvalue())
     assert (found.problems, found.notes) == ((), ())
-    assert [record.cells for record in found.records] == rows
+    assert [record.content for record in found.records] == rows

@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.export.test_asking import answers, with_node
-from tfm_core.config import ConfigError, CorpusTaskConfig, Experiment, from_query, to_query
-from tfm_core.config.codec import default_sections
-from tfm_core.config.corpus_tasks import MIN_TOKENS
+from tfm_core.choices.config import ConfigError, CorpusTaskConfig, Experiment, from_query, to_query
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.config.corpus_tasks import MIN_TOKENS
+from tfm_core.choices.variants.units import normalised
 from tfm_core.data.corpus.load import load_corpus
 from tfm_core.data.corpus.task import CorpusTask, read_text
 from tfm_core.data.own import kinds, place, sets
-from tfm_core.data.own.report import report_of
+from tfm_core.data.own.kinds import report_of
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import SPACE, Cutter, learned_from_text
 from tfm_core.data.tasks import corpus_task
 from tfm_core.data.vocabulary import SPECIALS, UNK
-from tfm_core.variants.units import normalised
 
 pytestmark = pytest.mark.quick
 

@@ -13,11 +13,27 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tests.data.own.files import as_windows_packs, idx, npz, packed, png, stripes, table, unflagged
+from tests.data.own.files import (
+    as_windows_packs,
+    idx,
+    labels_of,
+    npz,
+    packed,
+    png,
+    read_pictures,
+    reasons,
+    sentences,
+    splits_of,
+    stripes,
+    table,
+    unflagged,
+)
 from tfm_core.data.download import SOURCES, DownloadSource
-from tfm_core.data.own import pictures, pictures_arrays, pictures_zip
-from tfm_core.data.own.pictures import PictureForm, ReadingChoices, part_of
-from tfm_core.data.own.pictures_zip import read_pictures
+from tfm_core.data.own import pictures, pictures_zip
+from tfm_core.data.own.containers import LIMITS, n_lines
+from tfm_core.data.own.pictures import PictureForm, part_of
+from tfm_core.data.own.pictures_set import images_of
+from tfm_core.data.own.report import ReadAs
 from tfm_core.doctor.checks import check_mnist
 
 FORM = PictureForm(size=16)
@@ -42,7 +58,7 @@ def folders(*names, n=7):
 def read(files, form=FORM, name="set.zip", **choices):
     """Read a zip, or files by path as one."""
     content = files if isinstance(files, bytes) else packed(files)
-    return read_pictures([(name, content)], form, ReadingChoices(**choices))
+    return read_pictures([(name, content)], form, ReadAs(**choices))
 
 
 def emnist(prefix="emnist-letters"):
@@ -102,11 +118,13 @@ ARRAYS = {
 @pytest.mark.parametrize(("files", "counts"), ARRAYS.values(), ids=ARRAYS)
 def test_arrays_of_every_container_are_the_same_set(files, counts):
     found = read_pictures(files, FORM)
-    np.testing.assert_array_equal(found.images[:31, 0], IMAGES)
-    np.testing.assert_array_equal(found.labels[:31], LABELS - 1)
-    assert found.class_names == ("1", "2", "3", "4", "5")
-    parts = None if found.parts is None else np.bincount(found.parts, minlength=3).tolist()
-    assert parts == counts
+    np.testing.assert_array_equal(images_of(found)[:31, 0], IMAGES)
+    np.testing.assert_array_equal(labels_of(found)[:31], LABELS - 1)
+    assert list(found.balance) == ["1", "2", "3", "4", "5"]
+    assert [sum(part) for part in zip(*found.balance.values(), strict=True)] == (
+        counts or [31, 0, 0]
+    )
+    assert (found.split["by"] == "file") == (counts is not None)
 
 
 SHAPES = {
@@ -164,12 +182,6 @@ SHAPES = {
     "a train and a plane": (["vehicles/steam train", "vehicles/plane"], {}, None),
     "one split alone": (["train/a", "train/b"], {}, None),
     "backslashes": (["train\\a", "test\\b"], {}, {0: 7, 2: 7}),
-    "broken pictures": (
-        ["a", "b"],
-        {"a/cut.jpg": JPEG[:-200], "a/text.jpg": b"hello", "b/fake.png": b"\x89PNG\r\n\x1a\nno"}
-        | {"b/empty.png": b"", "b/old.tif": b"II*\0 and more"},
-        None,
-    ),
     "one class in two forms of Unicode": (
         ["train/caf\u00e9", "train/b", "test/cafe\u0301", "test/b"],
         {},
@@ -188,12 +200,14 @@ def test_folders_are_wrappers_splits_or_classes_and_no_file_is_lost(shape):
     names, others, parts = SHAPES[shape]
     files = folders(*names) | others
     found = read(files)
-    assert set(found.class_names) == CLASSES.get(shape, {"a", "b"})
-    assert (None if found.parts is None else Counter(found.parts.tolist())) == parts
-    assert len(found) + found.n_left_out + found.n_system == len(files)
-    assert len(found.left_out) == found.n_left_out
-    n = len(found) + found.n_left_out
-    assert any("Skipped" in one for one in found.warnings) == (found.n_left_out > 0.05 * n)
+    assert set(found.balance) == CLASSES.get(shape, {"a", "b"})
+    assert Counter(splits_of(found)) == (parts or {None: len(found.items)})
+    account = found.accounting
+    assert account.total == len(files)
+    assert account.total == account.kept + account.left_out + account.system
+    assert (account.kept, account.left_out) == (len(found.items), n_lines(found.skipped))
+    is_much = account.left_out > 0.05 * (account.kept + account.left_out)
+    assert any("was skipped" in one for one in sentences(found, "warning")) == is_much
 
 
 def link():
@@ -249,8 +263,8 @@ LEFT_OUT = {
 @pytest.mark.parametrize(("files", "words"), LEFT_OUT.values(), ids=LEFT_OUT)
 def test_a_file_that_cannot_be_read_is_left_out_with_its_reason(files, words):
     found = read(files)
-    assert found.n_left_out == 1
-    assert words in found.left_out[0]
+    assert n_lines(found.skipped) == 1
+    assert words in reasons(found)[0]
 
 
 def encrypted():
@@ -338,35 +352,40 @@ def test_what_is_no_set_is_refused_in_a_sentence_that_names_the_file():
 
 
 @pytest.mark.parametrize(
-    ("module", "limit", "most", "files", "match"),
+    ("limit", "most", "files", "match"),
     [
-        (pictures, "MAX_DECODED", 5_000, BARS, "pictures in set.zip have more than 0 million"),
-        (pictures, "MAX_UNPACKED", 3_000, BARS, "set.zip unpacks to more than"),
-        (pictures_zip, "MAX_FILES", 20, BARS, "it has more than 20 files"),
-        (pictures, "MAX_PICTURES", 25, BARS, "There are 26 pictures; the limit is 25"),
-        (pictures_arrays, "MAX_UNPACKED", 0, npz(x=IMAGES), "unpack to more than"),
-        (pictures_arrays, "MAX_PICTURES", 30, {"a.csv": KAGGLE["train.csv"]}, "is 30 pictures"),
+        ("unpacked", 3_000, BARS, "set.zip unpacks to more than"),
+        ("pictures", 25, BARS, "There are 26 pictures; the limit is 25"),
+        ("npz", 0, npz(x=IMAGES), "unpack to more than"),
+        ("lines", 30, {"a.csv": KAGGLE["train.csv"]}, "is 30 pictures"),
     ],
 )
-def test_each_limit_holds(monkeypatch, module, limit, most, files, match):
-    monkeypatch.setattr(module, limit, most)
+def test_each_limit_holds(monkeypatch, limit, most, files, match):
+    monkeypatch.setitem(LIMITS, limit, LIMITS[limit]._replace(most=most))
     with pytest.raises(ValueError, match=match):
         read(files)
 
 
+def test_too_many_pixels_and_files_are_refused(monkeypatch):
+    monkeypatch.setattr(pictures, "MAX_DECODED", 5_000)
+    with pytest.raises(ValueError, match=r"pictures in set\.zip have more than 0 million"):
+        read(BARS)
+    monkeypatch.setattr(pictures_zip, "MAX_FILES", 20)
+    with pytest.raises(ValueError, match="it has more than 20 files"):
+        read(BARS)
+
+
 def test_as_many_as_the_limit_says_are_read(monkeypatch):
-    monkeypatch.setattr(pictures_arrays, "MAX_PICTURES", 31)
-    assert len(read_pictures([("train.csv", KAGGLE["train.csv"])], FORM)) == 31
-    monkeypatch.setattr(pictures, "MAX_PICTURES", 26)
-    assert len(read(BARS)) == 26
+    for limit, most in (("lines", 31), ("pictures", 31)):
+        monkeypatch.setitem(LIMITS, limit, LIMITS[limit]._replace(most=most))
+    assert len(read_pictures([("train.csv", KAGGLE["train.csv"])], FORM).items) == 31
 
 
 def test_pixels_of_all_channels_count_together(monkeypatch):
-    monkeypatch.setattr(pictures, "MAX_PIXELS", 7 * 3 * 16 * 16)
-    form = PictureForm(size=16, is_grey=False)
-    pictures.check_n_pictures(7, form)
-    with pytest.raises(ValueError, match="There are 8 pictures; the limit is 7 at 16 x 16"):
-        pictures.check_n_pictures(8, form)
+    monkeypatch.setattr(pictures, "MAX_PIXELS", 25 * 3 * 16 * 16)
+    with pytest.raises(ValueError, match="There are 26 pictures; the limit is 25 at 16 x 16"):
+        read(BARS, PictureForm(size=16, is_grey=False))
+    assert len(read(BARS).items) == 26
     with pytest.raises(ValueError, match="17 pixels is not a valid size; choose one of 16, 20"):
         PictureForm(size=17)
 
@@ -388,14 +407,14 @@ def test_folders_are_classes_and_pictures_keep_what_they_show():
     values = np.zeros((16, 16), np.uint8)
     values[3:5, 7:11] = 200
     found = read(BARS | {"bars/lying/exact.png": png(values)})
-    assert found.class_names == ("lying", "standing")
-    assert (found.images.shape, found.images.dtype) == ((27, 1, 16, 16), np.uint8)
-    assert found.labels.tolist() == [0, 1] * 13 + [0]
-    assert found.parts is None
-    assert found.notes == ("26 of 27 pictures were resized to 16 x 16 pixels.",)
-    np.testing.assert_array_equal(found.images[26, 0], values)
+    assert list(found.balance) == ["lying", "standing"]
+    assert (images_of(found).shape, images_of(found).dtype) == ((27, 1, 16, 16), np.uint8)
+    assert labels_of(found) == [0, 1] * 13 + [0]
+    assert set(splits_of(found)) == {None}
+    assert sentences(found) == ("26 of 27 pictures were resized to 16 x 16 pixels.",)
+    np.testing.assert_array_equal(images_of(found)[26, 0], values)
     numbered = {f"{n}/{path}": one for n in (10, 2, 1) for path, one in BARS.items()}
-    assert read(numbered).class_names == ("1", "2", "10")
+    assert list(read(numbered).balance) == ["1", "2", "10"]
 
 
 @pytest.mark.parametrize(("fit", "expected"), [("middle", 200), ("whole", 0)])
@@ -403,24 +422,24 @@ def test_what_is_no_square_is_cut_or_kept_whole_and_said(fit, expected):
     values = np.zeros((20, 60), np.uint8)
     values[:, 15:45] = 200
     found = read({"a/1.png": png(values)}, PictureForm(size=20, fit=fit))
-    assert found.images[0, 0, 1, 10] == expected
-    assert found.images[0, 0, 10, 10] == 200
-    assert "square" in found.notes[1]
+    assert images_of(found)[0, 0, 1, 10] == expected
+    assert images_of(found)[0, 0, 10, 10] == 200
+    assert "square" in sentences(found)[1]
 
 
 def test_colours_bits_and_kinds_of_files_are_taken_as_they_are_meant():
     values = np.zeros((16, 16, 3), np.uint8)
     values[..., 0] = 255
     grey = read({"a/1.png": png(values)})
-    assert grey.images.shape == (1, 1, 16, 16)
-    assert grey.notes == ("Converted to greyscale: 1.",)
+    assert images_of(grey).shape == (1, 1, 16, 16)
+    assert sentences(grey) == ("Converted to greyscale: 1.",)
     coloured = read({"a/1.png": png(values)}, PictureForm(size=16, is_grey=False))
-    assert coloured.images[0, :, 0, 0].tolist() == [255, 0, 0]
+    assert images_of(coloured)[0, :, 0, 0].tolist() == [255, 0, 0]
     deep = np.linspace(0, 65535, 256).astype(np.uint16).reshape(16, 16)
-    assert read({"a/1.png": png(deep)}).images[0, 0, 8, 0] == 128
+    assert images_of(read({"a/1.png": png(deep)}))[0, 0, 8, 0] == 128
     for form in ["JPEG", "WEBP", "BMP", "GIF"]:
         content = png(np.full((16, 16), 120, np.uint8), form)
-        assert abs(int(read({"a/1": content}).images.mean()) - 120) < 3
+        assert abs(int(images_of(read({"a/1": content})).mean()) - 120) < 3
 
 
 def test_emnist_is_turned_under_its_own_names_or_where_it_is_asked_for():
@@ -431,41 +450,41 @@ def test_emnist_is_turned_under_its_own_names_or_where_it_is_asked_for():
         ("my-letters", None, as_they_lie),
         ("my-letters", True, IMAGES),
     ]:
-        found = read_pictures(emnist(prefix), FORM, ReadingChoices(is_turned=is_turned))
-        np.testing.assert_array_equal(found.images[:31, 0], expected)
-        assert found.understood.is_turned is (expected is IMAGES)
+        found = read_pictures(emnist(prefix), FORM, ReadAs(is_turned=is_turned))
+        np.testing.assert_array_equal(images_of(found)[:31, 0], expected)
+        assert found.read_as.is_turned is (expected is IMAGES)
 
 
 def test_idx_files_in_a_zip_may_be_large():
     big = np.zeros((13_000, 28, 28), np.uint8)  # more than any one picture may have
     files = {"gzip/train-images-idx3-ubyte": idx(big), "gzip/x-mapping.txt": b"0 48"}
     found = read(files | {"gzip/train-labels-idx1-ubyte": idx(np.arange(13_000) % 2)})
-    assert len(found) == 13_000
-    assert found.left_out == ("gzip/x-mapping.txt: It has no pictures or labels.",)
+    assert len(found.items) == 13_000
+    assert reasons(found) == ("gzip/x-mapping.txt: It has no pictures or labels.",)
 
 
 def test_files_named_like_those_of_mnist_are_compared_with_them(monkeypatch):
     name = "train-images-idx3-ubyte"
     files = [(name, idx(IMAGES)), ("labels", idx(LABELS))]
-    assert (
-        read_pictures(files, FORM).notes[0].startswith(f"{name} is named like an MNIST file, but")
+    assert sentences(read_pictures(files, FORM))[0].startswith(
+        f"{name} is named like an MNIST file, but"
     )
     md5 = hashlib.md5(idx(IMAGES), usedforsecurity=False).hexdigest()
     monkeypatch.setitem(SOURCES, "mnist", DownloadSource("MNIST", unpacked={name: md5}))
-    assert read_pictures(files, FORM).notes == (f"MNIST’s own files: {name}.",)
+    assert sentences(read_pictures(files, FORM)) == (f"MNIST’s own files: {name}.",)
 
 
 def test_brightness_from_0_to_1_is_scaled_and_said():
     arrays = {"x": IMAGES / 255.0, "y": np.array(["cat", "dog*"])[LABELS % 2]}
     found = read(npz(**arrays))
-    assert found.class_names == ("cat", "dog")
-    assert "scaled to 255" in found.notes[0]
+    assert list(found.balance) == ["cat", "dog"]
+    assert "scaled to 255" in sentences(found)[0]
 
 
 def test_a_table_may_be_packed_with_what_comes_beside_it():
     found = read(KAGGLE)
-    assert (len(found), found.n_left_out) == (31, 31 + 1)
-    listed = " ".join(found.left_out)
+    assert (len(found.items), n_lines(found.skipped)) == (31, 31 + 1)
+    listed = " ".join(reasons(found))
     assert "test.csv: No column “label”" in listed
     assert "sample_submission.csv: It has no pictures or labels." in listed
 
@@ -477,43 +496,37 @@ def test_every_line_is_a_picture_or_left_out_with_its_number():
         rows[at][9] = bad
     rows[13][0] = ""
     found = read_pictures([("train.csv", table(rows, HEADER))], FORM)
-    assert len(found) + found.n_left_out == 31
-    lines = [one.split(":")[0] for one in found.left_out]
+    assert len(found.items) + n_lines(found.skipped) == 31
+    lines = [one.split(":")[0] for one in reasons(found)]
     assert lines == [f"line {n} of train.csv" for n in (4, 7, 9, 11, 13, 15)]
-    assert "254 cells instead of 257" in found.left_out[0]
-    assert "whole number from 0 to 255" in found.left_out[1]
-    assert "no label" in found.left_out[5]
-    assert "6 of 31 files or lines (19%)" in found.warnings[0]
-    np.testing.assert_array_equal(found.images[2, 0], IMAGES[3])
-    assert str(found.names[2]) == "line 5 of train.csv"
-
-
-def test_reasons_beyond_the_first_ones_are_counted():
-    files = folders("a", "b") | {f"a/{n}.txt": b"hello" for n in range(97)}
-    found = read(files)
-    assert len(found) + found.n_left_out == len(files)
-    assert 8 < len(found.left_out) < found.n_left_out
+    assert "254 cells instead of 257" in reasons(found)[0]
+    assert "whole number from 0 to 255" in reasons(found)[1]
+    assert "no label" in reasons(found)[5]
+    assert "19% of the file was skipped, 6 of 31." in sentences(found, "warning")[0]
+    np.testing.assert_array_equal(images_of(found)[2, 0], IMAGES[3])
+    assert str(found.items[2].place) == "line 5 of train.csv"
 
 
 def test_folders_that_may_be_splits_or_classes_are_asked_about():
     files = folders("seg_train/a", "seg_train/b", "seg_test/a", "seg_test/b", "seg_pred/all")
     found = read(files)
-    assert found.understood.folders == "splits"
-    assert found.folder_names == ("seg_pred", "seg_test", "seg_train")
-    assert found.n_left_out == 7
+    assert found.read_as.folders == "splits"
+    assert found.names == ("seg_pred", "seg_test", "seg_train")
+    assert n_lines(found.skipped) == 7
     other = read(files, folders="classes")
-    assert other.class_names == ("seg pred", "seg test", "seg train")
-    assert (other.understood.folders, other.parts, other.n_left_out) == ("classes", None, 0)
+    assert list(other.balance) == ["seg pred", "seg test", "seg train"]
+    assert (other.read_as.folders, n_lines(other.skipped)) == ("classes", 0)
     found = read(folders("car/red", "car/blue", "train/red", "train/blue"))
-    assert (found.understood.folders, found.class_names) == ("classes", ("car", "train"))
+    assert (found.read_as.folders, list(found.balance)) == ("classes", ["car", "train"])
     for clear in (["car", "train"], ["train/a", "train/b", "test/a", "test/b"]):
-        assert read(folders(*clear)).understood.folders is None
+        assert read(folders(*clear)).read_as.folders is None
 
 
 def test_a_folder_without_pictures_is_said():
     files = folders("set/a", "set/b") | {"set/c/": b"", "set/d/notes.txt": b"hello"}
-    assert "not classes: “c”, “d”" in " ".join(read(files).warnings)
-    assert not read(folders("set/a", "set/b") | {"set/": b"", "set/a/": b""}).warnings
+    assert "not classes: “c”, “d”" in " ".join(sentences(read(files), "warning"))
+    files = folders("set/a", "set/b") | {"set/": b"", "set/a/": b""}
+    assert not sentences(read(files), "warning")
 
 
 PART_NAMES = {
@@ -545,17 +558,17 @@ NAMES = {
 def test_the_encoding_is_guessed_from_all_names(encoding):
     for names in NAMES[encoding]:
         found = read(as_windows_packs(names, encoding))
-        assert set(found.class_names) == set(names)
-        assert found.understood.encoding == encoding
-        assert len(found) == 3 * len(names)
+        assert set(found.balance) == set(names)
+        assert found.read_as.encoding == encoding
+        assert len(found.items) == 3 * len(names)
 
 
 def test_another_encoding_can_be_chosen_where_the_zip_does_not_say_it():
     found = read(as_windows_packs(["고양이"], "cp949"), encoding="gbk")
-    assert found.class_names == ("고양이".encode("cp949").decode("gbk"),)
-    assert found.understood.encoding == "gbk"
+    assert list(found.balance) == ["고양이".encode("cp949").decode("gbk")]
+    assert found.read_as.encoding == "gbk"
     found = read(folders("set/고양이", "set/개"))
-    assert (found.class_names, found.understood.encoding) == (("개", "고양이"), None)
+    assert (list(found.balance), found.read_as.encoding) == (["개", "고양이"], None)
 
 
 def test_a_smaller_set_in_the_place_of_mnist_is_the_users_own(tmp_path, monkeypatch):

@@ -1,32 +1,40 @@
 """A set of pictures is kept, found again, and learned from like any task."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from tests.data.own.files import packed, png, stripes
-from tfm_core.config import OwnPicturesTaskConfig, from_json, to_json
-from tfm_core.config.own_pictures import EXAMPLE
-from tfm_core.data.load import load
-from tfm_core.data.own import sets
-from tfm_core.data.own.build_examples import SHAPES, as_zip, shapes
-from tfm_core.data.own.kinds import proposals, task_of
-from tfm_core.data.own.pictures import PictureForm, Pictures
-from tfm_core.data.own.pictures_set import (
-    FILE,
-    Split,
-    duplicates,
-    findings,
-    ground_of,
-    pictures_of,
-    prepare,
-    renamed,
-    split_parts,
-    without_duplicates,
+from tests.data.own.files import (
+    labels_of,
+    packed,
+    pictures_report,
+    png,
+    read_pictures,
+    reasons,
+    sentences,
+    splits_of,
+    stripes,
 )
-from tfm_core.data.own.pictures_zip import read_pictures
-from tfm_core.data.own.sets import SetDamaged, SetMissing
+from tfm_core.choices.config import OwnPicturesTaskConfig, from_json, to_json
+from tfm_core.choices.config.own_pictures import EXAMPLE
+from tfm_core.data.own import sets
+from tfm_core.data.own.build_examples import SHAPES, shapes
+from tfm_core.data.own.containers import n_lines
+from tfm_core.data.own.kinds import proposals, report_of, task_of
+from tfm_core.data.own.pictures import PictureForm
+from tfm_core.data.own.pictures_set import (
+    Split,
+    arranged,
+    as_zip,
+    ground_of,
+    has_duplicates,
+    images_of,
+    prepare,
+)
 from tfm_core.data.own_picture import picture_to_input
+from tfm_core.data.tasks import load
 
 SMALL = PictureForm(size=16)
 
@@ -42,29 +50,35 @@ def bars(n=30):
 
 
 def kept(**split):
-    return sets.write(prepare(bars(), "Bars", Split(**split)))
+    return sets.write(prepare(arranged(bars(), Split(**split)), name="Bars"))
 
 
-def test_a_set_comes_back_as_it_was_kept(runs):
-    own = kept()
-    (found, _parts), read = pictures_of(own), bars()
-    np.testing.assert_array_equal(found.images, read.images)
-    np.testing.assert_array_equal(found.labels, read.labels)
-    assert own.counts == {"train": 52, "validation": 0, "test": 8}
+@pytest.mark.parametrize("is_grey", [True, False])
+def test_a_set_comes_back_as_it_was_kept(runs, is_grey):
+    values = np.random.default_rng(0).integers(0, 256, (30, 16, 16, 3)).astype(np.uint8)
+    files = {f"{at % 2}/{at:02}.png": png(one) for at, one in enumerate(values)}
+    read = read_pictures([("noise.zip", packed(files))], PictureForm(size=16, is_grey=is_grey))
+    own = sets.write(prepare(arranged(read, Split()), name="Noise"))
+    found = report_of(own)
+    np.testing.assert_array_equal(images_of(found), images_of(read))
+    assert labels_of(found) == labels_of(read)
+    if not is_grey:
+        np.testing.assert_array_equal(images_of(found), values.transpose(0, 3, 1, 2))
+    assert own.counts == {"train": 26, "validation": 0, "test": 4}
     assert own.details == {
         "size": 16,
-        "channels": 1,
-        "ground": "dark",
-        "classes": ["lying", "standing"],
+        "channels": 1 if is_grey else 3,
+        "ground": "any",
+        "classes": ["0", "1"],
     }
 
 
 def test_the_test_is_drawn_from_each_class_alike_and_by_the_seed_alone():
     read = bars()
-    one, again, other = (split_parts(read, Split(seed=seed)) for seed in (0, 0, 1))
-    assert (one == again).all()
-    assert not (one == other).all()
-    assert np.bincount(read.labels[one == 2]).tolist() == [4, 4]
+    one, again, other = (arranged(read, Split(seed=seed)) for seed in (0, 0, 1))
+    assert splits_of(one) == splits_of(again)
+    assert splits_of(one) != splits_of(other)
+    assert list(one.balance.values()) == [[26, 0, 4], [26, 0, 4]]
 
 
 def test_splits_that_folders_name_are_kept(runs):
@@ -74,7 +88,7 @@ def test_splits_that_folders_name_are_kept(runs):
         for path, content in stripes(n, seed=n).items()
     }
     read = read_pictures([("bars.zip", packed(files))], SMALL)
-    own = sets.write(prepare(read, "Bars", Split(by="file")))
+    own = sets.write(prepare(arranged(read, Split(by="file")), name="Bars"))
     assert own.counts == {"train": 24, "validation": 10, "test": 6}
     task = task_of(own)
     one, other = (load(task, seed=seed) for seed in (0, 1))
@@ -84,19 +98,28 @@ def test_splits_that_folders_name_are_kept(runs):
 
 def test_a_dropped_duplicate_is_counted():
     read = bars(20)
-    read.images[7] = read.images[3]
-    left = without_duplicates(read)
-    assert len(left) + left.n_left_out == len(read)
-    assert left.left_out == ("Duplicates dropped: 1.",)
+    items = list(read.items)
+    items[7] = items[3]
+    read.items = tuple(items)
+    assert has_duplicates(read)
+    left = arranged(read, Split(), drops_duplicates=True)
+    assert not has_duplicates(left)
+    assert len(left.items) + n_lines(left.skipped) == len(read.items)
+    assert reasons(left) == ("Duplicates dropped: 1.",)
 
 
 def of(labels, images=None, names=("cat", "dog")):
     """Return pictures with these labels, all different unless they are given."""
-    labels = np.array(labels, np.int64)
     if images is None:
         images = np.random.default_rng(3).integers(0, 256, (len(labels), 1, 16, 16))
-    named = tuple(f"{n}.png" for n in range(len(labels)))
-    return Pictures(images.astype(np.uint8), labels, names, named)
+    return pictures_report(images, labels, names)
+
+
+def with_parts(report, parts):
+    """Return pictures arranged in these splits, as if their folders named them."""
+    items = zip(report.items, parts.tolist(), strict=True)
+    report.items = tuple(replace(item, split=part) for item, part in items)
+    return arranged(report, Split(by="file"))
 
 
 UNTRAINED = np.array([0] * 20 + [1] * 20 + [2] * 3)
@@ -129,13 +152,14 @@ FINDINGS = {
 @pytest.mark.parametrize("case", FINDINGS)
 def test_what_is_wrong_with_a_set_is_said(case):
     pictures, expected = FINDINGS[case]
-    parts = np.arange(len(pictures)) % 5 // 4 * 2
+    parts = np.arange(len(pictures.items)) % 5 // 4 * 2
     if case == "classes that only the test has":
         parts = np.where(UNTRAINED == 2, 2, 0)
-    found = findings(pictures, parts.astype(np.int8))
-    assert [one.level for one in found] == [level for level, _words in expected]
-    for one, (_level, words) in zip(found, expected, strict=True):
-        assert words in one.sentence
+    found = with_parts(pictures, parts)
+    said = [("problem", found.refusal)] if found.refusal else found.findings
+    assert [level for level, _sentence in said] == [level for level, _words in expected]
+    for (_level, sentence), (_level, words) in zip(said, expected, strict=True):
+        assert words in sentence
 
 
 def test_duplicates_are_counted_within_across_and_against_the_labels():
@@ -144,9 +168,10 @@ def test_duplicates_are_counted_within_across_and_against_the_labels():
     images[5] = images[4]
     labels, parts = np.arange(40) % 2, np.zeros(40, np.int8)
     parts[30:] = 2
-    found = duplicates(of(labels, images), parts)
-    assert (found.n_again, found.n_across, found.n_contradicting) == (3, 2, 5)
-    assert found.example == ("0.png", "30.png")
+    said = sentences(with_parts(of(labels, images), parts))
+    assert "also in training: 2." in said[0]
+    assert "in several classes: 5;" in said[1]
+    assert said[2] == "Duplicate pictures: 3; 30.png equals 0.png."
 
 
 def three(n=10):
@@ -162,33 +187,33 @@ def three(n=10):
 
 def test_classes_of_one_name_are_merged_and_one_without_is_left_out_and_said():
     read = three()
-    found = renamed(read, ["Z cat", "", " Z  cat "])
-    assert found.class_names == ("Z cat",)
-    assert len(found) == 20
-    assert (found.n_left_out, found.left_out) == (
+    found = arranged(read, Split(), names=["Z cat", "", " Z  cat "])
+    assert list(found.balance) == ["Z cat"]
+    assert len(found.items) == 20
+    assert (n_lines(found.skipped), reasons(found)) == (
         10,
         ("dog: This class has no name.",),
     )
-    expected = [name for name in read.names if not name.startswith("dog")]
-    assert [*found.names] == expected
-    with pytest.raises(ValueError, match="Name at least two"):
-        renamed(read, ["", " ", ""])
+    expected = [item.name for item in read.items if item.label != "dog"]
+    assert [item.name for item in found.items] == expected
+    refused = arranged(read, Split(), names=["", " ", ""])
+    assert refused.refusal == "Name at least two classes."
 
 
 def test_a_renamed_class_is_kept_under_its_name_in_the_order_of_names(runs):
-    read = renamed(three(), ["개", "고양이 2", "고양이 10"])
-    assert read.class_names == ("개", "고양이 2", "고양이 10")
-    read = renamed(three(), ["b", "a", "c"])
-    own = sets.write(prepare(read, "Pets", Split()))
+    read = arranged(three(), Split(), names=["개", "고양이 2", "고양이 10"])
+    assert list(read.balance) == ["개", "고양이 2", "고양이 10"]
+    read = arranged(three(), Split(), names=["b", "a", "c"])
+    own = sets.write(prepare(read, name="Pets"))
     assert own.details["classes"] == ["a", "b", "c"]
-    np.testing.assert_array_equal(read.labels, np.array([1, 0, 2])[three().labels])
+    assert labels_of(read) == [[1, 0, 2][label] for label in labels_of(three())]
     assert task_of(own).classes == "a|b|c"
 
 
 def test_a_name_that_no_class_can_have_is_changed_and_said():
-    found = renamed(three(), ["**cat**", "x" * 90, "c"])
-    assert set(found.class_names) == {"cat", "x" * 40, "c"}
-    assert [note for note in found.notes if "“**cat**”" in note]
+    found = arranged(three(), Split(), names=["**cat**", "x" * 90, "c"])
+    assert set(found.balance) == {"cat", "x" * 40, "c"}
+    assert [note for note in sentences(found) if "“**cat**”" in note]
 
 
 def test_a_set_is_loaded_as_any_task_and_the_seed_leaves_the_test_alone(runs):
@@ -199,19 +224,6 @@ def test_a_set_is_loaded_as_any_task_and_the_seed_leaves_the_test_alone(runs):
     assert torch.equal(one.train.images, again.train.images)
     assert torch.equal(one.test.images, other.test.images)
     assert not torch.equal(one.validation.images, other.validation.images)
-
-
-def test_a_set_that_is_not_here_is_one_sentence(runs):
-    task = OwnPicturesTaskConfig(data="0" * 20)
-    with pytest.raises(SetMissing, match="is not here"):
-        load(task, seed=0)
-
-
-def test_a_damaged_set_is_one_sentence(runs):
-    own = kept()
-    (own.folder / FILE).write_bytes(b"no tensors")
-    with pytest.raises(SetDamaged, match="“Bars” is damaged"):
-        load(task_of(own), seed=0)
 
 
 def test_a_configuration_that_says_something_else_than_its_set_is_refused(runs):
@@ -230,26 +242,19 @@ def test_the_example_is_what_the_settings_begin_with():
     (example,) = [own for own in sets.examples() if own.kind == "pictures"]
     assert example.id == EXAMPLE
     assert task_of(example) == OwnPicturesTaskConfig()
-    np.testing.assert_array_equal(pictures_of(example)[0].images, shapes().images)
+    np.testing.assert_array_equal(images_of(report_of(example)), images_of(shapes()))
 
 
 def test_the_template_can_be_taken_in_as_it_is():
     found = read_pictures([("shapes.zip", as_zip(shapes()))], PictureForm())
-    assert found.class_names == SHAPES
-    assert (np.sort(found.images.sum((1, 2, 3))) == np.sort(shapes().images.sum((1, 2, 3)))).all()
+    assert tuple(found.balance) == SHAPES
+    sums = [np.sort(images_of(one).sum((1, 2, 3))) for one in (found, shapes())]
+    assert (sums[0] == sums[1]).all()
 
 
 def test_a_name_with_markup_is_a_plain_label():
     task = OwnPicturesTaskConfig(called="**x** [y](http://z)")
     assert task.facts.label == "Pictures, x y(http//z)"
-
-
-def test_coloured_pictures_come_back_in_their_colours(runs):
-    values = np.random.default_rng(0).integers(0, 256, (30, 16, 16, 3)).astype(np.uint8)
-    files = {f"{at % 2}/{at:02}.png": png(one) for at, one in enumerate(values)}
-    read = read_pictures([("noise.zip", packed(files))], PictureForm(size=16, is_grey=False))
-    found, _parts = pictures_of(sets.write(prepare(read, "Noise", Split())))
-    np.testing.assert_array_equal(found.images, values.transpose(0, 3, 1, 2))
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,20 @@ import unicodedata
 import pytest
 import torch
 
+from tests.data.own.files import sentences
 from tests.data.own.test_texts import PAIRS
-from tfm_core.config import OwnTextTaskConfig, from_query, to_query
-from tfm_core.config.corpus_tasks import CorpusTaskConfig
-from tfm_core.config.own_tasks import OWN_TEXT_TASKS
-from tfm_core.data.load import load
+from tfm_core.choices.config import OwnTextTaskConfig, from_query, to_query
+from tfm_core.choices.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.choices.config.own_tasks import OWN_TEXT_TASKS
+from tfm_core.choices.presets import PRESETS
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.build_examples import examples
 from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.sets import SetMissing
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import CUTS
-from tfm_core.data.shape import data_shape
-from tfm_core.data.tasks import text_task
+from tfm_core.data.tasks import data_shape, load, text_task
 from tfm_core.data.vocabulary import EOS, UNK
-from tfm_core.presets import PRESETS
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
@@ -207,6 +206,6 @@ def test_what_is_wrong_with_the_test_file_of_a_text_is_said():
         "The test file"
     )
     report = inspect_text("text", TEXT, test="a bird flew over the mat, a bird with a hat. " * 9)
-    assert "of 117; never learned" in report.notes[0]
+    assert "of 117; never learned" in sentences(report)[0]
     report = inspect_text("text", TEXT, test=TEXT[:400])
-    assert "memory" in report.notes[0]
+    assert "memory" in sentences(report)[0]

@@ -5,16 +5,17 @@ import unicodedata
 
 import pytest
 
+from tests.data.own.files import sentences
 from tests.export.test_asking import answers, with_node
-from tfm_core.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.choices.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.choices.variants.units import UNITS, joined_words, normalised
 from tfm_core.data.own import kinds, place, sets
-from tfm_core.data.own.report import report_of
+from tfm_core.data.own.kinds import report_of
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import CUTS, Cutter, learned, pieces
 from tfm_core.data.tasks import text_task
 from tfm_core.inspect.source.file import text_functions
 from tfm_core.inspect.source.texts import spelling_of
-from tfm_core.variants.units import UNITS, joined_words, normalised
 
 pytestmark = pytest.mark.quick
 
@@ -138,21 +139,23 @@ def test_files_are_normalised_and_the_notes_say_which_lines():
     rows[11] = "나는 말 11\tI\u200b 11"
     report = inspect_text("pairs", "\n".join(rows))
     assert sum(report.counts.values()) == 30
-    kept = [row.first for part in report.rows.values() for row in part]
+    kept = [row.content for part in report.rows.values() for row in part]
     assert sorted(kept) == sorted(f"나는 말 {n}" for n in range(30))
-    composed, zero, embedding = report.notes[:3]
+    composed, zero, embedding = sentences(report)[:3]
     assert "5 lines" in composed
     assert "NFC" in composed
     assert "U+200B (zero width space)" in zero
     assert "lines 11, 12" in zero
     assert "U+202B (right-to-left embedding)" in embedding
-    assert not inspect_text("pairs", "\n".join(f"나는 {n}\tI {n}" for n in range(30))).notes[1:]
+    assert not sentences(inspect_text("pairs", "\n".join(f"나는 {n}\tI {n}" for n in range(30))))[
+        1:
+    ]
 
 
 def test_a_line_of_hidden_characters_alone_is_listed():
     raw = "".join(f"one {n}\ttwo {n}\n" for n in range(20)) + "\u200b\u200f\tx\n"
     report = inspect_text("pairs", raw)
-    assert [problem.line for problem in report.problems] == [21]
+    assert [problem.line for problem in report.skipped] == [21]
     assert sum(report.counts.values()) == 20
 
 
@@ -160,8 +163,10 @@ def test_a_text_and_its_test_file_are_normalised_too():
     text = unicodedata.normalize("NFD", "é è à ô\n" * 30)
     report = inspect_text("text", text, test=text + "\u200b")
     assert report.text == "é è à ô\n" * 29 + "é è à ô"
-    assert any("30 lines" in note for note in report.notes)
-    assert any(note.startswith("The test file: ") and "U+200B" in note for note in report.notes)
+    assert any("30 lines" in note for note in sentences(report))
+    assert any(
+        note.startswith("The test file: ") and "U+200B" in note for note in sentences(report)
+    )
 
 
 @pytest.mark.parametrize("unit", CUTS)
@@ -175,11 +180,11 @@ def test_no_unseen_input_reads_like_one_of_training(kind, unit, seed):
     report = inspect_text(kind, raw, unit=unit, seed=seed)
     assert report.refusal is None
     cut = report.cutters[0].cut
-    read = {split: {cut(row.first) for row in rows} for split, rows in report.rows.items()}
+    read = {split: {cut(row.content) for row in rows} for split, rows in report.rows.items()}
     assert not read["train"] & (read["validation"] | read["test"])
     assert not read["validation"] & read["test"]
     assert report.n_across == 0
-    every = [(cut(row.first), row.second) for rows in report.rows.values() for row in rows]
+    every = [(cut(row.content), row.label) for rows in report.rows.values() for row in rows]
     assert len(every) == len(set(every))
 
 
@@ -193,10 +198,10 @@ def test_a_test_file_is_compared_by_tokens():
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_text_that_repeats_itself_says_so(unit):
     verse = "the cat sat on the mat and the dog on the log. "
-    (note,) = inspect_text("text", verse * 40, unit=unit).notes
+    (note,) = sentences(inspect_text("text", verse * 40, unit=unit))
     assert "of the test" in note
     words = [f"w{n * n % 977}" for n in range(900)]
-    assert inspect_text("text", " ".join(words), unit=unit).notes == ()
+    assert sentences(inspect_text("text", " ".join(words), unit=unit)) == ()
 
 
 @pytest.mark.usefixtures("sets_here")

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tfm_core.data.text import TEXT_GENERATORS
+from tfm_core.data.text import drawn
 from tfm_core.data.text.english_korean import SUFFIXES, EnglishKoreanTask
 from tfm_core.data.text.korean_words import (
     AGREEING,
@@ -20,7 +20,7 @@ from tfm_core.data.text.korean_words import (
     particle,
 )
 
-ONE, TWO = (TEXT_GENERATORS["english-korean"](size) for size in (1, 2))
+ONE, TWO = (drawn("english-korean", size) for size in (1, 2))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tfm_core.data.text import TEXT_GENERATORS
+from tfm_core.data.text import drawn
 from tfm_core.data.text.glosses import glosses
 
 ENDINGS = {"을", "를", "다"}
@@ -14,7 +14,7 @@ ENDINGS = {"을", "를", "다"}
 
 @pytest.mark.parametrize("n_clauses", [1, 2])
 def test_every_token_but_endings_has_a_word_it_was_aligned_with(n_clauses: int) -> None:
-    task = TEXT_GENERATORS["english-korean"](n_clauses)
+    task = drawn("english-korean", n_clauses)
     known = glosses(task)
     assert set(task.tgt_vocabulary.tokens) - ENDINGS == set(known)
     words = {"선생님": "teacher", "큰": "big", "과": "and", "는": "the", "샀": "bought"}

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from tfm_core.config import TextTaskConfig
+from tfm_core.choices.config import TextTaskConfig
 from tfm_core.data.tasks import text_task
 from tfm_core.data.text import english_sentences
 from tfm_core.data.text.english_completions import completions

@@ -4,12 +4,11 @@ import random
 
 import pytest
 
-from tfm_core.config import ConfigError, TextTaskConfig
-from tfm_core.config.codec import to_query
-from tfm_core.data.load import load
-from tfm_core.data.tasks import text_task
-from tfm_core.presets import PRESETS
-from tfm_core.variants.operations import OPERATIONS
+from tfm_core.choices.config import ConfigError, TextTaskConfig
+from tfm_core.choices.config.codec import to_query
+from tfm_core.choices.presets import PRESETS
+from tfm_core.choices.variants.operations import OPERATIONS
+from tfm_core.data.tasks import load, text_task
 
 pytestmark = pytest.mark.quick
 

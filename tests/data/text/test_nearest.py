@@ -4,18 +4,18 @@ import random
 
 import pytest
 
-from tfm_core.config import OwnTextTaskConfig
+from tfm_core.choices.config import OwnTextTaskConfig
 from tfm_core.data.tasks import text_task
-from tfm_core.data.text import TEXT_GENERATORS
+from tfm_core.data.text import drawn
 from tfm_core.data.text.english_sentences import is_possible
 from tfm_core.data.text.nearest import WordChange, nearest_sentence
 
-KOREAN = TEXT_GENERATORS["english-korean"](1)
+KOREAN = drawn("english-korean", 1)
 
 
 @pytest.mark.parametrize("n_clauses", [1, 2])
 def test_what_the_grammar_draws_is_known_as_such(n_clauses):
-    task, rng = TEXT_GENERATORS["english-korean"](n_clauses), random.Random(1)
+    task, rng = drawn("english-korean", n_clauses), random.Random(1)
     for _ in range(200):
         assert is_possible(list(task.sample(rng).src), n_clauses)
 
@@ -32,7 +32,7 @@ def test_what_is_no_sentence_becomes_the_nearest_one():
     ]:
         assert not is_possible(words.split(), 1)
     for name in ["dates", "copy", "addition", "masked-words"]:
-        assert nearest_sentence(TEXT_GENERATORS[name](4), "a dog sees a cat") is None
+        assert nearest_sentence(drawn(name, 4), "a dog sees a cat") is None
     task = text_task(OwnTextTaskConfig())
     assert nearest_sentence(task, "the cat looks for a dogs") is None
     found = nearest_sentence(KOREAN, "The kind teacher met a student in the park.")
@@ -66,7 +66,7 @@ def test_whatever_is_typed_gets_a_sentence_that_the_grammar_draws():
 
 @pytest.mark.parametrize("name", ["numbers", "sentiment"])
 def test_other_tasks_of_words_have_nearest_sentences_too(name):
-    task = TEXT_GENERATORS[name](3)
+    task = drawn(name, 3)
     typed = {"numbers": "fourty too", "sentiment": "the movie was really great"}[name]
     found = nearest_sentence(task, typed)
     assert task.solve(found.tokens) is not None

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tfm_core.config import TextTaskConfig
+from tfm_core.choices.config import TextTaskConfig
 from tfm_core.data.tasks import text_task
 from tfm_core.data.text.masked_words import n_hidden
 from tfm_core.data.text.span_corruption import SENTINELS, n_spans, posterior, whole

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from tfm_core.config import TEXT_TASKS, TextTaskConfig
+from tfm_core.choices.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.data.tasks import text_task
-from tfm_core.data.text import TEXT_GENERATORS
+from tfm_core.data.text import drawn
 
 CASES = [  # the smallest, the default and a large size take turns
     (name, (facts.sizes[0], facts.default_size, min(facts.sizes[-1], 13))[number % 3])
@@ -33,7 +33,6 @@ def pairs(task):
 
 
 def test_every_task_of_the_config_has_a_generator_of_its_name():
-    assert list(TEXT_GENERATORS) == list(TEXT_TASKS)
     for name, size in CASES:
         assert text_task(TextTaskConfig(name=name, size=size)).name == name
 
@@ -114,7 +113,7 @@ GOLDEN = [
 
 def test_tasks_solve_what_they_read_and_have_no_answer_to_the_rest():
     for name, size, text, target in GOLDEN:
-        task = TEXT_GENERATORS[name](size)
+        task = drawn(name, size)
         assert task.join_tgt(task.solve(task.tokenize(text))) == target
     for name, size, text in [
         ("dates", 6, "February 30, 2019"),
@@ -127,7 +126,7 @@ def test_tasks_solve_what_they_read_and_have_no_answer_to_the_rest():
         ("sort-by-key", 6, "3 b 1"),
         ("sort-by-key", 6, "b 3"),
     ]:
-        task = TEXT_GENERATORS[name](size)
+        task = drawn(name, size)
         assert task.solve(task.tokenize(text)) is None
 
 
@@ -142,12 +141,12 @@ def test_says_what_cannot_be_read():
         ("dates", 3, "Tuesday, 5th of March 2019", "This task knows"),
     ]:
         with pytest.raises(ValueError, match=sentence):
-            TEXT_GENERATORS[name](size).tokenize(text)
+            drawn(name, size).tokenize(text)
 
 
 def aligned(name, size, text):
     """Return target tokens with the source tokens they come from, found by drawing pairs."""
-    task = TEXT_GENERATORS[name](size)
+    task = drawn(name, size)
     pair = next(pair for pair in task.every(10**6) if task.join_src(pair.src) == text)
     return [
         (token, "".join(pair.src[i] for i in positions))
@@ -173,21 +172,21 @@ def test_digits_come_from_the_words_and_columns_that_make_them():
     ]
     assert aligned("numbers", 2, "seventeen") == [("1", "seventeen"), ("7", "seventeen")]
     assert aligned("addition", 2, "95+8") == [("1", "9"), ("0", "9"), ("3", "58")]
-    pair = next(p for p in TEXT_GENERATORS["sort"](3).every(10**4) if p.src == ("2", "1", "2"))
+    pair = next(p for p in drawn("sort", 3).every(10**4) if p.src == ("2", "1", "2"))
     assert pair.alignment == ((1,), (0,), (2,))
 
 
 def test_labels_of_puzzles_are_even_and_no_count_of_brackets_tells_them():
     rng = random.Random(11)
     for name in ("brackets", "parity", "two-sum"):
-        task = TEXT_GENERATORS[name](16)
-        drawn = [task.sample(rng) for _ in range(2000)]
-        first = sum(pair.tgt[0] == task.tgt_vocabulary.tokens[0] for pair in drawn)
+        task = drawn(name, 16)
+        pairs = [task.sample(rng) for _ in range(2000)]
+        first = sum(pair.tgt[0] == task.tgt_vocabulary.tokens[0] for pair in pairs)
         assert 900 < first < 1100, name
-        assert all(pair.tgt == task.solve(pair.src) for pair in drawn)
-    pair = next(pair for pair in drawn if pair.tgt == ("pair",))
+        assert all(pair.tgt == task.solve(pair.src) for pair in pairs)
+    pair = next(pair for pair in pairs if pair.tgt == ("pair",))
     assert sum(int(pair.src[at]) for at in pair.alignment[0]) == 10
-    rng, task = random.Random(3), TEXT_GENERATORS["brackets"](16)
-    drawn = [task.sample(rng) for _ in range(1000)]
-    equal = [p for p in drawn if all(p.src.count(a) == p.src.count(b) for a, b in ("()", "[]"))]
+    rng, task = random.Random(3), drawn("brackets", 16)
+    pairs = [task.sample(rng) for _ in range(1000)]
+    equal = [p for p in pairs if all(p.src.count(a) == p.src.count(b) for a, b in ("()", "[]"))]
     assert 200 < sum(pair.tgt == ("unbalanced",) for pair in equal) < 300

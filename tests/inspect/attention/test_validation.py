@@ -6,11 +6,11 @@ import pytest
 from tests.facts.test_storage import PATCH_1
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import small, vit_experiment
+from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.attention import token_roles, validation
 from tfm_core.inspect.attention import trained as budget
 from tfm_core.layers.attention import MultiHeadAttention
-from tfm_core.presets import PRESETS
 
 torch = pytest.importorskip("torch")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.bugs.bugs import BUGS, Bug, basis, bug_of, with_bug
 from tfm_core.inspect.bugs.probes import PROBES, Measurement, ProbedModel, can_probe, differs
 from tfm_core.inspect.bugs.round import Twins, difference, format_value, hint, measure_pair

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.inspect.compare.test_differences import BASE, changed
+from tfm_core.choices.presets import PRESETS
 from tfm_core.inspect.compare.curves import (
     AXES,
     METRICS,
@@ -13,7 +14,6 @@ from tfm_core.inspect.compare.curves import (
     figures,
     track,
 )
-from tfm_core.presets import PRESETS
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.store import RECORDED, RunStore
 

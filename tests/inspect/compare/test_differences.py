@@ -4,10 +4,10 @@ import pytest
 
 from tests.pages.made_runs import damaged_run, made_run
 from tests.runs.waiting import tiny
-from tfm_core.config import MODEL_CONFIGS, Experiment
+from tfm_core.choices.config import MODEL_CONFIGS, Experiment
+from tfm_core.choices.presets import PRESETS
 from tfm_core.inspect.compare.differences import ABSENT, differences, is_found, settings
 from tfm_core.inspect.compare.names import change, names
-from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 

@@ -7,15 +7,15 @@ import pytest
 from tests.anatomy.configurations import config_of, samples
 from tests.fresh import some, spelled
 from tests.models.variants import CAPTION_SHAPE, SMALL, text_config
-from tfm_core.config import MODEL_CONFIGS, ViTConfig
-from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.choices.config import MODEL_CONFIGS, ViTConfig
+from tfm_core.choices.config.shape import ImageShape, TextShape
+from tfm_core.choices.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.differences import differences
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.diagram.graph import DiagramColours, code_of, diagram, parameters_of
 from tfm_core.inspect.equations.model import equations
 from tfm_core.inspect.walk.subject import walk_index
-from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 
 KINDS = ("data", "embedding", "attention", "cross", "feed-forward", "norm", "output", "sum",
          "encoder", "decoder")  # fmt: skip

@@ -5,10 +5,10 @@ import random
 import numpy as np
 import pytest
 
+from tfm_core.choices.presets import PRESETS
 from tfm_core.data.corpus.in_context import line
 from tfm_core.inspect.discover import lines
 from tfm_core.inspect.experiments.trial import changed
-from tfm_core.presets import PRESETS
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.inspect.constructed import small, text_experiment, vit_experiment
-from tfm_core.data.load import load
+from tfm_core.data.tasks import load
 from tfm_core.data.vocabulary import EOS, PAD
 from tfm_core.decoding.greedy import Decoded
 from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text

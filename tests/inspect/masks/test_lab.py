@@ -165,6 +165,9 @@ def test_half_precision_blind_rows_and_float_masks_do_what_they_do():
         assert not np.isnan(found[dtype, "lowest"].blind).any()
         assert found[dtype, "lowest"].leak == 0
     assert found["bfloat16", "-1e9"].stored == -998244352.0
+    for allowed_, leak in ((np.ones(4, bool), 0), (np.zeros(4, bool), 1 / 4)):
+        found = {(p.dtype, p.fill): p for p in traps.precision(np.zeros(4), allowed_)}
+        assert found["float32", "-1e4"].leak == leak
     assert traps.mixed_row(causal_mask(4).numpy()) == 0
     assert traps.mixed_row(np.array([[False, False], [True, True], [True, False]])) == 2
     assert traps.mixed_row(np.ones((3, 3), np.bool_)) is None

@@ -26,8 +26,8 @@ from tests.models.variants import (
     text_batch,
     text_config,
 )
-from tfm_core.config import MODEL_CONFIGS, CaptionerConfig
-from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.choices.config import MODEL_CONFIGS, CaptionerConfig
+from tfm_core.choices.config.shape import ImageShape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.inspect.source.file import FORMS, printed, source_code
 from tfm_core.models.build import build_model

@@ -13,12 +13,10 @@ import torch
 from PIL import Image
 
 from tests.training.test_loop import experiment
-from tfm_core.config import CaptionTaskConfig, TextTaskConfig
-from tfm_core.config.text_tasks import TEXT_TASKS
+from tfm_core.choices.config import CaptionTaskConfig, TextTaskConfig
+from tfm_core.choices.config.text_tasks import TEXT_TASKS
 from tfm_core.data import caption_words
-from tfm_core.data.shape import data_shape
-from tfm_core.data.tasks import text_task
-from tfm_core.data.text import TEXT_GENERATORS
+from tfm_core.data.tasks import data_shape, text_task
 from tfm_core.decoding import SamplingConfig
 from tfm_core.inspect.attention.inputs import inputs_of
 from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text
@@ -270,7 +268,7 @@ def spelled(task):
     return names
 
 
-@pytest.mark.parametrize("name", TEXT_GENERATORS)
+@pytest.mark.parametrize("name", TEXT_TASKS)
 def test_every_task_is_cut_and_joined_as_in_the_app(name):
     config = TextTaskConfig(name=name, size=TEXT_TASKS[name].sizes[-1])
     task, names, rng = text_task(config), spelled(config), random.Random(3)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.training.test_loop import experiment
-from tfm_core.config import MODEL_CONFIGS, tasks_for
+from tfm_core.choices.config import MODEL_CONFIGS, tasks_for
 from tfm_core.inspect.speed.bench import Bench, check_size, saved_bytes
 from tfm_core.inspect.speed.explicit import backend_name
 from tfm_core.inspect.speed.measure import cases_of, measure

@@ -5,7 +5,7 @@ import pytest
 
 from tests.inspect.speed.test_registry import small
 from tests.runs.waiting import wait_until
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.speed.runner import BenchmarkProcess, BenchmarkRunner, Busy
 
 LONG = 600.0

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tfm_core.config import Experiment, from_query
+from tfm_core.choices.config import Experiment, from_query
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.status import Status
 from tfm_core.training.progress import LOSS_DIVERGED, TrainingDiverged

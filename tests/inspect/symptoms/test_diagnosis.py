@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tests.inspect.symptoms.recorded_curves import FOLDER, Recorded, recorded
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.presets import PRESETS
 from tfm_core.inspect.symptoms import diagnosis, in_heads
 from tfm_core.inspect.symptoms.cures import Symptom, cures
 from tfm_core.inspect.symptoms.diagnosis import symptoms, waits_until
 from tfm_core.inspect.symptoms.in_heads import alikeness
-from tfm_core.presets import PRESETS
 from tfm_core.runs.record.outcome import outcome_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status

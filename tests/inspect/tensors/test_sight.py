@@ -92,7 +92,7 @@ def test_memory_is_shared_or_comes_back_as_pytorch_says():
         seen = looked(name)
         assert all(shares == SHARES.get(name, False) for shares in seen.shares), name
         assert len(seen.after.axes) == seen.after.values.ndim
-    found = {fact.code: fact.found for fact in notes.numpy_facts()}
+    found = {code: gives for code, gives, _meaning in notes.numpy_facts()}
     assert found["torch.from_numpy(a); a[0] = 99"] == "t = [99.0, 1.0, 2.0]"
     assert found["torch.tensor(a); a[0] = 99"] == "t = [0.0, 1.0, 2.0]"
     assert found["n = t.numpy(); t[1] = 7"] == "n = [0.0, 7.0, 0.0]"

@@ -1,11 +1,11 @@
 """Language against vision: every size is the models' own."""
 
 from tests.inspect.constructed import vit_experiment
-from tfm_core.config import ViTConfig
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config import ViTConfig
+from tfm_core.choices.presets import PRESETS
+from tfm_core.data.tasks import data_shape
 from tfm_core.inspect.text.beside_pictures import aspects, reads_pixels, reads_words
 from tfm_core.models.build import build_model
-from tfm_core.presets import PRESETS
 
 WORDS = [name for name, one in PRESETS.items() if reads_words(one.experiment)]
 PIXELS = [name for name, one in PRESETS.items() if reads_pixels(one.experiment)]

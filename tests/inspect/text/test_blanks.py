@@ -47,7 +47,7 @@ def test_each_gap_has_the_probabilities_of_the_model_and_the_grammar(run, found)
         assert blank.truth == truth[blank.position]
         assert 0 < blank.truth_entropy < math.log(len(blank.truth)) + 1e-9
         assert blank.excess > 0
-        assert set(blank.top(3)) <= set(blank.model)
+        assert set(blank.top(3)["word"]) <= set(blank.model)
 
 
 def test_gaps_alone_are_filled_and_nothing_or_too_much_hidden_is_said(run):

@@ -6,12 +6,12 @@ import torch
 import torch.nn.functional as F
 
 from tests.runs.waiting import tiny
+from tfm_core.choices.presets import PRESETS
 from tfm_core.data.tasks import text_task
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import embeddings
 from tfm_core.inspect.text.embeddings import CLASSES, class_of
-from tfm_core.presets import PRESETS
 from tfm_core.probe import snapshot
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore

@@ -9,19 +9,17 @@ import torch
 import torch.nn.functional as F
 
 from tests.training.test_loop import experiment
-from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
+from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.inspect.training_step.batch import (
     answers,
     batch_rows,
-    class_name,
     example_losses,
     one_answer,
 )
-from tfm_core.inspect.training_step.fold import fold, groups_of
-from tfm_core.inspect.training_step.functional import two_ways
-from tfm_core.inspect.training_step.graph import LOSS, graph_of
+from tfm_core.inspect.training_step.graph import LOSS, fold, graph_of, groups_of
 from tfm_core.inspect.training_step.mistakes import (
     argmax_before_loss,
     argmax_made_to_require_grad,
@@ -40,11 +38,10 @@ from tfm_core.inspect.training_step.step import (
     start,
     take,
 )
-from tfm_core.inspect.training_step.update import one_weight, singular_values
+from tfm_core.inspect.training_step.update import one_weight, singular_values, two_ways
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
-from tfm_core.variants.optimisers import OPTIMISERS
 
 FAMILIES = list(MODEL_CONFIGS)
 TAKERS = {task: [one for one in FAMILIES if task in tasks_for(one)] for task in TEXT_TASKS}
@@ -160,16 +157,16 @@ def test_clipping_is_pytorchs_and_pictures_words_and_windows_are_named():
     trainer = start(chosen("captioner"))
     found = batch_rows(trainer)
     words = trainer.data.vocabulary
-    assert found.pictures.shape[0] == len(found.targets)
-    assert all(found.targets)
-    first = trainer.data.train.captions[found.indices[0]].words
-    assert [class_name(trainer, words.encode([word])[0]) for word in first] == list(first)
+    assert len(found["picture"]) == len(found["target"])
+    assert all(found["target"])
+    first = trainer.data.train.captions[found["number"][0]].words
+    assert [trainer.data.names[words.encode([word])[0]] for word in first] == list(first)
     trainer = start(experiment("decoder-only", "own-text", task={"context": 7}))
     found = batch_rows(trainer)
     task = trainer.data.task
     starts = rows(trainer).tolist()
-    assert found.targets == [task.join_tgt(task.tokens[n : n + 7]) for n in starts]
-    assert found.inputs == [""] * len(starts)
+    assert found["target"].tolist() == [task.join_tgt(task.tokens[n : n + 7]) for n in starts]
+    assert found["input"].tolist() == [""] * len(starts)
     with pytest.raises(ValueError, match="at most 5,000,000 parameters"):
         start(chosen("encoder-only", model={"d_model": 1024, "n_heads": 4, "n_layers": 4}))
 
@@ -178,13 +175,13 @@ def test_every_example_has_its_loss_minus_the_log_of_its_probability(fresh):
     check_answers(fresh)
     found = answers(fresh)
     number = found.of(len(rows(fresh)) - 1)[-1]
-    answer = one_answer(fresh, found, number, shown=3)
-    assert answer.loss == pytest.approx(float(found.losses[number]), abs=1e-5)
-    assert answer.target in answer.names
-    assert len(answer.names) == 3
-    at = answer.names.index(answer.target)
-    assert answer.loss == pytest.approx(answer.log_sum - answer.logits[at], abs=1e-5)
-    assert math.exp(-answer.loss) == pytest.approx(answer.probabilities[at], rel=1e-4)
+    table, right = one_answer(fresh, found, number, shown=3)
+    assert right["loss"] == pytest.approx(float(found.losses[number]), abs=1e-5)
+    assert len(table) == 3
+    (one,) = table[table["class"] == right["target"]].to_dict("records")
+    assert right["loss"] == pytest.approx(one["nats"], abs=1e-5)
+    assert right["loss"] == pytest.approx(right["log_sum"] - one["logit"], abs=1e-5)
+    assert math.exp(-right["loss"]) == pytest.approx(one["chance"], rel=1e-4)
 
 
 @pytest.mark.parametrize(("family", "task"), PAIRS)
@@ -195,12 +192,12 @@ def test_answers_belong_to_their_examples_in_every_task(family, task):
 def check_answers(trainer):
     found = answers(trainer)
     n = len(rows(trainer))
-    assert n == len(batch_rows(trainer).inputs) == len(batch_rows(trainer).targets)
+    assert n == len(batch_rows(trainer))
     numbers = [number for example in range(n) for number in found.of(example)]
     assert sorted(numbers) == found.counts.nonzero().flatten().tolist()
     mean = float(found.losses[found.counts].mean())
     assert mean == pytest.approx(found.loss, abs=1e-5)
-    assert found.loss == pytest.approx(float(forward(trainer).loss.detach()), abs=1e-6)
+    assert found.loss == pytest.approx(float(forward(trainer)[0].detach()), abs=1e-6)
     each = example_losses(found, n)
     assert each[0] == pytest.approx(float(found.losses[found.of(0)].mean()), abs=1e-5)
 
@@ -258,9 +255,9 @@ def test_rates_and_mistakes_have_their_effects(fresh):
     right = torch.eye(found["n"])[:1]  # all probability on the right class
     loss = float(F.cross_entropy(right, torch.tensor([0])))
     assert loss == pytest.approx(found["floor"], abs=1e-5)
-    found, is_borrowed = forgotten_eval(fresh)
+    found = forgotten_eval(fresh)
     assert found["noisy"] > found["quiet"] == 0
-    assert not is_borrowed
+    assert not found["is_borrowed"]
 
 
 def test_both_scripts_print_the_same_in_a_process_of_their_own():

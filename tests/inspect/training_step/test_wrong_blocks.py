@@ -7,15 +7,15 @@ import torch
 
 from tests.inspect.training_step.test_step import chosen, weights, worst
 from tests.training.test_loop import experiment
-from tfm_core.inspect.training_step import wrong_blocks
-from tfm_core.inspect.training_step.step import start, take
-from tfm_core.inspect.training_step.wrong_blocks import (
+from tfm_core.inspect.training_step import mistakes
+from tfm_core.inspect.training_step.mistakes import (
     BLOCK_MISTAKES,
     MODEL_MISTAKES,
     in_model,
     mm_on_four_axes,
     trained_apart,
 )
+from tfm_core.inspect.training_step.step import start, take
 from tfm_core.sentences import StudentError
 
 FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "vit", "captioner")
@@ -37,36 +37,36 @@ def saved(table):
 
 def test_shared_norms_missing_projections_and_slices_save_their_weights(trainer):
     d_model, n_heads = sizes(trainer)
-    table, apart, _spread, fact = wrong_blocks.shared_norm(trainer)
+    table, apart, _spread, fact = mistakes.shared_norm(trainer)
     assert saved(table) == 2 * d_model
     assert apart == 0
     assert "every norm starts with scale 1" in fact
     after, _taken = take(trainer, 0.01)
-    _table, apart, _spread, fact = wrong_blocks.shared_norm(after)
+    _table, apart, _spread, fact = mistakes.shared_norm(after)
     assert apart > 0
     assert "starts with scale 1" not in fact
-    table, apart, _spread, _fact = wrong_blocks.no_output_projection(trainer)
+    table, apart, _spread, _fact = mistakes.no_output_projection(trainer)
     assert saved(table) == d_model * d_model + d_model
     assert apart > 0
-    table, apart, _spread, _fact = wrong_blocks.heads_on_slices(trainer)
+    table, apart, _spread, _fact = mistakes.heads_on_slices(trainer)
     assert saved(table) == 3 * d_model**2 * (n_heads - 1) // n_heads
     assert apart > 0
 
 
 def test_the_right_residual_brings_more_and_mm_refuses_the_blocks_own_queries_and_keys(trainer):
-    table, apart, _spread, fact = wrong_blocks.residual_from_norm(trainer)
+    table, apart, _spread, fact = mistakes.residual_from_norm(trainer)
     assert saved(table) == 0
     assert apart > 0
     arranged = trainer.experiment.model.norm_first
     assert ("is pre-norm" in fact) == arranged
-    shapes, error = mm_on_four_axes(trainer)
-    assert error == "self must be a matrix"
+    shapes = mm_on_four_axes(trainer)
+    assert shapes["error"] == "self must be a matrix"
     assert len(shapes["query"]) == len(shapes["key"]) == 4
     assert shapes["scores"] == (*shapes["query"][:3], shapes["key"][-1])
 
 
 def test_heads_on_slices_read_nothing_else_and_the_model_is_left(trainer):
-    _name, block, x, _out = wrong_blocks._first_block(trainer)
+    _name, block, x, _out = mistakes._first_block(trainer)
     attention = block.self_attention
     d_head = attention.d_model // attention.n_heads
     own = torch.block_diag(*[torch.ones(d_head, d_head)] * attention.n_heads).repeat(3, 1)
@@ -110,4 +110,4 @@ def test_mistakes_change_the_loss_or_crash_where_there_are_blocks():
     with pytest.raises(ValueError, match="no Transformer blocks"):
         mm_on_four_axes(recurrent)
     with pytest.raises(ValueError, match="has one head"):
-        wrong_blocks.heads_on_slices(start(chosen(model={"n_heads": 1})))
+        mistakes.heads_on_slices(start(chosen(model={"n_heads": 1})))

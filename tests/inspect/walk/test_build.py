@@ -3,22 +3,25 @@
 import dataclasses
 import re
 
+import numpy as np
 import pytest
 import torch
 
-from pages.ui.model.walk_steps import step_of_map
 from tests.anatomy.configurations import samples
 from tests.fresh import some, spelled
 from tests.models.variants import text_batch
 from tests.pairwise import pairwise
-from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Experiment
+from tfm_core.choices.config import MODEL_CONFIGS, TEXT_TASKS, Experiment
+from tfm_core.choices.variants.forms import PROJECTIONS
+from tfm_core.choices.variants.norms import NORMS
+from tfm_core.choices.variants.positions import ADDED_TO_PATCHES, POSITIONS
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.functions import FUNCTIONS, session, used
-from tfm_core.inspect.walk.scale import scales
-from tfm_core.inspect.walk.steps import AXES, first_numbers, shape_text
+from tfm_core.inspect.walk.scale import entropy, scales
+from tfm_core.inspect.walk.steps import AXES, first_numbers, shape_text, step_of_map
 from tfm_core.inspect.walk.subject import (
     BOOK_SRC,
     book_example,
@@ -31,9 +34,6 @@ from tfm_core.inspect.walk.topics import topic_text
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
 from tfm_core.probe.labels import modules_by_kind
-from tfm_core.variants.forms import PROJECTIONS
-from tfm_core.variants.norms import NORMS
-from tfm_core.variants.positions import ADDED_TO_PATCHES, POSITIONS
 
 SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
 READERS = [
@@ -359,11 +359,12 @@ def test_the_wrong_scale_is_flatter(family):
     looked = subject(experiment(family))
     stack = "decoder" if family == "decoder-only" else "encoder"
     module = f"{stack}.layers.0.self_attention"
-    found = scales(looked, module, 1, 2)
-    torch.testing.assert_close(found.right, looked.cache[f"{module}.weights"][1, 2])
-    torch.testing.assert_close(found.wrong.sum(-1), torch.ones(len(found.wrong)))
-    assert (found.wrong_bits >= found.right_bits - 1e-5).all()
-    assert (found.wrong_bits <= found.most + 1e-5).all()
+    _mistake, is_own, found = scales(looked, module, 1, 2)
+    assert not is_own
+    bits = entropy(looked.cache[f"{module}.weights"][1, 2])
+    np.testing.assert_allclose(found["right"], bits, atol=1e-5)
+    assert (found["wrong"] >= found["right"] - 1e-5).all()
+    assert (found["wrong"] <= found["most"] + 1e-5).all()
 
 
 @pytest.mark.core(5)
@@ -455,3 +456,13 @@ def runs(looked):
 WHOLE_PARTS = {"encoder-stack", "decoder-attention", "cross-attention", "logits", "whole"}
 """Steps whose code calls a whole attention, a stack or the model."""
 MIXED = {name for name, one in PROJECTIONS.items() if one.has_output}
+
+
+@pytest.mark.parametrize(
+    ("score", "order"), [("additive", "additive"), ("dot", "luong"), ("general", "luong")]
+)
+def test_the_order_that_a_score_follows_is_told(score: str, order: str) -> None:
+    """Bahdanau et al. 2015 attend before the step of the decoder, Luong et al. 2015 after it."""
+    chosen = subject(experiment("recurrent", attention=score))
+    topics = {topic for step in walk(chosen) for topic in step.topics}
+    assert {f"asking-{order}", f"writing-{order}"} <= topics

@@ -10,7 +10,7 @@ from tests.inspect.walk.test_build import experiment
 from tfm_core.data.captions import load_captions
 from tfm_core.decoding import greedy
 from tfm_core.inspect.walk.build import walk
-from tfm_core.inspect.walk.captions import word_maps
+from tfm_core.inspect.walk.inputs import word_maps
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.probe.capture import capture
 from tfm_core.probe.snapshot import probe_of

@@ -12,12 +12,7 @@ from tfm_core.inspect.walk.subject import by_shape
 def names_in(name, scheme, layer=0):
     known = ARCHITECTURES[name]
     steps = walk(by_shape(known.model, known.shape, batch=2, src_len=5, tgt_len=5), layer=layer)
-    return {
-        step.name: {
-            one.ours: one.theirs for one in called(step, known.model, known.shape, scheme, layer)
-        }
-        for step in steps
-    }
+    return {step.name: called(step, known.model, known.shape, scheme, layer) for step in steps}
 
 
 def test_steps_and_tensors_have_the_words_of_notebooks_and_blocks():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tfm_core.config import CorpusTaskConfig, TextTaskConfig
+from tfm_core.choices.config import CorpusTaskConfig, TextTaskConfig
 from tfm_core.data.tasks import text_task
 from tfm_core.data.text.nearest import sampled_sentences
 from tfm_core.inspect.writing.source import next_words

@@ -44,7 +44,7 @@ def test_sentences_are_translated_lines_small_and_figures_named():
     def page() -> None:
         import plotly.graph_objects as go
 
-        from pages.ui import show
+        from pages.app import show
 
         show.figure(go.Figure(), "Each **row** is one `query`.", key="named")
 

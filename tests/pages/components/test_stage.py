@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from pages.app.model import stage_view
 from pages.components import stage as component
 from pages.components.buttons import new_presses
 from pages.components.component import pooled
-from pages.ui.model import stage_view
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import film
 from tfm_core.inspect.progress import stage
@@ -56,7 +56,7 @@ def test_large_maps_are_pooled_and_then_snapshots_left_out():
 def test_a_stage_hears_how_a_run_ended_and_why_but_nothing_before(store):
     for state, reason in (("finished", None), ("failed", "The disk is full."), ("queued", None)):
         run = learned_run(store, state=state, step=211, reason=reason)
-        moving = stage_view.moving(run, tuple(run.snapshot_steps()))
-        assert ("211" in moving.ended) == (not moving.is_live)
-        assert (reason or "") in moving.ended
-        assert moving.is_live == (state == "queued")
+        moving = stage_view.moving(run, tuple(run.snapshot_steps()), name="")
+        assert ("211" in moving["ended"]) == (not moving["live"])
+        assert (reason or "") in moving["ended"]
+        assert moving["live"] == (state == "queued")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.app.model import digit_models
 from pages.components.digits import DrawnDigit, valid_drawing
 from pages.home import hero
-from pages.home.hero import DIGITS, TRANSLATOR, digit_words
-from pages.ui.model import digit_models
+from pages.home.hero import DIGITS, TRANSLATOR
 from tests.pages.looking import part_of
 from tests.training.test_loop import experiment
 from tfm_core.inspect.progress.pictures import answers_by_step, right_since
@@ -69,7 +69,7 @@ def test_a_sample_stands_on_the_board_and_is_answered_once_the_models_are_there(
     assert np.array(found["shares"]) == pytest.approx(shares, abs=1e-3)
     digit = int(shares[-1].argmax())
     assert steps[found["since"]] == right_since((steps, shares), digit)
-    assert found["said"] == digit_words(digit, shares[-1, digit], found["since"], steps)
+    assert found["said"] == digit_models.answer((steps, shares), "0123456789", "{:,}".format)
 
 
 def test_what_keeps_a_run_from_reading_is_said_beside_the_board(digits, store, open_page, tmp_path):

@@ -3,12 +3,12 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.app.navigation.page_table import PAGES, WAY
+from pages.app.runs import shown_run
 from pages.home.doors import DOORS
 from pages.home.preset_list import ALL, START_HERE, TEACHES
-from pages.ui.navigation.page_table import PAGES, WAY
-from pages.ui.runs import shown_run
 from tests.pages.made_runs import made_run
-from tfm_core.presets import PRESETS
+from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.store import RunStore
 
 

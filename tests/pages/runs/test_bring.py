@@ -6,12 +6,12 @@ import torch
 from safetensors.torch import save_file
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.accounts import visitors
-from pages.ui.files import take_away
+from pages.app.accounts import visitors
+from pages.app.files import take_away
 from tests.data.own.test_texts import PAIRS
 from tests.export.exported import members
 from tests.limits import limited
-from tests.pages.attention.test_looks import encoder
+from tests.pages.look_inside.attention.test_looks import encoder
 from tests.pages.looking import said
 from tests.pages.made_runs import made_run
 from tfm_core.data.own import kinds, place, sets
@@ -34,7 +34,7 @@ def dropped(app: AppTest, content: bytes, name: str = "a run.zip") -> AppTest:
 def zip_of(run) -> bytes:
     heard: list[float] = []
     offer = next(offer for offer in take_away.OFFERS if offer.key == "zip")
-    content = offer.make(run, lambda share, words: heard.append(share), frozenset())
+    content = offer.make(run, lambda share, words: heard.append(share), False)
     assert heard[-1] == 1.0
     return content
 
@@ -99,18 +99,18 @@ def zip_offer() -> take_away.Offer:
 
 
 def test_a_set_is_taken_along_by_those_alone_who_keep_it(store, monkeypatch):
-    run, (tick,) = run_on_a_set(store, hashed(TOKEN)), zip_offer().ticks
+    run, tick = run_on_a_set(store, hashed(TOKEN)), zip_offer().tick
     keeper = Visitor(hashed(TOKEN), is_public=True)
     monkeypatch.setattr(visitors, "visitor", lambda: keeper)
     assert tick.offered(run)
     assert tick.more(run) == own_sets.listed(store, keeper)[0].n_bytes
-    with_it = zip_offer().make(run, lambda share, words: None, frozenset({"set"}))
+    with_it = zip_offer().make(run, lambda share, words: None, True)
     assert "set/train.jsonl" in members(with_it)
     stranger = Visitor(hashed("b" * 43), is_public=True)
     monkeypatch.setattr(visitors, "visitor", lambda: stranger)
     assert not tick.offered(run)
     store.label(run.id, note="For me alone.", tags=["secret"])
-    forced = members(zip_offer().make(run, lambda share, words: None, frozenset({"set"})))
+    forced = members(zip_offer().make(run, lambda share, words: None, True))
     assert "set/train.jsonl" not in forced
     facts = forced["run.json"]
     assert [word for word in (b"secret", b"For me alone", b"My pairs") if word in facts] == []

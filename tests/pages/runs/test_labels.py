@@ -3,8 +3,8 @@
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from pages.app.accounts import visitors
 from pages.runs import filter
-from pages.ui.accounts import visitors
 from tests.pages.looking import keys
 from tests.pages.made_runs import made_run
 from tests.pages.runs.test_page import PAGE, TOKEN, captions, names, places
@@ -119,7 +119,7 @@ def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
     assert store.get(own.id).labels.group == "Mine"
     assert store.get(other.id).labels == Labels()
     # a button that is forged
-    monkeypatch.setattr("pages.ui.accounts.visitors.watches", lambda run: False)
+    monkeypatch.setattr("pages.app.accounts.visitors.watches", lambda run: False)
     app.run().button(key="picked-set-group").click().run()
     assert "This run belongs to another visitor" in app.info[0].value
     assert store.get(other.id).labels == Labels()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui.accounts import visitors
+from pages.app.accounts import visitors
 from tests.pages.looking import said
 from tests.pretrained.with_tokenizer import folder_with_tokenizer
 from tfm_core.runs.auth import hashed

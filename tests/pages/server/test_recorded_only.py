@@ -13,8 +13,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from pages import publish
+from pages.app.files import gallery
 from pages.server.recorded_only import RecordedOnly
-from pages.ui.files import gallery
 from tests.lacking import without
 from tfm_core.runs.store import RECORDED, RunStore
 

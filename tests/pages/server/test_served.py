@@ -55,7 +55,7 @@ def test_plotly_and_packed_scripts_are_served_below_the_base_path(base):
     assert (status, length) == (200, script.stat().st_size)
     assert said["content-type"].startswith("text/javascript")
     assert said["cache-control"] == static_files.VENDOR_CACHE
-    kept = static_files.PACKED["plotly/plotly-cartesian.min.js"].read_bytes()
+    kept = static_files.VENDORS["plotly/plotly-cartesian.min.js"].read_bytes()
     status, said, length = get(base + CARTESIAN, accept_encoding="br, gzip")
     assert (status, length, said["content-encoding"]) == (200, len(kept), "gzip")
     assert said["cache-control"] == static_files.VENDOR_CACHE
@@ -72,7 +72,7 @@ CARTESIAN = "/vendor/plotly/plotly-cartesian.min.js"
 def test_the_bundle_of_plotly_is_of_the_release_that_makes_the_figures():
     """Both draw the same figures, so both have to read them in the same way."""
     whole = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-    bundle = gzip.decompress(static_files.PACKED["plotly/plotly-cartesian.min.js"].read_bytes())
+    bundle = gzip.decompress(static_files.VENDORS["plotly/plotly-cartesian.min.js"].read_bytes())
     release = re.compile(rb"plotly\.js [^v]*v(\d+)\.")
     (major,), (ours,) = (release.findall(script[:200]) for script in (whole.read_bytes(), bundle))
     assert major == ours

@@ -2,12 +2,12 @@
 
 import json
 
+from pages.app.model import stage_view
+from pages.app.runs import runs_access
 from pages.home import hero
 from pages.runs.filter import ListedRun
 from pages.server.health import response
 from pages.server.warm import warm, warm_rest
-from pages.ui.model import stage_view
-from pages.ui.runs import runs_access
 from tests.pages.made_runs import made_run
 from tfm_core.runs import run, status
 from tfm_core.runs.disk import atomic

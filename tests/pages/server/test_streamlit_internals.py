@@ -26,9 +26,9 @@ from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.state.session_state import WStates
 from streamlit.web.server.starlette import starlette_websocket
 
+from pages.app.navigation.page_table import PAGES
 from pages.server import streamlit_internals
 from pages.server.streamlit_internals import BrowserCache
-from pages.ui.navigation.page_table import PAGES
 from tests.pages.opening import opened_at
 from tfm_core.runs.backends import local
 

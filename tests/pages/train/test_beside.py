@@ -8,7 +8,7 @@ from tests.limits import limited
 from tests.pages.looking import said
 from tests.pages.made_runs import made_run
 from tests.runs.waiting import tiny
-from tfm_core.presets import PRESETS
+from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunStore
@@ -119,8 +119,8 @@ def test_the_way_back_stays_with_its_run_in_the_session(open_page, store):
 
 
 def test_a_press_in_a_lesson_brings_the_way_back(open_page, busy_queue):
-    app = open_page("gpt/page.py", part="write")
-    app.button(key="gpt-train-gpt-grammar").click().run()
+    app = open_page("try_it/gpt.py", part="write")
+    app.button(key="head-train-gpt-grammar").click().run()
     assert app.query_params["back"] == "gpt?part=write"
     (link,) = ways_back(app)
     assert link.label == "Back to Writing: GPT"

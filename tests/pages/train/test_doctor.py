@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pages.ui.typed import escape
+from pages.app.typed import escape
 from tests.inspect.symptoms.recorded_curves import recorded
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import said

@@ -2,10 +2,10 @@
 
 import pytest
 
-from pages.ui.accounts import visitors
+from pages.app.accounts import visitors
 from tests.pages.looking import said
 from tests.runs.test_fine_tuning import short
-from tfm_core.config import TunedLabelsConfig, TunedTextConfig
+from tfm_core.choices.config import TunedLabelsConfig, TunedTextConfig
 from tfm_core.data.own import sets
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.runs import own_sets

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.app import show
+from pages.app.runs import run_time, run_words
 from pages.train import live
 from pages.train.crowd import Crowd, pace
 from pages.train.live_keys import seconds_left, speed
-from pages.ui import show
-from pages.ui.runs import run_time, run_words
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import film, part_of, said
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
-from tfm_core.config import to_json
+from tfm_core.choices.config import to_json
 from tfm_core.inspect.progress import stage
 from tfm_core.runs.process.identity import ProcessId, process_id, this_host
 from tfm_core.runs.queue import waiting_line
@@ -278,3 +278,25 @@ def test_sessions_count_once_look_freely_when_few_and_share_when_many():
     assert pace(0.25, 7) == 1.0
     looks_a_second = [n / pace(1.0, n) for n in range(1, 200)]
     assert max(looks_a_second) <= 7
+
+
+def place_of(block, key, path=()):
+    """Return the numbers of the children that lead to a widget; None where it is not."""
+    for number, child in block.children.items():
+        if getattr(child, "key", None) == key:
+            return (*path, number)
+        found = place_of(child, key, (*path, number)) if hasattr(child, "children") else None
+        if found is not None:
+            return found
+    return None
+
+
+def test_fields_stay_where_they_are_while_another_is_changed(open_page):
+    """A browser makes a field anew that moves, and loses what is being typed there."""
+    app = open_page(TRAIN)
+    app.toggle(key="all-settings").set_value(True).run()
+    before = place_of(app.main, "setting:training.steps")
+    app.number_input(key="setting:model.n_layers").set_value(0).run()
+    assert "it must be" in said(app)
+    assert before is not None
+    assert place_of(app.main, "setting:training.steps") == before

@@ -2,14 +2,14 @@
 
 import pytest
 
+from pages.app.accounts import visitors
+from pages.app.runs import comparison, run_words
 from pages.train import play
-from pages.ui.accounts import visitors
-from pages.ui.runs import comparison, run_words
 from tests.pages.made_runs import made_run
 from tests.runs.test_turned_runs import TURNS, train
 from tests.runs.waiting import tiny
-from tfm_core.config import MODEL_CONFIGS
-from tfm_core.presets import PRESETS
+from tfm_core.choices.config import MODEL_CONFIGS
+from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.process.requests import take
 from tfm_core.runs.run import Run
 

@@ -7,12 +7,12 @@ import random
 import torch
 from torch import Tensor
 
-from tfm_core.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.choices.config.corpus_tasks import CorpusTaskConfig
 from tfm_core.data.corpus.in_context import Generator
-from tfm_core.data.corpus.task import CorpusTask, learned_task
+from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.text.task import Pair
-from tfm_core.data.text_data import TextData, TextSplit, Windows
-from tfm_core.data.vocabulary import BOS, EOS, NONE, PAD
+from tfm_core.data.text_data import TextData, TextSplit, Windows, padded
+from tfm_core.data.vocabulary import BOS, EOS, NONE
 
 
 def load_corpus(task: CorpusTask, *, seed: int) -> TextData:
@@ -36,7 +36,7 @@ def load_corpus(task: CorpusTask, *, seed: int) -> TextData:
     parts = ids[:-held_out], ids[-held_out:], tested
     train, validation, test = (_stretch(task, part) for part in parts)
     bos = task.tgt_vocabulary.specials.bos
-    windows = Windows(parts[0], min(task.config.context, len(parts[0])), bos)
+    windows = Windows(parts[0], min(task.window, len(parts[0])), bos)
     return TextData(task, train, validation, test, windows=windows)
 
 
@@ -77,7 +77,7 @@ def validation_sequences(
 
     n: the first ones; None for all.
     """
-    task, rng = learned_task(config), _draws(config, seed)
+    task, rng = CorpusTask(config), _draws(config, seed)
     for _ in range(config.n_test):
         task.sequence(rng)
     return [task.sequence(rng) for _ in range(config.n_validation if n is None else n)]
@@ -86,8 +86,7 @@ def validation_sequences(
 def _split(task: CorpusTask, pairs: tuple[Pair, ...], longest: int) -> TextSplit:
     encode = task.tgt_vocabulary.encode
     rows = [[BOS, *encode(pair.tgt), EOS] for pair in pairs]
-    tgt = torch.tensor([row + [PAD] * (longest + 2 - len(row)) for row in rows])
-    return TextSplit(_nothing(len(pairs)), tgt, pairs)
+    return TextSplit(_nothing(len(pairs)), padded(rows, longest + 2), pairs)
 
 
 def _stretch(task: CorpusTask, ids: Tensor) -> TextSplit:
@@ -95,17 +94,17 @@ def _stretch(task: CorpusTask, ids: Tensor) -> TextSplit:
 
     The last token of a window is only predicted, never read.
     """
-    length, specials = task.config.context, task.tgt_vocabulary.specials
+    length, specials = task.window, task.tgt_vocabulary.specials
     rows: list[list[int]] = []
     pairs: list[Pair] = []
     for window in torch.split(ids, length):
         tokens = window.tolist()
         if rows and len(tokens) < length and specials.pad == NONE:
             break  # nothing could fill it up
-        rows.append([specials.bos, *tokens] + [specials.pad] * (length - len(tokens)))
+        rows.append([specials.bos, *tokens])
         read = task.tgt_vocabulary.row(tokens[: length - 1])
         pairs.append(Pair((), read, ((),) * len(read)))
-    return TextSplit(_nothing(len(rows)), torch.tensor(rows), tuple(pairs))
+    return TextSplit(_nothing(len(rows)), padded(rows, length + 1, specials.pad), tuple(pairs))
 
 
 def _nothing(n: int) -> Tensor:

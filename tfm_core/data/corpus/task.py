@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
-from tfm_core.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.choices.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.choices.variants.units import joined_words, normalised
 from tfm_core.data.corpus import grammar
 from tfm_core.data.corpus.in_context import GENERATORS, Generator
 from tfm_core.data.own import sets
@@ -18,7 +19,6 @@ from tfm_core.data.text.english_sentences import WORDS
 from tfm_core.data.text.task import Pair, words_of
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import N_, Sentence, StudentError
-from tfm_core.variants.units import joined_words, normalised
 
 _ALICE = Path(__file__).with_name("alice.txt")
 
@@ -63,6 +63,11 @@ class CorpusTask:
         """Whether this is a custom text."""
         return not self.is_drawn and bool(self.config.data or self.config.text)
 
+    @property
+    def window(self) -> int:
+        """Tokens that are read at once."""
+        return self.config.context
+
     @cached_property
     def text(self) -> str:
         """The text that is learned; where examples are drawn, a few of them."""
@@ -76,12 +81,15 @@ class CorpusTask:
     @cached_property
     def tokens(self) -> list[str]:
         """The text as tokens."""
-        return self.cutter.cut_text(self.text)
+        return self._pieces(self.text)
 
     @cached_property
     def test_tokens(self) -> list[str]:
         """The tokens of the test file; none where the text itself is split."""
-        return self.cutter.cut_text(self._test)
+        return self._pieces(self._test)
+
+    def _pieces(self, text: str) -> list[str]:
+        return self.cutter.cut_text(text)
 
     @property
     def _test(self) -> str:
@@ -161,17 +169,14 @@ class CorpusTask:
         tokens = self._cut(text)
         if not tokens:
             raise StudentError("There is nothing to read. Type something.")
-        forms = {token: self.src_vocabulary.known_form(token) for token in tokens}
-        unknown = [token for token, form in forms.items() if form is None]
+        unknown = self.src_vocabulary.unknown(tokens)
         if unknown and not self.is_own:
             raise StudentError(self._unknown(unknown))
-        return tuple(forms[token] or SPECIALS[UNK] for token in tokens)
+        return tuple(self.src_vocabulary.known_form(token) or SPECIALS[UNK] for token in tokens)
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """Return the different tokens of a text that ``tokenize`` reads as ``<unk>``."""
-        known_form = self.src_vocabulary.known_form
-        tokens = dict.fromkeys(self._cut(text)) if self.is_own else {}
-        return tuple(token for token in tokens if known_form(token) is None)
+        return self.src_vocabulary.unknown(self._cut(text)) if self.is_own else ()
 
     def _cut(self, text: str) -> list[str]:
         if self.is_grammar and self.config.unit == "words":
@@ -212,9 +217,5 @@ class CorpusTask:
         )
 
 
-def learned_task(config: CorpusTaskConfig) -> CorpusTask:
-    """Return the task of a corpus that is learned here."""
-    return _cached_task(config)
-
-
-_cached_task = lru_cache(maxsize=8)(CorpusTask)
+learned_task = lru_cache(maxsize=8)(CorpusTask)
+"""Of an equal configuration it returns the same object."""

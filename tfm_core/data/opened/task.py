@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
-from tfm_core.config.pretrained_tasks import (
+from tfm_core.choices.config.pretrained_tasks import (
     OpenedWordsConfig,
     PretrainedAnswererConfig,
     PretrainedReaderConfig,
@@ -163,21 +163,14 @@ class WriterTask(CorpusTask):
         """Every token of the tokenizer."""
         return tokenizer_of(self.config).vocabulary
 
-    @cached_property
-    def tokens(self) -> list[str]:
-        """The text as tokens."""
+    def _pieces(self, text: str) -> list[str]:
         known = tokenizer_of(self.config)
-        return list(known.vocabulary.row(known.words.cut(self.text, is_whole=False)))
-
-    @cached_property
-    def test_tokens(self) -> list[str]:
-        """There is no test file."""
-        return []
+        return list(known.vocabulary.row(known.words.cut(text, is_whole=False, most=len(text))))
 
     @property
-    def missing(self) -> str | None:
-        """Return None: the text comes with the app."""
-        return None
+    def window(self) -> int:
+        """Tokens of the texts on which the model is measured."""
+        return min(self.config.context, MEASURED)
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut a typed text. Raises StudentError for an empty one."""
@@ -248,14 +241,5 @@ class ReaderTask:
         return self.join_src(tokens)
 
 
-def writer(config: PretrainedTextConfig) -> WriterTask:
-    """Return the task of a language model; an equal configuration gives the same object."""
-    return _writer(config)
-
-
-def reader(config: PretrainedReaderConfig | PretrainedAnswererConfig) -> ReaderTask:
-    """Return the task of a model that reads texts; an equal configuration gives the same object."""
-    return _reader(config)
-
-
-_writer, _reader = lru_cache(maxsize=8)(WriterTask), lru_cache(maxsize=8)(ReaderTask)
+reader, writer = lru_cache(maxsize=8)(ReaderTask), lru_cache(maxsize=8)(WriterTask)
+"""Of an equal configuration they return the same object."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
-from tfm_core.config.corpus_tasks import CorpusTaskConfig
-from tfm_core.config.pretrained_tasks import PretrainedTextConfig
-from tfm_core.config.tuned_tasks import TunedLabelsConfig, TunedTextConfig
-from tfm_core.data.opened.task import MEASURED, WriterTask, tokenizer_of
+from tfm_core.choices.config.tuned_tasks import TunedLabelsConfig, TunedTextConfig
+from tfm_core.data.opened.task import WriterTask, tokenizer_of
 from tfm_core.data.own import sets
-from tfm_core.data.own.task import SPLITS, OwnTask
+from tfm_core.data.own.sets import SPLITS
+from tfm_core.data.own.task import OwnTask
 from tfm_core.data.text.task import Pair
 from tfm_core.data.text_data import TextData, encoded
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
@@ -28,32 +26,22 @@ class TunedWriterTask(WriterTask):
 
     config: TunedTextConfig
 
-    @cached_property
-    def tokens(self) -> list[str]:
-        """The text as tokens."""
-        return self._all_tokens(self.text)
-
-    @cached_property
-    def test_tokens(self) -> list[str]:
-        """The tokens of the test file; none where the text itself is split."""
-        return self._all_tokens(self._test) if self._test else []
-
-    def _all_tokens(self, text: str) -> list[str]:
-        known = tokenizer_of(self.config)
-        cut = known.words.cut(text, is_whole=False, most=len(text))
-        return list(known.vocabulary.row(cut))
-
-    def sample(self, rng: random.Random) -> Pair:
-        """Draw a short piece of the text."""
-        length = min(20, self.config.context - 1, len(self.tokens))
-        first = rng.randrange(len(self.tokens) - length + 1)
-        piece = tuple(self.tokens[first : first + length])
-        return Pair((), piece, ((),) * length)
-
     @property
-    def missing(self) -> str | None:
-        """Why the text cannot be read, or None."""
-        return sets.missing(self.config)
+    def window(self) -> int:
+        """Tokens that are read at once, not more than each part of the text has.
+
+        A window must be full: some tokenizers have no token that fills one up. Raises StudentError
+        for too few.
+        """
+        parts = [len(self.tokens) // 10, *([len(self.test_tokens)] if self.test_tokens else [])]
+        if min(parts) < MIN_CONTEXT:
+            is_text = parts[0] < MIN_CONTEXT
+            raise StudentError(
+                "The text has {n} tokens; it needs {least}. Paste more.",
+                n=len(self.tokens if is_text else self.test_tokens),
+                least=10 * MIN_CONTEXT if is_text else MIN_CONTEXT,
+            )
+        return min(self.config.context, *parts)
 
 
 @dataclass(frozen=True)
@@ -92,12 +80,8 @@ class TunedLabelsTask(OwnTask):
         return Pair(read, answer, ((),) * len(answer))
 
 
-def tuned_writer(config: TunedTextConfig) -> TunedWriterTask:
-    """Return the task of a text; an equal configuration gives the same object."""
-    return _writer(config)
-
-
-_writer = lru_cache(maxsize=8)(TunedWriterTask)
+tuned_writer = lru_cache(maxsize=8)(TunedWriterTask)
+"""Of an equal configuration it returns the same object."""
 
 
 def tuned_labels(config: TunedLabelsConfig) -> TunedLabelsTask:
@@ -116,38 +100,8 @@ def _labels(config: TunedLabelsConfig, _folder: str) -> TunedLabelsTask:
     return TunedLabelsTask(config, own)
 
 
-def longest_context(config: TunedTextConfig) -> int:
-    """Return how many tokens each part of a text has at least. Raises StudentError for too few.
-
-    A window must be full: some tokenizers have no token that fills one up.
-    """
-    task = tuned_writer(config)
-    parts = [len(task.tokens) // 10, *([len(task.test_tokens)] if task.test_tokens else [])]
-    if min(parts) < MIN_CONTEXT:
-        n_tokens = len(task.tokens) if parts[0] < MIN_CONTEXT else len(task.test_tokens)
-        raise StudentError(
-            "The text has {n} tokens; it needs {least}. Paste more.",
-            n=n_tokens,
-            least=10 * MIN_CONTEXT if parts[0] < MIN_CONTEXT else MIN_CONTEXT,
-        )
-    return min(parts)
-
-
-def measured(config: CorpusTaskConfig) -> CorpusTaskConfig:
-    """Return a configuration whose windows are as long as an opened model can be measured on.
-
-    Raises StudentError where a text is too short.
-    """
-    match config:
-        case TunedTextConfig():
-            return config.replace(context=min(config.context, longest_context(config)))
-        case PretrainedTextConfig():
-            return config.replace(context=min(config.context, MEASURED))
-    return config
-
-
-def load_tuned_labels(config: TunedLabelsConfig) -> TextData:
-    """Return the splits of a set. Raises ValueError where it is missing or damaged."""
+def load_tuned_labels(config: TunedLabelsConfig, *, seed: int) -> TextData:
+    """Return the splits of a set, whatever the seed. Raises ValueError where it is damaged."""
     task = tuned_labels(config)
     train, validation, test = (
         encoded(task, task.splits[split], config.context, 1) for split in SPLITS

@@ -3,16 +3,17 @@
 From upload to experiment, a function a step. Only ``keep`` writes::
 
     report = texts.inspect_text("pairs", raw, name="german.csv", unit="words", seed=0, test=None)
-    prepared = texts.prepare(report, name="German")        # -> sets.Prepared
+    prepared = kinds.prepare(report, name="German")         # -> sets.Prepared
     own = own_sets.keep(prepared, store=store, visitor=visitor, settings=settings.read())
     experiment = kinds.proposal(own).experiment             # one of kinds.proposals(own)
 
-``containers`` has what every upload goes through: limits, zips, and the one loop that reads each
-item or lists why it is skipped. Texts: ``text_files`` opens and decodes uploads, ``encodings``
-guesses, ``records`` reads the formats into rows, ``layout`` guesses the columns, ``texts`` checks
-and splits rows of two texts, ``running`` a plain text, ``tokens`` cuts, ``report`` has the outcome.
+``containers`` has what every upload goes through: the table of limits, zips, and ``Item``, a row or
+a picture, which the one loop reads or skips with a reason. Texts: ``text_files`` opens and decodes
+uploads, ``encodings`` guesses, ``records`` reads the formats into rows, ``layout`` guesses the
+columns, ``texts`` checks and splits rows of two texts, ``running`` a plain text, ``tokens`` cuts.
 Pictures: ``pictures_zip`` and ``pictures_arrays`` yield them from uploads, ``pictures`` makes them
-alike, ``pictures_set`` splits and stores them. ``task`` and ``pictures_task`` make tasks of sets.
+alike, ``pictures_set`` splits and stores them. ``report`` has the outcome of all: the items kept
+and skipped, and what was found. ``task`` and ``pictures_task`` read sets, and make tasks of them.
 
 ``place`` says where sets lie, ``sets`` what one is, ``kinds`` what kinds there are. A task names
 its set in its field ``data``; what a model must know of it (lengths, sizes of vocabularies) stands

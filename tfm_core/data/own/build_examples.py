@@ -7,21 +7,20 @@ list.
 
 from __future__ import annotations
 
-import io
 import random
 import shutil
 import tempfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 
-from tfm_core.config.own_pictures import EXAMPLE
+from tfm_core.choices.config.own_pictures import EXAMPLE
 from tfm_core.data.own import place, sets, texts
-from tfm_core.data.own.pictures import Grid, Pictures
-from tfm_core.data.own.pictures_set import Split, prepare
+from tfm_core.data.own.containers import Item
+from tfm_core.data.own.pictures import Grid
+from tfm_core.data.own.pictures_set import Split, arranged, prepare
+from tfm_core.data.own.report import Report
 from tfm_core.data.own.sets import Prepared
 from tfm_core.data.own.texts import inspect_text
 from tfm_core.sentences import N_
@@ -140,25 +139,15 @@ N_EACH = 60
 SIDE = 28
 
 
-def shapes() -> Pictures:
+def shapes() -> Report:
     """Return 60 pictures of each shape, the same ones every time."""
     rng = np.random.default_rng(7)
-    images = [_shape(name, rng) for _n in range(N_EACH) for name in SHAPES]
-    labels = np.arange(len(images)) % len(SHAPES)
-    names = tuple(f"{SHAPES[label]}/{at // len(SHAPES):02}.png" for at, label in enumerate(labels))
-    return Pictures(np.stack(images)[:, None], labels.astype(np.int64), SHAPES, names)
-
-
-def as_zip(pictures: Pictures) -> bytes:
-    """Return pictures as a zip of folders by class, as it can be uploaded again."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        for image, name in zip(pictures.images, pictures.names, strict=True):
-            png = io.BytesIO()
-            Image.fromarray(np.moveaxis(image, 0, -1).squeeze()).save(png, "PNG")
-            entry = zipfile.ZipInfo(name, (2026, 1, 1, 0, 0, 0))
-            archive.writestr(entry, png.getvalue())
-    return file.getvalue()
+    items = [
+        Item(_shape(name, rng)[None], name, name=f"{name}/{at:02}.png")
+        for at in range(N_EACH)
+        for name in SHAPES
+    ]
+    return arranged(Report("pictures", "", {}, tuple(items)), Split())
 
 
 def _shape(name: str, rng: np.random.Generator) -> Grid:
@@ -213,7 +202,7 @@ def examples() -> dict[str, Prepared]:
     lines = ["\t".join(" ".join(map(str, ids)) for ids in pair) for pair in pairs]
     by_heart = inspect_text("pairs", "\n".join(lines) + "\n")
     return {
-        EXAMPLE: prepare(shapes(), N_("Four shapes"), Split()),
+        EXAMPLE: prepare(shapes(), name=N_("Four shapes")),
         "example-pairs": texts.prepare(reports["pairs"], name=N_("English to German")),
         "example-random": texts.prepare(by_heart, name=N_("Five random pairs")),
         "example-labels": texts.prepare(reports["labels"], name=N_("What is it about?")),

@@ -6,19 +6,27 @@ of times: the sizes are those with which the presets of a similar task learn.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tfm_core.config import Experiment
-from tfm_core.config.codec import default_sections
-from tfm_core.config.corpus_tasks import CorpusTaskConfig
-from tfm_core.config.own_tasks import OwnTextTaskConfig
-from tfm_core.config.task import TaskConfig
-from tfm_core.data.own import pictures_task
-from tfm_core.data.own.sets import OwnSet, damaged
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.choices.config.own_tasks import OwnTextTaskConfig
+from tfm_core.choices.config.task import TaskConfig
+from tfm_core.data.own import pictures_set, pictures_task, texts
+from tfm_core.data.own.report import Report
+from tfm_core.data.own.sets import OwnSet, Prepared, damaged
 from tfm_core.sentences import N_
-from tfm_core.variants.record import Registry, Variant
+
+SET_KINDS = {
+    "pairs": N_("Sentence pairs"),
+    "labels": N_("Labelled sentences"),
+    "text": N_("Plain text"),
+    "pictures": N_("Pictures"),
+}
+"""What a set holds; a task of the name ``own-KIND`` learns it."""
+_FAMILIES = {"pairs": "encoder-decoder", "labels": "encoder-only", "text": "decoder-only"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +45,33 @@ _PICTURE_READ, _MAX_PICTURE_STEPS = 20, 3000  # of each picture
 _TOKENS = 2048  # of a batch, source and target: what a step of a small model takes in passing
 
 
+def task_of(own: OwnSet) -> TaskConfig:
+    """Return the settings of the task that learns a set. Raises ValueError."""
+    return pictures_task.task_of(own) if own.kind == "pictures" else _text_task_of(own)
+
+
+def report_of(own: OwnSet) -> Report:
+    """Return what a set holds. Raises SetDamaged."""
+    return pictures_set.report_of(own) if own.kind == "pictures" else texts.report_of(own)
+
+
+def prepare(report: Report, *, name: str = "") -> Prepared:
+    """Make a set of a report. Raises ValueError where it is refused."""
+    made = pictures_set.prepare if report.kind == "pictures" else texts.prepare
+    return made(report, name=name)
+
+
+def proposals(own: OwnSet) -> list[Proposal]:
+    """Return what to train on a set, of sensible sizes. Raises ValueError."""
+    return _picture_proposals(own) if own.kind == "pictures" else _text_proposals(own)
+
+
+def proposal(own: OwnSet) -> Proposal:
+    """Return the usual one of the proposals. Raises ValueError."""
+    return next(one for one in proposals(own) if one.name == "usual")
+
+
 def _text_task_of(own: OwnSet) -> OwnTextTaskConfig | CorpusTaskConfig:
-    """Return the settings that learn a set of texts. Raises ValueError."""
     if own.kind == "text":
         unit = str(own.details.get("unit"))
         return CorpusTaskConfig.parse({"name": "own-text", "data": own.id, "unit": unit})
@@ -49,49 +82,33 @@ def _text_task_of(own: OwnSet) -> OwnTextTaskConfig | CorpusTaskConfig:
 
 
 def _text_proposals(own: OwnSet) -> list[Proposal]:
-    """Return what to train on a set: a quick look, and what suits it. Raises ValueError."""
+    """Return a quick look, and what suits a set."""
     task = _text_task_of(own)
-    families = {"pairs": "encoder-decoder", "labels": "encoder-only", "text": "decoder-only"}
-    family = families[own.kind]
-    n_train = int(own.counts["train"])
+    family, n_train = _FAMILIES[own.kind], int(own.counts["train"])
+    more: dict[str, Any] = {}
     if isinstance(task, CorpusTaskConfig):
-        return _of_text(task, n_train)
-    # fewer sentences a step where they are long, and many steps an epoch
-    batch = min(64, max(8, _TOKENS // (task.src_len + task.tgt_len)), max(8, n_train // 8))
-    steps = round(min(_MAX_STEPS, max(_MIN_STEPS, _READ * n_train // batch)) / 100) * 100
-    width = 32 if n_train < 300 else 64 if n_train < 20_000 else 128
-    deep = n_train >= 3_000
-    quick = _experiment_on(task, family, _sized(family, width // 2, 1), batch, max(200, steps // 4))
-    usual = _experiment_on(task, family, _sized(family, width, 2 if deep else 1), batch, steps)
-    return _usual_and_quick(
-        (N_("Sized for this many sentences, each read many times."), usual),
-        (N_("Half as wide, a quarter of the steps: does it start to learn?"), quick),
-    )
-
-
-def _usual_and_quick(
-    usual: tuple[str, Experiment], quick: tuple[str, Experiment]
-) -> list[Proposal]:
+        context = max(8, min(32 if task.unit == "words" else 64, n_train // 20))
+        task = task.replace(context=context)
+        batch, steps = 32, 600 if n_train < 5_000 else 1500 if n_train < 100_000 else 3000
+        quick_steps, width, depth = steps // 3, 48 if n_train < 20_000 else 96, 2
+        more = {"dropout": 0.1, "tie_embeddings": True}
+        why = N_("A small GPT with a context of {context} tokens.", context=context)
+        why_quick = N_("Half as wide, a third of the steps: does it start to learn?")
+    else:
+        # fewer sentences a step where they are long, and many steps an epoch
+        batch = min(64, max(8, _TOKENS // (task.src_len + task.tgt_len)), max(8, n_train // 8))
+        steps = round(min(_MAX_STEPS, max(_MIN_STEPS, _READ * n_train // batch)) / 100) * 100
+        quick_steps = max(200, steps // 4)
+        width = 32 if n_train < 300 else 64 if n_train < 20_000 else 128
+        depth = 2 if n_train >= 3_000 else 1
+        why = N_("Sized for this many sentences, each read many times.")
+        why_quick = N_("Half as wide, a quarter of the steps: does it start to learn?")
+    usual = _experiment_on(task, family, _sized(family, width, depth) | more, batch, steps)
+    quick = _experiment_on(task, family, _sized(family, width // 2, 1), batch, quick_steps)
     return [
-        Proposal("usual", N_("Usual"), *usual),
-        Proposal("quick", N_("Quick look"), *quick),
+        Proposal("usual", N_("Usual"), why, usual),
+        Proposal("quick", N_("Quick look"), why_quick, quick),
     ]
-
-
-def _of_text(task: CorpusTaskConfig, n_tokens: int) -> list[Proposal]:
-    context = 32 if task.unit == "words" else 64
-    context = max(8, min(context, n_tokens // 20))
-    task = task.replace(context=context)
-    steps = 600 if n_tokens < 5_000 else 1500 if n_tokens < 100_000 else 3000
-    width = 48 if n_tokens < 20_000 else 96
-    family = "decoder-only"
-    sized = _sized(family, width, 2) | {"dropout": 0.1, "tie_embeddings": True}
-    usual = _experiment_on(task, family, sized, 32, steps)
-    quick = _experiment_on(task, family, _sized(family, width // 2, 1), 32, steps // 3)
-    return _usual_and_quick(
-        (N_("A small GPT with a context of {context} tokens.", context=context), usual),
-        (N_("Half as wide, a third of the steps: does it start to learn?"), quick),
-    )
 
 
 def _sized(family: str, width: int, depth: int) -> dict[str, Any]:
@@ -163,72 +180,3 @@ def _picture_proposals(own: OwnSet) -> list[Proposal]:
         )
         for name, label, why, model, moves, n_steps in plans
     ]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetKind(Variant):
-    """A kind of set.
-
-    task: the task that learns it. task_of(own): its settings. proposals(own): experiments of
-    sensible size, the usual one and others.
-    """
-
-    task: str
-    task_of: Callable[[OwnSet], TaskConfig]
-    proposals: Callable[[OwnSet], list[Proposal]]
-
-
-SET_KINDS = Registry(
-    "kind of set",
-    SetKind(
-        name="pairs",
-        label=N_("Sentence pairs"),
-        help=N_("A sentence and its answer per line: a translation, a reply, a correction."),
-        source="Sutskever et al. 2014",
-        task="own-pairs",
-        task_of=_text_task_of,
-        proposals=_text_proposals,
-    ),
-    SetKind(
-        name="labels",
-        label=N_("Labelled sentences"),
-        help=N_("A sentence and its label per line."),
-        source="Devlin et al. 2019",
-        task="own-labels",
-        task_of=_text_task_of,
-        proposals=_text_proposals,
-    ),
-    SetKind(
-        name="text",
-        label=N_("Plain text"),
-        help=N_("A text that a GPT learns to continue."),
-        source="Radford et al. 2018",
-        task="own-text",
-        task_of=_text_task_of,
-        proposals=_text_proposals,
-    ),
-    SetKind(
-        name="pictures",
-        label=N_("Pictures"),
-        help=N_("Pictures in one folder per class, as a zip, or as IDX files."),
-        source="LeCun et al. 1998",
-        task="own-pictures",
-        task_of=pictures_task.task_of,
-        proposals=_picture_proposals,
-    ),
-)
-
-
-def task_of(own: OwnSet) -> TaskConfig:
-    """Return the settings of the task that learns a set. Raises ValueError."""
-    return SET_KINDS[own.kind].task_of(own)
-
-
-def proposals(own: OwnSet) -> list[Proposal]:
-    """Return what to train on a set, of sensible sizes. Raises ValueError."""
-    return SET_KINDS[own.kind].proposals(own)
-
-
-def proposal(own: OwnSet) -> Proposal:
-    """Return the usual one of the proposals. Raises ValueError."""
-    return next(one for one in proposals(own) if one.name == "usual")

@@ -79,7 +79,7 @@ class ColumnLayout:
 def guess(kind: str, records: Records) -> ColumnLayout:
     """Return the likely layout of a table of "pairs" or "labels"."""
     step = max(1, len(records.records) // _N_SAMPLED)
-    rows = [record.cells for record in records.records]
+    rows = [record.content for record in records.records]
     has_header = not records.names and _is_header(rows[0], rows[1::step][:_N_SAMPLED])
     names = tuple(cell or "" for cell in rows[0]) if has_header else records.names
     body = rows[has_header::step] or rows

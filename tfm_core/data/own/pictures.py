@@ -1,7 +1,7 @@
 """Custom pictures, made one size and colour: squares, grey or coloured.
 
-Every container yields ``PictureItem``s; ``made_alike`` reads them all, and reports changes and what
-is skipped.
+Every container yields items; ``made_alike`` reads them all, and reports changes and what is
+skipped.
 """
 
 from __future__ import annotations
@@ -9,45 +9,46 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config.own_pictures import MARKUP, MAX_CLASSES, MAX_NAME
-from tfm_core.data.own.containers import BadData, printable, read_each, shown
+from tfm_core.choices.config.own_pictures import MARKUP, MAX_NAME
+from tfm_core.choices.variants.record import Registry, Variant
+from tfm_core.data.own.containers import (
+    LIMITS,
+    BadData,
+    Item,
+    check,
+    kept,
+    n_lines,
+    printable,
+    read_each,
+    skipped,
+)
+from tfm_core.data.own.report import Accounting, Remark, Report
 from tfm_core.data.own_picture import flattened, opened
 from tfm_core.sentences import N_, Paragraph, StudentError
-from tfm_core.variants.record import Registry, Variant
 
 if TYPE_CHECKING:
     from PIL import Image
 
 SIZES = (16, 20, 24, 28, 32, 36, 40, 48, 56, 64)
 """Allowed sides in pixels; 4 divides each, as a patch size."""
-MAX_PICTURES = 70_000
-MAX_FILES = 2 * MAX_PICTURES
-"""In a zip, and lines of a table, whether they hold pictures or not."""
 MAX_PIXELS = 64_000_000
 """Values of all pictures of a set together, as they are stored."""
-MAX_UNPACKED = 400_000_000
-"""Bytes of an unpacked upload."""
 MAX_DECODED = 2_000_000_000
 """Pixels decoded of one upload, before resizing: some twenty seconds."""
-MAX_LISTED = 50
-"""Skipped files that are named; the rest is counted."""
 
-Part = Literal["train", "validation", "test"]
-PARTS: tuple[Part, ...] = ("train", "validation", "test")
-_PART_WORDS: dict[Part, str] = {
+_SPLIT_WORDS = {
     "train": "train training trainset 학습 훈련 训练 訓練 学習",
     "validation": "val valid validation valset dev 검증 验证 驗證 検証",
     "test": "test testing testset t10k 테스트 测试 測試 テスト",
 }
 
-Folders = Literal["splits", "classes"]
 Grid = npt.NDArray[np.uint8]
 _DROPPED = MARKUP.replace("_", "")
 
@@ -61,14 +62,10 @@ FITS = Registry(
     "way to make a square",
     Fit(
         name="middle",
-        label=N_("Crop to centre"),
-        help=N_("Keeps the centre square."),
         source="ImageNet's usual centre crop",
     ),
     Fit(
         name="whole",
-        label=N_("Pad to square"),
-        help=N_("Keeps the whole picture and fills the sides with its border colour."),
         source="letterboxing, as in YOLO",
     ),
 )
@@ -92,151 +89,64 @@ class PictureForm:
             )
 
     @property
-    def channels(self) -> int:
-        """1 for grey pictures, 3 for coloured ones."""
-        return 1 if self.is_grey else 3
+    def n_values(self) -> int:
+        """Values of a picture: a grey one has one channel, a coloured one three."""
+        return (1 if self.is_grey else 3) * self.size**2
 
 
-@dataclass(frozen=True, slots=True)
-class ReadingChoices:
-    """How to read an upload that can be read in more than one way.
+def made_alike(report: Report, name: str, items: Sequence[Item], form: PictureForm) -> None:
+    """Fill a report with the pictures of items, read one by one within the limits on all of them.
 
-    Given to a reader, None leaves the choice to it; in ``Pictures.understood``, None says that
-    there is nothing to choose.
-    """
-
-    folders: Folders | None = None  # whether the outer folders are splits or classes
-    encoding: str | None = None  # of file names, a key of ``ENCODINGS``
-    is_turned: bool | None = None  # whether rows and columns are swapped, as in EMNIST
-
-
-GUESSED = ReadingChoices()
-"""Every choice is left to the reader."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PictureItem:
-    """A picture as its container yields it.
-
-    content: uint8 (H, W) or (H, W, 3), or a function that reads its file. part: the split that its
-    folder or file names, as an index of ``PARTS``.
-    """
-
-    content: Grid | Callable[[], bytes]
-    label: str
-    part: int | None
-    place: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pictures:
-    """Pictures as read. Every file or line of the upload is one, or counted as skipped."""
-
-    images: Grid  # (N, C, size, size)
-    labels: npt.NDArray[np.int64]  # (N,), indices of ``class_names``
-    class_names: tuple[str, ...]
-    names: tuple[str, ...]  # where each came from
-    parts: npt.NDArray[np.int8] | None = (
-        None  # (N,), indices of ``PARTS``; None where none is named
-    )
-    left_out: tuple[str, ...] = ()  # messages on the first skipped files and lines
-    n_left_out: int = 0
-    notes: tuple[str, ...] = ()  # on changes of the pictures
-    warnings: tuple[str, ...] = ()  # on the upload as a whole
-    n_system: int = 0  # files that an operating system adds
-    understood: ReadingChoices = GUESSED
-    folder_names: tuple[str, ...] = ()  # that ``understood.folders`` is about
-
-    def __len__(self) -> int:
-        """Number of pictures."""
-        return len(self.labels)
-
-
-@dataclass(slots=True)
-class LeftOut:
-    """Skipped files: the first ones with their reasons, the rest counted."""
-
-    sentences: list[str] = field(default_factory=list)
-    n: int = 0
-
-    def add(self, name: str, why: str, *, n: int = 1) -> None:
-        """Note a file, or ``n`` of them, and why it was left out."""
-        self.n += n
-        if len(self.sentences) < MAX_LISTED:
-            self.sentences.append(N_("{name}: {why}", name=shown(name), why=why))
-
-
-def made_alike(
-    name: str,
-    items: Sequence[PictureItem],
-    form: PictureForm,
-    left_out: LeftOut,
-    *,
-    understood: ReadingChoices,
-    notes: Iterable[str] = (),
-    **fields: Any,
-) -> Pictures:
-    """Return the pictures of items, read one by one within the limits on their total size.
-
-    name: of the upload. fields: others of ``Pictures``. Raises StudentError.
+    name: of the upload. The content of an item is uint8 (H, W) or (H, W, 3), or a function that
+    reads its file; it becomes uint8 (C, size, size). Raises StudentError.
     """
     done: Counter[str] = Counter()
     spent: Counter[str] = Counter()
 
-    def read(item: PictureItem) -> Grid:
+    def read(item: Item) -> Item:
         content = item.content() if callable(item.content) else item.content
         # an array of the right size is taken as it is: 70,000 detours over Pillow take seconds
         if form.is_grey and np.shape(content) == (form.size, form.size):
-            return np.asarray(content)[None]
+            return replace(item, content=np.asarray(content)[None])
         spent["bytes"] += len(content)
-        check_size(name, spent["bytes"])
+        check("unpacked", spent["bytes"], name=name)
         image, (width, height) = opened(content)
         spent["pixels"] += width * height
         if spent["pixels"] > MAX_DECODED:
             most = MAX_DECODED // 10**6
             raise BadData(Paragraph("own-data/too-many-pixels", name=name, most=most))
-        return as_square(image, form, done)
+        return replace(item, content=_as_square(image, form, done))
 
-    check_n_pictures(len(items), form)
-    check_classes(len({item.label for item in items}))
-    each = list(read_each(items, read, lambda item, why: left_out.add(item.place, why)))
-    if not each:
-        first = left_out.sentences[:1] or [N_("The zip is empty.")]
-        raise StudentError(Paragraph("own-data/no-picture", name=name, first=first[0]))
-    images = np.stack([image for _item, image in each])
-    changes = notes_on(done, len(each), form)
-    if understood.is_turned:
-        images = np.ascontiguousarray(images.swapaxes(2, 3))
-        changes.append(N_("Transposed: {n:,} pictures.", n=len(images)))
-    called = class_labels(item.label for item, _image in each)
-    class_names = class_order(list(called.values()))
-    numbers = {label: class_names.index(name) for label, name in called.items()}
-    parts = [item.part for item, _image in each]
-    return Pictures(
-        images,
-        np.array([numbers[item.label] for item, _image in each], np.int64),
-        class_names,
-        tuple(item.place for item, _image in each),
-        None if parts[0] is None else np.array(parts, np.int8),
-        tuple(left_out.sentences),
-        left_out.n,
-        (*notes, *changes),
-        understood=understood,
-        **fields,
+    candidates = kept(items)
+    fits = min(LIMITS["pictures"].most, MAX_PIXELS // form.n_values)
+    check("pictures", len(candidates), most=fits, fits=fits, size=form.size)
+    check("classes", len({item.label for item in candidates}))
+    items = read_each(items, read)
+    good, report.skipped = kept(items), tuple(skipped(items))
+    if not good:
+        first = report.skipped[0].reason if report.skipped else N_("The zip is empty.")
+        raise StudentError(Paragraph("own-data/no-picture", name=name, first=first))
+    notes = _notes_on(done, len(good), form)
+    called = class_labels(item.label for item in good)
+    if report.read_as.is_turned:
+        notes.append(N_("Transposed: {n:,} pictures.", n=len(good)))
+        good = [replace(item, content=item.content.swapaxes(1, 2)) for item in good]
+    report.items = tuple(
+        item if item.label == called[item.label] else replace(item, label=called[item.label])
+        for item in good
+    )
+    if good[0].split is not None:
+        report.split = {"by": "file"}
+    n_bad, n_system = n_lines(report.skipped), report.accounting.system
+    total = len(good) + n_bad + n_system
+    report.accounting = Accounting(total, len(good), n_bad, system=n_system, counted="entries")
+    report.findings += (
+        *report.accounting.warnings(report.skipped),
+        *(Remark("note", words) for words in notes),
     )
 
 
-def check_size(name: str, n_bytes: int) -> None:
-    """Raise BadData for an upload that unpacks to more than is read."""
-    if n_bytes > MAX_UNPACKED:
-        raise BadData(
-            "{name} unpacks to more than {most} MB. Use fewer or smaller pictures.",
-            name=name,
-            most=MAX_UNPACKED // 10**6,
-        )
-
-
-def part_of(name: str) -> Part | None:
+def part_of(name: str) -> str | None:
     """Return the split in a folder's or file's name: ``seg_train``, ``t10k-images``.
 
     None where no word of it says one, or its words say different ones.
@@ -245,21 +155,11 @@ def part_of(name: str) -> Part | None:
     words = re.findall(r"[a-z]+[0-9]+[a-z]+|[a-z]+", spaced)
     parts = {
         part
-        for part, signs in _PART_WORDS.items()
+        for part, signs in _SPLIT_WORDS.items()
         for sign in signs.split()
         if (sign in words if sign.isascii() else sign in name)  # Korean has no spaces to go by
     }
     return parts.pop() if len(parts) == 1 else None
-
-
-def class_order(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the different names in the order a person expects: 2 before 10."""
-
-    def key(name: str) -> list[tuple[int, int, str]]:
-        pieces = re.findall(r"\d+|\D+", name)
-        return [(0, int(p), p) if p.isdecimal() else (1, 0, p.casefold()) for p in pieces]
-
-    return tuple(sorted(set(names), key=lambda name: (key(name), name)))
 
 
 def class_labels(folders: Iterable[str]) -> dict[str, str]:
@@ -282,40 +182,16 @@ def class_label(text: str) -> str:
     return " ".join(plain.split())[:MAX_NAME].strip()
 
 
-def check_n_pictures(n: int, form: PictureForm) -> None:
-    """Raise StudentError for more pictures than a set may have."""
-    fits = min(MAX_PICTURES, MAX_PIXELS // (form.channels * form.size**2))
-    if n > fits:
-        raise StudentError(
-            "There are {n:,} pictures; the limit is {fits:,} at {size} x {size} pixels.",
-            n=n,
-            fits=fits,
-            size=form.size,
-        )
-
-
-def check_classes(n: int) -> None:
-    """Raise StudentError for more classes than a set may have."""
-    if n > MAX_CLASSES:
-        raise StudentError(
-            "There are {n:,} classes; the limit is {most}. Each folder is one class.",
-            n=n,
-            most=MAX_CLASSES,
-        )
-
-
-def as_square(image: Image.Image, form: PictureForm, done: Counter[str]) -> Grid:
+def _as_square(image: Image.Image, form: PictureForm, done: Counter[str]) -> Grid:
     """Return a picture in the form, uint8 (C, size, size); ``done`` counts what was done to it."""
     from PIL import Image, ImageOps
 
     done["bits"] += image.info.get("n_bits", 8) > 8
     plain = flattened(image)
-    if form.is_grey and plain.mode != "L":
-        done["grey"] += 1
+    done["grey"] += form.is_grey and plain.mode != "L"
     plain = plain.convert("L" if form.is_grey else "RGB")
     size = (form.size, form.size)
-    if plain.width != plain.height:
-        done[form.fit] += 1
+    done[form.fit] += plain.width != plain.height
     if plain.size != size:
         done["resized"] += 1
         if form.fit == "whole":
@@ -330,7 +206,7 @@ def as_square(image: Image.Image, form: PictureForm, done: Counter[str]) -> Grid
     return values[None] if values.ndim == 2 else values.transpose(2, 0, 1)
 
 
-def notes_on(done: Counter[str], n: int, form: PictureForm) -> list[str]:
+def _notes_on(done: Counter[str], n: int, form: PictureForm) -> list[str]:
     """Return notes on how the pictures were made alike."""
     resized = N_(
         "{done:,} of {n:,} pictures were resized to {size} x {size} pixels.",

@@ -14,8 +14,9 @@ import re
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,26 +24,23 @@ import numpy.typing as npt
 
 from tfm_core.data.download import SOURCES
 from tfm_core.data.idx import MAX_HEADER, idx_header
-from tfm_core.data.own.containers import ZIP_DAMAGE, shown
-from tfm_core.data.own.pictures import (
+from tfm_core.data.own.containers import (
+    LIMITS,
     MAX_FILES,
-    MAX_PICTURES,
-    MAX_PIXELS,
-    MAX_UNPACKED,
-    PARTS,
-    Grid,
-    LeftOut,
-    PictureItem,
-    check_classes,
-    class_labels,
-    part_of,
+    ZIP_DAMAGE,
+    Item,
+    check,
+    kept,
+    read_each,
+    shown,
+    skipped,
 )
+from tfm_core.data.own.pictures import MAX_PIXELS, Grid, class_labels, part_of
+from tfm_core.data.own.sets import SPLITS
 from tfm_core.reading import zip_of
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 _GZIP = b"\x1f\x8b"
-_MAX_ARRAYS = 12
-_MAX_COLUMNS = 2**20
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -50,7 +48,6 @@ _HEADERS = {
 _BAD_HEADER = (tokenize.TokenError, SyntaxError, TypeError, RecursionError, OverflowError)
 _BAD_ARRAY = (*ZIP_DAMAGE, *_BAD_HEADER, RuntimeError, KeyError)
 """What NumPy raises on an array that is damaged or forged."""
-_NUMBER = rb"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,12 +56,10 @@ class ArrayFile:
 
     name: str
     values: Grid | npt.NDArray[np.str_]
-    lines: Sequence[int] = ()  # where each picture stands in a table
 
-    @property
-    def part(self) -> int:
-        """The split that the name of the file or its folder says, else training."""
-        return PARTS.index(part_of(self.name.rpartition("/")[2]) or part_of(self.name) or "train")
+
+Arrays = tuple[list[Item], list[str]]
+"""The pictures of arrays, and notes on them."""
 
 
 def is_array_file(name: str, content: bytes) -> bool:
@@ -72,65 +67,76 @@ def is_array_file(name: str, content: bytes) -> bool:
     return content.startswith((b"\0\0", _GZIP)) or _is_table(name, content)
 
 
-def arrays_in(
-    files: Sequence[tuple[str, bytes]], left_out: LeftOut
-) -> tuple[list[ArrayFile], list[str]]:
-    """Return what IDX files, or tables of pixels, hold, and notes. Raises StudentError."""
-    are_tables = all(_is_table(name, content) for name, content in files)
+def arrays_in(files: Sequence[tuple[str, bytes]]) -> Arrays:
+    """Return what IDX files, or tables of pixels, hold. Raises StudentError."""
+    if all(_is_table(name, content) for name, content in files):
+        tables = [_table(name, _unpacked(name, content)) for name, content in files]
+        items = [item for table in tables for item in table]
+        if not kept(items):
+            raise StudentError(items[0].reason)
+        for split in range(len(SPLITS)):
+            names = [table[0].name for table in tables if {split} == {i.split for i in kept(table)}]
+            if len(names) > 1:
+                raise _no_pair(names)
+        return _labelled(items), []
     plain: list[bytes] = []
-    arrays: list[ArrayFile] = []
     for name, content in files:
-        plain.append(_unpacked(name, content, MAX_UNPACKED - sum(map(len, plain))))
-        if are_tables:
-            arrays += _table(name, plain.pop(), left_out)
-    if are_tables and not arrays:
-        raise StudentError(left_out.sentences[0])
-    if are_tables:
-        return arrays, []
+        plain.append(_unpacked(name, content, n_before=sum(map(len, plain))))
     arrays = [_idx(name, content) for (name, _packed), content in zip(files, plain, strict=True)]
-    return arrays, _compared(plain, arrays)
+    return _paired(arrays), _compared(plain, arrays)
 
 
-def items_of(arrays: Sequence[ArrayFile]) -> list[PictureItem]:
-    """Return each picture with its label; the split comes from train, test or valid in the names.
+def _split_of(name: str) -> int:
+    """Return the split that the name of a file or its folder says, else training."""
+    return SPLITS.index(part_of(name.rpartition("/")[2]) or part_of(name) or SPLITS[0])
 
-    Raises StudentError that names the file.
-    """
+
+def _no_pair(names: Iterable[str]) -> StudentError:
+    return StudentError(Paragraph("own-data/two-files", names=", ".join(map(shown, names))))
+
+
+def _paired(arrays: Sequence[ArrayFile]) -> list[Item]:
+    """Return each picture with its label. Raises StudentError that names the file."""
     pairs: list[tuple[int, ArrayFile, ArrayFile]] = []
-    for part in range(len(PARTS)):
-        files = [file for file in arrays if file.part == part]
+    for split in range(len(SPLITS)):
+        files = [file for file in arrays if _split_of(file.name) == split]
         pictures = [file for file in files if file.values.ndim > 1]
         labels = [file for file in files if file.values.ndim == 1]
         if files and (len(pictures), len(labels)) != (1, 1):
-            names = ", ".join(shown(file.name) for file in files)
-            raise StudentError(Paragraph("own-data/two-files", names=names))
-        for pictures_of, labels_of in zip(pictures, labels, strict=True):
-            if len(pictures_of.values) != len(labels_of.values):
-                raise StudentError(
-                    "{pictures} has {n_pictures:,} pictures, but {labels} has {n_labels:,} labels.",
-                    pictures=shown(pictures_of.name),
-                    n_pictures=len(pictures_of.values),
-                    labels=shown(labels_of.name),
-                    n_labels=len(labels_of.values),
-                )
-            pairs.append((part, pictures_of, labels_of))
-    # before labels are made class names, which takes long for many thousands
-    different = sorted({label for _part, _file, file in pairs for label in file.values.tolist()})
-    check_classes(len(different))
-    called = class_labels(different)
-    return [
-        PictureItem(image, called[label], part if len(pairs) > 1 else None, place)
-        for part, pictures_of, labels_of in pairs
-        for image, label, place in zip(
-            _grids(pictures_of), labels_of.values.tolist(), _places(pictures_of), strict=True
+            raise _no_pair(file.name for file in files)
+        pairs += [(split, *pair) for pair in zip(pictures, labels, strict=True)]
+    for _split, images, labels_of in pairs:
+        if len(images.values) != len(labels_of.values):
+            raise StudentError(
+                "{pictures} has {n_pictures:,} pictures, but {labels} has {n_labels:,} labels.",
+                pictures=shown(images.name),
+                n_pictures=len(images.values),
+                labels=shown(labels_of.name),
+                n_labels=len(labels_of.values),
+            )
+    words = N_("picture {line} of {name}")
+    return _labelled(
+        Item(image, label, split, line, numbered=words, name=shown(images.name))
+        for split, images, labels_of in pairs
+        for line, (image, label) in enumerate(
+            zip(_grids(images), labels_of.values.tolist(), strict=True), 1
         )
+    )
+
+
+def _labelled(items: Iterable[Item]) -> list[Item]:
+    """Return pictures with class names as labels, and with splits where there are several."""
+    items = list(items)
+    items = [*skipped(items), *sorted(kept(items), key=lambda item: item.split or 0)]
+    # before labels are made class names, which takes long for many thousands
+    different = sorted({item.label for item in kept(items)})
+    check("classes", len(different))
+    called = class_labels(different)
+    is_split = len({item.split for item in kept(items)}) > 1
+    return [
+        replace(item, label=called.get(item.label, ""), split=item.split if is_split else None)
+        for item in items
     ]
-
-
-def _places(file: ArrayFile) -> Iterator[str]:
-    words = N_("line {n} of {name}") if file.lines else N_("picture {n} of {name}")
-    for n in file.lines or range(1, len(file.values) + 1):
-        yield N_(words, n=n, name=shown(file.name))
 
 
 def _grids(file: ArrayFile) -> Grid:
@@ -138,18 +144,18 @@ def _grids(file: ArrayFile) -> Grid:
     values = np.asarray(file.values, np.uint8)
     if values.ndim == 2:
         raise _no_pictures(file.name, values.shape)
-    if values.ndim == 4:
-        # channels first, as PyTorch has them
-        if values.shape[1] == 3 and values.shape[3] != 3:
-            values = values.transpose(0, 2, 3, 1)
-        if values.shape[3] not in (1, 3):
-            raise StudentError(
-                "{name} has pictures of shape {shape}; use 1 or 3 channels.",
-                name=shown(file.name),
-                shape=_sizes(values.shape[1:]),
-            )
-        values = values[..., 0] if values.shape[3] == 1 else values
-    return values
+    if values.ndim == 3:
+        return values
+    # channels first, as PyTorch has them
+    if values.shape[1] == 3 and values.shape[3] != 3:
+        values = values.transpose(0, 2, 3, 1)
+    if values.shape[3] not in (1, 3):
+        raise StudentError(
+            "{name} has pictures of shape {shape}; use 1 or 3 channels.",
+            name=shown(file.name),
+            shape=_sizes(values.shape[1:]),
+        )
+    return values[..., 0] if values.shape[3] == 1 else values
 
 
 def _no_pictures(name: str, shape: Iterable[int]) -> StudentError:
@@ -160,31 +166,18 @@ def _sizes(shape: Iterable[int]) -> str:
     return " x ".join(map(str, shape))
 
 
-def _check_number(name: str, shape: Sequence[int], n: int) -> None:
-    if n > MAX_PICTURES:
-        raise StudentError(
-            "{name} has the shape {shape}; the limit is {most:,} pictures.",
-            name=shown(name),
-            shape=_sizes(shape),
-            most=MAX_PICTURES,
-        )
-
-
-def _unpacked(name: str, content: bytes, room: int) -> bytes:
-    """Return a file decompressed, up to ``room`` bytes."""
+def _unpacked(name: str, content: bytes, *, n_before: int = 0) -> bytes:
+    """Return a file decompressed, within the limit for it and ``n_before`` bytes of others."""
     if not content.startswith(_GZIP):
         return content
     try:
         with gzip.open(io.BytesIO(content)) as file:
-            plain = file.read(max(0, room) + 1)
+            plain = file.read(max(0, LIMITS["gzip"].most - n_before) + 1)
     except (OSError, EOFError, zlib.error):
         raise StudentError(
             "{name} is damaged. Upload it again, or unpacked.", name=shown(name)
         ) from None
-    if len(plain) > room:
-        raise StudentError(
-            "{name} unpacks to more than {most} MB.", name=shown(name), most=MAX_UNPACKED // 10**6
-        )
+    check("gzip", n_before + len(plain), name=shown(name))
     return plain
 
 
@@ -210,7 +203,7 @@ def _idx(name: str, plain: bytes) -> ArrayFile:
         )
     if not all(header.shape):
         raise StudentError("{name} is empty.", name=shown(name))
-    _check_number(name, header.shape, header.shape[0])
+    check("array", header.shape[0], name=shown(name), shape=_sizes(header.shape))
     values = np.frombuffer(plain, np.uint8, offset=header.n_header).reshape(header.shape)
     return ArrayFile(name, values.astype(np.str_) if values.ndim == 1 else values)
 
@@ -253,35 +246,28 @@ def is_npz(content: bytes) -> bool:
     return bool(names) and all(name.endswith(".npy") for name in names)
 
 
-def arrays_in_npz(
-    name: str, content: bytes, left_out: LeftOut
-) -> tuple[list[ArrayFile], list[str]]:
-    """Return arrays such as ``x_train``, ``y_train``, ``x_test`` and ``y_test``, and notes.
+def arrays_in_npz(name: str, content: bytes) -> Arrays:
+    """Return arrays such as ``x_train``, ``y_train``, ``x_test`` and ``y_test``.
 
     Sizes are checked before anything is unpacked. Raises StudentError.
     """
     files: list[ArrayFile] = []
+    others: list[Item] = []
     scaled: list[str] = []
     with zip_of(content, most=MAX_FILES) as archive:
         entries = archive.infolist()
-        if len(entries) > _MAX_ARRAYS:
-            raise StudentError(
-                "{name} has {n} arrays; the limit is {most}.",
-                name=shown(name),
-                n=len(entries),
-                most=_MAX_ARRAYS,
-            )
+        check("arrays", len(entries), name=shown(name))
         arrays: list[tuple[str, npt.NDArray[Any]]] = []
         for entry in entries:
             called = entry.filename.removesuffix(".npy")
-            room = MAX_UNPACKED - sum(array.nbytes for _name, array in arrays)
-            arrays.append((called, _array(archive, entry, f"{name}: {called}", room)))
+            n_before = sum(array.nbytes for _name, array in arrays)
+            arrays.append((called, _array(archive, entry, f"{name}: {called}", n_before)))
     for called, array in arrays:
         values = _values(called, array)
         if values is None:
             shape = _sizes(array.shape) or "1"
             why = N_("An array of shape {shape} holds no pictures or labels.", shape=shape)
-            left_out.add(called, why)
+            others.append(Item(name=shown(called), why=why))
             continue
         files.append(ArrayFile(called, values))
         if array.ndim in (3, 4) and array.dtype.kind in "bf" and _is_fraction(array):
@@ -292,13 +278,14 @@ def arrays_in_npz(
             name=shown(name),
         )
     words = N_("Values from 0 to 1 were scaled to 255: {names}.", names=", ".join(scaled))
-    return files, [words] if scaled else []
+    return [*others, *_paired(files)], [words] if scaled else []
 
 
 def _array(
-    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, room: int
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, n_before: int
 ) -> npt.NDArray[Any]:
-    """Return one array of at most ``room`` bytes. Raises StudentError."""
+    """Return one array, within the limit for it and ``n_before`` bytes. Raises StudentError."""
+    name = shown(name)
     try:
         with archive.open(entry) as file:
             version = np.lib.format.read_magic(file)
@@ -306,25 +293,19 @@ def _array(
         # only the header is read by now: NumPy would allocate whatever size a forged one says
         if dtype.hasobject:
             raise StudentError(
-                "{name} holds Python objects, which are never loaded. Save numbers.",
-                name=shown(name),
+                "{name} holds Python objects, which are never loaded. Save numbers.", name=name
             )
-        _check_number(name, shape, max(shape, default=0))
-        if math.prod(shape) * dtype.itemsize > room:
-            raise StudentError(
-                "With {name} the arrays unpack to more than {most} MB.",
-                name=shown(name),
-                most=MAX_UNPACKED // 10**6,
-            )
+        check("array", max(shape, default=0), name=name, shape=_sizes(shape))
+        check("npz", n_before + math.prod(shape) * dtype.itemsize, name=name)
         with archive.open(entry) as file:
             array: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+            return array
     except StudentError:
         raise
     except _BAD_ARRAY:
         raise StudentError(
-            "{name} is damaged, encrypted or not a NumPy array.", name=shown(name)
+            "{name} is damaged, encrypted or not a NumPy array.", name=name
         ) from None
-    return array
 
 
 def _values(name: str, array: npt.NDArray[Any]) -> Grid | npt.NDArray[np.str_] | None:
@@ -368,6 +349,7 @@ def _is_fraction(array: npt.NDArray[Any]) -> bool:
 
 _LABELS = ("label", "labels", "class", "target", "y", "digit", "letter")
 _NUMBERED = ("", "id", "index", "imageid", "unnamed: 0")  # columns that only count the lines
+_NUMBER = rb"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?"
 _MIN_COLUMNS = 17
 _MAX_FIRST_LINE = 4096
 
@@ -381,9 +363,9 @@ def _is_table(name: str, content: bytes) -> bool:
     return content.startswith(_GZIP) or first.count(b",") >= _MIN_COLUMNS - 1
 
 
-def _table(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
-    """Return the pictures and labels of a table; bad lines are noted as skipped."""
-    called = shown(name)
+def _table(name: str, content: bytes) -> list[Item]:
+    """Return the pictures of the lines of a table."""
+    called, split = shown(name), _split_of(name)
     lines = _lines(called, content.removeprefix(b"\xef\xbb\xbf"))
     numbers = [number for number, line in enumerate(lines, 1) if line.strip()]
     first = _cells(lines[numbers[0] - 1]) if numbers else []
@@ -401,8 +383,7 @@ def _table(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
             "No column “label” for {n:,} pictures. For Kaggle's digits use train.csv.",
             n=len(numbers),
         )
-        left_out.add(name, why, n=len(numbers))
-        return []
+        return [Item(name=called, n_lines=len(numbers), why=why)]
     pixels = [at for at in range(len(header)) if at != label]
     if has_header:
         pixels = [at for at in pixels if header[at] not in _NUMBERED]
@@ -413,78 +394,51 @@ def _table(name: str, content: bytes, left_out: LeftOut) -> list[ArrayFile]:
             name=called,
             n=len(pixels),
         )
-    most = min(MAX_PICTURES, MAX_PIXELS // len(pixels))
-    _check_lines(called, len(numbers), most, limit=most)
-    rows = [lines[number - 1] for number in numbers]
-    values, problems = _pixels(rows, len(first), pixels)
-    labels = [_label(row, label) for row in rows]
-    for at, number in enumerate(numbers):
-        if not labels[at]:
-            problems[at] = problems[at] or N_("There is no label.")
-        if problems[at]:
-            left_out.add(N_("line {n} of {name}", n=number, name=called), problems[at])
-    good = [at for at, why in enumerate(problems) if not why]
-    if not good:
-        first_reason = left_out.sentences[0]
-        raise StudentError(
-            "{name} has no readable picture. {first}", name=called, first=first_reason
-        )
-    return [
-        ArrayFile(name, values[good].reshape(-1, side, side), [numbers[at] for at in good]),
-        ArrayFile(name, np.array([labels[at] for at in good], np.str_)),
-    ]
+    most = min(LIMITS["lines"].most, MAX_PIXELS // len(pixels))
+    check("lines", len(numbers), most=most, name=called)
 
+    def read(item: Item) -> Item:
+        n = item.content.count(b",") + 1
+        if n != len(first):
+            words = N_("There are {n:,} cells instead of {right:,}.")
+            raise StudentError(words, n=n, right=len(first))
+        values = _pixels(item.content, pixels).reshape(side, side)
+        if not (text := _label(item.content, label)):
+            raise StudentError("There is no label.")
+        return replace(item, content=values, label=text)
 
-def _check_lines(name: str, n: int, most: int, *, limit: int) -> None:
-    if n > limit:
-        raise StudentError(
-            "{name} has {n:,} lines; the limit is {most:,} pictures.", name=name, n=n, most=most
-        )
+    words = N_("line {line} of {name}")
+    rows = (Item(lines[n - 1], "", split, n, numbered=words, name=called) for n in numbers)
+    items = read_each(rows, read)
+    if not kept(items):
+        reason = items[0].reason
+        raise StudentError("{name} has no readable picture. {first}", name=called, first=reason)
+    return items
 
 
 def _lines(name: str, content: bytes) -> list[bytes]:
     """Return the lines of a table. Raises StudentError for more than are taken apart."""
-    n_lines = content.count(b"\n") + content.count(b"\r") - content.count(b"\r\n")
-    _check_lines(name, n_lines, MAX_PICTURES, limit=MAX_FILES)
+    n_ends = content.count(b"\n") + content.count(b"\r") - content.count(b"\r\n")
+    if n_ends > MAX_FILES:
+        check("lines", n_ends, name=name)
     lines = content.splitlines()
-    if max((line.count(b",") for line in lines), default=0) >= _MAX_COLUMNS:
-        raise StudentError(
-            "{name} has a line of more than {most:,} cells.", name=name, most=_MAX_COLUMNS
-        )
+    check("cells", 1 + max((line.count(b",") for line in lines), default=0), name=name)
     return lines
 
 
-def _pixels(rows: Sequence[bytes], n_columns: int, pixels: Sequence[int]) -> tuple[Grid, list[str]]:
-    """Return the pixels of each row, (N, pixels), and why a row cannot be read, "" where it can."""
-    wrong = N_("A pixel is not a whole number from 0 to 255.")
-    # NumPy reads all lines at once, and many times as fast, but says nothing of a single line
-    try:
-        text = io.BytesIO(b"\n".join(rows))
-        fast = np.loadtxt(
-            text, np.int16, comments=None, delimiter=",", usecols=pixels, quotechar='"', ndmin=2
-        )
-        if len(fast) == len(rows) and all(row.count(b",") == n_columns - 1 for row in rows):
-            is_wrong = (fast.min(1) < 0) | (fast.max(1) > 255)
-            return fast.astype(np.uint8), [wrong if one else "" for one in is_wrong.tolist()]
-    except ValueError:
-        pass  # some line is broken, or its numbers are written as fractions
-    values, problems = np.zeros((len(rows), len(pixels)), np.uint8), [""] * len(rows)
-    for at, row in enumerate(rows):
-        cells = _cells(row)
-        if len(cells) != n_columns:
-            problems[at] = N_(
-                "There are {n:,} cells instead of {right:,}.", n=len(cells), right=n_columns
+def _pixels(row: bytes, columns: Sequence[int]) -> Grid:
+    """Return the pixels of a row, (N,). Raises StudentError."""
+    values = np.array(-1.0)
+    # some write whole numbers as fractions, which take twice as long to read
+    for kind in (np.int16, np.float64):
+        with suppress(ValueError):
+            values = np.loadtxt(
+                [row], kind, comments=None, delimiter=",", usecols=columns, quotechar='"', ndmin=1
             )
-            continue
-        try:
-            read = np.array([float(cells[column]) for column in pixels])
-        except ValueError:
-            read = np.array([math.nan])
-        if ((read >= 0) & (read <= 255) & (read == np.floor(read))).all():
-            values[at] = read
-        else:
-            problems[at] = wrong
-    return values, problems
+            break
+    if not ((values == np.floor(values)) & (values >= 0) & (values <= 255)).all():
+        raise StudentError("A pixel is not a whole number from 0 to 255.")
+    return values.astype(np.uint8)
 
 
 def _cells(row: bytes) -> list[bytes]:

@@ -5,182 +5,32 @@ Duplicates are pictures of the same pixels, after they were made one size.
 
 from __future__ import annotations
 
-import dataclasses
 import io
+import zipfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config.image_tasks import Ground
-from tfm_core.config.own_pictures import MAX_CLASSES, is_class_name
-from tfm_core.data.own.pictures import (
-    PARTS,
-    SIZES,
-    Grid,
-    Pictures,
-    class_label,
-    class_order,
-)
-from tfm_core.data.own.sets import OwnSet, Prepared, SetDamaged, damaged
+from tfm_core.choices.config.image_tasks import Ground
+from tfm_core.choices.config.own_pictures import MAX_CLASSES, is_class_name
+from tfm_core.data.own.containers import Item, n_lines
+from tfm_core.data.own.pictures import SIZES, Grid, class_label
+from tfm_core.data.own.report import Remark, Report, set_name
+from tfm_core.data.own.sets import SPLITS, OwnSet, Prepared, SetDamaged, damaged
 from tfm_core.reading import check_header
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 KIND = "pictures"
 FILE = "pictures.safetensors"
-TEST = PARTS.index("test")
-VALIDATION = PARTS.index("validation")
+TEST = SPLITS.index("test")
+VALIDATION = SPLITS.index("validation")
 MIN_PICTURES = 24
 """Pictures that a set must have: eight for validation, some for the test, and some to learn."""
 _UNEVEN = 5  # ratio of class sizes from which a warning is given
-
-Level = Literal["problem", "warning", "note"]
-
-
-@dataclass(frozen=True, slots=True)
-class SetFinding:
-    """A message about a set. ``problem``: nothing could be learned from it, so it isn't kept."""
-
-    level: Level
-    sentence: str
-
-
-@dataclass(frozen=True, slots=True)
-class Duplicates:
-    """Counts of identical pictures.
-
-    n_again: pictures whose pixels another one before them has. n_across: those of the test or
-    validation that stand in another split too. n_contradicting: those whose twin has another class.
-    example: the names of two of them.
-    """
-
-    n_again: int = 0
-    n_across: int = 0
-    n_contradicting: int = 0
-    example: tuple[str, str] | None = None
-
-
-def findings(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[SetFinding]:
-    """Return what is wrong with or worth knowing about pictures and their splits.
-
-    parts: (N,) places in ``PARTS``.
-    """
-    warnings = [SetFinding("warning", words) for words in pictures.warnings]
-    if problem := _problem(pictures, parts):
-        return [SetFinding("problem", problem), *warnings]
-    if names := _untrained(pictures, parts):
-        words = N_("Only the test has {names}, so the model cannot learn them.", names=_some(names))
-        warnings.insert(0, SetFinding("warning", words))
-    same = duplicates(pictures, parts)
-    warnings += [SetFinding("warning", words) for words in _warnings(pictures, parts, same)]
-    if same.example is None:
-        return warnings
-    words = N_(
-        "Duplicate pictures: {n:,}; {second} equals {first}.",
-        n=same.n_again,
-        first=same.example[0],
-        second=same.example[1],
-    )
-    return [*warnings, SetFinding("note", words)]
-
-
-def counts(pictures: Pictures, parts: npt.NDArray[np.int8]) -> npt.NDArray[np.int64]:
-    """Return how many pictures each class has in each split, (classes, splits)."""
-    table = np.zeros((len(pictures.class_names), len(PARTS)), np.int64)
-    np.add.at(table, (pictures.labels, parts), 1)
-    return table
-
-
-def duplicates(pictures: Pictures, parts: npt.NDArray[np.int8]) -> Duplicates:
-    """Return counts of identical pictures."""
-    same: dict[bytes, list[int]] = defaultdict(list)
-    for at, image in enumerate(pictures.images):
-        same[image.tobytes()].append(at)
-    again = across = contradicting = 0
-    example = None
-    for places in same.values():
-        if len(places) == 1:
-            continue
-        again += len(places) - 1
-        example = example or (pictures.names[places[0]], pictures.names[places[1]])
-        in_parts = parts[places]
-        if len(set(in_parts.tolist())) > 1:
-            across += int((in_parts != in_parts.min()).sum())
-        contradicting += len(places) if len(set(pictures.labels[places].tolist())) > 1 else 0
-    return Duplicates(again, across, contradicting, example)
-
-
-def _problem(pictures: Pictures, parts: npt.NDArray[np.int8]) -> str | None:
-    """Return why nothing could be learned from a set, or None."""
-    n, names = len(pictures), pictures.class_names
-    if len(names) < 2:
-        return N_(
-            "All {n:,} pictures are in one class, “{name}”. Use at least two folders.",
-            n=n,
-            name=names[0],
-        )
-    if n > 1 and (pictures.images == pictures.images[:1]).all():
-        return N_("All {n:,} pictures are the same. Are they packed correctly?", n=n)
-    if n < MIN_PICTURES:
-        return N_("Pictures: {n}; at least {least} are needed.", n=n, least=MIN_PICTURES)
-    n_training = int((parts != TEST).sum())
-    n_classes = len(names) - len(_untrained(pictures, parts))
-    if n_training < MIN_PICTURES // 2 or n_classes < 2:
-        return N_(
-            "The test leaves {n} training pictures of {n_classes} classes. Make it smaller.",
-            n=n_training,
-            n_classes=n_classes,
-        )
-    return None
-
-
-def _untrained(pictures: Pictures, parts: npt.NDArray[np.int8]) -> list[str]:
-    """Return the classes of which only the test has pictures."""
-    trained = set(pictures.labels[parts != TEST].tolist())
-    return [name for at, name in enumerate(pictures.class_names) if at not in trained]
-
-
-def _warnings(pictures: Pictures, parts: npt.NDArray[np.int8], same: Duplicates) -> Iterator[str]:
-    """Yield warnings on uneven and untested classes, blank pictures and duplicates."""
-    table = counts(pictures, parts)
-    per_class = table.sum(1)
-    largest, smallest = int(per_class.argmax()), int(per_class.argmin())
-    names, n = pictures.class_names, len(pictures)
-    if per_class[largest] >= _UNEVEN * per_class[smallest]:
-        yield Paragraph(
-            "own-data/uneven",
-            n_most=int(per_class[largest]),
-            most=names[largest],
-            n_least=int(per_class[smallest]),
-            least=names[smallest],
-            share=100 * per_class[largest] / n,
-        )
-    untested = [names[at] for at, n_tested in enumerate(table[:, TEST]) if not n_tested]
-    if untested:
-        yield N_("The test has no pictures of {names}.", names=_some(untested))
-    n_blank = int((pictures.images.reshape(n, -1).std(1) == 0).sum())
-    if n_blank:
-        yield N_("Blank pictures: {n:,} of {all:,}.", n=n_blank, all=n)
-    if same.n_across:
-        yield N_(
-            "Test or validation pictures also in training: {n:,}. Drop the duplicates.",
-            n=same.n_across,
-        )
-    if same.n_contradicting:
-        yield N_(
-            "Pictures in several classes: {n:,}; no model can tell which is right.",
-            n=same.n_contradicting,
-        )
-
-
-def _some(names: list[str], limit: int = 5) -> str:
-    """Return the first few names in quotation marks."""
-    quoted = ", ".join(f"“{name}”" for name in names[:limit])
-    more = len(names) - limit
-    return N_("{names} and {more} more", names=quoted, more=more) if more > 0 else quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,72 +46,177 @@ class Split:
     share: float = 0.15
 
 
-def split_parts(pictures: Pictures, split: Split) -> npt.NDArray[np.int8]:
-    """Return the split of each picture, (N,) places in ``PARTS``; the same seed, the same test.
+def arranged(
+    read: Report, split: Split, *, names: Sequence[str] = (), drops_duplicates: bool = False
+) -> Report:
+    """Return pictures split, with what is wrong with them as a set.
+
+    names: of the classes, in their order, where they are renamed: classes of one name are merged,
+    and the pictures of a class with an empty name are left out.
+    """
+    report = replace(read)
+    if names:
+        _rename(report, names)
+    if not report.items:
+        report.refusal = N_("Name at least two classes.")
+        return report
+    if drops_duplicates:
+        first: dict[bytes, Item] = {}
+        for item in report.items:
+            first.setdefault(item.content.tobytes(), item)
+        n = len(report.items) - len(first)
+        dropped = Item(why=N_("Duplicates dropped: {n:,}.", n=n), n_lines=n)
+        report.items, report.skipped = tuple(first.values()), (dropped, *report.skipped)
+    _split(report, split)
+    report.accounting = replace(
+        report.accounting, kept=len(report.items), left_out=n_lines(report.skipped)
+    )
+    report.refusal = _problem(report)
+    if report.refusal is None:
+        report.findings += tuple(_findings(report))
+    return report
+
+
+def has_duplicates(report: Report) -> bool:
+    """Return whether several pictures have the same pixels."""
+    return len({item.content.tobytes() for item in report.items}) < len(report.items)
+
+
+def _rename(report: Report, names: Sequence[str]) -> None:
+    """Rename, merge and leave out classes."""
+    called = dict(zip(report.balance, names, strict=True))
+    labels = {label: class_label(name) for label, name in called.items()}
+    dropped = [
+        Item(name=label, n_lines=sum(report.balance[label]), why=N_("This class has no name."))
+        for label, name in labels.items()
+        if not name
+    ]
+    report.skipped = (*dropped, *report.skipped)
+    report.items = tuple(
+        replace(item, label=labels[item.label]) for item in report.items if labels[item.label]
+    )
+    changed = {called[label].strip(): name for label, name in labels.items() if name}
+    report.findings += tuple(
+        Remark("note", N_("“{typed}” was renamed “{name}”.", typed=typed[:80], name=name))
+        for typed, name in changed.items()
+        if typed != name
+    )
+
+
+def _split(report: Report, split: Split) -> None:
+    """Draw the test from each class alike; the same seed, the same test.
 
     Where files name splits but no test, it is drawn from what they say is for training.
     """
-    named = pictures.parts if split.by == "file" else None
-    parts = np.zeros(len(pictures), np.int8) if named is None else named.copy()
-    if named is not None and (named == TEST).any():
-        return parts
-    rng = np.random.default_rng(split.seed)
-    for label in range(len(pictures.class_names)):
-        members = np.flatnonzero((pictures.labels == label) & (parts == 0))
-        n = round(split.share * len(members)) if len(members) > 1 else 0
-        parts[rng.permutation(members)[: min(max(n, 1), len(members) - 1)]] = TEST
-    return parts
-
-
-def without_duplicates(pictures: Pictures) -> Pictures:
-    """Return the pictures without duplicates, the first of each kept."""
-    first: dict[bytes, int] = {}
-    for at, image in enumerate(pictures.images):
-        first.setdefault(image.tobytes(), at)
-    n = len(pictures) - len(first)
-    return _subset(pictures, list(first.values()), {N_("Duplicates dropped: {n:,}.", n=n): n})
-
-
-def renamed(pictures: Pictures, names: Sequence[str]) -> Pictures:
-    """Return the pictures with their classes renamed, one name per class.
-
-    Classes of one name are merged, and the pictures of a class with an empty name are left out.
-    Raises ValueError where no name is left.
-    """
-    called = [class_label(name) for name in names]
-    if not any(called):
-        raise StudentError("Name at least two classes.")
-    class_names = class_order([name for name in called if name])
-    numbers = np.array([class_names.index(name) if name else -1 for name in called])
-    labels = numbers[pictures.labels]
-    n_each = np.bincount(pictures.labels, minlength=len(called)).tolist()
-    reasons: dict[str, int] = {
-        N_("{name}: {why}", name=folder, why=N_("This class has no name.")): n
-        for folder, name, n in zip(pictures.class_names, called, n_each, strict=True)
-        if not name
-    }
-    notes = tuple(
-        N_("“{typed}” was renamed “{name}”.", typed=typed.strip()[:80], name=name)
-        for typed, name in dict(zip(names, called, strict=True)).items()
-        if name and name != typed.strip()
+    items = report.items
+    report.split = asdict(split)
+    named = [item.split or 0 for item in items] if split.by == "file" else [0] * len(items)
+    if TEST not in named:
+        members: dict[str, list[int]] = {label: [] for label in report.balance}
+        for at, item in enumerate(items):
+            if not named[at]:
+                members[item.label].append(at)
+        rng = np.random.default_rng(split.seed)
+        for places in members.values():
+            n = round(split.share * len(places)) if len(places) > 1 else 0
+            for drawn in rng.permutation(places)[: min(max(n, 1), len(places) - 1)].tolist():
+                named[drawn] = TEST
+    report.items = tuple(
+        item if item.split == part else replace(item, split=part)
+        for item, part in zip(items, named, strict=True)
     )
-    pictures = dataclasses.replace(
-        pictures, labels=labels, class_names=class_names, notes=(*pictures.notes, *notes)
-    )
-    return _subset(pictures, np.flatnonzero(labels >= 0).tolist(), reasons)
+    n_each = np.bincount(named, minlength=len(SPLITS)).tolist()
+    report.counts = dict(zip(SPLITS, n_each, strict=True))
 
 
-def _subset(pictures: Pictures, places: list[int], reasons: Mapping[str, int]) -> Pictures:
-    """Return the pictures at these indices. reasons: why others are left out, and how many."""
-    return dataclasses.replace(
-        pictures,
-        images=pictures.images[places],
-        labels=pictures.labels[places],
-        names=tuple(pictures.names[at] for at in places),
-        parts=None if pictures.parts is None else pictures.parts[places],
-        left_out=(*reasons, *pictures.left_out),
-        n_left_out=pictures.n_left_out + sum(reasons.values()),
-    )
+def _problem(report: Report) -> str | None:
+    """Return why nothing could be learned from a set, or None."""
+    n, names, first = len(report.items), list(report.balance), report.items[0].content
+    if len(names) < 2:
+        return N_(
+            "All {n:,} pictures are in one class, “{name}”. Use at least two folders.",
+            n=n,
+            name=names[0],
+        )
+    if n > 1 and all(np.array_equal(item.content, first) for item in report.items):
+        return N_("All {n:,} pictures are the same. Are they packed correctly?", n=n)
+    if n < MIN_PICTURES:
+        return N_("Pictures: {n}; at least {least} are needed.", n=n, least=MIN_PICTURES)
+    n_training = n - report.counts["test"]
+    n_classes = len(names) - len(_untrained(report))
+    if n_training < MIN_PICTURES // 2 or n_classes < 2:
+        return N_(
+            "The test leaves {n} training pictures of {n_classes} classes. Make it smaller.",
+            n=n_training,
+            n_classes=n_classes,
+        )
+    return None
+
+
+def _untrained(report: Report) -> list[str]:
+    """Return the classes of which only the test has pictures."""
+    return [name for name, counts in report.balance.items() if sum(counts) == counts[TEST]]
+
+
+def _findings(report: Report) -> Iterator[Remark]:
+    """Yield what is worth knowing of a set: uneven and untested classes, blanks and duplicates."""
+    if untrained := _untrained(report):
+        words = N_("Only the test has {names}, so the model cannot learn them.")
+        yield Remark("warning", N_(words, names=_some(untrained)))
+    per_class = {name: sum(counts) for name, counts in report.balance.items()}
+    size = per_class.__getitem__
+    n, most, least = len(report.items), max(per_class, key=size), min(per_class, key=size)
+    if per_class[most] >= _UNEVEN * per_class[least]:
+        uneven = Paragraph(
+            "own-data/uneven",
+            n_most=per_class[most],
+            most=most,
+            n_least=per_class[least],
+            least=least,
+            share=100 * per_class[most] / n,
+        )
+        yield Remark("warning", uneven)
+    untested = [name for name, counts in report.balance.items() if not counts[TEST]]
+    if untested:
+        yield Remark("warning", N_("The test has no pictures of {names}.", names=_some(untested)))
+    images = images_of(report).reshape(n, -1)
+    if n_blank := int((images == images[:, :1]).all(1).sum()):
+        yield Remark("warning", N_("Blank pictures: {n:,} of {all:,}.", n=n_blank, all=n))
+    yield from _duplicates(report)
+
+
+def _duplicates(report: Report) -> Iterator[Remark]:
+    """Yield how many pictures have the pixels of another, and what that spoils."""
+    same: dict[bytes, list[Item]] = defaultdict(list)
+    for item in report.items:
+        same[item.content.tobytes()].append(item)
+    groups = [group for group in same.values() if len(group) > 1]
+    splits = [sorted(item.split or 0 for item in group) for group in groups]
+    if n_across := sum(part > parts[0] for parts in splits for part in parts):
+        words = N_("Test or validation pictures also in training: {n:,}. Drop the duplicates.")
+        yield Remark("warning", N_(words, n=n_across))
+    contradicting = [group for group in groups if len({item.label for item in group}) > 1]
+    if contradicting:
+        words = N_("Pictures in several classes: {n:,}; no model can tell which is right.")
+        yield Remark("warning", N_(words, n=sum(map(len, contradicting))))
+    if groups:
+        words = N_("Duplicate pictures: {n:,}; {second} equals {first}.")
+        first, second = (item.place for item in groups[0][:2])
+        n_again = sum(map(len, groups)) - len(groups)
+        yield Remark("note", N_(words, n=n_again, first=first, second=second))
+
+
+def _some(names: list[str], limit: int = 5) -> str:
+    """Return the first few names in quotation marks."""
+    quoted = ", ".join(f"“{name}”" for name in names[:limit])
+    more = len(names) - limit
+    return N_("{names} and {more} more", names=quoted, more=more) if more > 0 else quoted
+
+
+def images_of(report: Report) -> Grid:
+    """Return the pictures of a report, (N, C, size, size)."""
+    # what is stacked keeps the order of turned pictures in memory, and files are written in it
+    return np.ascontiguousarray(np.stack([item.content for item in report.items]))
 
 
 def ground_of(images: Grid) -> Ground:
@@ -278,36 +233,39 @@ def ground_of(images: Grid) -> Ground:
     return "bright" if (usual > 191).mean() >= 0.9 else "any"
 
 
-def prepare(pictures: Pictures, name: str, split: Split) -> Prepared:
-    """Return a set that is ready to be written. Raises ValueError."""
+def prepare(report: Report, *, name: str = "") -> Prepared:
+    """Make a set of a report. Raises ValueError where it is refused."""
     from safetensors.numpy import save
 
-    parts = split_parts(pictures, split)
-    if problem := _problem(pictures, parts):
-        raise StudentError(problem)
-    n_each = np.bincount(parts, minlength=len(PARTS)).tolist()
-    # safetensors writes memory as it lies: coloured pictures were turned from (H, W, C)
-    images = np.ascontiguousarray(pictures.images)
-    labels = pictures.labels.astype(np.int16)
-    tensors: dict[str, Any] = {"images": images, "labels": labels, "parts": parts}
-    _n, channels, size, _width = pictures.images.shape
+    if report.refusal is not None:
+        raise StudentError(report.refusal)
+    classes, images = list(report.balance), images_of(report)
+    tensors: dict[str, Any] = {
+        "images": images,
+        "labels": np.array([classes.index(item.label) for item in report.items], np.int16),
+        "parts": np.array([item.split for item in report.items], np.int8),
+    }
+    _n, channels, size, _width = images.shape
     return Prepared(
         kind=KIND,
-        name=name,
-        counts=dict(zip(PARTS, n_each, strict=True)),
-        split=dataclasses.asdict(split),
+        name=set_name(name or report.name, KIND),
+        counts=report.counts,
+        split=report.split,
         details={
             "size": size,
             "channels": channels,
-            "ground": ground_of(pictures.images),
-            "classes": list(pictures.class_names),
+            "ground": ground_of(images),
+            "classes": classes,
         },
         files={FILE: save(tensors)},
     )
 
 
-def pictures_of(own: OwnSet) -> tuple[Pictures, npt.NDArray[np.int8]]:
-    """Return the pictures of a set, and the split of each, (N,). Raises SetDamaged."""
+def tensors_of(own: OwnSet) -> tuple[Grid, npt.NDArray[np.int64], npt.NDArray[np.int8]]:
+    """Return the pictures of a set (N, C, size, size), and the class and split of each, (N,).
+
+    Raises SetDamaged.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -325,7 +283,7 @@ def pictures_of(own: OwnSet) -> tuple[Pictures, npt.NDArray[np.int8]]:
             and images.shape[:1] == labels.shape == parts.shape
             and labels.min() >= 0
             and labels.max() < len(classes)
-            and np.isin(parts, range(len(PARTS))).all()
+            and np.isin(parts, range(len(SPLITS))).all()
         )
     except SetDamaged:
         raise
@@ -333,12 +291,35 @@ def pictures_of(own: OwnSet) -> tuple[Pictures, npt.NDArray[np.int8]]:
         fits = False
     if not fits:
         raise damaged(own.name, N_("{file} is damaged", file=FILE))
-    by_file = own.split.get("by") == "file"
-    names = tuple(
-        (f"{PARTS[part]}/" if by_file else "") + f"{classes[label]}/{at:05}.png"
-        for at, (label, part) in enumerate(zip(labels, parts, strict=True), 1)
-    )
-    return Pictures(images, labels, classes, names, parts if by_file else None), parts
+    return images, labels, parts
+
+
+def report_of(own: OwnSet) -> Report:
+    """Return what a set holds. Raises SetDamaged."""
+    tensors = tensors_of(own)
+    if not is_sound(own.details):
+        raise damaged(own.name)
+    classes, is_named = own.details["classes"], own.split.get("by") == "file"
+    items = []
+    for at, (image, label, part) in enumerate(zip(*tensors, strict=True), 1):
+        name = f"{classes[label]}/{at:05}.png"
+        name = f"{SPLITS[part]}/{name}" if is_named else name
+        items.append(Item(image, classes[label], int(part), name=name))
+    return Report(KIND, own.name, own.split, tuple(items), counts=own.counts)
+
+
+def as_zip(report: Report) -> bytes:
+    """Return pictures as a zip of folders by class, as it can be uploaded again."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for item in report.items:
+            png = io.BytesIO()
+            Image.fromarray(np.moveaxis(item.content, 0, -1).squeeze()).save(png, "PNG")
+            entry = zipfile.ZipInfo(item.name, (2026, 1, 1, 0, 0, 0))
+            archive.writestr(entry, png.getvalue())
+    return file.getvalue()
 
 
 def is_sound(details: object) -> bool:

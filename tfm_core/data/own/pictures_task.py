@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfm_core.config.own_pictures import BETWEEN, OwnPicturesTaskConfig
+from tfm_core.choices.config.own_pictures import BETWEEN, OwnPicturesTaskConfig
 from tfm_core.data.own import sets
-from tfm_core.data.own.pictures import PARTS
-from tfm_core.data.own.pictures_set import VALIDATION, is_sound, pictures_of
-from tfm_core.data.own.sets import OwnSet
+from tfm_core.data.own.pictures_set import VALIDATION, is_sound, tensors_of
+from tfm_core.data.own.sets import SPLITS, OwnSet
 from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ _SIDE = 7  # patches in a row that are few enough to be quick, and enough to say
 def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
     """Return the settings that learn a set. Raises ValueError."""
     details, counts = own.details, own.counts
-    if not is_sound(details) or not all(part in counts for part in PARTS):
+    if not is_sound(details) or not all(part in counts for part in SPLITS):
         raise sets.damaged(own.name)
     n_learned, n_held_out = counts["train"] + counts["validation"], counts["validation"]
     return OwnPicturesTaskConfig.parse(
@@ -56,13 +55,12 @@ def load_own_pictures(config: OwnPicturesTaskConfig, *, seed: int) -> ImageData:
 
     own = sets.find(config.data)
     _check_is_of(config, own)
-    stored, split = pictures_of(own)
-    images, labels = torch.from_numpy(stored.images.copy()), torch.from_numpy(stored.labels)
-    parts = torch.from_numpy(split.copy())
+    images, labels, parts = (torch.from_numpy(values.copy()) for values in tensors_of(own))
     train, validation, test = (
-        ImageSplit(images[parts == number], labels[parts == number]) for number in range(len(PARTS))
+        ImageSplit(images[parts == number], labels[parts == number])
+        for number in range(len(SPLITS))
     )
-    held_out = validation if (split == VALIDATION).any() else None
+    held_out = validation if (parts == VALIDATION).any() else None
     return divided(config, train, test, seed=seed, validation=held_out)
 
 

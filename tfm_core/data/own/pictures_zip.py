@@ -11,46 +11,43 @@ import os
 import stat
 import unicodedata
 import zipfile
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
 from tfm_core.data.own.containers import (
     IS_DAMAGED,
-    ZIP_DAMAGE,
+    LIMITS,
+    MAX_FILES,
+    Item,
     begin_of,
+    check,
     is_zip,
+    kept,
     member_of,
+    opened_zip,
     shown,
 )
 from tfm_core.data.own.encodings import ENCODINGS, likely_encoding
-from tfm_core.data.own.pictures import (
-    GUESSED,
-    MAX_FILES,
-    MAX_UNPACKED,
-    PARTS,
-    Folders,
-    LeftOut,
-    Part,
-    PictureForm,
-    PictureItem,
-    Pictures,
-    ReadingChoices,
-    check_size,
-    made_alike,
-    part_of,
-)
+from tfm_core.data.own.pictures import PictureForm, made_alike, part_of
 from tfm_core.data.own.pictures_arrays import (
-    ArrayFile,
+    Arrays,
     arrays_in,
     arrays_in_npz,
     is_array_file,
     is_npz,
-    items_of,
 )
+from tfm_core.data.own.report import (
+    GUESSED,
+    Accounting,
+    Folders,
+    ReadAs,
+    Remark,
+    Report,
+    set_name,
+)
+from tfm_core.data.own.sets import SPLITS
 from tfm_core.data.own_picture import looks_like_picture, why_not
-from tfm_core.reading import Unreadable, zip_of
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 _UTF_8, _ENCRYPTED = 0x800, 0x1
@@ -58,41 +55,41 @@ _SYSTEM = {"thumbs.db", "desktop.ini"}
 _ENDINGS = {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".webp", ".bmp", ".dib", ".gif"}
 _ANNOTATIONS = ("annot", "label", "bbox", "instances", "metadata")
 _NO_PICTURES = N_("It has no pictures or labels.")
-_MANY = 0.05  # the share of files left out that deserves a warning
 
 
-def read_pictures(
-    files: Sequence[tuple[str, bytes]], form: PictureForm, choices: ReadingChoices = GUESSED
-) -> Pictures:
+def inspect_pictures(
+    files: Sequence[tuple[str, bytes]],
+    form: PictureForm,
+    choices: ReadAs = GUESSED,
+    *,
+    name: str = "",
+) -> Report:
     """Read what was uploaded, each file with its name: one zip, one npz, IDX files or tables.
 
-    Raises ValueError that names the file.
+    name: of the set. Never raises for its content.
     """
-    read = _read_files(files, form, choices)
-    n = len(read) + read.n_left_out
-    if read.n_left_out <= _MANY * n:
-        return read
-    words = N_(
-        "Skipped: {n:,} of {all:,} files or lines ({share:.0f}%); see why below.",
-        n=read.n_left_out,
-        all=n,
-        share=100 * read.n_left_out / n,
-    )
-    return replace(read, warnings=(words, *read.warnings))
+    report = Report("pictures", set_name(name, "pictures"), {"by": "seed"})
+    try:
+        _inspect(report, files, form, choices)
+    except StudentError as error:
+        report.refusal = error.sentence
+    return report
 
 
-def _read_files(
-    files: Sequence[tuple[str, bytes]], form: PictureForm, choices: ReadingChoices
-) -> Pictures:
+def _inspect(
+    report: Report, files: Sequence[tuple[str, bytes]], form: PictureForm, choices: ReadAs
+) -> None:
+    """Fill a report. Raises StudentError that names the file."""
     if not files:
         raise StudentError("Choose a zip of folders, or IDX files.")
-    left_out = LeftOut()
     first, content = files[0]
     if len(files) == 1 and is_zip(content):
-        if not is_npz(content):
-            return _read_zip(first, content, form, choices)
-        arrays, notes = arrays_in_npz(first, content, left_out)
-        return _from_arrays(arrays, notes, form, choices, left_out)
+        if is_npz(content):
+            _read_arrays(report, [], arrays_in_npz(first, content), form, choices)
+            return
+        with opened_zip(content, shown(first), MAX_FILES) as archive:
+            _read_zip(report, shown(first), archive, form, choices)
+        return
     if zips := [name for name, content in files if is_zip(content)]:
         raise StudentError(
             "{name} is a zip, which is a whole set. Upload it alone.", name=shown(zips[0])
@@ -100,93 +97,75 @@ def _read_files(
     used = [(name, content) for name, content in files if is_array_file(name, content)]
     if not used:
         raise StudentError(Paragraph("own-data/unknown-file", name=shown(first)))
-    for name, content in files:
-        if (name, content) not in used:
-            left_out.add(name, _NO_PICTURES)
-    return _from_arrays(*arrays_in(used, left_out), form, choices, left_out)
+    others = [
+        _skipped(name, _NO_PICTURES) for name, content in files if (name, content) not in used
+    ]
+    _read_arrays(report, others, arrays_in(used), form, choices)
 
 
-def _from_arrays(
-    arrays: Sequence[ArrayFile],
-    notes: Iterable[str],
+def _skipped(name: str, why: str) -> Item:
+    return Item(name=shown(name), why=why)
+
+
+def _read_arrays(
+    report: Report,
+    others: Sequence[Item],
+    arrays: Arrays,
     form: PictureForm,
-    choices: ReadingChoices,
-    left_out: LeftOut,
-    n_system: int = 0,
-) -> Pictures:
+    choices: ReadAs,
+) -> None:
+    """Read the pictures of arrays. others: files beside them."""
+    items, notes = arrays
     is_turned = choices.is_turned
     if is_turned is None:  # EMNIST is published with rows and columns swapped
-        is_turned = any("emnist" in shown(array.name).casefold() for array in arrays)
-    understood = ReadingChoices(is_turned=is_turned)
-    items = items_of(arrays)
-    return made_alike(
-        "", items, form, left_out, notes=notes, understood=understood, n_system=n_system
-    )
+        is_turned = any("emnist" in item.name.casefold() for item in kept(items))
+    report.read_as = ReadAs(is_turned=is_turned)
+    report.findings = tuple(Remark("note", words) for words in notes)
+    made_alike(report, "", [*others, *items], form)
 
 
-def _read_zip(name: str, content: bytes, form: PictureForm, choices: ReadingChoices) -> Pictures:
+def _read_zip(
+    report: Report, name: str, archive: zipfile.ZipFile, form: PictureForm, choices: ReadAs
+) -> None:
     """Read a zip: ``cat/1.png``, or ``train/cat/1.png`` and ``test/cat/2.png``.
 
     Folders around all others are skipped, and only folders of pictures count as classes. Each file
-    becomes a picture, or is skipped with a reason. Raises ValueError: damaged, encrypted, unsafe
-    paths, over a limit, or no picture.
+    becomes a picture, or is skipped with a reason. Raises ValueError: encrypted, unsafe paths, over
+    a limit, or no picture.
     """
-    name, left_out = shown(name), LeftOut()
-    with _opened(name, content) as archive:
-        names, encoding = _names_of(archive.infolist(), choices.encoding)
-        for entry, filename in zip(archive.infolist(), names, strict=True):
-            entry.filename = filename  # the archive finds it by its original name
-        kinds = [(_kind_of(name, archive, entry), entry) for entry in archive.infolist()]
-        pictures = [entry for kind, entry in kinds if kind == "picture"]
-        others = [entry for kind, entry in kinds if kind == "other"]
-        n_system = sum(kind == "system" for kind, _entry in kinds)
-        for kind, entry in kinds:
-            if kind == "link":
-                left_out.add(entry.filename, N_("This is a link to another file."))
-        arrays = [one for one in others if is_array_file(one.filename, begin_of(archive, one))]
-        # beside pictures a table lists their names or labels, which are not read
-        if arrays and not pictures:
-            for entry in others:
-                if entry not in arrays:
-                    left_out.add(entry.filename, _NO_PICTURES)
-            read = arrays_in(_unpacked(name, archive, arrays), left_out)
-            return _from_arrays(*read, form, choices, left_out, n_system)
-        for entry in others:
-            begin = begin_of(archive, entry)
-            is_damaged = not begin and entry.file_size
-            left_out.add(entry.filename, IS_DAMAGED if is_damaged else why_not(begin))
-        paths = [_folders(entry) for entry in pictures]
-        place_of, understood, folder_names = _layout_of(paths, choices.folders)
-        items: list[PictureItem] = []
-        for entry in pictures:
-            place = place_of(_folders(entry))
-            if place is None:
-                left_out.add(entry.filename, N_("It is in no class folder."))
-                continue
-            read_file = partial(member_of, archive, entry)
-            items.append(PictureItem(read_file, place[1], place[0], shown(entry.filename)))
-        classes = {item.label for item in items}
-        _check_labels(len(items), classes, others)
-        others_in = [place_of(_folders(one)) for kind, one in kinds if kind in ("folder", "other")]
-        return made_alike(
-            name,
-            items,
-            form,
-            left_out,
-            understood=replace(understood, encoding=encoding),
-            n_system=n_system,
-            folder_names=folder_names,
-            warnings=_empty(others_in, classes),
-        )
-
-
-def _opened(name: str, content: bytes) -> zipfile.ZipFile:
-    try:
-        return zip_of(content, most=MAX_FILES)
-    except Unreadable as error:
-        raise StudentError("{name}: {why}.", name=name, why=error.sentence) from None
-    except ZIP_DAMAGE:
-        raise StudentError("{name} is damaged. Pack it again.", name=name) from None
+    encoding = _name_entries(archive, choices.encoding)
+    report.read_as = ReadAs(encoding)
+    kinds = [(_kind_of(name, archive, entry), entry) for entry in archive.infolist()]
+    report.accounting = Accounting(system=sum(kind == "system" for kind, _entry in kinds))
+    pictures = [entry for kind, entry in kinds if kind == "picture"]
+    others = [entry for kind, entry in kinds if kind == "other"]
+    link = N_("This is a link to another file.")
+    items = [_skipped(entry.filename, link) for kind, entry in kinds if kind == "link"]
+    arrays = [one for one in others if is_array_file(one.filename, begin_of(archive, one))]
+    # beside pictures a table lists their names or labels, which are not read
+    if arrays and not pictures:
+        items += [_skipped(one.filename, _NO_PICTURES) for one in others if one not in arrays]
+        _read_arrays(report, items, arrays_in(_unpacked(name, archive, arrays)), form, choices)
+        return
+    for entry in others:
+        begin = begin_of(archive, entry)
+        is_damaged = not begin and entry.file_size
+        items.append(_skipped(entry.filename, IS_DAMAGED if is_damaged else why_not(begin)))
+    place_of, outer, report.names = _layout_of(map(_folders, pictures), choices.folders)
+    report.read_as = ReadAs(encoding, folders=outer)
+    good: list[Item] = []
+    for entry in pictures:
+        place = place_of(_folders(entry))
+        if place is None:
+            items.append(_skipped(entry.filename, N_("It is in no class folder.")))
+            continue
+        read_file = partial(member_of, archive, entry)
+        good.append(Item(read_file, place[1], place[0], name=shown(entry.filename)))
+    classes = {item.label for item in good}
+    _check_labels(len(good), classes, others)
+    made_alike(report, name, [*items, *good], form)
+    beside = (place_of(_folders(one)) for kind, one in kinds if kind in ("folder", "other"))
+    report.findings += tuple(Remark("warning", words) for words in _empty(beside, classes))
 
 
 def _folders(entry: zipfile.ZipInfo) -> Path:
@@ -234,12 +213,12 @@ def _unpacked(
     files: list[tuple[str, bytes]] = []
     for entry in entries:
         try:
-            files.append((entry.filename, member_of(archive, entry, MAX_UNPACKED)))
+            files.append((entry.filename, member_of(archive, entry, LIMITS["unpacked"].most)))
         except StudentError as error:
             raise StudentError(
                 "{file}: {why}", file=shown(entry.filename), why=error.sentence
             ) from None
-        check_size(name, sum(len(content) for _name, content in files))
+        check("unpacked", sum(len(content) for _name, content in files), name=name)
     return files
 
 
@@ -266,23 +245,19 @@ def _empty(folders: Iterable[Place | None], classes: Container[str]) -> tuple[st
     return (N_("Folders without pictures, not classes: {names}.", n=len(empty), names=names),)
 
 
-def _names_of(
-    entries: Sequence[zipfile.ZipInfo], encoding: str | None
-) -> tuple[list[str], str | None]:
-    """Return the name of each entry, and the encoding used, None where all are declared.
+def _name_entries(archive: zipfile.ZipFile, encoding: str | None) -> str | None:
+    """Give each entry its name, in NFC, with / between folders; it is found by its original one.
 
-    encoding: a key of ``ENCODINGS``, or None to guess. Names are in NFC, with / between folders.
+    encoding: a key of ``ENCODINGS``, or None to guess. Returns the one used, None where all are
+    declared.
     """
-    raw_names = [_undeclared(entry) for entry in entries]
-    doubtful = [raw for raw in raw_names if raw is not None]
-    used = None
-    if doubtful:
-        used = encoding if encoding in ENCODINGS else likely_encoding(doubtful) or "cp437"
-    names = []
-    for entry, raw in zip(entries, raw_names, strict=True):
-        name = entry.filename if raw is None or used is None else raw.decode(used, "replace")
-        names.append(unicodedata.normalize("NFC", name.replace("\\", "/")))
-    return names, used
+    raw_names = [(entry, _undeclared(entry)) for entry in archive.infolist()]
+    doubtful = [raw for _entry, raw in raw_names if raw is not None]
+    used = encoding if encoding in ENCODINGS else likely_encoding(doubtful) or "cp437"
+    for entry, raw in raw_names:
+        name = entry.filename if raw is None else raw.decode(used, "replace")
+        entry.filename = unicodedata.normalize("NFC", name.replace("\\", "/"))
+    return used if doubtful else None
 
 
 def _undeclared(entry: zipfile.ZipInfo) -> bytes | None:
@@ -299,12 +274,12 @@ Path = tuple[str, ...]
 """Folders from the outermost to the innermost."""
 
 Place = tuple[int | None, str]
-"""A split as its place in ``PARTS``, where one is named, and the folder of a class."""
+"""A split as its place in ``SPLITS``, where one is named, and the folder of a class."""
 
 
 def _layout_of(
-    folders: Sequence[Path], choice: Folders | None
-) -> tuple[Callable[[Path], Place | None], ReadingChoices, tuple[str, ...]]:
+    folders: Iterable[Path], choice: Folders | None
+) -> tuple[Callable[[Path], Place | None], Folders | None, tuple[str, ...]]:
     """Return what the folders of pictures mean: where each one belongs, None for in no class.
 
     Also what the outer folders are taken for, and their names, where they may be splits or classes;
@@ -312,9 +287,9 @@ def _layout_of(
     """
     different = {folder for folder in folders if folder}
     wrapper: Path = ()  # folders around all others
-    while len({folder[0] for folder in different}) == 1 and any(len(one) > 1 for one in different):
-        wrapper += (next(iter(different))[0],)
-        different = {folder[1:] for folder in different if len(folder) > 1}
+    while only := _only(different):
+        wrapper += (only,)
+        different = _below(different)
     names = sorted({folder[0] for folder in different})
     parts = {name: part for name in names if (part := part_of(name))}
     kinds = set(parts.values())
@@ -334,41 +309,42 @@ def _layout_of(
             return None
         if is_inside:
             part = part_of(rest[1]) if len(rest) > 1 else None
-            return None if part is None else (PARTS.index(part), rest[0])
+            return None if part is None else (SPLITS.index(part), rest[0])
         if splits is None:
             return None, rest[0]
         if rest[0] not in splits:
             return None
         named, around = splits[rest[0]]
         rest = _without(rest[1:], around)
-        return (PARTS.index(named), rest[0]) if rest else None
+        return (SPLITS.index(named), rest[0]) if rest else None
 
     if not has_inner or (len(kinds) > 1 and are_all):
-        return place, GUESSED, ()
-    return place, ReadingChoices(outer), tuple(map(shown, names))
+        return place, None, ()
+    return place, outer, tuple(map(shown, names))
 
 
-def _splits(folders: Iterable[Path], parts: Mapping[str, Part]) -> dict[str, tuple[Part, Path]]:
+def _splits(folders: Collection[Path], parts: Mapping[str, str]) -> dict[str, tuple[str, Path]]:
     """Return the split of each folder, and the folders in it that are around the classes."""
-    inner: dict[str, Path] = {}
-    below: dict[str, set[Path]] = {name: set() for name in parts}
-    for folder in folders:
-        if folder[0] in parts and len(folder) > 1:
-            below[folder[0]].add(folder[1:])
-    for name, rests in below.items():
-        inner[name] = ()
-        while (only := _only(rests)) and part_of(only) == parts[name]:  # seg_train/seg_train/cat
+    inner: dict[str, Path] = dict.fromkeys(parts, ())
+    below = {name: _below(folder for folder in folders if folder[0] == name) for name in parts}
+    for name, part in parts.items():
+        while (only := _only(below[name])) and part_of(only) == part:  # seg_train/seg_train/cat
             inner[name] += (only,)
-            rests = below[name] = {rest[1:] for rest in rests if len(rest) > 1}
+            below[name] = _below(below[name])
     while all(_only(rests) for rests in below.values() if rests):  # train/images/cat
         for name, rests in below.items():
             if only := _only(rests):
                 inner[name] += (only,)
-                below[name] = {rest[1:] for rest in rests if len(rest) > 1}
+                below[name] = _below(rests)
     return {name: (part, inner[name]) for name, part in parts.items()}
 
 
-def _only(rests: Iterable[Path]) -> str:
+def _below(folders: Iterable[Path]) -> set[Path]:
+    """Return what is inside the outermost folders."""
+    return {folder[1:] for folder in folders if len(folder) > 1}
+
+
+def _only(rests: Collection[Path]) -> str:
     """Return the first folder if all share it and some have folders below it, else ""."""
     first = {rest[0] for rest in rests}
     return first.pop() if len(first) == 1 and any(len(rest) > 1 for rest in rests) else ""

@@ -18,15 +18,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count, takewhile
 
-from tfm_core.data.own.containers import BadData
+from tfm_core.data.own.containers import BadData, Item, check, kept, n_lines, read_each, skipped
 from tfm_core.reading import Unreadable, is_text, json_of
-from tfm_core.sentences import N_, Paragraph, Sentence, counted
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, counted
 
 LINE, ENTRY = N_("Line {line}"), N_("Entry {line}")
 TEST_LINE, TEST_ENTRY = N_("Line {line} of the test file"), N_("Entry {line} of the test file")
 """How a place in a file is called; a JSON list has entries, because it may stand on one line."""
 
-MAX_ROWS = 200_000
 _DELIMITERS = ("\t", ";", ",", "|")
 _SEPARATOR = re.compile(rf"sep=([{''.join(_DELIMITERS)}])")  # a first line that Excel writes
 _N_SAMPLED = 200  # lines from which the format is guessed
@@ -46,44 +45,11 @@ Cells = tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a file, from its first line on, counted from 1; a cell that is no text is None."""
-
-    line: int
-    cells: Cells
-    n_lines: int = 1
-    numbered: str = LINE  # how its place is called
-    sentence: str = ""  # why it is skipped
-    is_cut: bool = False  # whether a text is the beginning of a longer one
-    is_unclosed: bool = False  # whether its quotes do not fit, so that they are text
-
-    @property
-    def first(self) -> str:
-        """The source or the sentence of a row of two texts."""
-        return self.cells[0] or ""
-
-    @property
-    def second(self) -> str:
-        """The target or the label of a row of two texts."""
-        return self.cells[1] or ""
-
-    @property
-    def place(self) -> Sentence:
-        """The line, in words."""
-        return N_(self.numbered, line=self.line)
-
-    @property
-    def is_in_test_file(self) -> bool:
-        """Whether the line is one of a test file."""
-        return self.numbered in {TEST_LINE, TEST_ENTRY}
-
-
-@dataclass(frozen=True, slots=True)
 class Records:
     """All that a file holds. Its lines are in records, problems, blank or settings: ``total``."""
 
-    records: tuple[Row, ...]
-    problems: tuple[Row, ...]
+    records: tuple[Item, ...]  # with all cells as contents; a cell that is no text is None
+    problems: tuple[Item, ...]  # that are skipped
     width: int  # columns of each record
     total: int
     blank: int
@@ -93,6 +59,13 @@ class Records:
     notes: tuple[str, ...] = ()  # on how the file was read
     encoding: str = "utf-8"
     is_chat: bool = False  # whether answers of chats are counted, not lines
+
+    @property
+    def counted(self) -> str:
+        """What ``total`` counts."""
+        if self.is_chat:
+            return "answers"
+        return "entries" if self.numbered in {ENTRY, TEST_ENTRY} else "lines"
 
 
 def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records:
@@ -105,53 +78,47 @@ def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records
         raise BadData("Paste some lines or choose a file.")
     entries = _json_values(text)
     if entries is not None:
-        check_number(len(entries))
+        check("rows", len(entries) - 1)
         entries = [entry if isinstance(entry, dict | list) else None for entry in entries]
         return of_values(entries, numbered=TEST_ENTRY if is_test else ENTRY, width=width)
     numbered = TEST_LINE if is_test else LINE
-    if (n_lines := text.count("\n")) > 10 * MAX_ROWS:
-        check_number(n_lines)
+    check("rows", text.count("\n") // 10 - 1)
     lines = text.removesuffix("\n").split("\n")
     if _is_json_lines(lines):
-        check_number(sum(not line.isspace() for line in lines if line))
+        check("rows", sum(not line.isspace() for line in lines if line) - 1)
         values = [_parsed(line) if line.strip() else "" for line in lines]
         return of_values(values, numbered=numbered, width=width, wrong=_NOT_JSON)
     return _of_lines(lines, numbered, width)
 
 
-def check_number(n: int) -> None:
-    """Raise BadData for more rows than a set may have."""
-    if n > MAX_ROWS + 1:  # one more for a header
-        raise BadData("This has more than {most:,} rows. Remove some.", most=MAX_ROWS)
-
-
 def _of_one_width(
-    candidates: Iterable[Row], numbered: str, width: int, delimiter: str | None
+    candidates: Iterable[Item], numbered: str, width: int, delimiter: str | None
 ) -> Records:
     """Return the records of one width; the others become problems. delimiter: None of JSON."""
-    filled: list[Row] = []
+    filled: list[Item] = []
     total = 0
     for row in candidates:
         total += row.n_lines
         # in JSON a line must be empty, not only its texts
-        if not _is_empty(row.cells) or (delimiter is None and len(row.cells) != 1):
+        if not _is_empty(row.content) or (delimiter is None and len(row.content) != 1):
             filled.append(row)
-            check_number(len(filled))
-    widths = Counter(len(row.cells) for row in filled if not row.sentence)
+            check("rows", len(filled) - 1)
+    widths = Counter(len(row.content) for row in kept(filled))
     if width < 2 or not widths[width]:
         width = max(widths.keys() - {0, 1}, key=lambda n: (widths[n], -n), default=2)
-    records: list[Row] = []
-    problems: list[Row] = []
-    for row in filled:
-        if len(row.cells) > width and _is_empty(row.cells[width:]):
-            row = replace(row, cells=row.cells[:width])
-        if not row.sentence and len(row.cells) != width:
-            row = replace(row, sentence=_why(row, width, delimiter))
-        (problems if row.sentence else records).append(row)
+
+    def read(row: Item) -> Item:
+        if len(row.content) > width and _is_empty(row.content[width:]):
+            row = replace(row, content=row.content[:width])
+        if len(row.content) != width:
+            raise StudentError(_why(row, width, delimiter))
+        return row
+
+    rows = read_each(filled, read)
+    records, problems = tuple(kept(rows)), tuple(skipped(rows))
     if not records:
-        why = problems[0].sentence if problems else ""
-        raise BadData(Paragraph("own-data/no-pairs", why=why))
-    blank = total - sum(row.n_lines for row in filled)
+        raise BadData(Paragraph("own-data/no-pairs", why=problems[0].why if problems else ""))
+    blank = total - n_lines(filled)
     unclosed = [str(row.line) for row in records if row.is_unclosed]
     note = N_(
         "Unclosed quotation marks read as text: {n:,}, on lines {lines}.",
@@ -159,16 +126,16 @@ def _of_one_width(
         lines=", ".join(unclosed[:10]) + (" …" if len(unclosed) > 10 else ""),
     )
     notes = (note,) if unclosed else ()
-    return Records(tuple(records), tuple(problems), width, total, blank, numbered, notes=notes)
+    return Records(records, problems, width, total, blank, numbered, notes=notes)
 
 
 def _is_empty(cells: Cells) -> bool:
     return all(cell is not None and not cell.strip() for cell in cells)
 
 
-def _why(row: Row, width: int, delimiter: str | None) -> Sentence:
+def _why(row: Item, width: int, delimiter: str | None) -> Sentence:
     """Return why a row does not have the columns of the others."""
-    n, place = len(row.cells), row.place
+    n, place = len(row.content), row.place
     if row.is_unclosed:
         return N_(
             "{place} has an unclosed quotation mark and {n} columns instead of {width}.",
@@ -198,7 +165,7 @@ def _of_lines(lines: list[str], numbered: str, width: int) -> Records:
     delimiter = delimiter or _delimiter_of(lines)
     rows = _delimited(lines, delimiter, numbered, is_quoted=bool(settings))
     if ("html", "true") in listed:
-        rows = (replace(row, cells=tuple(map(_without_tags, row.cells))) for row in rows)
+        rows = (replace(row, content=tuple(map(_without_tags, row.content))) for row in rows)
     found = _of_one_width(rows, numbered, width, delimiter)
     found = replace(found, n_settings=n_settings, blank=found.blank - n_settings)
     if not settings:
@@ -224,8 +191,8 @@ def _delimiter_of(lines: Sequence[str]) -> str:
 
     def fit(delimiter: str) -> tuple[float, float]:
         rows = list(_delimited(sample, delimiter))
-        widths = Counter(len(row.cells) for row in rows if not row.is_unclosed)
-        any_widths = Counter(len(row.cells) for row in rows)
+        widths = Counter(len(row.content) for row in rows if not row.is_unclosed)
+        any_widths = Counter(len(row.content) for row in rows)
         # rows whose quotes fit count first; a delimiter inside quotes leaves many that do not
         return most(widths) / len(rows), most(any_widths) / len(rows)
 
@@ -237,18 +204,18 @@ def _delimiter_of(lines: Sequence[str]) -> str:
 
 def _delimited(
     lines: Sequence[str], delimiter: str, numbered: str = LINE, *, is_quoted: bool = False
-) -> Iterator[Row]:
+) -> Iterator[Item]:
     """Yield every line, in a row or alone where its quotes are wrong; blank ones, too."""
     is_literal = delimiter == "\t" and not is_quoted
     at = 0
     while at < len(lines):
         is_plain = is_literal or '"' not in lines[at]
-        cells, n_lines = (None, 1) if is_plain else _quoted(lines, at, delimiter)
+        cells, n = (None, 1) if is_plain else _quoted(lines, at, delimiter)
         is_unclosed = not is_plain and cells is None
         if cells is None:
             cells = _literal(lines[at], delimiter) if is_unclosed else lines[at].split(delimiter)
-        yield Row(at + 1, tuple(cells), n_lines, numbered, is_unclosed=is_unclosed)
-        at += n_lines
+        yield Item(tuple(cells), line=at + 1, n_lines=n, numbered=numbered, is_unclosed=is_unclosed)
+        at += n
 
 
 def _quoted(lines: Sequence[str], at: int, delimiter: str) -> tuple[Sequence[str] | None, int]:
@@ -262,13 +229,12 @@ def _quoted(lines: Sequence[str], at: int, delimiter: str) -> tuple[Sequence[str
         cells = next(reader)
     except csv.Error:
         return None, 1
-    n_lines = reader.line_num
-    if n_lines >= _MIN_ROWS_IN_QUOTES:
-        inside = lines[at : at + n_lines]
+    if reader.line_num >= _MIN_ROWS_IN_QUOTES:
+        inside = lines[at : at + reader.line_num]
         n_rows = sum(len(_literal(line, delimiter)) == len(cells) for line in inside)
-        if len(cells) > 1 and n_rows >= 0.8 * n_lines:
+        if len(cells) > 1 and n_rows >= 0.8 * reader.line_num:
             return None, 1  # a missing quote, and rows up to the next one
-    return cells, n_lines
+    return cells, reader.line_num
 
 
 def _literal(line: str, delimiter: str) -> list[str]:
@@ -371,13 +337,13 @@ def of_values(
     else:
         names = tuple(name for name in names if name != INSTRUCTION)
 
-    def row(line: int, cells: Iterable[object], template: str = "") -> Row:
+    def row(line: int, cells: Iterable[object], template: str = "") -> Item:
         why = N_(template, place=N_(numbered, line=line)) if template else ""
-        return Row(line, tuple(map(_cell, cells)), 1, numbered, why)
+        return Item(tuple(map(_cell, cells)), line=line, numbered=numbered, why=why)
 
     def rows_of(
         line: int, value: object, flat: Mapping[str, object] | None, messages: Sequence[Message]
-    ) -> Iterator[Row]:
+    ) -> Iterator[Item]:
         if messages:
             for pair in _exchanges(messages):
                 yield row(line, pair, "" if pair else _ALONE)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from tfm_core.config.corpus_tasks import text_problem
+from tfm_core.choices.config.corpus_tasks import text_problem
 from tfm_core.data.own.containers import BadData
-from tfm_core.data.own.report import Accounting, Report, set_name
-from tfm_core.data.own.text_files import NormalisationLog, Upload, texts_of
+from tfm_core.data.own.report import Accounting, ReadAs, Remark, Report
+from tfm_core.data.own.text_files import NormalisationLog, Upload, of_test_file, texts_of
 from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.sentences import N_
 
@@ -20,35 +19,36 @@ _MAX_REPEATED = 0.2
 """Share of a test that may repeat passages of training before it is worth a note."""
 
 
-def running_text(
-    raw: Upload, name: str, unit: str, test: Upload | None, encoding: str | None
-) -> Report:
-    """Check a text and its test file; see ``texts.inspect_text``. Never raises."""
-    split = {"by": "place" if test is None else "file"}
-    report = Report("text", set_name(name, "text"), unit, split, (N_("line"),))
-    try:
-        text, accounting, used, notes = _read(raw, encoding)
-    except BadData as error:
-        encoding = report.encoding if error.encoding is None else error.encoding
-        return replace(report, refusal=error.sentence, encoding=encoding)
-    report = replace(report, accounting=accounting, encoding=used)
-    problem = text_problem(text, unit, most=MAX_TEXT)
-    if problem is not None:
-        return replace(report, text=text[:MAX_TEXT], refusal=problem)
-    cutter = learned_from_text(unit, text, has_test=test is not None)
-    tokens = cutter.cut_text(text)
-    report = replace(report, text=text, notes=tuple(notes), cutters=(cutter,), n_tokens=len(tokens))
+def running_text(report: Report, raw: Upload, test: Upload | None, encoding: str | None) -> None:
+    """Check a text and its test file, and fill a report. Raises BadData."""
+    report.text, report.accounting, used, notes = _read(raw, encoding)
+    report.read_as = ReadAs(used)
+    _check(report.text, report.unit)
+    cutter = learned_from_text(report.unit, report.text, has_test=test is not None)
+    tokens = cutter.cut_text(report.text)
     n_held_out = max(2, len(tokens) // 10)
-    if test is not None:
-        return _with_test(report, tokens, test, encoding, n_held_out)
-    start = round(len(text) * (1 - n_held_out / len(tokens)))
-    n_train = len(tokens) - 2 * n_held_out
-    return replace(
-        report,
-        notes=(*notes, *_repeat_notes(text[:start], text[start:])),
-        counts={"train": n_train, "validation": n_held_out, "test": n_held_out},
-        words=(cutter.text_vocabulary(text),),
-    )
+    n_train, n_test = len(tokens) - n_held_out, n_held_out
+    if test is None:
+        n_train -= n_held_out
+        start = round(len(report.text) * (1 - n_held_out / len(tokens)))
+        notes += _repeat_notes(report.text[:start], report.text[start:])
+    else:
+        with of_test_file():
+            tested, report.test_accounting, _encoding, changed = _read(test, encoding)
+            _check(tested, report.unit)
+        cut = cutter.cut_text(tested)
+        notes += [N_("The test file: {why}", why=note) for note in changed]
+        notes += _test_notes(report.text, tokens, tested, cut)
+        report.test, n_test = tested, len(cut)
+    report.findings = tuple(Remark("warning", note) for note in notes)
+    report.cutters = (cutter,)
+    report.counts = {"train": n_train, "validation": n_held_out, "test": n_test}
+    report.words = (cutter.text_vocabulary(*filter(None, (report.text, report.test))),)
+
+
+def _check(text: str, unit: str) -> None:
+    if problem := text_problem(text, unit, most=MAX_TEXT):
+        raise BadData(problem)
 
 
 def _read(upload: Upload, encoding: str | None) -> tuple[str, Accounting, str, list[str]]:
@@ -67,45 +67,16 @@ def _read(upload: Upload, encoding: str | None) -> tuple[str, Accounting, str, l
     return text, Accounting(total=total, kept=kept, blank=total - kept), used, notes
 
 
-def _with_test(
-    report: Report, tokens: list[str], test: Upload, encoding: str | None, n_held_out: int
-) -> Report:
-    """Add a test file to a text, and notes on it."""
-    try:
-        tested, accounting, _used, changed = _read(test, encoding)
-        report = replace(report, test_accounting=accounting)
-        problem = text_problem(tested, report.unit, most=MAX_TEXT)
-    except BadData as error:
-        problem = error.sentence
-        if error.encoding is not None:
-            report = replace(report, encoding=error.encoding)
-    if problem is not None:
-        return replace(report, refusal=N_("The test file: {why}", why=problem))
-    (cutter,) = report.cutters
-    cut, known = cutter.cut_text(tested), set(tokens)
-    n_unknown = sum(token not in known for token in cut)
-    notes = [*report.notes, *(N_("The test file: {why}", why=note) for note in changed)]
-    if tested in report.text or _delimited(cut) in _delimited(tokens):
-        notes.append(N_("The text contains the whole test file: its score measures memory."))
+def _test_notes(text: str, tokens: list[str], tested: str, cut: list[str]) -> Iterator[str]:
+    """Yield notes on a test file; tokens, cut: those of the text and of the test."""
+    if tested in text or _delimited(cut) in _delimited(tokens):
+        yield N_("The text contains the whole test file: its score measures memory.")
     else:
-        notes += _repeat_notes(report.text, tested)
-    if n_unknown:
-        notes.append(
-            N_(
-                "Test tokens missing from training: {n:,} of {all:,}; never learned.",
-                n=n_unknown,
-                all=len(cut),
-            )
-        )
-    n_train = len(tokens) - n_held_out
-    return replace(
-        report,
-        test=tested,
-        notes=tuple(notes),
-        counts={"train": n_train, "validation": n_held_out, "test": len(cut)},
-        words=(cutter.text_vocabulary(report.text, tested),),
-        n_unknown=n_unknown,
-    )
+        yield from _repeat_notes(text, tested)
+    known = set(tokens)
+    if n_unknown := sum(token not in known for token in cut):
+        words = N_("Test tokens missing from training: {n:,} of {all:,}; never learned.")
+        yield N_(words, n=n_unknown, all=len(cut))
 
 
 def _delimited(tokens: list[str]) -> str:

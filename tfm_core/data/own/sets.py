@@ -27,6 +27,7 @@ from tfm_core.reading import Unreadable, content_of, is_moment, json_of, object_
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 from tfm_core.stored import Stored, WrongValue, checked, line, whole
 
+SPLITS = ("train", "validation", "test")
 MAX_BYTES = 64 * 2**20
 """Of one set on the disk."""
 MAX_NAME = 60
@@ -411,11 +412,9 @@ def _keepers(folder: Path) -> tuple[tuple[str, ...], str]:
     except (FileNotFoundError, Unreadable):
         return (), ""
     owners, since = values.get("owners"), values.get("kept")
-    listed_owners = owners if isinstance(owners, list) else []
-    valid_owners = tuple(
-        one for one in listed_owners if isinstance(one, str) and OWNER.fullmatch(one)
-    )
-    return valid_owners, str(since) if is_moment(since) else ""
+    owners = owners if isinstance(owners, list) else []
+    sound = tuple(one for one in owners if isinstance(one, str) and OWNER.fullmatch(one))
+    return sound, str(since) if is_moment(since) else ""
 
 
 def _replace(path: Path, values: Mapping[str, Any]) -> None:

@@ -7,20 +7,21 @@ becomes ``<unk>`` in a pair, as the model reads it.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from tfm_core.config.own_tasks import OwnTextTaskConfig
+from tfm_core.choices.config.own_tasks import OwnTextTaskConfig
+from tfm_core.choices.variants.units import normalised
 from tfm_core.data.own import sets
-from tfm_core.data.own.sets import OwnSet
+from tfm_core.data.own.sets import SPLITS, OwnSet, SetDamaged
 from tfm_core.data.own.tokens import CUTS, Cutter
 from tfm_core.data.text.task import Pair, check_tokens
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.reading import json_of
 from tfm_core.sentences import Paragraph, StudentError
-from tfm_core.variants.units import normalised
 
 if TYPE_CHECKING:
     from tfm_core.data.text_data import TextData
@@ -59,11 +60,38 @@ def own_vocabulary(set_id: str) -> tuple[Cutter, tuple[str, ...]] | None:
     own = sets.find_vocabulary(set_id)
     if sets.TOKENS not in own.files or own.kind != "text":
         return None
-    (side,) = json_of(own.content(sets.TOKENS))
-    return Cutter.from_json(side["cut"]), tuple(side["words"])
+    (side,) = sides_of(own)
+    return side
 
 
-SPLITS = ("train", "validation", "test")
+def sides_of(own: OwnSet) -> list[tuple[Cutter, tuple[str, ...]]]:
+    """Return how a set's sources and targets are cut, and their vocabularies. Raises SetDamaged."""
+    with _damage_said(own):
+        sides = json_of(own.content(sets.TOKENS))
+        return [(Cutter.from_json(side["cut"]), tuple(side["words"])) for side in sides]
+
+
+def rows_of(own: OwnSet, split: str) -> list[tuple[str, str]]:
+    """Return the two texts of each row of a split. Raises SetDamaged."""
+    with _damage_said(own):
+        lines = own.content(f"{split}.jsonl").decode().split("\n")
+        rows = [(first, second) for first, second in map(json_of, filter(None, lines))]
+        if not all(isinstance(text, str) for row in rows for text in row):
+            raise ValueError
+        return rows
+
+
+@contextmanager
+def _damage_said(own: OwnSet) -> Iterator[None]:
+    """Raise SetDamaged for what no file of a set holds."""
+    try:
+        yield
+    except SetDamaged:
+        raise
+    except (ValueError, KeyError, TypeError):
+        raise sets.damaged(own.name) from None
+
+
 _SIZES = ("src_len", "tgt_len", "n_src", "n_tgt")
 
 
@@ -96,16 +124,14 @@ class OwnTask:
 
     @cached_property
     def _sides(self) -> tuple[tuple[Cutter, Vocabulary], tuple[Cutter, Vocabulary]]:
-        src, tgt = (
-            (Cutter.from_json(side["cut"]), Vocabulary(tuple(side["words"])))
-            for side in json_of(self.own.content(sets.TOKENS))
-        )
+        src, tgt = ((cutter, Vocabulary(words)) for cutter, words in sides_of(self.own))
         return src, tgt
 
     @cached_property
     def splits(self) -> dict[str, tuple[Pair, ...]]:
         """The pairs of each part."""
-        return {split: tuple(map(self._pair, self._read(split))) for split in SPLITS}
+        own = self.own if self.own.has_examples else sets.find(self.config.data)
+        return {split: tuple(map(self._pair, rows_of(own, split))) for split in SPLITS}
 
     def sample(self, rng: random.Random) -> Pair:
         """Draw one pair of the training part."""
@@ -131,8 +157,7 @@ class OwnTask:
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """Return the different tokens of a text that ``tokenize`` reads as ``<unk>``."""
-        tokens = dict.fromkeys(self.cutters[0].cut(normalised(text)))
-        return tuple(token for token in tokens if self.src_vocabulary.known_form(token) is None)
+        return self.src_vocabulary.unknown(self.cutters[0].cut(normalised(text)))
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the target of a source that the set holds; None for all others.
@@ -161,11 +186,6 @@ class OwnTask:
     @cached_property
     def _answers(self) -> dict[tuple[str, ...], tuple[str, ...]]:
         return {pair.src: pair.tgt for part in self.splits.values() for pair in part}
-
-    def _read(self, split: str) -> list[tuple[str, str]]:
-        own = self.own if self.own.has_examples else sets.find(self.config.data)
-        lines = own.content(f"{split}.jsonl").decode().splitlines()
-        return [(first, second) for first, second in map(json_of, lines)]
 
     def _pair(self, row: tuple[str, str]) -> Pair:
         (cut_src, src_words), (cut_tgt, tgt_words) = self._sides

@@ -13,21 +13,28 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePath
 
+from tfm_core.choices.variants.units import HIDDEN, normalised
 from tfm_core.data.own import records
-from tfm_core.data.own.containers import ZIP_DAMAGE, BadData, is_zip, member_of, shown
+from tfm_core.data.own.containers import (
+    LIMITS,
+    BadData,
+    check,
+    is_zip,
+    member_of,
+    opened_zip,
+    shown,
+)
 from tfm_core.data.own.encodings import TEXT_ENCODINGS, encoding_of_text
-from tfm_core.reading import Unreadable, is_text, zip_of
+from tfm_core.reading import is_text
 from tfm_core.sentences import N_, Paragraph, StudentError
-from tfm_core.variants.units import HIDDEN, normalised
 
 Upload = bytes | str | Sequence[tuple[str, bytes]]
 """What is pasted, a file, or files with their names."""
 
-MAX_BYTES = 32 * 2**20
-"""Of what is pasted or uploaded."""
 _MAX_PACKED = 1_000
 """Files in a zip."""
 _MAX_LISTED = 10
@@ -68,6 +75,16 @@ def read_upload(
     else:
         found = _aligned(texts, records.TEST_LINE if is_test else records.LINE)
     return replace(found, encoding=used, notes=(*notes, *found.notes))
+
+
+@contextmanager
+def of_test_file() -> Iterator[None]:
+    """Say of what is refused that it is in the test file."""
+    try:
+        yield
+    except BadData as error:
+        error.sentence = N_("The test file: {why}", why=error.sentence)
+        raise
 
 
 def texts_of(
@@ -115,19 +132,17 @@ def _unpacked(content: bytes, most: int) -> tuple[list[tuple[str, bytes | str]],
     """Return the texts in a zip, and a note on what is not read."""
     files: list[tuple[str, bytes | str]]
     try:
-        with zip_of(content, most=_MAX_PACKED) as archive:
+        with opened_zip(content, N_("The zip"), _MAX_PACKED) as archive:
             entries = [one for one in archive.infolist() if not _BESIDE.search(one.filename)]
             _check_names([one.filename for one in entries], most)
-            files = [(one.filename, member_of(archive, one, MAX_BYTES)) for one in entries]
+            files = [
+                (one.filename, member_of(archive, one, LIMITS["bytes"].most)) for one in entries
+            ]
             beside = sorted({*archive.namelist()} - {name for name, _content in files})
     except BadData:
         raise
-    except Unreadable as error:
-        raise BadData("{name}: {why}.", name="zip", why=error.sentence) from None
     except StudentError as error:
         raise BadData("The zip cannot be read: {why}", why=error.sentence) from None
-    except ZIP_DAMAGE:
-        raise BadData("The zip is damaged. Pack it again.") from None
     return files, [N_("Not read: {names}.", names=shown(", ".join(beside)))] if beside else []
 
 
@@ -138,7 +153,7 @@ def _aligned(texts: Sequence[tuple[str, str]], numbered: str) -> records.Records
     n, m = map(len, lines)
     if n != m:
         raise BadData(Paragraph("own-data/unequal", first=first, n=n, second=second, m=m))
-    records.check_number(n)
+    check("rows", n - 1)
     values = [list(pair) if "".join(pair).strip() else "" for pair in zip(*lines, strict=True)]
     paths = PurePath(first), PurePath(second)
     names = tuple(path.suffix[1:] for path in paths)
@@ -154,10 +169,7 @@ def decoded(raw: bytes | str, encoding: str | None = None) -> tuple[str, str]:
     encoding: of a text that is not UTF-8, a key of ``TEXT_ENCODINGS``; guessed without one. Raises
     BadData, with the number of the line.
     """
-    if len(raw) > MAX_BYTES:
-        raise BadData(
-            "This has {size:,} bytes; the limit is {most:,}.", size=len(raw), most=MAX_BYTES
-        )
+    check("bytes", len(raw), size=len(raw))
     text, used = (raw, "utf-8") if isinstance(raw, str) else _decoded(raw, encoding)
     if "\0" in text:
         raise BadData(

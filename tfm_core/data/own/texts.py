@@ -14,26 +14,25 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
-from tfm_core.config.own_tasks import MAX_WORDS
-from tfm_core.data.own.containers import BadData, read_each
+from tfm_core.choices.config.own_tasks import MAX_WORDS
+from tfm_core.data.own.containers import BadData, Item, check, kept, n_lines, read_each, skipped
 from tfm_core.data.own.layout import ColumnLayout, guess
-from tfm_core.data.own.records import ENTRY, NOT_TWO_TEXTS, TEST_ENTRY, Records, Row
+from tfm_core.data.own.records import NOT_TWO_TEXTS, Records
 from tfm_core.data.own.report import (
-    COLUMNS,
+    GUESSED,
     MAX_PREVIEW,
-    SPLITS,
     Accounting,
+    ReadAs,
+    Remark,
     Report,
-    TextChoices,
     set_name,
 )
 from tfm_core.data.own.running import running_text
-from tfm_core.data.own.sets import MAX_NAME, TOKENS, Prepared
-from tfm_core.data.own.task import TEST_TEXT, TEXT
-from tfm_core.data.own.text_files import NormalisationLog, Upload, read_upload
-from tfm_core.data.own.tokens import LABEL, Cutter, learned
+from tfm_core.data.own.sets import MAX_NAME, SPLITS, TOKENS, OwnSet, Prepared
+from tfm_core.data.own.task import TEST_TEXT, TEXT, own_vocabulary, rows_of, sides_of
+from tfm_core.data.own.text_files import NormalisationLog, Upload, of_test_file, read_upload
+from tfm_core.data.own.tokens import LABEL, Cutter, learned, learned_from_text
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.sentences import N_, Paragraph, StudentError
 
@@ -47,13 +46,14 @@ _TOO_FEW = {
 }
 MAX_LINE = 4_000
 """Characters of one text."""
-MAX_CLASSES = 100
 _MAX_SPELLINGS = 3  # groups that are listed one by one
 _WHOLE = re.compile(r"([-+]?\d+)\.0+")
 LONGEST = 128
 """Tokens of a sentence."""
 SHARE = 0.1
 """Of the examples, for validation and for the test, each."""
+_MAX_CUT = 5_000
+"""Rows of a set of which the lengths are counted: the first ones."""
 _EMPTY_TEXT = N_("{place} has an empty text.")
 
 
@@ -65,63 +65,65 @@ def inspect_text(
     unit: str = "words",
     seed: int = 0,
     test: Upload | None = None,
-    layout: ColumnLayout | None = None,
-    choices: TextChoices | None = None,
+    choices: ReadAs = GUESSED,
 ) -> Report:
     """Check a pasted or uploaded text. Never raises for its content.
 
     kind: "pairs", "labels" or "text". name: of the file. unit: how sentences are cut. seed: of the
-    split; test: a test file instead of a share by seed. layout: which columns are read, guessed
-    without one.
+    split; test: a test file instead of a share by seed.
     """
-    choices = choices or TextChoices()
-    if kind == "text":
-        return running_text(raw, name, unit, test, choices.encoding)
-    seeded: dict[str, object] = {"by": "seed", "seed": seed} if test is None else {"by": "file"}
-    report = Report(kind, set_name(name, kind), unit, seeded, COLUMNS[kind])
+    split: dict[str, object] = {"by": "file"}
+    if test is None:
+        split = {"by": "place"} if kind == "text" else {"by": "seed", "seed": seed}
+    report = Report(kind, set_name(name, kind), split, unit=unit)
     try:
-        records = read_upload(raw, encoding=choices.encoding)
-        if layout is None or max(layout.first, layout.second) >= records.width:
-            layout = guess(kind, records)
-        layout = replace(layout, has_header=layout.has_header and not records.names)
-        columns = _columns(records, layout)
-        report = replace(report, layout=layout, encoding=records.encoding, **columns)
-        files = [_TextFile(records, layout, choices)]
-        report = replace(report, problems=tuple(files[0].problems), notes=tuple(files[0].notes))
-        if test is not None:
-            files.append(_test_file(kind, test, files[0], choices))
-        return _inspect_rows(report, files, seed, choices)
+        if kind == "text":
+            running_text(report, raw, test, choices.encoding)
+        else:
+            _inspect_rows(report, _files_of(report, raw, test, choices), seed, choices)
     except BadData as error:
-        encoding = report.encoding if error.encoding is None else error.encoding
-        return replace(report, refusal=error.sentence, encoding=encoding)
+        report.refusal = error.sentence
+        if error.encoding is not None:
+            report.read_as = replace(report.read_as, encoding=error.encoding)
+    return report
 
 
-def _columns(records: Records, layout: ColumnLayout) -> dict[str, Any]:
-    """Return the names of all columns, and the first rows with all of them."""
-    head = records.records[0].cells if layout.has_header else records.names
-    sample = [record.cells for record in records.records[layout.has_header :][:MAX_PREVIEW]]
-    return {
-        "names": tuple(" ".join((cell or "").split()) for cell in head),
-        "sample": tuple(tuple("…" if one is None else one[:200] for one in row) for row in sample),
-    }
+def _files_of(report: Report, raw: Upload, test: Upload | None, choices: ReadAs) -> list[_TextFile]:
+    """Read a file, and a test file if there is one; report the columns. Raises BadData."""
+    records, layout = read_upload(raw, encoding=choices.encoding), choices.layout
+    if layout is None or max(layout.first, layout.second) >= records.width:
+        layout = guess(report.kind, records)
+    layout = replace(layout, has_header=layout.has_header and not records.names)
+    head = records.records[0].content if layout.has_header else records.names
+    sample = [row.content for row in records.records[layout.has_header :][:MAX_PREVIEW]]
+    report.read_as = ReadAs(records.encoding, layout)
+    report.names = tuple(" ".join((cell or "").split()) for cell in head)
+    report.sample = tuple(tuple("…" if one is None else one[:200] for one in row) for row in sample)
+    main = _TextFile(records, layout, choices)
+    report.skipped = tuple(main.problems)
+    if test is None:
+        return [main]
+    with of_test_file():
+        return [main, _test_file(report.kind, test, main, choices)]
 
 
 class _TextFile:
     """A file in two of its columns: the rows that can be read, and what becomes of its lines."""
 
-    def __init__(self, records: Records, layout: ColumnLayout, choices: TextChoices) -> None:
+    def __init__(self, records: Records, layout: ColumnLayout, choices: ReadAs) -> None:
         """Read every row; problems are listed."""
         self.records, self.layout = records, layout
-        self.problems = list(records.problems)
         changes = NormalisationLog()
 
-        def read(row: Row) -> Row:
-            cells = row.cells[layout.first], row.cells[layout.second]
+        def read(row: Item) -> Item:
+            cells = row.content[layout.first], row.content[layout.second]
             texts = [" ".join(cell.split()) for cell in cells if cell is not None]
             if len(texts) < 2:
                 raise StudentError(NOT_TWO_TEXTS, place=row.place)
+            if not all(texts):
+                raise StudentError(_EMPTY_TEXT, place=row.place)
             longest = max(map(len, texts))
-            if all(texts) and longest > MAX_LINE and choices.cut_at is None:
+            if longest > MAX_LINE and choices.cut_at is None:
                 raise StudentError(
                     "{place} has a text of {n:,} characters; the limit is {most:,}.",
                     place=row.place,
@@ -129,39 +131,36 @@ class _TextFile:
                     most=MAX_LINE,
                 )
             texts = [text[:MAX_LINE] for text in texts]
-            if all(texts) and "\0" in "".join(texts):
+            if "\0" in "".join(texts):
                 raise StudentError("{place} has a zero byte.", place=row.place)
-            if all(texts):
-                texts = [changes.cell(text, row.line) for text in texts]
+            texts = [changes.cell(text, row.line) for text in texts]
             if not all(texts):
                 raise StudentError(_EMPTY_TEXT, place=row.place)
-            return replace(row, cells=tuple(texts), is_cut=longest > MAX_LINE)
-
-        def skip(row: Row, why: str) -> None:
-            self.problems.append(replace(row, sentence=why))
+            text, label = texts
+            return replace(row, content=text, label=label, is_cut=longest > MAX_LINE)
 
         body = records.records[layout.has_header :]
-        self.rows = [row for _whole, row in read_each(body, read, skip)]
-        self.problems.sort(key=lambda row: row.line)
-        self.n_lines = sum(row.n_lines for row in self.rows)
+        every = read_each([*records.problems, *body], read)
+        self.rows, self.problems = kept(every), sorted(skipped(every), key=lambda row: row.line)
+        self.n_lines = n_lines(self.rows)
         self.notes = [*records.notes, *changes.notes()]
 
-    def drop_duplicates(self, key: Callable[[Row], object]) -> int:
+    def drop_duplicates(self, key: Callable[[Item], object]) -> int:
         """Drop rows that are the same to a model; return how many there were."""
-        distinct: dict[object, Row] = {}
+        first: dict[object, Item] = {}
         for row in self.rows:
-            distinct.setdefault(key(row), row)
-        n = len(self.rows) - len(distinct)
-        self.rows = list(distinct.values())
+            first.setdefault(key(row), row)
+        n = len(self.rows) - len(first)
+        self.rows = list(first.values())
         return n
 
-    def accounting(self, final: Iterable[Row], problems: Iterable[Row]) -> Accounting:
+    def accounting(self, final: Iterable[Item], problems: Iterable[Item]) -> Accounting:
         """Count what became of the lines."""
         records = self.records
         n_header = records.records[0].n_lines if self.layout.has_header else 0
 
-        def n_of(rows: Iterable[Row]) -> int:
-            return sum(row.n_lines for row in rows if row.numbered == records.numbered)
+        def n_of(rows: Iterable[Item]) -> int:
+            return n_lines(row for row in rows if row.numbered == records.numbered)
 
         return Accounting(
             total=records.total,
@@ -170,19 +169,14 @@ class _TextFile:
             repeated=self.n_lines - n_of(self.rows),
             blank=records.blank,
             header=records.n_settings + n_header,
-            in_entries=records.numbered in {ENTRY, TEST_ENTRY},
-            in_answers=records.is_chat,
+            counted=records.counted,
         )
 
 
-def _test_file(kind: str, raw: Upload, main: _TextFile, choices: TextChoices) -> _TextFile:
+def _test_file(kind: str, raw: Upload, main: _TextFile, choices: ReadAs) -> _TextFile:
     """Read a test file in the layout of the main one, where it has the same columns."""
     layout, like = main.layout, main.records
-    try:
-        records = read_upload(raw, encoding=choices.encoding, is_test=True, width=like.width)
-    except BadData as error:
-        error.sentence = N_("The test file: {why}", why=error.sentence)
-        raise
+    records = read_upload(raw, encoding=choices.encoding, is_test=True, width=like.width)
     guessed = guess(kind, records)
     columns = guessed.first, guessed.second
     if like.names:
@@ -193,7 +187,7 @@ def _test_file(kind: str, raw: Upload, main: _TextFile, choices: TextChoices) ->
         columns = layout.first, layout.second
     is_guess = layout.has_header == guess(kind, like).has_header
     has_header = guessed.has_header if is_guess else layout.has_header
-    if layout.has_header and records.records[0].cells == like.records[0].cells:
+    if layout.has_header and records.records[0].content == like.records[0].content:
         has_header = True
     return _TextFile(records, ColumnLayout(*columns, has_header and not records.names), choices)
 
@@ -208,7 +202,7 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
         if report.test:
             files[TEST_TEXT] = report.test.encode()
         return Prepared("text", name, report.counts, report.split, {"unit": report.unit}, files)
-    src, tgt = report.words
+    (src, tgt), parts = report.words, report.rows
     details: dict[str, object] = {
         "unit": report.unit,
         "src_len": max(report.lengths[report.columns[0]]),
@@ -220,194 +214,222 @@ def prepare(report: Report, *, name: str = "") -> Prepared:
     }
     files = {TOKENS: _tokens(report)}
     for split in SPLITS:
-        rows = [[row.first, row.second] for row in report.rows[split]]
+        rows = [list(row.texts) for row in parts[split]]
         lines = [json.dumps(row, ensure_ascii=False) for row in rows]
         files[f"{split}.jsonl"] = ("\n".join(lines) + "\n").encode()
     return Prepared(report.kind, name, report.counts, report.split, details, files)
 
 
+def report_of(own: OwnSet) -> Report:
+    """Return what a set holds. Raises SetDamaged."""
+    unit = str(own.details.get("unit", ""))
+    if own.kind == "text":
+        text = own.content(TEXT).decode(errors="replace")
+        kept = own_vocabulary(own.id)
+        tokens = kept[1] if kept else learned_from_text(unit, text).text_vocabulary(text)
+        return Report(
+            "text", own.name, own.split, counts=own.counts, unit=unit, text=text, words=(tokens,)
+        )
+    items = tuple(
+        Item(*texts, part, line)
+        for part, split in enumerate(SPLITS)
+        for line, texts in enumerate(rows_of(own, split), 1)
+    )
+    report = Report(own.kind, own.name, own.split, items, counts=own.counts, unit=unit)
+    sides = sides_of(own)
+    report.cutters = tuple(cutter for cutter, _words in sides)
+    report.words = tuple(words for _cutter, words in sides)
+    report.lengths = _lengths_of(report, report.distinct[:_MAX_CUT])
+    report.n_across = int(own.details.get("n_across") or 0)
+    return report
+
+
+def as_lines(report: Report) -> str:
+    """Return the rows of a report as they could be pasted again, with a tab between both texts."""
+    if report.kind == "text":
+        return report.text
+    lines = ("\t".join(row.texts) for row in report.items)
+    return "\n".join(dict.fromkeys(lines)) + "\n"
+
+
+def _lengths_of(report: Report, rows: Sequence[Item]) -> dict[str, tuple[int, ...]]:
+    """Return the tokens of both texts of each row, by column."""
+    return {
+        column: tuple(len(report.cutters[side].cut(row.texts[side])) for row in rows)
+        for side, column in enumerate(report.columns)
+    }
+
+
 def _read_as(report: Report) -> dict[str, object]:
     """Return what a set holds of how its file was read; nothing of two columns without names."""
-    layout, names = report.layout, report.names
+    layout, names = report.read_as.layout, report.names
     details: dict[str, object] = {}
     if layout is not None and (names or (layout.first, layout.second) != (0, 1)):
         columns = [layout.first, layout.second]
         details["columns"] = columns
         details["header"] = layout.has_header
         details["names"] = [names[at][:MAX_NAME] for at in columns] if names else []
-    if report.is_merged:
+    if report.read_as.merges_labels:
         details["merged"] = [list(group) for group in report.spellings]
     return {"read": details} if details else {}
 
 
+def _each(
+    parts: Parts, read: Callable[[Item], Item], problems: list[Item]
+) -> dict[str, tuple[Item, ...]]:
+    """Return the rows of each part as ``read`` returns them; what it refuses become problems."""
+    every = {split: read_each(rows, read) for split, rows in parts.items()}
+    new = [row for rows in every.values() for row in skipped(rows)]
+    problems += sorted(new, key=lambda row: row.line)
+    return {split: tuple(kept(rows)) for split, rows in every.items()}
+
+
 Reader = Callable[[str], tuple[str, ...]]
 """Returns what a model reads of a text: two texts with the same one are the same to it."""
-Parts = Mapping[str, tuple[Row, ...]]
+Parts = Mapping[str, tuple[Item, ...]]
 Cutters = tuple[Cutter, Cutter]
 
 
-def _inspect_rows(
-    report: Report, files: Sequence[_TextFile], seed: int, choices: TextChoices
-) -> Report:
+def _inspect_rows(report: Report, files: Sequence[_TextFile], seed: int, choices: ReadAs) -> None:
     """Check the rows of a file, and of a test file if there is one. Raises BadData."""
     kind, unit = report.kind, report.unit
     cutter = Cutter(unit)  # texts are the same by their tokens, of byte pairs before any merge
     read = cache(lambda text: cutter.cut(text) or (text,))
     problems = [row for file in files for row in file.problems]
-    notes = list(report.notes)
+    notes = list(files[0].notes)
     notes += [N_("The test file: {why}", why=note) for file in files[1:] for note in file.notes]
-    spellings: tuple[tuple[str, ...], ...] = ()
     if kind == "labels":
-        spellings, more = _with_plain_labels(files, is_merged=choices.merges_labels)
-        notes += more
+        notes += _plain_labels(report, files, is_merged=choices.merges_labels is not False)
+
+    def as_read(row: Item) -> object:
+        # a label is one token, however sentences are cut
+        return read(row.content), row.label if kind == "labels" else read(row.label)
+
     duplicates = (
         N_("Duplicate lines dropped: {n:,}."),
         N_("Duplicate test lines dropped: {n:,}."),
     )
     for file, dropped in zip(files, duplicates, strict=False):
-        if n := file.drop_duplicates(lambda row: (read(row.first), _target(kind, row, read))):
+        if n := file.drop_duplicates(as_read):
             notes.append(N_(dropped, n=n))
     tests = files[1].rows if files[1:] else None
     parts = _split(kind, files[0].rows, tests, seed, read)
     # byte pairs are learned after the split: the held-out parts teach no merge
-    cut_src = learned(unit, (row.first for row in parts["train"]))
+    cut_src = learned(unit, (row.content for row in parts["train"]))
     cut_tgt = Cutter(LABEL)
     if kind != "labels":
-        cut_tgt = learned(unit, (row.second for row in parts["train"]))
+        cut_tgt = learned(unit, (row.label for row in parts["train"]))
     cutters = cut_src, cut_tgt
-    parts, too_long = _short_enough(parts, cutters, choices.cut_at)
-    problems += too_long
+    parts = _short_enough(parts, cutters, choices.cut_at, problems)
     n_cut = sum(row.is_cut for part in parts.values() for row in part)
     if n_cut:
         notes.append(N_("Cut at {n} tokens: {n_cut:,} examples.", n=choices.cut_at, n_cut=n_cut))
-    if kind == "labels":
+    if kind == "labels" and any(parts.values()):
         notes += _label_notes(parts)
-        parts, unknown = _known_labels(parts)
-        problems += unknown
+        parts = _known_labels(parts, problems)
+    report.skipped, report.cutters = tuple(problems), cutters
     for split, sentence in _EMPTY.items():
         if not parts[split]:
             raise BadData(sentence)
-    report = _counted(report, parts, cutters, read)
-    everything = list(dict.fromkeys(row for split in SPLITS for row in parts[split]))
+    report.words = _vocabularies(parts["train"], cutters)
+    report.items = tuple(row for part in parts.values() for row in part)
+    everything = report.distinct
+    seen = {read(row.content) for row in parts["train"]}
+    report.counts = {split: len(part) for split, part in parts.items()}
+    report.lengths = _lengths_of(report, everything)
+    report.n_across = sum(read(row.content) in seen for row in _unseen(parts))
     accounts = [file.accounting(everything, problems) for file in files]
-    return replace(
-        report,
-        problems=tuple(problems),
-        notes=(*notes, *_notes(report, read)),
-        n_cut=n_cut,
-        spellings=spellings,
-        is_merged=choices.merges_labels and bool(spellings),
-        accounting=accounts[0],
-        test_accounting=accounts[1] if accounts[1:] else Accounting(),
+    report.accounting, report.test_accounting = [*accounts, Accounting()][:2]
+    worst = max(accounts, key=lambda one: one.share_left_out)
+    of_worst = files[accounts.index(worst)].records.numbered
+    notes += _notes(report, parts, read)
+    report.findings = (
+        *worst.warnings(row for row in problems if row.numbered == of_worst),
+        *(Remark("warning", note) for note in notes),
     )
 
 
-def _target(kind: str, row: Row, read: Reader) -> object:
-    # a label is one token, however sentences are cut
-    return row.second if kind == "labels" else read(row.second)
+def _unseen(parts: Parts) -> list[Item]:
+    return [row for split in SPLITS[1:] for row in parts[split]]
 
 
-def _counted(report: Report, parts: Parts, cutters: Cutters, read: Reader) -> Report:
-    """Add rows to a report, with what is counted of them. Raises BadData for too many words."""
-    train = parts["train"]
-    unseen = [row for split in SPLITS[1:] for row in parts[split]]
-    everything = list(dict.fromkeys((*train, *unseen)))
-
-    def cut(rows: Iterable[Row], side: int) -> Iterator[tuple[str, ...]]:
-        return (cutters[side].cut(row.cells[side] or "") for row in rows)
-
+def _vocabularies(train: Iterable[Item], cutters: Cutters) -> tuple[tuple[str, ...], ...]:
+    """Return every source and target token of training. Raises BadData for too many."""
     words = tuple(
-        tuple(sorted({token for tokens in cut(train, side) for token in tokens}))
-        for side in range(2)
+        tuple(sorted({token for row in train for token in cutter.cut(row.texts[side])}))
+        for side, cutter in enumerate(cutters)
     )
     limit, longest = MAX_WORDS - len(SPECIALS), max(map(len, words))
     if longest > limit:
         raise BadData(Paragraph("own-data/too-many-words", n=longest, most=limit))
-    n_unknown = n_tokens = 0
-    for side, known in enumerate(map(set, words)):
-        for tokens in cut(unseen, side):
-            n_tokens += len(tokens)
-            n_unknown += sum(token not in known for token in tokens)
-    seen = {read(row.first) for row in train}
-    balance = Counter(row.second for row in everything if report.kind == "labels")
-    return replace(
-        report,
-        rows=parts,
-        counts={split: len(part) for split, part in parts.items()},
-        lengths={
-            column: tuple(len(tokens) for tokens in cut(everything, side))
-            for side, column in enumerate(report.columns)
-        },
-        balance=dict(sorted(balance.items(), key=lambda one: (-one[1], one[0]))),
-        n_across=sum(read(row.first) in seen for row in unseen),
-        n_unknown=n_unknown,
-        n_tokens=n_tokens,
-        cutters=cutters,
-        words=words,
-    )
+    return words
 
 
 def _split(
-    kind: str, rows: list[Row], tests: list[Row] | None, seed: int, read: Reader
-) -> dict[str, tuple[Row, ...]]:
+    kind: str, rows: list[Item], tests: list[Item] | None, seed: int, read: Reader
+) -> dict[str, tuple[Item, ...]]:
     """Split rows: one source stays in one part, training gets each label. Raises BadData.
 
     Few pairs are in all parts.
     """
-    by_source: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    by_source: dict[tuple[str, ...], list[Item]] = defaultdict(list)
     for row in rows:
-        by_source[read(row.first)].append(row)
+        by_source[read(row.content)].append(row)
     n_sources = len(by_source)
     least = MIN_PAIRS if kind == "pairs" else MIN_ROWS
     if n_sources < least:
         raise BadData(N_(_TOO_FEW[kind], n=n_sources, least=least))
     if n_sources < MIN_ROWS:
-        return {"train": tuple(rows), "validation": tuple(rows), "test": tuple(tests or rows)}
+        return _in_parts({"train": rows, "validation": rows, "test": tests or rows})
     groups = list(by_source.values())
     random.Random(f"own data {seed}").shuffle(groups)
     if kind == "labels":  # the first of each label is for training
-        firsts = {group[0].second: group for group in reversed(groups)}
-        groups.sort(key=lambda group: firsts[group[0].second] is not group, reverse=True)
+        firsts = {group[0].label: group for group in reversed(groups)}
+        groups.sort(key=lambda group: firsts[group[0].label] is not group, reverse=True)
     n_held = max(1, round(SHARE * len(groups)))
-    parts = {"validation": groups[:n_held]}
-    if tests is None:
-        parts["test"] = groups[n_held : 2 * n_held]
-        parts["train"] = groups[2 * n_held :]
-    else:
-        parts["train"] = groups[n_held:]
-    flat = {
-        split: tuple(sorted((row for group in part for row in group), key=lambda row: row.line))
-        for split, part in parts.items()
+    n_test = n_held if tests is None else 0
+    bounds = {
+        "train": groups[n_held + n_test :],
+        "validation": groups[:n_held],
+        "test": groups[n_held : n_held + n_test],
     }
-    return {split: tuple(tests or ()) if split not in flat else flat[split] for split in SPLITS}
+    parts = {
+        split: sorted((row for group in part for row in group), key=lambda row: row.line)
+        for split, part in bounds.items()
+    }
+    return _in_parts(parts if tests is None else {**parts, "test": tests})
+
+
+def _in_parts(parts: Mapping[str, Sequence[Item]]) -> dict[str, tuple[Item, ...]]:
+    """Return rows that say their split; one that says none is in training."""
+    return {
+        split: tuple(replace(row, split=at) if at else row for row in parts[split])
+        for at, split in enumerate(SPLITS)
+    }
 
 
 def _short_enough(
-    parts: Parts, cutters: Cutters, cut_at: int | None
-) -> tuple[dict[str, tuple[Row, ...]], list[Row]]:
-    """Cut long rows, or drop them, and those without a token; return the problems too."""
-    problems: list[Row] = []
+    parts: Parts, cutters: Cutters, cut_at: int | None, problems: list[Item]
+) -> dict[str, tuple[Item, ...]]:
+    """Cut long rows, or drop them, and those without a token, which become problems."""
     most = min(cut_at or LONGEST, LONGEST)
 
-    def fitting(rows: tuple[Row, ...]) -> Iterator[Row]:
-        for row in rows:
-            sizes = len(cutters[0].cut(row.first)), len(cutters[1].cut(row.second))
-            if 0 < min(sizes) <= max(sizes) <= most:
-                yield row
-                continue
-            if cut_at is not None and min(sizes):
-                first = cutters[0].join(list(cutters[0].cut(row.first)[:most])).strip()
-                second = cutters[1].join(list(cutters[1].cut(row.second)[:most])).strip()
-                yield replace(row, cells=(first, second), is_cut=True)
-                continue
-            words = N_("{place} has a text without a word.", place=row.place)
-            if min(sizes):
-                limit = N_("{place} has {n} tokens; the limit is {longest}.")
-                words = N_(limit, place=row.place, n=max(sizes), longest=LONGEST)
-            problems.append(replace(row, sentence=words))
+    def fitting(row: Item) -> Item:
+        both = [cutter.cut(text) for cutter, text in zip(cutters, row.texts, strict=True)]
+        sizes = list(map(len, both))
+        if not min(sizes):
+            raise StudentError("{place} has a text without a word.", place=row.place)
+        if max(sizes) <= most:
+            return row
+        if cut_at is None:
+            limit = N_("{place} has {n} tokens; the limit is {longest}.")
+            raise StudentError(limit, place=row.place, n=max(sizes), longest=LONGEST)
+        text, label = (
+            cutter.join(tokens[:most]).strip() for cutter, tokens in zip(cutters, both, strict=True)
+        )
+        return replace(row, content=text, label=label, is_cut=True)
 
-    remaining = {split: tuple(fitting(rows)) for split, rows in parts.items()}
-    return remaining, sorted(problems, key=lambda row: row.line)
+    return _each(parts, fitting, problems)
 
 
 _EMPTY = {
@@ -417,52 +439,41 @@ _EMPTY = {
 }
 
 
-def _plain_label(label: str) -> str:
-    """Return a label as it is compared: a whole number has no fraction, ``1.0`` is ``1``."""
-    whole = _WHOLE.fullmatch(label)
-    return label if whole is None else whole[1]
-
-
-def _with_plain_labels(
-    files: Sequence[_TextFile], *, is_merged: bool
-) -> tuple[tuple[tuple[str, ...], ...], list[str]]:
-    """Give all rows plain labels; return groups of those that differ only in case, and notes.
+def _plain_labels(report: Report, files: Sequence[_TextFile], *, is_merged: bool) -> Iterator[str]:
+    """Give all rows plain labels, ``1`` for ``1.0``; yield notes on those that differ only in case.
 
     The most frequent of a group comes first; is_merged: it stands for all.
     """
-    labels = Counter(_plain_label(row.second) for file in files for row in file.rows)
+
+    def plain(row: Item) -> str:
+        whole = _WHOLE.fullmatch(row.label)
+        return row.label if whole is None else whole[1]
+
+    labels = Counter(plain(row) for file in files for row in file.rows)
     groups: dict[str, list[str]] = defaultdict(list)
     for label, _n in labels.most_common():
         groups[label.casefold()].append(label)
-    spellings = tuple(tuple(group) for group in groups.values() if len(group) > 1)
-    merged = {label: group[0] for group in spellings for label in group if is_merged}
+    report.spellings = tuple(tuple(group) for group in groups.values() if len(group) > 1)
+    merged = {label: group[0] for group in report.spellings for label in group if is_merged}
     for file in files:
         for at, row in enumerate(file.rows):
-            label = _plain_label(row.second)
-            file.rows[at] = replace(row, cells=(row.first, merged.get(label, label)))
-    notes: list[str] = []
-    for group in spellings[:_MAX_SPELLINGS]:
+            label = plain(row)
+            file.rows[at] = replace(row, label=merged.get(label, label))
+    if report.spellings:
+        report.read_as = replace(report.read_as, merges_labels=is_merged)
+    for group in report.spellings[:_MAX_SPELLINGS]:
         listed = ", ".join(f"“{label[:40]}”" for label in group)
-        words = N_("{labels} differ only in case and stay separate.", labels=listed)
         if is_merged:
-            words = N_(
-                "{labels} differ only in case and are merged as “{label}”.",
-                labels=listed,
-                label=group[0][:40],
-            )
-        notes.append(words)
-    return spellings, notes
+            words = N_("{labels} differ only in case and are merged as “{label}”.")
+            yield N_(words, labels=listed, label=group[0][:40])
+        else:
+            yield N_("{labels} differ only in case and stay separate.", labels=listed)
 
 
-def _label_notes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
-    """Return notes on the labels. Raises BadData where they teach nothing."""
-    balance = Counter(row.second for part in parts.values() for row in part)
-    if len(balance) > MAX_CLASSES:
-        raise BadData(
-            "There are {n:,} labels; the limit is {most}. Is another column the label?",
-            n=len(balance),
-            most=MAX_CLASSES,
-        )
+def _label_notes(parts: Parts) -> Iterator[str]:
+    """Yield notes on the labels. Raises BadData where they teach nothing."""
+    balance = Counter(row.label for part in parts.values() for row in part)
+    check("labels", len(balance))
     if len(balance) == 1:
         raise BadData(
             "All {n:,} sentences have the label “{label}”. Add sentences with another.",
@@ -471,68 +482,57 @@ def _label_notes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
         )
     if strange := [label for label in balance if label in SPECIALS]:
         raise BadData("Rename the label {label}: it is a special token.", label=strange[0])
-    rare = [label for label, n in balance.items() if n < 3]
-    notes: list[str] = []
-    if rare:
-        notes.append(
-            N_(
-                "Labels with fewer than 3 sentences: {n}, such as “{label}”.",
-                n=len(rare),
-                label=rare[0][:40],
-            )
-        )
-    label, most = balance.most_common(1)[0]
+    if rare := [label for label, n in balance.items() if n < 3]:
+        words = N_("Labels with fewer than 3 sentences: {n}, such as “{label}”.")
+        yield N_(words, n=len(rare), label=rare[0][:40])
+    ((label, most),) = balance.most_common(1)
     if most > 0.8 * balance.total():
-        notes.append(
-            Paragraph("own-data/mostly-one-label", share=most / balance.total(), label=label[:40])
-        )
-    return notes
+        share = most / balance.total()
+        yield Paragraph("own-data/mostly-one-label", share=share, label=label[:40])
 
 
-def _known_labels(
-    parts: Mapping[str, tuple[Row, ...]],
-) -> tuple[dict[str, tuple[Row, ...]], list[Row]]:
-    """Drop validation and test examples whose label training lacks; return the problems too."""
-    train_labels = {row.second for row in parts["train"]}
-    template = N_("{place} has the label “{label}”, which never occurs in training.")
-    problems = [
-        replace(row, sentence=N_(template, place=row.place, label=row.second[:40]))
-        for rows in parts.values()
-        for row in rows
-        if row.second not in train_labels
-    ]
-    remaining = {
-        split: tuple(row for row in rows if row.second in train_labels)
-        for split, rows in parts.items()
-    }
-    return remaining, problems
+def _known_labels(parts: Parts, problems: list[Item]) -> dict[str, tuple[Item, ...]]:
+    """Drop validation and test examples whose label training lacks, which become problems."""
+    train_labels = {row.label for row in parts["train"]}
+
+    def known(row: Item) -> Item:
+        if row.label not in train_labels:
+            raise StudentError(
+                "{place} has the label “{label}”, which never occurs in training.",
+                place=row.place,
+                label=row.label[:40],
+            )
+        return row
+
+    return _each(parts, known, problems)
 
 
-def _notes(report: Report, read: Reader) -> Iterator[str]:
-    train = report.rows["train"]
-    sources = Counter(read(row.first) for row in train)
-    n_ambiguous = sum(n > 1 for n in sources.values())
-    n_unseen = report.counts["validation"] + report.counts["test"]
-    if n_ambiguous:
+def _notes(report: Report, parts: Parts, read: Reader) -> Iterator[str]:
+    """Yield notes on what no model can learn, and what unseen rows share with training or lack."""
+    train, unseen = parts["train"], _unseen(parts)
+    sources = Counter(read(row.content) for row in train)
+    if n_ambiguous := sum(n > 1 for n in sources.values()):
         yield N_(
             "Training sources with several answers: {n:,}; no model can give all.", n=n_ambiguous
         )
-    if report.kind == "pairs" and len({row.second for row in train}) == 1:
+    if report.kind == "pairs" and len({row.label for row in train}) == 1:
         yield N_("All training targets are the same: there is nothing to learn.")
     if len(sources) < MIN_ROWS and report.counts["validation"] == report.counts["train"]:
         yield Paragraph("own-data/by-heart", n=len(sources), least=MIN_ROWS)
     elif report.n_across:
-        yield N_(
-            "Unseen examples with a training source: {n:,} of {all:,}; partly memory.",
-            n=report.n_across,
-            all=n_unseen,
-        )
-    if report.n_unknown:
-        yield N_(
-            "Unseen tokens missing from training: {n:,} of {all:,}; read as <unk>.",
-            n=report.n_unknown,
-            all=report.n_tokens,
-        )
+        words = N_("Unseen examples with a training source: {n:,} of {all:,}; partly memory.")
+        yield N_(words, n=report.n_across, all=len(unseen))
+    n_unknown = n_tokens = 0
+    for side, (cutter, known) in enumerate(
+        zip(report.cutters, map(set, report.words), strict=True)
+    ):
+        for row in unseen:
+            tokens = cutter.cut(row.texts[side])
+            n_tokens += len(tokens)
+            n_unknown += sum(token not in known for token in tokens)
+    if n_unknown:
+        words = N_("Unseen tokens missing from training: {n:,} of {all:,}; read as <unk>.")
+        yield N_(words, n=n_unknown, all=n_tokens)
 
 
 def _tokens(report: Report) -> bytes:

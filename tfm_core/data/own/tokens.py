@@ -15,10 +15,9 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
-from tfm_core.config.corpus_tasks import MIN_TOKENS, even_lines
-from tfm_core.sentences import N_
-from tfm_core.variants.record import Registry, Variant
-from tfm_core.variants.units import (
+from tfm_core.choices.config.corpus_tasks import MIN_TOKENS, even_lines
+from tfm_core.choices.variants.record import Registry, Variant
+from tfm_core.choices.variants.units import (
     PIECE_PATTERN,
     RUNNING_PIECE_PATTERN,
     SPACED_PATTERN,
@@ -216,8 +215,6 @@ CUTS = Registry(
     "way to cut sentences",
     CutKind(
         name="words",
-        label=N_("Words"),
-        help=N_("Words and punctuation: few tokens, but unseen words are unknown."),
         source="Bengio et al. 2003",
         cut=lambda cutter, text: UNITS["words"].cut(text),
         join=joined_words,
@@ -225,8 +222,6 @@ CUTS = Registry(
     ),
     CutKind(
         name="spaces",
-        label=N_("At spaces only"),
-        help=N_("For chords, moves or SMILES: everything between spaces is one token."),
         source="Weininger 1988",
         cut=lambda cutter, text: re.findall(SPACED_PATTERN, text),
         join=" ".join,
@@ -234,8 +229,6 @@ CUTS = Registry(
     ),
     CutKind(
         name="characters",
-        label=N_("Characters"),
-        help=N_("Single characters: many tokens, hardly any unknown."),
         source="Sutskever, Martens & Hinton 2011",
         cut=lambda cutter, text: text,
         join="".join,
@@ -243,8 +236,6 @@ CUTS = Registry(
     ),
     CutKind(
         name="bpe",
-        label=N_("Byte pairs"),
-        help=N_("Frequent words whole, rare ones in pieces; learned from the training data."),
         source="Sennrich et al. 2016",
         cut=_merged,
         join=lambda tokens: "".join(tokens).replace(SPACE, " ").strip(),

@@ -2,57 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 
-from tfm_core.config.task import TextTaskConfig
-from tfm_core.data.text.addition import AdditionTask
-from tfm_core.data.text.dates import DatesTask
-from tfm_core.data.text.english_korean import EnglishKoreanTask
-from tfm_core.data.text.masked_words import MaskedWordsTask
-from tfm_core.data.text.modular import ModularTask
-from tfm_core.data.text.numbers import NumbersTask
-from tfm_core.data.text.puzzles import (
-    brackets_task,
-    parity_task,
-    select_task,
-    sort_by_key_task,
-    two_sum_task,
-)
-from tfm_core.data.text.sentiment import SentimentTask
-from tfm_core.data.text.sequences import copy_task, reverse_task, sort_task
-from tfm_core.data.text.span_corruption import SpanCorruptionTask
-from tfm_core.data.text.task import Pair, TextTask
+from tfm_core.choices.config.text_tasks import TextTaskConfig
+from tfm_core.choices.variants.record import resolve
+from tfm_core.data.text.task import DrawnTask, Pair, TextTask
 
-# The key is the name in the configuration; the value takes the size, and the operation, if any.
-TEXT_GENERATORS: dict[str, Callable[..., TextTask]] = {
-    "english-korean": EnglishKoreanTask,
-    "dates": DatesTask,
-    "numbers": NumbersTask,
-    "copy": copy_task,
-    "reverse": reverse_task,
-    "sort": sort_task,
-    "addition": AdditionTask,
-    "modular-addition": ModularTask,
-    "select": select_task,
-    "sort-by-key": sort_by_key_task,
-    "brackets": brackets_task,
-    "parity": parity_task,
-    "two-sum": two_sum_task,
-    "sentiment": SentimentTask,
-    "masked-words": MaskedWordsTask,
-    "span-corruption": SpanCorruptionTask,
-}
+_PUZZLES = {"copy", "reverse", "sort", "select", "sort-by-key", "brackets", "parity", "two-sum"}
 
 
-def generated(config: TextTaskConfig) -> TextTask:
+def generated(config: TextTaskConfig) -> DrawnTask:
     """Return the task that makes its own examples; the same settings give the same object."""
-    return _task(config.name, config.size, *((config.operation,) if config.calculates else ()))
+    return drawn(config.name, config.size, *((config.operation,) if config.calculates else ()))
 
 
 @lru_cache(maxsize=64)
-def _task(name: str, *settings: int | str) -> TextTask:
-    return TEXT_GENERATORS[name](*settings)
+def drawn(name: str, size: int, *operation: str) -> DrawnTask:
+    """Return the task that makes its own examples of a size.
+
+    ``two-words`` is the class ``TwoWordsTask`` of ``two_words.py``, which is imported when it is
+    asked for; puzzles share a file, and each has a function in it.
+    """
+    plain = name.replace("-", "_")
+    place = f"puzzles:{plain}_task"
+    if name not in _PUZZLES:
+        place = f"{plain}:{plain.title().replace('_', '')}Task"
+    task: DrawnTask = resolve(f"{__name__}.{place}")(size, *operation)
+    return task
 
 
-__all__ = ["TEXT_GENERATORS", "Pair", "TextTask", "generated"]
+__all__ = ["DrawnTask", "Pair", "TextTask", "drawn", "generated"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tfm_core.data.text.task import JoinedTask, Pair, check_tokens
+from tfm_core.data.text.task import JoinedTask, Pair, Spelling, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 from tfm_core.sentences import StudentError
 
@@ -19,6 +19,7 @@ _SUM = re.compile(r"([0-9]+)\+([0-9]+)")
 class AdditionTask(JoinedTask):
     """The sum of two numbers of up to ``n_digits`` digits each, written without leading zeros."""
 
+    spelling = Spelling("sum", "plain")
     n_digits: int
     name: str = "addition"
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from string import Formatter
 
-from tfm_core.config.text_tasks import TEXT_TASKS
-from tfm_core.data.text.task import JoinedTask, Pair, check_tokens
+from tfm_core.choices.config.text_tasks import TEXT_TASKS
+from tfm_core.data.text.task import JoinedTask, Pair, Spelling, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 
 # fmt: off
@@ -94,6 +94,11 @@ def pattern(form: str) -> str:
 class DatesTask(JoinedTask):
     """Dates of a hundred years in the first ``n_forms`` forms, to ``2019-03-05``."""
 
+    spelling = Spelling(
+        "dates",
+        "plain",
+        names=(*MONTHS, *WEEKDAYS, *dict.fromkeys(month[:3] for month in MONTHS)),
+    )
     n_forms: int
     name: str = "dates"
 

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tfm_core.config.text_tasks import TEXT_TASKS
+from tfm_core.choices.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences, korean_words
 from tfm_core.data.text.english_sentences import EnglishClause, Phrase, parses
 from tfm_core.data.text.korean_words import AGREEING, OBJECT, SUBJECT, TOPIC, WITH, particle
-from tfm_core.data.text.task import Pair, SentenceTask, check_tokens, words_of
+from tfm_core.data.text.task import Pair, SentenceTask, Spelling, check_tokens, words_of
 from tfm_core.data.vocabulary import Vocabulary
 
 SUFFIXES = frozenset(
@@ -30,6 +30,12 @@ SUFFIXES = frozenset(
 class EnglishKoreanTask(SentenceTask):
     """Sentences of one clause, or of two clauses joined by “and”."""
 
+    spelling = Spelling(
+        "words",
+        "suffixed",
+        suffixes=tuple(sorted(SUFFIXES)),
+        ending=korean_words.FULL_STOP_ENDING,
+    )
     n_clauses: int
     name: str = "english-korean"
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tfm_core.config import Experiment, TextTaskConfig
+from tfm_core.choices.config import Experiment, TextTaskConfig
 from tfm_core.data.text import generated
 from tfm_core.data.text.task import TextTask
 

@@ -14,10 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tfm_core.config.text_tasks import TEXT_TASKS
+from tfm_core.choices.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences
 from tfm_core.data.text.english_completions import completions
-from tfm_core.data.text.task import Pair, SentenceTask, as_sentence, check_tokens, words_of
+from tfm_core.data.text.task import (
+    Pair,
+    SentenceTask,
+    Spelling,
+    as_sentence,
+    check_tokens,
+    words_of,
+)
 from tfm_core.data.vocabulary import MASK, Vocabulary
 from tfm_core.sentences import StudentError
 
@@ -31,6 +38,7 @@ MAX_GAPS = 5  # words hidden at once whose chances are still worked out; more ta
 class MaskedWordsTask(SentenceTask):
     """Sentences of one clause with ``percent`` of their words hidden, at least one."""
 
+    spelling = Spelling("gaps", "sentence")
     percent: int
     name: str = "masked-words"
 
@@ -91,6 +99,16 @@ def chance_in_data(chance: float, n_draws: int) -> float:
     return -math.expm1(n_draws * math.log1p(-chance))
 
 
+def check_gaps(n: int) -> None:
+    """Raise StudentError for more hidden words than have their chances worked out."""
+    if n > MAX_GAPS:
+        raise StudentError(
+            "Hide at most {most_gaps} words to see exact chances; {n_places} are hidden.",
+            n_places=n,
+            most_gaps=MAX_GAPS,
+        )
+
+
 def posterior(src: Sequence[str], n_draws: int) -> dict[int, dict[str, float]]:
     """Return a perfect reader's answer: hidden position -> word -> probability, likeliest first.
 
@@ -99,12 +117,7 @@ def posterior(src: Sequence[str], n_draws: int) -> dict[int, dict[str, float]]:
     in a sentence, for more than MAX_GAPS hidden words.
     """
     positions = [position for position, token in enumerate(src) if token == MASK]
-    if len(positions) > MAX_GAPS:
-        raise StudentError(
-            "Hide at most {most_gaps} words to see exact chances; {n_places} are hidden.",
-            n_places=len(positions),
-            most_gaps=MAX_GAPS,
-        )
+    check_gaps(len(positions))
     shares: dict[int, dict[str, float]] = {position: {} for position in positions}
     total = 0.0
     for words, chance in completions(as_pattern(src)).items():

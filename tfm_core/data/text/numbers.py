@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tfm_core.config.text_tasks import TEXT_TASKS
-from tfm_core.data.text.task import JoinedTask, Pair, check_tokens
+from tfm_core.choices.config.text_tasks import TEXT_TASKS
+from tfm_core.data.text.task import JoinedTask, Pair, Spelling, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 
 # fmt: off
@@ -27,6 +27,7 @@ class NumbersTask(JoinedTask):
     """Number words of up to ``n_digits`` digits, to those digits."""
 
     src_gap = " "
+    spelling = Spelling("numbers", "plain")
     n_digits: int
     name: str = "numbers"
 

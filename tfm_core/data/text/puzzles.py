@@ -1,5 +1,8 @@
-"""Puzzles over symbols whose true answer is known: brackets, parity, two-sum, selecting, by key.
+"""Puzzles over symbols whose true answer is known: orders, brackets, parity, two-sum, selecting.
 
+Copy, reverse and sort are the smallest tasks, whose attention maps are known beforehand: a model
+that copies attends along the diagonal, one that reverses along the other diagonal, and one that
+sorts attends to equal digits, the first of them first.
 Brackets of several kinds are the Dyck language (Chomsky & Schützenberger 1963), which attention
 cannot recognise at every length, nor parity (Hahn 2020, "Theoretical Limitations of Self-Attention
 in Neural Sequence Models"). Copying past distractors is the selective copying of Gu & Dao 2023,
@@ -11,18 +14,19 @@ from __future__ import annotations
 import itertools
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tfm_core.data.text.sequences import DIGITS, LETTERS
-from tfm_core.data.text.task import JoinedTask, Pair, check_tokens
+from tfm_core.data.text.task import JoinedTask, Pair, Spelling, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 
 Tokens = tuple[str, ...]
 Answer = tuple[Tokens, tuple[tuple[int, ...], ...]]
 """The target, and for each of its tokens the source positions it comes from."""
 
+LETTERS = tuple("abcdefghijklmnop")
+DIGITS = tuple("0123456789")
 CLOSING = {"(": ")", "[": "]"}
 BLANK = "."
 TOTAL = 10
@@ -36,16 +40,17 @@ class PuzzleTask(JoinedTask):
     """A source of 1 to ``longest`` rounds of ``slots``, each a choice of symbols.
 
     answer: the target of a source, None where it has none. draw(rng, longest): a source that
-    ``answer`` takes.
+    ``answer`` takes; None for any of one slot.
     """
 
     src_gap = " "
     tgt_gap = " "
+    spelling = Spelling("symbols", "spaced")
     name: str
     slots: tuple[Tokens, ...]
     answers: Tokens
     answer: Callable[[Sequence[str]], Answer | None]
-    draw: Callable[[random.Random, int], Tokens]
+    draw: Callable[[random.Random, int], Tokens] | None
     longest: int
 
     @cached_property
@@ -60,7 +65,10 @@ class PuzzleTask(JoinedTask):
 
     def sample(self, rng: random.Random) -> Pair:
         """Draw a source."""
-        src = self.draw(rng, self.longest)
+        if self.draw is None:
+            src = tuple(rng.choices(self.slots[0], k=rng.randint(1, self.longest)))
+        else:
+            src = self.draw(rng, self.longest)
         found = self.answer(src)
         assert found is not None
         return Pair(src, *found)
@@ -95,6 +103,25 @@ class PuzzleTask(JoinedTask):
         return None if found is None else found[0]
 
 
+def copy_task(size: int) -> PuzzleTask:
+    """Return the task of writing up to ``size`` letters again."""
+    return PuzzleTask("copy", (LETTERS,), LETTERS, _copied, None, size)
+
+
+def reverse_task(size: int) -> PuzzleTask:
+    """Return the task of writing up to ``size`` letters from their end."""
+    return PuzzleTask("reverse", (LETTERS,), LETTERS, _reversed, None, size)
+
+
+def sort_task(size: int) -> PuzzleTask:
+    """Return the task of writing up to ``size`` digits in ascending order."""
+
+    def answer(src: Sequence[str]) -> Answer:
+        return _ordered(src, sorted(range(len(src)), key=lambda at: src[at]))  # equal ones stay
+
+    return PuzzleTask("sort", (DIGITS,), DIGITS, answer, None, size)
+
+
 def brackets_task(size: int) -> PuzzleTask:
     """Return the task of telling whether up to ``size`` brackets of two kinds are balanced."""
     symbols = tuple(itertools.chain(*CLOSING.items()))
@@ -103,11 +130,7 @@ def brackets_task(size: int) -> PuzzleTask:
 
 def parity_task(size: int) -> PuzzleTask:
     """Return the task of telling whether up to ``size`` bits have an even number of ones."""
-
-    def draw(rng: random.Random, longest: int) -> Tokens:
-        return tuple(rng.choices("01", k=rng.randint(1, longest)))
-
-    return PuzzleTask("parity", (("0", "1"),), (EVEN, ODD), _parity, draw, size)
+    return PuzzleTask("parity", (("0", "1"),), (EVEN, ODD), _parity, None, size)
 
 
 def two_sum_task(size: int) -> PuzzleTask:
@@ -135,6 +158,19 @@ def sort_by_key_task(size: int) -> PuzzleTask:
         return tuple(symbol for _ in rounds for symbol in (rng.choice(DIGITS), rng.choice(LETTERS)))
 
     return PuzzleTask("sort-by-key", (DIGITS, LETTERS), LETTERS, _by_key, draw, size)
+
+
+def _ordered(src: Sequence[str], order: Iterable[int]) -> Answer:
+    places = tuple(order)
+    return tuple(src[at] for at in places), tuple((at,) for at in places)
+
+
+def _copied(src: Sequence[str]) -> Answer:
+    return _ordered(src, range(len(src)))
+
+
+def _reversed(src: Sequence[str]) -> Answer:
+    return _ordered(src, reversed(range(len(src))))
 
 
 def _balance(src: Sequence[str]) -> Answer:
@@ -205,9 +241,7 @@ def _digits(rng: random.Random, longest: int) -> Tokens:
 
 def _select(src: Sequence[str]) -> Answer | None:
     letters = [at for at, symbol in enumerate(src) if symbol != BLANK]
-    if not letters:
-        return None
-    return tuple(src[at] for at in letters), tuple((at,) for at in letters)
+    return _ordered(src, letters) if letters else None
 
 
 def _by_key(src: Sequence[str]) -> Answer:

@@ -17,8 +17,15 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
 
-from tfm_core.config.text_tasks import TEXT_TASKS
-from tfm_core.data.text.task import Pair, SentenceTask, as_sentence, check_tokens, words_of
+from tfm_core.choices.config.text_tasks import TEXT_TASKS
+from tfm_core.data.text.task import (
+    Pair,
+    SentenceTask,
+    Spelling,
+    as_sentence,
+    check_tokens,
+    words_of,
+)
 from tfm_core.data.vocabulary import Vocabulary
 
 LABELS = ("negative", "neutral", "positive")
@@ -78,6 +85,7 @@ class Judged:
 class SentimentTask(SentenceTask):
     """Sentences of one to ``most`` clauses, the three labels equally often."""
 
+    spelling = Spelling("opinion", "spaced")
     most: int
     name: str = "sentiment"
 

@@ -18,11 +18,11 @@ from functools import cached_property
 from itertools import combinations, pairwise
 from math import comb
 
-from tfm_core.config.text_tasks import TEXT_TASKS
+from tfm_core.choices.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences
 from tfm_core.data.text.english_completions import completions
-from tfm_core.data.text.masked_words import MAX_GAPS, chance_in_data, n_hidden
-from tfm_core.data.text.task import Pair, SentenceTask, check_tokens, words_of
+from tfm_core.data.text.masked_words import chance_in_data, check_gaps, n_hidden
+from tfm_core.data.text.task import Pair, SentenceTask, Spelling, check_tokens, words_of
 from tfm_core.data.vocabulary import Vocabulary
 from tfm_core.sentences import StudentError
 
@@ -37,6 +37,7 @@ SENTINELS = tuple(f"<extra_id_{i}>" for i in range(5))
 class SpanCorruptionTask(SentenceTask):
     """Sentences of one clause with ``percent`` of their words hidden in spans, at least one."""
 
+    spelling = Spelling("spans", "spaced")
     percent: int
     name: str = "span-corruption"
 
@@ -129,12 +130,7 @@ def posterior(src: Sequence[str], percent: int, n_draws: int) -> dict[tuple[str,
         hidden = n_hidden(length, percent)
         if visible + hidden != length or n_spans(hidden) != len(at):
             continue
-        if hidden > MAX_GAPS:
-            raise StudentError(
-                "Hide at most {most_gaps} words to see exact chances; {n_places} are hidden.",
-                n_places=hidden,
-                most_gaps=MAX_GAPS,
-            )
+        check_gaps(hidden)
         n_ways = comb(hidden - 1, len(at) - 1) * comb(visible + 1, len(at))
         for target, chance in _fitting(src, hidden, len(at)):
             weights[target] = weights.get(target, 0.0) + chance_in_data(chance, n_draws) / n_ways

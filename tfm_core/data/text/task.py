@@ -63,6 +63,32 @@ class TextTask(Protocol):
         """Write target tokens as a person reads them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How a task's texts are cut and joined.
+
+    cut, join: names of rules, which are macros of ``cuts.py.j2`` and ``joins.py.j2`` and functions
+    of ``pages/components/asking.js``; cut is "" where texts aren't typed. has_breaks: line breaks
+    are tokens. names: words that begin with a capital letter (dates). suffixes: tokens that follow
+    a word without a space; ending: a last token that a full stop follows. merges: of pieces, two
+    parts with a space between them, in the order in which they are made.
+    """
+
+    cut: str
+    join: str
+    has_breaks: bool = False
+    names: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ()
+    ending: str = ""
+    merges: tuple[str, ...] = ()
+
+
+class DrawnTask(TextTask, Protocol):
+    """A task whose pairs are drawn by a rule of ours."""
+
+    spelling: ClassVar[Spelling]
+
+
 class JoinedTask:
     """A task whose tokens a person reads with the same gap between all of them, or none."""
 

@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
+from tfm_core.inspect.tables import Column, Columns, share
 from tfm_core.probe.labels import axes, kind_of, layer_of, modules_by_kind
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Bools, Floats, Probe, Snapshot
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -248,6 +249,12 @@ def score_maps(
     return tally.result()
 
 
+SCORES = Columns(
+    step=Column(N_("step (log)"), ",", {"type": "log"}),
+    share=share(N_("share of attention on the truth")),
+)
+
+
 def score_over_training(run: Run) -> pd.DataFrame:
     """Return one row a head and snapshot: step, module, kind, layer, head, share, aer, chance.
 
@@ -297,8 +304,8 @@ def formed_at(frame: pd.DataFrame, module: str, head: int) -> int | None:
     """Return the first step from which on a head (from 0) kept aligning, None where it does not."""
     of_head = frame[(frame["module"] == module) & (frame["head"] == head + 1)].sort_values("step")
     formed = None
-    for step, share in zip(of_head["step"], of_head["share"], strict=True):
-        if share < LEARNED:
+    for step, found in zip(of_head["step"], of_head["share"], strict=True):
+        if found < LEARNED:
             formed = None
         elif formed is None:
             formed = int(step)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfm_core.config import Experiment, built
+from tfm_core.choices.config import Experiment, built
 from tfm_core.inspect.attention.inputs import inputs_of
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.probe.labels import axes

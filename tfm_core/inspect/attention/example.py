@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.probe import masks as probe_masks
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.probe.types import Array, Bools, Probe, Snapshot

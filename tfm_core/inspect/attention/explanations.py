@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Choice, ImageTaskConfig, ViTConfig
+from tfm_core.choices.config import Choice, ImageTaskConfig, ViTConfig
 from tfm_core.inspect.attention.inputs import inputs_of
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.probe.labels import modules_by_kind

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention import alignment, head_statistics
 from tfm_core.inspect.attention.alignment import AlignmentScore, best_of, can_be_scored, score
 from tfm_core.inspect.attention.example import Example

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tfm_core.config import Experiment, PatchConfig
+from tfm_core.choices.config import Experiment, PatchConfig
 from tfm_core.data.opened.spelling import unlabelled
 from tfm_core.probe.labels import CLS, axes, kind_of, modules_by_kind
 from tfm_core.probe.masks import axes_within

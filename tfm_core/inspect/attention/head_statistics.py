@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.alignment import LEARNED, AlignmentScore
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_roles import (

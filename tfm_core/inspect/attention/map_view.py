@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.example import Example
 from tfm_core.probe.labels import RowNames, axes, kind_of, modules_by_kind, rows
 from tfm_core.probe.types import Array

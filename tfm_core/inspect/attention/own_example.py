@@ -10,12 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core import byte_cache
-from tfm_core.config import (
+from tfm_core.choices.config import (
     CorpusTaskConfig,
     ImageTaskConfig,
     PretrainedReaderConfig,
     PretrainedTextConfig,
-    SequenceTaskConfig,
     TaskConfig,
 )
 from tfm_core.data.vocabulary import NONE
@@ -83,7 +82,7 @@ def _written(folder: str, mark: int, ids: tuple[int, ...]) -> Decoded:
     run = Run(Path(folder))
     model, _step = model_of(run)
     assert not isinstance(model, VisionTransformer)
-    most = run.experiment.task_as(SequenceTaskConfig).n_answers
+    most = run.experiment.task.n_answers
     return greedy(model, torch.tensor([ids]), max_len=most)
 
 
@@ -95,7 +94,7 @@ def answered(run: Run, text: str, modules: Collection[str]) -> Example:
     from tfm_core.models.pictures import VisionTransformer
     from tfm_core.probe.capture import capture
 
-    config = run.experiment.task_as(SequenceTaskConfig)
+    config = run.experiment.task
     task = text_task(config)
     tokens = task.tokenize(text)
     model, step = model_of(run)

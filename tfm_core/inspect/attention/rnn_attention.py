@@ -11,17 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import EncoderDecoderConfig, Experiment, RecurrentConfig
-from tfm_core.config.codec import default_sections
-from tfm_core.config.text_tasks import TEXT_TASKS
+from tfm_core.choices.config import EncoderDecoderConfig, Experiment, RecurrentConfig
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.config.text_tasks import TEXT_TASKS
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.record import resolve
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.compare.seeds import sets_of
 from tfm_core.probe.labels import MapAxes, RowLabels, axes, modules_by_kind, rows
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.record import resolve
 
 RACERS = ("additive", "one-head", "many-heads")
 WIDTH = 64
@@ -173,7 +173,7 @@ def sentences(run: Run) -> list[str]:
 
 def n_parameters(run: Run) -> int:
     """Return how many parameters the model of a run has."""
-    from tfm_core.data.shape import data_shape
+    from tfm_core.data.tasks import data_shape
     from tfm_core.facts.parameter_table import parameter_table
 
     return parameter_table(run.experiment.model, data_shape(run.experiment)).total

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.choices.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.trained import (
     at_once,
     cached_by_weights,

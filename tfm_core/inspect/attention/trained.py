@@ -11,24 +11,25 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from tfm_core import byte_cache
-from tfm_core.config import (
+from tfm_core.choices.config import (
     CorpusTaskConfig,
     Experiment,
     PretrainedPicturesConfig,
     TaskConfig,
 )
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.variants.units import UNITS
+from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.facts.storage import attention_numbers
-from tfm_core.probe.types import Floats
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
-from tfm_core.variants.units import UNITS
 
 if TYPE_CHECKING:
+    import pandas as pd
     from torch import Tensor
 
-    from tfm_core.data.load import Data
+    from tfm_core.data.moving import Data
     from tfm_core.models.build import Model
 
 
@@ -41,10 +42,8 @@ _loading = threading.Lock()
 
 def no_checkpoint(run: Run) -> str:
     """Say, in a sentence, why a run without a checkpoint has none."""
-    if run.experiment.task.is_foreign:
-        return Paragraph("pretrained/foreign")
-    if run.problem is None and not run.experiment.task.has_model:
-        return Paragraph("pretrained/maps-alone")
+    if not run.experiment.task.has_model:
+        return run.experiment.task.without_data
     if run.status.is_active:
         return Paragraph("attention/no-checkpoint-yet")
     return Paragraph("attention/no-checkpoint")
@@ -85,7 +84,7 @@ def model_of(run: Run) -> tuple[Model, int]:
     """Return the model in eval mode and its step, cached. Raises ValueError, in a sentence."""
     mark = checkpoint_mark(run)
     with _loading:
-        load = _load_large if run.experiment.task.is_opened else _load
+        load = _load_large if run.experiment.training is None else _load
         return load(str(run.folder), mark)
 
 
@@ -145,7 +144,7 @@ def _loaded(folder: str) -> tuple[Model, int]:
 
 @byte_cache.cached
 def _data(task: TaskConfig, seed: int) -> Data:
-    from tfm_core.data.load import load
+    from tfm_core.data.tasks import load
 
     return load(task, seed=seed)
 
@@ -179,20 +178,24 @@ def in_all(experiment: Experiment, most: int, least: int = 1) -> int:
     return max(least, min(most, IN_ALL // max(1, attention_numbers(experiment))))
 
 
-Histogram = tuple[Floats, Floats, Floats, str]
-"""Edges (bins + 1,), the share in each bin before and after training, and what became of the
-spread."""
+WEIGHTS = Columns(
+    weight=Column(form=".4f"),
+    value=Column(N_("share of weights"), ".2%", {"tickformat": ".1%", "rangemode": "tozero"}),
+)
 
 
-def weight_histograms(run: Run) -> dict[str, Histogram]:
-    """Return the histogram of every parameter, by its exported name. Raises CheckpointDamaged."""
+def weight_histograms(run: Run) -> dict[str, tuple[pd.DataFrame, str]]:
+    """Return the histogram of every parameter, by its exported name. Raises CheckpointDamaged.
+
+    weight, and the share of them around it before and after; then what became of the spread.
+    """
     from tfm_core.training.checkpoints import load_model
     from tfm_core.training.setup import new_model
 
     trained, _step = load_model(run.experiment, run.folder / "checkpoints" / "last")
     before = dict(new_model(run.experiment).named_parameters())
     names = own_names(run.experiment.model, data_shape(run.experiment))
-    histograms: dict[str, Histogram] = {}
+    histograms: dict[str, tuple[pd.DataFrame, str]] = {}
     for path, value in trained.named_parameters():
         name = own_name(path, names) or path
         old, new = before[path].detach().numpy(), value.detach().numpy()
@@ -204,5 +207,6 @@ def weight_histograms(run: Run) -> dict[str, Histogram]:
             old=float(old.std()),
             new=float(new.std()),
         )
-        histograms[name] = edges, first, last, words
+        columns = {"weight": (edges[1:] + edges[:-1]) / 2, "before": first, "after": last}
+        histograms[name] = WEIGHTS.table(columns), words
     return histograms

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.alignment import (
     AlignmentScore,
     AlignmentTally,

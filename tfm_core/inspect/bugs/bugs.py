@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tfm_core.config import ConfigError, Experiment
-from tfm_core.mistakes import MISTAKES
-from tfm_core.presets import PRESETS
+from tfm_core.choices.config import ConfigError, Experiment
+from tfm_core.choices.mistakes import MISTAKES
+from tfm_core.choices.presets import PRESETS
 from tfm_core.sentences import N_, Paragraph
 
 FASTER = 10
@@ -18,7 +18,7 @@ FASTER = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bug:
-    """A mistake in the code, of ``tfm_core.mistakes``, or in the settings.
+    """A mistake in the code, of ``tfm_core.choices.mistakes``, or in the settings.
 
     level: 1 is obvious, 3 subtle. changes: ``section.field`` -> its wrong value. probe: the one
     that finds it. means: its effect.
@@ -107,7 +107,7 @@ BUGS: dict[str, Bug] = {bug.name: bug for bug in _BUGS}
 def basis() -> Experiment:
     """Return what a healthy run learns: to reverse letters, in some seconds, with two layers."""
     experiment = PRESETS["reverse"].experiment
-    training = experiment.training.replace(steps=400, snapshots=8, validate_every=50)
+    training = experiment.trained.replace(steps=400, snapshots=8, validate_every=50)
     model = experiment.model.model_dump() | {"n_encoder_layers": 2, "n_decoder_layers": 2}
     return experiment.replace(model=model, training=training.model_dump())
 

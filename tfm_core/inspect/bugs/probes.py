@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.config import Experiment, TextTaskConfig
+from tfm_core.choices.config import Experiment, TextTaskConfig
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph
@@ -55,7 +55,7 @@ class ProbedModel:
 
     def examples(self, split: str = "validation") -> tuple[Tensor, Tensor]:
         """Return sources (B, S) and targets (B, T), which begin with <bos>, as long as all are."""
-        from tfm_core.data.load import data_as
+        from tfm_core.data.moving import data_as
         from tfm_core.data.text_data import TextData
         from tfm_core.data.vocabulary import PAD
 
@@ -137,7 +137,7 @@ def gradients(subject: ProbedModel) -> tuple[Measurement, ...]:
 
     torch.set_num_threads(1)
     src, tgt = subject.examples("train")
-    model, training = subject.new, subject.experiment.training
+    model, training = subject.new, subject.experiment.trained
     model.zero_grad(set_to_none=True)
     metrics = token_metrics(
         model(src, tgt[:, :-1]),
@@ -274,7 +274,7 @@ def numbers(subject: ProbedModel) -> tuple[Measurement, ...]:
 
 def rate(subject: ProbedModel) -> tuple[Measurement, ...]:
     """Read how long the optimiser's steps were."""
-    training = subject.experiment.training
+    training = subject.experiment.trained
     early = max(2, round(0.05 * training.steps))
     middle = training.steps // 2
     return tuple(

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from typing import Any
 
-from tfm_core.config import Experiment
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.mistakes import MISTAKES
+from tfm_core.data.tasks import data_shape
 from tfm_core.inspect.bugs.bugs import Bug, bug_of, with_bug
 from tfm_core.inspect.bugs.probes import PROBES, Measurement, ProbedModel, differs, ratio
 from tfm_core.inspect.source.file import source_code
-from tfm_core.mistakes import MISTAKES
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, joined
 
@@ -109,7 +109,7 @@ def difference(pair: Twins) -> str:
 
 def _code(experiment: Experiment) -> str:
     """Return the generated file of the model, and its training settings."""
-    training = experiment.training
+    training = experiment.trained
     mistakes = [MISTAKES[name] for name in training.mistakes]
     given = next((one.loss_code for one in mistakes if one.loss_code), "logits")
     labels = next((one.labels_code for one in mistakes if one.labels_code), "tgt[:, 1:]")

@@ -13,10 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tfm_core.inspect.by_hand.attention import Matrices
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.probe.types import Bools, Floats
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 MAX_STEPS = 60
+LEARNED = Columns(
+    step=Column(N_("gradient step")),
+    loss=Column(N_("loss (nats)"), ".4f", {"rangemode": "tozero"}),
+    value=Column(N_("target weight"), ".4f", {"range": (0, 1.05)}),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from tfm_core.inspect.tables import Column, Columns, table
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ENOUGH = 0.05
 """The smallest change of a cosine that counts."""
@@ -162,6 +166,30 @@ def wilson(right: int, n: int) -> tuple[float, float]:
     centre = (share + squared / (2 * n)) / (1 + squared / n)
     half = Z_95 * math.sqrt(share * (1 - share) / n + squared / (4 * n * n)) / (1 + squared / n)
     return max(0.0, centre - half), min(1.0, centre + half)
+
+
+SHARES = Columns(
+    accuracy=Column(N_("share right"), ".1%", {"tickformat": ".0%"}),
+    n_right=Column(N_("right"), ","),
+    n=Column(N_("total"), ","),
+    low=Column(N_("95% interval, lower end"), ".1%"),
+    high=Column(N_("95% interval, upper end"), ".1%"),
+    loss=Column(N_("mean loss (nats per token)"), ".3f", {"rangemode": "tozero"}),
+    confidence=Column(N_("mean confidence"), ".1%"),
+)
+
+
+def shares_right(rows: Iterable[tuple[object, int, int]]) -> pd.DataFrame:
+    """Return label, n_right, n, accuracy, and its 95% interval from low to high.
+
+    rows: of a label, the number of right ones, and of all.
+    """
+    measured = [
+        (label, right, n, right / max(1, n), *(wilson(right, n) if n else (0.0, 1.0)))
+        for label, right, n in rows
+    ]
+    texts = {"label": object, "n_right": int, "n": int}
+    return SHARES.table(table(measured, **texts, accuracy=float, low=float, high=float))
 
 
 def best_of(tries: int, share: float, n: int) -> float:

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.facts.batches import Batches
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.probe.types import Floats
@@ -81,6 +81,8 @@ def track(curves: Curves, experiment: Experiment, metric: str, axis: AxisName) -
     steps, values = series["step"][known].astype(np.float64), values[known]
     if axis == "step":
         return Track(steps, values)
+    if axis in ("examples", "epoch") and experiment.training is None:
+        return None
     if axis == "examples":
         return Track(Batches.of_experiment(experiment).examples(steps), values)
     if axis == "epoch":
@@ -173,6 +175,8 @@ def caveats(experiments: Sequence[Experiment], metrics: Sequence[str]) -> tuple[
     if len(experiments) < 2 or kinds <= {"other"}:
         return ()
     rows = {row.field: row for row in differences(experiments)}
+    trained = [one for one in experiments if one.training is not None]
+    trainings = {row.field for row in differences(trained)} if trained else set[str]()
     sentences: list[str] = []
     others = [
         row.label
@@ -186,11 +190,11 @@ def caveats(experiments: Sequence[Experiment], metrics: Sequence[str]) -> tuple[
     is_of_training = any(
         METRICS[name].series == "steps" and METRICS[name].kind != "other" for name in metrics
     )
-    if is_of_training and "training.label_smoothing" in rows and "loss" in metrics:
+    if is_of_training and "training.label_smoothing" in trainings and "loss" in metrics:
         sentences.append(Paragraph("compare/smoothing-differs"))
     if is_of_training and "task.label_noise" in rows:
         sentences.append(Paragraph("compare/label-noise-differs"))
-    if "training.mistakes" in rows and "loss" in metrics:
+    if "training.mistakes" in trainings and "loss" in metrics:
         sentences.append(Paragraph("compare/mistake-differs"))
     if is_of_training and "model.dropout" in rows:
         sentences.append(Paragraph("compare/dropout-differs"))

@@ -11,12 +11,12 @@ from functools import lru_cache
 
 from pydantic.fields import FieldInfo
 
-from tfm_core.config import Experiment, TunedConfig, family_label
-from tfm_core.config.base import Config, choices_of, plain
+from tfm_core.choices.config import Experiment, TunedConfig, family_label
+from tfm_core.choices.config.base import Config, choices_of, plain
+from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, listed
-from tfm_core.variants.optimisers import OPTIMISERS
-from tfm_core.variants.positions import POSITIONS
 
 FAMILY, TASK = "model.family", "task.name"
 ABSENT = "–"
@@ -77,14 +77,14 @@ def _settings(experiment: Experiment) -> Iterator[tuple[str, SettingValue]]:
     yield FAMILY, SettingValue(N_("Family"), model.family, family_label(model.family))
     yield TASK, SettingValue(N_("Task"), task.name, task.facts.label)
     sections: list[tuple[str, Config]] = [("model", model), ("task", task)]
-    if not task.is_foreign:  # how such a model was trained, only its program knows
+    if experiment.training is not None:
         sections.append(("training", experiment.training))
     for section, config in sections:
         for name, field in type(config).model_fields.items():
             path = f"{section}.{name}"
             if path not in _SEPARATE and _is_heeded(config, name):
                 yield path, _setting(config, name, field)
-    if not task.is_foreign:
+    if experiment.training is not None:
         yield "seed", SettingValue(N_("Seed"), experiment.seed, str(experiment.seed))
 
 

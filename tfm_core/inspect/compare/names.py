@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from tfm_core.config import Experiment
-from tfm_core.config.base import plain
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.config.base import plain
+from tfm_core.choices.mistakes import MISTAKES
+from tfm_core.choices.variants.norms import NORMS
 from tfm_core.inspect.compare.differences import FAMILY, TASK, Difference, differences
-from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_, Sentence, listed
-from tfm_core.variants.norms import NORMS
 
 MAX_SETTINGS = 3
 """The most settings in a name."""

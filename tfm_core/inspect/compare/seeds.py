@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from itertools import chain, repeat
 
 from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.forms import CAUSALITIES, SCALES
+from tfm_core.choices.variants.norms import NORMS
+from tfm_core.choices.variants.sinks import SINKS
 from tfm_core.inspect.diagram.drawing import Blocks, Drawing, Rows
 from tfm_core.sentences import N_, Sentence, listed
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.forms import CAUSALITIES, SCALES
-from tfm_core.variants.norms import NORMS
-from tfm_core.variants.sinks import SINKS
 
 STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 _SUBLAYERS = {

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from tfm_core.anatomy import Anatomy, Part, Tensor
+from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.sentences import N_
-from tfm_core.variants.positions import POSITIONS
 
 BREAK = "\\n"  # as DOT writes it
 Rows = tuple[str, ...]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tfm_core.anatomy import Part
-from tfm_core.config.shape import Shape, TextShape
+from tfm_core.choices.config.shape import Shape, TextShape
+from tfm_core.choices.variants.norms import NORMS
+from tfm_core.choices.variants.poolings import POOLINGS
+from tfm_core.choices.variants.positions import POSITIONS
+from tfm_core.choices.variants.stems import STEMS
 from tfm_core.inspect.diagram.drawing import Drawing, Rows
 from tfm_core.sentences import N_
-from tfm_core.variants.norms import NORMS
-from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.stems import STEMS
 
 
 def model_input(drawing: Drawing, part: Part) -> None:

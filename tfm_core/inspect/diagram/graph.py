@@ -15,8 +15,8 @@ from functools import lru_cache
 
 from tfm_core.anatomy import Part, anatomy
 from tfm_core.anatomy.names import Scheme
-from tfm_core.config import ModelConfig
-from tfm_core.config.shape import Shape
+from tfm_core.choices.config import ModelConfig
+from tfm_core.choices.config.shape import Shape
 from tfm_core.facts.parameter_table import ParameterRow, parameter_table
 from tfm_core.inspect.diagram import blocks, ends, recurrent
 from tfm_core.inspect.diagram.drawing import DiagramColours, DiagramNode, Drawing

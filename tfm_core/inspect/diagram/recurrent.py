@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tfm_core.anatomy import Part
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.cells import CELLS
 from tfm_core.inspect.diagram.blocks import STACKS
 from tfm_core.inspect.diagram.drawing import Blocks, Drawing
 from tfm_core.sentences import N_
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.cells import CELLS
 
 
 def encoder(drawing: Drawing, part: Part) -> None:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig, Experiment
+from tfm_core.choices.config import CorpusTaskConfig, DecoderOnlyConfig, Experiment
 from tfm_core.data.corpus.column_sums import BASE, WIDTH
-from tfm_core.data.shape import data_shape
-from tfm_core.data.tasks import corpus_task
+from tfm_core.data.tasks import corpus_task, data_shape
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.attention.trained import cached_by_weights
 from tfm_core.inspect.discover.carry import BLOCK, model_of_run, read_sums

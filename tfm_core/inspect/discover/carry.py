@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfm_core.config import CorpusTaskConfig
+from tfm_core.choices.config import CorpusTaskConfig
 from tfm_core.data.corpus.column_sums import BASE, WIDTH, columns
 from tfm_core.data.tasks import corpus_task
 from tfm_core.inspect.attention.trained import (
@@ -26,9 +26,10 @@ from tfm_core.inspect.attention.trained import (
 )
 from tfm_core.inspect.discover.transitions import first, stays
 from tfm_core.inspect.progress.pictures import model_at, models_by_step
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -57,7 +58,7 @@ def sums_of(sequences: Sequence[Sequence[str]]) -> Ints:
 
 def new_sums(run: Run) -> list[tuple[str, ...]]:
     """Draw sums that the run was not trained on. Raises StudentError where there are none."""
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
     from tfm_core.data.text_data import TextData
 
     experiment = run.experiment
@@ -120,6 +121,14 @@ def read_right(table: pd.DataFrame) -> float:
     return float(((table["read"] > 0.5) == table["has_carry"]).mean())
 
 
+CARRY = Columns(
+    before=Column(
+        N_("the column before comes to"), axis={"tickvals": [0, 1, 2, 3], "showgrid": False}
+    ),
+    read=Column(N_("read by the probe"), ".2f"),
+)
+
+
 @cached_by_weights
 def carry_of(run: Run) -> pd.DataFrame:
     """Return where the last weights keep the carry, by a linear probe of the stream.
@@ -149,7 +158,7 @@ def carry_of(run: Run) -> pd.DataFrame:
     carries = flat(carry, fit).astype(np.float64)
     probe = np.linalg.lstsq(read(fit), carries, rcond=_ROUNDING)[0]
     before = (a + b + carry)[rest, :-1].ravel()
-    return pd.DataFrame(
+    return CARRY.table(
         {"read": read(rest) @ probe, "before": before, "has_carry": flat(carry, rest) == 1}
     )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import TextTaskConfig
+from tfm_core.choices.config import TextTaskConfig
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.attention.trained import (
     cached_by_folder,
@@ -161,7 +161,7 @@ def _answers(n: int) -> npt.NDArray[np.int64]:
 
 
 def _trained(run: Run, n: int) -> Bools:
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
     from tfm_core.data.text_data import TextData
 
     trained = np.zeros((n, n), np.bool_)

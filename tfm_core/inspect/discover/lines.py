@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from tfm_core.config import CorpusTaskConfig, Experiment
+from tfm_core.choices.config import CorpusTaskConfig, Experiment
 from tfm_core.data.corpus.in_context import GENERATORS, TENTHS, likelihoods, rounded
 from tfm_core.data.corpus.load import validation_sequences
 from tfm_core.inspect.attention.trained import cached_by_weights

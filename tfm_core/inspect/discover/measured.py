@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig
+from tfm_core.choices.config import CorpusTaskConfig, DecoderOnlyConfig
 from tfm_core.data.corpus.in_context import GENERATORS
 from tfm_core.data.tasks import corpus_task
 from tfm_core.inspect.attention.head_roles import behind_earlier

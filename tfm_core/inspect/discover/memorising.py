@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.choices.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.trained import cached_by_folder, data_of
 from tfm_core.inspect.compare.curves import figures
 from tfm_core.inspect.discover.transitions import since
@@ -111,7 +111,7 @@ def correction(run: Run) -> Cure | None:
         return None
     old = run.experiment
     task = old.task_as(ImageTaskConfig).replace(label_noise=0.0)
-    training = old.training.further(done + old.training.steps)
+    training = old.trained.further(done + old.trained.steps)
     experiment = old.replace(task=task.model_dump(), training=training.model_dump())
     return Cure(N_("Correct the labels, train on"), experiment, "last", done)
 

@@ -8,14 +8,14 @@ from functools import cache
 from itertools import pairwise
 from statistics import mean
 
-from tfm_core.config import CorpusTaskConfig, Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.choices.config import CorpusTaskConfig, Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.choices.presets import PRESETS
 from tfm_core.data.corpus import column_sums
 from tfm_core.data.corpus.in_context import GENERATORS, TRIGGERS, copy_floors, floors
 from tfm_core.data.corpus.load import validation_sequences
 from tfm_core.inspect.discover.memorising import labels
 from tfm_core.inspect.experiments.trial import Arm, Trial
 from tfm_core.inspect.questions import Question, choice_question
-from tfm_core.presets import PRESETS
 from tfm_core.sentences import N_, Paragraph
 
 Levels = Mapping[str, float]
@@ -138,7 +138,7 @@ def _of_labels(experiment: Experiment) -> Levels:
 
 def _labels(experiment: Experiment) -> Example:
     """Return the labels of a few training pictures; the wrong ones stand before the true ones."""
-    names = experiment.task_as(ImageTaskConfig).class_names
+    names = experiment.task.class_names
     first = (kind[:_LABELS].tolist() for kind in labels(experiment))
     return tuple(
         (names[given] if given == true else f"{names[given]} ({names[true]})", given != true)

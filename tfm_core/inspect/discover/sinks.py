@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.trained import (
     cached_by_folder,
     cached_by_weights,

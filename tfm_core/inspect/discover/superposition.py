@@ -23,6 +23,7 @@ import pandas as pd
 from tfm_core import byte_cache
 from tfm_core.inspect.discover.shapes import IRREGULAR, ideal, shape_of
 from tfm_core.inspect.questions import choice_question
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Paragraph
 
@@ -45,6 +46,17 @@ IMPORTANCE: Floats = 0.9 ** np.arange(N_FEATURES)
 DENSITIES: Floats = 20.0 ** -np.linspace(0, 1, N_SPARSITIES)
 """How often a feature is there, 1 to 1/20; a feature that is there is uniform from 0 to 1."""
 SPARSITIES: Floats = 1 - DENSITIES
+SHARES = Columns(
+    sparsity=Column(
+        N_("sparsity: share of time that a feature is absent"), axis={"type": "category"}
+    ),
+    value=Column(
+        N_("loss, of keeping nothing"), ".1%", {"tickformat": ".0%", "rangemode": "tozero"}
+    ),
+    feature=Column(N_("feature"), axis={"type": "category"}),
+    low=Column(N_("lowest"), ".1%"),
+    high=Column(N_("highest"), ".1%"),
+)
 STEPS, BATCH, RATE = 2000, 512, 1e-2
 SECONDS = 5
 """CPU-seconds of a seed, about, on a slow processor."""

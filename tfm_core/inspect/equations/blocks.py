@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from tfm_core.anatomy import Anatomy, Attention, Part, Sublayer, sublayers
-from tfm_core.config import ModelConfig, TransformerConfig, built
+from tfm_core.choices.config import ModelConfig, TransformerConfig, built
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.forms import CAUSALITIES, RESIDUALS, SCALES
+from tfm_core.choices.variants.norms import NO_NORM, NORMS
+from tfm_core.choices.variants.positions import POSITIONS
+from tfm_core.choices.variants.sinks import SINKS
 from tfm_core.sentences import N_, Sentence, listed
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.forms import CAUSALITIES, RESIDUALS, SCALES
-from tfm_core.variants.norms import NO_NORM, NORMS
-from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.sinks import SINKS
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from tfm_core.anatomy import Anatomy, Part, anatomy
-from tfm_core.config import ModelConfig, TransformerConfig
-from tfm_core.config.shape import Shape, TextShape
+from tfm_core.choices.config import ModelConfig, TransformerConfig
+from tfm_core.choices.config.shape import Shape, TextShape
+from tfm_core.choices.variants.poolings import POOLINGS, Pooling
+from tfm_core.choices.variants.positions import POSITIONS, Added
+from tfm_core.choices.variants.stems import STEMS
 from tfm_core.inspect.equations import blocks, recurrent
 from tfm_core.inspect.equations.blocks import Equation, aligned, dropped
 from tfm_core.sentences import N_
-from tfm_core.variants.poolings import POOLINGS, Pooling
-from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.positions.position import Added
-from tfm_core.variants.stems import STEMS
 
 __all__ = ["Equation", "equations"]
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from tfm_core.anatomy import Anatomy
-from tfm_core.config import RecurrentConfig
+from tfm_core.choices.config import RecurrentConfig
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.cells import CELLS
 from tfm_core.inspect.equations.blocks import Equation
 from tfm_core.sentences import N_
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.cells import CELLS
 
 
 def _lines(*parts: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.inputs import batch_of
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, no_checkpoint
 from tfm_core.inspect.errors.validation_errors import (
@@ -28,10 +28,7 @@ from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from tfm_core.data.load import Data
-    from tfm_core.data.text_data import TextData
+    from tfm_core.data.moving import Data
     from tfm_core.models.build import Model
 
 LIMIT = 2000
@@ -124,7 +121,7 @@ def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = 
     parts: list[_Part] = []
     items: list[Mapping[str, Any]] = []
     written: list[ValidationAnswer] = []
-    names = _names(data)
+    names = data.names
     for rows in _batches(data, len(names), n):
         with torch.inference_mode():
             parts.append(_predicted(experiment, model, data, rows, items))
@@ -134,6 +131,7 @@ def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = 
             report(rows.stop / n)
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     truth, predicted, confidence, loss, example, position = columns
+    counts = np.bincount(data.learned.flatten().numpy(), minlength=len(names))
     return Answers(
         step=step,
         n_examples=n,
@@ -147,7 +145,7 @@ def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = 
         example=example.astype(np.int64),
         position=position.astype(np.int64),
         items=tuple(items),
-        train_counts=_train_counts(data, len(names)),
+        train_counts=counts.astype(np.int64),
         written=None if readings is None else tuple(written),
     )
 
@@ -158,49 +156,9 @@ def _unit(experiment: Experiment) -> AnswerUnit:
     return "label" if experiment.task.facts.answer == "label" else "token"
 
 
-def _names(data: Data) -> tuple[str, ...]:
-    """Return the names of the classes or tokens, by number."""
-    from tfm_core.data.captions import CaptionData
-    from tfm_core.data.image_data import ImageData
-
-    if isinstance(data, ImageData):
-        return tuple(data.facts.class_names)
-    words = data.vocabulary if isinstance(data, CaptionData) else _texts(data).task.tgt_vocabulary
-    return tuple(words.token(number) for number in range(len(words)))
-
-
-def _texts(data: Data) -> TextData:
-    from tfm_core.data.load import data_as
-    from tfm_core.data.text_data import TextData
-
-    return data_as(data, TextData)
-
-
-def _train_counts(data: Data, n: int) -> Integers:
-    """Return how often each of ``n`` classes or tokens is a target in the training data."""
-    from tfm_core.data.captions import CaptionData
-    from tfm_core.data.image_data import ImageData
-
-    if isinstance(data, ImageData):
-        meant = data.train.labels
-    elif isinstance(data, CaptionData):
-        meant = data.train.tgt[:, 1:]
-    else:
-        texts = _texts(data)
-        meant = texts.train.tgt[:, 1:] if texts.windows is None else texts.windows.ids
-    return np.bincount(meant.flatten().numpy(), minlength=n).astype(np.int64)
-
-
 def _batches(data: Data, n_outputs: int, n: int) -> Iterator[range]:
     """Yield the rows of batches whose logits fit in memory."""
-    from tfm_core.data.captions import CaptionData
-    from tfm_core.data.image_data import ImageData
-
-    length = 1
-    if not isinstance(data, ImageData):
-        part = data if isinstance(data, CaptionData) else _texts(data)
-        length = part.validation.tgt.size(1)
-    at_once = max(1, min(_AT_ONCE, _LOGITS_AT_ONCE // (n_outputs * length)))
+    at_once = max(1, min(_AT_ONCE, _LOGITS_AT_ONCE // (n_outputs * data.n_answers)))
     for first in range(0, n, at_once):
         yield range(first, min(n, first + at_once))
 
@@ -218,10 +176,11 @@ def _predicted(
     """Return truth, predicted, confidence, loss, example and position of some examples."""
     import torch
 
-    inputs, found = batch_of(experiment, data, slice(rows.start, rows.stop))
+    part = slice(rows.start, rows.stop)
+    inputs, found = batch_of(experiment, data, part)
     items += found
     logits = model(*inputs).float()
-    targets, counts = _targets(experiment, data, rows, inputs)
+    targets, counts = data.truth(part, inputs[-1].size(1))
     if logits.dim() == 2:
         logits = logits[:, None]
     logits = logits[:, : targets.size(1)]
@@ -243,28 +202,3 @@ def _predicted(
         places[:, 1],
     )
     return tuple(column.numpy() for column in columns)
-
-
-def _targets(
-    experiment: Experiment, data: Data, rows: range, inputs: tuple[Tensor, ...]
-) -> tuple[Tensor, Tensor]:
-    """Return the targets, (B, T), and bool (B, T): which of them count."""
-    import torch
-
-    from tfm_core.data.captions import CaptionData
-    from tfm_core.data.image_data import ImageData
-    from tfm_core.data.text_data import TextData
-    from tfm_core.data.vocabulary import MASK, PAD
-
-    part = slice(rows.start, rows.stop)
-    if isinstance(data, ImageData):
-        labels = data.validation.labels[part, None]
-        return labels, torch.ones_like(labels, dtype=torch.bool)
-    assert isinstance(data, TextData | CaptionData)
-    targets = data.validation.tgt[part, 1 : 1 + inputs[1].size(1)]
-    if isinstance(data, TextData) and getattr(experiment.task.facts, "answer", "") == "blanks":
-        hidden = inputs[0] == data.task.src_vocabulary.id_of(MASK)
-        width = min(hidden.size(1), targets.size(1))
-        return targets[:, :width], hidden[:, :width]
-    pad = data.task.tgt_vocabulary.specials.pad if isinstance(data, TextData) else PAD
-    return targets, targets != pad

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfm_core.config import CorpusTaskConfig, SequenceTaskConfig
+from tfm_core.choices.config import CorpusTaskConfig
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.errors.answers import Answers
 from tfm_core.inspect.errors.groups import of_examples
@@ -22,18 +22,8 @@ _MAX_LETTERS = 400  # of a text in a link
 
 def picture_of(run: Run, example: int) -> npt.NDArray[np.uint8] | None:
     """Return a validation picture, uint8 (C, height, width); None for texts. Raises ValueError."""
-    import torch
-
-    from tfm_core.data.captions import CaptionData
-    from tfm_core.data.image_data import ImageData
-
-    data = data_of(run.experiment)
-    picture = None
-    if isinstance(data, ImageData):
-        picture = data.validation.images[example]
-    elif isinstance(data, CaptionData):
-        picture = data.validation.pictures(torch.tensor([example]))[0]
-    return None if picture is None else np.asarray(picture.numpy(), np.uint8)
+    picture = data_of(run.experiment).validation.pictures(slice(example, example + 1))
+    return None if picture is None else np.asarray(picture[0].numpy(), np.uint8)
 
 
 def n_alike(run: Run, answers: Answers) -> int:
@@ -62,7 +52,7 @@ def source_of(run: Run, answers: Answers, example: int) -> str:
     """Return the sentence of an example that gets a label, as a person reads it."""
     from tfm_core.data.tasks import text_task
 
-    task = text_task(run.experiment.task_as(SequenceTaskConfig))
+    task = text_task(run.experiment.task)
     return task.join_src(answers.items[example]["src"])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.data.caption_words import ENGLISH_PLACES, KOREAN_PLACES
 from tfm_core.data.text import korean_words, sentiment
 from tfm_core.data.text.dates import FORMS, pattern, written
@@ -21,9 +21,8 @@ from tfm_core.data.text.english_sentences import EnglishClause, parses
 from tfm_core.data.text.numbers import ONES
 from tfm_core.data.text.span_corruption import SENTINELS
 from tfm_core.data.vocabulary import EOS, MASK, SPECIALS
-from tfm_core.inspect.compare.conclusions import Z_95, wilson
+from tfm_core.inspect.compare.conclusions import Z_95, shares_right
 from tfm_core.inspect.errors.answers import Answers, Integers
-from tfm_core.inspect.tables import table
 from tfm_core.sentences import N_
 
 _TOY = ("english-korean", "masked-words", "span-corruption", "grammar")
@@ -209,31 +208,21 @@ class Grouping:
     def groups(self, answers: Answers, experiment: Experiment) -> pd.DataFrame:
         """Return a row for each group, of answers or texts.
 
-        label; n; n_right; accuracy: the share right, with its 95% interval from low to high; loss:
-        the mean, in nats; loss_error: that of its 95% interval.
+        What ``shares_right`` returns, and loss: the mean, in nats, with its 95% interval from
+        loss_low to loss_high.
         """
         is_right, losses = answers.is_right, answers.loss
         if self.is_of_texts:
             is_right, losses = of_examples(answers)
-        rows = []
+        rows, losses_of = [], []
         for label, inside in self.split(answers, experiment):
             right, loss = is_right[inside], losses[inside]
-            n, n_right = len(right), int(right.sum())
-            spread = float(loss.std(ddof=1)) if n > 1 else 0.0
+            rows.append((label, int(right.sum()), len(right)))
             mean = float(loss.mean(dtype=np.float64))
-            accuracy = (n_right / n, *wilson(n_right, n))
-            rows.append((label, n, n_right, *accuracy, mean, Z_95 * spread / n**0.5))
-        found = table(
-            rows,
-            label=object,
-            n=int,
-            n_right=int,
-            accuracy=float,
-            low=float,
-            high=float,
-            loss=float,
-            loss_error=float,
-        )
+            error = Z_95 * (float(loss.std(ddof=1)) if len(loss) > 1 else 0.0) / len(loss) ** 0.5
+            losses_of.append((mean, mean - error, mean + error))
+        found = shares_right(rows)
+        found[["loss", "loss_low", "loss_high"]] = np.reshape(losses_of, (-1, 3))
         if not self.sort:
             return found
         return found.sort_values(self.sort, ascending=self.sort == "accuracy", kind="stable")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfm_core.inspect.compare.conclusions import wilson
+from tfm_core.inspect.compare.conclusions import shares_right
 from tfm_core.inspect.errors.answers import Answers
 
 MAX = 24
@@ -78,20 +78,17 @@ def calibration(
 ) -> tuple[pd.DataFrame, float]:
     """Share M answers, at least one, out by their confidence; both (M,).
 
-    Return the bins that hold n answers, with a confidence above low, up to high: n_right of them;
-    confidence: their mean; accuracy: the share right, and its 95% interval from least to most. And
-    the expected calibration error, from 0 to 1.
+    Return the bins that hold answers: what ``shares_right`` returns, confidence: their mean,
+    middle: of the bin. And the expected calibration error, from 0 to 1.
     """
     place = np.clip(np.ceil(confidence.astype(np.float64) * n_bins) - 1, 0, n_bins - 1)
-    rows = []
-    for number in np.unique(place).astype(int).tolist():
-        inside = place == number
-        n, n_right = int(inside.sum()), int(is_right[inside].sum())
-        mean = float(confidence[inside].mean(dtype=np.float64))
-        ends = number / n_bins, (number + 1) / n_bins
-        rows.append((*ends, n, n_right, mean, n_right / n, *wilson(n_right, n)))
-    columns = ["low", "high", "n", "n_right", "confidence", "accuracy", "least", "most"]
-    bins = pd.DataFrame(rows, columns=columns)
+    numbers = np.unique(place).astype(int).tolist()
+    counts = [is_right[place == number] for number in numbers]
+    bins = shares_right(
+        (n, int(one.sum()), len(one)) for n, one in zip(numbers, counts, strict=True)
+    )
+    bins["confidence"] = [confidence[place == n].mean(dtype=np.float64) for n in numbers]
+    bins["middle"] = (np.array(numbers) + 0.5) / n_bins
     gaps = (bins["accuracy"] - bins["confidence"]).abs()
     return bins, float((bins["n"] * gaps).sum() / len(confidence))
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CaptionerConfig, Experiment, SequenceTaskConfig, TaskConfig
+from tfm_core.choices.config import CaptionerConfig, Experiment, TaskConfig
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import Paragraph, StudentError
 
 if TYPE_CHECKING:
-    from tfm_core.data.load import Data
+    from tfm_core.data.moving import Data
     from tfm_core.models.build import Model
 
 
@@ -92,7 +92,7 @@ _Reader = Callable[[Experiment, "Model", "Data", range], list[ValidationAnswer]]
 
 def has_right_answers(task: TaskConfig) -> bool:
     """Return whether an answer to an unseen example is simply right or wrong."""
-    return task.data_kind != "stream" and not task.is_opened
+    return task.data_kind != "stream" and task.is_trained_here
 
 
 def reader_of(task: TaskConfig) -> _Reader:
@@ -106,13 +106,13 @@ def of_texts(
     experiment: Experiment, model: Model, data: Data, rows: range
 ) -> list[ValidationAnswer]:
     """Return some unseen texts as the model answers them."""
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
     from tfm_core.data.text_data import TextData
     from tfm_core.decoding import greedy
     from tfm_core.models.pictures import VisionTransformer
 
     assert not isinstance(model, VisionTransformer)
-    config, data = experiment.task_as(SequenceTaskConfig), data_as(data, TextData)
+    config, data = experiment.task, data_as(data, TextData)
     src = data.validation.src[rows.start : rows.stop]
     written = greedy(model, src, max_len=config.n_answers)
     task, readings = data.task, []
@@ -143,7 +143,7 @@ def of_captions(
 
     from tfm_core.data.caption_words import join
     from tfm_core.data.captions import CaptionData
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
     from tfm_core.decoding import greedy
     from tfm_core.models.pictures import Captioner
     from tfm_core.probe.items import caption_items
@@ -180,7 +180,7 @@ def of_pictures(
     import torch
 
     from tfm_core.data.image_data import ImageData
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
     from tfm_core.models.pictures import VisionTransformer
 
     assert isinstance(model, VisionTransformer)

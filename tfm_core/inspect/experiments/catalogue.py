@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tfm_core.choices.mistakes import MISTAKES
+from tfm_core.choices.presets import BLOCK_STYLES, PRESETS
 from tfm_core.inspect.attention.rnn_attention import HEADS, racers
 from tfm_core.inspect.experiments import findings
 from tfm_core.inspect.experiments.demonstration import (
@@ -13,8 +15,6 @@ from tfm_core.inspect.experiments.demonstration import (
     small,
 )
 from tfm_core.inspect.experiments.trial import Arm, changed
-from tfm_core.mistakes import MISTAKES
-from tfm_core.presets import BLOCK_STYLES, PRESETS
 from tfm_core.sentences import N_
 
 WRITER = small(

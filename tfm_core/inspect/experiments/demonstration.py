@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tfm_core.config import Experiment
-from tfm_core.config.codec import default_sections
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.inspect.experiments.result import Result
 from tfm_core.inspect.experiments.trial import Arm, Trial
 from tfm_core.inspect.questions import Question
-from tfm_core.mistakes import MISTAKES
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 ExperimentTheme = Literal["order", "attention", "residuals", "training", "styles"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.compare.curves import figures
 from tfm_core.inspect.compare.seeds import counts
 from tfm_core.probe.labels import axes, modules_by_kind
@@ -141,7 +141,7 @@ def _written(run: Run) -> Generated | None:
     """Let the last weights answer unseen examples by themselves, greedily."""
     import torch
 
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
     from tfm_core.data.text_data import TextData
     from tfm_core.decoding import greedy
     from tfm_core.inspect.attention.trained import data_of, model_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 
 
 @dataclass(frozen=True, slots=True)

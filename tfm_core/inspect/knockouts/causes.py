@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tfm_core.anatomy import stacks
-from tfm_core.config import CorpusTaskConfig, RecurrentConfig, SequenceTaskConfig
+from tfm_core.choices.config import CorpusTaskConfig, RecurrentConfig
 from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.attention.trained import cached_by_weights, model_of
 from tfm_core.inspect.knockouts.head_paths import HeadPaths
@@ -30,15 +30,23 @@ from tfm_core.inspect.knockouts.two_inputs import (
     tokens_of,
     tokens_read,
 )
+from tfm_core.inspect.tables import Column, Columns, table
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence, StudentError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tfm_core.data.text.task import TextTask
     from tfm_core.inspect.knockouts.patching import Floats
     from tfm_core.models.build import Model
 
+LENS = Columns(
+    depth=Column(N_("answer after")),
+    value=Column(N_("probability"), ".5f", {"range": [-0.02, 1.04], "tickformat": ".0%"}),
+)
+EFFECTS = Columns(effect=Column(N_("difference of the logits"), "+.5f"))
 Pair = tuple[str, str] | tuple[int, int]
 """Two texts, or the numbers of two of the run's pictures: the first input, and the changed one."""
 
@@ -53,10 +61,10 @@ class Causes:
     """Two inputs, the two answers at the first place where they differ, and what decides.
 
     written: the answer before that place.
-    tokens: by stack, the names of its positions. lens: probabilities of both answers to the first
-    input after each layer of the last stack, (L + 1, 2). patches: by hook point, None where they
-    would take too long. effects: by part, from the embedding to the biases; None where the answer
-    is not linear.
+    tokens: by stack, the names of its positions. lens: depth, first, second: probabilities of both
+    answers to the first input after each layer of the last stack. patches: by hook point, None
+    where they would take too long. effects: by part, from the embedding to the biases; None where
+    the answer is not linear.
     """
 
     step: int
@@ -64,7 +72,7 @@ class Causes:
     answers: tuple[str, str]
     tokens: Mapping[str, tuple[str, ...]]
     patches: Mapping[str, Floats] | None
-    lens: Floats
+    lens: pd.DataFrame
     effects: Sequence[tuple[Part | None, float]] | None
 
     def streams(self) -> dict[str, tuple[Floats, list[Sentence]]]:
@@ -98,10 +106,9 @@ class Causes:
         strongest: Part = replace(attentions[row], kind="head", head=head)
         return strongest
 
-    def parts(self, most: int) -> list[tuple[Sentence, float]]:
-        """Return direct effects by part, the ``most`` strongest and the sum of all others."""
-        if self.effects is None:
-            return []
+    def parts(self, most: int) -> pd.DataFrame:
+        """Return part, from 0, name, effect, words of the strongest, and the sum of all others."""
+        assert self.effects is not None
         (_none, embedded), *effects, (_none, biases) = self.effects
         parts = [(N_("embedding"), embedded), (N_("other biases"), biases)]
         for part, value in effects:
@@ -122,7 +129,8 @@ class Causes:
         if others:
             words = N_("{n} other parts, in sum", n=len(others))
             parts[most:] = [(words, sum(value for _, value in others))]
-        return parts
+        rows = [(n, name, value, f"{value:+.2f}") for n, (name, value) in enumerate(parts)]
+        return EFFECTS.table(table(rows, part=int, name=object, effect=float, words=str))
 
 
 def attention_name(attention: Part) -> Sentence:
@@ -164,7 +172,7 @@ def suggested(run: Run, text: str) -> str:
     model: Any = model_of(run)[0]
     others = _changed(tokens, [tokens_read(item) for item in run.probe().items])
     texts = [tokens, *(one for one in others if _can_be_typed(task, one))]
-    config = run.experiment.task_as(SequenceTaskConfig)
+    config = run.experiment.task
     if isinstance(config, CorpusTaskConfig):
         prompts = torch.tensor([task.tgt_vocabulary.encode(text) for text in texts])
         with torch.no_grad():  # the next token of each prompt, if that differs
@@ -238,7 +246,8 @@ def causes_of(run: Run, pair: Pair) -> Causes:
         patches = patches_of(model, two.clean, two.changed, two.answers)
     with suppress(StudentError):
         effects = direct_effects(model, two.clean, two.answers)
-    lens = lens_of(model, two.clean, two.answers)
+    first, second = lens_of(model, two.clean, two.answers).T
+    lens = LENS.table({"depth": range(len(first)), "first": first, "second": second})
     return Causes(step, two.written, two.words, positions_of(run, two), patches, lens, effects)
 
 

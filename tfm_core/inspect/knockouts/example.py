@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, SequenceTaskConfig
+from tfm_core.choices.config import CaptionTaskConfig, CorpusTaskConfig
 from tfm_core.inspect.attention.example import Example, captured
 from tfm_core.inspect.attention.inputs import inputs_of
 from tfm_core.inspect.attention.trained import (
@@ -77,7 +77,7 @@ def _answer(
     """Return the prediction: probabilities of classes, or generated words."""
     from tfm_core.data.caption_words import join, vocabulary
     from tfm_core.data.captions import CaptionData
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
     from tfm_core.data.tasks import text_task
     from tfm_core.decoding import Decoded, greedy
     from tfm_core.probe.items import continued
@@ -91,7 +91,7 @@ def _answer(
         answer = tuple(vocabulary(task).decode(written.ids[0].tolist()))
         text = join(answer, task)
     else:
-        config = run.experiment.task_as(SequenceTaskConfig)
+        config = run.experiment.task
         words = text_task(config)
         if isinstance(task, CorpusTaskConfig):
             prompt = inputs[1][:, 1 : 1 + item["prompt"]]

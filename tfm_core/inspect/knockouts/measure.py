@@ -19,6 +19,7 @@ from tfm_core.inspect.attention.trained import (
     model_of,
 )
 from tfm_core.inspect.knockouts.parts import Part, heads_of, parts_of
+from tfm_core.inspect.tables import Column, Columns, share
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from torch import Tensor
 
-    from tfm_core.data.load import Data
+    from tfm_core.data.moving import Data
     from tfm_core.inspect.knockouts.engine import Means
     from tfm_core.training.objectives import Objective
 
@@ -72,7 +73,7 @@ def can_measure(run: Run) -> bool:
     Raises ValueError where those of a run are missing.
     """
     task = run.experiment.task
-    if not task.is_opened or task.facts.answer == "vectors":  # which no one example shows
+    if task.is_trained_here or task.facts.answer == "vectors":  # which no one example shows
         return n_validation(run) > 0
     try:
         return n_validation(run) > 0
@@ -180,6 +181,13 @@ def stages_of(n_heads: int) -> tuple[int, ...]:
 def n_measurements(n_heads: int, n_orders: int = RANDOM_ORDERS) -> int:
     """Return how many measurements a pruning makes, those that are shared counted once."""
     return (len(stages_of(n_heads)) - 2) * (1 + n_orders) + 2
+
+
+PRUNED = Columns(
+    removed=Column(N_("heads removed")),
+    accuracy=share(N_("accuracy"), range=(-0.02, 1.04)),
+    loss=Column(N_("loss (nats)"), ".3f", {"rangemode": "tozero"}),
+)
 
 
 def pruned(

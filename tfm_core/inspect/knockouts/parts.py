@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tfm_core.anatomy import StackName, StackPlan, stacks
-from tfm_core.config import BlockConfig, Experiment, RecurrentConfig, built
+from tfm_core.choices.config import BlockConfig, Experiment, RecurrentConfig, built
+from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.sentences import N_, Sentence
-from tfm_core.variants.positions import POSITIONS
 
 PartKind = Literal[
     "head", "sublayer", "layer", "residual", "norm", "positions", "mask", "start", "backward"

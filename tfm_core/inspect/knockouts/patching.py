@@ -20,12 +20,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from tfm_core.choices.mistakes.parts import SharedNorm
 from tfm_core.inspect.knockouts.engine import columns_of
 from tfm_core.inspect.knockouts.parts import Part, part_of
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Stack
 from tfm_core.layers.recorder import Change
-from tfm_core.mistakes.parts import SharedNorm
 from tfm_core.models.ends import LabelOutput
 from tfm_core.probe.capture import capture
 from tfm_core.probe.intervene import intervene

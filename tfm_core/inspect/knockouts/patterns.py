@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CaptionTaskConfig, PictureTaskConfig, SequenceTaskConfig
 from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.attention.inputs import inputs_of
 from tfm_core.inspect.attention.trained import cached_by_weights, model_of
@@ -149,13 +148,7 @@ def _places(run: Run, item: Mapping[str, Any], n: int) -> dict[int, str]:
 
 def _token_of(run: Run) -> Callable[[int], str]:
     """Return what names an answer: a class or a token."""
-    from tfm_core.data.caption_words import vocabulary
-    from tfm_core.data.tasks import text_task
+    from tfm_core.data.tasks import task_of
 
-    task = run.experiment.task
-    if isinstance(task, CaptionTaskConfig):
-        return vocabulary(task).token
-    if isinstance(task, PictureTaskConfig):
-        names = task.facts.class_names
-        return lambda number: str(names[number])
-    return text_task(run.experiment.task_as(SequenceTaskConfig)).tgt_vocabulary.token
+    answers = task_of(run.experiment.task).answers
+    return run.experiment.task.class_names.__getitem__ if answers is None else answers.token

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.config import SequenceTaskConfig
 from tfm_core.inspect.attention.inputs import inputs_of
 from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import axes, modules_by_kind
@@ -69,7 +68,7 @@ def of_texts(run: Run, model: Model, text: str, changed: str) -> TwoInputs:
         return torch.tensor([task.src_vocabulary.encode(read)]), torch.tensor([[begin, *written]])
 
     if isinstance(model, EncoderOnly):
-        n_answers = run.experiment.task_as(SequenceTaskConfig).n_answers
+        n_answers = run.experiment.task.n_answers
         slots = [begin] * (n_answers - 1 if model.pool is None else 0)
         pair = inputs(tokens, slots), inputs(others, slots)
         position, ids = _first_place(model, *pair)
@@ -92,7 +91,7 @@ def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInpu
     """Return two of the run's pictures, in the same way. Raises StudentError."""
     import torch
 
-    from tfm_core.config import CaptionTaskConfig, ImageTaskConfig
+    from tfm_core.choices.config import CaptionTaskConfig
     from tfm_core.data.caption_words import join, vocabulary
     from tfm_core.inspect.knockouts.patching import Answers
     from tfm_core.models.pictures import VisionTransformer
@@ -108,7 +107,7 @@ def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInpu
             first, second = (int(model(*images)[0].argmax()) for images in (clean, other))
         if first == second:
             raise AnswersAlike(N_("The model answers both pictures alike; choose another one."))
-        names = experiment.task_as(ImageTaskConfig).facts.class_names
+        names = experiment.task.class_names
         shown: dict[str, tuple[str, ...]] = {"src": (), "tgt": ()}
         words = str(names[first]), str(names[second])
         return TwoInputs(clean, other, Answers(None, first, second), words, "", shown)
@@ -181,7 +180,7 @@ def task_of(run: Run) -> TextTask:
     """Return the task of a run that reads texts."""
     from tfm_core.data.tasks import text_task
 
-    return text_task(run.experiment.task_as(SequenceTaskConfig))
+    return text_task(run.experiment.task)
 
 
 def tokens_of(task: TextTask, text: str) -> tuple[str, ...]:

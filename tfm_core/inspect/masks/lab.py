@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Choice
+from tfm_core.choices.config import Choice
 from tfm_core.data.vocabulary import PAD, SPECIALS
 from tfm_core.probe.types import Bools
 from tfm_core.sentences import N_, StudentError

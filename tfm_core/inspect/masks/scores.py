@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tfm_core.config import SequenceTaskConfig
 from tfm_core.data.vocabulary import NONE
-from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.masks.lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
+from tfm_core.inspect.progress.weights import model_of_step
 from tfm_core.probe.labels import kind_of, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _CAUSAL = frozenset({"causal", "combined"})  # in a translator, the decoder's own masks
+_At = tuple[int, int, int | None]  # layer and head from 0, and the step
 
 
 def module_of(run: Run, kind: str) -> list[str]:
@@ -76,23 +76,25 @@ def of_run(
     other: tuple[str, ...],
     layer: int = 0,
     head: int = 0,
+    *,
+    step: int | None = None,
 ) -> Projected:
-    """Return what the run's model makes of the tokens: its real projections, at its last step.
+    """Return what the run's model makes of the tokens: its real projections, at a step.
 
     tokens: the source, the text of a language model, or the target where ``reads_target``, with
     ``<pad>`` where there is padding; other: for cross-attention what the decoder reads behind
-    <bos>, for a decoder's self-attention the source that it translates. layer, head: from 0.
-    Raises ValueError where the model cannot read them.
+    <bos>, for a decoder's self-attention the source that it translates. layer, head: from 0. step:
+    None is that of the last checkpoint. Raises ValueError where the model cannot read them.
     """
     if reads_target(run, kind):
-        return _of_decoder(run, kind, tokens, other, (layer, head))
+        return _of_decoder(run, kind, tokens, other, (layer, head, step))
     target = other
     import torch
 
     from tfm_core.data.tasks import text_task
 
     module = module_of(run, kind)[layer]
-    config = run.experiment.task_as(SequenceTaskConfig)
+    config = run.experiment.task
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
     pad = task.src_vocabulary.specials.pad
@@ -118,11 +120,11 @@ def of_run(
         src, tgt_in = src[:, :0], torch.cat([tgt_in[:, :1], src], 1)
     query = (run.experiment.task.begin, *target) if kind == "cross" else tokens
     first = int(run.experiment.has_cls or not has_source)  # the mask lab shows the words alone
-    return _captured(run, module, (layer, head), (src, tgt_in), (query, tokens), first)
+    return _captured(run, module, (layer, head, step), (src, tgt_in), (query, tokens), first)
 
 
 def _of_decoder(
-    run: Run, kind: str, target: tuple[str, ...], source: tuple[str, ...], at: tuple[int, int]
+    run: Run, kind: str, target: tuple[str, ...], source: tuple[str, ...], at: _At
 ) -> Projected:
     """Return the decoder's own projections of <bos> and the target, while it reads the source."""
     import torch
@@ -130,7 +132,7 @@ def _of_decoder(
     from tfm_core.data.tasks import text_task
 
     module = module_of(run, kind)[at[0]]
-    config = run.experiment.task_as(SequenceTaskConfig)
+    config = run.experiment.task
     task = text_task(config)
     words = [token for token in target if token != PAD_TOKEN]
     _check(words, task.tgt_vocabulary.tokens)
@@ -145,7 +147,7 @@ def _of_decoder(
 def _captured(
     run: Run,
     module: str,
-    at: tuple[int, int],
+    at: _At,
     ids: tuple[Tensor, Tensor],
     tokens: tuple[tuple[str, ...], tuple[str, ...]],
     first: int,
@@ -156,8 +158,8 @@ def _captured(
     """
     from tfm_core.probe.capture import capture
 
-    (query, key), (layer, head) = tokens, at
-    model, step = model_of(run)
+    (query, key), (layer, head, asked) = tokens, at
+    model, step = model_of_step(run, asked)
     with capture(model, only={"scores", "value"}, modules={module}) as cache:
         model(*ids)
     scores = cache[f"{module}.scores"][0, head, first:, first:][: len(query), : len(key)]
@@ -177,7 +179,7 @@ def answer(run: Run, tokens: tuple[str, ...]) -> tuple[str, ...]:
     """Return the true target of a source of the run's task, empty where there is none."""
     from tfm_core.data.tasks import text_task
 
-    config = run.experiment.task_as(SequenceTaskConfig)
+    config = run.experiment.task
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
     return tuple(task.solve(words) or ())

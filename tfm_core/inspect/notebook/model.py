@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any
 
-from tfm_core.config.base import ConfigError
-from tfm_core.config.model import MODEL_CONFIGS, built
-from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.choices.config.base import ConfigError
+from tfm_core.choices.config.model import MODEL_CONFIGS, built
+from tfm_core.choices.config.shape import CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.choices.variants.activations import ACTIVATIONS
 from tfm_core.facts.architectures import ARCHITECTURES, Architecture
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.notebook.sizes import CODE, Given, Unread, read
 from tfm_core.sentences import N_, Sentence, StudentError
-from tfm_core.variants.activations import ACTIVATIONS
 
 Values = dict[str, Any]
 WORDS, LEN, PIXELS = 100, 10, 28

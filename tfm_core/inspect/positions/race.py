@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfm_core.config import Experiment, ForeignModelConfig, TextModelConfig, TextTaskConfig
-from tfm_core.config.experiment import sequence_len
+from tfm_core.choices.config import Experiment, TextModelConfig, TextTaskConfig, built
+from tfm_core.choices.config.experiment import sequence_len
+from tfm_core.choices.variants.positions import POSITIONS_OF_WORDS
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.compare.seeds import sets_of
+from tfm_core.inspect.tables import Column, Columns, share
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
-from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 if TYPE_CHECKING:
     from tfm_core.data.text import Pair
@@ -32,6 +33,11 @@ DRAWS = 1500
 """Sequences drawn to find some of each length, where a task cannot be asked for one."""
 
 
+RACE = Columns(
+    step=Column(N_("step"), ","),
+    length=Column(N_("source length (tokens)"), ","),
+    right=share(N_("tokens right")),
+)
 Race = dict[str, Run]
 """Runs that differ in their positions alone, the newest of each kind, in order."""
 Extrapolation = tuple[pd.DataFrame, int, str]
@@ -52,7 +58,7 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
     common: dict[str, object] = {}
     if isinstance(model, TextModelConfig):
         common["max_len"] = min(8192, max(model.max_len, 2 * sequence_len(experiment) + 2))
-    training = experiment.training.replace(steps=steps).model_dump()
+    training = experiment.trained.replace(steps=steps).model_dump()
     return {
         name: experiment.replace(
             model=model.replace(position=name, **common).model_dump(), training=training
@@ -66,10 +72,8 @@ def races(runs: Iterable[Run]) -> list[Race]:
     """Group runs, newest first, by all but their positions; a race has at least two kinds."""
 
     def position_of(experiment: Experiment) -> str | None:
-        model = experiment.model
-        if isinstance(model, ForeignModelConfig) or model.position not in RACERS:
-            return None
-        return str(model.position)
+        position = built(experiment.model).position if experiment.task.has_model else None
+        return position if position in RACERS else None
 
     return sets_of(
         runs, RACERS, position_of, lambda one: one.model_dump(exclude={"model": {"position"}})

@@ -6,20 +6,19 @@ A model that sees a bag of tokens gives every token the same vector wherever it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import SequenceTaskConfig
-from tfm_core.inspect.attention.trained import model_of
+from tfm_core.choices.variants.positions import NO_POSITIONS, POSITIONS, POSITIONS_OF_WORDS
+from tfm_core.inspect.attention.inputs import inputs_of
 from tfm_core.inspect.masks.lab import Array
+from tfm_core.inspect.progress.weights import model_of_step
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
-from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
-from tfm_core.variants.positions.added import NO_POSITIONS
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,12 +30,10 @@ CAUSAL = "causal"
 """A decoder without positions: its mask alone tells the order."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class VectorChange:
-    """How much each token's vector moves when the order changes: change (T,), relative, 0 = not."""
-
-    name: str
-    change: Array
+CHANGES = Columns(
+    change=Column(N_("mean change of a vector"), ".2e", {"tickformat": ".0%"}),
+)
+"""How much the vectors of a model's tokens move when the order changes: relative, 0 = not."""
 
 
 def shuffled(n: int, seed: int = 0) -> list[int]:
@@ -47,20 +44,20 @@ def shuffled(n: int, seed: int = 0) -> list[int]:
     return order if order != list(range(n)) else [*order[1:], order[0]]
 
 
-def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[VectorChange]:
-    """Ask an untrained encoder with each kind of positions, and a causal stack without any.
+def untrained(tokens: Sequence[str], order: Sequence[int]) -> dict[str, float]:
+    """Return the mean change in an untrained encoder, by kind, and in a causal stack without any.
 
     Two layers of 32 dimensions, the same first weights for all. order: of the shuffled words.
     """
     import torch
 
-    from tfm_core.config import EncoderOnlyConfig
+    from tfm_core.choices.config import EncoderOnlyConfig
     from tfm_core.data.vocabulary import Vocabulary
     from tfm_core.models.build import TextShape, build_text
 
     vocabulary = Vocabulary(tuple(dict.fromkeys(tokens)))
     ids = torch.tensor([vocabulary.encode(list(tokens))])
-    results = []
+    changes = {}
     for name in (*POSITIONS_OF_WORDS, CAUSAL):
         kind = NO_POSITIONS if name == CAUSAL else POSITIONS[name]
         values = {"d_model": 32, "position": kind.name, "max_len": 512}
@@ -72,16 +69,16 @@ def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[VectorChange]
                 assert isinstance(model.src_positions, torch.nn.Module)
                 for parameter in model.src_positions.parameters():
                     torch.nn.init.normal_(parameter, std=1.0)
-        results.append(VectorChange(name, _change(model, ids, order, is_causal=name == CAUSAL)))
-    return results
+        changes[name] = float(_change(model, ids, order, is_causal=name == CAUSAL).mean())
+    return changes
 
 
 def of_run(
-    run: Run, text: str, order_seed: int = 0
-) -> tuple[VectorChange, tuple[str, str], tuple[str, ...]]:
-    """Ask the run's model with its last weights, and say what it answers before and after.
+    run: Run, text: str, order_seed: int = 0, *, step: int | None = None
+) -> tuple[Array, tuple[str, str], tuple[str, ...]]:
+    """Ask the run's model with the weights of a step, and say what it answers before and after.
 
-    Last come the words in their new order.
+    First comes how much each token's vector moves, (T,); last the words in their new order.
     Raises ValueError, in a sentence, for words the model does not know, and for a run of pictures.
     """
     import torch
@@ -90,15 +87,14 @@ def of_run(
     from tfm_core.decoding import greedy
     from tfm_core.models.pictures import Captioner, VisionTransformer
 
-    config = run.experiment.task_as(
-        SequenceTaskConfig,
-        N_("The current run reads pictures: no words to shuffle."),
-    )
+    config = run.experiment.task
+    if config.picture_shape is not None:
+        raise StudentError("The current run reads pictures: no words to shuffle.")
     if not config.has_source:
         raise StudentError("The current run is a language model: no source to shuffle.")
     task = text_task(config)
     tokens = task.tokenize(text)
-    model, _step = model_of(run)
+    model, _step = model_of_step(run, step)
     assert not isinstance(model, VisionTransformer | Captioner)
     order = shuffled(len(tokens), order_seed)
     moved = tuple(tokens[index] for index in order)
@@ -111,18 +107,18 @@ def of_run(
     )
     is_causal = run.experiment.model.family == "decoder-only"
     change = _change(model, ids, order, is_causal=is_causal)
-    return VectorChange(run.meta.name, change), (before, after), moved
+    return change, (before, after), moved
 
 
 def of_picture(
-    run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0
+    run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0, *, step: int | None = None
 ) -> tuple[npt.NDArray[np.uint8], Array, Array]:
-    """Shuffle the patches of a picture and ask the run's Vision Transformer with its last weights.
+    """Shuffle the patches of a picture and ask the run's Vision Transformer of a step.
 
     Return the picture in its new order, and the probabilities (classes,) before and after.
-    picture: uint8 (C, height, width). Raises ValueError, in a sentence, for a run of sentences.
+    picture: uint8 (C, height, width). Raises ValueError, in a sentence, without such weights.
     """
-    from tfm_core.inspect.attention.own_example import look_at_picture
+    import torch
 
     side = patches_per_side(run.experiment)
     channels, height, width = picture.shape
@@ -131,9 +127,12 @@ def of_picture(
     flat = grid.reshape(side**2, channels, rows, columns)[shuffled(side**2, order_seed)]
     moved = flat.reshape(side, side, channels, rows, columns).transpose(2, 0, 3, 1, 4)
     moved = np.ascontiguousarray(moved.reshape(picture.shape))
-    before, after = (look_at_picture(run, each).probabilities for each in (picture, moved))
-    assert before is not None
-    assert after is not None
+    model, _step = model_of_step(run, step)
+    with torch.inference_mode():
+        before, after = (
+            model(*inputs_of(run, {}, each)).float().softmax(-1)[0].numpy()
+            for each in (picture, moved)
+        )
     return moved, before, after
 
 
@@ -151,8 +150,8 @@ def _hidden(model: TextModel, ids: Tensor, is_causal: bool) -> Tensor:
     """Return (1, T, d_model): what the stack that reads the source makes of each token."""
     from torch import nn
 
+    from tfm_core.choices.mistakes.parts import unmasked
     from tfm_core.layers.masks import causal_mask
-    from tfm_core.mistakes.parts import unmasked
     from tfm_core.models.recurrent import RecurrentTranslator
     from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly
 

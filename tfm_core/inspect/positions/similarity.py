@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tfm_core.config import Experiment, built
+from tfm_core.choices.config import Experiment, built
+from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.probe.types import RELATIVE, Floats, Snapshot
 from tfm_core.sentences import StudentError
-from tfm_core.variants.positions import POSITIONS
 
 
 def similarity(table: Floats) -> Floats:

@@ -11,14 +11,31 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from tfm_core.choices.variants.positions import Position
+from tfm_core.choices.variants.record import resolve
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.probe.types import RELATIVE, Snapshot
 from tfm_core.sentences import N_, StudentError
-from tfm_core.variants.positions import Position
-from tfm_core.variants.record import resolve
 
 Array = npt.NDArray[np.floating[Any]]
 Offsets = npt.NDArray[np.int64]
+WAVES = Columns(
+    position=Column(N_("position"), ","),
+    dimension=Column(N_("dimension")),
+    value=Column(N_("value"), ".4f"),
+)
+WAVELENGTHS = Columns(
+    pair=Column(N_("pair of dimensions")),
+    wavelength=Column(N_("wavelength (positions, log)"), ",.1f", {"type": "log", "dtick": 1}),
+)
+BY_OFFSET = Columns(
+    offset=Column(N_("offset (key − query)")),
+    distance=Column(N_("distance (tokens)")),
+    position=Column(N_("position"), ","),
+    value=Column(form=".4f"),
+)
 
 
 def sinusoidal_table(length: int, d_model: int, base: float = 10000.0) -> Array:
@@ -29,17 +46,38 @@ def sinusoidal_table(length: int, d_model: int, base: float = 10000.0) -> Array:
     return table
 
 
-def wavelengths(d_model: int, base: float = 10000.0) -> Array:
-    """Return (d_model / 2,): tokens until each pair's wave repeats, from 2 pi towards base x 2 pi.
+def waves(table: Array, pair: int) -> pd.DataFrame:
+    """Return a pair of columns of a table (T, D): position, sine, cosine."""
+    columns = {"sine": table[:, 2 * pair], "cosine": table[:, 2 * pair + 1]}
+    return WAVES.table({"position": np.arange(len(table)), **columns})
+
+
+def row(table: Array, position: int) -> pd.DataFrame:
+    """Return one position of a table (T, D): dimension, value, and which wave it is."""
+    names = N_("even dimensions, 2i: sine"), N_("odd dimensions, 2i + 1: cosine")
+    dimensions = np.arange(table.shape[1])
+    waves = pd.Series([names[n % 2] for n in dimensions], dtype=object)  # they stay sentences
+    return WAVES.table({"dimension": dimensions, "value": table[position], "wave": waves})
+
+
+def wavelengths(d_model: int, base: float = 10000.0) -> pd.DataFrame:
+    """Return pair, wavelength: tokens until a pair's wave repeats, 2 pi towards base x 2 pi.
 
     Vaswani et al. 2017, section 3.5.
     """
-    return np.asarray(2 * math.pi * base ** (np.arange(0, d_model, 2) / d_model))
+    lengths = 2 * math.pi * base ** (np.arange(0, d_model, 2) / d_model)
+    return WAVELENGTHS.table({"pair": np.arange(d_model // 2), "wavelength": lengths})
 
 
-def products_by_offset(table: Array, first: int) -> tuple[npt.NDArray[np.int64], Array]:
-    """Return offsets and the dot product of row ``first`` with every row of table (T, D)."""
-    return np.arange(len(table)) - first, np.asarray(table @ table[first], np.float32)
+def products(table: Array) -> pd.DataFrame:
+    """Return offset, and the dot products of three rows of a table (T, D) with the rows there."""
+    n = len(table)
+    found: dict[str, npt.ArrayLike] = {"offset": np.arange(1 - n, n)}
+    for first in sorted({0, n // 2, n - 1}):
+        values = np.full(2 * n - 1, np.nan, np.float32)
+        values[n - 1 - first : 2 * n - 1 - first] = table @ table[first]
+        found[str(first)] = values
+    return BY_OFFSET.table(found)
 
 
 def cosines(table: Array) -> Array:

@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.inspect.compare.conclusions import wilson
+from tfm_core.inspect.compare.conclusions import shares_right, wilson
 from tfm_core.reading import is_plain
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from torch import Tensor
 
     from tfm_core.models.build import Model
@@ -68,6 +69,12 @@ class Evaluation:
         n = len(self.class_names)
         return np.bincount(self.labels * n + self.predicted, minlength=n * n).reshape(n, n)
 
+    def by_class(self) -> pd.DataFrame:
+        """Return the accuracy of each class, as ``shares_right``."""
+        counts = self.confusion()
+        right, n = counts.diagonal().tolist(), counts.sum(1).tolist()
+        return shares_right(zip(self.class_names, right, n, strict=True))
+
     def wrong(self, most: int) -> npt.NDArray[np.intp]:
         """Return the misclassified pictures, the surest first."""
         indices = np.flatnonzero(self.predicted != self.labels)
@@ -100,7 +107,7 @@ def counting_model(run: Run) -> tuple[Model, int]:
 
 
 def _file(run: Run) -> Path:
-    name = "best" if run.experiment.training.keeps_best else "last"
+    name = "best" if run.experiment.trained.keeps_best else "last"
     return run.folder / "checkpoints" / name / "checkpoint.safetensors"
 
 
@@ -110,7 +117,7 @@ def evaluate(run: Run, split: str) -> Evaluation:
     import torch.nn.functional as F
 
     from tfm_core.data.image_data import ImageData, ImageSplit
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
 
     model, step = counting_model(run)
     data = data_as(data_of(run.experiment), ImageData)

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from tfm_core.config import Experiment, ImageTaskConfig
-from tfm_core.config.codec import default_sections
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.config.codec import default_sections
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
@@ -108,7 +108,7 @@ def chosen(runs: Mapping[LessonKind, tuple[Run, Curves]]) -> tuple[LessonKind, i
         rows, at = curves.unseen, curves.best_validation()
         if at is None:
             continue
-        if not run.experiment.training.keeps_best:
+        if not run.experiment.trained.keeps_best:
             at = len(rows) - 1
         candidates.append((float(rows["loss"][at]), kind, int(rows["step"][at])))
     if not candidates:
@@ -142,7 +142,7 @@ def splits_of(experiment: Experiment) -> tuple[pd.DataFrame, int]:
 
     Raises ValueError.
     """
-    names = experiment.task_as(ImageTaskConfig).facts.class_names
+    names = experiment.task.class_names
     data = data_of(experiment)
     parts: dict[str, Any] = {name: getattr(data, name) for name in SPLITS}
     counts = [np.bincount(part.labels.numpy(), minlength=len(names)) for part in parts.values()]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core import byte_cache
-from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
+from tfm_core.choices.config import Experiment, ImageTaskConfig, ViTConfig
 from tfm_core.inspect.attention.explanations import rollout, to_patches
 from tfm_core.inspect.attention.inputs import inputs_of
 from tfm_core.inspect.attention.trained import model_of, no_checkpoint

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.choices.config import Experiment
 from tfm_core.data.text.glosses import Glosses, glosses_of, language_of
 from tfm_core.inspect.attention import head_labels
 from tfm_core.inspect.attention.alignment import truth_on_map
@@ -231,7 +231,7 @@ def _answers(folder: Path, step: int, changed: int) -> tuple[StageAnswer, ...]:
 def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> StageAnswer:
     item = probe.items[index]
     if snapshot.probabilities is not None:
-        names = experiment.task_as(ImageTaskConfig).facts.class_names
+        names = experiment.task.class_names
         row = np.asarray(snapshot.probabilities[index], np.float32)
         best = [int(number) for number in np.argsort(-row, kind="stable")[:MAX_CLASSES]]
         label = item.get("label")
@@ -254,6 +254,6 @@ def _shown(experiment: Experiment, item: Mapping[str, Any]) -> StageExample:
         name = "" if label is None else experiment.task.class_names[label]
         return StageExample("", name, ())
     tokens = () if is_language(item) else tuple(item["tgt"])
-    if experiment.task.is_foreign:
+    if not experiment.task.has_model:
         tokens = tuple(item["tgt_text"].split())
     return StageExample(item.get("src_text", ""), item["tgt_text"], tokens)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ForeignModelConfig
+from tfm_core.choices.config import Experiment, built
 from tfm_core.probe.types import Floats
 from tfm_core.runs.curves import Curves
 from tfm_core.sentences import N_, Sentence, joined
@@ -62,10 +62,7 @@ def better_validation(
     first, last = int(measured_at[start]), int(measured_at[end - 1])
     gap = _mean(loss[0][start:end] - loss[1][start:end])
     lag = _mean(_lags(losses, rows[start:end], window))
-    causes = list(_of_settings(experiment, curves, (first, last)))
-    smoothing = experiment.training.label_smoothing
-    if gap > 0 and _highest(smoothing, "training.label_smoothing", curves, (first, last)):
-        causes.append(N_("Label smoothing is in the training loss only."))
+    causes = list(_of_settings(experiment, curves, (first, last), falls=gap > 0))
     if lag > 0 and not lag <= LAG * gap:
         causes.append(
             N_("The training line is a mean of the last {n} batches, so it lags.", n=window)
@@ -74,18 +71,22 @@ def better_validation(
 
 
 def _of_settings(
-    experiment: Experiment, curves: Curves, between: tuple[int, int]
+    experiment: Experiment, curves: Curves, between: tuple[int, int], *, falls: bool
 ) -> Iterator[Sentence]:
-    """Yield the causes that make training harder."""
-    if isinstance(experiment.model, ForeignModelConfig):
+    """Yield the causes that make training harder. falls: the training loss is above the other."""
+    training = experiment.training
+    if training is None:
         yield _UNKNOWN
         return
-    if dropout := _highest(experiment.model.dropout, "model.dropout", curves, between):
+    if dropout := _highest(built(experiment.model).dropout, "model.dropout", curves, between):
         yield N_("Dropout of {share:.0%} is on in training only.", share=dropout)
     if any(getattr(experiment.task, name, 0.0) for name in _CHANGES):
         yield N_("Augmentation makes training pictures harder.")
     if noise := getattr(experiment.task, "label_noise", 0.0):
         yield N_("Label noise: {share:.0%} of the training labels are wrong.", share=noise)
+    smoothing = training.label_smoothing
+    if falls and _highest(smoothing, "training.label_smoothing", curves, between):
+        yield N_("Label smoothing is in the training loss only.")
 
 
 def _highest(first_value: float, setting: str, curves: Curves, between: tuple[int, int]) -> float:

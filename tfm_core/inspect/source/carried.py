@@ -7,13 +7,12 @@ import re
 import shlex
 from dataclasses import dataclass, replace
 
-from tfm_core.config import (
+from tfm_core.choices.config import (
     CaptionTaskConfig,
     CorpusTaskConfig,
     Experiment,
     ForeignTaskConfig,
     ImageTaskConfig,
-    LookConfig,
     OpenedConfig,
     OwnTextTaskConfig,
     TextTaskConfig,
@@ -22,9 +21,10 @@ from tfm_core.data import caption_words
 from tfm_core.data.own.sets import SetMissing
 from tfm_core.data.tasks import text_task
 from tfm_core.data.text import Pair, TextTask
+from tfm_core.data.text.task import Spelling
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.inspect.source.texts import Spelling, spelling_of
+from tfm_core.inspect.source.texts import spelling_of
 from tfm_core.probe.items import PROMPT
 from tfm_core.sentences import Paragraph, StudentError
 
@@ -68,7 +68,7 @@ def carried(experiment: Experiment) -> Carried:
     Raises ValueError, in a sentence, for pictures that cannot be had: their mean is not known then.
     """
     match experiment.task:
-        case LookConfig() | ForeignTaskConfig() as task:
+        case ForeignTaskConfig() as task:
             raise StudentError(task.without_data)
         case OpenedConfig():
             raise StudentError(Paragraph("pretrained/no-file"))

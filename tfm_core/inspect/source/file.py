@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import lru_cache
 from math import isqrt
 from typing import Any, Literal, get_args
@@ -22,23 +22,22 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tfm_core.anatomy import Anatomy, Attention, Part, anatomy
 from tfm_core.anatomy.names import Naming, Scheme, naming_of, parts_in_notebook
-from tfm_core.config import FAMILIES, ModelConfig
-from tfm_core.config.shape import CLS_ID, Shape, TextShape
+from tfm_core.choices.config import FAMILIES, ModelConfig
+from tfm_core.choices.config.shape import CLS_ID, Shape, TextShape
+from tfm_core.choices.variants import units
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.cells import CELLS
+from tfm_core.choices.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES
+from tfm_core.choices.variants.norms import NORMS
+from tfm_core.choices.variants.poolings import POOLINGS
+from tfm_core.choices.variants.positions import POSITIONS, Function, Position
+from tfm_core.choices.variants.sinks import SINKS
+from tfm_core.choices.variants.stems import STEMS
+from tfm_core.data.text.task import Spelling
 from tfm_core.data.vocabulary import BOS, EOS, MASK, SPECIALS, UNK
 from tfm_core.facts.parameter_table import own_name
 from tfm_core.inspect.source.carried import Carried
-from tfm_core.inspect.source.texts import Spelling
-from tfm_core.variants import units
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.variants.cells import CELLS
-from tfm_core.variants.forms import CAUSALITIES, PROJECTIONS, RESIDUALS, SCALES
-from tfm_core.variants.norms import NORMS
-from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.positions import POSITIONS, Position
-from tfm_core.variants.positions.position import Function
-from tfm_core.variants.sinks import SINKS
-from tfm_core.variants.stems import STEMS
 
 AttentionForm = Literal["written", "fused"]
 """How attention is written: its softmax in plain lines, which can show its weights, or one call of
@@ -169,24 +168,16 @@ def _in_notebook(body: str, facts: Mapping[str, Any]) -> str:
 _BLOCK = re.compile(r"(encoder|decoder)\.layers\.(\d+)\.")
 
 
-@dataclass(frozen=True, slots=True)
-class _NotebookNames:
-    """The notebook's names in a file.
+def _notebook_names(model: Anatomy, naming: Naming) -> dict[str, Any]:
+    """Return the notebook's names for the templates.
 
-    weights: a pattern of a module's path in a checkpoint -> its path in the file; patterns leave
-    the number of a block open, and a fused projection keeps its last name. blocks: what a block
-    with ("cross") and without ("self") cross-attention calls its parts. attributes: of what is
-    around the blocks, our name -> theirs.
+    notebook_names: a pattern of a module's path in a checkpoint -> its path in the file; patterns
+    leave the number of a block open, and a fused projection keeps its last name. block_names: what
+    a block with ("cross") and without ("self") cross-attention calls its parts. attributes: of what
+    is around the blocks, our name -> theirs.
     """
-
-    weights: dict[str, str]
-    blocks: dict[str, dict[str, str]]
-    attributes: dict[str, str]
-
-
-def _notebook_names(model: Anatomy, naming: Naming) -> _NotebookNames:
     if naming.scheme != "notebook":
-        return _NotebookNames({}, {"self": {}, "cross": {}}, {})
+        return {"notebook_names": {}, "block_names": {"self": {}, "cross": {}}, "attributes": {}}
     weights: dict[str, str] = {}
     attributes: dict[str, str] = {}
     for path, (ours, theirs) in _paths_in_notebook(model, naming).items():
@@ -200,7 +191,8 @@ def _notebook_names(model: Anatomy, naming: Naming) -> _NotebookNames:
             last = [name.removesuffix(".table").rpartition(".")[2] for name in (ours, theirs)]
             attributes[last[0]] = last[1]
         weights.setdefault(old, new)
-    return _NotebookNames(weights, _block_names(model, naming), attributes)
+    blocks = _block_names(model, naming)
+    return {"notebook_names": weights, "block_names": blocks, "attributes": attributes}
 
 
 def _paths_in_notebook(model: Anatomy, naming: Naming) -> dict[str, tuple[str, str]]:
@@ -256,7 +248,6 @@ def _facts(
     kinds = [variants[name] for name in ("position", "text_position") if name in variants]
     *_, last = (part for part, _n in model.counted if part.layer == "Linear")
     vocabularies = _vocabularies(shape, data) if data else {}
-    notebook = _notebook_names(model, naming)
     facts = {
         **variants,
         "config": config,
@@ -267,9 +258,7 @@ def _facts(
         "own_names": model.own_names,
         "is_notebook": naming.scheme == "notebook",
         "has_add_norm": naming.scheme == "notebook" and naming.norms == "sum",
-        "notebook_names": notebook.weights,
-        "block_names": notebook.blocks,
-        "attributes": notebook.attributes,
+        **_notebook_names(model, naming),
         "stacks": stacks,
         "has_memory": has_memory,
         "blocks_look": any(len(block.inputs) > 1 for block in model.blocks),

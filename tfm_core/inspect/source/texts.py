@@ -7,60 +7,22 @@ against them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, OwnTextTaskConfig, TextTaskConfig
+from tfm_core.choices.config import (
+    CaptionTaskConfig,
+    CorpusTaskConfig,
+    OwnTextTaskConfig,
+    TextTaskConfig,
+)
+from tfm_core.choices.variants.languages import LANGUAGES
+from tfm_core.choices.variants.record import resolve
 from tfm_core.data.own.task import own_task
 from tfm_core.data.own.tokens import LABEL, Cutter
 from tfm_core.data.tasks import corpus_task
-from tfm_core.data.text.dates import MONTHS, WEEKDAYS
-from tfm_core.data.text.english_korean import SUFFIXES
-from tfm_core.data.text.korean_words import FULL_STOP_ENDING
-from tfm_core.variants.languages import LANGUAGES
-from tfm_core.variants.record import resolve
+from tfm_core.data.text import generated
+from tfm_core.data.text.task import Spelling
 
-
-@dataclass(frozen=True, slots=True)
-class Spelling:
-    """How a task's texts are cut and joined.
-
-    cut, join: names of rules, which are macros of ``cuts.py.j2`` and ``joins.py.j2`` and functions
-    of ``pages/components/asking.js``; cut is "" where texts aren't typed. has_breaks: line breaks
-    are tokens. names: words that begin with a capital letter (dates). suffixes: tokens that follow
-    a word without a space; ending: a last token that a full stop follows. merges: of pieces, two
-    parts with a space between them, in the order in which they are made.
-    """
-
-    cut: str
-    join: str
-    has_breaks: bool = False
-    names: tuple[str, ...] = ()
-    suffixes: tuple[str, ...] = ()
-    ending: str = ""
-    merges: tuple[str, ...] = ()
-
-
-_NAMES = (*MONTHS, *WEEKDAYS, *dict.fromkeys(month[:3] for month in MONTHS))
-SPELLINGS: dict[str, Spelling] = {
-    "english-korean": Spelling(
-        "words", "suffixed", suffixes=tuple(sorted(SUFFIXES)), ending=FULL_STOP_ENDING
-    ),
-    "dates": Spelling("dates", "plain", names=_NAMES),
-    "numbers": Spelling("numbers", "plain"),
-    "copy": Spelling("symbols", "spaced"),
-    "reverse": Spelling("symbols", "spaced"),
-    "sort": Spelling("symbols", "spaced"),
-    "addition": Spelling("sum", "plain"),
-    "modular-addition": Spelling("residues", "plain"),
-    **dict.fromkeys(
-        ("select", "sort-by-key", "brackets", "parity", "two-sum"), Spelling("symbols", "spaced")
-    ),
-    "sentiment": Spelling("opinion", "spaced"),
-    "masked-words": Spelling("gaps", "sentence"),
-    "span-corruption": Spelling("spans", "spaced"),
-}
-"""By the name of a text task."""
 _OWN_CUTS = {"words": "running", "spaces": "spaces", "characters": "signs", "bpe": "pieces"}
 _OWN_JOINS = {
     "words": "running",
@@ -92,7 +54,7 @@ def _merges(cutter: Cutter) -> tuple[str, ...]:
 
 
 _BY_KIND: dict[str, Callable[[Any], Spelling]] = {
-    "text": lambda task: SPELLINGS[task.name],
+    "text": lambda task: generated(task).spelling,
     "caption": lambda task: Spelling(
         "", "suffixed", suffixes=tuple(sorted(resolve(LANGUAGES[task.language].grammar).joined))
     ),

@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import Experiment, ImageTaskConfig, OwnPicturesTaskConfig, TextTaskConfig
+from tfm_core.choices.config import (
+    Experiment,
+    ImageTaskConfig,
+    OwnPicturesTaskConfig,
+    TextTaskConfig,
+)
 from tfm_core.data.image_data import EMBEDDED
 from tfm_core.inspect.speed.report import Equality
 from tfm_core.sentences import Paragraph, StudentError
@@ -98,9 +103,9 @@ def without_chance(experiment: Experiment) -> Experiment:
         n = min(experiment.task_as(ImageTaskConfig).n_validation, 500)
         task = task.replace(name=EMBEDDED, n_validation=n)
     if isinstance(task, TextTaskConfig):
-        fewer = max(experiment.training.batch_size, MAX_EXAMPLES)
+        fewer = max(experiment.trained.batch_size, MAX_EXAMPLES)
         task = task.replace(n_train=min(task.n_train, fewer), n_validation=8, n_test=8)
-    training = experiment.training.replace(precision="fp32")
+    training = experiment.trained.replace(precision="fp32")
     return experiment.replace(
         model=model.model_dump(), task=task.model_dump(), training=training.model_dump()
     )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import psutil
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.speed.paired import Clock, rounds, seconds_of
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import BenchmarkCase

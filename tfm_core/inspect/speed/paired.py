@@ -11,9 +11,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.sentences import N_
 
 Clock = Callable[[], float]
+
+
+SPREADS = Columns(
+    median=Column(form=".4g"),
+    low=Column(N_("lowest round"), ".4g"),
+    high=Column(N_("highest round"), ".4g"),
+    size=Column(N_("saved for backward (MiB)"), ".3f"),
+    bytes=Column(N_("bytes"), ","),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from tfm_core.choices.variants.precisions import PRECISIONS, Precision
 from tfm_core.inspect.speed.bench import Bench, compare, saved_bytes
 from tfm_core.inspect.speed.report import BenchmarkCase, Equality
 from tfm_core.layers.blocks import Block
 from tfm_core.sentences import N_
-from tfm_core.variants.precisions import PRECISIONS, Precision
 
 LARGEST = 512
 

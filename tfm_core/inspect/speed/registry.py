@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.variants.precisions import PRECISIONS
 from tfm_core.sentences import N_, Paragraph
-from tfm_core.variants.precisions import PRECISIONS
 
 _HERE = "tfm_core.inspect.speed"
 

@@ -14,10 +14,11 @@ import sys
 import tempfile
 import threading
 import time
+from functools import cache
 from pathlib import Path
 
 import tfm_core
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.speed.measure import MEMORY_SHARE, clock_name
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import SpeedReport
@@ -195,3 +196,9 @@ class BenchmarkRunner:
         with self._lock:
             if self._current is not None:
                 self._current.stop(N_("Stopped because the server is shutting down."))
+
+
+@cache
+def runner() -> BenchmarkRunner:
+    """Return the runner of this process."""
+    return BenchmarkRunner()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from tfm_core.config import ModelConfig
+from tfm_core.choices.config import ModelConfig
 from tfm_core.runs.store import RECORDED
 
 if TYPE_CHECKING:

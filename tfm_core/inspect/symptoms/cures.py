@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tfm_core.config import ConfigError, Experiment, built
-from tfm_core.config.base import Config
-from tfm_core.config.training import default_weight_decay
+from tfm_core.choices.config import ConfigError, Experiment, built
+from tfm_core.choices.config.base import Config
+from tfm_core.choices.config.training import default_weight_decay
+from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.facts.learning_rate import calmer_rate, usual_rate
 from tfm_core.inspect.compare.names import change
 from tfm_core.inspect.symptoms.in_curves import TIMES
 from tfm_core.sentences import N_
-from tfm_core.variants.optimisers import OPTIMISERS
 
 SymptomKind = Literal[
     "diverged", "at-chance", "slow", "stuck", "exploding", "vanishing", "dead-heads", "overfits"
@@ -85,7 +85,7 @@ def cures(
 def _changes(
     kind: SymptomKind, experiment: Experiment, begins: Begins
 ) -> Iterator[tuple[Begins, SettingChanges]]:
-    training, usual = experiment.training, usual_rate(experiment)
+    training, usual = experiment.trained, usual_rate(experiment)
     if kind == "overfits":
         yield from _against_overfitting(experiment)
         return
@@ -114,14 +114,14 @@ def _against_overfitting(experiment: Experiment) -> Iterator[tuple[Begins, Setti
     if getattr(experiment.task, "label_noise", 0.0):
         yield "beginning", {"task": {"label_noise": 0.0}}
     yield "best", {"model": {"dropout": min(0.5, built(experiment.model).dropout + _DROPOUT)}}
-    if not experiment.training.patience:
+    if not experiment.trained.patience:
         yield "beginning", {"training": {"patience": _PATIENCE}}
 
 
 def _against_stalling(
     experiment: Experiment, usual: float
 ) -> Iterator[tuple[Begins, SettingChanges]]:
-    training = experiment.training
+    training = experiment.trained
     optimiser = OPTIMISERS[training.optimizer]
     if optimiser.decay_is_coupled and training.weight_decay > optimiser.decay:
         yield "beginning", {"training": {"weight_decay": default_weight_decay(training.optimizer)}}
@@ -154,11 +154,11 @@ def _cure(
     try:
         cured = _changed(experiment, values)
         if begins == "last":  # its own steps may be over: as many again
-            steps = {"steps": step + experiment.training.steps}
+            steps = {"steps": step + experiment.trained.steps}
             cured = _changed(cured, {"training": steps})
     except ConfigError:
         return None
-    what = change(experiment, _changed(cured, {"training": {"steps": experiment.training.steps}}))
+    what = change(experiment, _changed(cured, {"training": {"steps": experiment.trained.steps}}))
     if not what:
         return None
     if begins == "beginning":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.facts.learning_rate import usual_rate
 from tfm_core.inspect.symptoms import in_curves
 from tfm_core.inspect.symptoms.cures import Checkpoints, Symptom, SymptomKind, cures
@@ -37,13 +37,12 @@ def symptoms(
     if not found and (outcome := outcome_of(status, curves)) is not None:
         since = int(way.steps[-1]) if len(way.steps) else 0
         found = ((_OF_OUTCOME[outcome.kind], since, outcome.sentence),)
-    is_foreign = experiment.task.is_foreign  # whose settings, and so cures, its program knows
     return tuple(
         Symptom(
             kind,
             step,
             sentence,
-            () if is_foreign else cures(kind, experiment, step, kept),
+            () if experiment.training is None else cures(kind, experiment, step, kept),
         )
         for kind, step, sentence in found
     )
@@ -52,7 +51,7 @@ def symptoms(
 def waits_until(experiment: Experiment) -> int:
     """Return the step from which a training should be better than guessing."""
     training = experiment.training
-    return in_curves.wait(round(training.warmup * training.steps))
+    return in_curves.wait(0 if training is None else round(training.warmup * training.steps))
 
 
 FoundSymptom = tuple[SymptomKind, int, str]
@@ -79,7 +78,7 @@ def _seen(
     is_over = status.state == "finished"
     is_late = step >= waits_until(experiment) or is_over
     at_chance = is_late and in_curves.is_at_chance(way, curves)
-    rated = None if experiment.task.is_foreign else _of_rate(experiment, way, step)
+    rated = None if experiment.training is None else _of_rate(experiment, way, step)
     if is_late and rated is not None:
         yield rated
     elif at_chance:
@@ -119,7 +118,7 @@ def _diverged(status: Status, curves: Curves, way: LossProgress) -> FoundSymptom
 
 def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> FoundSymptom | None:
     """Return the symptom of a learning rate far from the usual one."""
-    rate, usual = experiment.training.learning_rate, usual_rate(experiment)
+    rate, usual = experiment.trained.learning_rate, usual_rate(experiment)
     share, fall = float(way.shares[-1]) if len(way.shares) else 0.0, in_curves.fall_per_100(way)
     values = {"share": f"{max(0, int(100 * share + 1e-6))}%", "rate": rate, "usual": usual}
     if rate <= usual / in_curves.TIMES and share < in_curves.HALF:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Floats, Probe, Snapshot

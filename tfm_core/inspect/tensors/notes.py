@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from tfm_core.inspect.tensors.operations import tupled
 from tfm_core.inspect.tensors.sight import OperationResult, TensorView
 from tfm_core.sentences import N_, Paragraph
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A line of code, what it gave here, and what follows."""
-
-    code: str
-    found: str
-    meaning: str
 
 
 def note(seen: OperationResult) -> str:
@@ -111,8 +101,11 @@ def statistics(seen: OperationResult) -> str:
     )
 
 
-def numpy_facts() -> tuple[Fact, ...]:
-    """Try out what NumPy and PyTorch share, with both of them, now."""
+def numpy_facts() -> list[tuple[str, str, str]]:
+    """Try out what NumPy and PyTorch share, with both of them, now.
+
+    Return lines of code, what each gave here, and what follows.
+    """
     import numpy as np
     import torch
 
@@ -123,14 +116,12 @@ def numpy_facts() -> tuple[Fact, ...]:
     seen = back.numpy()
     back[1] = 7
     grid = np.zeros((2, 3), np.float32)
-    return (
-        Fact(
-            "torch.from_numpy(a); a[0] = 99", f"t = {tensor.tolist()}", N_("one memory, two names")
-        ),
-        Fact("torch.tensor(a); a[0] = 99", f"t = {copied.tolist()}", N_("a copy")),
-        Fact("n = t.numpy(); t[1] = 7", f"n = {seen.tolist()}", N_("one memory again")),
-        Fact("np.array([1.5]).dtype", str(np.array([1.5]).dtype), N_("NumPy counts in 64 bits")),
-        Fact("torch.tensor([1.5]).dtype", str(torch.tensor([1.5]).dtype), N_("PyTorch in 32")),
-        Fact("np.zeros((2, 3), np.float32).strides", str(grid.strides), N_("in bytes")),
-        Fact("torch.zeros(2, 3).stride()", str(torch.zeros(2, 3).stride()), N_("in elements")),
-    )
+    return [
+        ("torch.from_numpy(a); a[0] = 99", f"t = {tensor.tolist()}", N_("one memory, two names")),
+        ("torch.tensor(a); a[0] = 99", f"t = {copied.tolist()}", N_("a copy")),
+        ("n = t.numpy(); t[1] = 7", f"n = {seen.tolist()}", N_("one memory again")),
+        ("np.array([1.5]).dtype", str(np.array([1.5]).dtype), N_("NumPy counts in 64 bits")),
+        ("torch.tensor([1.5]).dtype", str(torch.tensor([1.5]).dtype), N_("PyTorch in 32")),
+        ("np.zeros((2, 3), np.float32).strides", str(grid.strides), N_("in bytes")),
+        ("torch.zeros(2, 3).stride()", str(torch.zeros(2, 3).stride()), N_("in elements")),
+    ]

@@ -8,10 +8,11 @@ torch is imported where it is needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.axes import axes_after, axes_before
 from tfm_core.inspect.tensors.errors import explain
@@ -20,13 +21,13 @@ from tfm_core.inspect.tensors.operations import (
     TensorOperation,
     Values,
     listed,
-    mask_for,
     tupled,
 )
 from tfm_core.probe.types import Array
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from torch import Tensor
 
 Dtype = Literal["float32", "int64"]
@@ -37,6 +38,12 @@ PREPARED: dict[str, str] = {
     N_("every other"): "[..., ::2]",
 }
 NEW = -1  # the origin of an element that no input has
+
+
+READING = Columns(
+    element=Column(N_("element, in reading order"), ","),
+    place=Column(N_("memory position"), ","),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +83,15 @@ class TensorView:
     def shape(self) -> tuple[int, ...]:
         """The sizes of the axes."""
         return tuple(self.values.shape)
+
+
+def reading(tensors: Sequence[TensorView]) -> pd.DataFrame:
+    """Return element, place, of: which place in memory is read when, of each tensor by its name."""
+    import pandas as pd
+
+    parts = [{"place": one.visits, "of": one.name} for one in tensors]
+    table = pd.concat([pd.DataFrame(part) for part in parts])
+    return READING.table(table.assign(element=table.groupby("of").cumcount() + 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,11 +149,12 @@ def sight(
     )
     lines = "\n".join([*code, operation.code(values)])
     try:
-        made = operation.run(inputs, values)
+        names_made = operation.run(inputs, values)
     except (RuntimeError, IndexError, TypeError, ValueError, AssertionError) as error:
         why = explain(name, inputs, values, error)
         kind, words = type(error).__name__, str(error)
         return OperationResult(operation, lines, before, None, (), words, kind, why, values)
+    made: Tensor = names_made["y"]
     if made.numel() > text.MAX_RESULT or made.dim() > text.MAX_AXES + 1:
         raise StudentError(
             Paragraph(
@@ -147,7 +164,7 @@ def sight(
                 most_result=text.MAX_RESULT,
             )
         )
-    origins = _traced(operation, inputs, numbered, values, made)
+    origins = _traced(operation, inputs, numbered, values, names_made)
     shapes = [tuple(one.shape) for one in inputs]
     names = axes_after(name, axes, shapes, tuple(made.shape), values)
     after = look("y", made, origins, names)
@@ -230,17 +247,21 @@ def _traced(
     inputs: tuple[Tensor, ...],
     numbered: tuple[Tensor, ...],
     values: Values,
-    made: Tensor,
+    names: Mapping[str, Tensor],
 ) -> Tensor:
     """Return which element of the inputs each element of the result is, laid out like it."""
     import torch
 
+    made: Tensor
     if operation.kind == "moves":
-        return operation.run(numbered, values)
+        made = operation.run(numbered, values)["y"]
+        return made
     if operation.name == "masked_fill":
-        return numbered[0].masked_fill(mask_for(inputs[0], values), NEW)
+        return numbered[0].masked_fill(names["mask"], NEW)
     if operation.kind == "fills":
-        return operation.run(tuple(numbers + 1 for numbers in numbered), values) - 1
+        made = operation.run([numbers + 1 for numbers in numbered], values)["y"]
+        return made - 1
+    made = names["y"]
     if operation.kind == "places":
         if made is inputs[0]:  # nothing happened
             return numbered[0]

@@ -7,14 +7,14 @@ et al. 2021, section 3.1).
 from __future__ import annotations
 
 from tfm_core.anatomy import Tokens, attentions
-from tfm_core.config import Experiment, ModelConfig, SequenceTaskConfig, ViTConfig, built
-from tfm_core.config.shape import ImageShape, TextShape, patches_per_side
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config import Experiment, ModelConfig, ViTConfig, built
+from tfm_core.choices.config.shape import ImageShape, TextShape, patches_per_side
+from tfm_core.choices.variants.poolings import POOLINGS
+from tfm_core.choices.variants.positions import POSITIONS
+from tfm_core.choices.variants.stems import STEMS
+from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import ParameterTable, parameter_table
 from tfm_core.sentences import N_, Sentence
-from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.stems import STEMS
 
 _ATTENDS: dict[Tokens, str] = {  # by what asks in a model's first attention
     "source": N_("Encoder: both directions. Decoder: earlier tokens and the source."),
@@ -39,7 +39,7 @@ def aspects(language: Experiment, vision: Experiment) -> list[tuple[str, str, st
 
     Return what is compared, and how it is with words and with patches.
     """
-    task, shape = language.task_as(SequenceTaskConfig), data_shape(language)
+    task, shape = language.task, data_shape(language)
     vit, picture = vision.model_as(ViTConfig), data_shape(vision)
     assert isinstance(shape, TextShape)
     assert isinstance(picture, ImageShape)
@@ -138,7 +138,7 @@ def _embedding(d_model: int, shape: TextShape, parameters: ParameterTable) -> Se
 def _stem(vit: ViTConfig, n_values: int) -> Sentence:
     """Say how a patch becomes a vector."""
     stem = STEMS[vit.stem]
-    if stem.classes is not None:
+    if stem.walk_seen:
         return N_("{stem}, {d} values per patch", stem=stem.label, d=vit.d_model)
     return N_("{values} values times a {values} × {d} matrix", values=n_values, d=vit.d_model)
 

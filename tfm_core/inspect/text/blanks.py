@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
-from tfm_core.config import Experiment, TextTaskConfig
+from tfm_core.choices.config import Experiment
 from tfm_core.data.text.masked_words import MAX_GAPS, MaskedWordsTask, entropy, posterior
 from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.attention.trained import cached_by_weights, data_of, model_of
+from tfm_core.inspect.text.sentence import CHANCES
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
@@ -54,14 +56,17 @@ class Blank:
             if share > 0
         )
 
-    def top(self, n: int) -> list[str]:
-        """Return the words that matter most: the likeliest for the model or in truth."""
+    def top(self, n: int) -> pd.DataFrame:
+        """Return word, truth, model: of the words that are the likeliest for one of the two."""
         best = {
             word: max(share, self.truth.get(word, 0.0))
             for word, share in [*self.truth.items(), *self.model.items()]
         }
         best |= {word: max(self.model.get(word, 0.0), self.truth.get(word, 0.0)) for word in best}
-        return sorted(best, key=lambda word: -best[word])[:n]
+        words = sorted(best, key=lambda word: -best[word])[:n]
+        sides = {"truth": self.truth, "model": self.model}
+        shares = {side: [of.get(word, 0.0) for word in words] for side, of in sides.items()}
+        return CHANCES.table({"word": words, **shares})
 
 
 def fills_blanks(experiment: Experiment) -> bool:
@@ -92,7 +97,7 @@ def fill(run: Run, tokens: tuple[str, ...]) -> tuple[int, tuple[Blank, ...]]:
     """
     import torch
 
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
     from tfm_core.data.text_data import TextData, encode_src
     from tfm_core.probe.capture import capture
 
@@ -120,6 +125,6 @@ def _task(run: Run) -> MaskedWordsTask:
 
     if not fills_blanks(run.experiment):
         raise StudentError("This run did not learn to guess hidden words.")
-    task = text_task(run.experiment.task_as(TextTaskConfig))
+    task = text_task(run.experiment.task)
     assert isinstance(task, MaskedWordsTask)
     return task

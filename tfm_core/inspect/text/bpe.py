@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
 from tfm_core.data.vocabulary import SPECIALS, UNK
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.inspect.text.tokenise import Token
+from tfm_core.sentences import N_
 
 END = "\ue000"
 """Marks the end of a word inside the package: one character that is in no cleaned text."""
@@ -80,20 +80,27 @@ def tokens(learned: Bpe, words: Sequence[str], k: int) -> list[Token]:
     return result
 
 
-def lengths(learned: Bpe, words: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return sizes of the vocabulary and of the text after 0, 1, 2, ... merges."""
+SIZES = Columns(
+    size=Column(N_("vocabulary (tokens)"), ","),
+    length=Column(N_("length of the text (tokens)"), ",", {"rangemode": "tozero"}),
+    merges=Column(N_("merges"), ","),
+)
+
+
+def lengths(learned: Bpe, words: Sequence[str]) -> pd.DataFrame:
+    """Return merges, size of the vocabulary, and length of the text in tokens."""
     counts = Counter(words)
     split = {word: [*word, END] for word in counts}
     known = set(learned.alphabet)
-    sizes, totals = [], []
+    rows = []
     for k in range(len(learned.merges) + 1):
         if k:
             left, right, _count = learned.merges[k - 1]
             known.add(left + right)
             split = {word: apply(pieces, left, right) for word, pieces in split.items()}
-        sizes.append(len(SPECIALS) + len(known))
-        totals.append(sum(counts[word] * len(pieces) for word, pieces in split.items()))
-    return np.array(sizes, np.int32), np.array(totals, np.int32)
+        total = sum(counts[word] * len(pieces) for word, pieces in split.items())
+        rows.append({"merges": k, "size": len(SPECIALS) + len(known), "length": total})
+    return SIZES.table(rows)
 
 
 def apply(pieces: Sequence[str], left: str, right: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfm_core.config import CaptionerConfig, CaptionTaskConfig
+from tfm_core.choices.config import CaptionerConfig, CaptionTaskConfig
 from tfm_core.data.caption_words import caption
 from tfm_core.data.scenes import CANVAS, PlacedDigit, are_disjoint
 from tfm_core.inspect.attention.example import Example, captured
@@ -169,7 +169,7 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Capti
     """
     from tfm_core.data.caption_words import join, longest
     from tfm_core.data.captions import CaptionData
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
     from tfm_core.data.vocabulary import EOS
     from tfm_core.decoding import greedy
     from tfm_core.models.pictures import Captioner
@@ -206,7 +206,7 @@ def look_at_unseen(run: Run, row: int) -> CaptionReading:
     import torch
 
     from tfm_core.data.captions import CaptionData
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
     from tfm_core.probe.items import caption_items
 
     model = run.experiment.model_as(CaptionerConfig, _NO_CAPTIONER)
@@ -264,7 +264,7 @@ def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]
 def unseen_digits(run: Run, number: int) -> Array:
     """Return the handwritings of a number that the run never trained on: uint8 (D, 28, 28)."""
     from tfm_core.data.captions import CaptionData
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
 
     data = data_as(data_of(run.experiment), CaptionData)
     digits = data.test.digits
@@ -274,7 +274,7 @@ def unseen_digits(run: Run, number: int) -> Array:
 def unseen_scene(run: Run, row: int) -> list[tuple[PlacedDigit, int]]:
     """Return a scene of the test pictures, counted around, and the handwriting of each digit."""
     from tfm_core.data.captions import CaptionData
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
 
     data = data_as(data_of(run.experiment), CaptionData)
     split, row = data.test, row % len(data.test)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.data.tasks import text_task
 from tfm_core.data.text import korean_words
 from tfm_core.data.text.english_korean import SUFFIXES

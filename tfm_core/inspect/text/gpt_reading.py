@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig, SequenceTaskConfig
+from tfm_core.choices.config import CorpusTaskConfig, DecoderOnlyConfig
 from tfm_core.inspect.attention.trained import cached_by_weights, check_context, model_of
 from tfm_core.probe.types import Array
 from tfm_core.runs.run import Run
@@ -74,7 +74,7 @@ def look_through(run: Run, text: str) -> tuple[Texts, tuple[Texts, ...], Array, 
 
     experiment = run.experiment
     experiment.model_as(DecoderOnlyConfig, N_("The logit lens needs a decoder-only model."))
-    config = experiment.task_as(SequenceTaskConfig)
+    config = experiment.task
     task = text_task(config)
     tokens = task.tokenize(text)
     vocabulary = task.tgt_vocabulary
@@ -105,7 +105,7 @@ def sum_of(run: Run, text: str) -> tuple[str, Texts, Texts | None, pd.DataFrame]
     from tfm_core.decoding import greedy
     from tfm_core.models.text import DecoderOnly
 
-    config = run.experiment.task_as(SequenceTaskConfig)
+    config = run.experiment.task
     task = text_task(config)
     tokens = task.tokenize(text)
     model, _step = model_of(run)

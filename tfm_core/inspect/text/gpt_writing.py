@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfm_core.config import CorpusTaskConfig
+from tfm_core.choices.config import CorpusTaskConfig
 from tfm_core.inspect.attention.trained import model_of
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.inspect.text.surprisal import NO_LANGUAGE_MODEL
 from tfm_core.runs.run import Run
+from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
     from tfm_core.data.corpus.task import CorpusTask
@@ -83,13 +85,22 @@ def write_on(
         yield list(now)
 
 
+NEXT = Columns(
+    place=Column(N_("next token")),
+    value=Column(
+        N_("probability"), ".5f", {"rangemode": "tozero", "tickformat": ".2~%", "nticks": 6}
+    ),
+)
+
+
 def next_token(
     run: Run, ids: Sequence[int], sampling: SamplingConfig
 ) -> tuple[pd.DataFrame, dict[str, float]]:
     """Return the likeliest tokens that may follow ids, and facts of the whole distribution.
 
-    token; before, after: probabilities without and with temperature, top-k and top-p. The facts:
-    left: tokens of all that can still be drawn; before, after: perplexity, exp(entropy).
+    place, from 0; token; before, after: probabilities without and with temperature, top-k and
+    top-p. The facts: left: tokens of all that can still be drawn; before, after: perplexity,
+    exp(entropy).
     """
     import torch
 
@@ -105,7 +116,7 @@ def next_token(
     vocabulary = _task(run).tgt_vocabulary
     tokens = pd.Series([vocabulary.token(i) for i in best.indices.tolist()], dtype=object)
     shares = {"before": best.values.numpy(), "after": after[best.indices].numpy()}
-    return pd.DataFrame({"token": tokens, **shares}), {
+    return NEXT.table({"place": range(len(tokens)), "token": tokens, **shares}), {
         "left": int((after > 0).sum()),
         "all": len(before) - len(_never(run)),
         "before": _perplexity(before.numpy()),

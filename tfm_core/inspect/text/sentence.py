@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfm_core.config import EncoderOnlyConfig, Experiment, TextTaskConfig
+from tfm_core.choices.config import EncoderOnlyConfig, Experiment, TextTaskConfig
 from tfm_core.data.text.sentiment import AND, BUT, INTENSITIES, JOINS, Judged, judged
 from tfm_core.inspect.attention.explanations import relevance, rollout
 from tfm_core.inspect.attention.trained import cached_by_weights, model_of
-from tfm_core.inspect.tables import table
+from tfm_core.inspect.tables import Column, Columns, table
 from tfm_core.probe.labels import CLS, modules_by_kind
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
@@ -28,6 +28,17 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from tfm_core.data.text import TextTask
+
+
+_CHANCE = Column(N_("probability"), ".4f", {"rangemode": "tozero", "tickformat": ".0%"})
+CHANCES = Columns(
+    word=Column(N_("word")),
+    chance=_CHANCE,
+    truth=_CHANCE,
+    model=_CHANCE,
+    value=Column(N_("share of the largest")),
+    number=Column(form=".4f"),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,7 +188,7 @@ def _task(run: Run) -> TextTask:
 
     if not reads_labels(run.experiment):
         raise StudentError("This run did not learn to label sentences.")
-    return text_task(run.experiment.task_as(TextTaskConfig))
+    return text_task(run.experiment.task)
 
 
 def _inputs(task: TextTask, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from tfm_core.config import CorpusTaskConfig
+from tfm_core.choices.config import CorpusTaskConfig
+from tfm_core.choices.variants.units import UNITS
 from tfm_core.data.tasks import corpus_task
 from tfm_core.inspect.attention.trained import cached_by_weights, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
-from tfm_core.variants.units import UNITS
 
 if TYPE_CHECKING:
     from torch import Tensor

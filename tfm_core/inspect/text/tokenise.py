@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import TextTaskConfig
+from tfm_core.choices.config import TextTaskConfig
 from tfm_core.data.tasks import text_task
 from tfm_core.data.vocabulary import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import Paragraph, StudentError

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.alignment import clearest_row, truth_on_map
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.inspect.attention.head_labels import first_heads
@@ -290,7 +290,7 @@ def _accuracies(curves: Curves) -> list[tuple[int, float]]:
 
 
 def _total(on: TourRun) -> int:
-    return int(on.curves.started.get("total_steps") or on.run.experiment.training.steps)
+    return int(on.curves.started.get("total_steps") or on.run.experiment.trained.steps)
 
 
 def _part(step: int, total: int) -> str:

@@ -3,122 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
+import pandas as pd
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from tfm_core.data.caption_words import join
-from tfm_core.data.captions import CaptionData
-from tfm_core.data.image_data import ImageData
-from tfm_core.data.load import data_as
-from tfm_core.data.text_data import TextData
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.inspect.training_step.step import LossCall, forward, outputs_of, rows
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 from tfm_core.training.loop import Trainer
 
-Floats = npt.NDArray[np.float32]
+LOSSES = Columns(
+    {
+        "example": Column(N_("example of the batch"), ","),
+        "step": Column(N_("steps"), ","),
+        "rate": Column(N_("learning rate"), ".2g"),
+        "loss": Column(N_("loss (nats)"), ".4f", {"exponentformat": "e"}),
+        "value": Column(N_("loss (nats)"), ".4f", {"exponentformat": "e"}),
+        "input": Column(),
+        "class": Column(N_("class"), axis={"type": "category"}),
+        "chance": Column(N_("probability (softmax of logits)"), ".6f"),
+        "logit": Column(N_("logit"), ".4f"),
+        "nats": Column(N_("-log p"), ".4f"),
+        "row": Column(N_("parameter, input to output")),
+        "norm": Column(
+            N_("gradient norm"),
+            ".4g",
+            {"rangemode": "tozero", "nticks": 5, "exponentformat": "e"},
+        ),
+        "name": Column(),
+        "size": Column(N_("numbers"), ","),
+        "number": Column(N_("singular values, largest first"), ","),
+    }
+)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BatchRows:
-    """The examples of a batch: their indices in the training set, and what they are.
+def batch_rows(trainer: Trainer) -> pd.DataFrame:
+    """Return the examples of the next step: number in the training set, input and target.
 
-    pictures: uint8 (B, C, H, W) where the data are pictures.
+    Where the data are pictures, also each picture, uint8 (C, H, W).
     """
-
-    indices: list[int]
-    inputs: list[str]
-    targets: list[str]
-    pictures: npt.NDArray[np.uint8] | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BatchAnswer:
-    """One answer from logits to its loss, the best classes first and the right one among them.
-
-    names, logits, probabilities, losses: one entry a class shown; losses are -log p in nats.
-    is_changed: a mistake made these logits of the model's, and the loss takes them for logits.
-    """
-
-    names: list[str]
-    logits: Floats
-    log_probabilities: Floats
-    probabilities: Floats
-    target: str
-    loss: float
-    log_sum: float
-    n_classes: int
-    smoothing: float
-    is_changed: bool
-
-
-def batch_rows(trainer: Trainer) -> BatchRows:
-    """Return the examples of the next step."""
-    read = trainer.experiment.task.by_data(
-        pairs=text_rows, stream=text_rows, pictures=image_rows, captions=caption_rows
-    )
-    return read(trainer, rows(trainer))
-
-
-def text_rows(trainer: Trainer, indices: Tensor) -> BatchRows:
-    """Return texts: sources and targets."""
-    data = data_as(trainer.data, TextData)
-    if data.windows is not None:  # they overlap, and are cut out of the text where they are needed
-        decoded = [
-            data.task.tgt_vocabulary.decode(row) for row in data.windows.rows(indices).tolist()
-        ]
-        return BatchRows(
-            indices.tolist(), ["" for _ in decoded], [data.task.join_tgt(row) for row in decoded]
-        )
-    pairs = [data.train.pairs[n] for n in indices.tolist()]
-    return BatchRows(
-        indices.tolist(),
-        [data.task.join_src(pair.src) for pair in pairs],
-        [data.task.join_tgt(pair.tgt) for pair in pairs],
-    )
-
-
-def image_rows(trainer: Trainer, indices: Tensor) -> BatchRows:
-    """Return pictures and their classes."""
-    data, numbers = data_as(trainer.data, ImageData), indices.tolist()
-    names = [data.facts.class_names[label] for label in data.train.labels[indices].tolist()]
-    pictures = data.train.images[indices].numpy()
-    return BatchRows(numbers, [N_("picture {n:,}", n=n) for n in numbers], names, pictures)
-
-
-def caption_rows(trainer: Trainer, indices: Tensor) -> BatchRows:
-    """Return pictures and their captions."""
-    data, numbers = data_as(trainer.data, CaptionData), indices.tolist()
-    captions = [join(data.train.captions[n].words, data.config) for n in numbers]
-    pictures = data.train.pictures(indices).numpy()
-    return BatchRows(numbers, [N_("picture {n:,}", n=n) for n in numbers], captions, pictures)
-
-
-def class_name(trainer: Trainer, number: int) -> str:
-    """Return what a class of the output is called."""
-    name = trainer.experiment.task.by_data(
-        pairs=token_name, stream=token_name, pictures=image_class, captions=caption_word
-    )
-    return name(trainer, number)
-
-
-def token_name(trainer: Trainer, number: int) -> str:
-    """Return the token that a class of a text model's output is."""
-    first = getattr(trainer.objective, "first_class", 0)
-    return str(data_as(trainer.data, TextData).task.tgt_vocabulary.token(first + number))
-
-
-def image_class(trainer: Trainer, number: int) -> str:
-    """Return the name of a class of pictures."""
-    return data_as(trainer.data, ImageData).facts.class_names[number]
-
-
-def caption_word(trainer: Trainer, number: int) -> str:
-    """Return the word of a caption that a class of the output is."""
-    return str(data_as(trainer.data, CaptionData).vocabulary.token(number))
+    indices = rows(trainer)
+    inputs, targets = trainer.data.shown(indices)
+    table = pd.DataFrame({"number": indices.tolist(), "input": inputs, "target": targets})
+    pictures = trainer.data.train.pictures(indices)
+    return table if pictures is None else table.assign(picture=list(pictures.numpy()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,19 +75,19 @@ class BatchAnswers:
 def answers(trainer: Trainer) -> BatchAnswers | None:
     """Run the next batch forward; None where its loss is no cross-entropy of the model's output."""
     with outputs_of(trainer.model) as outputs:
-        passed = forward(trainer)
-    if passed.call is None or not outputs:
+        loss, call = forward(trainer)
+    if call is None or not outputs:
         return None
     losses = F.cross_entropy(
-        passed.call.given.detach(),
-        passed.call.targets,
+        call.given.detach(),
+        call.targets,
         reduction="none",
-        ignore_index=passed.call.ignore_index,
-        label_smoothing=passed.call.smoothing,
+        ignore_index=call.ignore_index,
+        label_smoothing=call.smoothing,
     )
-    counts = passed.call.targets != passed.call.ignore_index
-    owners = _owners(passed.call.logits, outputs[-1])
-    return BatchAnswers(float(passed.loss.detach()), passed.call, losses, counts, owners)
+    counts = call.targets != call.ignore_index
+    owners = _owners(call.logits, outputs[-1])
+    return BatchAnswers(float(loss.detach()), call, losses, counts, owners)
 
 
 def _owners(logits: Tensor, output: Tensor) -> Tensor:
@@ -181,8 +113,16 @@ def example_losses(answers: BatchAnswers, n_examples: int) -> Floats:
     return mean
 
 
-def one_answer(trainer: Trainer, answers: BatchAnswers, number: int, shown: int = 8) -> BatchAnswer:
-    """Return the numbers of one answer, by its row."""
+def one_answer(
+    trainer: Trainer, answers: BatchAnswers, number: int, shown: int = 8
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return one answer from logits to its loss, by its row.
+
+    A table of the likeliest classes and the right one: class, logit, chance, nats (-log p). Then,
+    of the right one, its name as ``target``, logit, p, log_p and loss; log_sum, n_classes, and the
+    share of smoothing; is_changed: a mistake made these logits of the model's, and the loss takes
+    them for logits.
+    """
     call = answers.call
     row = call.given.detach()[number].double()
     target = int(call.targets[number])
@@ -191,15 +131,23 @@ def one_answer(trainer: Trainer, answers: BatchAnswers, number: int, shown: int 
     chosen = best if target in best else [*best[: shown - 1], target]
     log_p = row - log_sum
     picked = torch.tensor(chosen)
-    return BatchAnswer(
-        [class_name(trainer, number) for number in chosen],
-        row[picked].float().numpy(),
-        log_p[picked].float().numpy(),
-        log_p[picked].exp().float().numpy(),
-        class_name(trainer, target),
-        -float(log_p[target]),
-        log_sum,
-        row.numel(),
-        call.smoothing,
-        call.given is not call.logits,
+    names = trainer.data.names[getattr(trainer.objective, "first_class", 0) :]
+    table = LOSSES.table(
+        {
+            "class": [names[number] for number in chosen],
+            "logit": row[picked].float().numpy(),
+            "chance": log_p[picked].exp().float().numpy(),
+            "nats": -log_p[picked].float().numpy(),
+        }
     )
+    return table, {
+        "target": names[target],
+        "logit": float(row[target]),
+        "p": float(log_p[target].exp()),
+        "log_p": float(log_p[target]),
+        "loss": -float(log_p[target]),
+        "log_sum": log_sum,
+        "n_classes": row.numel(),
+        "smoothing": call.smoothing,
+        "is_changed": call.given is not call.logits,
+    }

@@ -2,12 +2,13 @@
 
 Every node knows when it was made (``Node._sequence_nr``), and every module when it began and ended,
 so each operation belongs to the innermost module that was at work; a parameter's node
-(``AccumulateGrad``) belongs to the module that owns it.
+(``AccumulateGrad``) belongs to the module that owns it. Folded, a group stands for each block, and
+for what lies inside of one that is opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfm_core.data.shape import data_shape
+from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.inspect.training_step.step import forward
 from tfm_core.training.loop import Trainer
@@ -54,7 +55,7 @@ def graph_of(trainer: Trainer) -> Graph:
     spans: list[_Span] = []
     trainer.model.zero_grad(set_to_none=True)
     with _watched(trainer.model, spans):
-        loss = forward(trainer).loss
+        loss, _call = forward(trainer)
     (operations, edges), nodes = _walk(loss, trainer.model, spans)
     with ExitStack() as undo:
         for node, operation in zip(nodes, operations, strict=True):
@@ -135,3 +136,69 @@ def _note(operation: BackwardNode) -> Callable[[tuple[Tensor | None, ...]], None
             operation.shape = tuple(there[0].shape)
 
     return note
+
+
+SINGLE = "#"
+"""With what the key of an operation that stands by itself begins."""
+Folded = tuple[dict[str, list[BackwardNode]], dict[tuple[str, str], list[BackwardNode]]]
+"""Operations by group, in the order in which gradients reach them; then, by pairs of groups, the
+operations of the second to which gradients flow from the first."""
+
+
+def top(module: str, stacks: Collection[str]) -> str:
+    """Return the group that a module belongs to while all are closed.
+
+    A list's items stand for themselves (``encoder.layers.0``), what lies beside a list in one of
+    the ``stacks`` (``encoder.final_norm``) too; else it is the part of the model.
+    """
+    if module in {LOSS, MODEL}:
+        return module
+    parts = module.split(".")
+    for i, part in enumerate(parts):
+        if part.isdigit():
+            return ".".join(parts[: i + 1])
+    return ".".join(parts[:2]) if parts[0] in stacks else parts[0]
+
+
+def fold(graph: Graph, opened: str = "") -> Folded:
+    """Fold all operations into groups, except those directly in the group ``opened``."""
+    operations, edges = graph
+    stacks = _stacks(graph)
+    keys = [_key(one.module, number, opened, stacks) for number, one in enumerate(operations)]
+    groups: dict[str, list[BackwardNode]] = {}
+    for key, operation in zip(keys, operations, strict=True):
+        groups.setdefault(key, []).append(operation)
+    flows: dict[tuple[str, str], list[BackwardNode]] = {}
+    for tail, head in edges:
+        if keys[tail] != keys[head]:
+            flows.setdefault((keys[tail], keys[head]), []).append(operations[head])
+    return groups, flows
+
+
+def groups_of(graph: Graph) -> list[str]:
+    """Return what can be opened: the groups, and the parts directly inside of them."""
+    groups: dict[str, None] = {}
+    stacks = _stacks(graph)
+    for operation in graph[0]:
+        first = top(operation.module, stacks)
+        groups[first] = None
+        rest = operation.module.removeprefix(first).lstrip(".")
+        if rest and operation.module not in {LOSS, MODEL}:
+            groups[f"{first}.{rest.split('.')[0]}"] = None
+    return sorted(groups)
+
+
+def _stacks(graph: Graph) -> set[str]:
+    """Return the parts of the model that hold lists of blocks."""
+    modules = (operation.module.split(".") for operation in graph[0])
+    return {parts[0] for parts in modules if any(part.isdigit() for part in parts)}
+
+
+def _key(module: str, number: int, opened: str, stacks: Collection[str]) -> str:
+    key = top(module, stacks)
+    while opened == key or opened.startswith(f"{key}."):
+        if module == key:
+            return f"{SINGLE}{number}"
+        rest = module.removeprefix(f"{key}.")
+        key = f"{key}.{rest.split('.')[0]}"
+    return key

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from tfm_core.inspect.questions import Question, choice_question
-from tfm_core.inspect.training_step.batch import BatchAnswer
 from tfm_core.inspect.training_step.step import StepTaken
 from tfm_core.sentences import N_
 
@@ -13,9 +12,8 @@ SAME = 1e-6
 """A loss that changes by less counts as the same."""
 
 
-def about_guessing(answer: BatchAnswer) -> Question:
-    """Ask for the loss of a model that finds all classes equally likely."""
-    n = answer.n_classes
+def about_guessing(n: int) -> Question:
+    """Ask for the loss of a model that finds all of n classes equally likely."""
     even = f"{math.log(n):.2f}"
     return choice_question(
         N_("If all {n:,} classes were equally likely, what would the loss be?", n=n),

@@ -18,32 +18,15 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from tfm_core.config import Experiment
-from tfm_core.presets import PRESETS
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.presets import PRESETS
 from tfm_core.sentences import Paragraph, StudentError
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import Trainer, build, seeds_of_step
-from tfm_core.training.objectives import StepMetrics
 
 MAX_PARAMETERS = 5_000_000
 MAX_ROWS = 256
 """Examples of a batch that are used here at most, so that a page stays quick."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Forward:
-    """A forward pass: the loss, still in the graph, and what it was computed from.
-
-    call: None where the objective's loss is no cross-entropy.
-    """
-
-    metrics: StepMetrics
-    call: LossCall | None
-
-    @property
-    def loss(self) -> Tensor:
-        """The mean loss of the batch."""
-        return self.metrics.loss
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +64,7 @@ def start(experiment: Experiment, checkpoint: Path | None = None) -> Trainer:
             Paragraph("training_step/too-large", count=count, most_parameters=MAX_PARAMETERS)
         )
     torch.set_num_threads(1)
-    training = experiment.training.replace(precision="fp32")
+    training = experiment.trained.replace(precision="fp32")
     trainer = build(experiment.replace(training=training.model_dump()))
     if checkpoint is not None:
         checkpoints.load(trainer, checkpoint)
@@ -102,7 +85,7 @@ def rows(trainer: Trainer) -> Tensor:
 
 def scheduled_rate(trainer: Trainer) -> float:
     """Return the learning rate of the next step; its peak where the schedule has ended."""
-    config = trainer.experiment.training
+    config = trainer.experiment.trained
     if trainer.step >= config.steps:
         return config.learning_rate
     return config.rate(trainer.step + 1)
@@ -130,22 +113,23 @@ def chance(trainer: Trainer) -> Iterator[torch.Generator]:
         yield torch.Generator().manual_seed(augmentation)
 
 
-def forward(trainer: Trainer, model: nn.Module | None = None, at: Trainer | None = None) -> Forward:
-    """Run the batch of the next step forward.
+def forward(trainer: Trainer, at: Trainer | None = None) -> tuple[Tensor, LossCall | None]:
+    """Run the batch of the next step forward; return the loss and what it was computed from.
 
-    at: the trainer whose batch and chance it is, if not the model's own.
+    at: the trainer whose batch and chance it is, if not the model's own. The loss is still in the
+    graph; there is no call where the objective's loss is no cross-entropy.
     """
     where = at or trainer
     listening = Listening()
     with chance(where) as generator, listening:
-        metrics = trainer.objective.loss_and_metrics(model or trainer.model, rows(where), generator)
-    return Forward(metrics, listening.call_of(metrics.loss))
+        loss = trainer.objective.loss_and_metrics(trainer.model, rows(where), generator).loss
+    return loss, listening.call_of(loss)
 
 
 def gradients(trainer: Trainer) -> tuple[float, dict[str, Tensor]]:
     """Return the loss and a copy of every parameter's gradient; none is left in the model."""
     trainer.model.zero_grad(set_to_none=True)
-    loss = forward(trainer).loss
+    loss, _call = forward(trainer)
     loss.backward()  # type: ignore[no-untyped-call]
     by_name = {
         name: (torch.zeros_like(one) if one.grad is None else one.grad.clone())
@@ -167,7 +151,7 @@ def clip_scale(gradients: Mapping[str, Tensor], limit: float) -> tuple[float, fl
 def take(trainer: Trainer, rate: float) -> tuple[Trainer, StepTaken]:
     """Take the next step on a copy, with a learning rate; return the copy and what happened."""
     loss, by_name = gradients(trainer)
-    norm, scale = clip_scale(by_name, trainer.experiment.training.clip_norm)
+    norm, scale = clip_scale(by_name, trainer.experiment.trained.clip_norm)
     after = copied(trainer)
     named = dict(after.model.named_parameters())
     before = {name: one.detach().clone() for name, one in named.items()}
@@ -182,7 +166,7 @@ def take(trainer: Trainer, rate: float) -> tuple[Trainer, StepTaken]:
     }
     update(after, by_name, rate, scale)
     with torch.no_grad():
-        loss_after = float(forward(after, at=trainer).loss)
+        loss_after = float(forward(after, at=trainer)[0])
     after.step += 1
     step = StepTaken(
         rate,
@@ -212,13 +196,13 @@ def update(trainer: Trainer, gradients: Mapping[str, Tensor], rate: float, scale
 def losses_at(trainer: Trainer, rates: Sequence[float]) -> list[float]:
     """Return the loss of the same batch after a step with each learning rate; inf if no number."""
     _loss, by_name = gradients(trainer)
-    _norm, scale = clip_scale(by_name, trainer.experiment.training.clip_norm)
+    _norm, scale = clip_scale(by_name, trainer.experiment.trained.clip_norm)
     losses = []
     for rate in rates:
         after = copied(trainer)
         update(after, by_name, rate, scale)
         with torch.no_grad():
-            loss = float(forward(after, at=trainer).loss)
+            loss = float(forward(after, at=trainer)[0])
         losses.append(loss if math.isfinite(loss) else math.inf)
     return losses
 
@@ -301,5 +285,5 @@ def example() -> Experiment:
     }  # fmt: skip
     return base.replace(
         model=base.model.replace(**model).model_dump(),
-        training=base.training.replace(**training).model_dump(),
+        training=base.trained.replace(**training).model_dump(),
     )

@@ -7,19 +7,19 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from tfm_core.config import built
-from tfm_core.config.shape import CaptionShape, TextShape
+from tfm_core.choices.config import built
+from tfm_core.choices.config.shape import CaptionShape, TextShape
+from tfm_core.choices.variants.poolings import POOLINGS
 from tfm_core.data.opened.spelling import text_of
 from tfm_core.decoding import greedy
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.walk.block import blocks
-from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen, stack_mask
+from tfm_core.inspect.walk.block_view import BlockView, mask_seen, stack_mask
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import is_token
 from tfm_core.sentences import N_, Sentence, StudentError, joined
-from tfm_core.variants.poolings import POOLINGS
 
 
 def pooling(view: BlockView) -> WalkStep:
@@ -29,21 +29,17 @@ def pooling(view: BlockView) -> WalkStep:
     chosen = POOLINGS[view.part.variant]
     memory, pooled = subject.cache["encoder.output"], subject.cache["output.answering"]
     batch, length, d_model = memory.shape
-    before = [seen("memory", N_("the encoder's output"), memory, f"B {axis} d_model")]
     *lines, last = (line.format(x="memory", keep="keep") for line in chosen.of_words)
-    code = "\n".join([*lines, f"x = {last}"])
     made = seen("x", N_("one vector per text"), pooled, "B T:tgt d_model")
+    keeps = []
     if chosen.reads_padding:
-        ids = subject.cache["src_embedding.ids"]
-        keep = is_token(ids, subject.shape.pad_id)
-        before.append(seen("keep", N_("1 = a word, 0 = padding"), keep, f"B {axis}"))
-    return WalkStep(
+        keep = is_token(subject.cache["src_embedding.ids"], subject.shape.pad_id)
+        keeps = [seen("keep", N_("1 = a word, 0 = padding"), keep, f"B {axis}")]
+    return view.step(
         "pooling",
         N_("Pooling"),
-        ("pooling-text", chosen.walk_topic_text),
-        code,
-        tuple(before),
-        (made,),
+        ("pooling-text", f"pooling-text-{chosen.name}"),
+        "\n".join([*lines, f"x = {last}"]),
         shape_question(
             made,
             N_("One vector per text; the token axis has size 1."),
@@ -52,6 +48,9 @@ def pooling(view: BlockView) -> WalkStep:
             ((1, d_model), N_("Each text has its own vector.")),
             ((batch, 2 * length, d_model), N_("Pooling adds no tokens.")),
         ),
+        seen("memory", N_("the encoder's output"), memory, f"B {axis} d_model"),
+        *keeps,
+        made,
     )
 
 
@@ -59,44 +58,40 @@ def logits(view: BlockView) -> WalkStep:
     """One number for each token of the vocabulary."""
     subject = view.subject
     cache, looked_at = subject.cache, subject.memory_axis
-    answering, scores = cache["output.answering"], cache["output.logits"]
-    before = [seen("x", N_("last vector of each answering position"), answering, "B T:tgt d_model")]
-    code, extra = "logits = output(x)", blocks(view)
+    made = seen("logits", N_("a score per token"), cache["output.logits"], "B T:tgt V:vocabulary")
+    title, topics, code = N_("Logits"), ("logits", f"logits-{subject.reader}"), "logits = output(x)"
+    label = N_("last vector of each answering position")
+    tensors = [seen("x", label, cache["output.answering"], "B T:tgt d_model")]
     names: dict[str, object] = {"output": subject.model.get_submodule("output")}
     if looked_at:
-        inputs = cache["decoder.input"]
-        first = "decoder.layers.0"
-        before = [
-            seen("placed", N_("the target, with positions"), inputs, "B T:tgt d_model"),
+        title, topics = N_("Decoder stack to logits"), ("logits-encoder-decoder", "logits")
+        axes = f"B {looked_at} d_model"
+        tensors = [
             seen(
-                "memory",
-                N_("the encoder's output"),
-                cache["encoder.output"],
-                f"B {looked_at} d_model",
+                "placed",
+                N_("the target, with positions"),
+                cache["decoder.input"],
+                "B T:tgt d_model",
             ),
+            seen("memory", N_("the encoder's output"), cache["encoder.output"], axes),
             seen("tgt_mask", N_("target mask"), stack_mask(subject, "decoder"), "B 1 Q:tgt K:tgt"),
         ]
         memory = "memory=memory"
-        if f"{first}.cross_attention.mask" in cache:
+        mask = cache.get("decoder.layers.0.cross_attention.mask")
+        if mask is not None:
             memory += ", memory_mask=mask"
-            before.append(mask_seen(cache[f"{first}.cross_attention.mask"], "src"))
+            tensors.append(mask_seen(mask, "src"))
         code = f"x = decoder(placed, mask=tgt_mask, {memory})\nlogits = output(x)"
         names["decoder"] = subject.model.get_submodule("decoder")
-    d_model = built(subject.config).d_model
-    made = seen("logits", N_("a score per token"), scores, "B T:tgt V:vocabulary")
-    title = N_("Decoder stack to logits") if looked_at else N_("Logits")
-    topics = ("logits", f"logits-{subject.reader}")
-    if looked_at:
-        topics = ("logits-encoder-decoder", "logits")
-    return WalkStep(
+    return view.step(
         "logits",
         title,
         topics,
         code,
-        tuple(before),
-        (made,),
-        about_logits(made, d_model),
-        extra=extra,
+        about_logits(made, built(subject.config).d_model),
+        *tensors,
+        made,
+        *blocks(view),
         names=names,
     )
 
@@ -109,38 +104,36 @@ def whole(view: BlockView) -> WalkStep:
     subject, example = view.subject, view.example
     read, scores, shape = subject.inputs[0], subject.cache["output.logits"], subject.shape
     axes = "B T:tgt V:vocabulary"
-    before, name = ids_seen(subject), "src"
+    tensors, name = list(ids_seen(subject)), "src"
     if isinstance(shape, CaptionShape):
-        before, name = (
-            (seen("images", N_("normalised pictures"), read, "B C Y X"), *before),
-            "images",
-        )
+        tensors.append(seen("images", N_("normalised pictures"), read, "B C Y X"))
+        name = "images"
     code = (
         f"logits = model({name}, tgt)\nprobabilities = logits.softmax(-1)\n"
         "predicted = logits.argmax(-1)"
     )
-    after = [
-        seen("logits", N_("a score per token"), scores, axes),
+    made = seen("logits", N_("a score per token"), scores, axes)
+    tensors += [
+        made,
         seen("probabilities", N_("probability of each token"), scores.softmax(-1), axes),
         seen("predicted", N_("id of the best token"), scores.argmax(-1), "B T:tgt"),
     ]
-    names: dict[str, object] = {**MODULES, "model": subject.model, name: read}
-    question = _likely_word(subject, after[0], example)
+    names: dict[str, object] = {"model": subject.model, name: read}
+    question = _likely_word(subject, made, example)
     writes_as = "writing" if subject.reader in _WRITERS else subject.reader
     if isinstance(shape, CaptionShape) and subject.described is not None:
         code += "\nwritten = greedy(model, images, max_len=longest).ids"
         ids = subject.described.written
-        after.append(seen("written", N_("ids of the written caption"), ids, "B W:written"))
+        tensors.append(seen("written", N_("ids of the written caption"), ids, "B W:written"))
         question = replace(question, values=(*question.values, "written"))
         names |= {"greedy": greedy, "longest": shape.tgt_len}
-    return WalkStep(
+    return view.step(
         "whole",
         N_("The whole forward pass"),
         ("whole", f"whole-{writes_as}"),
         code,
-        before,
-        tuple(after),
         question,
+        *tensors,
         names=names,
         shown="probabilities",
     )
@@ -204,16 +197,16 @@ def pooler(view: BlockView) -> WalkStep:
     answering, pooled = cache["output.answering"], cache["output.logits"]
     length = answering.size(1)
     made = seen("pooled", N_("one vector per text"), pooled, "B d_model")
-    return WalkStep(
+    return view.step(
         "logits",
         N_("Pooler"),
         ("pooler",),
         "pooled = torch.tanh(dense(x[:, 0]))",
-        (seen("x", N_("last vector of each position"), answering, f"B {axis} d_model"),),
-        (made,),
         _one_vector(made, length),
-        extra=blocks(view),
-        names={"torch": torch, "dense": view.subject.model.get_submodule("output.dense")},
+        seen("x", N_("last vector of each position"), answering, f"B {axis} d_model"),
+        made,
+        *blocks(view),
+        names={"dense": view.subject.model.get_submodule("output.dense")},
     )
 
 
@@ -222,17 +215,15 @@ def pooler_whole(view: BlockView) -> WalkStep:
     subject = view.subject
     (src, tgt), pooled = subject.inputs, subject.cache["output.logits"]
     made = seen("pooled", N_("one vector per text"), pooled, "B d_model")
-    return WalkStep(
+    return view.step(
         "whole",
         N_("The whole forward pass"),
         ("whole", "whole-pooler"),
         "pooled = model(src, tgt)",
-        (
-            seen("src", N_("source ids"), src, "B S:src"),
-            seen("tgt", N_("only its length is used"), tgt, "B T:tgt"),
-        ),
-        (made,),
         _one_vector(made, src.size(1)),
+        seen("src", N_("source ids"), src, "B S:src"),
+        seen("tgt", N_("only its length is used"), tgt, "B T:tgt"),
+        made,
         names={"model": subject.model},
     )
 

@@ -2,25 +2,59 @@
 
 from __future__ import annotations
 
+import dis
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
+from tfm_core.choices.mistakes import MISTAKES
+from tfm_core.choices.variants.forms import CAUSALITIES, Causality
+from tfm_core.choices.variants.positions import POSITIONS, Position
+from tfm_core.choices.variants.record import Named
+from tfm_core.inspect.questions import Question
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import StepTensor, seen
-from tfm_core.mistakes import MISTAKES
+from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen
 from tfm_core.sentences import N_
-from tfm_core.variants.forms import CAUSALITIES, Causality
-from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.positions.position import Inside
-from tfm_core.variants.record import Named
 
-MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}
+_MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}
+_OF_ATTENTION = {
+    "q": ("projected_query", N_("query"), "B {tokens} {queries}"),
+    "k": ("projected_key", N_("key"), "B {tokens} {keys}"),
+    "v": ("projected_value", N_("value"), "B {tokens} {keys}"),
+    "queries": ("query", N_("queries"), "B H Q:{words} d_head"),
+    "keys": ("key", N_("keys"), "B H K:{words} d_head"),
+    "values": ("value", N_("values"), "B H K:{words} d_head"),
+    "scores": ("scores", N_("scores"), "B H Q:{words} K:{words}"),
+    "masked": ("masked_scores", N_("masked scores"), "B H Q:{words} K:{words}"),
+    "weights": ("weights", N_("attention weights"), "B H Q:{words} K:{words}"),
+    "heads": ("heads", N_("output of each head"), "B H Q:{words} d_head"),
+    "merged": ("merged", N_("heads side by side"), "B {tokens} {queries}"),
+    "output": ("output", N_("the attention's output"), "B {tokens} d_model"),
+}
+"""A name in the code of a step -> what a self-attention records under it, its label, its axes."""
+
+
+@lru_cache(maxsize=1024)
+def names_in(code: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names that code reads before it makes them, and those that it makes, in order."""
+    read: dict[str, None] = {}
+    made: dict[str, None] = {}
+    blocks: list[CodeType] = [compile(code, "<step>", "exec")]
+    for block in blocks:
+        blocks += [inner for inner in block.co_consts if isinstance(inner, CodeType)]
+        for one in dis.get_instructions(block):
+            if one.opname == "STORE_NAME":
+                made[one.argval] = None
+            elif one.opname in ("LOAD_NAME", "LOAD_GLOBAL") and one.argval not in made:
+                read[one.argval] = None
+    return tuple(read), tuple(made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +102,69 @@ class BlockView:
         return CAUSALITIES.get(getattr(self.part, "order", ""))
 
     @property
-    def inside(self) -> Inside | None:
+    def relative(self) -> Position | None:
         """The positions that act in the block's self-attention."""
         relative = self.attention.relative
-        return POSITIONS[relative].inside if relative else None
+        return POSITIONS[relative] if relative else None
 
-    @property
-    def pair(self) -> str:
-        """The axes of a map of self-attention."""
+    def attended(self, name: str) -> StepTensor:
+        """Return what the block's self-attention records under a name of a step's code."""
         words = self.axis.partition(":")[2]
-        return f"B H Q:{words} K:{words}"
+        if name == "mask":
+            return mask_seen(self.got("self_attention.mask"), words)
+        recorded, label, axes = _OF_ATTENTION[name]
+        queries = self.d_q[0]
+        keys = "d_kv" if self.attention.n_kv_heads else queries
+        axes = axes.format(tokens=self.axis, words=words, queries=queries, keys=keys)
+        return seen(name, label, self.got(f"self_attention.{recorded}"), axes)
+
+    def step(
+        self,
+        name: str,
+        title: str,
+        topics: Sequence[str],
+        code: str,
+        question: Question,
+        *tensors: StepTensor,
+        names: Mapping[str, object] | None = None,
+        shown: str = "",
+        is_inside: bool = False,
+    ) -> WalkStep:
+        """Return a step. What goes in and what comes out is read from its code.
+
+        tensors: what the code reads and makes, and what is worth a look besides. is_inside: the
+        step opens the block, and its self-attention's tensors need not be given. names: modules
+        and values that the code reads, without the usual ones and the sizes of the block.
+        """
+        read, made = names_in(code)
+        known = {one.name: one for one in tensors}
+        extra = [one for one in tensors if one.name not in {*read, *made}]
+        if is_inside:
+            usual = [each for each in (*read, *made) if each == "mask" or each in _OF_ATTENTION]
+            known = {each: self.attended(each) for each in usual if each not in known} | known
+        given = dict(names or {})
+        wanted = set(read) - set(known) - set(given)
+        if wanted & {"B", "Q", "H", "d_head", "d_model", "d_q", self.axis.partition(":")[0]}:
+            given |= {each: size for each, size in self._sizes().items() if each in wanted}
+        return WalkStep(
+            name,
+            title,
+            tuple(topics),
+            code,
+            tuple(known[each] for each in read if each in known),
+            tuple(known[each] for each in made if each in known),
+            question,
+            block=self.path if is_inside else "",
+            extra=tuple(extra),
+            names=given | {each: one for each, one in _MODULES.items() if each in wanted},
+            shown=shown,
+        )
+
+    def _sizes(self) -> dict[str, int]:
+        """Return the sizes of the block by the names that they have in the code of a step."""
+        batch, length, n_heads, d_head, d_model = self.sizes
+        sizes = {"B": batch, "Q": length, self.axis.partition(":")[0]: length, "H": n_heads}
+        return sizes | {"d_head": d_head, "d_model": d_model, "d_q": self.d_q[1]}
 
     def mistakes(self, kind: type[Named]) -> tuple[str, ...]:
         """Return the topics on the model's mistakes that change a form, such as ``Residual``."""

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from torch import Tensor
 
 from tfm_core.anatomy import Anatomy, anatomy
-from tfm_core.config import ModelConfig
-from tfm_core.config.shape import Shape, TextShape
+from tfm_core.choices.config import ModelConfig
+from tfm_core.choices.config.shape import Shape, TextShape
+from tfm_core.choices.variants.forms import CAUSAL, CAUSALITIES, Causality
 from tfm_core.models.build import Model
 from tfm_core.probe.capture import ActivationCache, capture
 from tfm_core.sentences import joined
-from tfm_core.variants.forms import CAUSAL, CAUSALITIES, Causality
 
 Item = Mapping[str, Any]
 """An example as a probe holds it."""

@@ -9,16 +9,15 @@ import ast
 import re
 from functools import cache
 
+from tfm_core.choices.variants.activations import ACTIVATIONS, Activation
+from tfm_core.choices.variants.norms import NORMS, Norm
+from tfm_core.choices.variants.record import Example, Registry
 from tfm_core.inspect.syntax import statements
 from tfm_core.inspect.walk.steps import WalkStep
 from tfm_core.sentences import N_, Paragraph
-from tfm_core.variants.activations import ACTIVATIONS, Activation
-from tfm_core.variants.norms import NORMS, Norm
-from tfm_core.variants.record import Example, Registry
-from tfm_core.variants.stems import STEMS, Stem
 
 
-def _of(variants: Registry[Norm] | Registry[Stem] | Registry[Activation]) -> tuple[Example, ...]:
+def _of(variants: Registry[Norm] | Registry[Activation]) -> tuple[Example, ...]:
     """Return the calls that variants bring along, each once."""
     return tuple(dict.fromkeys(one.example for one in variants.values() if one.example))
 
@@ -38,7 +37,14 @@ FUNCTIONS: tuple[Example, ...] = (
         N_("The same numbers in another shape; -1 is inferred."),
         ("x = torch.arange(6)", "x.view(2, 3)", "x.view(3, -1).shape"),
     ),
-    *_of(STEMS),
+    Example(
+        "patchify", r"\bpatchify\(", N_("Cut rows and columns, group the patches, flatten."),
+        (
+            "image = torch.arange(16).view(1, 4, 4)  # (C, Y, X), patches of 2 x 2",
+            "cut = image.view(1, 2, 2, 2, 2)  # C, rows, y, columns, x",
+            "cut.permute(1, 3, 0, 2, 4).reshape(4, 4)  # a patch in each row",
+        ),
+    ),
     Example(
         "[:, None]", r"\[:, None",
         N_("Adds an axis of size 1, like unsqueeze."),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import torch
 
-from tfm_core.config.shape import TextShape
+from tfm_core.choices.config.shape import TextShape
+from tfm_core.choices.variants.forms import Causality
 from tfm_core.inspect.questions import Question, number_question
-from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
+from tfm_core.inspect.walk.block_view import BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import window_mask
 from tfm_core.sentences import N_, Paragraph
-from tfm_core.variants.forms import Causality
 
 
 def masks(view: BlockView) -> WalkStep:
@@ -23,7 +23,7 @@ def masks(view: BlockView) -> WalkStep:
     letter, _colon, words = view.axis.partition(":")
     mask = view.got("self_attention.mask")
     length = view.sizes[1]
-    names: dict[str, object] = {**MODULES, letter: length}
+    names: dict[str, object] = {}
     if window:
         names["near"] = window_mask(length, window)
     order = subject.order
@@ -31,23 +31,19 @@ def masks(view: BlockView) -> WalkStep:
     both = ids_seen(subject)
     tgt = both[-1]
     has_padding = subject.shape.pad_id is not None if isinstance(subject.shape, TextShape) else True
-    before: tuple[StepTensor, ...]
-    after: tuple[StepTensor, ...]
+    before: tuple[StepTensor, ...] = ()
+    after: tuple[StepTensor, ...] = (mask_seen(mask, words),)
     if not has_padding and subject.reader != "encoder-decoder":
-        names["B"] = mask.size(0)
-        before, after = (), (mask_seen(mask, words),)
         code = f"mask = {causal.format(n='L')}.expand(B, 1, L, L){near}"
     elif letter == "L":  # source and target in one sequence
         before = (_keep(subject, length),)
         code = f"mask = keep[:, None, None, :] & {causal.format(n='L')}{near}"
-        after = (mask_seen(mask, words),)
     elif words == "slots":  # of an encoder alone
         ids = subject.cache["src_embedding.ids"]
         has_slots = subject.reader == "encoder-only"
         label = N_("source ids, with slots") if has_slots else N_("text ids")
         before = (seen("src", label, ids, "B S:slots"),)
         code = f"mask = (src != 0)[:, None, None, :]{near}"
-        after = (mask_seen(mask, words),)
     elif letter == "T":  # pictures have no padding: the caption alone has a mask
         before, code = (tgt,), f"tgt_mask = (tgt != 0)[:, None, None, :] & {causal.format(n='T')}"
         after = (seen("tgt_mask", N_("target mask: 1 = may attend"), mask, "B 1 Q:tgt K:tgt"),)
@@ -60,24 +56,22 @@ def masks(view: BlockView) -> WalkStep:
             names["near_tgt"] = window_mask(tgt.value.size(1), first)
         code = _of_both(has_padding, causal.format(n="T"), near, near_tgt)
         tgt_mask = subject.cache["decoder.layers.0.self_attention.mask"]
-        after = (
-            mask_seen(mask, words),
-            seen("tgt_mask", N_("target mask: 1 = may attend"), tgt_mask, "B 1 Q:tgt K:tgt"),
-        )
+        label = N_("target mask: 1 = may attend")
+        after = (*after, seen("tgt_mask", label, tgt_mask, "B 1 Q:tgt K:tgt"))
     topics = [f"masks-{subject.reader}" if has_padding else "masks-no-padding"]
     if order.sees_future:
         topics = [*(["masks-padding"] if has_padding else []), *view.mistakes(Causality)]
     if getattr(config, "window", 0):
         topics.append("window-by-layer" if getattr(config, "full_every", 0) else "window")
     question = _mask_question(subject, after[-1], view.example, has_padding=has_padding)
-    return WalkStep(
+    return view.step(
         "masks",
         N_("Masks"),
         ("masks", *topics),
         code,
-        before,
-        after,
         question,
+        *before,
+        *after,
         names=names,
         shown=after[-1].name,
     )

@@ -7,22 +7,12 @@ Hugging Face's tensors are fields of a model's output with ``output_attentions=T
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from tfm_core.anatomy import Part, anatomy
 from tfm_core.anatomy.names import Scheme, naming_of
-from tfm_core.config import ModelConfig
-from tfm_core.config.shape import Shape
+from tfm_core.choices.config import ModelConfig
+from tfm_core.choices.config.shape import Shape
 from tfm_core.inspect.walk.steps import WalkStep
-
-
-@dataclass(frozen=True, slots=True)
-class Called:
-    """What we call something, and what they call it."""
-
-    ours: str
-    theirs: tuple[str, ...]
-
 
 _LAST: Mapping[str, tuple[str, ...]] = {  # of the many parts of an attention, those of a step
     "queries-keys-values": ("in_projection",),
@@ -80,22 +70,24 @@ _OUTPUTS: Mapping[str, str] = {
 
 def called(
     step: WalkStep, config: ModelConfig, shape: Shape, scheme: Scheme, layer: int = 0
-) -> tuple[Called, ...]:
-    """Return what others call what a step is about, without what has no name there.
+) -> dict[str, tuple[str, ...]]:
+    """Return what we call what a step is about, and what others call it, as far as they do.
 
     layer: the block that is opened, from 0.
     """
     if scheme == "ours":
-        return ()
-    found = [*_modules(step, config, shape, scheme), *_tensors(step, config, scheme, layer)]
+        return {}
+    found = _modules(step, config, shape, scheme) | _tensors(step, config, scheme, layer)
     sizes = _SIZES[scheme].get(config.family, _SIZES[scheme].get("", {}))
-    axes = dict.fromkeys(axis for one in (*step.before, *step.after) for axis in one.axes)
-    if config.has_blocks and not (scheme == "transformer-lens" and not found):
-        found += [Called(axis, (sizes[axis],)) for axis in axes if sizes.get(axis, axis) != axis]
-    return tuple(dict.fromkeys(found))
+    if config.has_blocks and (found or scheme != "transformer-lens"):
+        axes = dict.fromkeys(axis for one in (*step.before, *step.after) for axis in one.axes)
+        found |= {axis: (sizes[axis],) for axis in axes if sizes.get(axis, axis) != axis}
+    return found
 
 
-def _modules(step: WalkStep, config: ModelConfig, shape: Shape, scheme: Scheme) -> list[Called]:
+def _modules(
+    step: WalkStep, config: ModelConfig, shape: Shape, scheme: Scheme
+) -> dict[str, tuple[str, ...]]:
     naming, model = naming_of(config, scheme), anatomy(config, shape)
     parts = [part for top in model.parts for part in top if step.name in part.steps]
     if step.block:
@@ -108,7 +100,7 @@ def _modules(step: WalkStep, config: ModelConfig, shape: Shape, scheme: Scheme) 
         if word and (last is None or ours_last in last):
             names = tuple(_short(one) for one in naming.of(word, ours))
             found[ours_last] = tuple(dict.fromkeys([*found.get(ours_last, ()), *names]))
-    return [Called(ours, theirs) for ours, theirs in found.items() if theirs]
+    return {ours: theirs for ours, theirs in found.items() if theirs}
 
 
 def _words(part: Part, own: Mapping[str, str | None]) -> tuple[str, str]:
@@ -133,19 +125,21 @@ _NO_LIBRARY = ("captioner", "recurrent")
 _STACKS_IN_LENS = {"decoder-only": "blocks", "encoder-only": "blocks", "encoder-decoder": "encoder"}
 
 
-def _tensors(step: WalkStep, config: ModelConfig, scheme: Scheme, layer: int) -> list[Called]:
+def _tensors(
+    step: WalkStep, config: ModelConfig, scheme: Scheme, layer: int
+) -> dict[str, tuple[str, ...]]:
     if scheme == "transformer-lens":
         stack = _STACKS_IN_LENS.get(config.family)
         if stack is None or step.name not in _HOOKS:
-            return []
+            return {}
         ours, hooks = _HOOKS[step.name]
-        return [Called(ours, tuple(f"{stack}.{layer}.{hook}" for hook in hooks))]
+        return {ours: tuple(f"{stack}.{layer}.{hook}" for hook in hooks)}
     made = step.shown or (step.after[0].name if step.after else "")
     output = _OUTPUTS.get(step.name, "")
     if scheme != "hugging-face" or not output or config.family in _NO_LIBRARY:
-        return []
+        return {}
     if made == "pooled":
         output = "pooler_output"
     elif config.family == "encoder-decoder" and step.name in ("softmax", "encoder-stack"):
         output = f"encoder_{output}"
-    return [Called(made, (f"{output}[{layer}]" if output.endswith("attentions") else output,))]
+    return {made: (f"{output}[{layer}]" if output.endswith("attentions") else output,)}

@@ -6,16 +6,16 @@ from typing import Any
 
 from torch import Tensor
 
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES, AlignmentScore
+from tfm_core.choices.variants.cells import CELLS, Cell
 from tfm_core.inspect.questions import Question, number_question
 from tfm_core.inspect.walk import answer, attention
-from tfm_core.inspect.walk.block_view import MODULES, BlockView
+from tfm_core.inspect.walk.block_view import BlockView
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import WalkStep, seen, shape_question
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.recurrent import State
 from tfm_core.sentences import N_, Paragraph
-from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES, AlignmentScore
-from tfm_core.variants.cells import CELLS, Cell
 
 _LOOK = "decoder.cross_attention"
 
@@ -27,13 +27,9 @@ def embedding(view: BlockView) -> WalkStep:
     tables = {name: subject.model.get_submodule(name) for name in _TABLES}
     embedded, tgt_embedded = (subject.cache[f"{name}.embedded"] for name in _TABLES)
     n_words, d = subject.anatomy.sizes["src_words"], embedded.size(-1)
-    return WalkStep(
+    return view.step(
         "embedding", N_("Embedding"), ("embedding", "embedding-recurrent"),
         "embedded = src_embedding(src)\ntgt_embedded = tgt_embedding(tgt)",
-        (seen("src", N_("source ids"), src, "B S:src"),
-         seen("tgt", N_("target ids, from <bos> on"), tgt, "B T:tgt")),
-        (seen("embedded", N_("source vectors"), embedded, "B S:src d_model"),
-         seen("tgt_embedded", N_("target vectors"), tgt_embedded, "B T:tgt d_model")),
         number_question(
             N_(
                 "How many numbers does the table of {n_words:,} source tokens hold, with "
@@ -49,6 +45,10 @@ def embedding(view: BlockView) -> WalkStep:
             wrong={n_words + d: N_("Every token has its own row.")},
             hint=N_("Every token has a row of d_model numbers.")
         ),
+        seen("src", N_("source ids"), src, "B S:src"),
+        seen("tgt", N_("target ids, from <bos> on"), tgt, "B T:tgt"),
+        seen("embedded", N_("source vectors"), embedded, "B S:src d_model"),
+        seen("tgt_embedded", N_("target vectors"), tgt_embedded, "B T:tgt d_model"),
         names=tables,
     )  # fmt: skip
 
@@ -63,13 +63,9 @@ def reading(view: BlockView) -> WalkStep:
     batch, length, d = memory.shape
     ended = seen("last", N_("the encoder's last state"), subject.cache["encoder.ends"], "B d_model")
     how = "reading-both" if len(view.part.children) > 1 else "reading-onward"
-    return WalkStep(
+    return view.step(
         "encoder", N_("The encoder reads"), ("reading", how),
         "memory, last = encoder(embedded, keep)",
-        (seen("embedded", N_("source vectors"), embedded, "B S:src d_model"),
-         seen("keep", N_("1 = a token, 0 = padding"), subject.inputs[0] != 0, "B S:src")),
-        (seen("memory", N_("a state per source token"), memory, "B S:src d_model"),
-         ended),
         shape_question(
             ended,
             N_("One state per example, whatever its length."),
@@ -78,6 +74,10 @@ def reading(view: BlockView) -> WalkStep:
             ((length, d), N_("Each example has its own last state.")),
             ((batch, 2 * d), N_("Two directions share the width d_model."))
         ),
+        seen("embedded", N_("source vectors"), embedded, "B S:src d_model"),
+        seen("keep", N_("1 = a token, 0 = padding"), subject.inputs[0] != 0, "B S:src"),
+        seen("memory", N_("a state per source token"), memory, "B S:src d_model"),
+        ended,
         names={"encoder": subject.model.get_submodule("encoder")},
     )  # fmt: skip
 
@@ -88,12 +88,9 @@ def bridge(view: BlockView) -> WalkStep:
     ends, n = subject.cache["encoder.ends"], subject.anatomy.sizes["n_layers"]
     batch, d = ends.shape
     hidden = subject.cache["bridge.first"].view(batch, n, d)
-    return WalkStep(
+    return view.step(
         "bridge", N_("Where the decoder starts"), ("bridge", f"bridge-{_cell(subject).name}"),
         "hidden = bridge(last).tanh().view(B, layers, d_model)",
-        (seen("last", N_("the encoder's last state"), ends, "B d_model"),),
-        (seen("hidden", N_("the decoder's first states"), hidden,
-              "B layers d_model"),),
         number_question(
             Paragraph("walk_questions/bridge",
                 made=n * d,
@@ -103,6 +100,8 @@ def bridge(view: BlockView) -> WalkStep:
             wrong={n * d * d: N_("Each output has a bias too.")},
             hint=N_("A linear layer: a weight per pair, a bias per output.")
         ),
+        seen("last", N_("the encoder's last state"), ends, "B d_model"),
+        seen("hidden", N_("the decoder's first states"), hidden, "B layers d_model"),
         names={
             "bridge": subject.model.get_submodule("bridge"), "B": batch, "layers": n, "d_model": d
         },
@@ -116,14 +115,10 @@ def scores(view: BlockView) -> WalkStep:
     batch, _, length, n_src = scores.shape
     d = cache["encoder.read"].size(-1)
     made = seen("scores", N_("scores of the pairs"), scores, "B H Q:tgt K:src")
-    return WalkStep(
-        "scores", N_("Scores"), (f"asking-{_score(subject).order}", _score(subject).walk_topic),
+    score = _score(subject)
+    return view.step(
+        "scores", N_("Scores"), (f"asking-{score.order}", f"score-{score.name}"),
         "scores = score(score.query_projection(states), score.prepare(memory))[:, None]",
-        (seen("states", N_("the decoder's states"), cache[f"{_LOOK}.query_input"],
-              "B T:tgt d_model"),
-         seen("memory", N_("a state per source token"), cache["encoder.read"],
-         "B S:src d_model")),
-        (made,),
         shape_question(
             made,
             N_("Every decoder state meets every encoder state, in one head."),
@@ -131,12 +126,13 @@ def scores(view: BlockView) -> WalkStep:
             ((batch, 1, length, d), N_("A score is one number.")),
             ((batch, 1, length, length), N_("The keys are the source's states."))
         ),
-        extra=(
-            seen("query", N_("projected decoder states"), cache[f"{_LOOK}.query"],
-                 "B H Q:tgt d_model"),
-            seen("key", N_("projected source states"), cache[f"{_LOOK}.key"],
-                 "B H K:src d_model"),
-        ),
+        seen("states", N_("the decoder's states"), cache[f"{_LOOK}.query_input"],
+             "B T:tgt d_model"),
+        seen("memory", N_("a state per source token"), cache["encoder.read"], "B S:src d_model"),
+        made,
+        seen("query", N_("projected decoder states"), cache[f"{_LOOK}.query"],
+             "B H Q:tgt d_model"),
+        seen("key", N_("projected source states"), cache[f"{_LOOK}.key"], "B H K:src d_model"),
         names={"score": subject.model.get_submodule(f"{_LOOK}.score")},
     )  # fmt: skip
 
@@ -146,17 +142,16 @@ def weights(view: BlockView) -> WalkStep:
     subject, example = view.subject, view.example
     cache, mask = subject.cache, subject.cache[f"{_LOOK}.mask"]
     weights = cache[f"{_LOOK}.weights"]
-    return WalkStep(
+    return view.step(
         "weights", N_("Mask and softmax"), ("softmax-recurrent",),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)\n"
         "weights = masked.softmax(-1).masked_fill(~mask, 0.0)",
-        (seen("scores", N_("scores of the pairs"), cache[f"{_LOOK}.scores"], "B H Q:tgt K:src"),
-         seen("mask", N_("1 = may attend"), mask, "B 1 1 K:src")),
-        (seen("weights", N_("attention weights"), weights, "B H Q:tgt K:src"),
-         seen("masked", N_("masked scores"), cache[f"{_LOOK}.masked_scores"],
-              "B H Q:tgt K:src")),
         _zeros(weights, mask, example),
-        names=MODULES,
+        seen("scores", N_("scores of the pairs"), cache[f"{_LOOK}.scores"], "B H Q:tgt K:src"),
+        seen("mask", N_("1 = may attend"), mask, "B 1 1 K:src"),
+        seen("weights", N_("attention weights"), weights, "B H Q:tgt K:src"),
+        seen("masked", N_("masked scores"), cache[f"{_LOOK}.masked_scores"], "B H Q:tgt K:src"),
+        shown="weights",
     )  # fmt: skip
 
 
@@ -197,12 +192,12 @@ def context(view: BlockView) -> WalkStep:
     values, context = cache[f"{_LOOK}.value"], cache[f"{_LOOK}.heads"]
     names = subject.tokens("src", example)
     token = f"“{names[1]}”" if names else N_("position {n}", n=1)
-    return WalkStep(
+    return view.step(
         "context", N_("Context"), ("context-recurrent",), "context = weights @ values",
-        (seen("weights", N_("attention weights"), cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
-         seen("values", N_("the encoder's states"), values, "B H K:src d_model")),
-        (seen("context", N_("context of each target token"), context, "B H Q:tgt d_model"),),
         attention.about_one_weight(token, is_state=True),
+        seen("weights", N_("attention weights"), cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
+        seen("values", N_("the encoder's states"), values, "B H K:src d_model"),
+        seen("context", N_("context of each target token"), context, "B H Q:tgt d_model"),
     )  # fmt: skip
 
 
@@ -214,22 +209,22 @@ def writing(view: BlockView) -> WalkStep:
     made = seen("logits", N_("a score per token"), logits,
                 "B T:tgt V:vocabulary")  # fmt: skip
     parts = {name: model.get_submodule(name) for name in ("decoder", "readout", "output")}
-    return WalkStep(
+    return view.step(
         "writing", N_("The decoder writes"), ("writing", f"writing-{_score(subject).order}"),
         "states, contexts, after = decoder(tgt_embedded, source, start)\n"
         "x = readout(torch.cat([states, contexts], -1)).tanh()\n"
         "logits = output(x)",
-        (seen("tgt_embedded", N_("target vectors"), cache["tgt_embedding.embedded"],
-        "B T:tgt d_model"),
-         seen("memory", N_("a state per source token"), cache["encoder.read"],
-         "B S:src d_model")),
-        (made,
-         seen("x", N_("state and context"), cache["output.answering"], "B T:tgt d_model"),
-         seen("states", N_("the decoder's state after each token"), tops, "B T:tgt d_model"),
-         seen("contexts", N_("context of each token"), cache["decoder.contexts"],
-         "B T:tgt d_model")),
         answer.about_logits(made, tops.size(-1)),
-        names={**MODULES, **parts, "source": _source(subject), "start": _start(subject)},
+        seen("tgt_embedded", N_("target vectors"), cache["tgt_embedding.embedded"],
+             "B T:tgt d_model"),
+        seen("memory", N_("a state per source token"), cache["encoder.read"], "B S:src d_model"),
+        made,
+        seen("x", N_("state and context"), cache["output.answering"], "B T:tgt d_model"),
+        seen("states", N_("the decoder's state after each token"), tops, "B T:tgt d_model"),
+        seen("contexts", N_("context of each token"), cache["decoder.contexts"],
+             "B T:tgt d_model"),
+        names={**parts, "source": _source(subject), "start": _start(subject)},
+        shown="logits",
     )  # fmt: skip
 
 

@@ -8,35 +8,31 @@ the same.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+import pandas as pd
 from torch import Tensor
 
+from tfm_core.choices.mistakes import SQRT_D_MODEL
+from tfm_core.choices.variants.forms import SCALES
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.mistakes.attention import SQRT_D_MODEL
-from tfm_core.variants.forms import SCALES
+from tfm_core.sentences import N_
+
+BITS = Columns(
+    token=Column(N_("query token"), axis={"tickangle": -45}),
+    value=Column(N_("entropy (bits)"), ".4f", {"rangemode": "tozero"}),
+)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scales:
-    """Weights (Q, K) of one head with both scales, and the entropy (Q,) of their rows in bits.
+def scales(
+    subject: Subject, module: str, example: int, head: int
+) -> tuple[str, bool, pd.DataFrame]:
+    """Return what the wrong scale, or none, does to the weights of one head of an attention.
 
-    mistake: the wrong scale, a name of SCALES; the model's own where that is wrong.
-    is_own: whether the model makes it. most: the largest entropy that each row could have, (Q,),
-    with the keys that it may attend to.
+    The mistake, a name of SCALES: the model's own where that is wrong; whether the model makes it;
+    token, and the entropy of its weights in bits: the most that there could be with the keys that
+    it may attend to, with the wrong and with the right scale.
     """
-
-    mistake: str
-    is_own: bool
-    right: Tensor
-    wrong: Tensor
-    right_bits: Tensor
-    wrong_bits: Tensor
-    most: Tensor
-
-
-def scales(subject: Subject, module: str, example: int, head: int) -> Scales:
-    """Return one head's weights with the right and with the wrong scale. module: an attention."""
     scores = subject.cache[f"{module}.scores"]  # (B, H, Q, K), divided as the model does it
     mask = subject.cache.get(f"{module}.mask")
     sizes, scale = subject.anatomy.sizes, SCALES[subject.anatomy.attentions[0].scale]
@@ -54,15 +50,10 @@ def scales(subject: Subject, module: str, example: int, head: int) -> Scales:
     allowed = None if mask is None else mask.expand_as(scores)[example, head]
     right_weights, wrong_weights = _softmax(right, allowed), _softmax(wrong, allowed)
     n_keys = rows.new_full((rows.size(0),), rows.size(1)) if allowed is None else allowed.sum(-1)
-    return Scales(
-        mistake,
-        not is_right,
-        right_weights,
-        wrong_weights,
-        entropy(right_weights),
-        entropy(wrong_weights),
-        n_keys.clamp(min=1).float().log2(),
-    )
+    most = n_keys.clamp(min=1).float().log2()
+    bits = {"most": most, "wrong": entropy(wrong_weights), "right": entropy(right_weights)}
+    columns = {name: one.numpy() for name, one in bits.items()}
+    return mistake, not is_right, BITS.table({"token": range(len(most)), **columns})
 
 
 def entropy(weights: Tensor) -> Tensor:

@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 HIDDEN = -1e30  # a score below this was masked
+_MAP_STEPS = {  # family and kind of attention -> name of the step; elsewhere "scores"
+    ("encoder-decoder", "decoder"): "decoder-attention",
+    ("encoder-decoder", "cross"): "cross-attention",
+    ("captioner", "decoder"): "decoder-attention",
+    ("captioner", "picture"): "cross-attention",
+}
+
+
+def step_of_map(family: str, kind: str) -> str:
+    """Return the name of the step that makes an attention map. kind: a key of ``labels.KINDS``."""
+    return _MAP_STEPS.get((family, kind), "scores")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

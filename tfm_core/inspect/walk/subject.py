@@ -12,17 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.anatomy import stacks
-from tfm_core.config import DEPTHS, EncoderDecoderConfig, Experiment, ModelConfig
-from tfm_core.config.shape import CaptionShape, Shape
+from tfm_core.choices.config import DEPTHS, EncoderDecoderConfig, Experiment, ModelConfig
+from tfm_core.choices.config.shape import CaptionShape, Shape
 from tfm_core.data.vocabulary import BOS, PAD
 from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.attention.trained import AT_ONCE
-from tfm_core.inspect.walk.captions import of_captions
 from tfm_core.inspect.walk.forward import Item, Subject, recorded
-from tfm_core.inspect.walk.pictures import of_digits, of_pictures
-from tfm_core.inspect.walk.texts import of_texts
+from tfm_core.inspect.walk.inputs import of_captions, of_digits, of_pictures, of_texts
 from tfm_core.models.build import ImageShape, Model, TextShape, build_model, init_on_meta
 from tfm_core.sentences import N_
 from tfm_core.training.setup import new_model
@@ -58,6 +56,7 @@ def walk_index(config: ModelConfig, shape: Shape) -> tuple[StepEntry, ...]:
 MAX_REAL = 30_000_000  # parameters; a larger model is walked through by its shapes
 BOOK_BATCH, BOOK_SRC, BOOK_TGT, BOOK_WORDS = 128, 28, 29, 10_000
 BOOK_SEED, BOOK_PADDING, BOOK_LONGEST = 0, 6, 100  # longest: rows of a learned table
+BOOK_BLOCKS = 6
 
 
 def subject(
@@ -121,9 +120,9 @@ def book_entry(name: str) -> StepEntry:
 def _book(position: str = "sinusoidal") -> tuple[ModelConfig, Shape]:
     config = EncoderDecoderConfig.model_validate(
         {
-            "d_model": 512, "n_heads": 8, "d_ff": 2048, "n_encoder_layers": 6,
-            "n_decoder_layers": 6, "norm_first": False, "activation": "relu", "dropout": 0.1,
-            "position": position, "max_len": BOOK_LONGEST,
+            "d_model": 512, "n_heads": 8, "d_ff": 2048, "n_encoder_layers": BOOK_BLOCKS,
+            "n_decoder_layers": BOOK_BLOCKS, "norm_first": False, "activation": "relu",
+            "dropout": 0.1, "position": position, "max_len": BOOK_LONGEST,
         }
     )  # fmt: skip
     return config, TextShape(BOOK_WORDS, BOOK_WORDS)

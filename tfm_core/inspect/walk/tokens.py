@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
+from torch import Tensor
 
-from torch import Tensor, nn
-
-from tfm_core.config import built
-from tfm_core.config.shape import CaptionShape, TextShape
+from tfm_core.choices.config import built
+from tfm_core.choices.config.shape import CaptionShape, TextShape
+from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.inspect.questions import Question, choice_question, number_question
-from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped, drops
+from tfm_core.inspect.walk.block_view import BlockView, dropped, drops
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.sentences import N_
-from tfm_core.variants.positions import POSITIONS
 
 
 def positions(view: BlockView) -> WalkStep:
@@ -23,70 +20,51 @@ def positions(view: BlockView) -> WalkStep:
     cache, letter = subject.cache, axis.partition(":")[0]
     kind = POSITIONS[view.part.variant]
     embedded, placed = cache[f"{module}.unplaced"], cache[f"{module}.placed"]
-    before = [seen("embedded", N_("vectors without positions"), embedded, f"B {axis} d_model")]
-    after = [seen("placed", N_("vectors with positions"), placed, f"B {axis} d_model")]
+    tensors = [
+        seen("embedded", N_("vectors without positions"), embedded, f"B {axis} d_model"),
+        seen("placed", N_("vectors with positions"), placed, f"B {axis} d_model"),
+    ]
     rows, total, names, lines = cache.get(f"{module}.rows"), "embedded", dict[str, object](), []
-    question = _nothing_added()
+    question, title = _nothing_added(), N_("Positions")
+    topics = ["positions", f"position-{kind.name}", *dropped(subject.config)]
     if rows is not None:
         total = "embedded + rows"
         shown = seen("rows", N_("a row per position"), rows, f"{axis} d_model")
+        tensors.append(shown)
+        question = _rows_question(shown, placed)
         if kind.has_table:
             table = subject.model.get_parameter(f"{module}.table").detach()
             label = N_("a trained row per possible position")
-            before.append(seen("table", label, table, "positions d_model"))
-            after.append(shown)
+            tensors.append(seen("table", label, table, "positions d_model"))
             lines = [f"rows = F.embedding(torch.arange({letter}), table)"]
-            names = {**MODULES, "F": nn.functional, letter: len(rows)}
+            names[letter] = len(rows)
             question = _table_question(table, len(rows))
-        else:
-            before.append(shown)
-            question = _rows_question(shown, placed)
     has_segments = bool(subject.anatomy.of_kind("segments"))
-    has_norm = f"{module}.normed" in cache
-    if drops(subject.config) and not (has_segments or has_norm):  # else it acts behind the norm
+    normed = cache.get(f"{module}.normed")
+    if drops(subject.config) and not has_segments and normed is None:  # else behind the norm
         total, names["dropout"] = f"dropout({total})", subject.model.get_submodule("dropout")
-    remark = "" if rows is not None else "  # nothing is added here"
-    step = WalkStep(
+    lines.append(f"placed = {total}{'' if rows is not None else '  # nothing is added here'}")
+    if normed is not None:
+        names["norm"] = subject.model.get_submodule(f"{module}.norm")
+        lines.append("normed = norm(placed)")
+    elif has_segments:
+        segments, normed = subject.model.get_submodule("segments"), cache["encoder.input"]
+        vector = segments.get_parameter("table.weight").detach()[0]
+        tensors.append(seen("segment", N_("vector of the first segment"), vector, "d_model"))
+        title, names["norm"] = N_("Positions and segments"), segments.get_submodule("norm")
+        topics.append("segments")
+        lines.append("normed = norm(placed + segment)")
+    if normed is not None:
+        tensors.append(seen("normed", N_("the normalised sum"), normed, f"B {axis} d_model"))
+    return view.step(
         "positions",
-        N_("Positions"),
-        ("positions", kind.topic, *dropped(subject.config)),
-        "\n".join([*lines, f"placed = {total}{remark}"]),
-        tuple(before),
-        tuple(after),
+        title,
+        topics,
+        "\n".join(lines),
         question,
+        *tensors,
         names=names,
         shown="" if rows is None else "rows",
-    )
-    if has_norm:
-        normed = cache[f"{module}.normed"]
-        return replace(
-            step,
-            code=f"{step.code}\nnormed = norm(placed)",
-            after=(
-                *step.after,
-                seen("normed", N_("the normalised sum"), normed, f"B {axis} d_model"),
-            ),
-            names={**step.names, "norm": subject.model.get_submodule(f"{module}.norm")},
-        )
-    return _with_segments(subject, step) if has_segments else step
-
-
-def _with_segments(subject: Subject, step: WalkStep) -> WalkStep:
-    """Return the step of positions with the segments and the norm that follow them."""
-    segments = subject.model.get_submodule("segments")
-    vector = segments.get_parameter("table.weight").detach()[0]
-    normed = subject.cache["encoder.input"]
-    axes = "B S:slots d_model"
-    return WalkStep(
-        step.name,
-        N_("Positions and segments"),
-        (*step.topics, "segments"),
-        f"{step.code}\nnormed = norm(placed + segment)",
-        (*step.before, seen("segment", N_("vector of the first segment"), vector, "d_model")),
-        (*step.after, seen("normed", N_("the normalised sum"), normed, axes)),
-        step.question,
-        names={**step.names, "norm": segments.get_submodule("norm")},
-        shown=step.shown,
     )
 
 
@@ -132,7 +110,7 @@ def tokens(view: BlockView) -> WalkStep:
     """Sentences of different length become one rectangle of numbers."""
     subject = view.subject
     src, tgt = subject.source, subject.inputs[-1]
-    names: dict[str, object] = {**MODULES, "T": tgt.size(1), "targets": _rows(tgt)}
+    names: dict[str, object] = {"T": tgt.size(1), "targets": _rows(tgt)}
     code = "tgt = torch.tensor([row + [0] * (T - len(row)) for row in targets])"
     topic = "tokens"
     if isinstance(subject.shape, TextShape) and subject.shape.pad_id is None:
@@ -149,14 +127,13 @@ def tokens(view: BlockView) -> WalkStep:
     title = N_("Token tensors")
     if subject.anatomy.of_kind("stem"):
         title = N_("Token tensors of the caption")
-    return WalkStep(
+    return view.step(
         "tokens",
         title,
         (topic, f"tokens-{reader}"),
         code,
-        (),
-        ids_seen(subject),
         _tokens_question(subject, view.example),
+        *ids_seen(subject),
         names=names,
     )
 
@@ -229,14 +206,12 @@ def embedding(view: BlockView) -> WalkStep:
     n_words = table.get_parameter("weight").size(0)
     made = seen("embedded", N_("a vector per token"), embedded, f"B {axis} d_model")
     is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
-    return WalkStep(
+    return view.step(
         "embedding",
         N_("Embedding"),
         ("embedding", "embedding-scaled" if is_scaled else "embedding-unscaled")
         + ((f"embedding-{subject.reader}",) if has_source or subject.memory_axis else ()),
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
-        (seen("ids", N_("token ids"), ids, f"B {axis}"),),
-        (made,),
         shape_question(
             made,
             N_("Each id becomes a row of {d_model} numbers.", d_model=d_model),
@@ -245,6 +220,8 @@ def embedding(view: BlockView) -> WalkStep:
             ((batch, length, n_words), N_("Those would be one-hot vectors.")),
             ((n_words, d_model), N_("That is the table.")),
         ),
-        extra=tuple(extra),
-        names={"math": math, "table": table, "d_model": d_model},
+        seen("ids", N_("token ids"), ids, f"B {axis}"),
+        made,
+        *extra,
+        names={"table": table, "d_model": d_model},
     )

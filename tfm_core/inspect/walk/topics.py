@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from tfm_core.mistakes import MISTAKES
+from tfm_core.choices.mistakes import MISTAKES
+from tfm_core.choices.variants.activations import ACTIVATIONS
+from tfm_core.choices.variants.norms import NORMS
+from tfm_core.choices.variants.positions import POSITIONS
+from tfm_core.choices.variants.stems import STEMS
 from tfm_core.sentences import N_, Paragraph
-from tfm_core.variants.activations import ACTIVATIONS
-from tfm_core.variants.norms import NORMS
-from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.stems import STEMS
 
 
 def topic_text(topic: str) -> str:
@@ -25,9 +25,13 @@ def _of_records() -> dict[str, str]:
             f"mistake-{one.name}": N_("**A mistake worth seeing:** {help}", help=one.help)
             for one in MISTAKES.values()
         },
-        **{norm.walk_topic: norm.walk_words for norm in NORMS.values()},
-        **{one.walk_topic: one.walk_words for one in ACTIVATIONS.values()},
-        **{stem.walk_topics[-1]: stem.walk_words for stem in STEMS.values()},
-        **{kind.topic: kind.words for kind in POSITIONS.values()},
-        **{kind.inside.topic: kind.inside.words for kind in POSITIONS.values() if kind.inside},
+        **{f"norm-{norm.name}": norm.walk for norm in NORMS.values()},
+        **{f"activation-{one.name}": one.walk for one in ACTIVATIONS.values()},
+        **{f"stem-{stem.name}": stem.walk for stem in STEMS.values()},
+        **{f"position-{kind.name}": kind.walk for kind in POSITIONS.values()},
+        **{
+            f"inside-{kind.name}": kind.inside_walk
+            for kind in POSITIONS.values()
+            if kind.inside_walk is not None
+        },
     }

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 
-from tfm_core.config.shape import patches_per_side
+from tfm_core.choices.config.shape import patches_per_side
+from tfm_core.choices.variants.poolings import POOLINGS
+from tfm_core.choices.variants.stems import STEMS, halving_widths
 from tfm_core.inspect.questions import Question, number_question
 from tfm_core.inspect.walk import answer
-from tfm_core.inspect.walk.block_view import MODULES, BlockView
+from tfm_core.inspect.walk.block_view import BlockView
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
 from tfm_core.layers.patches import patchify
 from tfm_core.sentences import N_, Paragraph
-from tfm_core.variants.poolings import POOLINGS
-from tfm_core.variants.stems import STEMS, halving_widths
 
 
 def _pixels(subject: Subject) -> StepTensor:
@@ -31,22 +30,20 @@ def picture(view: BlockView) -> WalkStep:
     subject = view.subject
     images = subject.inputs[0]
     batch, channels, height, width = images.shape
-    before: tuple[StepTensor, ...] = ()
-    names: dict[str, object] = dict(MODULES)
+    raw: list[StepTensor] = []
+    names: dict[str, object] = {}
     if subject.pictures is not None and subject.statistics is not None:
-        raw = torch.from_numpy(subject.pictures)
-        before = (seen("pixels", N_("pixels, 0 to 255"), raw, "B C Y X"),)
+        pixels = torch.from_numpy(subject.pictures)
+        raw = [seen("pixels", N_("pixels, 0 to 255"), pixels, "B C Y X")]
         mean, std = subject.statistics
-        names |= {"mean": mean[:, None, None], "std": std[:, None, None]}
+        names = {"mean": mean[:, None, None], "std": std[:, None, None]}
     n = channels * height * width
     topic = "picture-few" if subject.has_own_statistics else "picture-training"
-    return WalkStep(
+    return view.step(
         "picture",
         N_("The picture"),
         ("picture", topic),
         "images = (pixels / 255 - mean) / std",
-        before,
-        (_pixels(subject),),
         number_question(
             N_("How many numbers make one picture?"),
             n,
@@ -64,8 +61,24 @@ def picture(view: BlockView) -> WalkStep:
             },
             hint=N_("Multiply channels, rows and columns."),
         ),
+        *raw,
+        _pixels(subject),
         names=names,
     )
+
+
+_CODE = {
+    "patches": "patches = patchify(images, patch_size)",
+    "conv": "seen = F.gelu(convolution(images))\npatches = patchify(seen, patch_size)",
+    "conv-stack": (
+        "seen = images\nfor convolution in convolutions:\n"
+        "    seen = F.gelu(convolution(seen))\npatches = seen.flatten(2).mT"
+    ),
+}
+"""How patches come about in each stem."""
+
+
+_CUT = "B patches:patches P"
 
 
 def patches(view: BlockView) -> WalkStep:
@@ -74,21 +87,19 @@ def patches(view: BlockView) -> WalkStep:
     cutter, patch_size = _cutter(subject), subject.anatomy.sizes["patch_size"]
     cut = subject.cache[f"{cutter}.patches"]
     stem = STEMS[view.part.variant]
-    names: dict[str, object] = {**MODULES, "F": F, "patchify": patchify, "patch_size": patch_size}
-    for name, path in stem.walk_modules.items():
-        names[name] = subject.model.get_submodule(f"stem.{path}")
-    after = [seen("patches", N_("flattened patches"), cut, "B patches:patches P")]
+    tensors = [_pixels(subject), seen("patches", N_("flattened patches"), cut, _CUT)]
     if stem.walk_seen is not None:
-        after.append(seen("seen", stem.walk_seen, subject.cache["stem.convolved"], "B C Y X"))
-    return WalkStep(
+        tensors.append(seen("seen", stem.walk_seen, subject.cache["stem.convolved"], "B C Y X"))
+    modules = subject.model.get_submodule("stem").named_children()
+    return view.step(
         "patches",
         N_("Patches"),
-        stem.walk_topics,
-        stem.walk_code,
-        (_pixels(subject),),
-        tuple(after),
+        (*["stem-patches"][: stem.name == "conv"], f"stem-{stem.name}"),
+        _CODE[stem.name],
         _patches_question(view),
-        names=names,
+        *tensors,
+        names={**dict(modules), "patchify": patchify, "patch_size": patch_size},
+        shown="patches",
     )
 
 
@@ -126,14 +137,14 @@ def projection(view: BlockView) -> WalkStep:
     cut, out = subject.cache[f"{cutter}.patches"], subject.cache[f"{cutter}.projected"]
     values = cut.size(-1)
     made = seen("x", N_("a vector per patch"), out, "B patches:patches d_model")
-    return WalkStep(
+    return view.step(
         "patch-projection",
         N_("Patch projection"),
         ("projection",),
         "x = projection(patches)",
-        (seen("patches", N_("flattened patches"), cut, "B patches:patches P"),),
-        (made,),
         _projection_question(made, values),
+        seen("patches", N_("flattened patches"), cut, _CUT),
+        made,
         names={"projection": subject.model.get_submodule(f"{cutter}.projection")},
     )
 
@@ -174,16 +185,11 @@ def cls(view: BlockView) -> WalkStep:
     x = subject.cache[f"{_cutter(subject)}.projected"]
     token = subject.model.get_parameter("cls").detach()
     joined = subject.cache["positions.unplaced"]
-    return WalkStep(
+    return view.step(
         "cls",
         N_("CLS token"),
         ("cls",),
         "tokens = torch.cat([cls.expand(x.size(0), -1, -1), x], 1)",
-        (
-            seen("x", N_("a vector per patch"), x, "B patches:patches d_model"),
-            seen("cls", N_("the learned CLS vector"), token, "1 1 d_model"),
-        ),
-        (seen("tokens", N_("CLS and the patches"), joined, "B N:tokens d_model"),),
         number_question(
             N_("With {size} patches, how many tokens go into the encoder?", size=x.size(1)),
             joined.size(1),
@@ -192,7 +198,9 @@ def cls(view: BlockView) -> WalkStep:
             hint=N_("CLS is added to the patches."),
             shapes=("tokens",),
         ),
-        names=MODULES,
+        seen("cls", N_("the learned CLS vector"), token, "1 1 d_model"),
+        seen("x", N_("a vector per patch"), x, "B patches:patches d_model"),
+        seen("tokens", N_("CLS and the patches"), joined, "B N:tokens d_model"),
     )
 
 
@@ -203,14 +211,11 @@ def pooling(view: BlockView) -> WalkStep:
     batch, n, d_model = memory.shape
     chosen = POOLINGS[view.part.variant]
     made = seen("pooled", N_("one vector per picture"), pooled, "B d_model")
-    code = f"pooled = {chosen.of_patches.format(x='memory')}"
-    return WalkStep(
+    return view.step(
         "pooling",
         N_("Pooling"),
-        ("pooling", chosen.walk_topic),
-        code,
-        (seen("memory", N_("the encoder's output"), memory, "B N:tokens d_model"),),
-        (made,),
+        ("pooling", f"pooling-{chosen.name}"),
+        f"pooled = {chosen.of_patches.format(x='memory')}",
         shape_question(
             made,
             N_("One vector per picture: the token axis is gone."),
@@ -219,6 +224,8 @@ def pooling(view: BlockView) -> WalkStep:
             ((n, d_model), N_("Each picture has its own vector.")),
             ((d_model,), N_("Each picture has its own vector.")),
         ),
+        seen("memory", N_("the encoder's output"), memory, "B N:tokens d_model"),
+        made,
     )
 
 
@@ -228,13 +235,11 @@ def head(view: BlockView) -> WalkStep:
     pooled, scores = subject.cache["head.pooled"], subject.cache["head.logits"]
     d_model, n_classes = pooled.size(1), scores.size(1)
     n = d_model * n_classes + n_classes
-    return WalkStep(
+    return view.step(
         "head",
         N_("Head"),
         ("head",),
         "logits = head(pooled)",
-        (seen("pooled", N_("one vector per picture"), pooled, "B d_model"),),
-        (seen("logits", N_("a score per class"), scores, "B classes:classes"),),
         number_question(
             N_("How many parameters does the head have?"),
             n,
@@ -250,6 +255,8 @@ def head(view: BlockView) -> WalkStep:
             },
             hint=N_("A weight per class and number, a bias per class."),
         ),
+        seen("pooled", N_("one vector per picture"), pooled, "B d_model"),
+        seen("logits", N_("a score per class"), scores, "B classes:classes"),
         names={"head": subject.model.get_submodule("head")},
     )
 
@@ -275,17 +282,15 @@ def whole(view: BlockView) -> WalkStep:
         question = answer.best_of(
             scores[example], names, N_("Which class does the model give this picture?"), truth
         )
-    return WalkStep(
+    return view.step(
         "whole",
         N_("The whole forward pass"),
         ("whole",),
         "logits = model(images)\nprobabilities = logits.softmax(-1)",
-        (_pixels(subject),),
-        (
-            made,
-            seen("probabilities", N_("probability of each class"), scores.softmax(-1), axes),
-        ),
         question,
+        _pixels(subject),
+        made,
+        seen("probabilities", N_("probability of each class"), scores.softmax(-1), axes),
         names={"model": subject.model},
         shown="probabilities",
     )

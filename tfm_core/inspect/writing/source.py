@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, Experiment, SequenceTaskConfig
+from tfm_core.choices.config import (
+    CaptionTaskConfig,
+    CorpusTaskConfig,
+    Experiment,
+)
 from tfm_core.data.opened.spelling import labels
 from tfm_core.data.text.nearest import sampled_sentences
 from tfm_core.data.text.task import TextTask
@@ -112,8 +116,8 @@ def source_of(run: Run, text: str, step: int | None = None) -> Source:
     from tfm_core.data.tasks import text_task
 
     why = N_("This run does not write about sentences; choose one that does.")
-    config = run.experiment.task_as(SequenceTaskConfig, why)
-    if not writes(run.experiment):
+    config = run.experiment.task
+    if config.picture_shape is not None or not writes(run.experiment):
         raise StudentError(why)
     task = text_task(config)
     tokens = task.tokenize(text) if text.strip() or config.has_source else ()
@@ -173,7 +177,7 @@ def picture_source(run: Run, row: int, step: int | None = None) -> Source:
 
     from tfm_core.data.caption_words import join, longest
     from tfm_core.data.captions import CaptionData
-    from tfm_core.data.load import data_as
+    from tfm_core.data.moving import data_as
 
     config = run.experiment.task_as(
         CaptionTaskConfig, N_("This run does not describe pictures; choose one that does.")

@@ -7,13 +7,13 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from tfm_core.config import ConfigError, Experiment
+from tfm_core.choices.config import ConfigError, Experiment
+from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.bugs.bugs import BUGS, Bug, basis, bug_of, with_bug
 from tfm_core.inspect.experiments import result
 from tfm_core.lessons.checks.task import Asks, Task, Verdict, Work, named_run, wrong_run
 from tfm_core.lessons.words import TaskWords
-from tfm_core.mistakes import MISTAKES
 from tfm_core.probe.labels import layer_of, modules_by_kind
 from tfm_core.sentences import N_, StudentError, percent
 
@@ -74,8 +74,8 @@ class HeadAligns(Task):
 class FailsWithout(Task):
     """One of the pupil's own runs, trained with a mistake, looks right and fails alone.
 
-    mistake: of ``tfm_core.mistakes``. given_at_least: accuracy given the true tokens so far.
-    alone_at_most: share of unseen examples that it then writes right by itself.
+    mistake: its name. given_at_least: accuracy given the true tokens so far. alone_at_most: share
+    of unseen examples that it then writes right by itself.
     """
 
     check: Literal["fails_without"]
@@ -171,7 +171,8 @@ class BugNamed(Task):
 
 def made_in(experiment: Experiment) -> tuple[str, ...]:
     """Return the mistakes of an experiment."""
-    return (*getattr(experiment.model, "mistakes", ()), *experiment.training.mistakes)
+    training = experiment.training
+    return (*getattr(experiment.model, "mistakes", ()), *(training.mistakes if training else ()))
 
 
 def _can_be_hidden(bug: Bug) -> bool:

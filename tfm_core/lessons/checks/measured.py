@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from tfm_core.config import ConfigError, Experiment
-from tfm_core.config.base import plain
-from tfm_core.data.shape import data_shape
+from tfm_core.choices.config import ConfigError, Experiment
+from tfm_core.choices.config.base import plain
+from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.compare.differences import settings
 from tfm_core.lessons.checks.task import (

@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from tfm_core.config import Experiment
-from tfm_core.config.base import Config
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.config.base import Config
 from tfm_core.inspect.compare.differences import settings
 from tfm_core.lessons.words import TaskWords
 from tfm_core.reading import is_number, is_whole

@@ -7,110 +7,99 @@ from html import escape
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.plots.chart import chart, wide
+from tfm_core.inspect.tables import Column, Columns
+from tfm_core.plots.chart import chart
 from tfm_core.plots.examples.pictures import picture_url
-from tfm_core.plots.palette import BLUE, COLOURS, VERMILION
+from tfm_core.plots.palette import COLOURS
 from tfm_core.sentences import N_
 
 PARTS = ("train", "validation", "test")
 _NAMES = {"train": N_("training"), "validation": N_("validation"), "test": N_("test")}
 _PATTERNS = {"train": "", "validation": "/", "test": "x"}
+COUNTS = Columns(
+    {
+        "class": Column(N_("class"), axis={"type": "category"}),
+        "tokens": Column(N_("tokens")),
+        "value": Column(form=","),
+    }
+)
 _MAX_BARS, _MAX_LETTERS = 60, 30
 MAX_STRIPS, _IN_STRIP, _GAP = 8, 12, 2
 
 
-def strips(
-    images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int64], names: Sequence[str]
-) -> str:
+def strips(pictures: Mapping[str, Sequence[npt.NDArray[np.uint8]]]) -> str:
     """Return HTML: for each of the first classes a strip of its first pictures, and its name.
 
-    images: (N, C, height, width) uint8. labels: (N,) numbers of classes.
+    pictures: by class, uint8 (C, height, width).
     """
     figures = []
-    for label, name in list(enumerate(names))[:MAX_STRIPS]:
-        members = np.flatnonzero(labels == label)
+    for name, members in list(pictures.items())[:MAX_STRIPS]:
         caption = f"{escape(name)} · {len(members):,}"
+        url = picture_url(_strip(np.stack(members[:_IN_STRIP])))
         figures.append(
-            f'<figure><img alt="{escape(name)}" src="{picture_url(_strip(images[members]))}">'
+            f'<figure><img alt="{escape(name)}" src="{url}">'
             f"<figcaption>{caption}</figcaption></figure>"
         )
     return f'{_STYLE}<div class="tfm-strips">{"".join(figures)}</div>'
 
 
 def _strip(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the first of some pictures side by side, uint8 (C, height, width)."""
-    n, channels, height, width = images[:_IN_STRIP].shape
+    """Return some pictures side by side, uint8 (C, height, width)."""
+    n, channels, height, width = images.shape
     strip = np.full((channels, height, max(1, n * (width + _GAP) - _GAP)), 127, np.uint8)
-    for at, image in enumerate(images[:_IN_STRIP]):
+    for at, image in enumerate(images):
         left = at * (width + _GAP)
         strip[:, :, left : left + width] = image
     return strip
 
 
-def balance(names: Sequence[str], table: npt.NDArray[np.int64], *, height: int = 240) -> go.Figure:
-    """Draw the examples of each class in each split, (classes, splits), one bar on the other.
+def balance(table: Mapping[str, Sequence[int]], *, height: int = 240) -> go.Figure:
+    """Draw the examples of each class in each split, one bar on the other.
 
-    Of very many classes the largest are drawn.
+    Of very many classes the largest are drawn; the axis says how many are not.
     """
-    order = np.arange(len(names))
-    if len(names) > _MAX_BARS:
-        order = np.sort(table.sum(1).argsort(kind="stable")[::-1][:_MAX_BARS])
-    columns, looks = {}, []
-    for at, part in enumerate(PARTS):
-        if table[:, at].any():
-            name = _NAMES[part]
-            columns[N_("{part}: {n:,}", part=name, n=int(table[:, at].sum()))] = table[order, at]
-            hover = N_("%{{x}}: %{{y:,}}<extra>{part}</extra>", part=name)
-            marker = {"color": COLOURS[part], "pattern": {"shape": _PATTERNS[part]}}
-            looks.append({"marker": marker, "hovertemplate": hover})
-    return chart(
-        wide([escape(names[at]) for at in order.tolist()], columns),
-        "bars",
-        looks=looks or [{}],
-        height=height,
-        top=36,
-        x={"title": N_("class"), "type": "category"},
-        y={"title": N_("examples")},
-        barmode="stack",
-    )
-
-
-def labels(balance: Mapping[str, int]) -> go.Figure:
-    """Draw the examples of each label, the most frequent first; of very many the first ones.
-
-    The axis says how many labels are not drawn.
-    """
-    shown = dict(list(balance.items())[:_MAX_BARS])
-    title, more = N_("label"), len(balance) - len(shown)
+    largest = sorted(table, key=lambda name: -sum(table[name]))[:_MAX_BARS]
+    names = [name for name in table if name in largest]
+    counts = np.array([table[name] for name in names])
+    title, more = N_("class"), len(table) - len(names)
     if more > 0:
-        title = N_("label ({n} more are not drawn)", n=more)
+        title = N_("class ({n} more are not drawn)", n=more)
+    splits = {
+        part: N_("{part}: {n:,}", part=_NAMES[part], n=sum(numbers))
+        for part, numbers in zip(PARTS, zip(*table.values(), strict=True), strict=True)
+        if any(numbers)
+    }
+    columns = {part: counts[:, PARTS.index(part)] for part in splits}
     return chart(
-        {None: ([escape(name[:_MAX_LETTERS]) for name in shown], list(shown.values()))},
+        COUNTS.table({"class": [escape(name[:_MAX_LETTERS]) for name in names], **columns}),
         "bars",
-        looks=[{"marker": {"color": COLOURS["train"]}}],
-        hover="%{x}: %{y:,}<extra></extra>",
-        height=220,
-        top=36,
-        x={"title": title, "type": "category"},
-        y={"title": N_("sentences")},
+        x="class",
+        y=splits,
+        looks=[{"colour": COLOURS[part], "pattern": _PATTERNS[part]} for part in splits] or [{}],
+        labels={"class": title, "value": N_("examples")},
+        height=height,
+        barmode="stack",
     )
 
 
 def lengths(sizes: Mapping[str, Sequence[int]]) -> go.Figure:
     """Draw how many texts of each column have each length, in tokens."""
-    counts = {escape(name): np.bincount(values) for name, values in sizes.items()}
+    parts = []
+    for name, values in list(sizes.items())[:2]:
+        counts = np.bincount(values)
+        rows = {"tokens": range(len(counts)), "value": counts, "column": escape(name)}
+        parts.append(pd.DataFrame(rows))
     return chart(
-        {name: (range(len(n)), n) for name, n in list(counts.items())[:2]},
+        COUNTS.table(pd.concat(parts)),
         "bars",
-        looks=[{"marker": {"color": BLUE}}, {"marker": {"color": VERMILION}}],
-        hover=lambda name: N_("%{{x}} tokens: %{{y:,}}<extra>{name}</extra>", name=name),
+        x="tokens",
+        y="value",
+        colour="column",
+        labels={"value": N_("texts")},
         height=220,
-        top=36,
-        x={"title": N_("tokens")},
-        y={"title": N_("texts")},
-        barmode="group",
         showlegend=True,
     )
 

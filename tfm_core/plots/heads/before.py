@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
+import pandas as pd
 import plotly.graph_objects as go
 
+from tfm_core.choices.variants.positions import Style
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.plots.chart import chart
 from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.model.positions import looks_of
 from tfm_core.probe.types import Floats
-from tfm_core.sentences import N_
-from tfm_core.variants.positions.position import Style
 
+TIMES = Columns(length=Column(form=","), value=Column(form=".2f"))
 STYLES = {  # one style for each model, in every figure
     "additive": Style("vermilion", "dash", "square"),
     "one-head": Style("blue", "solid", "circle"),
@@ -35,16 +37,19 @@ def times(
     """
     lengths = sorted({float(n) for _, x, _ in series.values() for n in x})
     texts = [f"{n:.0f}" for n in lengths]
-    hover = "%{x} tokens: %{y:.2f} times" if is_ratio else "%{x} tokens: %{y:.2f} ms"
     y = {"rangemode": "tozero"} if is_ratio else {"type": "log", "dtick": "D2", "tickformat": "~g"}
+    parts = [
+        pd.DataFrame({"length": x, "value": values, "model": escape(label, quote=False)})
+        for label, x, values in series.values()
+    ]
     figure = chart(
-        {escape(label, quote=False): (x, y) for label, x, y in series.values()},
-        marked=40,
+        TIMES.table(pd.concat(parts)),
+        x="length",
+        y="value",
+        colour="model",
         looks=[looks_of(STYLES[name]) for name in series],
-        hover=lambda label: N_("{hover}<extra>{label}</extra>", hover=hover, label=label),
-        top=36,
-        x={"title": x_title, "type": "log", "tickvals": lengths, "ticktext": texts},
-        y={"title": y_title, **y},
+        across={"title": x_title, "type": "log", "tickvals": lengths, "ticktext": texts},
+        up={"title": y_title, **y},
     )
     if is_ratio:
         reference_line(figure, y=1)

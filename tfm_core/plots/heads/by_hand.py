@@ -1,4 +1,4 @@
-"""Attention by hand: sheets of numbers, the one board that is worked on, and a few gradient steps.
+"""Attention by hand: sheets of numbers, and the one board that is worked on.
 
 Each step is a line of tables, with one cell written out.
 """
@@ -6,24 +6,89 @@ Each step is a line of tables, with one cell written out.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from tfm_core.inspect.by_hand import arithmetic
 from tfm_core.inspect.by_hand.attention import Attended, MultiHead
-from tfm_core.plots.heads.attention import DIVERGING, MASKED, SCALES
-from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, PURPLE, SKY, VERMILION
-from tfm_core.plots.sheet import PLAIN, Board, Panel, SheetCell, SheetLine, shades, written
+from tfm_core.inspect.masks.lab import MaskedAttention
+from tfm_core.plots.sheet import Board, Cells, Numbers, Place, SheetLine, written
 from tfm_core.probe.types import Bools, Floats
 from tfm_core.sentences import N_, Sentence
 
-if TYPE_CHECKING:
-    from tfm_core.inspect.by_hand.forms import CodeForm
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """What is written out: a query, a key, and a dimension of the values, each from 0."""
+
+    query: int
+    key: int
+    dimension: int
+
+    def within(self, n_words: int, n_dimensions: int) -> Pick:
+        """Return the pick moved to what there is."""
+        last = n_words - 1
+        return Pick(
+            min(self.query, last), min(self.key, last), min(self.dimension, n_dimensions - 1)
+        )
+
+
+_SIDES = {
+    "query": N_("query"),
+    "key": N_("key"),
+    "word": "",
+    "number": N_("number"),
+    "dimension": N_("dimension"),
+    "": "",
+}
+"""What rows and columns are, and their titles: the first three are words, others are numbered."""
+_OF_BOARD = ("name", "sign", "hue", "facts")
+
+
+def board(
+    title: str,
+    values: Numbers,
+    words: Sequence[str],
+    sides: tuple[str, str] = ("query", "key"),
+    *,
+    scale: Literal["signed", "share", "plain"] = "signed",
+    **more: Any,
+) -> Board:
+    """Return a table of values (rows, columns). more: fields of the board or of its cells."""
+    rows, columns = (
+        tuple(words) if side in ("query", "key", "word") else tuple(map(str, range(1, n + 1)))
+        for side, n in zip(sides, values.shape, strict=True)
+    )
+    own = {name: more.pop(name) for name in _OF_BOARD if name in more}
+    look = {
+        "rows": rows,
+        "columns": columns,
+        "row_title": _SIDES[sides[0]],
+        "column_title": _SIDES[sides[1]],
+    }
+    return Board(title, (Cells(values=values, scale=scale, **(look | more)),), **own)
+
+
+def mask_board(title: str, allowed: Bools, words: Sequence[str], **more: Any) -> Board:
+    """Return the mask (Q, K) as ticks and crosses; a click turns one over."""
+    names = {"query": "{row}", "key": "{column}"}
+    states = (
+        ("✕", N_("{query} is masked from {key}; click to allow", **names)),
+        ("✓", N_("{query} may attend to {key}; click to mask", **names)),
+    )
+    look = {"name": "mask", "names": "{i},{j}"} | more
+    return board(title, allowed, words, states=states, scale="share", **look)
+
+
+def _row(row: int, n: int) -> dict[Place, str]:
+    return {(row, i): "used" for i in range(n)}
+
+
+def _column(column: int, n: int) -> dict[Place, str]:
+    return {(i, column): "used" for i in range(n)}
 
 
 def projection_line(
@@ -33,21 +98,24 @@ def projection_line(
     matrix: Floats,
     made: Floats,
     words: Sequence[str],
-    cell: tuple[int, int],
+    cell: Place,
 ) -> SheetLine:
     """Return ``X × W = Q``; cell: the word and the dimension that are written out."""
     word, dimension = cell
     letter = {"query": "Q", "key": "K", "value": "V"}[kind]
     n = matrix.shape[0]
-    names = numbered(n)
     terms = arithmetic.product(vectors[word], matrix[:, dimension], float(made[word, dimension]))
-    product: dict[str, Any] = {"sign": "=", "name": f"made-{kind}", "roles": {cell: "picked"}}
+    of_matrix: dict[str, Any] = {"sign": "×", "hue": kind, "marks": _column(dimension, n)}
+    product: dict[str, Any] = {
+        "sign": "=",
+        "hue": kind,
+        "name": f"made-{kind}",
+        "marks": {cell: "picked"},
+    }
     boards = (
-        board(N_("X, the words"), vectors, (words, names), roles=_row(word, n)),
-        board(
-            f"W_{letter}", matrix, (names, names), sign="×", roles=_column(dimension, n), hue=kind
-        ),
-        board(letter, made, (words, names), hue=kind, **product),
+        board(N_("X, the words"), vectors, words, ("word", ""), marks=_row(word, n)),
+        board(f"W_{letter}", matrix, words, ("", ""), **of_matrix),
+        board(letter, made, words, ("word", ""), **product),
     )
     return SheetLine(
         title, boards, arithmetic=(f"{letter}({words[word]}, {dimension + 1}) = {terms}",)
@@ -75,23 +143,7 @@ def attention_lines(
     ]
 
 
-def _pair(i: int, j: int) -> tuple[str, ...]:
-    return (f"{i},{j}", f"q{i}", f"k{j}", f"t{i}")
-
-
-def _row(row: int, n: int) -> dict[tuple[int, int], str]:
-    return {(row, i): "used" for i in range(n)}
-
-
-def _column(column: int, n: int) -> dict[tuple[int, int], str]:
-    return {(i, column): "used" for i in range(n)}
-
-
-def _by_words(title: str, values: Floats, words: Sequence[str], **more: Any) -> Board:
-    """Return a table of queries (down) and keys (across)."""
-    return board(title, values, (words, words), axes=(N_("query"), N_("key")), **more)
-
-
+_PAIR = {"names": "{i},{j}", "lights": "{i},{j} q{i} k{j} t{i}"}
 Part = tuple[Sequence[Board], Sequence[str]]
 """Of a line: its boards, and its arithmetic."""
 
@@ -100,49 +152,43 @@ def _scores(
     attended: Attended, words: Sequence[str], pick: Pick, letters: tuple[str, str, str]
 ) -> Part:
     width = attended.query.shape[1]
-    names = numbered(width)
     query, key = pick.query, pick.key
     q, k, _v = letters
-    rows: dict[str, Any] = {"hue": "query", "name": "query", "roles": _row(query, width)}
-    columns: dict[str, Any] = {"hue": "key", "name": "key", "roles": _column(key, width)}
-    queries = board(
-        q,
-        attended.query,
-        (words, names),
-        axes=(N_("query"), N_("number")),
-        links=lambda i, _j: (f"q{i}",),
-        **rows,
+    rows: dict[str, Any] = {"name": "query", "hue": "query", "marks": _row(query, width)}
+    columns: dict[str, Any] = {"name": "key", "hue": "key", "marks": _column(key, width)}
+    picked: dict[str, Any] = {"name": "scores", "marks": {(query, key): "picked"}, **_PAIR}
+    transposed = re.sub(r"\bK\b", "Kᵀ", k)
+    boards = (
+        board(q, attended.query, words, ("query", "number"), names="q{i}", **rows),
+        board(
+            transposed,
+            attended.key.T,
+            words,
+            ("number", "key"),
+            sign="×",
+            names="k{j}",
+            **columns,
+        ),
+        board("QKᵀ", attended.products, words, sign="=", **picked),
     )
-    keys = board(
-        re.sub(r"\bK\b", "Kᵀ", k),
-        attended.key.T,
-        (names, words),
-        sign="×",
-        axes=(N_("number"), N_("key")),
-        links=lambda _i, j: (f"k{j}",),
-        **columns,
-    )
-    picked = {"roles": {(query, key): "picked"}, "links": _pair}
-    scores = _by_words("QKᵀ", attended.products, words, sign="=", name="scores", **picked)
-    terms = arithmetic.score(attended, query, key, (words[query], words[key]))
-    return (queries, keys, scores), (terms,)
+    return boards, (arithmetic.score(attended, query, key, (words[query], words[key])),)
 
 
 def _masked(attended: Attended, words: Sequence[str], pick: Pick) -> Part:
     cell = (pick.query, pick.key)
     width, is_scaled = attended.query.shape[1], attended.scale != 1
     sign = f"QKᵀ ÷ √{width} =" if is_scaled else N_("QKᵀ, not divided =")
-    picked = {"roles": {cell: "picked"}, "links": _pair}
+    marks = {cell: "picked"}
+    picked: dict[str, Any] = {"marks": marks, **_PAIR}
+    title = _scaled_title(attended)
     boards = [
-        _by_words(
-            _scaled_title(attended), attended.scores, words, sign=sign, name="scaled", **picked
-        ),
-        mask_board(attended.allowed, words, pick, sign=N_("with")),
+        board(title, attended.scores, words, sign=sign, name="scaled", **picked),
+        mask_board(N_("Mask: click a cell"), attended.allowed, words, sign=N_("with"), marks=marks),
     ]
     terms = [arithmetic.scaled(attended, *cell)]
     if not attended.allowed.all():
-        masked = {"sign": "=", "name": "masked", **picked}
-        boards.append(_by_words(N_("Masked scores"), attended.masked, words, **masked))
+        title = N_("Masked scores")
+        boards.append(board(title, attended.masked, words, sign="=", name="masked", **picked))
         if not attended.allowed[cell]:
             terms.append(N_("forbidden: replaced by the lowest number, −3.4 · 10³⁸"))
     return boards, terms
@@ -154,54 +200,48 @@ def _scaled_title(attended: Attended) -> str:
 
 def _softmax(attended: Attended, words: Sequence[str], pick: Pick) -> Part:
     cell = (pick.query, pick.key)
-    roles = _row(pick.query, len(words)) | {cell: "picked"}
-    share = {"scale": "share", "links": _pair}
-    exponentials = _by_words(
-        N_("e^(score − largest)"), attended.exponentials, words, name="exp", roles=roles, **share
+    row: dict[str, Any] = {"name": "exp", "marks": _row(pick.query, len(words)) | {cell: "picked"}}
+    total: dict[str, Any] = {"columns": (N_("sum"),), "marks": {(pick.query, 0): "used"}}
+    picked: dict[str, Any] = {"name": "weights", "marks": {cell: "picked"}}
+    share: dict[str, Any] = {"scale": "share", **_PAIR}
+    totals = attended.totals[:, None]
+    boards = (
+        board(N_("e^(score − largest)"), attended.exponentials, words, **row, **share),
+        board(
+            N_("Sum"), totals, words, ("word", ""), sign="÷", names="t{i}", scale="plain", **total
+        ),
+        board(N_("Weights"), attended.weights, words, sign="=", **picked, **share),
     )
-    total = board(
-        N_("Sum"),
-        attended.totals[:, None],
-        (words, (N_("sum"),)),
-        sign="÷",
-        scale="plain",
-        roles={(pick.query, 0): "used"},
-        links=lambda i, _j: (f"t{i}",),
-    )
-    picked = {"sign": "=", "name": "weights", "roles": {cell: "picked"}}
-    weights = _by_words(N_("Weights"), attended.weights, words, **picked, **share)
-    return (exponentials, total, weights), arithmetic.softmaxed(attended, *cell)
+    return boards, arithmetic.softmaxed(attended, *cell)
 
 
 def _summed(attended: Attended, words: Sequence[str], pick: Pick, letter: str) -> Part:
-    names, n = numbered(attended.value.shape[1]), len(words)
-    query, dimension = pick.query, pick.dimension
-    row = {"scale": "share", "name": "mix", "roles": _row(query, n)}
-    column: dict[str, Any] = {"hue": "value", "name": "value", "roles": _column(dimension, n)}
-    picked: dict[str, Any] = {"name": "output", "roles": {(query, dimension): "picked"}}
-    weights = _by_words(
-        N_("Weights"), attended.weights, words, links=lambda i, j: (f"w{i}", f"v{j}"), **row
-    )
-    values = board(
-        letter,
-        attended.value,
-        (words, names),
-        sign="×",
-        axes=(N_("key"), N_("number")),
-        links=lambda i, _j: (f"v{i}",),
-        **column,
-    )
-    output = board(
-        N_("Output"),
-        attended.output,
-        (words, names),
-        sign="=",
-        axes=(N_("query"), N_("number")),
-        links=lambda i, j: (f"o{i},{j}", f"w{i}"),
-        **picked,
+    n, query, dimension = len(words), pick.query, pick.dimension
+    row: dict[str, Any] = {
+        "name": "mix",
+        "marks": _row(query, n),
+        "names": "w{i}",
+        "lights": "w{i} v{j}",
+    }
+    column: dict[str, Any] = {
+        "name": "value",
+        "hue": "value",
+        "marks": _column(dimension, n),
+        "names": "v{i}",
+    }
+    picked: dict[str, Any] = {
+        "name": "output",
+        "marks": {(query, dimension): "picked"},
+        "names": "o{i},{j}",
+        "lights": "o{i},{j} w{i}",
+    }
+    boards = (
+        board(N_("Weights"), attended.weights, words, scale="share", **row),
+        board(letter, attended.value, words, ("key", "number"), sign="×", **column),
+        board(N_("Output"), attended.output, words, ("query", "number"), sign="=", **picked),
     )
     terms = arithmetic.summed(attended, query, dimension)
-    return (weights, values, output), (_output_is(words[query], dimension, terms),)
+    return boards, (_output_is(words[query], dimension, terms),)
 
 
 def _output_is(word: str, dimension: int, terms: str) -> Sentence:
@@ -211,25 +251,13 @@ def _output_is(word: str, dimension: int, terms: str) -> Sentence:
 
 def overview_line(attended: Attended, words: Sequence[str], title: str, sentence: str) -> SheetLine:
     """Return what every stage comes to, side by side: Q, K, scores, weights, V and the output."""
-    names = (words, numbered(attended.query.shape[1]))
-    queries, keys = (N_("query"), N_("number")), (N_("key"), N_("number"))
     boards = (
-        board("Q", attended.query, names, hue="query", axes=queries),
-        board("K", attended.key, names, hue="key", axes=keys),
-        _by_words(_scaled_title(attended), attended.scores, words),
-        _by_words(N_("Weights"), attended.weights, words, scale="share"),
-        board("V", attended.value, names, hue="value", axes=keys),
-        board(N_("Output"), attended.output, names, axes=queries),
-    )
-    return SheetLine(title, boards, sentence)
-
-
-def heads_line(attended: MultiHead, words: Sequence[str], title: str, sentence: str) -> SheetLine:
-    """Return the weights of every head side by side."""
-    look = {"scale": "share", "links": lambda i, j: (f"h{i},{j}",)}
-    boards = tuple(
-        _by_words(N_("Head {n}", n=n), head.weights, words, **look)
-        for n, head in enumerate(attended.heads, 1)
+        board("Q", attended.query, words, ("query", "number"), hue="query"),
+        board("K", attended.key, words, ("key", "number"), hue="key"),
+        board(_scaled_title(attended), attended.scores, words),
+        board(N_("Weights"), attended.weights, words, scale="share"),
+        board("V", attended.value, words, ("key", "number"), hue="value"),
+        board(N_("Output"), attended.output, words, ("query", "number")),
     )
     return SheetLine(title, boards, sentence)
 
@@ -244,22 +272,25 @@ def joined_line(
 ) -> SheetLine:
     """Return the heads' outputs, one behind the other, times W_O."""
     width = attended.joined.shape[1]
-    names, n = numbered(width), width // len(attended.heads)
+    n = width // len(attended.heads)
     boards = [
         board(
             N_("Head {n}", n=h + 1),
             head.output,
-            (words, names[h * n : (h + 1) * n]),
+            words,
+            ("word", ""),
+            columns=tuple(map(str, range(h * n + 1, (h + 1) * n + 1))),
             sign="|" if h else "",
-            roles=_row(pick.query, width),
+            marks=_row(pick.query, width),
         )
         for h, head in enumerate(attended.heads)
     ]
     cell = pick.query, pick.dimension
-    column, picked = _column(pick.dimension, width), {cell: "picked"}
+    column: dict[str, Any] = {"sign": "×", "marks": _column(pick.dimension, width)}
+    picked: dict[str, Any] = {"sign": "=", "name": "final", "marks": {cell: "picked"}}
     boards += [
-        board("W_O", matrix, (names, names), sign="×", roles=column),
-        board(N_("Output"), attended.output, (words, names), sign="=", name="final", roles=picked),
+        board("W_O", matrix, words, ("", ""), **column),
+        board(N_("Output"), attended.output, words, ("word", ""), **picked),
     ]
     total = float(attended.output[cell])
     terms = arithmetic.product(attended.joined[pick.query], matrix[:, pick.dimension], total)
@@ -267,166 +298,60 @@ def joined_line(
     return SheetLine(title, tuple(boards), sentence, (written_out,))
 
 
-def comparison_line(
-    scaled: Attended, plain: Attended, words: Sequence[str], title: str, sentence: str
+def beside(
+    matrices: Sequence[tuple[str, Floats, str]],
+    words: Sequence[str],
+    title: str,
+    sentence: str,
+    sides: tuple[str, str] = ("query", "key"),
+    **look: Any,
 ) -> SheetLine:
-    """Return the weights with and without the scale."""
-    look = {"scale": "share", "links": lambda i, j: (f"c{i},{j}",)}
-    divided = N_("Divided by √{d}", d=scaled.query.shape[1])
+    """Return matrices side by side: the same cell of all of them lights up.
+
+    matrices: name, values (rows, columns), and a fact, if any.
+    """
     boards = tuple(
-        _by_words(
-            name,
-            attended.weights,
-            words,
-            facts=(N_("largest {weight:.4f}", weight=attended.weights.max()),),
-            **look,
-        )
-        for name, attended in ((divided, scaled), (N_("Not divided"), plain))
+        board(name, values, words, sides, names="{i},{j}", facts=(fact,) if fact else (), **look)
+        for name, values, fact in matrices
     )
     return SheetLine(title, boards, sentence)
 
 
-def forms_line(forms: Sequence[CodeForm], words: Sequence[str], title: str) -> SheetLine:
-    """Return the outputs (T, d_model) of the forms side by side."""
-    names = (words, numbered(forms[0].output.shape[1]))
-    boards = tuple(
-        board(
-            form.name,
-            form.output,
-            names,
-            links=lambda i, j: (f"f{i},{j}",),
-            facts=(N_("differs by {value:.2g}", value=form.difference),),
-        )
-        for form in forms
+def masked_line(flow: MaskedAttention, query: Sequence[str], key: Sequence[str]) -> SheetLine:
+    """Return the five steps of a masked attention, whose pairs and rows light up together."""
+    forbidden = {(i, j): "out" for i, j in np.argwhere(~flow.allowed).tolist()}
+    weights = [[written(value).removeprefix("0") for value in row] for row in flow.weights.tolist()]
+    zeros = {"value": N_("nothing allowed: zeros")}
+    says = [
+        [_said(N_("weight"), **(zeros if row in flow.blind else {}))] * len(key)
+        for row in range(len(query))
+    ]
+    pairs: dict[str, Any] = {"columns": key, "names": "{i},{j} r{i}", "lights": "{i},{j} o{i}"}
+    top = float(np.abs(flow.scores).max())
+    scores: dict[str, Any] = {"digits": 1, "top": top, **pairs}
+    lowest: dict[str, Any] = {
+        "says": _said(N_("masked score")),
+        "lowest": N_("min"),
+    }  # what a cell has room for
+    shares: dict[str, Any] = {"texts": weights, "says": says, "marks": forbidden, **pairs}
+    rows: dict[str, Any] = {"names": "o{i} o{i},{j}", "lights": "r{i} o{i},{j}", "digits": 1}
+    titles = (
+        N_("1 · Scores: query · key / √d"),
+        N_("2 · Mask: click to change"),
+        N_("3 · Masked scores; min: −3.4·10³⁸"),
+        N_("4 · Weights: softmax of each row"),
+        N_("5 · Output: weights × values"),
     )
-    return SheetLine(title, boards, N_("Point at a number: the same one lights up in every form."))
-
-
-_GREY = (MASKED["light"], MASKED["dark"])
-_LOWEST = -1e30  # below that a score was masked
-Links = Callable[[int, int], tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class Pick:
-    """What is written out: a query, a key, and a dimension of the values, each from 0."""
-
-    query: int
-    key: int
-    dimension: int
-
-    def within(self, n_words: int, n_dimensions: int) -> Pick:
-        """Return the pick moved to what there is."""
-        last = n_words - 1
-        return Pick(
-            min(self.query, last), min(self.key, last), min(self.dimension, n_dimensions - 1)
-        )
-
-
-def numbered(n: int) -> tuple[str, ...]:
-    """Return the names of dimensions: 1, 2, 3."""
-    return tuple(str(i + 1) for i in range(n))
-
-
-Names = tuple[Sequence[str], Sequence[str]]
-"""Of rows and columns."""
-
-
-def board(
-    title: str,
-    values: Floats,
-    names: Names,
-    *,
-    scale: Literal["signed", "share", "plain"] = "signed",
-    axes: tuple[str, str] = ("", ""),
-    roles: dict[tuple[int, int], str] | None = None,
-    links: Links | None = None,
-    **more: Any,
-) -> Board:
-    """Return a table of values (rows, columns).
-
-    scale: two hues around zero, one hue from 0 to 1, or none. more: further fields of the board.
-    """
-    rows, columns = names
-    fills = _fills(values, scale)
-    cells = []
-    for i, row in enumerate(values.tolist()):
-        made = []
-        for j, value in enumerate(row):
-            is_out = value < _LOWEST
-            role = (roles or {}).get((i, j), "") or ("out" if is_out else "")
-            facts = {"board": title, "row": rows[i], "column": columns[j], "value": value}
-            made.append(
-                SheetCell(
-                    N_("lowest") if is_out else written(value),
-                    _GREY if is_out else fills[i][j],
-                    tip=Sentence("{board}, {row}, {column}: {value:.6g}", facts),
-                    links=links(i, j) if links else (),
-                    role=role,
-                )
-            )
-        cells.append(tuple(made))
-    return Board(title, (Panel(tuple(cells), tuple(rows), tuple(columns), *axes),), **more)
-
-
-def _fills(values: Floats, scale: str) -> list[list[tuple[str, str]]]:
-    if scale == "plain":
-        return [[(PLAIN["light"], PLAIN["dark"])] * values.shape[1]] * len(values)
-    if scale == "share":
-        return shades(values, SCALES, low=0, high=1)
-    largest = float(np.abs(values[np.abs(values) < -_LOWEST]).max(initial=0)) or 1.0
-    return shades(values, DIVERGING, low=-largest, high=largest)
-
-
-def mask_board(allowed: Bools, words: Sequence[str], pick: Pick, sign: str = "") -> Board:
-    """Return the mask (T, T) as ticks and crosses; a click turns one over."""
-    yes, no = (SCALES["light"][1], SCALES["dark"][1]), _GREY
-    cells = tuple(
-        tuple(
-            SheetCell(
-                "✓" if may else "✕",
-                yes if may else no,
-                tip=N_("{query} may attend to {key}; click to mask", query=words[i], key=words[j])
-                if may
-                else N_(
-                    "{query} is masked from {key}; click to allow", query=words[i], key=words[j]
-                ),
-                links=(f"{i},{j}",),
-                role="picked" if (i, j) == (pick.query, pick.key) else ("" if may else "out"),
-            )
-            for j, may in enumerate(row)
-        )
-        for i, row in enumerate(allowed.tolist())
+    sides = "query", "dimension"
+    boards = (
+        board(titles[0], flow.scores, query, says=_said(N_("score")), **scores),
+        mask_board(titles[1], flow.allowed, query, **pairs),
+        board(titles[2], flow.masked, query, **lowest, **scores),
+        board(titles[3], flow.weights, query, scale="share", **shares),
+        board(titles[4], flow.output, query, sides, says=_said(N_("output")), **rows),
     )
-    panel = Panel(cells, tuple(words), tuple(words), N_("query"), N_("key"))
-    return Board(N_("Mask: click a cell"), (panel,), name="mask", sign=sign)
+    return SheetLine("", boards)
 
 
-_COLOURS = (GREEN, VERMILION, PURPLE, OCHRE, SKY, GREY)
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-
-
-def lesson(losses: Floats, wanted: Mapping[str, Floats], step: int) -> go.Figure:
-    """Draw losses (S + 1,) and, by name, the target weights (S + 1,); step: marked by a line."""
-    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.16)
-    steps = np.arange(len(losses), dtype=np.float32)
-    figure.add_scatter(
-        x=steps,
-        y=losses,
-        name=N_("loss"),
-        line={"color": BLUE},
-        hovertemplate=N_("step %{x}: %{y:.4f} nats<extra>loss</extra>"),
-        row=1,
-        col=1,
-    )
-    for i, (name, weights) in enumerate(wanted.items()):
-        look = {"color": _COLOURS[i % 6], "dash": _DASHES[i % 6]}
-        hover = N_("step %{x}: %{y:.4f}<extra>weight</extra>")
-        line = {"x": steps, "y": weights, "name": name, "line": look, "hovertemplate": hover}
-        figure.add_scatter(**line, row=2, col=1)
-    figure.add_vline(x=step, line={"color": GREY, "dash": "dot"})
-    figure.update_yaxes(title={"text": N_("loss (nats)")}, rangemode="tozero", row=1, col=1)
-    figure.update_yaxes(title={"text": N_("target weight")}, range=(0, 1.05), row=2, col=1)
-    figure.update_xaxes(title={"text": N_("gradient step")}, row=2, col=1)
-    figure.update_layout(height=360, margin={"l": 8, "r": 8, "t": 40, "b": 8})
-    return figure
+def _said(name: str, value: str = "{value}") -> Sentence:
+    return Sentence("{name}: {value}", {"name": name, "value": value})

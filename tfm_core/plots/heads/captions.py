@@ -6,7 +6,7 @@ The strip follows "Show, Attend and Tell" (Xu et al. 2015), figure 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -16,8 +16,8 @@ import plotly.graph_objects as go
 
 from tfm_core.plots.heads.attention import Theme
 from tfm_core.plots.heads.patches import picture_trace, veil
-from tfm_core.plots.kinds import HIDDEN, frame, picture_axes
-from tfm_core.plots.palette import INKS, SKY, VERMILION
+from tfm_core.plots.kinds import HIDDEN, frame
+from tfm_core.plots.palette import INKS, SKY
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 
@@ -25,6 +25,11 @@ COLUMNS = 4
 _SIDE = 150  # pixels of a picture, where there is room
 _WORD, _NOTED = 0.76, 0.64  # a picture's share of its row: above a word, above a word and its note
 _GAP = 0.03  # between two columns, as a share of the figure
+_BARE: dict[str, Any] = {
+    "margin": {"l": 4, "r": 4, "t": 4, "b": 4},
+    "showlegend": False,
+    "dragmode": False,
+}
 
 
 def caption_strip(
@@ -80,13 +85,8 @@ def caption_strip(
             edges = [float(edge) - 0.5 for edge in box]
             outline = frame(*edges, colour=SKY, width=2)
             figure.add_shape(outline, xref=f"x{axis}", yref=f"y{axis}")
-    return figure.update_layout(
-        height=round(rows * _SIDE / share) + 8,
-        margin={"l": 4, "r": 4, "t": 4, "b": 4},
-        showlegend=False,
-        dragmode=False,
-        hovermode="closest",
-    )
+    height = round(rows * _SIDE / share) + 8
+    return figure.update_layout(height=height, hovermode="closest", **_BARE)
 
 
 def _axes(axis: str, index: int, rows: int, size: int, share: float) -> dict[str, Any]:
@@ -103,40 +103,3 @@ def _axes(axis: str, index: int, rows: int, size: int, share: float) -> dict[str
         "constraintoward": "top",
     }
     return {f"xaxis{axis}": HIDDEN | across, f"yaxis{axis}": HIDDEN | down}
-
-
-def caption_scene(
-    picture: npt.NDArray[np.uint8],
-    squares: Sequence[tuple[int, int, int, int]],
-    overlapping: Collection[int] = (),
-) -> go.Figure:
-    """Draw a picture with the squares of its digits, numbered from 1.
-
-    picture: uint8 (C, height, width). squares: left, top, right, bottom in pixels, the last two
-    behind the square. overlapping: squares, from 0, drawn in red with thicker lines.
-    """
-    figure = go.Figure(picture_trace(picture))
-    for i, square in enumerate(squares):
-        is_bad = i in overlapping
-        left, top, right, bottom = (float(edge) - 0.5 for edge in square)
-        colour = VERMILION if is_bad else SKY
-        edges = (left, top, right, bottom)
-        figure.add_shape(frame(*edges, colour=colour, width=4 if is_bad else 2))
-        figure.add_annotation(
-            x=left,
-            y=top,
-            xanchor="left",
-            yanchor="top",
-            text=f"<b>{i + 1}</b>",
-            showarrow=False,
-            font={"size": 14, "color": colour},
-        )
-    x, y = picture_axes(picture.shape[-1])
-    return figure.update_layout(
-        xaxis=x,
-        yaxis=y,
-        height=320,
-        margin={"l": 4, "r": 4, "t": 4, "b": 4},
-        showlegend=False,
-        dragmode=False,
-    )

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.plots.chart import DASHES, chart
+from tfm_core.inspect.attention.alignment import SCORES
+from tfm_core.plots.chart import DASHES, Look, chart
 from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.sentences import N_
-
-_DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 def score_lines(
@@ -25,40 +24,31 @@ def score_lines(
     from 0. at_step: the snapshot that is being looked at.
     Each trace's ``customdata`` is [module, head from 0] at every point, for clicks.
     """
-    heads = sorted(
-        frame.groupby(["module", "head"], sort=False) if len(frame) else (),
-        key=lambda group: (group[0][0], group[0][1] - 1) == chosen,  # the chosen one on top
-    )
-    series, looks = {}, []
-    for (module, head), all_rows in heads:
-        rows = all_rows[all_rows["step"] >= 1].sort_values("step")
-        layer = int(rows["layer"].iloc[0]) if len(rows) else 0
-        name = N_("layer {layer}, head {head}", layer=layer, head=int(head))
-        is_chosen = (module, head - 1) == chosen
-        series[module, head] = (rows["step"], rows["share"])
-        line = (
-            {"color": COLOURS["cross"], "width": 3} if is_chosen else {"color": GREY, "width": 1.2}
-        )
-        looks.append(
-            {
-                "name": name,
-                "line": line | {"dash": DASHES[(layer - 1) % 4]},
-                "marker": {"size": 8 if is_chosen else 4},
-                "opacity": 1 if is_chosen else 0.65,
-                "legendrank": 1 if is_chosen else 2,
-                "customdata": [[module, head - 1]] * len(rows),
-                "hovertemplate": N_(
-                    "step %{{x:,}}: %{{y:.1%}} on the truth<extra>{name}</extra>", name=name
-                ),
-            }
-        )
+    shown = frame[frame["step"] >= 1].sort_values("step")
+    looks: dict[str, Look] = {}
+    for (module, head), rows in shown.groupby(["module", "head"], sort=False):
+        layer, is_chosen = int(rows["layer"].iloc[0]), (module, head - 1) == chosen
+        looks[f"{module} {head}"] = {
+            "name": N_("layer {layer}, head {head}", layer=layer, head=int(head)),
+            "colour": COLOURS["cross"] if is_chosen else GREY,
+            "width": 3 if is_chosen else 1.2,
+            "dash": DASHES[(layer - 1) % 4],
+            "size": 8 if is_chosen else 4,
+            "opacity": 1 if is_chosen else 0.65,
+            "legendrank": 1 if is_chosen else 2,
+            "customdata": [[module, head - 1]] * len(rows),
+        }
+    on_top = f"{chosen[0]} {chosen[1] + 1}"
     figure = chart(
-        series,
-        looks=looks or [{}],
-        x={"title": N_("step (log)"), "type": "log"},
-        y={"title": N_("share of attention on the truth"), "range": [0, 1.04], "tickformat": ".0%"},
+        SCORES.table(shown.assign(line=shown["module"] + " " + shown["head"].astype(str))),
+        x="step",
+        y="share",
+        colour="line",
+        looks=dict(sorted(looks.items(), key=lambda one: one[0] == on_top)),
+        top=8,
+        marked=len(shown),
         hovermode="closest",
-        showlegend=0 < len(series) <= 12,
+        showlegend=0 < len(looks) <= 12,
     )
     if len(frame):
         chance = float(frame["chance"].iloc[0])

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 from pandas import DataFrame
 
-from tfm_core.plots.chart import cells, chart, wide
-from tfm_core.plots.heads.attention import LEGEND, MASKED, Theme, short
-from tfm_core.plots.kinds import band, bars, lay_out, ticks
+from tfm_core.inspect.knockouts.measure import PRUNED
+from tfm_core.plots.chart import cells, chart
+from tfm_core.plots.heads.attention import Theme, short
 from tfm_core.plots.model.walk import AROUND_ZERO
-from tfm_core.plots.palette import BLUE, GREY, VERMILION
+from tfm_core.plots.palette import GREY, MASKED, VERMILION
 from tfm_core.sentences import N_
 
-_MAX_TICKS = 32
 _MAX_WRITTEN = 16  # columns whose cells carry their number
 
 
@@ -26,26 +24,31 @@ def pruning_curve(curves: DataFrame, measure: str = "accuracy") -> go.Figure:
 
     curves: the table of ``pruned``. measure: "accuracy", as a share, or "loss", in nats.
     """
-    is_share = measure == "accuracy"
-    form = ".1%" if is_share else ".3f"
-    by_order = curves.pivot(index="order", columns="removed", values=measure)
-    ordered, *random = by_order.to_numpy()
-    chance, removed = np.array(random), by_order.columns.tolist()
-    figure = go.Figure()
-    if len(chance):
-        name = N_("range of {n} random orders", n=len(chance))
-        figure.add_traces(band(removed, chance.min(0), chance.max(0), GREY, name=name))
-        figure.add_trace(_line(removed, chance.mean(0), N_("random order, mean"), "dash", form))
-    figure.add_trace(_line(removed, ordered, N_("least important first"), "solid", form))
-    return lay_out(
-        figure,
+    orders = curves.groupby("order").ngroups
+    by_count = curves[curves["order"] > 0].groupby("removed")[measure]
+    spread = by_count.agg(["mean", "min", "max"]).reset_index()
+    ordered = chart(
+        PRUNED.table(curves[curves["order"] == 0]),
+        x="removed",
+        y=measure,
+        looks=[{"name": N_("least important first"), "colour": VERMILION, "width": 2.5, "size": 6}],
+        across={"range": [-0.3, curves["removed"].max() + 0.3]},
         height=330,
-        x={"title": N_("heads removed"), "range": [-0.3, removed[-1] + 0.3]},
-        y={"title": N_("accuracy"), "range": [-0.02, 1.04], "tickformat": ".0%"}
-        if is_share
-        else {"title": N_("loss (nats)"), "rangemode": "tozero"},
-        legend={"font": {"size": 12}},
+        top=36,
     )
+    if spread.empty:
+        return ordered
+    random = chart(
+        PRUNED.table(spread.rename(columns={"mean": measure})),
+        "bands",
+        x="removed",
+        y=measure,
+        ends=("min", "max"),
+        looks=[{"name": N_("random order, mean"), "colour": GREY, "dash": "dash", "width": 2.5}],
+        marked=0,
+    )
+    random.data[1].update(name=N_("range of {n} random orders", n=orders - 1), showlegend=True)
+    return go.Figure([*random.data, *ordered.data], ordered.layout)
 
 
 def restored_map(
@@ -59,82 +62,20 @@ def restored_map(
     """Draw what each patch restores, (rows, columns): 0 for nothing, 1 for the whole answer."""
     top = max(1.0, float(np.abs(shares).max(initial=0.0)))
     names = [short(name) for name in columns]
-    every = -(-len(names) // _MAX_TICKS)
-    x = {**ticks(names[::every]), "tickvals": list(range(0, len(names), every)), "tickangle": -45}
+    says = [
+        [f"{row}, {name}: {share:.5f}" for name, share in zip(names, line, strict=True)]
+        for row, line in zip(rows, shares.tolist(), strict=True)
+    ]
     return cells(
         shares,
         AROUND_ZERO[theme],
         (-top, top),
+        says=says,
+        texts="%{z:.2f}" if len(names) <= _MAX_WRITTEN else "",
+        legend="",
         height=140 + 26 * len(rows),
         top=44,
-        x={"title": column_title, **x},
-        y={"autorange": "reversed", **ticks(rows), "tickfont": {"size": 11}},
+        x={"title": column_title, "names": names, "tickangle": -45},
+        y={"names": rows},
         plot_bgcolor=MASKED[theme],
-        trace={
-            "showscale": None,
-            "colorbar": {**LEGEND, "title": {"text": ""}, "tickvals": [-1, 0, 1]},
-            "texttemplate": "%{z:.2f}" if len(names) <= _MAX_WRITTEN else None,
-            "textfont": {"size": 10},
-            "hovertext": [[f"{row}, {column}" for column in names] for row in rows],
-            "hovertemplate": "%{hovertext}: %{z:.5f}<extra></extra>",
-        },
-    )
-
-
-def lens_lines(lens: npt.NDArray[np.float64], answers: tuple[str, str]) -> go.Figure:
-    """Draw the probability of two answers after each layer: lens is (L + 1, 2)."""
-    names = ticks([N_("embedding"), *(N_("layer {n}", n=n) for n in range(1, len(lens)))])
-    return chart(
-        wide(range(len(lens)), dict(zip(map(short, answers), lens.T, strict=True))),
-        looks=[
-            {"line": {"color": colour, "width": 2.5, "dash": dash}}
-            for colour, dash in ((BLUE, "solid"), (VERMILION, "dash"))
-        ],
-        hover="%{fullData.name}: %{y:.5f}<extra></extra>",
-        height=260,
-        x={"title": N_("answer after"), **names},
-        y={"title": N_("probability"), "range": [-0.02, 1.04], "tickformat": ".0%"},
-    )
-
-
-def direct_effects(parts: Sequence[tuple[str, float]]) -> go.Figure:
-    """Draw what each part adds to the difference of two logits as a bar, the strongest on top."""
-    names, values = [name for name, _ in parts], [value for _, value in parts]
-    low, high = min(0.0, *values), max(0.0, *values)
-    room = 0.3 * (high - low)  # for the numbers
-    figure = go.Figure(
-        bars(
-            range(len(parts)),
-            values,
-            [BLUE if value >= 0 else VERMILION for value in values],
-            texts=[f"{value:+.2f}" for value in values],
-            hovertemplate="%{customdata}: %{x:+.5f}<extra></extra>",
-            customdata=names,
-        )
-    )
-    return lay_out(
-        figure,
-        height=90 + 26 * len(parts),
-        x={
-            "title": N_("difference of the logits"),
-            "range": [low - room * (low < 0), high + room],
-        },
-        y={**ticks(names), "autorange": "reversed"},
-    )
-
-
-def _line(
-    x: list[int], y: npt.NDArray[np.float64], name: str, dash: Literal["solid", "dash"], form: str
-) -> go.Scatter:
-    is_ordered = dash == "solid"
-    return go.Scatter(
-        x=x,
-        y=y,
-        name=name,
-        mode="lines+markers" if is_ordered else "lines",
-        line={"color": VERMILION if is_ordered else GREY, "dash": dash, "width": 2.5},
-        marker={"size": 6},
-        hovertemplate=N_(
-            "%{{x}} heads removed: %{{y:{form}}}<extra>{name}</extra>", form=form, name=name
-        ),
     )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots.heads.attention import MASKED, Theme, legend_to, top_of
-from tfm_core.plots.kinds import frame, lay_out, picture_axes
-from tfm_core.plots.palette import VERMILION
+from tfm_core.plots.heads.attention import Theme, top_of
+from tfm_core.plots.kinds import frame, lay_out, layout_of, legend_to, picture_axes
+from tfm_core.plots.palette import MASKED, SKY, VERMILION
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
 
@@ -43,7 +44,9 @@ def patch_overlay(
         ]
         for row, line in enumerate(weights, 1)
     ]
-    overlay = veil(weights, size, end, colorbar=legend_to(end), hoverinfo="text", hovertext=texts)
+    overlay = veil(
+        weights, size, end, colorbar=legend_to(0, end), hoverinfo="text", hovertext=texts
+    )
     figure = go.Figure([overlay, picture_trace(picture)])
     if chosen is not None:
         left, upper = chosen[1] * size - 0.5, chosen[0] * size - 0.5
@@ -60,6 +63,35 @@ def patch_overlay(
         dragmode=False,
         plot_bgcolor=MASKED[theme],
     )
+
+
+def numbered(
+    picture: npt.NDArray[np.uint8],
+    boxes: Iterable[Sequence[int]],
+    *,
+    first: int = 0,
+    bad: Collection[int] = (),
+) -> go.Figure:
+    """Draw a picture (C, height, width) with frames that have numbers, where they are few.
+
+    boxes: left, top, right, bottom in pixels, the last two behind the box. first: the first number.
+    bad: boxes, from 0, with another colour and thicker lines.
+    """
+    shapes, notes = [], []
+    for n, box in enumerate(boxes):
+        left, top, right, bottom = (float(edge) - 0.5 for edge in box)
+        colour, width = (VERMILION, 4) if n in bad else (SKY, 2)
+        shapes.append(frame(left, top, right, bottom, colour=colour, width=width))
+        text = {"text": f"<b>{n + first}</b>", "font": {"size": 11, "color": "#ffffff"}}
+        place = {"x": left, "y": top, "xanchor": "left", "yanchor": "top", "showarrow": False}
+        notes.append({**text, **place, "bgcolor": colour})
+    x, y = picture_axes(picture.shape[-1])
+    shown = picture_trace(picture).update(hoverinfo=None, hovertemplate="%{z}<extra></extra>")
+    layout = layout_of(height=340, x=x, y=y, shapes=shapes)
+    return go.Figure(shown, layout | {"annotations": notes if len(notes) <= _MAX_NUMBERED else []})
+
+
+_MAX_NUMBERED = 64
 
 
 def patch_weights(weights: Floats, query: int | None, *, has_cls: bool) -> Floats:

@@ -1,31 +1,26 @@
-"""What a model costs by part, how that grows, and what its activations do."""
+"""What a model costs by part, how that grows, and which experts its tokens go to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.facts.parameter_table import ParameterRow
-from tfm_core.plots.chart import DASHES, chart, wide
-from tfm_core.plots.kinds import lay_out, reference_line
+from tfm_core.inspect.tables import Column, Columns
+from tfm_core.plots.chart import DASHES, cells, chart
+from tfm_core.plots.heads.attention import short
 from tfm_core.plots.palette import (
-    BLUE,
     COLOURS,
-    GREEN,
     GREY,
-    HUES,
     INKS,
     OCHRE,
-    ORANGE,
-    PURPLE,
+    SCALES,
     ThemeName,
 )
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
-from tfm_core.variants.activations import ACTIVATIONS
 
 PART_COLOURS = {
     "embedding": COLOURS["key"],
@@ -40,25 +35,29 @@ PART_COLOURS = {
     "optimiser": OCHRE,
     "activations": COLOURS["value"],
 }
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+COSTS = Columns(part=Column(), size=Column(form=",.4g"), value=Column(form=",.4g"))
 
 
-def bars(values: Mapping[str, float], x_title: str, labels: Mapping[str, str]) -> go.Figure:
+def bars(values: Mapping[str, float], title: str, labels: Mapping[str, str]) -> go.Figure:
     """Draw each part as a bar with its value. labels: what each part is called."""
     names = [name for name, value in values.items() if value][::-1]
-    figure = go.Figure(
-        go.Bar(
-            x=[values[name] for name in names],
-            y=[labels[name] for name in names],
-            orientation="h",
-            marker={"color": [PART_COLOURS.get(name, GREY) for name in names]},
-            text=[f"{values[name]:.3g}" for name in names],
-            textposition="auto",
-            textangle=0,  # beside a bar too short for it, never on its side
-            hovertemplate="%{y}: %{x:,.4g}<extra></extra>",
-        )
+    sizes = [values[name] for name in names]
+    columns = {"part": [labels[name] for name in names], "size": sizes}
+    look = {
+        "colour": [PART_COLOURS.get(name, GREY) for name in names],
+        "textposition": "auto",
+        "textangle": 0,  # beside a bar too short for it, never on its side
+    }
+    return chart(
+        COSTS.table({**columns, "words": [f"{size:.3g}" for size in sizes]}),
+        "bars",
+        x="size",
+        y="part",
+        orientation="h",
+        text="words",
+        looks=[look],
+        labels={"size": title},
     )
-    return lay_out(figure, height=60 + 38 * max(3, len(names)), x={"title": x_title}, y={})
 
 
 def growth(
@@ -80,15 +79,22 @@ def growth(
         elif any(values):
             lines.append(([name], values))
     looks = [
-        {"color": PART_COLOURS.get(names[-1], GREY), "width": 3 if "scores" in names else 2}
-        for names, _values in lines
+        {
+            "colour": PART_COLOURS.get(names[-1], GREY),
+            "width": 3 if "scores" in names else 2,
+            "dash": DASHES[i % len(DASHES)],
+        }
+        for i, (names, _values) in enumerate(lines)
     ]
+    columns = {" = ".join(labels[name] for name in names): line for names, line in lines}
     return chart(
-        wide(xs, {" = ".join(labels[name] for name in names): line for names, line in lines}),
-        looks=[{"line": {**look, "dash": DASHES[i % len(DASHES)]}} for i, look in enumerate(looks)],
-        hover=lambda name: "%{x:,}: %{y:,.4g}<extra>" + name + "</extra>",
-        x={"title": x_title, "rangemode": "tozero"},
-        y={"title": y_title, "rangemode": "tozero"},
+        COSTS.table({"size": xs, **columns}),
+        x="size",
+        y=[*columns],
+        looks=looks,
+        labels={"size": x_title, "value": y_title},
+        across={"rangemode": "tozero"},
+        up={"rangemode": "tozero"},
     )
 
 
@@ -147,79 +153,22 @@ def _colour(path: str) -> str | None:
     return next((colour for name, colour in _KINDS if name in path), None)
 
 
-_TIMES = {"before": N_("before training"), "after": N_("after training")}
-
-
-def histograms(
-    weights: Mapping[str, tuple[Floats, Floats]], title: str, bins: int = 61
-) -> go.Figure:
-    """Draw the distribution of one module's weights.
-
-    weights: name ("before", "after") -> (edges (bins + 1,), share of the weights in each (bins,)).
-    """
-    looks = {"before": (GREY, "dot"), "after": (COLOURS["train"], "solid")}
-    colours = [looks.get(name, (GREY, "solid")) for name in weights]
-    return chart(
-        {
-            _TIMES.get(name, name): (_middles(edges), shares)
-            for name, (edges, shares) in weights.items()
-        },
-        "lines",
-        looks=[{"line": _steps(*look), "fill": "tozeroy"} for look in colours],
-        hover=lambda name: N_("%{{x:.4f}}: %{{y:.2%}}<extra>{name}</extra>", name=name),
-        height=320,
-        x={"title": N_("weight of {title}", title=title)},
-        y={"title": N_("share of weights"), "tickformat": ".1%", "rangemode": "tozero"},
+def routes(tokens: Sequence[str], gates: Floats, theme: ThemeName = "light") -> go.Figure:
+    """Draw the share (T, E) of each expert in each token; experts are counted from 1."""
+    n_experts = gates.shape[1]
+    says = [
+        [
+            N_("{token}, expert {n}: {share}", token=token, n=n, share=f"{share:.2f}")
+            for token, share in zip(tokens, shares, strict=True)
+        ]
+        for n, shares in enumerate(gates.T.tolist(), 1)
+    ]
+    return cells(
+        gates.T,
+        SCALES[theme],
+        (0, 1),
+        says=says,
+        height=int(np.clip(130 + 26 * n_experts, 190, 520)),
+        x={"title": N_("token"), "names": [short(token) for token in tokens], "tickangle": -45},
+        y={"title": N_("expert"), "names": [str(n) for n in range(1, n_experts + 1)]},
     )
-
-
-def _middles(edges: Floats) -> Floats:
-    return (edges[1:] + edges[:-1]) / 2
-
-
-def _steps(colour: str, dash: str) -> dict[str, Any]:
-    """Return the line of a distribution: steps from edge to edge."""
-    return {"color": colour, "dash": dash, "shape": "hvh", "width": 2}
-
-
-_X_TITLE = N_("u, a hidden value before it")
-
-
-def lines(curves: Mapping[str, tuple[str, Floats, Floats]], chosen: str, y_title: str) -> go.Figure:
-    """Draw functions of u: activation -> label, u (n,), values (n,); the chosen one is thick."""
-    looks = []
-    for name in curves:
-        colour = HUES[ACTIVATIONS[name].colour]
-        line = {"color": colour, "dash": ACTIVATIONS[name].dash, "width": 1.5}
-        looks.append({"line": line | ({"dash": "solid", "width": 5} if name == chosen else {})})
-    figure = chart(
-        {label: (u, values) for label, u, values in curves.values()},
-        "lines",
-        looks=looks,
-        hover=lambda label: "u = %{x:.2f}: %{y:.3f}<extra>" + label + "</extra>",
-        height=320,
-        x={"title": _X_TITLE},
-        y={"title": y_title},
-    )
-    reference_line(figure, x=0)
-    return figure
-
-
-def histogram(layers: Mapping[str, Floats], edges: Floats) -> go.Figure:
-    """Draw where the numbers lie: layer -> share in each bin; edges (bins + 1,)."""
-    colours, dashes = (BLUE, ORANGE, GREEN, PURPLE, GREY), DASHES[:4]
-    figure = chart(
-        wide(_middles(edges), layers),
-        "lines",
-        looks=[
-            {"line": _steps(colours[i % len(colours)], dashes[i % len(dashes)])}
-            for i in range(len(layers))
-        ],
-        hover=lambda name: "u = %{x:.2f}: %{y:.2%}<extra>" + name + "</extra>",
-        height=300,
-        x={"title": _X_TITLE},
-        y={"title": N_("share of values"), "tickformat": ".1%", "rangemode": "tozero"},
-        showlegend=True,
-    )
-    reference_line(figure, x=0)
-    return figure

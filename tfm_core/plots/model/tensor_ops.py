@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from tfm_core.inspect.tensors.sight import NEW, TensorView
-from tfm_core.plots.chart import chart
-from tfm_core.plots.heads.attention import DIVERGING, MASKED, SCALES
-from tfm_core.plots.palette import BLUE, GREY
-from tfm_core.plots.sheet import Board, Panel, Scale, SheetCell, mixed, shades, written
+from tfm_core.plots.sheet import Board, Cells, mixed
 from tfm_core.probe.types import Array
 from tfm_core.sentences import N_
 
@@ -24,7 +21,7 @@ Index = tuple[int, ...]
 # Lightness rises along both, so that order is seen with every kind of colour vision and in grey.
 FIRST = ("#3b2f73", "#33638d", "#1f8f88", "#4dbb6a", "#c3dd3b", "#fde56b")
 SECOND = ("#4a1236", "#8c2350", "#c8453f", "#ee7f3a", "#fbb44e", "#fde9b3")
-_GREY = (MASKED["light"], MASKED["dark"])
+_GREY = ""
 _MAX_IN_ROW = 12
 
 
@@ -71,10 +68,13 @@ def tensor_board(
     name: what a click on an element sends. extra: facts to stand with the measured ones.
     """
     if look.values.size == 0:
-        panels = [Panel(((SheetCell(N_("none"), _GREY, N_("no elements"), role="out"),),))]
+        texts, says = [[N_("none")]], N_("no elements")
+        none = np.zeros((1, 1))
+        marks = {(0, 0): "out"}
+        panels = [Cells(values=none, fills=[[_GREY]], texts=texts, says=says, marks=marks)]
     else:
-        panels = _panels(look, _cells(look, title, colours))
-    return Board(title, tuple(panels), name=name, sign=sign, facts=(*facts(look), *extra))
+        panels = _panels(look, _parts(look, title, colours), _scale(look.values, colours))
+    return Board(title, tuple(panels), name, sign, facts=(*facts(look), *extra))
 
 
 def facts(look: TensorView) -> tuple[str, ...]:
@@ -93,87 +93,78 @@ def _tuple(numbers: Sequence[int]) -> str:
     return str(tuple(map(int, numbers)))
 
 
-def _cells(look: TensorView, title: str, colours: Colours) -> Array:
-    """Return the cells of a tensor, as an array of its shape."""
-    shaded = _by_value(look.values) if colours.by_value else None
-    digits = 0 if _is_whole(look.values) else 2
-    made = np.empty(look.shape, dtype=object)
+def _parts(look: TensorView, title: str, colours: Colours) -> dict[str, Array]:
+    """Return what a tensor's cells have of their own, in arrays of its shape."""
+    parts = ("fills", "says", "corners", "names", "lights", "marks")
+    made = {name: np.empty(look.shape, dtype=object) for name in parts}
     for flat, index in enumerate(np.ndindex(*look.shape)):
-        value, origin = float(look.values[index]), int(look.origins[index])
-        at = "".join(f"[{i}]" for i in index)
-        tip = N_(
+        origin = int(look.origins[index])
+        is_new = origin == NEW
+        mark = "out" if is_new and not colours.by_value else ""
+        if index == colours.picked:
+            mark = "picked"
+        elif not is_new and origin in colours.used:
+            mark = "used"
+        says = N_(
             "{element} = {value:.6g}, place {n} in memory",
-            element=f"{title}{at}",
-            value=value,
+            element=title + "".join(f"[{i}]" for i in index),
+            value=float(look.values[index]),
             n=int(look.visits[flat]),
         )
-        made[index] = _cell(value, origin, colours, digits, tip, (flat, index, shaded))
+        name = f"y{flat}" if is_new else f"e{origin}"
+        own = {
+            "fills": _GREY if is_new else colours.fill(origin),
+            "says": says
+            if is_new
+            else N_("{facts}, element {name}", facts=says, name=colours.name(origin)),
+            "corners": colours.name(origin) if colours.with_origin and not is_new else "",
+            "names": name,
+            "lights": " ".join([name, *(f"e{one}" for one in colours.used)]) if is_new else name,
+            "marks": mark,
+        }
+        for part, value in own.items():
+            made[part][index] = value
     return made
 
 
-def _cell(
-    value: float,
-    origin: int,
-    colours: Colours,
-    digits: int,
-    tip: str,
-    where: tuple[int, Index, list[tuple[str, str]] | None],
-) -> SheetCell:
-    flat, index, shaded = where
-    is_new, fill = origin == NEW, _GREY
-    if shaded is not None:
-        fill = shaded[flat]
-    elif not is_new:
-        fill = (colours.fill(origin),) * 2
-    role = "out" if is_new and shaded is None else ""
-    if index == colours.picked:
-        role = "picked"
-    elif not is_new and origin in colours.used:
-        role = "used"
-    corner = colours.name(origin) if colours.with_origin and not is_new else ""
-    if not is_new:
-        tip = N_("{facts}, element {name}", facts=tip, name=colours.name(origin))
-    links = (f"y{flat}", *(f"e{one}" for one in colours.used)) if is_new else (f"e{origin}",)
-    return SheetCell(written(value, digits), fill, tip, corner, links, role)
-
-
-def _by_value(values: Array) -> list[tuple[str, str]]:
-    flat = np.asarray(values, np.float64).reshape(1, -1)
-    is_share = bool((flat >= 0).all() and (flat <= 1).all())
-    scale: Scale = SCALES if is_share else DIVERGING
-    high = 1.0 if is_share else float(np.abs(flat[np.isfinite(flat)]).max(initial=0)) or 1.0
-    return shades(flat, scale, low=0.0 if is_share else -high, high=high)[0]
-
-
-def _is_whole(values: Array) -> bool:
+def _scale(values: Array, colours: Colours) -> dict[str, Any]:
+    """Return how numbers are coloured and written."""
     finite = values[np.isfinite(values)]
-    return bool((finite == np.round(finite)).all())
+    look: dict[str, Any] = {"digits": 0 if (finite == np.round(finite)).all() else 2}
+    if colours.by_value:
+        is_share = bool((values >= 0).all() and (values <= 1).all())
+        look["scale"] = "share" if is_share else "signed"
+        look["top"] = float(np.abs(finite).max(initial=0))
+    return look
 
 
-def _panels(look: TensorView, cells: Array) -> list[Panel]:
-    if cells.ndim < 2:
-        row = cells.reshape(1, -1)
-        if row.shape[1] > _MAX_IN_ROW:
-            return [Panel(_rows(row), wraps=True)]
-        columns = tuple(map(str, range(row.shape[1]))) if cells.ndim else ()
-        return [Panel(_rows(row), (), columns, "", look.axes[-1] if cells.ndim else "")]
-    rows, columns = (tuple(map(str, range(size))) for size in cells.shape[-2:])
-    lead = cells.shape[:-2]
+def _panels(look: TensorView, parts: dict[str, Array], scale: dict[str, Any]) -> list[Cells]:
+    def cells(index: Index, **names: Any) -> Cells:
+        """Return a slice along the last two axes, or the only row."""
+        own = {name: np.atleast_2d(part[index]) for name, part in parts.items()}
+        marks = own.pop("marks")
+        places = {(i, j): marks[i, j] for i, j in np.argwhere(marks != "").tolist()}
+        texts = {name: part.tolist() for name, part in own.items()}
+        values = np.atleast_2d(look.values[index])
+        return Cells(values=values, marks=places, **texts, **scale, **names)
+
+    if look.values.ndim < 2:
+        if look.values.size > _MAX_IN_ROW:
+            return [cells((), wraps=True)]
+        columns = tuple(map(str, range(look.values.size))) if look.values.ndim else ()
+        return [cells((), columns=columns, column_title=look.axes[-1] if columns else "")]
+    rows, columns = (tuple(map(str, range(size))) for size in look.shape[-2:])
     return [
-        Panel(
-            _rows(cells[index]),
-            rows,
-            columns,
-            look.axes[-2],
-            look.axes[-1],
-            ", ".join(f"{axis} = {i}" for axis, i in zip(look.axes, index, strict=False)),
+        cells(
+            index,
+            rows=rows,
+            columns=columns,
+            row_title=look.axes[-2],
+            column_title=look.axes[-1],
+            title=", ".join(f"{axis} = {i}" for axis, i in zip(look.axes, index, strict=False)),
         )
-        for index in np.ndindex(*lead)
+        for index in np.ndindex(*look.shape[:-2])
     ]
-
-
-def _rows(cells: Array) -> tuple[tuple[SheetCell, ...], ...]:
-    return tuple(tuple(row) for row in cells.tolist())
 
 
 def index_at(look: TensorView, row: int, column: int) -> Index:
@@ -190,46 +181,28 @@ def memory_board(look: TensorView, title: str, colours: Colours) -> Board:
     order: dict[int, list[int]] = {}
     for nth, index in enumerate(look.visits.tolist()):
         order.setdefault(index, []).append(nth)
-    digits = 0 if _is_whole(look.storage) else 2
-    shaded = _by_value(look.storage) if colours.by_value else None
-    cells = []
-    for index, (value, origin) in enumerate(
-        zip(look.storage.tolist(), look.storage_origins.tolist(), strict=True)
-    ):
+    scale, origins = _scale(look.storage, colours), look.storage_origins.tolist()
+    marks, says, fills, corners, names = {}, [], [], [], []
+    for index, (value, origin) in enumerate(zip(look.storage.tolist(), origins, strict=True)):
         reads = order.get(index, [])
         times = ", ".join([*(f"{n + 1}." for n in reads[:8]), *(["…"] if len(reads) > 8 else [])])
         when = N_("read {times}", times=times) if reads else N_("never read")
-        fill = _GREY
-        if reads and shaded is not None:
-            fill = shaded[index]
-        elif reads and origin != NEW:
-            fill = (colours.fill(origin),) * 2
-        corner = f"{reads[0] + 1}." if len(reads) == 1 else (f"{len(reads)}×" if reads else "")
-        tip = N_("place {n}: {value:.6g}, {when}", n=index, value=value, when=when)
-        role = "" if reads and fill != _GREY else "out"
-        links = (f"e{origin}",) if origin != NEW else (f"m{title}{index}",)
-        cells.append(SheetCell(written(float(value), digits), fill, tip, corner, links, role))
-    return Board(title, (Panel((tuple(cells),), wraps=True),))
-
-
-def reading(looks: Sequence[TensorView]) -> go.Figure:
-    """Draw which index in memory is read when: contiguous is a straight line up by one."""
-    styles = {"x": (GREY, "dot", "circle-open", 9), "y": (BLUE, "solid", "square", 6)}
-    last = max(len(one.visits) for one in looks)
-    top = max(float(one.visits.max(initial=0)) for one in looks)
-    return chart(
-        {one.name: (range(1, len(one.visits) + 1), one.visits) for one in looks},
-        looks=[
-            {
-                "line": {"color": colour, "dash": dash, "width": 1.6},
-                "marker": {"symbol": symbol, "size": size, "color": colour},
-            }
-            for colour, dash, symbol, size in (styles[one.name] for one in looks)
-        ],
-        hover=lambda name: N_("element %{{x}} of {name}<br>place %{{y}}<extra></extra>", name=name),
-        height=300,
-        top=36,
-        x={"title": N_("element, in reading order"), "range": (0.4, last + 0.6)},
-        y={"title": N_("memory position"), "range": (-0.06 * top - 0.4, 1.06 * top + 0.4)},
-        showlegend=len(looks) > 1,
+        if not reads or (origin == NEW and not colours.by_value):
+            marks[0, index] = "out"
+        says.append(N_("place {n}: {value:.6g}, {when}", n=index, value=value, when=when))
+        fills.append(colours.fill(origin) if reads and origin != NEW else _GREY)
+        corners.append(
+            f"{reads[0] + 1}." if len(reads) == 1 else (f"{len(reads)}×" if reads else "")
+        )
+        names.append(f"e{origin}" if origin != NEW else f"m{title}{index}")
+    cells = Cells(
+        values=look.storage[None],
+        fills=[fills],
+        says=[says],
+        corners=[corners],
+        names=[names],
+        marks=marks,
+        wraps=True,
+        **scale,
     )
+    return Board(title, (cells,))

@@ -17,10 +17,18 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.text.embeddings import CLASSES, EmbeddingTable, Lookup, Projection
 from tfm_core.plots.chart import cells
-from tfm_core.plots.heads.attention import DIVERGING, Theme, short
-from tfm_core.plots.kinds import ticks
-from tfm_core.plots.model.positions import matrix
-from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
+from tfm_core.plots.heads.attention import Theme, short
+from tfm_core.plots.palette import (
+    BLUE,
+    DIVERGING,
+    GREEN,
+    GREY,
+    OCHRE,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILION,
+)
 from tfm_core.plots.playing import controls
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, whole_percent
@@ -93,25 +101,28 @@ def likeness(
     like: Floats, tokens: Sequence[str], order: Sequence[int], theme: Theme = "light"
 ) -> go.Figure:
     """Draw the cosines (V, V) of all words with all, in an order."""
+    shown = like[np.ix_(order, order)]
     names = [escape(tokens[index], quote=False) for index in order]
-    figure = matrix(
-        like[np.ix_(order, order)], "word", "word", theme, names=names, is_square=True, limit=1.0
-    )
-    figure.data[0].hovertemplate = None
-    figure.data[0].hovertext = [
+    says = [
         [
             N_("{a} and {b}<br>cosine {value:.4f}", a=a, b=b, value=value)
             for b, value in zip(names, row, strict=True)
         ]
-        for a, row in zip(names, like[np.ix_(order, order)].tolist(), strict=True)
+        for a, row in zip(names, shown.tolist(), strict=True)
     ]
-    figure.data[0].hoverinfo = "text"
-    figure.data[0].colorbar.title = {"text": N_("cosine  "), "font": {"size": 12}}
-    every = -(-len(names) // 40)
-    shown = list(range(0, len(names), every))
-    words = {"tickvals": shown, "ticktext": [short(tokens[order[i]]) for i in shown]}
-    words["tickfont"] = {"size": 9}
-    return figure.update_layout(height=500, xaxis={**words, "tickangle": -90}, yaxis=words)
+    axis = {"names": [short(tokens[index]) for index in order], "constrain": "domain"}
+    return cells(
+        shown,
+        DIVERGING[theme],
+        (-1, 1),
+        says=says,
+        legend=N_("cosine  "),
+        gap=0,
+        height=500,
+        top=52,
+        x={"title": N_("word"), "tickangle": -90, **axis},
+        y={"title": N_("word"), "scaleanchor": "x", "constraintoward": "top", **axis},
+    )
 
 
 def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme) -> go.Figure:
@@ -134,12 +145,8 @@ def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme
         values,
         DIVERGING[theme],
         (-top, top),
-        trace={
-            "text": texts,
-            "texttemplate": "%{text}",
-            "textfont": {"size": 10},
-            "hovertemplate": "%{y}<br>%{x}: %{text}<extra></extra>",
-        },
+        says="%{y}<br>%{x}: %{text}<extra></extra>",
+        texts=texts,
         height=300,
         x={
             "title": N_(
@@ -147,12 +154,11 @@ def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme
                 n=shown.shape[1],
                 d_model=table.shape[1],
             ),
-            **ticks(names),
+            "names": names,
         },
         y={
             "title": N_("table row: its word"),
-            "autorange": "reversed",
-            **ticks([f"{row}: {short(tokens[row])}" for row in rows]),
+            "names": [f"{row}: {short(tokens[row])}" for row in rows],
         },
     )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,27 +11,16 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.plots.chart import cells
-from tfm_core.plots.heads.attention import LEGEND
-from tfm_core.plots.kinds import bars, frame, lay_out, sequential, ticks
-from tfm_core.plots.palette import COLOURS, GREY, ThemeName
+from tfm_core.inspect.text.gpt_writing import NEXT
+from tfm_core.plots.chart import cells, chart
+from tfm_core.plots.kinds import frame, legend_to
+from tfm_core.plots.palette import COLOURS, GREY, SCALES, ThemeName
 from tfm_core.plots.texts.writing import marked
 from tfm_core.sentences import N_, percent, whole_percent
 
 Floats = npt.NDArray[np.floating]
-_WRITTEN: dict[str, Any] = {  # in each cell, its text
-    "texttemplate": "%{text}",
-    "textfont": {"size": 12},
-    "showscale": None,
-    # at the figure's top: where plotly makes room for a scale it lifts the x title by as much
-    "colorbar": {
-        **LEGEND,
-        "title": {"text": N_("probability"), "side": "right", "font": {"size": 12}},
-        "yref": "container",
-        "y": 0.99,
-        "yanchor": "top",
-    },
-}
+_LEGEND = legend_to(0, 1, N_("probability")) | {"yref": "container", "y": 0.99, "yanchor": "top"}
+"""At the figure's top: where plotly makes room for a scale it lifts the x title by as much."""
 
 
 def shown(token: str) -> str:
@@ -49,44 +37,18 @@ def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: 
         N_("{token} ◀ came, no. {rank}", token=shown(t), rank=rank) if came else shown(t)
         for t, _, came in rows
     ]
-    figure = go.Figure(
-        bars(
-            range(len(rows)),
-            [p for _, p, _ in rows],
-            [COLOURS["right"] if came else GREY for *_, came in rows],
-            texts=[percent(p) if p >= 0.001 else "< 0.1%" for _, p, _ in rows],
-            hovertemplate="%{customdata}: %{x:.5f}<extra></extra>",
-            customdata=names,
-        )
+    columns = {"place": range(len(rows)), "value": [p for _, p, _ in rows]}
+    texts = [percent(p) if p >= 0.001 else "< 0.1%" for _, p, _ in rows]
+    return chart(
+        NEXT.table({**columns, "words": texts}),
+        "bars",
+        x="value",
+        y="place",
+        orientation="h",
+        text="words",
+        ticks=names,
+        looks=[{"colour": [COLOURS["right"] if came else GREY for *_, came in rows]}],
     )
-    return _bars(figure, names)
-
-
-def before_and_after(table: pd.DataFrame) -> go.Figure:
-    """Draw the likeliest next tokens as bars: of the model, and of the sampler."""
-    figure = go.Figure()
-    for name, column, colour, pattern in (
-        (N_("model"), "before", GREY, "/"),
-        (N_("sampled from"), "after", COLOURS["decoder"], ""),
-    ):
-        figure.add_trace(
-            bars(
-                range(len(table)),
-                table[column].to_numpy(),
-                colour,
-                name=name,
-                marker={"pattern": {"shape": pattern}},
-                hovertemplate="%{fullData.name}: %{x:.5f}<extra></extra>",
-            )
-        )
-    figure.update_layout(barmode="group")
-    return _bars(figure, [shown(token) for token in table["token"]])
-
-
-def _bars(figure: go.Figure, names: Sequence[str]) -> go.Figure:
-    x = {"title": N_("probability"), "rangemode": "tozero", "tickformat": ".2~%", "nticks": 6}
-    y = {"title": N_("next token"), **ticks(names), "autorange": "reversed"}
-    return lay_out(figure, height=90 + 28 * len(names), top=32, right=48, x=x, y=y)
 
 
 def lens_map(
@@ -121,21 +83,17 @@ def lens_map(
         ]
         for t in range(length)
     ]
-    tokens = ticks([shown(token) for token in read[:length]])
     return cells(
         probability[:, :length].T,
-        sequential(theme),
+        SCALES[theme],
         (0, 1),
-        trace={
-            "text": [[shown(says[d][t]) for d in range(depth)] for t in range(length)],
-            "customdata": hover,
-            "hovertemplate": "%{customdata}<extra></extra>",
-            **_WRITTEN,
-        },
+        says=hover,
+        texts=[[shown(says[d][t]) for d in range(depth)] for t in range(length)],
+        trace={"colorbar": _LEGEND, "showscale": True},
         height=150 + 28 * length,
         top=64,
-        x={"title": N_("answer after"), **ticks(labels)},
-        y={"title": N_("token read"), "autorange": "reversed", **tokens},
+        x={"title": N_("answer after"), "names": labels},
+        y={"title": N_("token read"), "names": [shown(token) for token in read[:length]]},
     )
 
 
@@ -156,20 +114,20 @@ def digit_map(truth: Sequence[str], table: pd.DataFrame, theme: ThemeName) -> go
     ]
     figure = cells(
         chances,
-        sequential(theme),
+        SCALES[theme],
         (0, 1),
+        says=N_("position %{x}, %{customdata}: %{z:.5f}<extra></extra>"),
+        texts=text,
         trace={
-            "text": text,
+            "colorbar": _LEGEND,
+            "showscale": True,
             "customdata": [[shown(name)] * chances.shape[1] for name in names],
-            "hovertemplate": N_("position %{x}, %{customdata}: %{z:.5f}<extra></extra>"),
             "x": list(range(1, chances.shape[1] + 1)),
-            "y": list(range(len(names))),
-            **_WRITTEN,
         },
         height=480,
         top=64,
-        x={"title": N_("position in the answer"), "dtick": 1, "showgrid": False},
-        y={"title": N_("digit"), "autorange": "reversed", **ticks([shown(n) for n in names])},
+        x={"title": N_("position in the answer"), "dtick": 1},
+        y={"title": N_("digit"), "names": [shown(name) for name in names]},
     )
     for row, column in true_cells:
         ends = (column + 0.5, row - 0.5, column + 1.5, row + 0.5)

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from itertools import cycle
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.inspect.text.bpe import SIZES
 from tfm_core.inspect.text.tokenise import PaddedBatch, Token
 from tfm_core.korean import lang
 from tfm_core.plots.chart import bands_of, cells, chart
-from tfm_core.plots.heads.attention import SCALES, Theme
-from tfm_core.plots.kinds import COLORWAY, ticks
-from tfm_core.plots.palette import BLUE, CARDS, COLOURS, GREY, INKS, VERMILION
-from tfm_core.probe.types import Floats
+from tfm_core.plots.heads.attention import Theme
+from tfm_core.plots.kinds import COLORWAY
+from tfm_core.plots.palette import BLUE, CARDS, COLOURS, GREY, INKS, SCALES, VERMILION
 from tfm_core.sentences import N_, Say
 
 MAX_CHIPS = 400
@@ -39,43 +40,32 @@ def chips(tokens: Sequence[Token], most: int = MAX_CHIPS, *, say: Say = str) -> 
     return f'{_STYLE}<div class="tfm-tokens">{"".join(parts)}{rest}</div>'
 
 
-def sizes(
-    vocabulary: Floats, length: Floats, k: int, others: Mapping[str, tuple[int, int]]
-) -> go.Figure:
-    """Draw vocabulary size (x) against tokens of the text (y) after 0, 1, 2, ... merges.
+def sizes(curve: pd.DataFrame, k: int, others: Mapping[str, tuple[int, int]]) -> go.Figure:
+    """Draw vocabulary size (x) against tokens of the text (y), of ``bpe.lengths``.
 
     k: the merges that are chosen. others: label -> size and tokens of another tokeniser.
     """
-    series: dict[str, tuple[Any, Any]] = {
-        N_("byte-pair encoding"): (vocabulary, length),
-        N_("after {k} merges", k=k): ([vocabulary[k]], [length[k]]),
+    points = {
+        N_("after {k} merges", k=k): {"colour": VERMILION, "size": 13},
+        **{
+            escape(label, quote=False): {"colour": GREY, "size": 11, "symbol": symbol}
+            for label, symbol in zip(others, cycle(_SYMBOLS), strict=False)
+        },
     }
-    line = {
-        "mode": "lines",
-        "line": {"color": BLUE, "width": 2.5},
-        "customdata": list(range(len(length))),
-        "hovertemplate": N_(
-            "%{customdata} merges<br>vocabulary %{x:,}<br>%{y:,} tokens<extra></extra>"
-        ),
-    }
-    chosen = {"color": VERMILION, "size": 13, "symbol": "circle"}
-    hover = N_("vocabulary %{x:,}<br>%{y:,} tokens<extra></extra>")
-    looks: list[dict[str, Any]] = [line, {"marker": chosen, "hovertemplate": hover}]
-    for i, (label, (size, n)) in enumerate(others.items()):
-        series[escape(label, quote=False)] = ([size], [n])
-        marker = {"color": GREY, "size": 11, "symbol": _SYMBOLS[i % len(_SYMBOLS)]}
-        hover = N_(
-            "{label}<br>vocabulary %{{x:,}}<br>%{{y:,}} tokens<extra></extra>", label=escape(label)
-        )
-        looks.append({"marker": marker, "hovertemplate": hover})
-    return chart(
-        series,
-        "markers",
-        looks=looks,
+    places = [curve.loc[k, ["size", "length"]], *others.values()]
+    table = pd.DataFrame(np.array(places), columns=["size", "length"])
+    table["name"] = pd.Series([*points], dtype=object)
+    figure = chart(
+        curve,
+        x="size",
+        y={"length": N_("byte-pair encoding")},
+        hover=["merges"],
+        looks=[{"colour": BLUE, "width": 2.5}],
+        marked=0,
         top=36,
-        x={"title": N_("vocabulary (tokens)")},
-        y={"title": N_("length of the text (tokens)"), "rangemode": "tozero"},
     )
+    marks = chart(SIZES.table(table), "points", x="size", y="length", colour="name", looks=points)
+    return figure.add_traces(marks.data)
 
 
 def _chip(token: Token, say: Say) -> str:
@@ -103,7 +93,7 @@ _STYLE = f"""<style>
   padding: 0.1rem 0.4rem; border-radius: 0.3rem; border: 1px solid var(--c); max-width: 100%;
   background: color-mix(in srgb, var(--c) 20%, transparent); overflow-wrap: anywhere; }}
 .tfm-tokens .chip b {{ font-weight: 500; white-space: pre-wrap; }}
-.tfm-tokens .chip small {{ font-size: 0.68rem; opacity: 0.75; font-variant-numeric: tabular-nums; }}
+.tfm-tokens .chip small {{ font-size: 0.75rem; opacity: 0.75; font-variant-numeric: tabular-nums; }}
 .tfm-tokens .end {{ opacity: 0.8; font-size: 0.75em; font-style: normal; }}
 .tfm-tokens .unknown {{ border: 2px dashed {COLOURS["wrong"]}; background: none; }}
 .tfm-tokens .unknown s {{ text-decoration: none; color: {COLOURS["wrong"]}; font-size: 0.75em;
@@ -168,31 +158,18 @@ def _cells(
         ]
         for b, words in enumerate(batch.tokens)
     ]
-    every = -(-length // 16)
-    numbers = ticks([str(i + 1) for i in range(length)])
     return cells(
         values,
         bands_of(shades),
         (0, len(shades) - 1),
-        trace={
-            "xgap": 2,
-            "ygap": 2,
-            "text": labels,
-            "texttemplate": "%{text}",
-            "textfont": {"size": 11 if length <= 16 else 9, "color": INKS[theme]},
-            "hovertext": texts,
-            "hovertemplate": "%{hovertext}<extra></extra>",
-        },
+        says=texts,
+        texts=labels,
+        gap=2,
+        trace={"textfont": {"size": 11 if length <= 16 else 9, "color": INKS[theme]}},
         height=90 + 44 * n,
         x={
             "title": N_("position T = {length}", length=length),
-            **numbers,
-            "tickvals": numbers["tickvals"][::every],
-            "ticktext": numbers["ticktext"][::every],
+            "names": [str(i + 1) for i in range(length)],
         },
-        y={
-            "title": N_("sentence B = {n}", n=n),
-            "autorange": "reversed",
-            **ticks([str(i + 1) for i in range(n)]),
-        },
+        y={"title": N_("sentence B = {n}", n=n), "names": [str(i + 1) for i in range(n)]},
     )

@@ -6,24 +6,25 @@ x axis, so that zooming one zooms all and the pointer reads all of them at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots.kinds import band
-from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
+from tfm_core.plots.chart import DASHES, MAX_MARKED
+from tfm_core.plots.kinds import COLORWAY, band
+from tfm_core.plots.palette import GREY
 from tfm_core.plots.training.stage import smooth, thin
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import Sentence
 
-_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, OCHRE, GREY)
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "12px,3px,2px,3px")
+_DASHES = (*DASHES, "12px,3px,2px,3px")
 _SVG_DASHES = ("", "7 4", "2 3", "7 3 2 3", "12 4", "12 3 2 3", "10 3 2 3")
-N_LOOKS = len(_COLOURS) * len(_DASHES)
+N_LOOKS = len(COLORWAY) * len(_DASHES)
 """Looks that are all different; from here on they begin again."""
 MAX_POINTS, MIN_POINTS, ALL_POINTS = 400, 60, 12_000
 MAX_HOVERED = 12
@@ -31,8 +32,6 @@ MAX_HOVERED = 12
 _REACH = 100  # pixels: validations stand far apart
 MAX_NAMED = 8
 """Lines that a legend names; of more the table does."""
-MAX_MARKED = 40
-"""Points of a line that each get a marker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +45,9 @@ class LineStyle:
 
 def style_of(slot: int) -> LineStyle:
     """Return the look of a place, from 0: neighbours differ in colour and in line style."""
-    row, column = divmod(slot % N_LOOKS, len(_COLOURS))
+    row, column = divmod(slot % N_LOOKS, len(COLORWAY))
     style = (row + column) % len(_DASHES)
-    return LineStyle(_COLOURS[column], _DASHES[style], _SVG_DASHES[style])
+    return LineStyle(COLORWAY[column], _DASHES[style], _SVG_DASHES[style])
 
 
 def slots(ids: Iterable[str], kept: Mapping[str, int]) -> dict[str, int]:
@@ -68,28 +67,15 @@ def slots(ids: Iterable[str], kept: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunLine:
-    """A run's curve: values (n,) at x (n,), ascending. slot: see ``style_of``.
-
-    is_faint: it is one of those that a band sums up, and stands behind it without a name.
-    """
+    """A curve: values (n,) at x (n,), ascending. slot: see ``style_of``."""
 
     name: str
     slot: int
     x: Floats
     y: Floats
-    is_faint: bool = False
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SpreadBand:
-    """The mean of several runs and its spread, (n,) each, drawn as a line in an area."""
-
-    name: str
-    slot: int
-    x: Floats
-    mean: Floats
-    low: Floats
-    high: Floats
+    low: Floats | None = None  # of a mean of several runs: the ends of their spread
+    high: Floats | None = None
+    is_faint: bool = False  # one of those that a mean sums up: behind it, without a name
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +84,6 @@ class CurvePanel:
 
     title: str
     lines: Sequence[RunLine]
-    bands: Sequence[SpreadBand] = ()
     is_share: bool = False
     is_noisy: bool = False
 
@@ -106,7 +91,9 @@ class CurvePanel:
 def most_points(panels: Sequence[CurvePanel], window: int) -> int:
     """Return how many points of a line are drawn at most: the more lines, the fewer each."""
     n_lines = sum(
-        len(panel.lines) * (2 if panel.is_noisy and window > 1 else 1) for panel in panels
+        (line.low is None) * (2 if panel.is_noisy and window > 1 else 1)
+        for panel in panels
+        for line in panel.lines
     )
     return max(MIN_POINTS, min(MAX_POINTS, ALL_POINTS // max(1, n_lines)))
 
@@ -126,39 +113,47 @@ def comparison(
     but those of shares.
     """
     most = most_points(panels, window)
-    traces: list[go.Scatter] = []
+    traces: list[dict[str, Any]] = []
     most_named = 0
     for number, panel in enumerate(panels, start=1):
-        axis = "y" if number == 1 else f"y{number}"
-        named = [line for line in panel.lines if not line.is_faint]
-        n_named = len(named) + len(panel.bands)
-        most_named = max(most_named, n_named)
-        thin_ones = _thin_ones(panel, window)
-        traces += _measured(thin_ones, axis, most, is_log_x=is_log_x, is_many=n_named > MAX_NAMED)
-        for one in panel.bands:
-            traces += _band(one, axis, panel, is_log_x=is_log_x)
-        is_marked = not panel.is_noisy and n_named <= MAX_HOVERED
+        axes = {"xaxis": "x", "yaxis": "y" if number == 1 else f"y{number}"}
+        named = sorted(
+            (one for one in panel.lines if not one.is_faint), key=lambda one: one.low is None
+        )
+        most_named = max(most_named, len(named))
+        is_many = len(named) > MAX_NAMED
+        traces += [one | axes for one in _measured(panel, window, most, is_log_x, is_many)]
+        is_marked = not panel.is_noisy and len(named) <= MAX_HOVERED
         for line in named:
-            y = smooth(line.y, window) if panel.is_noisy else line.y
-            x, y = _kept(line.x, y, most, is_log_x=is_log_x)
-            traces.append(
-                go.Scatter(
-                    x=x,
-                    y=y,
-                    xaxis="x",
-                    yaxis=axis,
-                    legendgroup=str(line.slot),
-                    mode="lines+markers" if is_marked and len(x) <= MAX_MARKED else "lines",
-                    line={
-                        "color": style_of(line.slot).colour,
-                        "width": 2.2,
-                        "dash": style_of(line.slot).dash,
-                    },
-                    marker={"size": 6},
-                    name=escape(line.name, quote=False),
-                    showlegend=number == 1,
-                    hovertemplate=_value(panel),
+            style, is_mean = style_of(line.slot), line.low is not None
+            shared = {**axes, "legendgroup": f"band {line.slot}" if is_mean else str(line.slot)}
+            y = smooth(line.y, window) if panel.is_noisy and not is_mean else line.y
+            if line.low is not None and line.high is not None:
+                shown = line.x > 0 if is_log_x else slice(None)
+                x, y, low, high = (
+                    np.asarray(one[shown], np.float32) for one in (line.x, y, line.low, line.high)
                 )
+                traces += band(x, low, high, style.colour, showlegend=False, **shared)
+            else:
+                x, y = _kept(line.x, y, most, is_log_x=is_log_x)
+            has_marks = is_marked and not is_mean and len(x) <= MAX_MARKED
+            traces.append(
+                {
+                    "type": "scatter",
+                    "x": x,
+                    "y": y,
+                    "mode": "lines+markers" if has_marks else "lines",
+                    "line": {
+                        "color": style.colour,
+                        "width": 3 if is_mean else 2.2,
+                        "dash": style.dash,
+                    },
+                    "marker": {"size": 6},
+                    "name": escape(line.name, quote=False),
+                    "showlegend": number == 1,
+                    "hovertemplate": _value(panel),
+                    **shared,
+                }
             )
     figure = go.Figure(traces)
     _lay_out(figure, panels, x_title, is_log_x, is_log_y, height, most_named)
@@ -180,23 +175,18 @@ def hide_after(figure: go.Figure, x: float, last: float) -> None:
     figure.add_annotation(text="?", font={"size": 40, "color": GREY}, **middle)
 
 
-def _thin_ones(panel: CurvePanel, window: int) -> list[RunLine]:
-    """Return the lines to draw thin: what was measured, behind the smoothed lines.
+def _measured(
+    panel: CurvePanel, window: int, most: int, is_log_x: bool, is_many: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield what was measured, thin and pale; of many lines, those of a colour are one trace.
 
-    The members of a band are smoothed as its mean is, which would else lag behind all of them.
+    The members of a mean are smoothed as it is, which would else lag behind all of them.
     """
     is_smoothed = panel.is_noisy and window > 1
-    members = [line for line in panel.lines if line.is_faint]
-    if not is_smoothed:
-        return members
-    measured = [line for line in panel.lines if not line.is_faint]
-    return [*measured, *(replace(line, y=smooth(line.y, window)) for line in members)]
-
-
-def _measured(
-    lines: Sequence[RunLine], axis: str, most: int, *, is_log_x: bool, is_many: bool
-) -> list[go.Scatter]:
-    """Return what was measured, thin and pale; of many lines, those of a colour are one trace."""
+    lines = [line for line in panel.lines if line.is_faint]
+    if is_smoothed:
+        members = [replace(line, y=smooth(line.y, window)) for line in lines]
+        lines = [one for one in panel.lines if not one.is_faint and one.low is None] + members
     together: dict[str, list[tuple[Floats, Floats]]] = {}
     groups: dict[str, str] = {}
     for line in lines:
@@ -205,53 +195,28 @@ def _measured(
         together.setdefault(name, []).append(_kept(line.x, line.y, most, is_log_x=is_log_x))
         groups[name] = str(line.slot)
     gap = np.array([np.nan], np.float32)
-    traces = []
     for name, parts in together.items():
-        x = np.concatenate([each for part in parts for each in (part[0], gap)][:-1])
-        y = np.concatenate([each for part in parts for each in (part[1], gap)][:-1])
-        traces.append(
-            go.Scatter(
-                x=x,
-                y=y,
-                xaxis="x",
-                yaxis=axis,
-                mode="lines",
-                opacity=0.4,
-                hoverinfo="skip",
-                line={"color": name.split()[0], "width": 1},
-                showlegend=False,
-                legendgroup=groups[name],
-            )
+        x, y = (
+            np.concatenate([each for part in parts for each in (part[of], gap)][:-1])
+            for of in (0, 1)
         )
-    return traces
+        yield {
+            "type": "scatter",
+            "x": x,
+            "y": y,
+            "mode": "lines",
+            "opacity": 0.4,
+            "hoverinfo": "skip",
+            "line": {"color": name.split()[0], "width": 1},
+            "showlegend": False,
+            "legendgroup": groups[name],
+        }
 
 
 def _value(panel: CurvePanel) -> str:
     """Return what the pointer reads, and of which quantity; the name stands beside it."""
     title = escape(panel.title, quote=False)
     return f"%{{y:.1%}} {title}" if panel.is_share else f"%{{y:.4~g}} {title}"
-
-
-def _band(one: SpreadBand, axis: str, panel: CurvePanel, *, is_log_x: bool) -> list[go.Scatter]:
-    own = style_of(one.slot)
-    shown = one.x > 0 if is_log_x else np.ones(len(one.x), np.bool_)
-    x, mean, low, high = (
-        np.asarray(values[shown], np.float32) for values in (one.x, one.mean, one.low, one.high)
-    )
-    common = {"xaxis": "x", "yaxis": axis, "legendgroup": f"band {one.slot}"}
-    return [
-        *band(x, low, high, own.colour, showlegend=False, **common),
-        go.Scatter(
-            x=x,
-            y=mean,
-            mode="lines",
-            line={"color": own.colour, "width": 3, "dash": own.dash},
-            name=escape(one.name, quote=False),
-            hovertemplate=_value(panel),
-            showlegend=axis == "y",
-            **common,
-        ),
-    ]
 
 
 def _kept(
@@ -289,7 +254,9 @@ def _lay_out(
     )
     lowest = "y" if n == 1 else f"y{n}"
     log = Sentence("{title} (log)", {"title": x_title})
-    if not is_read_at_once and not any(panel.bands for panel in panels):
+    if not is_read_at_once and not any(
+        line.low is not None for panel in panels for line in panel.lines
+    ):
         figure.update_layout(meta={"manyLines": True})  # see pages/components/live_figure
     figure.update_layout(
         xaxis={

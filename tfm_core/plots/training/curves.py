@@ -7,139 +7,102 @@ star at the end. Dashed lines are known before training: chance, the loss of gue
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots.kinds import reference_line
+from tfm_core.inspect.tables import Column, Columns, share
+from tfm_core.plots.chart import Look, chart
 from tfm_core.plots.palette import COLOURS
-from tfm_core.plots.training.stage import smooth, thin
-from tfm_core.probe.types import Floats
+from tfm_core.plots.training.stage import ROLE_COLOURS, curve_points
+from tfm_core.runs.curves import Curves
 from tfm_core.sentences import N_
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Measurements:
-    """Values measured at some steps, (n,) each, as one named series of a figure."""
-
-    name: str
-    steps: Floats
-    values: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceLine:
-    """A value known beforehand, drawn as a dashed line with its words.
-
-    is_lower_bound: no curve goes below it, so that its words stand there, clear of the curves.
-    """
-
-    value: float
-    words: str
-    is_lower_bound: bool = False
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MeasuredCurves:
-    """All series of one quantity. A second one of a split is that of whole sequences.
-
-    averaged: what validation says of averaged weights. best: one point, ringed. turns: steps at
-    which a setting was changed, with its new value in words.
-    """
-
-    train: Measurements
-    validation: Sequence[Measurements] = ()
-    test: Sequence[Measurements] = ()
-    averaged: Sequence[Measurements] = ()
-    best: Measurements | None = None
-    turns: Sequence[tuple[int, str]] = ()
+CURVES = Columns(
+    step=Column(N_("step"), ","),
+    loss=Column(N_("loss (nats)"), ".4f", {"rangemode": "tozero"}),
+    accuracy=share(N_("accuracy"), rangemode="tozero"),
+    sequence_accuracy=share(N_("sequence accuracy"), rangemode="tozero"),
+)
+_LOOKS: dict[str, Look] = {
+    "batch": {
+        "name": N_("training, this batch"), "mode": "lines", "width": 1, "opacity": 0.35,
+        "showlegend": False, "legendgroup": "train",
+    },
+    "training": {"name": N_("training"), "mode": "lines", "width": 2.5, "legendgroup": "train"},
+    "validation": {"name": N_("validation"), "symbol": "circle"},
+    "whole": {"name": N_("whole sequences"), "dash": "dash", "symbol": "diamond"},
+    "average": {"name": N_("averaged weights"), "symbol": "circle"},
+    "average_whole": {
+        "name": N_("averaged, whole sequences"), "dash": "dash", "symbol": "diamond"
+    },
+    "test": {
+        "name": N_("test"), "mode": "markers", "symbol": "star", "size": 15, "cliponaxis": False
+    },
+    "best": {
+        "mode": "markers", "symbol": "circle-open", "size": 17, "marker": {"line": {"width": 2.5}},
+        "cliponaxis": False,
+    },
+}  # fmt: skip
 
 
 def learning_curve(
-    measured: MeasuredCurves,
+    curves: Curves,
+    quantity: str,
     *,
-    y_title: str,
-    marks: Sequence[ReferenceLine] = (),
+    title: str = "",
     total_steps: int | None = None,
     window: int = 20,
     is_log: bool = False,
-    is_share: bool = False,
+    has_wholes: bool = False,
+    is_patient: bool = False,
 ) -> go.Figure:
     """Draw one quantity over the steps.
 
-    window: how many batches the thick line averages. is_log: steps on a logarithmic axis.
-    is_share: values are 0 to 1 and are shown as per cent.
+    title: of it, where it is none of CURVES or its unit is another. window: how many batches the
+    thick line averages. is_log: steps on a logarithmic axis. has_wholes: whole sequences are
+    measured, too. is_patient: ring the best validation.
     """
-    number = ":.1%" if is_share else ":.4f"
-    lines = _train_lines(measured.train, window, is_log, number)
-    for series, look in zip(measured.validation, _VALIDATION, strict=False):
-        lines.append(_markers(series, look, COLOURS["validation"], number, is_log))
-    for series, look in zip(measured.averaged, _VALIDATION, strict=False):
-        if len(series.steps):
-            lines.append(_markers(series, look, COLOURS["average"], number, is_log))
-    lines += [_points(series, number, _STAR) for series in measured.test if len(series.steps)]
-    if measured.best is not None:
-        lines.append(_points(measured.best, number, _RING))
-    if measured.turns and len(measured.train.steps):
-        lines.append(_turns(measured.turns, lines[min(1, window - 1)]))
-    figure = go.Figure(lines, _layout(y_title, total_steps, is_log, is_share))
-    for mark in marks:
-        reference_line(figure, y=mark.value, words=mark.words, is_below=mark.is_lower_bound)
-    return figure
-
-
-_VALIDATION = ({"dash": "solid", "symbol": "circle"}, {"dash": "dash", "symbol": "diamond"})
-
-
-def _train_lines(train: Measurements, window: int, is_log: bool, number: str) -> list[go.Scatter]:
-    steps, values = _float32(train.steps), _float32(train.values)
-    smoothed = smooth(values, window)
-    lines = []
-    if window > 1:
-        batch = N_("{measure}, this batch", measure=train.name)
-        lines.append(_line(steps, values, is_log, batch, {"width": 1}, number))
-        lines[0].update(opacity=0.35, showlegend=False)
-    name = train.name
-    if window > 1:
-        name = N_("{measure}, mean of {n}", measure=train.name, n=window)
-    lines.append(_line(steps, smoothed, is_log, name, {"width": 2.5}, number))
-    lines[-1].update(name=train.name)
-    return [line.update(legendgroup="train") for line in lines]
-
-
-def _line(
-    steps: Floats, values: Floats, is_log: bool, name: str, line: dict[str, Any], number: str
-) -> go.Scatter:
-    """Return a line that is thinned; where the axis is logarithmic, step 0 has no place on it."""
-    shown = steps >= 1 if is_log else slice(None)
-    steps, values = steps[shown], values[shown]
-    kept = thin(steps, values, is_log=is_log)
-    return go.Scatter(
-        x=steps[kept],
-        y=values[kept],
-        name=name,
-        mode="lines",
-        line={"color": COLOURS["train"], **line},
-        hovertemplate=_hover(name, number),
+    points = curve_points(
+        curves, quantity, window=window, has_wholes=has_wholes, is_patient=is_patient
+    )
+    roles = np.repeat([*points], [len(steps) for steps, _values in points.values()])
+    steps, values = (
+        np.concatenate([[], *(line[side] for line in points.values())]) for side in (0, 1)
+    )
+    table = CURVES.table({"role": roles, "step": steps, quantity: values})
+    across: dict[str, object] = {"range": [0, total_steps * 1.02]} if total_steps else {}
+    if is_log:
+        table = table[table["step"] >= 1]
+        end = float(np.log10(max(total_steps or 1, 2))) + 0.02
+        across = {"title": N_("step (log)"), "type": "log", "range": [0, end], "dtick": 1}
+    looks = {}
+    for role, look in _LOOKS.items():
+        looks[role] = {"colour": COLOURS[ROLE_COLOURS[role]], "mode": "lines+markers", "size": 7}
+        looks[role] |= look
+    best = table[table["role"] == "best"]["step"]
+    if len(best):
+        looks["best"]["name"] = N_("best: step {n}", n=f"{int(best.iloc[0]):,}")
+    return chart(
+        table,
+        x="step",
+        y=quantity,
+        colour="role",
+        looks=looks,
+        labels={quantity: title} if title else {},
+        across=across,
+        top=8,
+        hovermode="closest",
     )
 
 
-def _markers(
-    series: Measurements, look: dict[str, str], colour: str, number: str, is_log: bool
-) -> go.Scatter:
-    steps, values = _float32(series.steps), _float32(series.values)
-    line = {"color": colour, "width": 2, "dash": look["dash"]}
-    drawn = _line(steps, values, is_log, series.name, line, number)
-    return drawn.update(mode="lines+markers", marker={"symbol": look["symbol"], "size": 7})
-
-
-def _turns(turns: Sequence[tuple[int, str]], line: go.Scatter) -> go.Scatter:
-    """Return a mark on a line at each step where a setting was changed."""
+def mark_turns(figure: go.Figure, turns: Sequence[tuple[int, str]]) -> None:
+    """Mark the steps at which a setting was changed, with its new value, on the running mean."""
+    line = next((one for one in figure.data if one.name == N_("training")), None)
+    if not turns or line is None:
+        return
     steps = [step for step, _words in turns]
-    return go.Scatter(
+    figure.add_scatter(
         x=steps,
         y=np.interp(steps, line.x, line.y),
         name=N_("setting changed"),
@@ -148,53 +111,3 @@ def _turns(turns: Sequence[tuple[int, str]], line: go.Scatter) -> go.Scatter:
         text=[words for _step, words in turns],
         hovertemplate=N_("step %{{x:,}}: %{{text}}<extra></extra>"),
     )
-
-
-def _points(series: Measurements, number: str, marker: dict[str, Any]) -> go.Scatter:
-    return go.Scatter(
-        x=_float32(series.steps),
-        y=_float32(series.values),
-        name=series.name,
-        mode="markers",
-        marker=marker,
-        cliponaxis=False,
-        hovertemplate=_hover(series.name, number),
-    )
-
-
-_STAR = {"color": COLOURS["test"], "symbol": "star", "size": 15}
-_RING = {
-    "color": COLOURS["validation"],
-    "symbol": "circle-open",
-    "size": 17,
-    "line": {"width": 2.5},
-}
-
-
-def _hover(name: str, number: str) -> str:
-    return N_("step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>", number=number, name=name)
-
-
-def _layout(y_title: str, total_steps: int | None, is_log: bool, is_share: bool) -> dict[str, Any]:
-    """Return the layout, as one: plotly takes milliseconds for each update of a figure."""
-    across: dict[str, Any] = {"title": {"text": N_("step (log)") if is_log else N_("step")}}
-    if is_log:
-        top = np.log10(max(total_steps or 1, 2))
-        across |= {"type": "log", "range": [0, float(top) + 0.02], "dtick": 1}
-    elif total_steps:
-        across |= {"range": [0, total_steps * 1.02]}
-    up: dict[str, Any] = {"title": {"text": y_title}, "rangemode": "tozero"}
-    if is_share:
-        up |= {"range": [0, 1.04], "tickformat": ".0%"}
-    return {
-        "height": 340,
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "hovermode": "closest",
-        "legend": {"font": {"size": 12}},
-        "xaxis": across,
-        "yaxis": up,
-    }
-
-
-def _float32(values: Floats) -> npt.NDArray[np.float32]:
-    return np.asarray(values, np.float32)

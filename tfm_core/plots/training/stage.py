@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from tfm_core.plots.palette import COLOURS
 from tfm_core.probe.types import Floats
-from tfm_core.runs.curves import Curves, Series
+from tfm_core.runs.curves import Curves
 
 MAX_DRAWN = 400
 
@@ -66,8 +66,8 @@ ROLE_COLOURS: dict[str, str] = {
     "whole": "validation",
     "average": "average",
     "average_whole": "average",
-    "best": "validation",
     "test": "test",
+    "best": "validation",
 }
 """What each line is called in the palette."""
 WINDOW = 10
@@ -90,45 +90,57 @@ class StageLine:
     colour: str
 
 
-def curve_lines(curves: Curves, *, has_wholes: bool, is_patient: bool = False) -> list[StageLine]:
-    """Return the lines of both figures, each of some 400 points at most; no spike is lost.
+def curve_points(
+    curves: Curves,
+    quantity: str,
+    *,
+    window: int = WINDOW,
+    has_wholes: bool = False,
+    is_patient: bool = False,
+) -> dict[Role, tuple[Floats, Floats]]:
+    """Return role → steps and values: of each line 400 points at most, and each spike.
 
-    has_wholes: whether whole sequences are measured too. is_patient: ring the best validation.
+    window: batches that the line of training averages. has_wholes: whether whole sequences are
+    measured too. is_patient: the best validation is a role of its own.
     """
+    sources = {"validation": curves.validation, "average": curves.averaged, "test": curves.test}
+    found = [(role, series, quantity) for role, series in sources.items()]
+    if has_wholes and quantity == "accuracy":
+        wholes = {"whole": curves.validation, "average_whole": curves.averaged}
+        found += [(role, series, "sequence_accuracy") for role, series in wholes.items()]
+    lines = {
+        role: (series["step"], series[column])
+        for role, series, column in found
+        if column in series.columns
+    }
+    if quantity in curves.steps.columns:  # whole sequences are not measured of a batch
+        steps, values = curves.steps["step"], curves.steps[quantity]
+        lines |= {"batch": (steps, values), "training": (steps, smooth(values, window))}
+    best = curves.best_validation() if is_patient else None
+    if best is not None:
+        row = slice(best, best + 1)
+        lines["best"] = curves.unseen["step"][row], curves.unseen[quantity][row]
+    points: dict[Role, tuple[Floats, Floats]] = {}
+    for role in get_args(Role):
+        steps, values = lines.get(role, (np.empty(0, np.float32), np.empty(0, np.float32)))
+        if (role == "batch" and window <= 1) or not np.isfinite(values).any():
+            continue
+        known = np.isfinite(steps)
+        steps, values = steps[known], values[known]
+        if len(steps) > MAX_POINTS:  # dense where steps are even, and where their logarithm is
+            kept = [thin(steps, values, most=MAX_POINTS, is_log=one) for one in (False, True)]
+            steps, values = (one[np.union1d(*kept)] for one in (steps, values))
+        points[role] = steps, values
+    return points
+
+
+def curve_lines(curves: Curves, *, has_wholes: bool, is_patient: bool = False) -> list[StageLine]:
+    """Return the lines of both figures. The arguments are those of ``curve_points``."""
     lines = []
     for quantity in ("loss", "accuracy"):
-        steps, values = curves.steps["step"], curves.steps[quantity]
-        lines.append(_line(quantity, "batch", steps, values))
-        lines.append(_line(quantity, "training", steps, smooth(values, WINDOW)))
-        kinds: tuple[tuple[Role, Role, Series], ...] = (
-            ("validation", "whole", curves.validation),
-            ("average", "average_whole", curves.averaged),
-        )
-        for role, whole, unseen in kinds:
-            lines.append(_line(quantity, role, unseen["step"], unseen[quantity]))
-            if has_wholes and quantity == "accuracy":
-                lines.append(_line(quantity, whole, unseen["step"], unseen["sequence_accuracy"]))
-        lines.append(_line(quantity, "test", curves.test["step"], curves.test[quantity]))
-        best = curves.best_validation() if is_patient else None
-        if best is not None:
-            row = slice(best, best + 1)
-            counted = curves.unseen
-            lines.append(_line(quantity, "best", counted["step"][row], counted[quantity][row]))
-    return [line for line in lines if any(value is not None for value in line.values)]
-
-
-def _line(quantity: Quantity, role: Role, steps: Floats, values: Floats) -> StageLine:
-    known = np.isfinite(steps)
-    steps, values = steps[known], values[known]
-    if len(steps) > MAX_POINTS:  # dense where steps are even, and where their logarithm is
-        kept = np.union1d(
-            thin(steps, values, most=MAX_POINTS), thin(steps, values, most=MAX_POINTS, is_log=True)
-        )
-        steps, values = steps[kept], values[kept]
-    return StageLine(
-        quantity,
-        role,
-        tuple(int(step) for step in steps),
-        tuple(float(f"{value:.4g}") if np.isfinite(value) else None for value in values.tolist()),
-        COLOURS[ROLE_COLOURS[role]],
-    )
+        points = curve_points(curves, quantity, has_wholes=has_wholes, is_patient=is_patient)
+        for role, (steps, values) in points.items():
+            rounded = [float(f"{one:.4g}") if np.isfinite(one) else None for one in values.tolist()]
+            whole, colour = tuple(map(int, steps)), COLOURS[ROLE_COLOURS[role]]
+            lines.append(StageLine(quantity, role, whole, tuple(rounded), colour))
+    return lines

@@ -7,8 +7,11 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import plotly.graph_objects as go
 
+from tfm_core.inspect.tables import Column, Columns
+from tfm_core.plots.chart import chart
 from tfm_core.plots.palette import BLUE, VERMILION
 from tfm_core.sentences import N_
 from tfm_core.sweeps import space as spaces
@@ -30,6 +33,14 @@ _SCALE = [(0.0, "#c79a4b"), (0.5, "#8aa89b"), (1.0, "#0f7f8f")]
 """From the worst figure to the best; told apart with any common colour blindness."""
 _FAR = 30.0  # times the lowest loss that the highest is
 _MARGIN = {"l": 56, "r": 16, "t": 12, "b": 48}
+
+
+TRIALS = Columns(
+    trial=Column(N_("trial"), axis={"tickformat": "d"}),
+    value=Column(form=".4~g"),
+    setting=Column(axis={"type": "category"}),
+    importance=Column(N_("importance"), ".4f"),
+)
 
 
 def points(plan: Plan, most: int = 400) -> go.Figure:
@@ -61,30 +72,22 @@ def figures(plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
     space, as it is now, are in the history alone.
     """
     import optuna
-    from optuna import visualization
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study, n_over = optuna_study(plan, trials, _names(plan)), n_finished(plan, trials)
-    measured = [trial for trial in trials if trial.value is not None and trial.state == "complete"]
     found: dict[str, go.Figure] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if measured:
-            found["history"] = history(plan, trials)
+        if any(map(_is_measured, trials)):
+            found["history"] = _history(trials, plan.looks_for)
         if n_over >= 2:
             found["slice"] = _slices(study, plan)
         if n_over >= ENOUGH:
             weighed = _weighed(plan, trials)
             if weighed:
-                found["importance"] = visualization.plot_param_importances(study, params=weighed)
+                found["importance"] = _importance(study, weighed)
             if len(plan.space) > 1 and n_over >= _ENOUGH_BETWEEN:
-                found["contour"] = visualization.plot_contour(
-                    study, params=_foremost(study, weighed), target_name=plan.looks_for.label
-                )
-    for name, figure in found.items():
-        _dress(name, figure, plan.looks_for)
-    if "contour" in found:
-        _span_what_is_searched(found["contour"], plan)
+                found["contour"] = _contour(study, plan, _foremost(study, weighed))
     return found
 
 
@@ -93,7 +96,7 @@ def _scored(plan: Plan, trials: Sequence[Trial]) -> list[tuple[Trial, dict[str, 
     names, found = _names(plan), []
     for trial in trials:
         values = spaces.point_in(plan.base, plan.space, trial.values)
-        if values is not None and trial.state == "complete" and trial.value is not None:
+        if values is not None and trial.value is not None and trial.state == "complete":
             found.append((trial, {names[path]: one for path, one in values.items()}, trial.value))
     return found
 
@@ -136,7 +139,10 @@ def _slices(study: optuna.Study, plan: Plan) -> go.Figure:
     from optuna import visualization
 
     figure = visualization.plot_slice(study, target_name=plan.looks_for.label)
+    figure.update_layout(title=None, template=None, height=300, margin=_MARGIN)
     figure.update_traces(marker={"color": BLUE, "showscale": False, "size": 8})
+    if _is_far([value for trace in figure.data for value in trace.y], plan.looks_for):
+        figure.update_yaxes(type="log")
     names = _names(plan)
     by_name = {names[one.path]: one for one in plan.space}
     for number, name in enumerate(sorted(by_name), start=1):
@@ -157,29 +163,55 @@ def _search_range(axis: Any, one: Dimension) -> None:
     axis.update(range=[low - room, high + room])
 
 
-def _span_what_is_searched(figure: go.Figure, plan: Plan) -> None:
-    """Extend both axes of a contour to the searched ranges."""
-    names = _names(plan)
-    by_name = {names[one.path]: one for one in plan.space}
-    for axis in (figure.layout.xaxis, figure.layout.yaxis):
-        _search_range(axis, by_name[axis.title.text])
-
-
-def history(plan: Plan, trials: Sequence[Trial]) -> go.Figure:
-    """Draw what each trial came to, and the best so far, as Optuna does, by the app's numbers."""
-    import optuna
+def _contour(study: optuna.Study, plan: Plan, foremost: list[str]) -> go.Figure:
+    """Draw the result over two settings' ranges, interpolated."""
     from optuna import visualization
 
-    study = optuna.create_study(direction=plan.looks_for.direction)
-    for trial in trials:  # all of them, so that the numbers are those of the list
-        is_over = trial.state == "complete" and trial.value is not None
-        study.add_trial(
-            optuna.trial.create_trial(
-                state=optuna.trial.TrialState.COMPLETE if is_over else optuna.trial.TrialState.FAIL,
-                value=trial.value if is_over else None,
-            )
-        )
-    return visualization.plot_optimization_history(study)
+    figure = visualization.plot_contour(study, params=foremost, target_name=plan.looks_for.label)
+    figure.update_layout(title=None, template=None, height=300, margin=_MARGIN)
+    bar = {"title": {"text": None}, "thickness": 12, "outlinewidth": 0}
+    figure.update_traces(colorscale=_SCALE, colorbar=bar, selector={"type": "contour"})
+    figure.update_traces(marker={"size": 7}, selector={"type": "scatter"})
+    by_name = {_names(plan)[one.path]: one for one in plan.space}
+    for axis in (figure.layout.xaxis, figure.layout.yaxis):
+        _search_range(axis, by_name[axis.title.text])
+    return figure
+
+
+def _history(trials: Sequence[Trial], looks_for: Objective) -> go.Figure:
+    """Draw what each trial came to, and the best so far, by the app's numbers."""
+    values = {n: one.value for n, one in enumerate(trials) if _is_measured(one)}
+    found = pd.Series(values, dtype=float)
+    best = found.cummax() if looks_for.is_maximized else found.cummin()
+    return chart(
+        TRIALS.table({"trial": found.index, "value": found, "best": best}),
+        x="trial",
+        y={"value": looks_for.label, "best": N_("best so far")},
+        looks=[
+            {"colour": BLUE, "mode": "markers", "size": 8},
+            {"colour": VERMILION, "mode": "lines", "shape": "hv"},
+        ],
+        across={"dtick": 1 if len(found) <= 12 else None},
+        up={"title": looks_for.label, "type": "log" if _is_far(list(found), looks_for) else None},
+        height=300,
+    )
+
+
+def _importance(study: optuna.Study, weighed: list[str]) -> go.Figure:
+    """Draw how much of the result's spread each setting explains, as Optuna finds it."""
+    import optuna
+
+    found = optuna.importance.get_param_importances(study, params=weighed)
+    words = [f"{share:.2f}" if share >= 0.01 else "<0.01" for share in found.values()]
+    return chart(
+        TRIALS.table({"setting": [*found], "importance": found.values(), "words": words}),
+        "bars",
+        x="importance",
+        y="setting",
+        orientation="h",
+        text="words",
+        height=300,
+    )
 
 
 def _names(plan: Plan) -> dict[str, str]:
@@ -200,49 +232,8 @@ def _foremost(study: optuna.Study, weighed: list[str]) -> list[str]:
     return [*known, *others][:2]
 
 
-def _dress(name: str, figure: go.Figure, looks_for: Objective) -> None:
-    """Give a figure of Optuna's the look and the words of the app."""
-    figure.update_layout(title=None, template=None, height=300, margin=_MARGIN)
-    label = looks_for.label
-    if name == "history":
-        _dress_history(figure, looks_for)
-    elif name == "importance":
-        figure.update_layout(showlegend=False, margin={**_MARGIN, "r": 40})
-        figure.update_xaxes(title=N_("importance"))
-        figure.update_yaxes(title=None)
-        figure.update_traces(marker={"color": BLUE})
-    elif name == "contour":
-        bar = {"title": {"text": None}, "thickness": 12, "outlinewidth": 0}
-        figure.update_traces(colorscale=_SCALE, colorbar=bar, selector={"type": "contour"})
-        figure.update_traces(marker={"size": 7}, selector={"type": "scatter"})
-    elif name == "slice":
-        for axis in figure.select_yaxes():
-            if axis.title.text:
-                axis.title.text = label
-        _log(figure, [trace.y for trace in figure.data], looks_for)
-
-
-def _dress_history(figure: go.Figure, looks_for: Objective) -> None:
-    label, n = looks_for.label, len(figure.data[0].x)
-    figure.update_layout(
-        legend={"orientation": "h", "x": 0, "y": 1.1},
-        xaxis={"title": N_("trial"), "tickformat": "d", "dtick": 1 if n <= 12 else None},
-        yaxis={"title": label},
-    )
-    styles: tuple[dict[str, Any], ...] = (
-        {"name": label, "marker": {"color": BLUE, "size": 8}},
-        {"name": N_("best so far"), "line": {"color": VERMILION, "shape": "hv"}},
-    )
-    for trace, style in zip(figure.data, styles, strict=False):
-        trace.update(style)
-    _log(figure, [figure.data[0].y], looks_for)
-
-
-def _log(figure: go.Figure, figures: Sequence[Sequence[float]], looks_for: Objective) -> None:
-    """Draw losses of several orders of magnitude on a logarithmic axis."""
-    values = [float(value) for part in figures for value in part if value is not None]
-    if _is_far(values, looks_for):
-        figure.update_yaxes(type="log")
+def _is_measured(trial: Trial) -> bool:
+    return trial.state == "complete" and trial.value is not None
 
 
 def _is_far(values: Sequence[float], looks_for: Objective) -> bool:

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.runs.queue import resources
 from tfm_core.sentences import N_, Sentence, StudentError
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfm_core import settings
-from tfm_core.config.turns import Turn, checked, possible
+from tfm_core.choices.config.turns import Turn, checked, possible
 from tfm_core.data.own import place
 from tfm_core.disk import remove
 from tfm_core.facts import storage
@@ -133,13 +133,13 @@ class _Execution:
         listener: Listener | None,
     ) -> None:
         self.run, self.control, self.recorder, self.listener = run, control, recorder, listener
-        self.total = run.experiment.training.steps
+        self.total = run.experiment.trained.steps
         self.last, self.best, self.before_turn = (
             run.folder / "checkpoints" / name for name in ("last", "best", "turn")
         )
         self._best_loss = _best_loss(run.folder)
         self._last_step: Step | None = None
-        self._weights = "average" if run.experiment.training.ema_decay else "last"
+        self._weights = "average" if run.experiment.trained.ema_decay else "last"
         self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
         self.limits = settings.read().limits
         most = self.limits.max_attention

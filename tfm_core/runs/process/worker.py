@@ -84,7 +84,7 @@ def _is_like_new(run: Run) -> bool:
     return (
         run.status.state in {"finished", "stopped"}
         and run.meta.device == "cpu"
-        and not run.experiment.training.compile
+        and not run.experiment.trained.compile
         and psutil.Process().memory_info().rss < MAX_IDLE_BYTES
     )
 
@@ -94,7 +94,7 @@ def warm_up() -> None:
     snapshot: that pays what only the first costs.
     """
     settle(threads=1)
-    from tfm_core.config import from_query
+    from tfm_core.choices.config import from_query
     from tfm_core.probe import snapshot
     from tfm_core.training.loop import build, train
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.facts import storage
 from tfm_core.sentences import Paragraph, StudentError
 from tfm_core.settings import Settings
@@ -59,10 +59,10 @@ class Limits:
     def check(self, experiment: Experiment, *, n_queued: int) -> None:
         """Raise LimitReached, in a sentence, where a run may not enter the line."""
         self._check_open()
-        if experiment.task.is_opened:  # it never trains, and what may be opened is bounded itself
+        if experiment.training is None:  # it never trains, and what may be opened is bounded itself
             return
         self.check_line(n_queued)
-        steps = experiment.training.steps
+        steps = experiment.trained.steps
         if self.max_steps is not None and steps > self.max_steps:
             raise LimitReached(
                 "This run has {steps:,} steps; the limit here is {max_steps:,}.",

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tfm_core import machine, settings
-from tfm_core.config import Experiment, built
+from tfm_core.choices.config import Experiment, built
+from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.facts import storage
 from tfm_core.facts.compute import layers
 from tfm_core.facts.memory import BYTES, PROCESS_BYTES, Memory, of_run
 from tfm_core.runs.queue.limits import n_parameters
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, in_bytes, joined
-from tfm_core.variants.optimisers import OPTIMISERS
 
 _MAX_WORDS = 100_000  # rows of all embeddings and of the output: no task has more
 _ENOUGH = 0.8  # of the memory: activations and the process need some too
@@ -50,7 +50,7 @@ def check_disk(experiment: Experiment, free: int) -> None:
     """
     needs = storage.snapshots_bytes(experiment, settings.read().limits.max_attention)
     if needs > free:
-        n_snapshots = experiment.training.snapshots
+        n_snapshots = experiment.trained.snapshots
         raise TooLarge(
             "{n} snapshots need {needs}, but {free} are free. Take fewer, or delete runs.",
             n=n_snapshots,
@@ -66,7 +66,7 @@ def out_of_memory(experiment: Experiment, device: str) -> str:
         return _unknown(experiment, needs, device)
     if always(needs) > there:
         return _too_large(experiment, needs, device, there)
-    size = experiment.training.batch_size
+    size = experiment.trained.batch_size
     process = PROCESS_BYTES if device == "cpu" else 0
     if needs.total + process <= there:
         used_up = N_(
@@ -89,7 +89,7 @@ def _not_enough(experiment: Experiment, needs: Memory, device: str) -> Sentence:
     return Paragraph(
         "runs/out-of-memory",
         device=device,
-        size=experiment.training.batch_size,
+        size=experiment.trained.batch_size,
         batch=in_bytes(needs.activations),
         always=in_bytes(always(needs)),
     )
@@ -119,7 +119,7 @@ def _beside_others(experiment: Experiment, device: str) -> str:
     left = _left(device)
     if left is None:
         return _smaller(experiment, device)
-    halves = _halves(experiment.training.batch_size)
+    halves = _halves(experiment.trained.batch_size)
     fitting = next((n for n in halves if _total(experiment, n) <= left), None)
     if fitting is None:
         return N_("Or use a smaller model.")
@@ -144,7 +144,7 @@ def _left(device: str) -> int | None:
 
 
 def _too_large(experiment: Experiment, needs: Memory, device: str, there: int) -> str:
-    optimizer = experiment.training.optimizer
+    optimizer = experiment.trained.optimizer
     lean = min(OPTIMISERS, key=lambda name: OPTIMISERS[name].numbers(1, 0))
     leaner = needs.weights + needs.gradients + OPTIMISERS[lean].numbers(needs.gradients, 0)
     too_large = N_(
@@ -178,7 +178,7 @@ def _unknown(experiment: Experiment, needs: Memory, device: str) -> str:
 
 def _smaller(experiment: Experiment, device: str) -> str:
     """Return what needs less, and how much less."""
-    size = experiment.training.batch_size
+    size = experiment.trained.batch_size
     if size == 1:
         return N_("Or use a smaller model.")
     process = PROCESS_BYTES if device == "cpu" else 0
@@ -187,7 +187,7 @@ def _smaller(experiment: Experiment, device: str) -> str:
 
 
 def _total(experiment: Experiment, batch_size: int) -> int:
-    training = experiment.training.replace(batch_size=batch_size)
+    training = experiment.trained.replace(batch_size=batch_size)
     return needed(experiment.replace(training=training.model_dump())).total
 
 
@@ -202,5 +202,5 @@ def _at_most(experiment: Experiment) -> int:
     config = built(experiment.model)
     d = config.d_model
     count = (sum(layers(config)) + 1) * 16 * d * (d + config.d_ff) + _MAX_WORDS * d
-    remembered = OPTIMISERS[experiment.training.optimizer].numbers(count, 0)
+    remembered = OPTIMISERS[experiment.trained.optimizer].numbers(count, 0)
     return BYTES * (3 * count + remembered)  # the best weights may be stored, too

@@ -162,7 +162,8 @@ class RunQueue:
             raise StudentError("This run comes with the app. Train a copy further.")
         if status.state == "finished":
             raise StudentError("This run is finished. Train a copy further.")
-        if run.problem is None and run.experiment.task.is_foreign:
+        is_ours = run.problem is not None or run.experiment.training is not None
+        if not is_ours and status.state != "opened":
             raise StudentError(Paragraph("pretrained/foreign-steering"))
         if not status.can_resume:
             raise StudentError("This run trains or waits. There is nothing to resume.")

@@ -15,7 +15,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.facts import training_time
 from tfm_core.reading import Unreadable, open_plain
 from tfm_core.runs.curves import record_of
@@ -75,7 +75,7 @@ def finished(run: Run) -> Finished | None:
     if status.state != "finished" or run.problem is not None:
         return None
     is_own = not meta.recorded and meta.parent is None and status.host == this_host()
-    is_own = is_own and not run.experiment.task.is_opened
+    is_own = is_own and run.experiment.training is not None
     is_own = is_own and meta.begun_on is None  # else its seconds are of two devices
     if not is_own or status.seconds < _MIN_SECONDS or not status.step:
         return None
@@ -157,5 +157,5 @@ def _ratios(experiment: Experiment, runs: Sequence[Finished], threads: int) -> l
 
 
 def _kind(experiment: Experiment) -> tuple[object, ...]:
-    arithmetic = experiment.training.precision, experiment.training.compile
+    arithmetic = experiment.trained.precision, experiment.trained.compile
     return experiment.model.family, arithmetic, experiment.task.name

@@ -67,6 +67,7 @@ def figures(run: Run) -> dict[str, Any]:
         )
         if len(series)
     }
+    training = run.experiment.training
     return {
         "id": run.id,
         "folder": str(run.folder),
@@ -79,7 +80,7 @@ def figures(run: Run) -> dict[str, Any]:
         "n_parameters": curves.started.get("n_parameters"),
         "train_loss": curves.steps.last("loss"),
         **measured,
-        "tested": curves.tested(run.experiment.training.tested),
+        "tested": curves.tested("last" if training is None else training.tested),
     }
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from tfm_core import byte_cache
-from tfm_core.config import Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.probe.form import SnapshotForm, check_probe
 from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.reading import MAX_HEADER, Unreadable, json_of, object_of, open_tensors

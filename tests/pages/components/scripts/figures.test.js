@@ -3,7 +3,7 @@ import test from "node:test";
 
 import { share } from "../../../../pages/components/insides.js";
 import { every, thin, weighed } from "../../../../pages/components/live_figure.js";
-import { describe } from "../../../../pages/components/mask_editor.js";
+import { readOut } from "../../../../pages/components/number_sheet.js";
 
 const axis = (n) => ({ tickmode: "array", tickvals: Array.from({ length: n }, (_value, i) => i), ticktext: Array.from({ length: n }, (_value, i) => `t${i}`) });
 
@@ -38,10 +38,12 @@ test("the longest axis tells how much of its room is taken, a free one takes it 
   assert.equal(share([], 400), 1);
 });
 
-test("the mask editor reads out a pair, and says where nothing may be attended to", () => {
-  const words = { query: "query", key: "key", score: "score", masked_score: "masked", allowed: "may", forbidden: "may not", lowest: "lowest", weight: "weight", blind: "blind" };
-  const view = { words, query: ["a"], key: ["p", "q"], mask: [[false, false]], scores: [[0.5, 1]], weights: [[0, 0]], output: [[0]] };
-  assert.deepEqual(describe(view, 0, 1, null).split("\n"), [
-    "query 1: a", "key 2: q", "score: 1.000000", "may not", "masked: lowest", "weight: 0.000000", "blind",
+test("a pair of a mask is read out from all boards", () => {
+  const grid = { rows: ["a"], columns: ["p", "q"], row_title: "query", column_title: "key", values: [["0.5", "1"]], states: [] };
+  const cell = (says, names) => ({ board: { title: "Scores" }, grid: { ...grid, says }, row: 0, column: 1, names });
+  const pointed = cell("score: {value}", ["0,1"]);
+  const output = cell("output: {value}", ["o0"]);
+  assert.deepEqual(readOut(pointed, [pointed, cell("{row} reads {column}", ["0,1"]), output]).split("\n"), [
+    "query 1: a", "key 2: q", "score: 1", "a reads q",
   ]);
 });

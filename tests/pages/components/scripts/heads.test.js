@@ -1,36 +1,33 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { describe, describeOver, queryOf, received, token, wrapped } from "../../../../pages/components/head_grid.js";
-import { cut, middle, ofToken, strongest } from "../../../../pages/components/head_lines.js";
+import { nameAt, shortened } from "../../../../pages/components/cells.js";
+import { describe, received, wrapped } from "../../../../pages/components/head_grid.js";
+import { middle, ofToken, strongest } from "../../../../pages/components/head_lines.js";
 
-const words = { layer: "Layer", head: "Head", named: "Layer {layer}, head {head}", query: "query", key: "key", weight: "weight", largest: "largest weight", masked: "masked", to: "to" };
+const words = { named: "Layer {layer}, head {head}", key: "key", weight: "weight", masked: "masked", patch: "patch" };
 
 test("a cell is described by its tokens, counted as they are drawn, and its exact weight", () => {
   const shown = Float32Array.from({ length: 2 * 3 * 2 * 5 }, (_value, i) => i / 100);
-  const view = { shape: [2, 3, 2, 5], shown, block: 1, rows: ["query 1: a", "2: writes b, after a"], key: ["p", "q", "r", "s", "t"], first: 20, words };
-  assert.equal(describe(view, 1, 2, 1, 4), "Layer 2, head 3\n2: writes b, after a\nkey 25: t\nweight 0.5900");
+  const keys = ["21: p", "22: q", "23: r", "24: s", "25: t"];
+  const view = { shape: [2, 3, 2, 5], shown, block: 1, rows: ["query 1: a", "2: writes b, after a"], keys, words };
+  assert.equal(describe(view, 5, 1, 4), "Layer 2, head 3\n2: writes b, after a\nkey 25: t\nweight 0.5900");
   view.shown[59] = NaN;
-  assert.match(describe(view, 1, 2, 1, 4), /0 \(masked\)$/);
+  assert.match(describe(view, 5, 1, 4), /0 \(masked\)$/);
 });
 
 test("a cell that stands for several tokens names the first and the last", () => {
-  assert.equal(token(["a", "b", "c", "d", "e"], 2, { block: 2, words }), "5: e");
-  assert.equal(token(["a", "b", "c", "d", "e"], 1, { block: 2, words }), "3: c to 4: d");
-});
-
-test("a row that stands for several queries names the first and the last", () => {
-  const view = { rows: ["query 1: a", "query 2: b", "query 3: c"], block: 2, words };
-  assert.equal(queryOf(view, 0), "query 1: a to query 2: b");
-  assert.equal(queryOf(view, 1), "query 3: c");
+  const names = ["1: a", "2: b", "3: c", "4: d", "5: e"];
+  assert.equal(nameAt(names, 2, 2), "5: e");
+  assert.equal(nameAt(names, 1, 2), "3: c … 4: d");
 });
 
 test("a head over a picture shows one row, or the mean of all, without CLS", () => {
   const weights = Float32Array.from([0.5, 0.25, 0.25, 0, 0.5, 0.5, 0, 0.25, 0.75]);
   assert.deepEqual([...received(weights, 3, 3, { first: 1, row: 0 })], [0.25, 0.25]);
   assert.deepEqual([...received(weights, 3, 3, { first: 1, row: null })].map((v) => v.toFixed(3)), ["0.333", "0.500"]);
-  const view = { shape: [1, 1, 3, 3], shown: weights, words: { ...words, patch: "patch" }, over: { first: 1, row: 1, side: 1, who: "read by patch 1,1" } };
-  assert.equal(describeOver(view, 0, 0, 0, 0), "Layer 1, head 1\nread by patch 1,1\npatch 1,1: weight 0.5000");
+  const view = { shape: [1, 1, 3, 3], shown: weights, words, over: { first: 1, row: 1, side: 1, who: "read by patch 1,1" } };
+  assert.equal(describe(view, 0, 0, 0), "Layer 1, head 1\nread by patch 1,1\npatch 1,1: weight 0.5000");
 });
 
 test("labels are cut between words", () => {
@@ -58,6 +55,6 @@ test("a few words beside many patches are spread over the whole height", () => {
 });
 
 test("a long token is cut, and a blank one can be seen", () => {
-  assert.equal(cut("internationalisation"), "internationa…");
-  assert.equal(cut(" "), "␣");
+  assert.equal(shortened("internationalisation"), "internation…");
+  assert.equal(shortened(" "), "␣");
 });

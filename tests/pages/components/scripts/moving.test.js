@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { movedCell } from "../../../../pages/components/live_figure.js";
 import { stepOf } from "../../../../pages/components/moving.js";
+import { moved } from "../../../../pages/components/roving.js";
 import { completions } from "../../../../pages/components/word_chips.js";
 import { changed, isInSight } from "../../../../pages/components/reveal.js";
 
@@ -22,10 +22,13 @@ test("what a press opened is brought into sight, and nothing that was there", ()
   assert.ok(!isInSight({ top: -400, bottom: 20 }, 720));
 });
 
-test("the arrow keys move over the cells of a map and stop at its edges", () => {
-  assert.deepEqual(movedCell([0, 0], "ArrowUp", 5, 7), [0, 0]);
-  assert.deepEqual(movedCell([0, 0], "ArrowRight", 5, 7), [0, 1]);
-  assert.deepEqual(movedCell([4, 6], "ArrowDown", 5, 7), [4, 6]);
+test("the arrow keys move over cells and stop at their edges", () => {
+  assert.equal(moved("ArrowUp", 0, 35, 7), 0);
+  assert.equal(moved("ArrowRight", 0, 35, 7), 1);
+  assert.equal(moved("ArrowRight", 6, 35, 7), 6);
+  assert.equal(moved("ArrowDown", 34, 35, 7), 34);
+  assert.equal(moved("ArrowDown", 3, 10), 4);
+  assert.equal(moved("Enter", 0, 35, 7), -1);
 });
 
 test("the last word is completed, and what stands before it is kept", () => {

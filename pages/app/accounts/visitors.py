@@ -1,0 +1,160 @@
+"""The visitor of a session: which runs are listed, and what the visitor may do with them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Mapping
+
+import streamlit as st
+from streamlit.errors import StreamlitSecretNotFoundError
+
+from pages.app import state
+from pages.app.accounts import cookies
+from pages.app.address import view_link
+from pages.app.runs import runs_access
+from pages.app.typed import escape
+from pages.i18n import _
+from tfm_core import settings
+from tfm_core.runs import auth
+from tfm_core.runs.auth import Visitor, hashed, is_token, new_token
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunNotFound
+from tfm_core.sentences import StudentError
+
+DEFAULT_PROVIDER = "default"
+"""What Streamlit calls the provider that ``[auth]`` names itself."""
+
+_TOKEN = "visitor_token"
+_NOT_FOUND = "no-secrets-found"
+
+
+def visitor() -> Visitor:
+    if not providers():
+        return Visitor(browser(), is_public=settings.read().public)
+    return auth.visitor(auth.person(st.user.to_dict()), browser=browser())
+
+
+@functools.cache
+def providers() -> tuple[str, ...]:
+    """Return the login providers: the names of ``[auth.NAME]`` in Streamlit's secrets.
+
+    ``DEFAULT_PROVIDER`` is ``[auth]`` itself; nobody logs in without that section. Raises
+    StudentError where the secrets cannot be read.
+    """
+    try:
+        section = st.secrets.to_dict().get("auth")
+    except StreamlitSecretNotFoundError as error:
+        if error.error_id == _NOT_FOUND:
+            return ()
+        raise StudentError("Streamlit's secrets cannot be read. {why}", why=str(error)) from None
+    except (OSError, ValueError) as error:
+        raise StudentError("Streamlit's secrets cannot be read. {why}", why=str(error)) from None
+    if section is None:
+        return ()
+    if not isinstance(section, Mapping):
+        raise StudentError("auth in secrets.toml must be a section, [auth].")
+    named = [name for name, part in section.items() if isinstance(part, Mapping)]
+    named = [name for name in named if name != "client_kwargs"]
+    return (*named, DEFAULT_PROVIDER) if not named or "client_id" in section else tuple(named)
+
+
+def browser() -> str:
+    """Return the owner id of this browser."""
+    return hashed(_token())
+
+
+def why_not() -> str:
+    """Return why this visitor may not start or change anything, or ""."""
+    return _(visitor().only_watches)
+
+
+def listed(*, with_suspects: bool = False) -> list[Run]:
+    """Return the runs to list: the visitor's, others' if allowed, and recorded ones.
+
+    Each kind is newest first, except the recorded. with_suspects: include suspects, of which only
+    name and state may be shown.
+    """
+    who, runs = visitor(), runs_access.store().list()
+    trained = [run for run in runs if not run.meta.recorded]
+    trained = [run for run in trained if with_suspects or not runs_access.is_hidden(run)]
+    own = [run for run in trained if who.began(run)]
+    others = [run for run in trained if not who.began(run)] if not settings.read().public else []
+    return [*own, *others, *(run for run in runs if run.meta.recorded)]
+
+
+def lists(run: Run) -> bool:
+    """Return whether a run is listed."""
+    return run.meta.recorded or visitor().began(run) or not settings.read().public
+
+
+def at_hand() -> list[Run]:
+    """Return the runs to choose from: the listed ones, and those that a link opened."""
+    runs = listed()
+    ids = {run.id for run in runs}
+    opened = [run for run in _opened() if run.id not in ids]
+    n_trained = sum(not run.meta.recorded for run in runs)
+    return [*runs[:n_trained], *opened, *runs[n_trained:]]
+
+
+def with_lessons() -> list[Run]:
+    """Return the runs to choose from, then the recorded runs of lessons."""
+    return [*at_hand(), *runs_access.store().lessons()]
+
+
+def watches(run: Run) -> bool:
+    """Return whether the visitor may only watch a run, because it is another's."""
+    return not run.meta.recorded and not visitor().may_change(run)
+
+
+def watchers_words(run: Run, *, is_active: bool) -> str:
+    """Return why the visitor may only watch a run, and what to do instead."""
+    who, name = visitor(), run.meta.owner_name
+    if who.only_watches:
+        return _(who.only_watches)
+    if name is not None:
+        if is_active:
+            return escape(
+                _("This run belongs to {name}. Start your own, or copy it when it ends.", name=name)
+            )
+        return escape(_("This run belongs to {name}. Train a copy to change it.", name=name))
+    if is_active:
+        return _("This run belongs to another visitor. Start your own, or copy it when it ends.")
+    return _("This run belongs to another visitor. Train a copy to change it.")
+
+
+def badge(run: Run) -> str:
+    """Return a Markdown badge of a run's owner, or ""."""
+    who, name = visitor(), run.meta.owner_name
+    if not who.is_public or run.meta.recorded:
+        return ""
+    if name is not None:
+        words = _("{name} (you)", name=name) if who.began(run) else name
+        colour = "blue" if who.began(run) else "gray"
+        return f":{colour}-badge[:material/person: {escape(words)}]"
+    if who.began(run) or providers():
+        return ""
+    return f":gray-badge[:material/group: {_('Another visitor’s')}]"
+
+
+def _opened() -> list[Run]:
+    """Return the current run and the one that the address compares it with."""
+    other = view_link.query().get("versus", "").removeprefix("run:")
+    ids = dict.fromkeys([state.current_run_id(), other])
+    runs = []
+    for run_id in filter(None, ids):
+        with contextlib.suppress(RunNotFound):
+            runs.append(runs_access.open_run(run_id))
+    return runs
+
+
+def _token() -> str:
+    """Return the browser's token; where it takes no cookies, one that lasts as long as the session.
+
+    Stored in the session, which outlives its connection.
+    """
+    if _TOKEN not in st.session_state:
+        sent = st.context.cookies.get(cookies.VISITOR)  # not a text in a test of a page
+        is_known = isinstance(sent, str) and is_token(sent)
+        st.session_state[_TOKEN] = sent if is_known else new_token()
+    return str(st.session_state[_TOKEN])

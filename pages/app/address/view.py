@@ -1,0 +1,341 @@
+"""A page's state: a frozen dataclass whose fields are widgets.
+
+    @dataclass(frozen=True)
+    class Waves:
+        d_model: int = view.pick(N_("d_model"), (32, 64, 128), 64)
+        length: int = view.number(N_("Positions"), 8, 256, 96, step=8)
+
+    chosen = view.ask(Waves, "positions")
+
+``ask`` reads each field from the address, with a message on what is invalid, draws its widget, and
+writes the value back unless it is the default. Values outlive the page in the session. What a page
+no longer asks for leaves the address with ``drawing``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, TypeVar
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.app.address import view_link
+from pages.app.address.parameters import (
+    NEWEST,
+    Choice,
+    Choices,
+    Flag,
+    Number,
+    Option,
+    Parameter,
+    SavedStep,
+    Text,
+    named,
+)
+from pages.i18n import _
+
+V = TypeVar("V")
+Condition = Callable[[Any], bool]
+FIELD = "view-field"
+_MAX_SIDE_BY_SIDE = 7  # choices; more become a list
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Field:
+    """A widget of a view.
+
+    parameter: how the address says its value. draw: Streamlit's function; settings: its arguments,
+    of which the functions below take further ones as ``look``.
+    when: whether it is shown, by the values of the fields before it. of: what the value is of; of
+    another, there is another. holds_for: what the value holds for; for anything else it is the
+    default again, unless the link has just asked for it.
+    """
+
+    parameter: Parameter[Any]
+    label: str
+    draw: Callable[..., Any]
+    settings: Mapping[str, Any]
+    help: str | Callable[[], str] = ""
+    when: Condition = lambda _values: True
+    of: str = ""
+    holds_for: str = ""
+
+
+def _field(
+    parameter: Parameter[Any],
+    label: str,
+    draw: Callable[..., Any],
+    settings: Mapping[str, Any],
+    *,
+    look: Mapping[str, Any] = MappingProxyType({}),
+    **more: Any,
+) -> Any:
+    settings = {**settings, **look}
+    made = Field(parameter=parameter, label=label, draw=draw, settings=settings, **more)
+    return dataclasses.field(default=parameter.first, metadata={FIELD: made})
+
+
+def choice(
+    label: str,
+    labels: Mapping[str, str],
+    default: str | None = None,
+    *,
+    query: str = "",
+    is_always_said: bool = False,
+    is_list: bool | None = None,
+    **more: Any,
+) -> Any:
+    """Offer names by their labels, side by side or, where they are many, in a list."""
+    parameter = named(query, labels, first=default, is_always_said=is_always_said)
+    settings: dict[str, Any] = {
+        "options": parameter.names,
+        "format_func": lambda name: _(labels.get(name, name)),
+    }
+    if len(labels) > _MAX_SIDE_BY_SIDE if is_list is None else is_list:
+        return _field(parameter, label, st.selectbox, settings, **more)
+    settings |= {"required": True, "wrap": True}
+    return _field(parameter, label, st.segmented_control, settings, **more)
+
+
+def choices(
+    label: str,
+    labels: Mapping[str, str],
+    default: Sequence[str] = (),
+    *,
+    maximum: int | None = None,
+    query: str = "",
+    **more: Any,
+) -> Any:
+    """Offer names of which several can be chosen."""
+    names = tuple(labels)
+    parameter = Choices(query, first=tuple(default), names=names, maximum=maximum)
+    settings = {"options": names, "format_func": lambda name: _(labels[name])}
+    return _field(parameter, label, st.multiselect, {**settings, "max_selections": maximum}, **more)
+
+
+def number(
+    label: str,
+    low: int,
+    high: int,
+    default: int,
+    *,
+    step: int = 1,
+    offset: int = 0,
+    is_typed: bool = False,
+    query: str = "",
+    **more: Any,
+) -> Any:
+    """Offer whole numbers on a slider, or to type one.
+
+    offset: people count from there, the code from 0.
+    """
+    parameter = Number(query, first=default, low=low, high=high, offset=offset)
+    if offset:
+        settings = {
+            "options": tuple(range(low, high + 1)),
+            "format_func": lambda n: str(n + offset),
+        }
+        return _field(parameter, label, st.selectbox, settings, **more)
+    settings = {"min_value": low, "max_value": high, "step": step}
+    draw = st.number_input if is_typed else st.slider
+    return _field(parameter, label, draw, settings, **more)
+
+
+def entry(label: str, low: int, high: int, default: int, *, query: str = "", **more: Any) -> Any:
+    """Ask for a whole number in a box."""
+    parameter = Number(query, first=default, low=low, high=high)
+    settings = {"min_value": low, "max_value": high, "step": 1}
+    return _field(parameter, label, st.number_input, settings, **more)
+
+
+def pick(
+    label: str,
+    options: Sequence[float],
+    default: float,
+    *,
+    form: str = "{:,.0f}",
+    query: str = "",
+    **more: Any,
+) -> Any:
+    """Offer a few numbers on a slider."""
+    parameter = Option(query, first=default, options=tuple(options))
+    settings = {"options": tuple(options), "format_func": form.format}
+    return _field(parameter, label, st.select_slider, settings, **more)
+
+
+def slide(label: str, names: Sequence[str], default: str, *, query: str = "", **more: Any) -> Any:
+    """Offer names on a slider, in their order."""
+    parameter = Choice(query, first=default, names=tuple(names))
+    return _field(parameter, label, st.select_slider, {"options": tuple(names)}, **more)
+
+
+def saved_step(label: str, steps: tuple[int, ...], *, query: str = "", **more: Any) -> Any:
+    """Offer the steps that a run kept on a slider."""
+
+    def words(step: int) -> str:
+        return _("step {step}", step=f"{steps[-1] if step == NEWEST else step:,}")
+
+    settings = {"options": (*steps[:-1], NEWEST), "format_func": words}
+    return _field(SavedStep(query, steps=steps), label, st.select_slider, settings, **more)
+
+
+def flag(label: str, *, default: bool = False, query: str = "", **more: Any) -> Any:
+    """Offer to switch something on."""
+    return _field(Flag(query, first=default), label, st.toggle, {}, **more)
+
+
+def text(
+    label: str, default: str, most: int, *, is_long: bool = False, query: str = "", **more: Any
+) -> Any:
+    """Ask for a line, or for more; more than ``most`` characters are kept out of the address."""
+    draw = st.text_area if is_long else st.text_input
+    return _field(Text(query, first=default, most=most), label, draw, {}, **more)
+
+
+def held(parameter: Parameter[Any], **more: Any) -> Any:
+    """Keep a value that something else than a widget changes, in the session under its key."""
+
+    def value_of(_label: str, *, value: object, **_shared: object) -> object:
+        return value
+
+    return _field(parameter, "", value_of, {}, **more)
+
+
+def by(make: Callable[[Any], Any]) -> Any:
+    """Declare a field that depends on the values of the fields before it, such as its range."""
+    return dataclasses.field(default=None, metadata={FIELD: make})
+
+
+def fields(kind: type[Any], scope: str, /, **changed: Any) -> dict[str, Field]:
+    """Return the fields of a view as they are at first, with the names of their parameters."""
+    values, found = SimpleNamespace(), {}
+    for name, declared in _declared(kind, changed):
+        found[name] = placed(declared, name, scope, values)
+        setattr(values, name, found[name].parameter.first)
+    return found
+
+
+def _declared(kind: type[Any], changed: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for field in dataclasses.fields(kind):
+        yield field.name, changed.get(field.name, field)
+
+
+def ask(
+    kind: type[V],
+    scope: str,
+    /,
+    *,
+    columns: int | Sequence[float] = 0,
+    places: Mapping[str, DeltaGenerator] = MappingProxyType({}),
+    hidden: Collection[str] = (),
+    **changed: Any,
+) -> V:
+    """Draw the widgets of a view and return its state.
+
+    scope: of the keys, so that two pages have values of their own. columns: to lay the widgets in.
+    places: of single widgets, by field. hidden: fields that are not asked for. changed: fields as
+    what there is to show makes them, by name, made by the same functions.
+    """
+    cells = iter(st.columns(columns, vertical_alignment="bottom") if columns else ())
+    values = SimpleNamespace()
+    for name, declared in _declared(kind, changed):
+        field = placed(declared, name, scope, values)
+        setattr(values, name, field.parameter.first)
+        if name in hidden or not field.when(values):
+            view_link.forget([field.parameter])
+            continue
+        with places.get(name) or next(cells, None) or nullcontext():
+            setattr(values, name, _drawn(field))
+    return kind(**vars(values))
+
+
+def one(field: Any, name: str, scope: str) -> Any:
+    """Draw a single widget, made by the functions above, and return its value."""
+    return _drawn(placed(field, name, scope))
+
+
+def placed(declared: Any, name: str, scope: str, values: object = None) -> Field:
+    """Return a field with the name of its parameter in the address, and the key of its widget."""
+    field: Field | Callable[[object], Any] = declared.metadata[FIELD]
+    if not isinstance(field, Field):
+        return placed(field(values), name, scope)
+    query = field.parameter.query or name.replace("_", "-")
+    key = "-".join(filter(None, (scope, field.of, name)))
+    parameter = dataclasses.replace(field.parameter, query=query, key=key)
+    return dataclasses.replace(field, parameter=parameter)
+
+
+def _drawn(field: Field) -> Any:
+    parameter = field.parameter
+    if isinstance(parameter, Number) and parameter.low == parameter.high:  # a slider needs two
+        return parameter.low
+    if field.holds_for:
+        _let_go(parameter, field.holds_for)
+    problem = view_link.receive(parameter)
+    state = widget(
+        field, st.session_state[parameter.key], key=parameter.key, persist_state="session"
+    )
+    view_link.warn(problem)
+    value = parameter.value(state) if parameter.fits(state) else parameter.first
+    view_link.say(parameter, value)
+    if (asked := _ASKED.get()) is not None:
+        asked[parameter.query] = parameter
+    return value
+
+
+def _let_go(parameter: Parameter[Any], holds_for: str) -> None:
+    """Forget a value that was chosen for something else."""
+    key = f"{parameter.key}-for"
+    is_other = st.session_state.get(key, holds_for) != holds_for
+    if is_other and view_link.opened(parameter) is None:
+        st.session_state.pop(parameter.key, None)
+        view_link.forget([parameter])
+    st.session_state[key] = holds_for
+
+
+def widget(field: Field, state: Any, *, lock: str = "", **shared: Any) -> Any:
+    """Draw the widget of a field and return its state.
+
+    state: what it has at first, said each time: a browser may miss what the session says. lock: why
+    nobody may change it. shared: its key, and what it calls.
+    """
+    initial: dict[str, Any] = {"value": state}
+    if field.draw is st.selectbox:
+        options = list(field.settings["options"])
+        initial = {"index": options.index(state) if state in options else 0}
+    elif field.draw in (st.segmented_control, st.multiselect):
+        initial = {"default": state}
+    help = field.help() if callable(field.help) else _(field.help)
+    settings = dict(field.settings)
+    if "placeholder" in settings:
+        settings["placeholder"] = _(settings["placeholder"])
+    return field.draw(
+        _(field.label),
+        help=lock or help or None,
+        disabled=bool(lock),
+        **initial,
+        **settings,
+        **shared,
+    )
+
+
+_ASKED: ContextVar[dict[str, Parameter[Any]] | None] = ContextVar("_ASKED", default=None)
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Take from the address, afterwards, what the page asked for before and does not any more."""
+    asked: dict[str, Parameter[Any]] = {}
+    token = _ASKED.set(asked)
+    try:
+        yield
+    finally:
+        _ASKED.reset(token)  # what interrupts a page leaves its address alone
+    before: Mapping[str, Parameter[Any]] = st.session_state.get(view_link.ASKED, {})
+    view_link.forget(parameter for query, parameter in before.items() if query not in asked)
+    st.session_state[view_link.ASKED] = asked

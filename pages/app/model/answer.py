@@ -1,0 +1,190 @@
+"""What the model answered at each step: in a line, token by token, or class by class.
+
+The text follows the animation of the head grid, so it is made for every step at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from pages.app import show
+from pages.app.settings import glosses
+from pages.components.effects import Tree, moving
+from pages.i18n import _, ngettext
+from tfm_core.choices.config import Experiment
+from tfm_core.data.text.glosses import language_of
+from tfm_core.inspect.attention.example import Example
+from tfm_core.probe.items import is_language
+from tfm_core.sentences import whole_percent
+
+MAX_CLASSES, N_LIKELIEST = 40, 8
+"""Of more classes than this, so many are shown."""
+
+
+def verdict(experiment: Experiment, examples: Sequence[Example], step: int, *, name: str) -> None:
+    """Show source, truth and the model's answer in one line.
+
+    examples: the same one at every step of the film of that name.
+    """
+    trees = {each.step: line(experiment, each) for each in examples}
+    moving(trees, step, animation=name, key="attention-verdict")
+
+
+def details(experiment: Experiment, examples: Sequence[Example], step: int, *, name: str) -> None:
+    """Show the answer token by token, or the probability of each class."""
+    trees = {each.step: _details(experiment, each) for each in examples}
+    moving(trees, step, animation=name, key="attention-answer")
+
+
+def line(experiment: Experiment, example: Example) -> Tree:
+    """Return source, truth and answer of an example in a few words."""
+    is_opened = experiment.training is None
+    if example.probabilities is not None:
+        return ["div", "line", *_picture_verdict(experiment, example)]
+    if example.answer is not None:
+        return ["div", "line", *_sentence_verdict(experiment, example)]
+    return ["p", "who", str(example.item["src_text"]) if is_opened else _("No saved prediction.")]
+
+
+def _details(experiment: Experiment, example: Example) -> Tree:
+    words = _("Answer at step {step}", step=f"{example.step:,}")
+    if experiment.training is None:
+        words = _("Answer")
+    title: Tree = ["h2", "", words]
+    if example.probabilities is not None:
+        return ["div", "", title, classes(experiment, example)]
+    if example.answer is None:
+        return ["div", "", title]
+    if getattr(experiment.task, "labels", "") and example.confidence is not None:
+        shares = example.confidence[: len(example.answer)].tolist()
+        return ["div", "", title, _listed(list(zip(example.answer, shares, strict=True)))]
+    return ["div", "", title, _tokens(example, is_known=_has_truth(experiment, example))]
+
+
+def _sentence_verdict(experiment: Experiment, example: Example) -> list[Tree]:
+    item = example.item
+    if is_language(item) and not getattr(experiment.task, "labels", ""):
+        parts = [_labelled(_("Prompt"), item["src_text"])]
+        if "tgt_text" in item:
+            parts.append(_labelled(_("True continuation"), item["tgt_text"]))
+        return [*parts, _labelled(_("The model writes"), example.answer_text or "–")]
+    read = language_of(experiment)
+    parts = [_labelled(_("Source"), item["src_text"], read)] if "src_text" in item else []
+    truth = item.get("truth", item["tgt"]) if _has_truth(experiment, example) else None
+    if truth is not None:
+        parts.append(_labelled(_("Truth"), written(experiment, truth, item["tgt_text"])))
+    model = example.answer or ()
+    parts.append(_labelled(_("Model"), written(experiment, model, example.answer_text or "–")))
+    if truth is None:
+        return parts
+    if tuple(model) == tuple(truth):
+        if item.get("goes_on"):
+            words = _("wrong: the text is right, but <eos> is missing")
+            return [*parts, _mark(words, is_right=False)]
+        return [*parts, _mark(_("right"), is_right=True)]
+    right = sum(a == b for a, b in zip(model, truth, strict=False))
+    words = ngettext(
+        "{right} of {n} token right",
+        "{right} of {n} tokens right",
+        len(truth),
+        right=right,
+        n=len(truth),
+    )
+    return [*parts, _mark(words, is_right=False)]
+
+
+def _picture_verdict(experiment: Experiment, example: Example) -> list[Tree]:
+    assert example.probabilities is not None
+    names = experiment.task.class_names
+    best = int(example.probabilities.argmax())
+    label = example.item.get("label")
+    parts = [] if label is None else [_labelled(_("Truth"), names[label])]
+    share = show.percent(float(example.probabilities[best]))
+    parts.append(_labelled(_("Model"), _("{name}, with {share}", name=names[best], share=share)))
+    if label is None:
+        return parts
+    is_right = best == label
+    return [*parts, _mark(_("right") if is_right else _("wrong"), is_right=is_right)]
+
+
+def _labelled(who: str, what: str | Tree, language: str | None = None) -> Tree:
+    return ["p", "", ["span", "who", f"{who} "], [_tag("strong", language), "", what]]
+
+
+def _tag(name: str, language: str | None) -> str:
+    return name if language is None else f"{name}:{language}"
+
+
+def written(experiment: Experiment, tokens: Sequence[str], text: str) -> Tree:
+    """Return a target as text, or while glosses are shown token by token with them above."""
+    known = glosses.shown(experiment)
+    if not known or not tokens:
+        return ["span", "", text]
+    above = _tag("rt", language_of(experiment))
+    return ["span", "glossed", *(_glossed(token, known.get(token, ""), above) for token in tokens)]
+
+
+def _glossed(token: str, gloss: str, above: str) -> Tree:
+    return ["ruby", "", ["span", "", token], [above, "", gloss]] if gloss else ["span", "", token]
+
+
+def _mark(words: str, *, is_right: bool) -> Tree:
+    return ["p", "good" if is_right else "bad", f"{'✓' if is_right else '✗'} {words}"]
+
+
+def _has_truth(experiment: Experiment, example: Example) -> bool:
+    """Return whether one answer is right: a text may go on in many ways, and to a model that was
+    trained elsewhere nobody knows the answers.
+    """
+    item = example.item
+    return "tgt_text" in item and not (is_language(item) or experiment.training is None)
+
+
+def _tokens(example: Example, *, is_known: bool) -> Tree:
+    item = example.item
+    truth = tuple(item.get("truth", item["tgt"])) if is_known else ()
+    written = example.answer or ()
+    sure = () if example.confidence is None else example.confidence[: len(written)].tolist()
+    heads = [_("Model"), *([_("Truth"), ""] if is_known else []), _("Confidence")]
+    top: list[Tree] = [["th", "", name] for name in heads]
+    rows: list[Tree] = [["tr", "", *top]]
+    for model, true, share in zip_longest(written, truth, sure):
+        row: Tree = ["tr", "", ["td", "", model or ""]]
+        if is_known:
+            is_right = model == true
+            row += [
+                ["td", "", true or ""],
+                ["td", "good" if is_right else "bad", "✓" if is_right else "✗"],
+            ]
+        bar: Tree = [] if share is None else ["span", "bar", float(share), f"{share:.2f}"]
+        row.append(["td", "", bar or ""])
+        rows.append(row)
+    return ["table", "", *rows]
+
+
+def _listed(likeliest: Sequence[tuple[str, float]]) -> Tree:
+    top: Tree = ["tr", "", ["th", "", _("Class")], ["th", "", _("Probability")]]
+    rows: list[Tree] = [
+        ["tr", "", ["td", "", name], ["td", "", ["span", "bar", share, show.percent(share)]]]
+        for name, share in likeliest
+    ]
+    return ["table", "", top, *rows]
+
+
+def classes(experiment: Experiment, example: Example) -> Tree:
+    """Return the probability of each class as a bar, all in one row; of many, a list of some."""
+    probabilities = example.probabilities
+    assert probabilities is not None
+    names = experiment.task.class_names
+    best = int(probabilities.argmax())
+    shown = list(range(len(names)))
+    if len(shown) > MAX_CLASSES:
+        shown = sorted(shown, key=lambda index: -float(probabilities[index]))[:N_LIKELIEST]
+        return _listed([(names[index], float(probabilities[index])) for index in shown])
+    columns: list[Tree] = []
+    for index in shown:
+        kind, share = "class best" if index == best else "class", float(probabilities[index])
+        tower: Tree = ["span", "tower", share]
+        columns.append(["div", kind, tower, names[index], ["small", "", whole_percent(share)]])
+    return ["div", "classes", *columns]

@@ -1,0 +1,128 @@
+"""The models that read a drawing, loaded once for all visitors, after the page is drawn."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import streamlit as st
+
+from pages.app import show, state
+from pages.components.digits import Picture
+from pages.i18n import _
+from tfm_core.inspect.attention.own_example import read_picture
+from tfm_core.inspect.progress.pictures import AnswersByStep, answers_by_step, right_since
+from tfm_core.runs.run import Run
+
+logger = logging.getLogger(__name__)
+
+LOOK_AGAIN = 0.4
+"""Seconds between two looks whether they are loaded."""
+MAX_SAMPLES = 10
+SURE = 0.5
+"""The probability below which the model counts as unsure."""
+T = TypeVar("T")
+
+
+class Models:
+    """The models of a run as its training left them, loaded behind the page that needs them.
+
+    Loading torch takes seconds and slows down what is drawn meanwhile, so it begins once the page
+    is there.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="digits")
+        self._loaded: Future[None] | None = None
+
+    @property
+    def are_loaded(self) -> bool:
+        return self._loaded is not None and self._loaded.done()
+
+    def load(self) -> Future[None]:
+        """Start loading, once; return the future."""
+        if self._loaded is None:
+            self._loaded = self._pool.submit(self._load)
+        return self._loaded
+
+    def _load(self) -> None:
+        try:
+            answers_by_step(self._run, read_picture(self._run, samples(self._run)[0])[0])
+        except ValueError:
+            return  # the page reports it when it reads
+        except Exception:
+            logger.exception("The models of %s could not be loaded ahead.", self._run.id)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def models(folder: str, _run: Run) -> Models:
+    return Models(_run)
+
+
+def samples(run: Run) -> Picture:
+    """Return the run's own examples, (N, size, size), none of them trained on.
+
+    Of a run of digits there are ten, one of each digit.
+    """
+    images = run.probe().images
+    assert images is not None
+    picture: Picture = images[:MAX_SAMPLES, 0]
+    return picture
+
+
+def board(
+    run: Run,
+    draw: Callable[[bool], None],
+    *,
+    look_again: float = LOOK_AGAIN,
+) -> None:
+    """Draw a board in a fragment that polls until the run's models are loaded.
+
+    draw: gets whether they are. look_again: seconds between draws before.
+    """
+    loaded = models(str(run.folder), run)
+    were_loaded, is_drawn = loaded.are_loaded, False
+
+    def part() -> None:
+        nonlocal is_drawn
+        if loaded.are_loaded and not were_loaded:
+            state.draw_anew()
+        if is_drawn and not were_loaded:
+            loaded.load()
+        is_drawn = True
+        draw(were_loaded)
+
+    st.fragment(part, run_every=None if were_loaded else look_again)()
+
+
+def reading_or_note(
+    picture: Picture | None, read: Callable[[Picture], T], *, is_ready: bool
+) -> tuple[T | None, str]:
+    """Return what is read in a drawing, if anything, and a note for the board."""
+    if not is_ready:
+        return None, _("Loading the model …")
+    if picture is not None:
+        try:
+            return read(picture), ""
+        except ValueError as error:
+            return None, _(error)
+    return None, _("Draw a digit; the bars follow each stroke.")
+
+
+def answer(found: AnswersByStep, classes: Sequence[str], words: Callable[[int], str]) -> str:
+    """Return what a drawing is read as, and since when. words: of a step."""
+    steps, shares = found
+    best = int(shares[-1].argmax())
+    digit, share = classes[best], float(shares[-1, best])
+    if share < SURE:
+        return _("Not sure: perhaps a {digit} ({share}).", digit=digit, share=show.percent(share))
+    since = right_since(found, best)
+    assert since is not None
+    if len(steps) == 1:
+        return _("Reads a {digit}; no earlier weights were saved.", digit=digit)
+    if since == steps[0]:
+        return _("Reads a {digit}, but so do random weights.", digit=digit)
+    return _("Reads a {digit} from step {step} on.", digit=digit, step=words(since))

@@ -1,0 +1,249 @@
+"""The pages: one row each. Navigation, links, the search and the tests read this table.
+
+Its order is that of the search and of "Next"; ``PLACES`` has that of the bar. A page is added by
+its file, a row here, its place, and its words in ``content/en``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.i18n import N_, PAGES_DIR
+
+PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "home": (N_("Home"), ("home",)),
+    "train": (N_("Train"), ("train", "own-data")),
+    "look-inside": (
+        N_("Look inside"),
+        ("walk", "attention", "masks", "positions", "parameters", "build", "knockouts", "mistakes"),
+    ),
+    "try-it": (N_("Try it"), ("translate", "draw", "gpt", "encoders", "captions")),
+    "compare": (N_("Compare"), ("compare", "sweeps")),
+    "learn": (
+        N_("Learn"),
+        (
+            *("lessons", "words", "tensors", "by-hand", "training-step", "before", "practice"),
+            *("speed", "experiments", "find-the-bug", "glossary"),
+        ),
+    ),
+    "findings": (
+        N_("Findings"),
+        (
+            *("induction", "chains", "adder", "grokking", "sinks", "specialise", "superposition"),
+            "memorising",
+        ),
+    ),
+    "runs": (N_("Runs"), ("runs",)),
+    "teach": (N_("Teach"), ("class",)),
+}
+"""The places: name → title and pages; the first page opens. Those of the bar, then ``MENU``."""
+MENU = "teach"
+"""The place that stands in the menu."""
+CHAPTERS = {  # of the path: name -> title
+    "numbers": N_("Words become numbers"),
+    "attention": N_("Attention"),
+    "model": N_("The whole model"),
+    "kinds": N_("What models do"),
+    "training": N_("Train it well"),
+    "use": N_("Use it and break it"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """The facts of a page.
+
+    title: translated where it is drawn. icon: Streamlit's name of it. script: below ``pages/``, if
+    not ``<place>/<name>.py`` or ``<place>/<name>/page.py``. tab: its title among the pages of its
+    place, where that is shorter. also: other words that find it. shows_run: it shows the current
+    run, so its address names the run. What else an address says is in the page's view (``view``).
+
+    chapter: a key of ``CHAPTERS`` if the page is on the path. goal: what a reader can do
+    afterwards, as a verb phrase. minutes: how long that takes. questions: how many have to be
+    answered.
+    """
+
+    name: str
+    title: str
+    icon: str
+    script: str = ""
+    tab: str = ""
+    also: str = ""
+    shows_run: bool = False
+    chapter: str = ""
+    goal: str = ""
+    minutes: int = 0
+    questions: int = 0
+
+    def __post_init__(self) -> None:
+        if self.chapter and not (self.chapter in CHAPTERS and self.goal and self.minutes > 0):
+            known = ", ".join(CHAPTERS)
+            raise ValueError(
+                f"The page {self.name} needs a goal, minutes and a chapter: one of {known}."
+            )
+
+    @property
+    def place(self) -> str:
+        """The key of ``PLACES`` under which it stands."""
+        return next(place for place, (_title, pages) in PLACES.items() if self.name in pages)
+
+    @property
+    def url_path(self) -> str:
+        return "" if self.name == HOME else self.name
+
+    @property
+    def file(self) -> str:
+        package = self.place if self.place == self.name else f"{self.place}/{self.name}"
+        package = package.replace("-", "_")
+        is_file = (PAGES_DIR / f"{package}.py").is_file()
+        return self.script or (f"{package}.py" if is_file else f"{package}/page.py")
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the run stands above it; Train names its own."""
+        return self.shows_run and self.name != "train"
+
+    @property
+    def needs_model(self) -> bool:
+        """Whether it is nothing without the model of the current run, if there is one."""
+        able = ("attention", "parameters", "build", "masks", "positions")
+        return self.has_head and self.name not in able
+
+    @property
+    def path(self) -> str:
+        return str(PAGES_DIR / self.file)
+
+
+HOME = "home"
+_ROWS = (
+    PageFacts("home", N_("Home"), ":material/home:"),
+    PageFacts("lessons", N_("Lessons"), ":material/school:"),
+    PageFacts("train", N_("Train"), ":material/model_training:", shows_run=True),
+    PageFacts("runs", N_("Runs"), ":material/stacked_line_chart:",
+              also="export import download upload save zip html onnx csv open a pretrained model "
+              "hugging face gpt-2 bert llama vit folder 내보내기 가져오기 사전 학습 모델 열기"),
+    PageFacts("class", N_("Classroom"), ":material/groups:", script="teach/classroom.py",
+              also="start a class teacher pupils students school 수업 시작하기"),
+
+    PageFacts("words", N_("Words into tensors"), ":material/text_fields:", tab=N_("Words"),
+              shows_run=True, chapter="numbers", minutes=6, questions=2,
+              goal=N_("Turn text into tokens, ids and vectors")),
+    PageFacts("tensors", N_("Tensors by sight"), ":material/view_in_ar:", tab=N_("Tensors"),
+              chapter="numbers", minutes=8, questions=2,
+              goal=N_("Predict the shape after view, transpose and matmul")),
+    PageFacts("positions", N_("Positions"), ":material/waves:",
+              shows_run=True, chapter="numbers", minutes=6,
+              goal=N_("Say how a model knows word order")),
+
+    PageFacts("by-hand", N_("Attention by hand"), ":material/calculate:", tab=N_("By hand"),
+              chapter="attention", minutes=10, questions=4,
+              goal=N_("Say what a query, a key and a value are for")),
+    PageFacts("masks", N_("Masks"), ":material/grid_off:",
+              shows_run=True, chapter="attention", minutes=6,
+              goal=N_("Say which query may attend to which key, and why")),
+    PageFacts("attention", N_("Attention"), ":material/visibility:",
+              shows_run=True, chapter="attention", minutes=8,
+              goal=N_("Read an attention map, and find the head that aligns words")),
+
+    PageFacts("build", N_("Build"), ":material/account_tree:",
+              shows_run=True,
+              chapter="model", minutes=6,
+              goal=N_("Name the parts of a Transformer, from input to answer")),
+    PageFacts("parameters", N_("Parameters"), ":material/table_chart:",
+              shows_run=True,
+              chapter="model", minutes=6,
+              goal=N_("Count a model’s parameters, and say where most of them are")),
+    PageFacts("walk", N_("Walk through"), ":material/footprint:", tab=N_("Walk"),
+              shows_run=True,
+              chapter="model", minutes=15, questions=3,
+              goal=N_("Follow one example through a whole model")),
+
+    PageFacts("glossary", N_("Glossary"), ":material/dictionary:"),
+
+    PageFacts("before", N_("Before the Transformer"), ":material/history:", tab=N_("RNN"),
+              chapter="kinds", minutes=6, questions=2,
+              goal=N_("Say what attention added to recurrent networks")),
+    PageFacts("encoders", N_("Reading: encoders"), ":material/auto_stories:", tab=N_("Reading"),
+              shows_run=True, chapter="kinds", minutes=8, questions=2,
+              goal=N_("Say how an encoder reads")),
+    PageFacts("gpt", N_("Writing: GPT"), ":material/edit_note:", tab=N_("Writing"),
+              shows_run=True, chapter="kinds", minutes=8, questions=2,
+              goal=N_("Say how a GPT reads, and how it picks the next token")),
+    PageFacts("captions", N_("Pictures to words"), ":material/image_search:", tab=N_("Captions"),
+              shows_run=True, chapter="kinds", minutes=6, questions=2,
+              goal=N_("Say how a decoder reads a picture")),
+
+    PageFacts("training-step", N_("One training step"), ":material/sync:", tab=N_("Training step"),
+              shows_run=True, chapter="training", minutes=10, questions=2,
+              goal=N_("Explain loss, gradient and update with real numbers")),
+    PageFacts("practice", N_("Good practice"), ":material/verified:", tab=N_("Practice"),
+              shows_run=True, chapter="training", minutes=15, questions=3,
+              goal=N_("Get a test result you can defend")),
+    PageFacts("speed", N_("Making it fast"), ":material/speed:", tab=N_("Speed"),
+              chapter="training", minutes=8, goal=N_("Say what makes training faster")),
+    PageFacts("compare", N_("Compare"), ":material/compare_arrows:",
+              script="compare/compare.py",
+              chapter="training", minutes=5,
+              goal=N_("Tell a real difference between runs from chance")),
+    PageFacts("sweeps", N_("Sweeps"), ":material/travel_explore:",
+              also="best settings optuna grid random hyperparameter 가장 좋은 설정 찾기",
+              chapter="training", minutes=10,
+              goal=N_("Search for the settings that learn best")),
+    PageFacts("own-data", N_("Own data"), ":material/upload_file:",
+              also="use my own data csv json zip upload pictures texts 내 데이터 사용하기",
+              chapter="training", minutes=10,
+              goal=N_("Train on your data")),
+
+    PageFacts("translate", N_("Translate"), ":material/translate:",
+              shows_run=True, chapter="use", minutes=5,
+              goal=N_("Steer how a model writes")),
+    PageFacts("draw", N_("Draw a digit"), ":material/gesture:",
+              shows_run=True, chapter="use", minutes=5,
+              goal=N_("See where a model looks when it reads your digit")),
+    PageFacts("mistakes", N_("Where it fails"), ":material/troubleshoot:",
+              shows_run=True, chapter="use", minutes=5,
+              goal=N_("Find where a model fails")),
+    PageFacts("knockouts", N_("Knock-outs"), ":material/power_settings_new:",
+              shows_run=True, chapter="use", minutes=6,
+              goal=N_("Predict what a model loses without a part")),
+    PageFacts("experiments", N_("Experiments"), ":material/science:",
+              chapter="use", minutes=10, questions=1,
+              goal=N_("Predict and test what one change does")),
+    PageFacts("find-the-bug", N_("Find the bug"), ":material/bug_report:",
+              chapter="use", minutes=8,
+              goal=N_("Recognise a faulty model by its curves and maps")),
+
+    PageFacts("induction", N_("Induction heads"), ":material/repeat:", tab=N_("Induction")),
+    PageFacts("chains", N_("Markov chains in context"), ":material/stairs_2:",
+              tab=N_("Markov chains")),
+    PageFacts("adder", N_("The smallest adder"), ":material/add:", tab=N_("Adder")),
+    PageFacts("grokking", N_("Grokking"), ":material/lightbulb:"),
+    PageFacts("sinks", N_("Attention sinks"), ":material/anchor:", tab=N_("Sinks"), shows_run=True),
+    PageFacts("specialise", N_("Heads take their roles"), ":material/timeline:",
+              tab=N_("Roles of heads"), shows_run=True),
+    PageFacts("superposition", N_("Superposition"), ":material/hub:"),
+    PageFacts("memorising", N_("Wrong labels"), ":material/playlist_remove:"),
+)  # fmt: skip
+PAGES: dict[str, PageFacts] = {page.name: page for page in _ROWS}
+WAY: tuple[PageFacts, ...] = tuple(page for page in _ROWS if page.chapter)
+"""The path: every page that teaches, from the first to the last."""
+
+
+def path_of(name: str) -> str:
+    return PAGES[name].path
+
+
+def at(url_path: str) -> PageFacts:
+    return PAGES[url_path or HOME]
+
+
+def beside(name: str) -> list[PageFacts]:
+    """Return the pages of a page's place, in order."""
+    return [PAGES[other] for other in PLACES[PAGES[name].place][1]]
+
+
+def after(name: str) -> PageFacts | None:
+    """Return the next page of the path; None after the last one and beside the path."""
+    names = [page.name for page in WAY]
+    following = names.index(name) + 1 if name in names else len(names)
+    return WAY[following] if following < len(names) else None

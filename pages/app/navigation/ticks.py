@@ -1,0 +1,122 @@
+"""Ticks: what a visitor has done on the path. Only the browser keeps them, in a cookie.
+
+A page is done once its questions are answered, or, without any, once the reader did something with
+it: changed what it shows, or what the page itself marks.
+"""
+
+from __future__ import annotations
+
+import re
+
+import streamlit as st
+
+from pages.app import state
+from pages.app.address import view_link
+from pages.app.navigation.page_table import PAGES, WAY, PageFacts
+from pages.components import addresses
+from pages.components.effects import keep_cookie
+
+COOKIE = "tfm_ticks"
+_MARKS, _RESETS, _KEPT = "ticks", "tick-resets", "ticks-kept"
+_ACT = "act"
+_MARKING = ("own-data", "sweeps", "find-the-bug")
+"""Pages that mark their main act themselves: it is more than a change of what they show."""
+_MARK = re.compile(r"[a-z0-9-]{1,40}")
+
+
+def mark(what: str = _ACT) -> None:
+    """Mark a question, or the main act, of the page in sight as done."""
+    page = PAGES.get(state.page())
+    if page is not None and page.chapter and not is_done(page):
+        marks().setdefault(page.name, set()).add(what)
+
+
+def mark_change() -> None:
+    """Mark the main act of a page without questions if the reader changed what it shows."""
+    page = PAGES.get(state.page())
+    if page and not page.questions and page.name not in _MARKING and view_link.is_changed():
+        mark()
+
+
+def is_done(page: PageFacts) -> bool:
+    """Return whether a page of the path is done."""
+    return len(_of(page)) >= _needed(page)
+
+
+def answered(page: PageFacts) -> int:
+    """Return how many of a page's questions are answered."""
+    return min(page.questions, len(_of(page)))
+
+
+def done() -> int:
+    """Return how many pages of the path are done."""
+    return sum(map(is_done, WAY))
+
+
+def upcoming() -> PageFacts:
+    """Return the first page of the path that is not done; the first of all after the last."""
+    return next((page for page in WAY if not is_done(page)), WAY[0])
+
+
+def reset() -> None:
+    """Forget everything, also in the browser."""
+    st.session_state[_MARKS] = {}
+    st.session_state[_RESETS] = st.session_state.get(_RESETS, 0) + 1
+
+
+def marks() -> dict[str, set[str]]:
+    """Return what was done, by page: what the browser's cookie says, and what came since."""
+    if _MARKS not in st.session_state:
+        st.session_state[_MARKS] = read(st.context.cookies.get(COOKIE))
+    found: dict[str, set[str]] = st.session_state[_MARKS]
+    return found
+
+
+def keep() -> None:
+    """Have the browser keep what was done; where a fragment changes it, too."""
+    st.fragment(_keep, key=_KEPT)()
+
+
+def newly_done() -> str:
+    """Return, once, the fragment that keeps what was done since it was drawn, or ""."""
+    if _KEPT not in st.session_state:
+        return ""
+    mark_change()
+    before, st.session_state[_KEPT] = st.session_state[_KEPT], written(marks())
+    return _KEPT if before != st.session_state[_KEPT] else ""
+
+
+def _keep() -> None:
+    st.session_state[_KEPT] = text = written(marks())
+    keep_cookie(
+        COOKIE,
+        text,
+        path=addresses.root() or "/",
+        resets=st.session_state.get(_RESETS, 0),
+        key="tick-cookie",
+    )
+
+
+def read(text: object) -> dict[str, set[str]]:
+    """Return what a cookie says was done; what it cannot say is left out."""
+    found: dict[str, set[str]] = {}
+    for part in text.split("/") if isinstance(text, str) and len(text) <= 4000 else ():
+        name, *words = part.split(":")
+        page = PAGES.get(name)
+        if page is not None and page.chapter:
+            some = dict.fromkeys(word for word in words if _MARK.fullmatch(word))
+            found.setdefault(name, set()).update(list(some)[: _needed(page)])
+    return found
+
+
+def written(found: dict[str, set[str]]) -> str:
+    """Return what was done as the text of a cookie."""
+    return "/".join(":".join([name, *sorted(some)]) for name, some in sorted(found.items()) if some)
+
+
+def _of(page: PageFacts) -> set[str]:
+    return marks().get(page.name, set())
+
+
+def _needed(page: PageFacts) -> int:
+    return max(1, page.questions)

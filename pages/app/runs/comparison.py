@@ -1,0 +1,318 @@
+"""Runs that are trained to be compared: several at once, seeds of a configuration, and groups.
+
+They enter the queue like every other run, as many as the limits allow, in one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import streamlit as st
+
+from pages.app import show, state
+from pages.app.accounts import visitors
+from pages.app.navigation import page_table
+from pages.app.runs import run_actions, runs_access
+from pages.app.runs.run_actions import Start
+from pages.app.typed import escape
+from pages.i18n import _, ngettext
+from tfm_core.choices.config import FAMILIES, Experiment
+from tfm_core.choices.variants.positions import Style
+from tfm_core.inspect.compare import seeds
+from tfm_core.inspect.compare.seeds import MAX, MIN
+from tfm_core.runs.queue import resources, waiting_line
+from tfm_core.runs.record.labels import MAX_GROUP
+from tfm_core.runs.run import Run
+
+Group = TypeVar("Group", bound=Mapping[str, Run])
+"""Runs to compare, by name."""
+
+RUNS_QUERY = "runs"
+"""What the address of the page that compares calls the runs."""
+
+TICK = 2.0
+"""Seconds between two looks at runs that train."""
+
+
+def runs_query(runs: Iterable[Run]) -> dict[str, str]:
+    """Return the query with which the page ``compare`` opens on these runs."""
+    return {RUNS_QUERY: ",".join(dict.fromkeys(run.id for run in runs))}
+
+
+def choose_group(groups: Sequence[Group], *, key: str) -> Group:
+    """Return the chosen group of runs by name; draw the choice if there are several."""
+    index = 0
+    if len(groups) > 1:
+        names = [group_name(group) for group in groups]
+        index = st.selectbox(
+            _("Comparison"), range(len(groups)), format_func=names.__getitem__, key=key
+        )
+    return groups[index or 0]
+
+
+def group_name(group: Mapping[str, Run]) -> str:
+    """Return what runs that were trained to be compared have in common."""
+    run = next(iter(group.values()))
+    experiment = run.experiment
+    learns = [_(experiment.task.facts.label)]
+    families = {other.experiment.model.family for other in group.values()}
+    if len(families) == 1:
+        learns.append(FAMILIES[families.pop()].label)
+    return _(
+        "{task}, {steps} steps, seed {seed}: {n} models, {when}",
+        task=", ".join(learns),
+        steps=f"{experiment.trained.steps:,}",
+        seed=experiment.seed,
+        n=len(group),
+        when=show.ago(run.meta.created),
+    )
+
+
+def learning_curves(
+    group: Mapping[str, Run],
+    labels: Mapping[str, str],
+    column: str,
+    title: str,
+    caption: str,
+    *,
+    key: str,
+    styles: Mapping[str, Style] | None = None,
+) -> dict[str, float]:
+    """Draw a validation score of each run over its training; return the last ones by label.
+
+    labels: by the name of a run in its group. column: of the curves. styles: as ``race`` has them.
+    """
+    from tfm_core.plots.model.positions import race  # brings pandas, and Home compares nothing
+
+    series = {}
+    for name, run in group.items():
+        validation = runs_access.curves(run).validation
+        if len(validation):
+            series[name] = (_(labels[name]), validation["step"], validation[column])
+    if series:
+        show.figure(race(series, "step", title, styles=styles), caption, key=key)
+    else:
+        st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
+    return {label: float(shares[-1]) for label, _steps, shares in series.values()}
+
+
+def mean_label(name: str, n_drawn: int, n_runs: int) -> str:
+    """Return the label of the mean curve of several seeds.
+
+    n_drawn: seeds that have a curve. n_runs: seeds that were asked for.
+    """
+    if n_drawn < 2:
+        return _("{name}: {n} of {n_runs} seeds", name=name, n=n_drawn, n_runs=n_runs)
+    if n_drawn < n_runs:
+        return _("{name}: mean ± sd of {n} of {n_runs} seeds", name=name, n=n_drawn, n_runs=n_runs)
+    return _("{name}: mean ± sd of {n} seeds", name=name, n=n_drawn)
+
+
+def train_group(racers: Mapping[str, Experiment], *, key: str) -> None:
+    """Queue a run of each, by its name, and show them; those queued before a refusal stay.
+
+    key: of the choice of a group.
+    """
+    for name, racer in racers.items():
+        if run_actions.start(racer, name=name) is None:
+            return
+    st.session_state.pop(key, None)
+    st.rerun()
+
+
+def is_live(runs: Iterable[Run]) -> bool:
+    return any(run.status.is_active for run in runs)
+
+
+def follow(runs: Collection[Run], draw: Callable[[bool], None]) -> None:
+    """Draw runs, again and again while they train. draw: gets whether they did when it began."""
+    was_live = is_live(runs)
+
+    def part() -> None:
+        if was_live and not is_live(runs):
+            state.draw_anew()  # once: redrawn, it no longer polls
+        draw(was_live)
+
+    st.fragment(part, run_every=TICK if was_live else None)()
+
+
+def progress(runs: Iterable[Run]) -> None:
+    """Show how many runs are still to come."""
+    states = [run.status for run in runs]
+    n_left = sum(status.is_active for status in states)
+    n_waiting = sum(status.state == "queued" for status in states)
+    with st.container():
+        if n_waiting:
+            waiting = ngettext(
+                "{n} run is waiting.", "{n} runs are waiting.", n_waiting, n=n_waiting
+            )
+            st.caption(f":material/hourglass_empty: {waiting}")
+        elif n_left:
+            training = ngettext("{n} run is training.", "{n} runs are training.", n_left, n=n_left)
+            st.caption(f":material/hourglass_empty: {training}")
+        else:
+            st.caption(":material/flag: " + _("All {n} runs have finished.", n=len(states)))
+
+
+SEEDS = "seeds-number"
+"""Where the session keeps how many seeds one press asks for."""
+
+
+def start_like(run: Run) -> Start:
+    """Return a start with the settings of a run; for a recorded run, on the visitor's device."""
+    meta = run.meta
+    device = state.device() if meta.recorded else meta.device
+    return Start(run.experiment, device, meta.name, meta.preset, meta.threads)
+
+
+def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]:
+    """Queue as many of the runs as the limits allow, in order; return them.
+
+    A notice says how many are queued. Raises ValueError and OSError if none could start.
+    """
+    begun: list[Run] = []
+    in_hand = run_actions.n_active_allowed()
+    limits = runs_access.queue().limits
+    n_waiting = len(waiting_line.ids(runs_access.store().root))
+    # a full queue refuses the first one, with a message
+    most = max(1, min(limits.max_per_session - in_hand, limits.max_queued - n_waiting))
+    for start in starts:
+        runs_access.queue().limits.check(start.experiment, n_queued=0)
+        resources.check(start.experiment, start.device)
+    for start in starts[:most]:
+        try:
+            begun.append(run_actions.enqueue(start, group=group))
+        except (ValueError, OSError) as error:
+            if not begun:
+                raise
+            queued = _("{begun} of {n} runs queued.", begun=len(begun), n=len(starts))
+            state.notify(f"{queued} {_(error)}")
+            return begun
+    n = len(starts)
+    if len(begun) == n:
+        state.notify(ngettext("{n} run queued.", "{n} runs queued.", n, n=n), passes=True)
+    else:
+        state.notify(_("Queued {begun} of {n} runs: the limit is reached.", begun=len(begun), n=n))
+    return begun
+
+
+def n_seeds() -> int:
+    return min(max(int(st.session_state.get(SEEDS) or seeds.USUAL), seeds.MIN), seeds.MAX)
+
+
+def train_seeds(starts: Sequence[Start], *, stays: bool = False) -> None:
+    """Train the missing seeds of each start, and open the comparison of all, unless one stays.
+
+    The visitor's existing runs join the group if they have none. Raises ValueError and OSError if
+    nothing could start.
+    """
+    listed = visitors.listed()
+    n = n_seeds()
+    plans = seeds.plans([start.experiment for start in starts], listed, n)
+    there = [run for runs, _missing in plans for run in runs.values()]
+    missing = [
+        replace(start, experiment=experiment)
+        for start, (_runs, experiments) in zip(starts, plans, strict=True)
+        for experiment in experiments
+    ]
+    begun: list[Run] = []
+    if missing:
+        group = next((run.labels.group for run in there if run.labels.group), None)
+        group = group or _new_group(starts, n, listed)
+        begun = start_all(missing, group=group)
+        own = [
+            run.id
+            for run in there
+            if not run.meta.recorded and not visitors.watches(run) and run.labels.group is None
+        ]
+        run_actions.label(own, group=group)
+    else:
+        state.notify(_("All {n} seeds exist.", n=n))
+    if stays:
+        st.rerun()
+    open_comparison([run.id for run in (*there, *begun)])
+
+
+def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
+    """Return a new name for a group."""
+    first = starts[0]
+    name = first.name or _(first.experiment.task.facts.label)
+    existing = {run.labels.group for run in listed}
+
+    def title(name: str) -> str:
+        if len(starts) == 1:
+            return ngettext("{name}: {n} seed", "{name}: {n} seeds", n, name=name, n=n)
+        return ngettext(
+            "{name} and {m} more: {n} seed",
+            "{name} and {m} more: {n} seeds",
+            n,
+            name=name,
+            m=len(starts) - 1,
+            n=n,
+        )
+
+    number, suffix = 1, ""
+    while True:
+        room = MAX_GROUP - len(title("")) - len(suffix)
+        group = f"{title(name[:room])}{suffix}"
+        if group not in existing:
+            return group
+        number += 1
+        suffix = f" ({number})"
+
+
+def open_comparison(run_ids: Sequence[str]) -> None:
+    st.switch_page(page_table.path_of("compare"), query_params={RUNS_QUERY: ",".join(run_ids)})
+
+
+def seed_button(
+    what: Callable[[], Sequence[Start]],
+    *,
+    key: str,
+    disabled: bool = False,
+    on_refused: Callable[[BaseException], None] | None = None,
+    stays: bool = False,
+) -> None:
+    """Draw a button that trains missing seeds, and the number of seeds beside it.
+
+    what: returns the configurations when it is pressed. on_refused: reports why nothing could
+    start; by default a notice at the top of the page does. stays: the page stays open.
+    """
+    n, why_not = n_seeds(), visitors.why_not()
+    words = _("Trains missing seeds.") if stays else _("Trains missing seeds and compares all.")
+    with st.container(horizontal=True, gap=None, width="content", key=f"seeds-{key}"):
+        pressed = st.button(
+            ngettext("{n} seed", "{n} seeds", n, n=n),
+            icon=":material/casino:",
+            key=f"{key}-seeds",
+            disabled=disabled or bool(why_not),
+            help=escape(why_not) or words,
+        )
+        with st.popover(_("How many seeds"), type="tertiary", key=f"{key}-seeds-how-many"):
+            number = f"{key}-seeds-number"
+
+            def take() -> None:
+                if isinstance(chosen := st.session_state.get(number), int):
+                    st.session_state[SEEDS] = chosen
+
+            st.number_input(
+                _("Seeds"),
+                MIN,
+                MAX,
+                value=n,
+                key=number,
+                help=_("Including existing runs."),
+                on_change=take,
+            )
+    starts = what() if pressed else []
+    if starts:
+        try:
+            train_seeds(starts, stays=stays)
+        except (ValueError, OSError) as error:
+            if on_refused is not None:
+                on_refused(error)
+                return
+            state.notify(_(error))
+            st.rerun()

@@ -1,0 +1,320 @@
+"""How long trainings take, what they need, and on which devices they can run.
+
+Measurements with torch happen on a thread of their own: the first one loads torch, which takes
+seconds, so the page is drawn meanwhile and asks again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from pages.app import show, state
+from pages.app.runs import runs_access
+from pages.app.typed import escape
+from pages.i18n import _, ngettext
+from tfm_core import machine, settings
+from tfm_core.choices.config import Experiment, to_json
+from tfm_core.choices.config.advice import advice_on_moving
+from tfm_core.machine import slowness
+from tfm_core.runs.record import expected_time
+from tfm_core.runs.record.expected_time import BUSY, Finished, Forecast, expected, finished
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.facts.memory import Sizes
+    from tfm_core.training.devices import Device
+    from tfm_core.training.estimate import Estimate
+
+
+def takes(experiment: Experiment) -> str:
+    """Return how long a training takes on the session's device, such as ``about 45 s``."""
+    return words(forecast(experiment))
+
+
+def takes_now(
+    experiment: Experiment,
+    *,
+    device: str | None = None,
+    threads: int = 1,
+    measured: float | None = None,
+) -> str:
+    """Return the same with what makes it long: ``about 45 s, this computer is busy``."""
+    device = device or state.device()
+    estimated = forecast(experiment, device=device, threads=threads, measured=measured)
+    return with_load(estimated, device)
+
+
+def words(estimated: Forecast | None, device: str | None = None) -> str:
+    """Return a forecast in words; device: the session's, unless given."""
+    if estimated is None:
+        name = show.device(device or state.device())
+        return _("time unknown on {device}", device=name)
+    return show.about(estimated.seconds)
+
+
+def with_load(estimated: Forecast | None, device: str | None = None) -> str:
+    """Return a forecast in words, and whether the computer is busy."""
+    time = words(estimated, device)
+    if estimated is None or not estimated.is_busy:
+        return time
+    return _("{time}, this computer is busy", time=time)
+
+
+def whose() -> str:
+    """Return what the times are estimated from, and whether the computer is busy."""
+    device = state.device()
+    basis, slowdown = _basis(device), _slowdown(device)
+    if slowdown < BUSY:
+        return basis
+    return f"{basis} {_('This computer is busy: about {n} times slower.', n=f'{slowdown:.2g}')}"
+
+
+def _basis(device: str) -> str:
+    n = sum(lesson.device == device for lesson in _lessons().of(runs_access.store().kept()))
+    if n:
+        return ngettext(
+            "Estimated from {n} training on this computer.",
+            "Estimated from {n} trainings on this computer.",
+            n,
+            n=n,
+        )
+    if device != "cpu":
+        return _("Times on {device} are known after a training.", device=show.device(device))
+    return _("Estimated from a short measurement; better after a training.")
+
+
+def forecast(
+    experiment: Experiment,
+    *,
+    device: str | None = None,
+    threads: int = 1,
+    measured: float | None = None,
+    usual: float | None = None,
+) -> Forecast | None:
+    """Return how long a training takes if it starts now, or None if unknown.
+
+    Every time that a page says comes from here. device: the session's, unless given. measured,
+    usual: see ``expected_time.expected``.
+    """
+    device = device or state.device()
+    return expected(
+        experiment,
+        _lessons().of(runs_access.store().kept()),
+        slowness=slowness(),
+        slowdown=_slowdown(device, threads),
+        device=device,
+        threads=threads,
+        measured=measured,
+        usual=usual,
+    )
+
+
+def in_sequence(
+    experiments: Iterable[Experiment],
+    *,
+    threads: int = 1,
+    usual: Sequence[float] = (),
+) -> Forecast | None:
+    """Return how long experiments take in sequence, or None if one is unknown.
+
+    usual: of each, in order, where they are known; see ``expected_time.expected``.
+    """
+    forecasts = [
+        forecast(each, threads=threads, usual=seconds)
+        for each, seconds in zip_longest(experiments, usual)
+    ]
+    complete = [each for each in forecasts if each is not None]
+    is_known = complete and len(complete) == len(forecasts)
+    return expected_time.in_sequence(complete) if is_known else None
+
+
+def _slowdown(device: str, threads: int = 1) -> float:
+    """Return the factor by which the load slows a training on a device."""
+    if device != "cpu" or settings.read().ray_address is not None:
+        return 1.0
+    return machine.slowdown(threads, machine.WORKER_NICENESS)
+
+
+class _Lessons:
+    """The timings of finished runs, each worked out once: what has finished stays so."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[Path, Finished] = {}
+
+    def of(self, runs: Iterable[Run]) -> list[Finished]:
+        with self._lock:
+            taught = {run.folder: self._known.get(run.folder) or finished(run) for run in runs}
+            self._known = {folder: each for folder, each in taught.items() if each is not None}
+            return list(self._known.values())
+
+
+@st.cache_resource(show_spinner=False)
+def _lessons() -> _Lessons:
+    return _Lessons()
+
+
+def device_choices(run: Run) -> list[str]:
+    """Return the devices that a run can resume on, its own first.
+
+    One that this machine lacks is left out as soon as that is known.
+    """
+    before = "cpu" if run.meta.recorded else run.meta.device
+    future = devices()
+    if not future.done() or future.exception() is not None:
+        return list(dict.fromkeys([before, "cpu"]))
+    there = [device.name for device in future.result() if device.available]
+    return sorted(there, key=lambda name: name != before)
+
+
+def choose_device(run: Run, names: list[str], *, key: str) -> str:
+    """Draw the choice of a device to resume on, and what it changes; return it."""
+    chosen = st.selectbox(
+        _("Device"), names, format_func=show.device, key=f"{key}-{run.id}-{'-'.join(names)}"
+    )
+    before = "cpu" if run.meta.recorded else run.meta.device
+    if chosen != before:
+        st.caption(escape(_(advice_on_moving(before, chosen, run.experiment))))
+    return chosen
+
+
+logger = logging.getLogger(__name__)
+
+PATIENCE = 0.15
+"""Seconds to wait for an answer before the page goes on without it, once torch is loaded."""
+_REMEMBERED = 64
+_TRIES = 2  # the first one of a process is slow, and another process may be busy for a moment
+
+
+class ForecastQueue:
+    """Futures by question, computed one after another."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="forecast")
+        self._futures: OrderedDict[str, Future[Any]] = OrderedDict()
+        self._is_warm = False
+
+    def ask(
+        self, question: str, work: Callable[[], Any], patience: float = PATIENCE
+    ) -> Future[Any]:
+        """Return the future of an answer, after waiting for it up to ``patience`` seconds."""
+        with self._lock:
+            future = self._futures.get(question)
+            if future is None or _is_void(future):
+                future = self._futures[question] = self._pool.submit(self._work, work)
+            self._futures.move_to_end(question)
+            while len(self._futures) > _REMEMBERED:
+                self._futures.popitem(last=False)[1].cancel()
+        if self._is_warm and not future.done():
+            with contextlib.suppress(TimeoutError):
+                future.exception(patience)
+        return future
+
+    def wait(self) -> None:
+        self._pool.submit(lambda: None).result()
+
+    def _work(self, work: Callable[[], Any]) -> Any:
+        try:
+            answer = work()
+        except ValueError:  # an answer too: a sentence about what was asked
+            raise
+        except Exception:
+            logger.exception("A forecast failed; the next request repeats it.")
+            raise
+        self._is_warm = True
+        return answer
+
+
+def _is_void(future: Future[Any]) -> bool:
+    """Return whether a future has no answer and never will."""
+    if not future.done() or future.cancelled():
+        return future.cancelled()
+    error = future.exception()
+    return error is not None and not isinstance(error, ValueError)
+
+
+def estimate(experiment: Experiment, device: str) -> Future[Estimate]:
+    """Return a future of a run's needs; it raises ValueError for an unusable device."""
+
+    def work() -> Estimate:
+        from tfm_core.training.gpu_helper import estimate as measure
+
+        tries = [measure(experiment, device) for _ in range(_TRIES)]
+        return min(tries, key=lambda estimated: estimated.seconds)
+
+    return _measurements().ask(f"{device} {to_json(experiment)}", work)
+
+
+def sizes(experiment: Experiment) -> Future[Sizes]:
+    """Return a future of the sizes of a model and a step: counted, not measured.
+
+    It waits for nothing that is being measured.
+    """
+
+    def work() -> Sizes:
+        from tfm_core.facts.memory import sizes as count
+
+        return count(experiment)
+
+    return _counts().ask(to_json(experiment), work)
+
+
+def step_time(racer: str, length: int, number: int) -> Future[float]:
+    """Return a future of the seconds of a pass of one of ``before.models``.
+
+    Another ``number`` asks for another measurement. A page asks for many: it waits for none.
+    """
+
+    def work() -> float:
+        from tfm_core.inspect.attention.rnn_attention import models
+        from tfm_core.inspect.speed.step_times import step_time as measure
+
+        return measure(models()[racer], length)
+
+    return _measurements().ask(f"step {racer} {length} {number}", work, patience=0)
+
+
+def devices() -> Future[list[Device]]:
+    """Return a future of the devices that runs can train on."""
+
+    def work() -> list[Device]:
+        from tfm_core.runs.backends.ray import DEVICES
+        from tfm_core.training import gpu_helper
+
+        if settings.read().ray_address is None:
+            return gpu_helper.devices()
+        return list(DEVICES)
+
+    return _measurements().ask("devices", work)
+
+
+def wait() -> None:
+    """Wait until no question is pending."""
+    _measurements().wait()
+    _counts().wait()
+
+
+def result(future: Future[Any]) -> Any | None:
+    """Return the result if it is there, else None. Raises what the work raised."""
+    return future.result() if future.done() else None
+
+
+@st.cache_resource(show_spinner=False)
+def _measurements() -> ForecastQueue:
+    return ForecastQueue()
+
+
+@st.cache_resource(show_spinner=False)
+def _counts() -> ForecastQueue:
+    return ForecastQueue()

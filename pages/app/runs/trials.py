@@ -1,0 +1,138 @@
+"""Runs that belong together, side by side: train them, their curves, and a line for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.app import show, state
+from pages.app.runs import comparison, run_actions, run_time, run_words, runs_access, shown_run
+from pages.app.runs.run_actions import Start
+from pages.i18n import _, ngettext
+from tfm_core.choices.config import Experiment
+from tfm_core.inspect.compare.curves import METRICS, track
+from tfm_core.inspect.compare.spread import band
+from tfm_core.inspect.experiments.result import ExperimentRuns, missing
+from tfm_core.inspect.experiments.trial import Arm, Trial
+from tfm_core.plots.training import comparison as plots
+from tfm_core.plots.training.comparison import CurvePanel, RunLine
+from tfm_core.runs.run import Run
+
+_HEIGHT, _PER_PANEL = 70, 150  # pixels
+
+
+def buttons(
+    chosen: Trial,
+    trained: ExperimentRuns,
+    *,
+    stays: bool = False,
+    key: str = "experiment",
+    is_first: bool = True,
+) -> None:
+    """Draw the button that trains what is missing, and that for more seeds.
+
+    stays: more seeds are watched here, not on the page that compares. is_first: it stands out.
+    """
+    lacking = missing(chosen, trained)
+    n, time = len(lacking), run_time.words(run_time.in_sequence(lacking.values()))
+    label = ngettext("Train {n} run, {time}", "Train {n} runs, {time}", n, n=n, time=time)
+    kind: Literal["primary", "secondary"] = "primary" if is_first else "secondary"
+    if n and st.button(label, type=kind, icon=":material/play_arrow:", key=f"{key}-start"):
+        wanted = [_start(chosen, chosen.arm(name), each) for name, each in lacking.items()]
+        try:
+            comparison.start_all(wanted, group=str(_(chosen.title)))
+        except (ValueError, OSError) as error:
+            show.problem(error)
+        else:
+            st.rerun()
+    comparison.seed_button(
+        lambda: [_start(chosen, arm, chosen.experiment(arm)) for arm in chosen.arms],
+        key=key,
+        stays=stays,
+    )
+
+
+def _start(chosen: Trial, arm: Arm, experiment: Experiment) -> Start:
+    name = f"{_(chosen.title)}: {_(arm.label)}"
+    return Start(experiment, state.device(), name, None, state.threads())
+
+
+def curves(chosen: Trial, trained: ExperimentRuns, *, height: int = 0) -> go.Figure | None:
+    """Return the curves of all runs, with a band for several seeds; None where there are none.
+
+    height: in pixels, 0 for the usual one.
+    """
+    panels = [_panel(chosen, trained, metric) for metric in chosen.metrics]
+    if not any(panel.lines for panel in panels):
+        if trained.runs:
+            st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
+        return None
+    height = height or _HEIGHT + _PER_PANEL * len(panels)
+    figure = plots.comparison(panels, _("step"), height=height)
+    figure.update_layout(uirevision=chosen.name)
+    return figure
+
+
+def curves_name(chosen: Trial) -> str:
+    """Return what the figure of all runs is called where it is not seen."""
+    labels = ", ".join(_(METRICS[metric].label) for metric in chosen.metrics)
+    return _("Curves of “{title}”: {drawn}", title=_(chosen.title), drawn=labels)
+
+
+def _panel(chosen: Trial, trained: ExperimentRuns, metric: str) -> CurvePanel:
+    facts, lines = METRICS[metric], []
+    is_noisy = facts.series == "steps"
+    for slot, arm in enumerate(chosen.arms):
+        label, runs = _(arm.label), trained.by_arm[arm.name]
+        tracks = [
+            curve
+            for run in runs.values()
+            if (curve := track(runs_access.curves(run), run.experiment, metric, "step")) is not None
+            and len(curve.values)
+        ]
+        lines += [
+            RunLine(label, slot, curve.x, curve.values, is_faint=len(tracks) > 1)
+            for curve in tracks
+        ]
+        if len(tracks) > 1:
+            found_band = band([(curve.x, curve.values) for curve in tracks])
+            if len(found_band.steps):
+                words = comparison.mean_label(label, found_band.n_curves, len(runs))
+                spread = found_band.mean, found_band.low, found_band.high
+                lines.append(RunLine(words, slot, found_band.steps, *spread))
+    return CurvePanel(_(facts.label), lines, is_share=facts.is_share, is_noisy=is_noisy)
+
+
+def lines(
+    chosen: Trial, trained: ExperimentRuns, *, stopped: Mapping[str, Run] | None = None
+) -> None:
+    """Draw a line for each arm's run: its state, and a button to watch it.
+
+    stopped: runs that ended early, by arm, drawn too; by default those of ``trained``.
+    """
+    stopped = trained.stopped if stopped is None else stopped
+    there = trained.of_seed(trained.seed)
+    if not there and not stopped:
+        st.info(_("Nothing is trained yet."), icon=":material/play_circle:")
+    for arm in chosen.arms:
+        for run in (there.get(arm.name), stopped.get(arm.name)):
+            if run is None:
+                continue
+            status, name = run.status, _(arm.label)
+            badge = shown_run.origin_badge(run) or run_words.badge(status, run.outcome)
+            so_far = f" {run_words.progress(status)}" if status.is_active else ""
+            with st.container(
+                horizontal=True, gap="small", vertical_alignment="center", width="content"
+            ):
+                st.markdown(f"**{name}** {badge}{so_far}", width="content")
+                if st.button(
+                    f":gray[{_('Watch')}]",
+                    icon=":material/visibility:",
+                    type="tertiary",
+                    key=f"experiment-watch-{arm.name}-{run.id}",
+                    help=_("Open “{name}” on Train.", name=name),
+                ):
+                    run_actions.watch(run)

@@ -1,0 +1,413 @@
+"""Which model the pages on the model show: the draft, any run's, or a published one.
+
+The address says which: ``show=gpt2-xl``, ``show=run&run=...``, or the settings of the draft. The
+draft may have custom vocabularies and lengths, to look at; training uses those of its task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.app import state
+from pages.app.accounts import visitors
+from pages.app.address import url_config, view_link
+from pages.app.address.parameters import Choice, Number, Unfit, one_of
+from pages.app.fact_line import fact_line, joined
+from pages.app.runs import runs_access, shown_run
+from pages.app.settings import controls, drafts, your_notebook
+from pages.app.typed import escape
+from pages.i18n import N_, _
+from tfm_core.choices.config import Experiment, ModelConfig
+from tfm_core.choices.config.shape import CaptionShape, ImageShape, Shape
+from tfm_core.choices.presets import PRESETS
+from tfm_core.facts.architectures import ARCHITECTURES, Architecture, of_experiment
+from tfm_core.facts.free_sizes import FreeSizes, offered, resized, sizes_of
+from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
+
+MAX_WORDS, MAX_TOKENS = 1_000_000, 8192
+_SIZE_LABELS = {
+    "src_vocabulary": N_("Source vocabulary (words)"),
+    "tgt_vocabulary": N_("Target vocabulary (words)"),
+    "src_len": N_("Source length (tokens)"),
+    "tgt_len": N_("Target length (tokens)"),
+}
+
+
+def _size(name: str) -> Number:
+    most = MAX_WORDS if name.endswith("vocabulary") else MAX_TOKENS
+    return Number(name, first=0, key=f"free-{name}", low=0, high=most)
+
+
+SRC_VOCABULARY, TGT_VOCABULARY = _size("src_vocabulary"), _size("tgt_vocabulary")
+SRC_LEN, TGT_LEN = _size("src_len"), _size("tgt_len")
+_SIZES = {one.query: one for one in (SRC_VOCABULARY, TGT_VOCABULARY, SRC_LEN, TGT_LEN)}
+
+
+def sizes_editor(architecture: Architecture, problem: str) -> None:
+    """Draw the sizes. architecture: the model with the sizes of its task."""
+    names = offered(architecture.shape)
+    if not names:
+        return
+    own = asdict(sizes_of(architecture))
+    with st.container(border=True):
+        help_text = _("Only for looking: training uses the task’s.")
+        st.header(_("Vocabulary and lengths"), anchor=False, help=help_text)
+        for column, name in zip(st.columns(len(names)), names, strict=True):
+            parameter = _SIZES[name]
+            key = f"setting:{name}"
+            st.session_state[key] = st.session_state.get(parameter.key) or own[name]
+            with column:
+                st.number_input(
+                    _(_SIZE_LABELS[name]),
+                    1,
+                    parameter.high,
+                    key=key,
+                    on_change=_set_size,
+                    args=(name, key, own[name]),
+                    help=_("The task has {n}.", n=f"{own[name]:,}"),
+                )
+        if problem:
+            controls.complaint(problem)
+
+
+def _set_size(name: str, key: str, own: int) -> None:
+    picked = int(st.session_state[key])
+    st.session_state[_SIZES[name].key] = 0 if picked == own else picked
+
+
+DRAFT, RUN = "draft", "run"
+_NAMES = (DRAFT, RUN, your_notebook.NAME, *ARCHITECTURES)
+_RUN_PREFIX = "run:"
+
+
+@dataclass(frozen=True)
+class ModelName(Choice):
+    """The name of a model; of a run ``run:`` and its id. current: the id that ``run`` means."""
+
+    current: str = ""
+
+    def parse(self, text: str) -> str:
+        """Return the name. Raises Unfit, whose rule omits ids of runs."""
+        name = _RUN_PREFIX + self.current if text == RUN and self.current else text
+        if name not in (*self.names, self.first):
+            raise Unfit(one_of(n for n in self.names if not n.startswith(_RUN_PREFIX)))
+        return name
+
+
+SHOW = ModelName("show", names=_NAMES, first=DRAFT, key="model-choice")
+VERSUS = ModelName("versus", names=_NAMES, first="", key="model-compare")
+_LAST = "model-last-valid"
+_MIRRORED = "model-mirrored"
+_RUN_SEEN = "model-run-seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A model to show. experiment: of the draft and a run. run: of a run only.
+
+    A draft with custom sizes is no experiment. by_task: the draft with the sizes of its task;
+    problem: why the custom sizes are invalid.
+    """
+
+    name: str
+    label: str
+    model: ModelConfig
+    shape: Shape
+    architecture: Architecture
+    experiment: Experiment | None = None
+    run: Run | None = None
+    by_task: Architecture | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A model that a page opens with while there is no run."""
+
+    name: str
+    label: str
+    experiment: Experiment
+
+
+def line(
+    key: str,
+    run: Run | None,
+    *,
+    is_edited: bool = False,
+    is_trained: bool = False,
+    example: Example | None = None,
+) -> tuple[Chosen, DeltaGenerator, DeltaGenerator]:
+    """Draw a line for the model's facts, with the choice behind it, and problems below.
+
+    Returns the model, the place of the facts, and that of more choices. key: begins their keys.
+    run: of the head, if there is one.
+    """
+    facts, choices = fact_line(key)
+    problems = st.container()
+    with choices, view_link.warnings_in(problems):
+        model = chosen(run, is_edited=is_edited, is_trained=is_trained, example=example)
+    return model, facts, choices
+
+
+def shows_run() -> bool:
+    """Return whether the page will show the run of the head, before its choice is drawn."""
+    query = view_link.query()
+    settings = url_config.settings_in(query)
+    if settings and SHOW.query not in query and settings != st.session_state.get(_MIRRORED):
+        return False
+    linked = view_link.opened(SHOW)
+    return (linked if linked in _NAMES else st.session_state.get(SHOW.key, RUN)) == RUN
+
+
+def chosen(
+    run: Run | None,
+    *,
+    is_edited: bool = False,
+    is_trained: bool = False,
+    example: Example | None = None,
+) -> Chosen:
+    """Draw the choice of the model, with the draft's problems below it; return the model.
+
+    The choice is the same on every page, and the link holds it; at first it is ``run``, that of the
+    head. While the draft does not fit together, the last one that did is shown. is_edited: the page
+    has the settings of the model, and says there what is wrong with them. is_trained: it needs an
+    experiment, so the draft has the sizes of its task. example: what it opens with while no run is
+    chosen.
+    """
+    misread = _read_draft()
+    others = {} if state.shows_run() else _other_runs()
+    own = [] if example is None else [example.name]
+    names = [*([RUN] if run is not None else []), *own, DRAFT, *others]
+    names += [your_notebook.NAME, *ARCHITECTURES]
+    seen = st.session_state.get(_RUN_SEEN)
+    st.session_state[_RUN_SEEN] = run_id = None if run is None else run.id
+    if run_id is not None and run_id != seen and not _asks_for_a_model():
+        st.session_state[SHOW.key] = RUN
+    missing = _missing() if run is None else None
+    first = DRAFT if run is None else RUN
+    if example is not None and run is None and _is_untouched():
+        first = example.name
+        visited = f"model-example-{example.name}"
+        is_first = visited not in st.session_state
+        st.session_state[visited] = True
+        picked = st.session_state.get(SHOW.key, DRAFT)
+        if is_first and picked == DRAFT and not _asks_for_a_model():
+            st.session_state[SHOW.key] = example.name
+    unknown = view_link.receive(replace(SHOW, names=tuple(names), first=first))
+    picked = st.selectbox(
+        _("Which model"),
+        names,
+        format_func=lambda name: (
+            _(example.label) if example and name == example.name else _label(name, run, others)
+        ),
+        key=SHOW.key,
+        persist_state="session",
+        on_change=_take_run,
+        help=_("Yours, a run's, or a published model at full size, without memory."),
+    )
+    if picked == your_notebook.NAME:
+        your_notebook.field()
+    with view_link.warnings_place():  # exists even when empty: nothing moves when one appears
+        for problem in (missing or unknown, *misread):
+            view_link.warn(problem)
+        _mirror_choice(picked, run, first)
+        if example is not None and picked == example.name:
+            one = of_experiment(example.experiment, _(example.label))
+            return Chosen(picked, one.label, one.model, one.shape, one, example.experiment)
+        if picked == your_notebook.NAME:
+            one = your_notebook.model()
+            view_link.forget(_SIZES.values())
+            return Chosen(picked, _(one.label), one.model, one.shape, one)
+        view_link.forget([your_notebook.TEXT])
+        choice = _resolve(picked, run, is_edited=is_edited)
+        if is_trained:
+            return choice
+        if picked != DRAFT:
+            view_link.forget(_SIZES.values())
+            return choice
+        return _draft_with_sizes(choice, is_edited=is_edited)
+
+
+def _is_untouched() -> bool:
+    """Return whether nobody has changed the draft yet."""
+    return not drafts.differences(state.draft(), drafts.preset_values(state.FIRST_PRESET))
+
+
+def _draft_with_sizes(draft: Chosen, *, is_edited: bool) -> Chosen:
+    """Return the draft with the sizes of the session or the link, which the link says again."""
+    for parameter in _SIZES.values():
+        view_link.warn(view_link.receive(parameter))
+    sizes = FreeSizes(**{name: st.session_state[size.key] for name, size in _SIZES.items()})
+    known, problem = draft.architecture, ""
+    for name, parameter in _SIZES.items():
+        view_link.say(parameter, getattr(sizes, name) if name in offered(known.shape) else 0)
+    new = known
+    try:
+        new = resized(known, sizes)
+    except StudentError as error:
+        problem = _(error)
+    if problem and not is_edited:
+        controls.complaint(problem)
+    chosen = replace(draft, by_task=known, problem=problem)
+    if new is known:
+        return chosen
+    return replace(chosen, shape=new.shape, architecture=new, experiment=None)
+
+
+def _take_run() -> None:
+    picked = str(st.session_state[SHOW.key])
+    if picked.startswith(_RUN_PREFIX):
+        st.session_state[_RUN_SEEN] = run_id = picked.removeprefix(_RUN_PREFIX)
+        state.set_current_run(run_id)
+        st.session_state[SHOW.key] = RUN
+
+
+def _other_runs() -> dict[str, Run]:
+    """Return the other runs that can be shown, newest first."""
+    current = state.current_run_id()
+    return {
+        _RUN_PREFIX + run.id: run
+        for run in visitors.at_hand()
+        if run.id != current and run.problem is None and run.experiment.task.has_model
+    }
+
+
+def _read_draft() -> list[str]:
+    """Adopt the configuration of a new link; return its problems."""
+    query = url_config.settings_in(view_link.query())
+    if not query or query == st.session_state.get(_MIRRORED):
+        return []
+    values, sentences = url_config.read(query)
+    state.set_draft(values, base=url_config.base_of(query))
+    if SHOW.query not in view_link.query():
+        st.session_state[SHOW.key] = DRAFT
+    return sentences
+
+
+def _asks_for_a_model() -> bool:
+    query = view_link.query()
+    return SHOW.query in query or bool(url_config.settings_in(query))
+
+
+def _mirror_choice(picked: str, run: Run | None, first: str) -> None:
+    """Write the model to the address.
+
+    first: what is shown without a word in the address.
+    """
+    view_link.say(replace(SHOW, first=first), picked)
+    if picked == DRAFT:
+        url_config.mirror(state.configuration_query(state.current_draft()))
+    else:
+        url_config.clear()
+    st.session_state[_MIRRORED] = url_config.settings_in(view_link.query())
+    if picked == RUN and run is not None:
+        state.name_run(run.id)
+    elif not state.shows_run():
+        state.name_run(None)
+
+
+def _resolve(name: str, run: Run | None, *, is_edited: bool = False) -> Chosen:
+    """Return a model by name. run: what the name ``run`` means."""
+    if name in ARCHITECTURES:
+        published = ARCHITECTURES[name]
+        return Chosen(name, _(published.label), published.model, published.shape, published)
+    shown = run if name == RUN else None
+    experiment = _draft(is_edited=is_edited) if shown is None else shown.experiment
+    label = _label(name, shown, {})
+    one = of_experiment(experiment, label)
+    return Chosen(name, label, one.model, one.shape, one, experiment, shown)
+
+
+def _draft(*, is_edited: bool) -> Experiment:
+    checked = drafts.check(state.current_draft())
+    if checked.experiment is not None:
+        st.session_state[_LAST] = checked.experiment
+        return checked.experiment
+    for problem in checked.problems:
+        if not (is_edited and problem.field.startswith("model.")):
+            controls.complaint(_(problem.sentence))
+    st.caption(_("Showing the last valid configuration."))
+    last: Experiment = st.session_state.get(_LAST, PRESETS[state.FIRST_PRESET].experiment)
+    return last
+
+
+def _label(name: str, run: Run | None, others: Mapping[str, Run]) -> str:
+    if name == DRAFT:
+        return _("The configuration being edited")
+    if name == your_notebook.NAME:
+        return _(your_notebook.LABEL)
+    if name in ARCHITECTURES:
+        return _(ARCHITECTURES[name].label)
+    shown = others.get(name, run)
+    return _("The run “{name}”", name=shown.meta.name if shown else "")
+
+
+def _missing() -> str | None:
+    """Return why a link to a run's model cannot be followed, or None."""
+    if view_link.query().get(SHOW.query) != RUN:
+        return None
+    run_id = state.current_run_id()
+    why = _("The run in this link is not here.")
+    if run_id is not None:
+        why = runs_access.store().get(run_id).problem or why
+    return _("{why} Showing the configuration being edited.", why=why)
+
+
+def compared() -> Chosen | None:
+    """Draw the choice of a model to compare with; return it, or None."""
+    run = shown_run.current_run()
+    runs = ({} if run is None else {_RUN_PREFIX + run.id: run}) | _other_runs()
+    names = [DRAFT, *runs, *ARCHITECTURES]
+    current = "" if run is None else run.id
+    unknown = view_link.receive(replace(VERSUS, names=tuple(names), current=current))
+    picked = st.selectbox(
+        _("Compare with"),
+        names,
+        format_func=lambda name: _label(name, None, runs),
+        key=VERSUS.key,
+        placeholder=_("Nothing"),
+        persist_state="session",
+        help=_("Lists the differences."),
+    )
+    view_link.warn(unknown)
+    view_link.say(VERSUS, picked or "")
+    if picked is None:
+        return None
+    return _resolve(RUN, runs[picked]) if picked in runs else _resolve(picked, None)
+
+
+def published(chosen: Chosen, size: str, total: int) -> None:
+    """Show the size of a model, its name where the head has another, and where it comes from."""
+    architecture = chosen.architecture
+    size = joined("" if chosen.run else f"**{escape(chosen.label)}**", size)
+    if architecture.n_parameters == total and architecture.source:
+        size = _(
+            "{size} · :green[:material/check: the published count], {source}",
+            size=size,
+            source=_(architecture.source),
+        )
+    elif architecture.source:
+        size += f" · {_(architecture.source)}"
+    st.markdown(size)
+    if architecture.note:
+        st.caption(_(architecture.note))
+
+
+def example_size(chosen: Chosen) -> str:
+    architecture, shape = chosen.architecture, chosen.shape
+    if isinstance(shape, ImageShape):
+        return _("One picture")
+    if isinstance(shape, CaptionShape):
+        return _("One picture and {n} tokens", n=architecture.tgt_len)
+    if not shape.has_source:
+        return _("One example of {n} tokens", n=architecture.tgt_len)
+    if shape.is_label or shape.head in ("pooler", "states"):
+        return _("One example of {n} tokens", n=architecture.src_len)
+    return _(
+        "One example of {src} + {tgt} tokens", src=architecture.src_len, tgt=architecture.tgt_len
+    )

@@ -1,0 +1,114 @@
+"""The choice of the data set that a configuration learns from."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.app import state
+from pages.app.accounts import visitors
+from pages.app.navigation import page_table
+from pages.app.runs import runs_access
+from pages.app.settings import controls, drafts
+from pages.app.settings.drafts import CheckedDraft, Values
+from pages.i18n import _, ngettext
+from tfm_core import settings
+from tfm_core.choices.config.shape import patches_per_side
+from tfm_core.data.own import kinds, pictures_task
+from tfm_core.data.own import sets as own_data
+from tfm_core.data.own.kinds import SET_KINDS
+from tfm_core.data.own.sets import OwnSet
+from tfm_core.data.own.texts import inspect_text, prepare
+from tfm_core.runs import own_sets
+
+TASKS = {f"own-{kind}": kind for kind in SET_KINDS}
+"""The kind of sets that each task learns."""
+
+_KEY = "own-set"
+_OF_THE_DRAFT = ("shift", "rotation", "scale", "label_noise", "context")
+"""Settings of a task that say nothing of its data: they stay when another set is chosen."""
+
+
+def area(checked: CheckedDraft) -> None:
+    """Draw the choice of the data set, if the draft's task has one."""
+    values = checked.draft.values
+    task = drafts.task_of(values)
+    if task not in TASKS:
+        return
+    available = sets(TASKS[task])
+    chosen = str(values["task"]["data"])
+    options = ["", *available] if task == "own-text" else list(available)
+    with st.container(border=True):
+        st.header(_("Data"), anchor=False)
+        key = f"{_KEY}-{chosen}"
+        if chosen not in options:
+            controls.complaint(_("The data set {data} is not on this machine.", data=chosen[:40]))
+        st.selectbox(
+            _("Set"),
+            options,
+            index=options.index(chosen) if chosen in options else None,
+            format_func=lambda set_id: (
+                words(available[set_id]) if set_id else _("None: the text below")
+            ),
+            key=key,
+            on_change=_take,
+            args=(key,),
+        )
+        st.page_link(
+            page_table.path_of("own-data"),
+            label=_("Preview or add your own"),
+            icon=":material/upload_file:",
+            query_params={"kind": TASKS[task], **({"set": chosen} if chosen in available else {})},
+        )
+
+
+def sets(kind: str) -> dict[str, OwnSet]:
+    """Return the data sets of a kind that the visitor may use, by id, newest first."""
+    own_and_shared = own_sets.listed(runs_access.store(), visitors.visitor())
+    of_kind = [own for own in [*own_and_shared, *own_data.examples()] if own.kind == kind]
+    return {own.id: own for own in of_kind if own.problem is None}
+
+
+def keep_text(text: str, unit: str) -> OwnSet:
+    """Make a data set of a pasted text. Raises ValueError and OSError with a message."""
+    prepared = prepare(inspect_text("text", text, unit=unit))
+    return own_sets.keep(
+        prepared, store=runs_access.store(), visitor=visitors.visitor(), settings=settings.read()
+    )
+
+
+def with_set(values: Values, own: OwnSet) -> Values:
+    """Return a draft with another data set; resize patches that would not divide it."""
+    task = kinds.task_of(own)
+    fresh = task.model_dump()
+    moved = {name: values["task"][name] for name in _OF_THE_DRAFT if name in fresh}
+    values = {**values, "task": fresh | moved}
+    if task.picture_shape is None:
+        return values
+    try:
+        patches_per_side(task.picture_shape[-1], drafts.get(values, "model.patch_size"))
+    except ValueError:
+        size = pictures_task.patch(task.picture_shape[-1])
+        values = drafts.put(values, "model.patch_size", size)
+    return values
+
+
+def _take(key: str) -> None:
+    values = state.draft()
+    task = drafts.task_of(values)
+    wanted = str(st.session_state.get(key))
+    if task == "own-text" and not wanted:
+        state.set_draft(drafts.put(values, "task.data", ""))
+        return
+    own = sets(TASKS[task]).get(wanted) if task in TASKS else None
+    if own is None:
+        return
+    try:
+        state.set_draft(with_set(values, own))
+    except ValueError as error:
+        state.notify(_(error))
+
+
+def words(own: OwnSet) -> str:
+    """Return a set in words: its name and its size."""
+    n = sum(own.counts.values())
+    return ngettext("{name}, {n:,} example", "{name}, {n:,} examples", n, name=own.name, n=n)

@@ -1,1 +1,0 @@
-"""Build and Parameters: the model as diagram, equations, code and tables."""

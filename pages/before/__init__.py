@@ -1,1 +1,0 @@
-"""Before the Transformer: recurrent networks with attention."""

@@ -1,1 +1,0 @@
-"""Draw a digit for a trained model."""

@@ -1,0 +1,134 @@
+"""The smallest adder: when it learns the carry, where it keeps it, and all of its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.app import show, state
+from pages.components.live_figure import live_figure
+from pages.findings import recipe
+from pages.i18n import _, paragraph
+from tfm_core.inspect.discover import adder, carry
+from tfm_core.inspect.discover.phenomenon import ADDER, Phenomenon
+from tfm_core.inspect.experiments.result import ExperimentRuns
+from tfm_core.plots import findings as plots
+from tfm_core.runs.run import Run
+from tfm_core.sentences import whole_percent
+
+_IN_A_ROW = 3  # maps
+
+
+def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Show when the carry is learned, what it does, and every weight."""
+    run = recipe.shown_run(chosen, trained)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        recipe.curves(chosen, trained)
+    with right:
+        _table(chosen, trained)
+    if not recipe.is_done(run):
+        return
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _carry(run)
+    with right:
+        _set_by_hand(run)
+    _steps(run)
+    found = adder.weights_of(run)
+    st.markdown(_("**All {n} weights**", n=adder.n_parameters(run.experiment)))
+    for start in range(0, len(found), _IN_A_ROW):
+        _row(found[start : start + _IN_A_ROW], start)
+
+
+def _table(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Show of each model what it reached with each seed."""
+    rows = []
+    for arm in chosen.arms:
+        runs = list(filter(recipe.is_done, trained.by_arm[arm.name].values()))
+        if not runs:
+            continue
+        when = [carry.learned(carry.history(run)) for run in runs]
+        rows.append(
+            [
+                _(arm.label),
+                f"{adder.n_parameters(runs[0].experiment)}",
+                ", ".join(show.percent(carry.exact(run)) for run in runs),
+                ", ".join("–" if step is None else f"{step:,}" for step in when),
+            ]
+        )
+    if rows:
+        show.facts(
+            rows,
+            [_("Model"), _("Parameters"), _("New sums right"), _("Carry learned by step")],
+        )
+        st.caption(paragraph("discover/adder-rule", share=whole_percent(carry.LEARNED)))
+
+
+def _carry(run: Run) -> None:
+    found = carry.carry_of(run)
+    st.markdown(
+        _(
+            "**The carry:** a linear probe reads it right in {share} of the columns.",
+            share=show.percent(carry.read_right(found)),
+        )
+    )
+    figure = plots.carry(found, height=recipe.HEIGHT)
+    live_figure(figure, key="discover-carry", name=_("The carry of each column"))
+
+
+def _set_by_hand(run: Run) -> None:
+    other, same = carry.set_by_hand(run)
+    st.markdown(_("**Set the carry by hand:** the sum's bit has to flip."))
+    show.facts(
+        [
+            [_("of a sum with the other carry"), show.percent(other)],
+            [_("of a sum with the same carry"), show.percent(same)],
+        ],
+        [_("Output of attention"), _("Bit flips")],
+    )
+    st.caption(paragraph("discover/adder-by-hand"))
+
+
+def _steps(run: Run) -> None:
+    """Show what happens at the second bit of a column, from attention to the answer."""
+    looks, arrives, explained, outputs, answer = adder.steps_of(run)
+    st.markdown(_("**At the second bit of a column, b**, on average"))
+    heads = [_("head {n}", n=n + 1) for n in range(len(looks))]
+    stream = [f"x{n + 1}" for n in range(arrives.shape[1])]
+    neurons = [f"n{n + 1}" for n in range(len(outputs))]
+    totals = [str(total) for total in adder.TOTALS]
+    places = [str(_(place)) for place in adder.PLACES]
+    maps = (
+        (_("1. Where the heads look"), looks.T, places, heads),
+        (
+            _("2. What a 1 adds to the stream ({share} explained)", share=show.percent(explained)),
+            arrives,
+            places[:-1],
+            stream,
+        ),
+        (_("3. Neurons, by a + b + carry"), outputs, neurons, totals),
+        (_("4. Logit of 1 minus 0, by a + b + carry"), answer[None], ["1 − 0"], totals),
+    )
+    for column, (title, values, rows, columns) in zip(st.columns(4), maps, strict=True):
+        with column:
+            st.caption(title)
+            figure = plots.small_map(values, rows, columns, state.theme())
+            live_figure(figure, key=f"discover-step-{title[0]}", name=title)
+    st.caption(paragraph("discover/adder-steps"))
+
+
+def _row(parts: Sequence[adder.Weights], start: int) -> None:
+    for slot, (column, part) in enumerate(zip(st.columns(_IN_A_ROW), parts, strict=False)):
+        with column:
+            st.markdown(f"{_(part.name)} · {part.values.shape[0]} × {part.values.shape[1]}")
+            rows, columns = (
+                [str(_(name)) for name in names] for names in (part.rows, part.columns)
+            )
+            figure = plots.small_map(part.values, rows, columns, state.theme())
+            live_figure(figure, key=f"discover-weights-{start + slot}", name=_(part.name))
+            st.caption(_(part.words))
+
+
+recipe.page(ADDER, look)

@@ -1,0 +1,125 @@
+"""Markov chains in context: the loss falls in steps, and each step is a way to count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import streamlit as st
+
+from pages.app import show
+from pages.app.accounts import visitors
+from pages.app.runs import run_actions, shown_run
+from pages.app.typed import escape
+from pages.components.live_figure import live_figure
+from pages.findings import own, recipe
+from pages.i18n import _, paragraph
+from tfm_core.choices.presets import PRESETS
+from tfm_core.inspect.discover import lines, measured, transitions
+from tfm_core.inspect.discover.phenomenon import CHAINS, Phenomenon
+from tfm_core.inspect.experiments.result import ExperimentRuns
+from tfm_core.plots.training import comparison as plots
+from tfm_core.plots.training.comparison import CurvePanel, RunLine
+from tfm_core.runs.run import Run
+
+
+def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Show the staircase on its floors, and what uniform attention in layer 1 leaves of it."""
+    left, right = st.columns(2, gap="medium")
+    with left:
+        recipe.curves(chosen, trained)
+    with right:
+        _landings(chosen, trained)
+        run = recipe.shown_run(chosen, trained)
+        if recipe.is_done(run):
+            _uniform(run)
+    _line()
+
+
+def _landings(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Show the floors, and when each model lands on each of them."""
+    floors = chosen.known(run.experiment.seed for run in trained.runs)
+    columns = {_("Floor"): [str(_(label)) for label in floors], _("Loss"): _losses(floors.values())}
+    for arm in chosen.arms:
+        found = recipe.ended(trained, arm, chosen.metrics[0])
+        if found:
+            steps = [
+                transitions.landings(x, loss, [*chosen.known([seed]).values()])
+                for seed, (x, loss) in found.items()
+            ]
+            reached = [transitions.over_runs(of_floor) for of_floor in zip(*steps, strict=True)]
+            columns[_(arm.label)] = ["", *reached]
+    if len(columns) > 2:
+        st.markdown(_("**Shown:** the step from which each floor is reached."))
+    show.facts([*zip(*columns.values(), strict=True)], [*columns])
+    st.caption(paragraph("discover/chains-rule"))
+
+
+def _uniform(run: Run) -> None:
+    st.markdown(_("**Attention of a layer replaced by uniform attention**"))
+    rows = [
+        [words, *_losses([measured.with_uniform(run, layers).loss])]
+        for words, layers in (
+            (_("none"), ()),
+            (_("layer {layer}", layer=1), (0,)),
+            (_("layer {layer}", layer=2), (1,)),
+        )
+    ]
+    show.facts(rows, [_("Replaced"), _("Loss")])
+    st.caption(paragraph("discover/chains-uniform"))
+
+
+def _line() -> None:
+    """Show the same of another task in context: the error after each number of examples."""
+    st.markdown(
+        _("**Another task in context:** fit a line, y = w·x. How many examples does it need?")
+    )
+    st.caption(paragraph("discover/chains-line"))
+    if not any(lines.is_lines(one.experiment) for one in visitors.at_hand() if one.problem is None):
+        _train_line()
+        return
+    run = own.chosen_run(lines.is_lines, key="chains-line-run")
+    if run is None or not run.has_checkpoint:
+        return
+    found = lines.errors_of(run)
+    n = np.arange(len(found)).astype(float)
+    names = {
+        "model": _("the model"),
+        "bayes": _("Bayes: the lowest possible"),
+        "least_squares": _("least squares"),
+        "zero": _("always 0"),
+    }
+    curves = [
+        RunLine(label, slot, n, found[name].to_numpy())
+        for slot, (name, label) in enumerate(names.items())
+    ]
+    figure = plots.comparison(
+        [CurvePanel(_("mean squared error"), curves)],
+        _("examples before"),
+        is_log_y=True,
+        height=recipe.HEIGHT,
+    )
+    live_figure(figure, key="discover-line", name=_("Error by the number of examples"))
+
+
+def _train_line() -> None:
+    why_not = visitors.why_not()
+    if st.button(
+        _(
+            "Train “{name}”, {time}",
+            name=_(PRESETS["lines"].label),
+            time=shown_run.preset_time("lines"),
+        ),
+        icon=":material/play_arrow:",
+        key="chains-train-line",
+        disabled=bool(why_not),
+        help=escape(why_not) or None,
+    ):
+        run_actions.start_preset("lines")
+
+
+def _losses(losses: Iterable[float]) -> list[str]:
+    return [f"{loss:.3f}" for loss in losses]
+
+
+recipe.page(CHAINS, look)

@@ -1,0 +1,120 @@
+"""Grokking: the trained sums first, and all others long after."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.app import show, state
+from pages.components.live_figure import live_figure
+from pages.findings import recipe
+from pages.i18n import _, paragraph
+from tfm_core.inspect.attention.trained import checkpoint_mark
+from tfm_core.inspect.discover import clock, transitions
+from tfm_core.inspect.discover.phenomenon import GROKKING, Phenomenon
+from tfm_core.inspect.discover.transitions import KNOWN
+from tfm_core.inspect.experiments.result import ExperimentRuns
+from tfm_core.plots import findings as plots
+from tfm_core.runs.run import Run
+from tfm_core.sentences import whole_percent
+
+_TABLE = 440  # pixels
+
+
+def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Show the curves, the table of all sums, and the frequencies that the model adds with."""
+    run = recipe.shown_run(chosen, trained)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        recipe.curves(chosen, trained)
+        _known(chosen, trained)
+    if run is None:
+        return
+    with right:
+        if run.has_checkpoint:
+            _table(run)
+    if len(run.snapshot_steps()) < 2:
+        return
+    st.markdown(_("**Frequencies of the embedding** over the training"))
+    steps, shares = clock.power_over_time(run)
+    figure = plots.frequencies(steps, shares, height=recipe.HEIGHT, theme=state.theme())
+    live_figure(figure, key="discover-frequencies", name=_("Power of each frequency"))
+    if recipe.is_done(run):
+        _without(run)
+
+
+def _known(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+    """Show when each training knows the trained sums, and the new ones."""
+    rows = []
+    for arm in chosen.arms:
+        found = [
+            recipe.ended(trained, arm, metric) for metric in ("accuracy", "validation-accuracy")
+        ]
+        if all(found):
+            steps = [
+                [transitions.first(x, right >= KNOWN) for x, right in one.values()] for one in found
+            ]
+            rows.append([_(arm.label), *map(transitions.over_runs, steps)])
+    if rows:
+        st.markdown(_("**Shown:** the step from which sums are known."))
+        show.facts(rows, [_("Training"), _("Trained sums"), _("New sums")])
+        st.caption(paragraph("discover/grokking-rule", share=whole_percent(KNOWN)))
+
+
+def _table(run: Run) -> None:
+    step, is_right, is_trained = clock.sum_table(run)
+    st.markdown(
+        _(
+            "**Step {step}:** {trained} of the trained sums are right, {new} of the others.",
+            step=f"{step:,}",
+            trained=show.percent(float(is_right[is_trained].mean())),
+            new=show.percent(float(is_right[~is_trained].mean())),
+        )
+    )
+    figure = plots.sums(is_right, is_trained, height=_TABLE)
+    live_figure(figure, key="discover-sums", name=_("All sums a + b"))
+
+
+def _without(run: Run) -> None:
+    keys = clock.keys_of(run)
+    chosen: list[int] = []
+    if keys:
+        chosen = st.pills(
+            _("Key frequencies to project"),
+            keys,
+            default=keys,
+            selection_mode="multi",
+            key=f"discover-keys-{run.id}-{checkpoint_mark(run)}",
+        )
+    found = clock.projected(run, chosen)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        show.facts(
+            [
+                [_("as it is"), show.percent(found["whole"])],
+                [_("these frequencies only"), show.percent(found["only"])],
+                [_("without these frequencies"), show.percent(found["without"])],
+            ],
+            [_("Embedding"), _("New sums right")],
+        )
+    with right:
+        show.facts(
+            [
+                [
+                    _("new sums: as they are, restricted"),
+                    *_losses(found["whole_loss"], found["restricted"]),
+                ],
+                [
+                    _("trained sums: as they are, excluded"),
+                    *_losses(found["trained_loss"], found["excluded"]),
+                ],
+            ],
+            [_("Logits"), _("Loss"), _("Changed")],
+        )
+    st.caption(paragraph("discover/grokking-restricted"))
+
+
+def _losses(*losses: float) -> list[str]:
+    return [f"{loss:.3f}" for loss in losses]
+
+
+recipe.page(GROKKING, look)

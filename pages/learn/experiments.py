@@ -1,0 +1,229 @@
+"""Experiments that teach: change one thing, train both, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+import streamlit as st
+
+from pages.app import show, state
+from pages.app.accounts import visitors
+from pages.app.address import view
+from pages.app.model import question
+from pages.app.navigation import page_table
+from pages.app.runs import comparison, trials
+from pages.app.settings.drafts import Draft
+from pages.app.typed import escape
+from pages.components.live_figure import live_figure
+from pages.i18n import N_, _
+from tfm_core.choices.config import FAMILIES
+from tfm_core.inspect.compare.curves import caveats
+from tfm_core.inspect.compare.differences import differences
+from tfm_core.inspect.experiments import DEMONSTRATIONS
+from tfm_core.inspect.experiments.catalogue import BY_THEME
+from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration
+from tfm_core.inspect.experiments.demonstration import question as question_of
+from tfm_core.inspect.experiments.findings import conclude
+from tfm_core.inspect.experiments.result import ExperimentRuns, Result, RunIndex, read
+from tfm_core.runs.run import Run
+
+SCOPE = "experiment"
+_MAX_ANSWERS = 5
+_FEW_ROWS = 3
+"""Settings that differ, at most, and are named in the sentence."""
+_THEME_LABELS = {one.name: THEMES[theme] for theme, group in BY_THEME.items() for one in group}
+
+
+def _label(name: str) -> str:
+    return f"{_(_THEME_LABELS[name])}: {_(DEMONSTRATIONS[name].title)}"
+
+
+@dataclass(frozen=True)
+class Experiments:
+    """The experiment that is shown."""
+
+    shown: str = view.choice(
+        N_("Experiment"),
+        {name: demonstration.title for name, demonstration in DEMONSTRATIONS.items()},
+        query="experiment",
+        is_list=True,
+        look={"format_func": _label},
+    )
+
+
+def page() -> None:
+    show.header("experiments")
+    chosen = DEMONSTRATIONS[view.ask(Experiments, SCOPE).shown]
+    trained = RunIndex(visitors.at_hand()).of(chosen)
+    comparison.follow(trained.runs, partial(_draw, chosen, trained))
+
+
+def _draw(chosen: Demonstration, trained: ExperimentRuns, _is_live: bool) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        trials.buttons(chosen, trained)
+        if len(trained.runs) > 1:
+            _link("compare", _("Open in Compare"), comparison.runs_query(trained.runs))
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _differs(chosen)
+        if not question.guess(question_of(chosen), chosen.name):
+            with right:
+                trials.lines(chosen, trained)
+            return
+        st.markdown(_("**Expect:** {words}", words=_(chosen.expects)))
+        conclusion = st.container()
+        _links(chosen, trained)
+    with right:
+        made = [chosen.experiment(arm) for arm in chosen.arms]
+        for sentence in caveats(made, chosen.metrics):
+            st.caption(f":material/warning: {_(sentence)}")
+        figure = trials.curves(chosen, trained)
+        if figure is not None:
+            live_figure(figure, key="experiment-curves", name=trials.curves_name(chosen))
+        trials.lines(chosen, trained)
+    _answers(chosen, trained)
+    with conclusion:  # drawn last: the models may have to write for it
+        _conclusion_box(chosen, trained)
+
+
+def _differs(chosen: Demonstration) -> None:
+    experiments = [chosen.experiment(arm) for arm in chosen.arms]
+    first, changes = experiments[0], differences(experiments)
+    rows = [f"**{_(row.label)}**: {' → '.join(map(_, row.texts))}" for row in changes]
+    is_style = len(changes) > _FEW_ROWS
+    if is_style:
+        rows = [_("the blocks, in {n} settings", n=len(changes))]
+    st.markdown(
+        _(
+            "**Differs:** {rows}. Same seed, data and {steps} steps: “{task}”, {family}.",
+            rows="; ".join(rows),
+            steps=f"{first.trained.steps:,}",
+            task=_(first.task.facts.label),
+            family=_(FAMILIES[first.model.family].label),
+        )
+    )
+    if is_style:
+        opened = st.expander(
+            _("The settings"),
+            icon=":material/tune:",
+            key="experiment-settings",
+            on_change="rerun",
+        )
+        if not opened.open:
+            return
+        with opened:
+            show.facts(
+                [(_(row.label), *map(_, row.texts)) for row in changes],
+                [_("Setting"), *(_(arm.label) for arm in chosen.arms)],
+            )
+
+
+def _links(chosen: Demonstration, trained: ExperimentRuns) -> None:
+    odd = chosen.arms[-1]
+    run = trained.of_seed(trained.seed).get(odd.name)
+    if run is not None:
+        query = {"show": "run", "run": run.id}
+    else:
+        draft = Draft(chosen.experiment(odd).model_dump())
+        query = {"show": "draft", **state.configuration_query(draft)}
+    walk = {"walk-source": "mine", **({"part": chosen.step} if chosen.step else {})}
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if not chosen.is_of_model:
+            _link("training-step", _("One training step of “{arm}”", arm=_(odd.label)), query)
+            return
+        _link("build", _("Diagram and code of “{arm}”", arm=_(odd.label)), query)
+        _link("walk", _("Walk through “{arm}”", arm=_(odd.label)), {**query, **walk})
+
+
+def _link(page: str, label: str, query: dict[str, str]) -> None:
+    st.page_link(
+        page_table.path_of(page),
+        label=label,
+        icon=page_table.PAGES[page].icon,
+        query_params=query,
+        width="content",
+    )
+
+
+def _conclusion_box(chosen: Demonstration, trained: ExperimentRuns) -> None:
+    if chosen.writes_freely and trained.runs:
+        with st.spinner(_("Writing unseen sentences …"), show_time=False):
+            results = _results(chosen, trained)
+    else:
+        results = _results(chosen, trained)
+    n_over = sum(len(by_seed) > 0 for by_seed in results.values())
+    conclusion = conclude(chosen, results)
+    if not conclusion.findings:
+        if n_over:
+            st.caption(_("The result appears when all runs finish."))
+        return
+    icon = ":material/check_circle:" if conclusion.is_expected else ":material/help:"
+    with st.container(border=True, key="experiment-conclusion"):
+        for finding in conclusion.findings:
+            st.markdown(_("**Shown:** {words}", words=_(finding.sentence)))
+        for sentence in conclusion.seeds:
+            st.markdown(f":material/balance: {_(sentence)}")
+        if conclusion.verdict is not None:
+            st.markdown(f"{icon} {_(conclusion.verdict)}")
+
+
+def _results(chosen: Demonstration, trained: ExperimentRuns) -> dict[str, dict[int, Result]]:
+    results: dict[str, dict[int, Result]] = {arm.name: {} for arm in chosen.arms}
+    for arm in chosen.arms:
+        for seed, run in trained.by_arm[arm.name].items():
+            status = run.status
+            if not status.is_active:
+                mark = (run.id, status.state, status.step)
+                result = _read(mark, chosen.writes_freely, chosen.looks_sharply, run)
+                results[arm.name][seed] = replace(result, label=arm.label)
+    return results
+
+
+@st.cache_data(show_spinner=False, max_entries=256)
+def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _run: Run) -> Result:
+    return read(_run, "", writes_freely=writes_freely, looks_sharply=looks_sharply)
+
+
+def _answers(chosen: Demonstration, trained: ExperimentRuns) -> None:
+    there = trained.of_seed(trained.seed)
+    by_arm = {
+        _(arm.label): answered
+        for arm in chosen.arms
+        if arm.name in there and (answered := _answered(there[arm.name]))
+    }
+    if not by_arm:
+        return
+    st.subheader(_("What they write"), anchor=False)
+    columns = [_("Source"), _("Truth"), *by_arm]
+    shared = list(dict.fromkeys(key for answered in by_arm.values() for key in answered))
+    rows = []
+    for src, tgt in shared[:_MAX_ANSWERS]:
+        answers = [answered.get((src, tgt)) for answered in by_arm.values()]
+        marks = [
+            "–" if answer is None else f"{'✓' if answer == tgt else '✗'} {escape(answer)}"
+            for answer in answers
+        ]
+        rows.append([escape(src), escape(tgt), *marks])
+    show.facts(rows, columns)
+
+
+def _answered(run: Run) -> Mapping[tuple[str, str], str]:
+    """Return a run's last answer by (source, target) of each stored example."""
+    try:
+        probe, steps = run.probe(), run.snapshot_steps()
+        texts = run.snapshot(steps[-1]).texts if steps else None
+    except ValueError:
+        return {}
+    if texts is None:
+        return {}
+    return {
+        (str(item["src_text"]), str(item["tgt_text"])): text
+        for item, text in zip(probe.items, texts, strict=False)
+        if "src_text" in item and "tgt_text" in item
+    }
+
+
+if __name__ == "__main__":
+    page()

@@ -1,0 +1,443 @@
+"""Find the bug: two runs from one seed, one of them with a mistake to measure, name and read."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import streamlit as st
+
+from pages.app import show, state
+from pages.app.accounts import visitors
+from pages.app.address import view, view_link
+from pages.app.address.parameters import Unfit, Written
+from pages.app.navigation import page_table, ticks
+from pages.app.runs import comparison, run_time, runs_access
+from pages.app.runs.run_actions import Start
+from pages.components.heads import GridStyle, head_grid
+from pages.i18n import N_, _
+from tfm_core.choices.config import ConfigError
+from tfm_core.inspect.attention.example import example_of
+from tfm_core.inspect.attention.map_view import map_view
+from tfm_core.inspect.bugs.bugs import BUGS, basis, bug_of, of_level, with_bug
+from tfm_core.inspect.bugs.probes import PROBES, can_probe
+from tfm_core.inspect.bugs.round import ComparedMeasurement, Twins, difference, hint, measure_pair
+from tfm_core.plots.training import comparison as plots
+from tfm_core.plots.training.comparison import CurvePanel, RunLine
+from tfm_core.probe.labels import KINDS, modules_by_kind
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunNotFound
+
+SCOPE = "find-the-bug"
+READY = ("recorded-many-heads", "recorded-one-head")
+"""A pair that comes with the app: a healthy run and its twin."""
+_ROUNDS = "find-the-bug-rounds"
+_SOLVED = "find-the-bug-solved"
+VIEW = "find-the-bug-view"
+CURVES, MAPS, ANSWERS = "curves", "maps", "answers"
+_LABELS = {CURVES: N_("Curves"), MAPS: N_("Attention and masks"), ANSWERS: N_("Probes’ answers")}
+_KIND = "find-the-bug-kind"
+_WINDOW = 15  # steps that a thick line averages
+PAR = 5
+"""Probes that should do."""
+_GUESS = "find-the-bug-guess"
+_PROBE = "bug-probe"
+_NEXT = "find-the-bug-next"  # the evidence to show next
+
+
+def _ids_of(text: str) -> tuple[str, str]:
+    if not re.fullmatch(r"[\w-]{1,64}\.[\w-]{1,64}", text):
+        raise Unfit(_("two runs, separated by a dot"))
+    healthy, _dot, twin = text.partition(".")
+    return healthy, twin
+
+
+PAIR = Written("pair", reader=_ids_of, writer=".".join, first=READY, key="find-the-bug-pair")
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """The next suspect to train."""
+
+    level: str = view.choice(
+        N_("How well it hides"),
+        {"1": N_("Plain"), "2": N_("Hidden"), "3": N_("Subtle")},
+        help=N_("Plain: one curve or probe shows it; subtle: the model runs well."),
+    )
+
+
+@dataclass
+class Round:
+    """The state of a round.
+
+    answers: by probe, the newest last. wanted: probes that still have to run. wrong: wrong guesses.
+    hint: on the last of them, or why a probe failed. is_over: the mistake was named or shown.
+    """
+
+    answers: dict[str, tuple[ComparedMeasurement, ...]] = field(default_factory=dict)
+    wanted: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    hint: str = ""
+    is_over: bool = False
+    is_won: bool = False
+
+
+def page() -> None:
+    show.header("find-the-bug")
+    pair = _shown()
+    _bar(pair)
+    if pair is None:
+        st.info(_("No pair here yet: train one."), icon=":material/bug_report:")
+        return
+    comparison.follow((pair.healthy, pair.twin), partial(_view, pair))
+
+
+def _view(pair: Twins, was_live: bool) -> None:
+    played = _round_of(pair)
+    _turn_to_answers()
+    if was_live:
+        comparison.progress((pair.healthy, pair.twin))
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        _evidence(pair, played)
+    with right:
+        if played.is_over:
+            _solution(pair, played)
+        else:
+            _probes(pair, played)
+            _verdict(pair, played)
+
+
+def _shown() -> Twins | None:
+    """Return the pair to show; None if even the recorded one is missing."""
+    view_link.warn(view_link.receive(PAIR))
+    ids: tuple[str, str] = st.session_state[PAIR.key]
+    pair = _pair(ids)
+    if pair is None and ids != READY:
+        view_link.warn(_("The link's pair is not here; the ready one is shown."))
+        st.session_state[PAIR.key] = ids = READY
+        pair = _pair(ids)
+    view_link.say(PAIR, ids)
+    return pair
+
+
+def _bar(pair: Twins | None) -> None:
+    fitting = (
+        run
+        for run in visitors.listed()
+        if run.problem is None and run.experiment == basis() and not visitors.watches(run)
+    )
+    healthy = next(
+        (run for run in fitting if run.status.is_active or run.status.state == "finished"), None
+    )
+    time = run_time.takes(basis())
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        with st.container(width="content"):
+            level = view.ask(Suspect, SCOPE).level
+        if st.button(
+            _("Train a new pair, {time} each", time=time)
+            if healthy is None
+            else _("Train a new suspect, {time}", time=time),
+            type="primary" if pair is None else "secondary",
+            icon=":material/bug_report:",
+            key="bug-train",
+        ):
+            _train(int(level), healthy)
+        if pair is not None:
+            task = _(pair.healthy.experiment.task.facts.label)
+            words = _("**{task}**: this pair comes with the app.", task=task)
+            if not pair.twin.meta.recorded:
+                words = _("**{task}**: this pair was trained here.", task=task)
+            st.caption(words, width="stretch")
+
+
+def _pair(ids: tuple[str, str]) -> Twins | None:
+    runs: list[Run] = []
+    for run_id in ids:
+        try:
+            run = runs_access.store().get(run_id)
+        except RunNotFound:
+            return None
+        if run.problem is not None or not can_probe(run.experiment):
+            return None
+        runs.append(run)
+    pair = Twins(*runs)
+    return None if pair.bug is None else pair
+
+
+def _train(level: int, healthy: Run | None) -> None:
+    """Queue the suspect, and a healthy run if there is none; the names do not tell the bug."""
+    bugs = [bug for bug in of_level(level) if bug.level == level]
+    fresh = [bug for bug in bugs if bug.name not in _seen()]
+    bug = secrets.choice(fresh or bugs)
+    mark = secrets.token_hex(2)
+    name = _("Suspect {mark}", mark=mark)
+    twin = Start(with_bug(basis(), bug), "cpu", name, is_suspect=True)
+    sound = Start(basis(), "cpu", _("Healthy twin {mark}", mark=mark))
+    try:
+        begun = comparison.start_all([twin] if healthy else [sound, twin])
+    except (ValueError, OSError) as error:
+        show.problem(error)
+        return
+    runs = [*([healthy] if healthy else []), *begun]
+    if len(runs) == 2:  # else a notice says how many may wait here
+        st.session_state[PAIR.key] = (runs[0].id, runs[1].id)
+        view_link.say(PAIR, st.session_state[PAIR.key])
+    state.draw_anew()
+
+
+def _round_of(pair: Twins) -> Round:
+    rounds: dict[str, Round] = st.session_state.setdefault(_ROUNDS, {})
+    return rounds.setdefault(pair.twin.id, Round())
+
+
+def _end(pair: Twins, played: Round, name: str, *, is_won: bool) -> None:
+    """End a round. Raises OSError if the twin could not be marked as revealed."""
+    runs_access.reveal(pair.twin, may_change=not visitors.watches(pair.twin))
+    played.is_over, played.is_won, played.hint = True, is_won, ""
+    if name not in _seen():
+        _seen().append(name)
+
+
+def _seen() -> list[str]:
+    solved: list[str] = st.session_state.setdefault(_SOLVED, [])
+    return solved
+
+
+def _n_won() -> int:
+    rounds: dict[str, Round] = st.session_state.get(_ROUNDS, {})
+    return sum(played.is_won for played in rounds.values())
+
+
+def _names() -> tuple[str, str]:
+    return _("Healthy"), _("Suspect")
+
+
+def _evidence(pair: Twins, played: Round) -> None:
+    st.session_state.setdefault(VIEW, CURVES)
+    shown = st.segmented_control(
+        _("Evidence"),
+        list(_LABELS),
+        format_func=lambda name: _(_LABELS[name]),
+        required=True,
+        key=VIEW,
+        wrap=True,
+        label_visibility="collapsed",
+    )
+    if shown == MAPS:
+        _maps(pair)
+    elif shown == ANSWERS:
+        _answers(played)
+    else:
+        _curves(pair)
+
+
+def _curves(pair: Twins) -> None:
+    panels: dict[str, list[RunLine]] = {"right": [], "loss": [], "gradient": []}
+    for slot, (run, name) in enumerate(zip((pair.healthy, pair.twin), _names(), strict=True)):
+        curves = runs_access.curves(run)
+        measured, steps = curves.validation, curves.steps
+        if len(measured):
+            right = measured["sequence_accuracy"]
+            panels["right"].append(RunLine(name, slot, measured["step"], right))
+        if len(steps):
+            panels["loss"].append(RunLine(name, slot, steps["step"], steps["loss"]))
+            panels["gradient"].append(RunLine(name, slot, steps["step"], steps["grad_norm"]))
+    if not panels["loss"]:
+        st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
+        return
+    shown = [
+        CurvePanel(_("right, unseen"), panels["right"], is_share=True),
+        CurvePanel(_("loss"), panels["loss"], is_noisy=True),
+        CurvePanel(_("gradient"), panels["gradient"], is_noisy=True),
+    ]
+    figure = plots.comparison(
+        [panel for panel in shown if panel.lines], _("step"), window=_WINDOW, height=380
+    )
+    show.figure(
+        figure, _("Sequences right (teacher forcing), loss, gradient norm."), key="bug-curves"
+    )
+
+
+def _maps(pair: Twins) -> None:
+    kinds = modules_by_kind(pair.healthy.experiment)
+    kind = st.segmented_control(
+        _("Attention"),
+        list(kinds),
+        format_func=lambda name: _(KINDS[name].label),
+        default=next(iter(kinds)),
+        required=True,
+        wrap=True,
+        key=_KIND,
+    )
+    for column, run, name in zip(st.columns(2), (pair.healthy, pair.twin), _names(), strict=True):
+        with column:
+            _grid(run, name, str(kind))
+
+
+def _grid(run: Run, name: str, kind: str) -> None:
+    """Show all heads of a run, on its first example at its last snapshot."""
+    steps = run.snapshot_steps()
+    if not steps:
+        st.info(_("No snapshot yet."), icon=":material/hourglass_empty:")
+        return
+    experiment = run.experiment
+    try:
+        example = example_of(experiment, run.probe(), run.snapshot(steps[-1]), 0)
+        maps = replace(map_view(experiment, example, kind=kind), query_words=())
+    except ValueError as error:
+        show.problem(error)
+        return
+    title = _("{name}, step {step}", name=name, step=f"{steps[-1]:,}")
+    style = GridStyle(chosen=(0, 0), theme=state.theme(), title=title)
+    head_grid(maps, style, on_pick=_nothing, key=f"bug-heads-{name}-{kind}")
+
+
+def _answers(played: Round) -> None:
+    if not played.answers:
+        st.info(_("Run a probe first."), icon=":material/science:")
+        return
+    healthy, suspect = _names()
+    with st.container(height=400, border=False, key="bug-answers"):
+        for name, answer in reversed(played.answers.items()):
+            probe = PROBES[name]
+            st.markdown(f"**{_(probe.question)}**")
+            table = [
+                (_(label), right, f"**{wrong}** ≠" if is_apart else wrong)
+                for label, right, wrong, is_apart in answer
+            ]
+            show.facts(table, [_("measured"), healthy, suspect])
+            st.caption(_(probe.healthy))
+
+
+def _nothing(_layer: int, _head: int) -> None:
+    """Do nothing: a head has nothing more to show here."""
+
+
+def _probes(pair: Twins, played: Round) -> None:
+    is_live = pair.healthy.status.is_active or pair.twin.status.is_active
+    can_run = not is_live and pair.healthy.has_checkpoint and pair.twin.has_checkpoint
+    if is_live:
+        st.caption(_("Probes open when both runs have finished."))
+    elif not can_run:
+        st.caption(_("One of the two has no weights to probe."))
+    name = st.selectbox(
+        _("Probe"),
+        list(PROBES),
+        format_func=lambda name: _(PROBES[name].question),
+        key=_PROBE,
+        disabled=not can_run,
+    )
+    st.button(
+        _("Run the probe again") if name in played.answers else _("Run the probe"),
+        key="bug-probe-run",
+        icon=":material/science:",
+        disabled=not can_run,
+        on_click=_request,
+        args=(played,),
+    )
+    if played.wanted:
+        _ask(pair, played)
+
+
+def _request(played: Round) -> None:
+    """Queue the chosen probe, so that the next press does not lose one that is still running."""
+    name = st.session_state[_PROBE]
+    if name not in played.wanted:
+        played.wanted.append(name)
+
+
+def _ask(pair: Twins, played: Round) -> None:
+    with st.spinner(_("Both models run …")):
+        while played.wanted:
+            name = played.wanted[0]
+            try:
+                answer = measure_pair(pair, name)
+            except ValueError as error:
+                played.hint = str(_(error))
+            else:
+                played.answers.pop(name, None)
+                played.answers[name] = answer
+                st.session_state[_NEXT] = ANSWERS
+            played.wanted.remove(name)
+    st.rerun()
+
+
+def _turn_to_answers() -> None:
+    """Switch to the answers after a probe; call it before the choice of evidence is drawn."""
+    wanted = st.session_state.pop(_NEXT, None)
+    if wanted is not None:
+        st.session_state[VIEW] = wanted
+
+
+def _verdict(pair: Twins, played: Round) -> None:
+    """Ask which mistake it is; a wrong guess gets a hint."""
+    bug = pair.bug
+    assert bug is not None
+    healthy, names = pair.healthy.experiment, []
+    for each in BUGS.values():
+        with suppress(ConfigError, KeyError):  # a mistake that this model cannot have
+            if bug_of(healthy, with_bug(healthy, each)) is not None:
+                names.append(each.name)
+    with st.form("bug-guess", border=True):
+        guess = st.selectbox(
+            _("What is wrong with the suspect?"),
+            sorted(names, key=lambda name: str(_(BUGS[name].label))),
+            index=None,
+            format_func=lambda name: _(BUGS[name].label),
+            key=f"{_GUESS}-{pair.twin.id}",
+            placeholder=_("Name the mistake"),
+        )
+        with st.container(horizontal=True, vertical_alignment="center"):
+            is_named = st.form_submit_button(_("Submit"), type="primary")
+            is_shown = st.form_submit_button(_("Show the answer"))
+            st.caption(_score(played), width="content")
+    if is_shown or (is_named and guess == bug.name):
+        _end(pair, played, bug.name, is_won=not is_shown)
+        ticks.mark()
+        st.rerun()
+    if is_named and guess is not None:
+        if guess not in played.wrong:
+            played.wrong.append(guess)
+        with st.spinner(_("Comparing the guess with the suspect …")):
+            words = hint(pair, BUGS[guess], tuple(played.answers))
+        played.hint = _("Not “{guess}”. {hint}", guess=_(BUGS[guess].label), hint=_(words))
+        st.rerun()
+    elif is_named:
+        played.hint = _("Choose a mistake from the list first.")
+    if played.hint:
+        st.warning(_(played.hint), icon=":material/lightbulb:")
+
+
+def _score(played: Round) -> str:
+    n, wrong = len(played.answers), len(played.wrong)
+    return _("Probes: {n} of {par} · wrong guesses: {wrong}", n=n, par=PAR, wrong=wrong)
+
+
+def _solution(pair: Twins, played: Round) -> None:
+    """Show the mistake, the score, and the difference in the code."""
+    bug = pair.bug
+    assert bug is not None
+    words = f"**{_(bug.label)}**. {_(bug.means)}  \n{_score(played)}"
+    if played.is_won:
+        found = _("Found in this session: {n}", n=_n_won())
+        st.success(f"{words} · {found}", icon=":material/bug_report:")
+    else:
+        st.info(words, icon=":material/visibility:")
+    probe = PROBES[bug.probe]
+    st.caption(_("The probe that shows it: {question}", question=_(probe.question)))
+    st.markdown(_("Generated code: − healthy, + suspect"))
+    st.code(difference(pair), language="diff", height=300, wrap_lines=True)
+    st.page_link(
+        page_table.path_of("compare"),
+        label=_("Compare the two runs"),
+        icon=page_table.PAGES["compare"].icon,
+        query_params=comparison.runs_query((pair.healthy, pair.twin)),
+    )
+
+
+if __name__ == "__main__":
+    page()

@@ -1,0 +1,214 @@
+"""Lessons: all of them as cards, or the open one with its tasks."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.app import show, state
+from pages.app.accounts import visitors
+from pages.app.lessons import open_lesson, pupils, score_report, task_view
+from pages.app.navigation import page_table
+from pages.app.runs import runs_access
+from pages.app.typed import escape
+from pages.i18n import _, language
+from tfm_core.choices.config import ConfigError
+from tfm_core.lessons import attempts, catalogue, results, scorm
+from tfm_core.lessons.attempts import Attempt
+from tfm_core.lessons.checks.task import Task
+from tfm_core.lessons.lesson import MAX_BYTES, Lesson, made
+
+_COLUMNS = 2
+_FILES, _PROBLEMS = "lessons-preview-files", "lessons-preview-problems"
+_NAME, _PROBLEM = "lesson-name", "lesson-name-problem"
+
+
+def page() -> None:
+    lesson = open_lesson.current()
+    if lesson is None:
+        show.header("lessons")
+        _cards()
+    else:
+        _view(lesson)
+
+
+def _cards() -> None:
+    known = catalogue.catalogue()
+    lessons = list(known.lessons.values())
+    with st.container(key="lesson-cards"):
+        for start in range(0, len(lessons), _COLUMNS):
+            row = zip(st.columns(_COLUMNS), lessons[start : start + _COLUMNS], strict=False)
+            for number, (column, lesson) in enumerate(row, start + 1):
+                with column:
+                    _card(number, lesson)
+    if known.problems and visitors.visitor().may_change_all:
+        with st.expander(_("Lesson files with problems"), icon=":material/error:"):
+            for sentence in known.problems:
+                st.caption(f":red[{escape(_(sentence))}]")
+    _preview()
+
+
+def _card(number: int, lesson: Lesson) -> None:
+    words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
+    n, n_solved = len(lesson.tasks), sum(attempt.is_solved(task.id) for task in lesson.tasks)
+    icon = ":material/check_circle:" if n_solved == n else ":material/school:"
+    with st.container(border=True, gap=None, height="stretch"):
+        st.page_link(
+            page_table.path_of("lessons"),
+            label=f"**{number} · {escape(words.title)}**",
+            icon=icon,
+            query_params={open_lesson.LESSON_QUERY: lesson.id},
+        )
+        facts = [_("{n} min", n=lesson.minutes)]
+        if n_solved == n:
+            facts.append(_("solved"))
+        elif attempt.answers or attempt.runs:
+            facts.append(_("{n_solved} of {n} solved", n_solved=n_solved, n=n))
+        st.caption(f"{words.goal}  \n{' · '.join(facts)}")
+
+
+def _preview() -> None:
+    """Let a teacher look at a lesson of two files; nothing of it is kept."""
+    problems = st.session_state.get(_PROBLEMS, [])
+    with st.expander(_("Preview a lesson"), icon=":material/preview:", expanded=bool(problems)):
+        st.caption(_("A TOML file and its Markdown; docs/lessons.md says what they hold."))
+        st.file_uploader(
+            _("Lesson files"),
+            type=["toml", "md"],
+            accept_multiple_files=True,
+            key=_FILES,
+            on_change=_take,
+        )
+        for sentence in problems:
+            st.caption(f":red[:material/error: {escape(_(sentence))}]")
+
+
+def _take() -> None:
+    files = st.session_state.get(_FILES) or []
+    st.session_state[_PROBLEMS] = []
+    settings = [file for file in files if file.name.endswith(".toml")]
+    words = [file for file in files if file.name.endswith(".md")]
+    if len(settings) != 1 or len(words) != 1:
+        if len(files) > 1:
+            st.session_state[_PROBLEMS] = [_("Choose one TOML file and one Markdown file.")]
+        return
+    if any(file.size > MAX_BYTES for file in files):
+        st.session_state[_PROBLEMS] = [
+            _("A file of a lesson may have {n} bytes.", n=f"{MAX_BYTES:,}")
+        ]
+        return
+    texts = {"en": (words[0].name, words[0].getvalue())}
+    try:
+        lesson = made(settings[0].name, settings[0].getvalue(), texts)
+    except ConfigError as error:
+        st.session_state[_PROBLEMS] = error.sentences
+        return
+    open_lesson.preview(lesson)
+
+
+def _view(lesson: Lesson) -> None:
+    words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="page-title"):
+        st.title(escape(words.title), anchor=False, width="content")
+        minutes = _("{n} min", n=lesson.minutes)
+        preview = f" · {_('preview: nothing is kept')}" if open_lesson.is_preview() else ""
+        st.caption(f"{words.goal} {minutes}{preview}", width="stretch")
+        st.button(
+            _("All lessons"),
+            icon=":material/grid_view:",
+            type="tertiary",
+            key="lesson-all",
+            on_click=open_lesson.leave,
+        )
+    pupils.welcome(lesson, attempt)
+    if words.text:
+        st.markdown(words.text)
+    if "train" in lesson.pages:
+        open_lesson.draw_locks()
+    opened = next((task.id for task in lesson.tasks if not attempt.is_solved(task.id)), "")
+    for number, task in enumerate(lesson.tasks, 1):
+        _task(lesson, task, number, attempt, is_open=task.id == opened)
+    if not opened:
+        _next(lesson)
+    _result(lesson, attempt)
+    score_report.report(lesson, attempt)
+
+
+def _task(lesson: Lesson, task: Task, number: int, attempt: Attempt, *, is_open: bool) -> None:
+    title = open_lesson.words(lesson).tasks[task.id].title or _("Task")
+    icon = ":material/check_circle:" if attempt.is_solved(task.id) else ":material/circle:"
+    is_open = is_open or task_view.has_message(lesson, task)  # what was just said stays in sight
+    key = f"lesson-task-{lesson.id}-{task.id}-{is_open}"
+    with st.expander(f"{number} · {escape(title)}", icon=icon, expanded=is_open, key=key):
+        task_view.task(lesson, task, place="page")
+
+
+def _next(lesson: Lesson) -> None:
+    """Link to the lesson behind a solved one."""
+    ids = list(catalogue.catalogue().lessons)
+    at = ids.index(lesson.id) + 1 if lesson.id in ids else len(ids)
+    if at < len(ids):
+        title = open_lesson.words(catalogue.lesson(ids[at])).title
+        st.page_link(
+            page_table.path_of("lessons"),
+            label=_("Next: {title}", title=escape(title)),
+            icon=":material/arrow_forward:",
+            query_params={open_lesson.LESSON_QUERY: ids[at]},
+        )
+
+
+def _result(lesson: Lesson, attempt: Attempt) -> None:
+    """Draw the signed line, and the files for learning platforms."""
+    with st.container(horizontal=True, gap="small", key="lesson-results"):
+        if attempt.answers and not open_lesson.is_preview():
+            with st.popover(_("Hand in"), icon=":material/assignment_turned_in:"):
+                _hand_in(lesson, attempt)
+        with st.popover(_("For teachers"), icon=":material/local_library:"):
+            _for_teachers(lesson)
+
+
+def _hand_in(lesson: Lesson, attempt: Attempt) -> None:
+    if _NAME not in st.session_state:
+        st.session_state[_NAME] = attempt.name or ""
+    st.text_input(
+        _("Your name, if you want it in the result"),
+        key=_NAME,
+        max_chars=attempts.MAX_NAME,
+        on_change=_take_name,
+        args=(lesson.id,),
+    )
+    if problem := st.session_state.get(_PROBLEM):
+        st.caption(f":red[{escape(problem)}]")
+    try:
+        line = results.line(lesson, attempt, store=runs_access.store(), key=results.server_key())
+    except ValueError as error:
+        st.caption(f":red[{escape(_(error))}]")
+        return
+    st.caption(_("Copy this line and hand it in. A changed line is refused."))
+    st.code(line, language=None, wrap_lines=True, height=120)
+
+
+def _take_name(lesson: str) -> None:
+    st.session_state[_PROBLEM] = ""
+    try:
+        attempts.give_name(lesson, visitors.visitor().owner, str(st.session_state[_NAME] or ""))
+    except (ValueError, OSError) as error:
+        st.session_state[_PROBLEM] = _(error)
+
+
+def _for_teachers(lesson: Lesson) -> None:
+    st.caption(_("The menu at the top has this lesson’s address and QR code."))
+    if open_lesson.is_preview():
+        return
+    st.download_button(
+        _("Download SCORM package"),
+        scorm.package(lesson, state.address("", {}), language()),
+        file_name=f"{lesson.id}.zip",
+        mime="application/zip",
+        help=_("For Moodle, Canvas and other platforms: SCORM 1.2."),
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+if __name__ == "__main__":
+    page()

@@ -1,0 +1,434 @@
+"""Tensors by sight: what view, transpose, einsum and their kin do to a small tensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from pages.app import show, typed
+from pages.app.address import view, view_link
+from pages.app.fact_line import fact_line, joined
+from pages.app.model import question
+from pages.app.navigation import page_table
+from pages.app.typed import escape
+from pages.components.pickers import number_sheet
+from pages.i18n import N_, _, paragraph
+from tfm_core.inspect.by_hand.arithmetic import product
+from tfm_core.inspect.tensors import notes, products, questions, text
+from tfm_core.inspect.tensors.mistakes import MISTAKES, RefusedCall
+from tfm_core.inspect.tensors.operations import OPERATIONS, TensorOperation, Values
+from tfm_core.inspect.tensors.sight import (
+    PREPARED,
+    Dtype,
+    InputSpec,
+    OperationResult,
+    TensorView,
+    read,
+    reading,
+    sight,
+)
+from tfm_core.plots.chart import chart
+from tfm_core.plots.model import tensor_ops as plots
+from tfm_core.plots.model.tensor_ops import Colours, Index
+from tfm_core.plots.palette import BLUE, GREY
+from tfm_core.plots.sheet import Board, SheetLine
+
+SCOPE = "tensors"
+MAX_LETTERS, MAX_NUMBERS = 40, 400  # characters of a shape or a parameter, and of own numbers
+OWN = "own"
+_CONTENT = {"arange": N_("0, 1, 2 …"), OWN: N_("Own numbers")}
+_SHAPE = N_("One to four whole numbers, at most 64 elements: 2, 3.")
+_ORDER = N_("A transposed or sliced tensor reads its memory in another order.")
+_TYPES = ("float32", "int64")
+_CODE = {"format_func": str}  # these names are the same in every language
+_PICK = "tensors-pick"
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """The operation that is shown."""
+
+    op: str = view.choice(
+        N_("Operation"), {name: name for name in OPERATIONS}, "view", is_list=True, look=_CODE
+    )
+
+
+def fields_of(chosen: TensorOperation, numbers: str = "") -> dict[str, Any]:
+    """Return the fields of an operation by name: its parameters and inputs. numbers: of x first."""
+    found: dict[str, Any] = {}
+    for one in chosen.parameters:
+        if one.choices:
+            names = {name: name for name in one.choices}
+            found[one.name] = view.choice(one.label, names, is_list=True, look=_CODE)
+        else:
+            found[one.name] = view.text(one.label, one.default, MAX_LETTERS, help=one.help)
+    if chosen.second is not None:
+        found["second"] = view.text(N_("Shape of b"), chosen.second, MAX_LETTERS, help=_SHAPE)
+    if chosen.kind == "makes":
+        return found
+    prepared, types = ({name: name for name in names} for names in (PREPARED, _TYPES))
+    start, words = OWN if chosen.numbers else "arange", N_("As many as fit the shape.")
+    return found | {
+        "shape": view.text(N_("Shape of x"), chosen.shape, MAX_LETTERS, help=_SHAPE),
+        "prepared": view.choice(N_("x is then"), prepared, is_list=True, help=_ORDER),
+        "content": view.choice(N_("Content"), _CONTENT, start),
+        "numbers": view.text(N_("Numbers"), numbers or chosen.numbers, MAX_NUMBERS, help=words),
+        "dtype": view.choice(N_("Type"), types, look=_CODE),
+    }
+
+
+def page() -> None:
+    """Show one operation on a tensor of the user's, and the mistakes that are worth seeing."""
+    show.header("tensors")
+    operation = _operation()
+    given, seen_code = st.columns(2, gap="medium")
+    try:
+        with given:
+            source, values, second = _inputs(operation)
+        result = sight(operation.name, source, values, second)
+    except ValueError as error:
+        with given:
+            show.problem(error)
+    else:
+        with seen_code:
+            st.code(result.code, language="python", wrap_lines=True)
+        if result.after is None:
+            _refused(result)
+        else:
+            _result(result)
+    _used(operation)
+    _own_mistakes(operation)
+    _gallery()
+    _numpy()
+
+
+def _operation() -> TensorOperation:
+    """Choose the operation; a link may hold it."""
+    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    with left:
+        chosen = OPERATIONS[view.ask(Tensors, SCOPE).op]
+    with right:
+        st.markdown(_(chosen.help))
+    return chosen
+
+
+def _inputs(chosen: TensorOperation) -> tuple[InputSpec, Values, tuple[int, ...] | None]:
+    """Ask for the first input, the parameters and the shape of b. Raises ValueError."""
+    source = InputSpec((1,))
+    second = None
+    if chosen.kind != "makes":
+        source = _source(chosen)
+    if chosen.second is not None:
+        second = text.shape_of(_typed(chosen, "second"), "b")
+    parameters = {}
+    for start in range(0, len(chosen.parameters), 2):
+        pair = chosen.parameters[start : start + 2]
+        for column, part in zip(st.columns(len(pair)), pair, strict=True):
+            with column:
+                parameters[part.name] = _typed(chosen, part.name)
+    return source, read(chosen, parameters), second
+
+
+def _typed(chosen: TensorOperation, name: str, numbers: str = "") -> str:
+    """Ask for a field of an operation. Raises ValueError where a text is too long."""
+    value = str(view.one(fields_of(chosen, numbers)[name], key_of(chosen, name), ""))
+    return typed.within(value, MAX_NUMBERS if name == "numbers" else MAX_LETTERS)
+
+
+def _source(chosen: TensorOperation) -> InputSpec:
+    facts, choices = fact_line("tensors")
+    problems = st.container()
+    shape = text.shape_of(_typed(chosen, "shape"))
+    with choices, view_link.warnings_in(problems):
+        prepared, content, dtype = (
+            _typed(chosen, name) for name in ("prepared", "content", "dtype")
+        )
+    facts.caption(joined(_("x: {how}", how=_(prepared)), _(_CONTENT[content]), dtype))
+    numbers = _numbers(chosen, shape) if content == OWN else None
+    whole: Dtype = "int64" if dtype == "int64" else "float32"
+    if whole == "int64" and numbers is not None and any(n != int(n) for n in numbers):
+        raise ValueError(_("int64 holds whole numbers only: take float32 for 2.5."))
+    return InputSpec(shape, numbers, whole, prepared)
+
+
+def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ...]:
+    count = 1
+    for size in shape:
+        count *= size
+    is_own = shape == text.shape_of(chosen.shape) and chosen.numbers
+    counted = "" if is_own else ", ".join(str(n) for n in range(count))
+    return text.numbers_of(_typed(chosen, "numbers", counted), count)
+
+
+def _own_mistakes(chosen: TensorOperation) -> None:
+    names = [name for name, mistake in MISTAKES.items() if mistake.operation == chosen.name]
+    if names:
+        st.caption(_("Common errors"))
+        _buttons(names, "own")
+
+
+def _gallery() -> None:
+    label = _("Try all {n} common errors", n=len(MISTAKES))
+    with st.expander(label, icon=":material/error:"):
+        _buttons(list(MISTAKES), "all")
+
+
+def _buttons(names: list[str], where: str) -> None:
+    with st.container(horizontal=True, gap="small"):
+        for name in names:
+            st.button(
+                _(MISTAKES[name].title),
+                key=f"mistake-{where}-{name}",
+                on_click=_set_up,
+                args=(MISTAKES[name],),
+            )
+
+
+def _set_up(mistake: RefusedCall) -> None:
+    chosen = OPERATIONS[mistake.operation]
+    settings = {parameter.name: parameter.default for parameter in chosen.parameters}
+    settings |= {"shape": mistake.shape, "prepared": mistake.prepared, "content": "arange"}
+    settings |= {"dtype": mistake.dtype, **mistake.texts}
+    if chosen.kind == "makes":
+        settings = {
+            name: settings[name] for name in (parameter.name for parameter in chosen.parameters)
+        }
+    if chosen.second is not None:
+        settings["second"] = mistake.second or chosen.second
+    st.session_state[f"{SCOPE}-op"] = chosen.name
+    for name, value in settings.items():
+        st.session_state[key_of(chosen, name)] = value
+
+
+def key_of(chosen: TensorOperation, name: str) -> str:
+    """Return the name of a control of an operation, which is also its name in a link."""
+    return f"{chosen.name.replace(' ', '-').lower()}-{name}"
+
+
+def _used(operation: TensorOperation) -> None:
+    """Say where the app's models use an operation, with a link to that step."""
+    st.markdown(_("**In the models:** {where}", where=_(operation.where)))
+    if operation.step is not None:
+        from tfm_core.inspect.walk.subject import book_entry
+
+        st.page_link(
+            page_table.path_of("walk"),
+            label=_("See it in the walk, step {n}", n=book_entry(operation.step).number),
+            icon=":material/footprint:",
+            query_params={"part": operation.step, "walk-source": "book"},
+        )
+
+
+def _refused(outcome: OperationResult) -> None:
+    why = escape(_(outcome.explanation))
+    said = _("**PyTorch refuses.** {why}", why=why)
+    if outcome.operation.name == "assert":
+        said = _("**The program stops.** {why}", why=why)
+    st.error(said, icon=":material/block:")
+    st.code(f"{outcome.error_type}: {outcome.error}", language=None, wrap_lines=True)
+    colours = Colours(
+        tuple(tensor.storage.size for tensor in outcome.before), len(outcome.before) > 1
+    )
+    boards = tuple(
+        plots.tensor_board(board_tensor, board_tensor.name, colours)
+        for board_tensor in outcome.before
+    )
+    if boards:
+        number_sheet([SheetLine(_("Inputs"), boards)], key="tensors-given")
+
+
+def _result(outcome: OperationResult) -> None:
+    """Show the tensors before and after, the memory behind them, and the order of reading."""
+    after = outcome.after
+    assert after is not None
+    kind = outcome.operation.kind
+    index, used_indices, arithmetic = _picked(outcome, after)
+    sizes = tuple(tensor.storage.size for tensor in outcome.before)
+    with_origin = len(sizes) > 1 or any(
+        # the numbers differ from their places, so places must be written too
+        (tensor.storage != tensor.storage_origins).any()
+        for tensor in outcome.before
+    )
+    inputs = Colours(sizes, with_origin, used=used_indices)
+    is_new = kind in {"computes", "makes", "places"}
+    output = Colours(sizes, with_origin and not is_new, is_new, index, used_indices)
+    sentence = {
+        "moves": _("Point at an element to see where it went."),
+        "fills": _("Hatched elements are new."),
+        "places": _("Every element keeps its place and gets a new number."),
+        "computes": _("Click a number of y to frame what it is computed from."),
+        "makes": _("Created from scratch, so there is no input."),
+    }[kind]
+    boards = [plots.tensor_board(before, before.name, inputs) for before in outcome.before]
+    sharing = [
+        _("shares memory with {name}", name=tensor.name)
+        if shared
+        else _("separate memory, not shared with {name}", name=tensor.name)
+        for tensor, shared in zip(outcome.before, outcome.shares, strict=True)
+    ]
+    boards.append(
+        plots.tensor_board(
+            after,
+            "y",
+            output,
+            name="y" if index is not None else "",
+            sign="→" if boards else "",
+            extra=sharing,
+        )
+    )
+    title = _("Before and after") if outcome.before else _("Result")
+    number_sheet(
+        [SheetLine(title, tuple(boards), sentence, arithmetic)],
+        key="tensors-sheet",
+        on_pick=lambda _board, row, column: _remember(after, row, column),
+    )
+    note = notes.note(outcome)
+    if note:
+        st.info(_(note), icon=":material/lightbulb:")
+    if outcome.operation.name == "softmax":
+        sums = " · ".join(f"{value:.4f}" for value in notes.sums(outcome))
+        st.markdown(_("Sums along axis {dim}: **{sums}**", dim=outcome.values["dim"], sums=sums))
+    elif outcome.operation.name in {"rand", "randn", "randint"}:
+        st.markdown(_("Measured: {found}.", found=_(notes.statistics(outcome))))
+    asked = {"strides": questions.about_strides(after), "view": questions.about_view(after)}
+    question.check(asked, of=f"{after.shape} {after.strides}")
+    if outcome.operation.name == "einsum":
+        _loops(outcome)
+    _memory(outcome, after, inputs, output)
+
+
+def _loops(outcome: OperationResult) -> None:
+    equation = outcome.values["equation"]
+    _parts, _out, summed = products.letters(equation)
+    inputs = [tensor.values for tensor in outcome.before]
+    assert outcome.after is not None
+    difference = abs(products.by_loops(equation, inputs) - outcome.after.values).max(initial=0)
+    names = ", ".join(f"**{letter}**" for letter in summed)
+    st.markdown(
+        _("Summed over: {letters}, absent from the output.", letters=names)
+        if summed
+        else _("Nothing is summed: every letter is in the output.")
+    )
+    st.markdown(
+        _("Plain loops give the same: the largest difference is **{d:.2g}**.", d=float(difference))
+    )
+    st.code(products.loops_code(equation, inputs), language="python")
+
+
+def _memory(outcome: OperationResult, after: TensorView, inputs: Colours, output: Colours) -> None:
+    """Show the flat memory of each tensor and the order in which it is read."""
+    boards: list[Board] = [
+        plots.memory_board(tensor, _("Memory of {name}", name=tensor.name), inputs)
+        for tensor in outcome.before
+    ]
+    shared = any(outcome.shares)
+    name = _("The same memory, as y reads it") if shared else _("Memory of y")
+    boards.append(plots.memory_board(after, name, output))
+    words = paragraph("tensors/memory")
+    number_sheet([SheetLine(_("In memory"), tuple(boards), words)], key="tensors-memory")
+    looks = [*outcome.before[:1], after] if after.values.size else list(outcome.before[:1])
+    if looks and outcome.operation.kind == "moves":
+        dotted = {"colour": GREY, "dash": "dot", "symbol": "circle-open", "size": 9}
+        order = chart(
+            reading(looks),
+            x="element",
+            y="place",
+            colour="of",
+            looks={"x": dotted, "y": {"colour": BLUE, "symbol": "square", "size": 6}},
+            height=300,
+        )
+        show.figure(order, paragraph("tensors/strides"), key="tensors-reading")
+
+
+def _picked(
+    outcome: OperationResult, after: TensorView
+) -> tuple[Index | None, frozenset[int], tuple[str, ...]]:
+    """Return the chosen element of the result, its inputs, and its arithmetic."""
+    if outcome.operation.kind != "computes" or after.values.size == 0:
+        return None, frozenset(), ()
+    stored: Index = st.session_state.get(_PICK, ())
+    index = stored if len(stored) == len(after.shape) else (0,) * len(after.shape)
+    index = tuple(min(i, size - 1) for i, size in zip(index, after.shape, strict=True))
+    shapes = [tensor.shape for tensor in outcome.before]
+    at = "".join(f"[{i}]" for i in index)
+    if outcome.operation.name not in {"matmul", "mm", "einsum"}:
+        cells = _cells_of(outcome, shapes, index)
+        used = frozenset(int(tensor.origins[cell]) for tensor, cell in cells)
+        made = float(after.values[index])
+        return index, used, (f"y{at} = " + _reduction(outcome, cells, made, index),)
+    terms = products.terms(outcome.operation.name, outcome.values, shapes, index)
+    used_indices = frozenset(
+        int(tensor.origins[at])
+        for term in terms
+        for tensor, at in zip(outcome.before, term, strict=False)
+    )
+    factors = [
+        [float(tensor.values[at]) for tensor, at in zip(outcome.before, term, strict=False)]
+        for term in terms
+    ]
+    pairs = [(row[0], row[1] if len(row) > 1 else 1.0) for row in factors]
+    left, right = [a for a, _b in pairs], [b for _a, b in pairs]
+    return (
+        index,
+        used_indices,
+        (f"y{at} = " + product(left, right, float(after.values[index]), is_whole=True),),
+    )
+
+
+def _cells_of(
+    outcome: OperationResult, shapes: list[Index], index: Index
+) -> list[tuple[TensorView, Index]]:
+    if outcome.operation.name == "broadcast":
+        return [
+            (tensor, products.stretched(shape, index))
+            for tensor, shape in zip(outcome.before, shapes, strict=True)
+        ]
+    tensor, name = outcome.before[0], outcome.operation.name
+    if name == "ToTensor":
+        channel, *place = index
+        return [(tensor, (*place, channel)[: len(tensor.shape)])]
+    if name == "numel":
+        return [(tensor, cell) for cell in np.ndindex(*tensor.shape)]
+    values = {"dim": -1} if name == "Sequential" else outcome.values
+    return [(tensor, cell) for cell in products.along(values, shapes[0], index)]
+
+
+def _reduction(
+    outcome: OperationResult, cells: list[tuple[TensorView, Index]], made: float, index: Index
+) -> str:
+    numbers = [f"{float(tensor.values[cell]):g}" for tensor, cell in cells]
+    if outcome.operation.name == "broadcast":
+        sign = f" {outcome.values['sign']} "
+        return f"{sign.join(numbers)} = {made:g}"
+    if outcome.operation.name == "mean":
+        return f"({' + '.join(numbers)}) / {len(numbers)} = {made:.6g}"
+    if outcome.operation.name == "ToTensor":
+        return f"{int(float(numbers[0])) % 256} / 255 = {made:.6g}"
+    if outcome.operation.name == "numel":
+        return f"{' × '.join(map(str, outcome.before[0].shape))} = {made:g}"
+    if outcome.operation.name == "Sequential":
+        return f"(W₂ relu(W₁ [{', '.join(numbers)}] + b₁) + b₂)[{index[-1]}] = {made:.6g}"
+    return _(
+        "{place}: the largest of {numbers} is at {place}",
+        place=int(made),
+        numbers=", ".join(numbers),
+    )
+
+
+def _remember(after: TensorView, row: int, column: int) -> None:
+    st.session_state[_PICK] = plots.index_at(after, row, column)
+
+
+def _numpy() -> None:
+    st.header(_("NumPy and PyTorch"), anchor=False)
+    facts = notes.numpy_facts()
+    rows = [(f"`{code}`", f"`{found}`", _(meaning)) for code, found, meaning in facts]
+    show.facts(rows, [_("code"), _("gives here"), _("so")])
+
+
+if __name__ == "__main__":
+    with view.drawing():  # another operation has other fields
+        page()

@@ -1,0 +1,568 @@
+"""Words into tensors: tokens, ids, batches, embeddings and patches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from pages.app import show, state, typed
+from pages.app.accounts import visitors
+from pages.app.address import view, view_link
+from pages.app.fact_line import fact_line, joined
+from pages.app.model import question
+from pages.app.navigation import page_table
+from pages.app.runs import shown_run
+from pages.app.runs.shown_run import Needs
+from pages.app.typed import escape
+from pages.i18n import N_, _, content, ngettext, paragraph
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.presets import PRESETS
+from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.facts.storage import MAX_EMBEDDED
+from tfm_core.inspect.compare.conclusions import classes_apart
+from tfm_core.inspect.positions.tables import cosines
+from tfm_core.inspect.text import beside_pictures, bpe, embeddings, questions, tokenise
+from tfm_core.inspect.text.bpe import Bpe
+from tfm_core.inspect.text.embeddings import EmbeddingTable, by_class
+from tfm_core.inspect.text.tokenise import PaddedBatch, Token
+from tfm_core.plots.texts import embeddings as embedding_plots
+from tfm_core.plots.texts import tokens as plots
+
+SCOPE = "words"
+EXAMPLE = "The small dog sees the smallest dogs. 작은 개가 작은 개를 본다."
+SENTENCES = "the dog sleeps\nthe small cat eats an apple\na friend sees the dog\n개가 잔다"
+PRESET = "translate"
+NEEDS = Needs(
+    N_("a model of words"),
+    lambda experiment: experiment.task.has_source,
+    first="recorded-korean",
+    presets=(PRESET,),
+    is_ready=lambda run: embeddings.can_show(run) is None,
+)
+_MAX = 1500  # characters
+_TABLES = {"src_embedding": N_("Source words"), "tgt_embedding": N_("Target words")}
+CORPORA = {
+    "text": N_("This text"),
+    "english": N_("Toy grammar, English"),
+    "korean": N_("Toy grammar, Korean"),
+}
+
+
+@dataclass(frozen=True)
+class TextToTensors:
+    """The step from words to tensors that is shown."""
+
+    view: str = view.choice(
+        N_("Step"),
+        {
+            "tokens": N_("Tokenise"),
+            "batch": N_("Ids and padding"),
+            "embeddings": N_("Embeddings"),
+            "moving": N_("While learning"),
+            "patches": N_("Words and patches"),
+        },
+        look={"label_visibility": "collapsed"},
+    )
+
+
+@dataclass(frozen=True)
+class TokenCut:
+    """How a text is cut."""
+
+    cut: str = view.choice(
+        N_("Tokenise by"),
+        {
+            "bpe": N_("Byte-pair encoding"),
+            "word": N_("Words"),
+            "character": N_("Characters"),
+            "byte": N_("Bytes"),
+        },
+        look={"label_visibility": "collapsed"},
+    )
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What the vocabulary is learned from."""
+
+    corpus: str = view.choice(
+        N_("Vocabulary from"),
+        CORPORA,
+        is_list=True,
+        help=N_("A vocabulary knows only its corpus."),
+    )
+
+
+@dataclass(frozen=True)
+class ChosenTable:
+    """The embedding table of a run."""
+
+    table: str = view.choice(N_("Table"), _TABLES)
+
+
+@dataclass(frozen=True)
+class MovingWords:
+    """How the words are drawn while they move."""
+
+    dimensions: str = view.choice(N_("Dimensions"), {"2": "2", "3": "3"}, query="words-dimensions")
+
+
+def page() -> None:
+    show.header("words")
+    views = {
+        "tokens": _tokens,
+        "batch": _batch,
+        "embeddings": _embeddings,
+        "moving": _moving,
+        "patches": _patches,
+    }
+    views[view.ask(TextToTensors, SCOPE).view]()
+
+
+def _patches() -> None:
+    show.prose(paragraph("words/patches"))
+    language, words = _side("translate", is_words=True)
+    vision, pixels = _side("vit-digits", is_words=False)
+    rows = beside_pictures.aspects(language, vision)
+    show.facts([[_(text) for text in row] for row in rows], ["", words, pixels])
+    for page, label in (
+        ("encoders", _("What CLS and patches learn")),
+        ("positions", _("Positions, fixed and learned")),
+    ):
+        query = {"view": "patches"} if page == "encoders" else {}
+        st.page_link(page_table.path_of(page), label=label, query_params=query)
+
+
+def _side(preset: str, *, is_words: bool) -> tuple[Experiment, str]:
+    """Return the current run's experiment and name if it fits, else a preset's."""
+    fits = beside_pictures.reads_words if is_words else beside_pictures.reads_pixels
+    run = shown_run.current_run()
+    if run is not None and fits(run.experiment):
+        return run.experiment, escape(run.meta.name)
+    return PRESETS[preset].experiment, _("preset “{name}”", name=_(PRESETS[preset].label))
+
+
+def _tokens() -> None:
+    raw = st.text_area(
+        _("Your text"),
+        EXAMPLE,
+        key="words-text",
+        height=68,
+        persist_state="session",
+    )
+    cut = view.ask(TokenCut, SCOPE).cut
+    facts, choices = fact_line("words-tokens")
+    problems = st.container()
+    with choices, view_link.warnings_in(problems):
+        corpus = view.ask(Corpus, SCOPE).corpus
+        is_lower = st.toggle(_("Lower case"), key="words-lower", persist_state="session")
+    known = _("Vocabulary from **{corpus}**", corpus=_(CORPORA[corpus]))
+    facts.caption(joined(known, _("lower case") if is_lower else ""))
+    try:
+        text = tokenise.clean(raw, lower=is_lower)
+    except ValueError as error:
+        show.problem(error)
+        return
+    source = text if corpus == "text" else tokenise.grammar_corpus(corpus)
+    source = source.lower() if is_lower else source
+    {"bpe": _pairs, "word": _words, "character": _characters, "byte": _bytes}[cut](text, source)
+
+
+def _pairs(text: str, source: str) -> None:
+    learned = _learned(source)
+    most = len(learned.merges)
+    if not most:
+        st.info(_("No pair occurs twice: nothing to merge."))
+    k = 0
+    if most:
+        k = st.slider(
+            _("Merges"),
+            0,
+            most,
+            min(most, 12),
+            key=f"words-merges-{most}",
+            help=_("Each merge joins the most frequent pair."),
+        )
+    words = tokenise.words_of(text)
+    _chips(bpe.tokens(learned, words, k), len(SPECIALS) + len(learned.vocabulary(k)))
+    if not most:
+        _check(text, lambda word: bpe.tokens(learned, [word], k))
+        return
+    first, second, count = learned.merges[k - 1] if k else learned.merges[0]
+    values = {
+        "left": _code(first),
+        "right": _code(second),
+        "merged": _code(first + second),
+        "n": count,
+    }
+    st.markdown(
+        _("Merge {k}: **{left}** + **{right}** → **{merged}**, {n} times.", k=k, **values)
+        if k
+        else _("First merge: **{left}** + **{right}** → **{merged}**, {n} times.", **values)
+    )
+    left, right = st.columns([3, 2])
+    with left:
+        show.figure(
+            plots.sizes(bpe.lengths(learned, words), k, _others(text, source)),
+            _("Each merge adds a token and shortens the text."),
+            key="words-sizes",
+        )
+    with right:
+        st.dataframe(
+            _merge_table(learned, k), hide_index=True, height=320, key=f"words-merge-table-{most}"
+        )
+        st.caption(_("Merges in order, with the pair's count."))
+    _check(text, lambda word: bpe.tokens(learned, [word], k))
+    _byte_note(text)
+    show.code(bpe.apply)
+
+
+def _words(text: str, source: str) -> None:
+    counts = tokenise.word_counts(source)
+    n = len(counts)
+    size = n
+    if n > 1:
+        size = st.slider(
+            _("Words in the vocabulary"),
+            1,
+            n,
+            n,
+            key=f"words-kept-{n}",
+            help=_("The most frequent words; all others become <unk>."),
+        )
+    vocabulary = tokenise.vocabulary(counts, size)
+    _chips(tokenise.by_word(text, vocabulary), len(vocabulary))
+    _check(text, lambda word: tokenise.by_word(word, vocabulary))
+    st.markdown(
+        _(
+            "Unknown words become number {n}; “dog” and “dogs” are unrelated.",
+            n=SPECIALS.index("<unk>"),
+        )
+    )
+    show.code(tokenise.vocabulary)
+
+
+def _characters(text: str, source: str) -> None:
+    vocabulary = tokenise.vocabulary(Counter(source))
+    _chips(tokenise.by_character(text, vocabulary), len(vocabulary))
+    _check(text, lambda word: tokenise.by_character(word, vocabulary))
+    st.markdown(_("Small vocabulary, long sequence: attention costs the square of its length."))
+    show.code(tokenise.by_character)
+
+
+def _bytes(text: str, source: str) -> None:
+    _chips(tokenise.by_byte(text), tokenise.FIRST_BYTE + 256)
+    _check(text, tokenise.by_byte)
+    _byte_note(text, is_open=True)
+    show.code(tokenise.by_byte)
+
+
+def _chips(tokens: list[Token], size: int) -> None:
+    st.html(plots.chips(tokens, say=_))
+    unknown = sum(token.is_unknown for token in tokens)
+    n = len(tokens)
+    parts = [
+        ngettext("**{n:,}** token", "**{n:,}** tokens", n, n=n),
+        _("vocabulary **{n}**", n=f"{size:,}"),
+    ]
+    if unknown:
+        share = show.percent(tokenise.unknown_share(tokens))
+        parts.append(_("**{n}** unknown ({share})", n=unknown, share=share))
+    st.caption(" · ".join(parts))
+
+
+def _check(text: str, cut: Callable[[str], list[Token]]) -> None:
+    """Ask how a new word is cut. cut: as the text above is."""
+    if word := questions.compound_of(text):
+        tokens = cut(word)
+        asked = questions.about_compound(escape(word), tokens)
+        question.check({"compound": asked}, of=f"{word} {[token.id for token in tokens]}")
+
+
+def _others(text: str, source: str) -> dict[str, tuple[int, int]]:
+    words = tokenise.vocabulary(tokenise.word_counts(source))
+    characters = tokenise.vocabulary(Counter(source))
+    return {
+        _("words"): (len(words), len(tokenise.by_word(text, words))),
+        _("characters"): (len(characters), len(text)),
+        _("bytes"): (tokenise.FIRST_BYTE + 256, len(tokenise.by_byte(text))),
+    }
+
+
+def _merge_table(learned: Bpe, k: int) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            _("done"): ["✓" if number < k else "" for number in range(len(learned.merges))],
+            _("merge"): range(1, len(learned.merges) + 1),
+            _("pair"): [
+                f"{bpe.shown(left)} + {bpe.shown(right)}" for left, right, _count in learned.merges
+            ],
+            _("count"): [count for _left, _right, count in learned.merges],
+        }
+    )
+
+
+def _byte_note(text: str, *, is_open: bool = False) -> None:
+    with st.expander(_("Bytes: no unknown tokens"), expanded=is_open):
+        show.prose(content("words_bytes"))
+        rows = pd.DataFrame(tokenise.bytes_of(text), columns=[_("character"), _("bytes of UTF-8")])
+        st.dataframe(rows, hide_index=True, height=220, key="words-bytes")
+
+
+def _code(token: str) -> str:
+    return f"`{bpe.shown(token).replace('`', 'ˋ')}`"
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _learned(source: str) -> Bpe:
+    return bpe.learn(tokenise.words_of(source))
+
+
+def _batch() -> None:
+    text = st.text_area(
+        _("Your sentences, one per line"),
+        SENTENCES,
+        key="words-sentences",
+        height=130,
+        persist_state="session",
+        help=_(
+            "At most {n} sentences of {m} words.", n=tokenise.MAX_SENTENCES, m=tokenise.MAX_TOKENS
+        ),
+    )
+    try:
+        sentences = tokenise.sentences_of(typed.within(text, _MAX))
+    except ValueError as error:
+        show.problem(error)
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        has_bos = st.toggle(
+            "<bos>", True, key="words-bos", help=_("A decoder starts writing here.")
+        )
+        has_eos = st.toggle("<eos>", True, key="words-eos", help=_("Teaches a model where to end."))
+        length = _length(sentences, has_bos=has_bos, has_eos=has_eos)
+    made = tokenise.batch(sentences, length=length, has_bos=has_bos, has_eos=has_eos)
+    left, right = st.columns(2)
+    with left:
+        show.figure(
+            plots.ids(made, state.theme()),
+            _("Ids: words blue, special sand (0 to 3), padding grey."),
+            key="words-ids",
+        )
+    with right:
+        show.figure(
+            plots.mask(made, state.theme()),
+            _("Mask: 1 may be attended to, 0 may not."),
+            key="words-mask",
+        )
+    _what_happened(made)
+    if not any(made.cut):
+        asked = questions.about_padding(made)
+        question.check({"padding": asked}, of=f"{made.mask.sum(1)}")
+    _vocabulary(made)
+    show.code(tokenise.batch)
+
+
+def _length(sentences: list[list[str]], *, has_bos: bool, has_eos: bool) -> int:
+    least = 1 + has_bos + has_eos
+    most = tokenise.longest(sentences, has_bos=has_bos, has_eos=has_eos)
+    if most <= least:
+        return most
+    return st.slider(
+        _("Maximum length (tokens)"),
+        least,
+        most,
+        most,
+        key=f"words-length-{least}-{most}",
+        help=_("Longer sentences are cut."),
+    )
+
+
+def _what_happened(made: PaddedBatch) -> None:
+    n, length = made.ids.shape
+    st.markdown(
+        _(
+            "Shape **({n}, {length})**: {share} padding; {pairs} pairs per head.",
+            n=n,
+            length=length,
+            share=show.percent(made.padding_share),
+            pairs=show.count(n * length * length),
+        )
+    )
+    lost = [(number, words) for number, words in enumerate(made.cut, 1) if words]
+    if not lost:
+        st.caption(_("Nothing was cut."))
+        return
+    total = sum(len(words) for _place, words in lost)
+    lines = [ngettext("**{n} word was cut.**", "**{n} words were cut.**", total, n=total), ""] + [
+        "- " + _("Sentence {n} lost “{words}”.", n=number, words=escape(" ".join(words)))
+        for number, words in lost
+    ]
+    st.warning("\n".join(lines), icon=":material/content_cut:")
+
+
+def _vocabulary(made: PaddedBatch) -> None:
+    with st.expander(_("Vocabulary: {n} tokens", n=len(made.known)), icon=":material/list:"):
+        st.dataframe(
+            pd.DataFrame(tokenise.entries(made.known)),
+            column_config={"token": _("token"), "special": _("special")},
+            hide_index=True,
+            key="words-vocabulary",
+            height=260,
+        )
+        st.caption(_("<pad> is masked, <unk> any unknown word. Others by frequency."))
+
+
+def _embeddings() -> None:
+    table = _table()
+    if table is None:
+        return
+    choices = by_class(table.classes)
+    picked = st.selectbox(
+        _("Word"),
+        choices,
+        format_func=lambda index: f"{table.tokens[index]} ({table.classes[index]})",
+        key=f"words-word-{table.name}-{len(table.tokens)}",
+    )
+    index = choices[0] if picked is None else int(picked)
+    _lookup(table, index)
+    _alike(table, index)
+
+
+def _table() -> EmbeddingTable | None:
+    """Return the chosen embedding table, or offer to train a run that has one."""
+    run = shown_run.run_to_show(NEEDS)
+    why = _("No run with words yet.") if run is None else _(embeddings.can_show(run))
+    if run is None or why:
+        words = _("Train one, or open a recorded one.")
+        shown_run.preset_buttons(f"{why} {words}", [PRESET], key="words-train", others=_recorded)
+        return None
+    try:
+        names = embeddings.names_of(run)
+        name = names[0] if names else ""
+        if len(names) > 1:
+            own = view.choice(N_("Table"), {name: _TABLES[name] for name in names})
+            name = view.ask(ChosenTable, SCOPE, table=own).table
+        with st.spinner(_("Reading the table …")):
+            table = embeddings.table_of(run, name)
+    except ValueError as error:
+        show.problem(error)
+        return None
+    st.caption(
+        _(
+            "{run}, step {step}: {rows} words × {width} numbers.",
+            run=escape(run.meta.name),
+            rows=len(table.tokens),
+            width=table.values.shape[2],
+            step=f"{table.steps[-1]:,}",
+        )
+    )
+    return table
+
+
+def _lookup(table: EmbeddingTable, index: int) -> None:
+    last = table.values[-1]
+    lookup = embeddings.look_up(last, index)
+    show.figure(
+        embedding_plots.lookup(last, lookup, table.tokens, state.theme()),
+        _("One-hot vector times table: one row."),
+        key="words-lookup",
+    )
+    show.prose(
+        paragraph(
+            "words/lookup",
+            n=f"{lookup.n_products:,}",
+            id=index,
+            difference=lookup.difference,
+        )
+    )
+    show.code(embeddings.look_up)
+
+
+def _alike(table: EmbeddingTable, index: int) -> None:
+    st.header(_("Similar words"), anchor=False)
+    order = by_class(table.classes)
+    before, after = (
+        embeddings.class_likeness(table.values[at], table.classes, len(SPECIALS)) for at in (0, -1)
+    )
+    after_training = _("After training (step {n})", n=f"{table.steps[-1]:,}")
+    words = classes_apart(before, after, table.steps[-1])
+    if words is not None:
+        st.markdown(_(words))
+    for column, at, title in zip(
+        st.columns(2), (0, -1), (_("Before training"), after_training), strict=True
+    ):
+        values = table.values[at]
+        with column:
+            st.subheader(title, anchor=False)
+            st.dataframe(_nearest(table, at, index), hide_index=True, key=f"words-near{at}")
+            within, between = embeddings.class_likeness(values, table.classes, len(SPECIALS))
+            show.figure(
+                embedding_plots.likeness(cosines(values), table.tokens, order, state.theme()),
+                paragraph("words/likeness", within=within, between=between),
+                key=f"words-like{at}",
+            )
+
+
+def _nearest(table: EmbeddingTable, at: int, index: int) -> pd.DataFrame:
+    neighbours = embeddings.neighbours(table.values[at], index, skip=len(SPECIALS))
+    return pd.DataFrame(
+        {
+            _("nearest to {word}", word=table.tokens[index]): [
+                table.tokens[i] for i, _like in neighbours
+            ],
+            _("class"): [_(table.classes[i]) for i, _like in neighbours],
+            _("cosine"): [round(like, 3) for _i, like in neighbours],
+        }
+    )
+
+
+def _recorded() -> None:
+    for other in visitors.at_hand():
+        if embeddings.can_show(other) is None and other.meta.preset == PRESET:
+            st.button(
+                _("Open “{name}”", name=escape(other.meta.name)),
+                icon=":material/visibility:",
+                key="words-open",
+                on_click=state.set_current_run,
+                args=(other.id,),
+            )
+            return
+
+
+def _moving() -> None:
+    table = _table()
+    if table is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        in_space = view.ask(MovingWords, SCOPE).dimensions
+        has_labels = st.toggle(_("Labels"), True, key="words-labels", persist_state="session")
+    projection = embeddings.principal(table.values[-1][len(SPECIALS) :])
+    if not table.is_whole:
+        st.info(
+            _(
+                "Only the first and last state exist (older run, or above {most} numbers).",
+                most=f"{MAX_EMBEDDED:,}",
+            ),
+            icon=":material/info:",
+        )
+    name = f"words-moving-{table.name}-{in_space}-{has_labels}"
+    show.figure(
+        embedding_plots.projected(
+            table, projection, in_space=in_space == "3", has_labels=bool(has_labels)
+        ),
+        paragraph(
+            "words/moving",
+            n=in_space,
+            share=show.percent(float(projection.explained[: int(in_space)].sum())),
+        ),
+        key=name,
+    )
+    show.code(embeddings.principal)
+
+
+if __name__ == "__main__":
+    page()

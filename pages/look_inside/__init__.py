@@ -1,0 +1,1 @@
+"""Look inside: what a model is made of, and what it computes."""

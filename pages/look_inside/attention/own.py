@@ -1,0 +1,418 @@
+"""The visitor's own example: a sentence, a drawing, a picture to upload, or a mistake."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from pages.app import show, typed
+from pages.app.address import view, view_link
+from pages.app.address.parameters import Text, Unfit, Written, whole
+from pages.app.model import answer, sentence_field
+from pages.app.navigation import page_table
+from pages.app.typed import escape
+from pages.components.digits import digit_pad
+from pages.components.pickers import Thumbnail, thumbnails
+from pages.i18n import _
+from pages.look_inside.attention.maps import SCOPE, choose
+from tfm_core.choices.config import CaptionTaskConfig, ImageTaskConfig
+from tfm_core.choices.config.image_tasks import ImageTaskFacts
+from tfm_core.data import own_picture
+from tfm_core.data.tasks import text_task
+from tfm_core.inspect.attention import own_example, trained
+from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.errors.validation_errors import has_right_answers, read_one
+from tfm_core.inspect.progress.pictures import answers_by_step, right_since
+from tfm_core.inspect.text import caption_look
+from tfm_core.probe.items import is_language
+from tfm_core.probe.types import Probe
+from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.errors.validation_errors import ValidationAnswer, ValidationAnswers
+
+DRAWN, UPLOADED = "drawn", "uploaded"
+OWN, MISTAKES = "own", "mistakes"
+OWN_KINDS = ("picture", "test", "validation")
+MAX_TEXT = 1200
+MAX_IN_LINK = 16_500
+"""Letters of a picture in a link."""
+_LAST, _READ = "attention-last-picture", "attention-read"
+_PICTURE, _LARGE = "attention-own-picture", "large."  # what no link holds, and its mark there
+_SIDE = 76  # pixels to a side of the picture that is read
+_SHORT = 6  # letters of an answer that stand below a small picture
+
+
+def _own_of(text: str) -> str:
+    kind, _dash, rest = text.partition("-")
+    is_number = kind in OWN_KINDS[1:] and (whole(rest) or 0) > 0
+    if text in ("", MISTAKES) or (kind == "picture" and rest) or is_number:
+        return text
+    raise Unfit(_("mistakes, or picture-, test- or validation- and which"))
+
+
+def _own(of: str = "") -> str:
+    made: str = view.held(Written("", reader=_own_of, writer=str, first=""), of=of)
+    return made
+
+
+def _text(first: str = "") -> str:
+    made: str = view.held(Text("", first=first, most=MAX_TEXT))
+    return made
+
+
+@dataclass(frozen=True)
+class Own:
+    """An example of the visitor's own.
+
+    own: what is no sentence: "picture-" and ``own_picture.to_text``, or "test-" or "validation-"
+    and its number from 1, or "mistakes" for the first of them.
+    """
+
+    own: str = _own()
+    text: str = _text()
+
+    @property
+    def is_mistake(self) -> bool:
+        return self.own == MISTAKES or bool(self.of("validation"))
+
+    def of(self, kind: str) -> str:
+        """Return what follows the kind in ``own``; empty where it is of another kind."""
+        prefix, _dash, rest = self.own.partition("-")
+        return rest if prefix == kind else ""
+
+
+def ask(run: Run, probe: Probe) -> Own:
+    """Ask for one's own example, or a mistake of the model."""
+    first = str(probe.items[0].get("src_text", ""))
+    given = view.ask(Own, SCOPE, own=_own(run.id), text=_text(first))
+    if has_right_answers(run.experiment.task):
+        key = "attention-source"
+        st.session_state[key] = MISTAKES if given.is_mistake else OWN
+        st.segmented_control(
+            _("Input"),
+            [OWN, MISTAKES],
+            format_func={OWN: _("Your own"), MISTAKES: _("Mistakes")}.__getitem__,
+            required=True,
+            key=key,
+            on_change=lambda: _take(run, MISTAKES if st.session_state[key] == MISTAKES else ""),
+            help=_("Mistakes are unseen in training."),
+        )
+    return given
+
+
+def _take(run: Run, own: str) -> None:
+    """Look at another example, from a callback."""
+    choose(**{f"{run.id}-own": own})
+
+
+def example(run: Run, probe: Probe, given: Own, kind: str) -> Example | None:
+    """Ask for an example and read it with the last checkpoint; None while there is none."""
+    if not run.has_checkpoint:
+        if run.status.is_active:
+            st.info(_("The run has not saved its weights yet."))
+        else:
+            show.problem(_("This run has no checkpoint, so it cannot read new examples."))
+        return None
+    try:
+        if given.is_mistake:
+            example = mistake(run, given, kind)
+        else:
+            read = run.experiment.task.by_data(
+                pairs=sentence, stream=sentence, pictures=picture, captions=described
+            )
+            example = read(run, probe, given, kind)
+    except ValueError as error:
+        show.problem(error)
+        return None
+    if example is not None:
+        words = ""
+        if run.experiment.training is not None:
+            words = _("Read with the last checkpoint, step {step}.", step=f"{example.step:,}")
+        if is_language(example.item):
+            words += " " + _("The maps are over your text, not its continuation.")
+        elif "tgt" in example.item and run.experiment.model.family != "encoder-only":
+            words += " " + _("The decoder reads what it wrote (no teacher forcing).")
+        st.caption(words.strip())
+    return example
+
+
+def described(run: Run, probe: Probe, given: Own, kind: str) -> Example:
+    key, most = "attention-test-picture", run.experiment.task_as(CaptionTaskConfig).n_test
+    wanted = int(given.of("test") or 1)
+    if wanted > most:
+        show.problem(
+            _("There is no test picture {n}; the last one is {most}.", n=wanted, most=most)
+        )
+    st.session_state[key] = min(wanted, most)
+    number = st.number_input(
+        _("Test picture"),
+        1,
+        most,
+        key=key,
+        on_change=lambda: _take(run, f"test-{st.session_state[key]}"),
+    )
+    st.page_link(
+        page_table.path_of("captions"), label=_("Compose a picture"), icon=":material/image_search:"
+    )
+    example = caption_look.look_at_unseen(run, int(number) - 1).example
+    if example.picture is not None:
+        st.image(example.picture[0], width=160, caption=_("The picture that is described"))
+    return example
+
+
+def picture(run: Run, probe: Probe, given: Own, kind: str) -> Example | None:
+    """Ask for a drawing or a file and read it; None while there is none.
+
+    The last thing done is read: a drawing, a file, or the picture of the link. It stands beside the
+    pad with its answer.
+    """
+    facts = run.experiment.task_as(ImageTaskConfig).facts
+    made = _made(run)
+    if made is None and not given.of("picture"):
+        return None
+    if made is None:
+        picture = _kept(run, given.of("picture"), facts)
+    else:
+        picture, notes = own_example.read_picture(run, made)
+        if isinstance(made, bytes):
+            st.caption(" ".join(notes))
+        own = f"picture-{_keep(run, picture)}"
+        _take(run, own)
+        view_link.say(view.fields(Own, SCOPE, own=_own(run.id))["own"].parameter, own)
+    example = own_example.look_at_picture(run, picture)
+    _answer(run, example)
+    return example
+
+
+def _keep(run: Run, picture: npt.NDArray[np.uint8]) -> str:
+    """Return what the link says of a picture: all of it, or its mark where that is too long."""
+    text = own_picture.to_text(picture)
+    if len(text) <= MAX_IN_LINK:
+        return text
+    mark = f"{_LARGE}{zlib.crc32(text.encode()):08x}"
+    st.session_state[_PICTURE] = (run.id, mark, picture)
+    return mark
+
+
+def _kept(run: Run, text: str, facts: ImageTaskFacts) -> npt.NDArray[np.uint8]:
+    """Return the picture that a link names. Raises StudentError where it is not here."""
+    if not text.startswith(_LARGE):
+        st.caption(_("The picture from the link. Draw or upload another."))
+        return own_picture.from_text(text, facts)
+    *names, picture = st.session_state.get(_PICTURE, ("", "", None))
+    if names != [run.id, text]:
+        raise StudentError("This picture is too large for a link. Upload it again.")
+    st.caption(_("The picture that you uploaded last. Upload another to replace it."))
+    kept: npt.NDArray[np.uint8] = picture
+    return kept
+
+
+def _answer(run: Run, example: Example) -> None:
+    """Show the picture as it is read, what the model makes of it, and since when."""
+    assert example.picture is not None
+    assert example.probabilities is not None
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.image(np.moveaxis(example.picture, 0, -1).squeeze(), width=_SIDE)
+        answer.verdict(run.experiment, (example,), example.step, name="")
+    try:
+        steps, shares = answers_by_step(run, example.picture)
+    except ValueError:  # no weights from the training were saved
+        answer.details(run.experiment, (example,), example.step, name="")
+        return
+    best = int(example.probabilities.argmax())
+    name = run.experiment.task.class_names[best]
+    since = right_since((steps, shares), best)
+    if since is None:
+        st.markdown(_("Only the last weights read it as **{name}**.", name=name))
+    else:
+        words = _("Read as **{name}** since step **{step}**.", step=f"{since:,}", name=name)
+        st.markdown(words)
+    key = "attention-own-step"
+    if st.session_state.get(key) not in steps:
+        st.session_state[key] = steps[-1]
+    at = st.select_slider(
+        _("Weights of step"), steps, format_func=lambda step: f"{step:,}", key=key
+    )
+    then = example  # of whose step the weights are whole
+    if at != example.step:
+        then = dataclasses.replace(example, step=at, probabilities=shares[steps.index(at)])
+    answer.details(run.experiment, (then,), at, name="")
+
+
+def _made(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
+    """Ask for a drawing or a file; return the one that was changed last, None where it is gone.
+
+    A change of either takes the picture out of the link.
+    """
+    facts = run.experiment.task_as(ImageTaskConfig).facts
+    drawn = None
+    if facts.channels == 1:
+        drawn = digit_pad(key="attention-pad", on_change=partial(_changed, run, DRAWN))
+    uploaded = st.file_uploader(
+        _("Upload a picture"),
+        type=["png", "jpg", "jpeg", "webp", "bmp"],
+        key="attention-upload",
+        max_upload_size=own_picture.MAX_BYTES // 10**6,
+        on_change=partial(_changed, run, UPLOADED),
+        help=_("Resized to {size} × {size} pixels.", size=facts.image_size),
+    )
+    return last_given(
+        drawn, None if uploaded is None else uploaded.getvalue(), st.session_state.get(_LAST)
+    )
+
+
+def last_given(
+    drawn: npt.NDArray[np.uint8] | None, uploaded: bytes | None, last: str | None
+) -> bytes | npt.NDArray[np.uint8] | None:
+    """Return what was changed last, a drawing or a file; the other where that one is gone."""
+    if last == UPLOADED and uploaded is not None:
+        return uploaded
+    if last == DRAWN and drawn is None:
+        return None  # cleared to draw another: an old file is not meant
+    return uploaded if drawn is None else drawn
+
+
+def _changed(run: Run, what: str) -> None:
+    st.session_state[_LAST] = what
+    _take(run, "")
+
+
+def sentence(run: Run, probe: Probe, given: Own, kind: str) -> Example:
+    """Ask for a sentence and read it; what was read last stays while the new one cannot be."""
+    first = str(probe.items[0]["src_text"])
+    task = text_task(run.experiment.task)
+
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        with st.container(key="attention-sentence"):
+            text = sentence_field.field(
+                label=_("Your sentence"),
+                help=_("Use the words of the task, then press Enter."),
+                key=SCOPE,
+            )
+        sentence_field.buttons(task, key=SCOPE)
+    if getattr(run.experiment.task, "mask_id", -1) >= 0:
+        st.caption(escape(_("Type [MASK] where the model is to guess a word.")))
+    groups = sentence_field.by_class(task)
+    if groups:
+        sentence_field.chips(task, groups, key=SCOPE)
+    try:
+        example = own_example.look_at_text(run, typed.within(text, MAX_TEXT), kinds=(kind,))
+    except ValueError as error:
+        run_id, last = st.session_state.get(_READ, ("", ""))
+        shown = last if run_id == run.id else first
+        st.warning(escape(_(error)), icon=":material/spellcheck:")
+        if len(text) <= MAX_TEXT:
+            sentence_field.suggest(task, text, key=SCOPE)
+        st.caption(_("Shown below: “{text}”", text=escape(shown)))
+        return own_example.look_at_text(run, shown, kinds=(kind,))
+    st.session_state[_READ] = (run.id, text)
+    sentence_field.mark_unknown(task, text)
+    return example
+
+
+def mistake(run: Run, given: Own, kind: str) -> Example | None:
+    """Offer what went wrong, and look at the chosen one. Raises ValueError without weights."""
+    with st.spinner(_("Reading the validation set …")):
+        readings = _readings(run.folder, trained.checkpoint_mark(run))
+    st.markdown(_sentence(readings))
+    if not readings.examples:
+        return None
+    by_index = {reading.index: reading for reading in readings.examples}
+    wanted = int(given.of("validation") or next(iter(by_index)) + 1) - 1
+    if wanted not in by_index:  # a link may name any of them
+        try:
+            reading_asked = read_one(run, wanted)
+            by_index = {wanted: reading_asked, **by_index}
+            readings = dataclasses.replace(readings, examples=tuple(by_index.values()))
+        except ValueError as error:
+            show.problem(error)
+            wanted = next(iter(by_index))
+    key = "attention-mistake"
+    st.session_state[key] = wanted
+    if readings.examples[0].picture is not None:
+        _pictures(run, readings, wanted)
+        return _mistaken(run, by_index[wanted], kind)
+    index = st.selectbox(
+        _("Confident mistakes first, then uncertain right answers"),
+        list(by_index),
+        format_func=lambda index: _name(by_index[index]),
+        key=key,
+        on_change=lambda: _take(run, f"validation-{st.session_state[key] + 1}"),
+    )
+    return _mistaken(run, by_index[index], kind)
+
+
+def _mistaken(run: Run, reading: ValidationAnswer, kind: str) -> Example:
+    if reading.picture is None:
+        return own_example.look_at_text(run, reading.item["src_text"], kinds=(kind,))
+    if "tgt" in reading.item:
+        return caption_look.look_at_picture(run, reading.picture, reading.item).example
+    example = own_example.look_at_picture(run, reading.picture)
+    return dataclasses.replace(example, item=reading.item)
+
+
+def _pictures(run: Run, readings: ValidationAnswers, wanted: int) -> None:
+    shown = readings.examples
+    st.caption(_("Confident mistakes first, then uncertain right answers"))
+    thumbnails(
+        [
+            Thumbnail(
+                reading.picture,
+                _name(reading),
+                below=reading.predicted if len(reading.predicted) <= _SHORT else "",
+                is_wrong=not reading.is_right,
+            )
+            for reading in shown
+            if reading.picture is not None
+        ],
+        chosen=[reading.index for reading in shown].index(wanted),
+        label=_("Mistakes on unseen examples"),
+        on_pick=lambda place: _take(run, f"validation-{shown[place].index + 1}"),
+        key="attention-mistake-pictures",
+    )
+
+
+def _sentence(readings: ValidationAnswers) -> str:
+    words = {"n": f"{readings.n_read:,}", "wrong": f"{readings.n_wrong:,}"}
+    if readings.n_wrong == 0:
+        return _("The first {n} validation examples are all right.", **words)
+    share = show.percent(readings.n_wrong / readings.n_read)
+    return _(
+        "**{wrong}** of the first {n} validation examples are wrong ({share}).",
+        **words,
+        share=share,
+    )
+
+
+def _name(reading: ValidationAnswer) -> str:
+    values = {
+        "said": reading.predicted or "–",
+        "truth": reading.truth,
+        "sure": show.percent(reading.confidence),
+    }
+    if reading.picture is None:
+        source = reading.item["src_text"]
+        if reading.is_right:
+            return _("{source} → {said}, right ({sure})", source=source, **values)
+        return _("{source} → {said}, but it is {truth} ({sure})", source=source, **values)
+    number = reading.index + 1
+    if reading.is_right:
+        return _("Picture {n}: {truth}, right with {sure}", n=number, **values)
+    return _("Picture {n}: {truth} taken for {said}, with {sure}", n=number, **values)
+
+
+@lru_cache(maxsize=4)
+def _readings(folder: Path, mark: int) -> ValidationAnswers:
+    from tfm_core.inspect.errors.validation_errors import wrong_examples
+
+    return wrong_examples(Run(folder))

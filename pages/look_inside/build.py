@@ -1,0 +1,448 @@
+"""Build: the diagram, equations and code of exactly one model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import streamlit as st
+
+from pages.app import show, state
+from pages.app.address import view, view_link
+from pages.app.navigation import head, page_table
+from pages.app.runs.shown_run import MODELS
+from pages.app.settings import controls, drafts, model_choice, names_choice
+from pages.app.settings.model_choice import Chosen
+from pages.components.diagram import FILLS, looks
+from pages.components.diagram import diagram as component
+from pages.i18n import N_, _, paragraph
+from tfm_core.anatomy.names import Scheme
+from tfm_core.choices.config import built
+from tfm_core.choices.variants.forms import RESIDUALS
+from tfm_core.facts.compute import layers, macs
+from tfm_core.facts.parameter_table import named_parameters, parameter_table
+from tfm_core.inspect.attention.trained import no_checkpoint
+from tfm_core.inspect.diagram import graph as drawing
+from tfm_core.inspect.diagram.graph import Diagram, DiagramColours
+from tfm_core.inspect.equations.model import equations
+from tfm_core.inspect.source.carried import Carried, carried, command
+from tfm_core.inspect.source.file import AttentionForm, printed, source_code
+from tfm_core.plots.examples.pictures import png
+from tfm_core.plots.palette import INKS, LINES
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.diagram.drawing import DiagramNode
+
+SCOPE = "build"
+MANY = 12
+"""Blocks of a stack from which on those to draw are chosen: more are slow to lay out."""
+MAX_ROWS = 8
+_EDITOR = "build-editor"
+_BLOCK, _LIST = "build-block", "build-block-list"
+_FIRST = ("attention", "encoder.layers.0.self_attention", "decoder.layers.0.self_attention")
+
+
+@dataclass(frozen=True)
+class Build:
+    """How the model is drawn and written."""
+
+    unfolded: bool = view.flag(N_("Draw every block"), help=N_("Off: equal blocks are drawn once."))
+    form: str = view.choice(
+        N_("Attention"),
+        {"written": N_("Written out"), "fused": N_("Fused kernel")},
+        help=lambda: paragraph("architecture/attention-form"),
+    )
+
+
+def page() -> None:
+    """Choose a model; draw its parts, print it, and write it as one file."""
+    show.header("build")
+    run = head.run(MODELS, is_needed=False)
+    chosen, place, choices = model_choice.line("build", run, is_edited=True)
+    with choices, view_link.warnings_in(place):
+        scheme = names_choice.choice()
+    with place:
+        _facts(chosen)
+    if chosen.name == model_choice.DRAFT:
+        _editor(chosen)
+    drawn = st.container()
+    blocks = st.container(horizontal=True, vertical_alignment="center")
+    _structure(chosen, scheme)
+    st.header(_("Code"), anchor=False)
+    form = st.container()
+    n_blocks = max(layers(chosen.model))
+    possible = {"unfolded": n_blocks > 1, "form": chosen.model.has_blocks}
+    asked = view.ask(
+        Build,
+        SCOPE,
+        places={"unfolded": blocks, "form": form},
+        hidden=[name for name, is_possible in possible.items() if not is_possible],
+    )
+    with blocks:
+        opened = _opened(n_blocks) if asked.unfolded else range(0)
+    with drawn:  # a fragment: a click on a block draws the block alone
+        st.fragment(_diagram)(chosen, opened, scheme)
+    _code(chosen, scheme, cast("AttentionForm", asked.form))
+
+
+def _facts(chosen: Chosen) -> None:
+    architecture = chosen.architecture
+    total = parameter_table(chosen.model, chosen.shape).total
+    work = macs(
+        chosen.model, chosen.shape, src_len=architecture.src_len, tgt_len=architecture.tgt_len
+    )
+    size = _(
+        "**{n}** parameters · {example}: **{macs}** multiply-accumulates",
+        n=f"{total:,}",
+        macs=show.count(sum(work.values())),
+        example=model_choice.example_size(chosen),
+    )
+    model_choice.published(chosen, size, total)
+
+
+def _editor(chosen: Chosen) -> None:
+    """Draw the architecture's settings, with each problem beside its control."""
+    draft = state.current_draft()
+    checked = drafts.check(draft)
+    if checked.experiment is None:  # show the problems
+        st.session_state[_EDITOR] = True
+    folded = st.expander(
+        _("Change the model"), icon=":material/tune:", key=_EDITOR, on_change="rerun"
+    )
+    if not folded.open:  # costs as much as the rest of the page
+        return
+    with folded:
+        controls.kinds(checked)
+        settings = [one for one in checked.settings.values() if one.section == "model"]
+        controls.group(_("Architecture"), settings, checked)
+        if chosen.by_task is not None:
+            model_choice.sizes_editor(chosen.by_task, chosen.problem)
+
+
+def _opened(n: int) -> range:
+    """Ask which blocks of a stack to draw one by one."""
+    if n <= MANY:
+        return range(n)
+    first, last = st.slider(
+        _("Blocks to draw, of {n}", n=n),
+        1,
+        n,
+        (1, 3),
+        key=f"build-range-{n}",
+        persist_state="session",
+    )
+    return range(first - 1, last)
+
+
+def _diagram(chosen: Chosen, opened: range, scheme: Scheme) -> None:
+    architecture = chosen.architecture
+    diagram = drawing.diagram(
+        chosen.model,
+        chosen.shape,
+        DiagramColours(INKS["light"], LINES["light"], FILLS["light"]),
+        src_len=architecture.src_len,
+        tgt_len=architecture.tgt_len,
+        opened=opened,
+        say=_,
+    )
+    nodes = diagram.nodes
+    left, right = st.columns([5, 4], gap="medium")
+    with right:  # first: the diagram marks the block that the list picks
+        name = _pick(nodes)
+    with left:
+        component(
+            diagram.dot,
+            {name: _(node.title) for name, node in nodes.items()},
+            across=diagram.across,
+            chosen=name,
+            looks=looks(),
+            table=_table(diagram),
+            on_pick=_remember,
+            key="build-diagram",
+        )
+        st.caption(_below(chosen))
+    with right:
+        _close_up(chosen, nodes[name], scheme)
+
+
+def _table(diagram: Diagram) -> list[list[str]]:
+    """Return each block with its numbers and the blocks it reads from, below a head."""
+
+    def read(name: str, words: str) -> str:
+        title = _(diagram.nodes[name].title)
+        return f"{title}: {_(words)}" if words else title
+
+    return [
+        [_("Block"), _("Numbers"), _("Reads from")],
+        *(
+            [
+                _(node.title),
+                ", ".join(map(_, node.count)),
+                ", ".join(read(*one) for one in diagram.reads[name]),
+            ]
+            for name, node in diagram.nodes.items()
+        ),
+    ]
+
+
+def _below(chosen: Chosen) -> str:
+    if not chosen.model.has_blocks:
+        return paragraph("architecture/diagram-recurrent", d=built(chosen.model).d_model)
+    residual = RESIDUALS[getattr(chosen.model, "residual", "normal")]
+    if not residual.has_sum:
+        kind = "no-residuals"
+    elif residual.is_normed("self_attention"):
+        kind = "residuals-behind-norms"
+    else:
+        kind = "residual-behind-norm" if residual.normed else "residuals"
+    width = _("B is the batch; the width {d} never changes.", d=built(chosen.model).d_model)
+    return f"{width} {paragraph(f'architecture/diagram-{kind}')}"
+
+
+def _remember(name: str) -> None:
+    st.session_state[_BLOCK] = name
+
+
+def _pick(nodes: Mapping[str, DiagramNode]) -> str:
+    """Draw the list of blocks; it and the diagram mark the same block."""
+    name = st.session_state.get(_BLOCK)
+    if name not in nodes:
+        first = [name for name in _FIRST if name in nodes]
+        name = first[0] if first else next(iter(nodes))
+    st.session_state[_LIST] = name
+    st.selectbox(
+        _("One block close up"),
+        list(nodes),
+        format_func=lambda name: _(nodes[name].title),
+        key=_LIST,
+        on_change=lambda: _remember(st.session_state[_LIST]),
+    )
+    return str(name)
+
+
+def _close_up(chosen: Chosen, node: DiagramNode, scheme: Scheme) -> None:
+    """Show a block's equations, parameters and code, and lead to its steps of the walk."""
+    from tfm_core.inspect.diagram.graph import code_of
+
+    by_module = equations(chosen.model, chosen.shape)
+    for name in node.equations:
+        equation = by_module[name]
+        st.markdown(f"**{_(equation.title)}** · {_(equation.source)}")
+        st.latex(_(equation.latex))
+    _parameters(chosen, node, scheme)
+    _steps(chosen, node)
+    st.header(_("Its code"), anchor=False)
+    st.code(
+        code_of(node, chosen.model, chosen.shape), language="python", height=420, wrap_lines=True
+    )
+
+
+def _parameters(chosen: Chosen, node: DiagramNode, scheme: Scheme) -> None:
+    from tfm_core.inspect.diagram.graph import parameters_of
+
+    rows = parameters_of(node, chosen.model, chosen.shape, scheme)
+    if not rows:
+        st.markdown(_("**No parameters** of its own."))
+        return
+    total = sum(row.n_parameters for row in rows)
+    lines = [_("**{n} parameters**", n=f"{total:,}")]
+    if node.n_blocks > 1:
+        each = sum(row.n_parameters for row in rows if row.repeats > 1) // node.n_blocks
+        lines = [
+            _(
+                "**{n} parameters** in all {blocks} blocks, {each} in each",
+                n=f"{total:,}",
+                blocks=node.n_blocks,
+                each=f"{each:,}",
+            )
+        ]
+    for row in rows[:MAX_ROWS]:
+        name = f"`{row.module}`" if row.module else f"`{row.here}` ({_(names_choice.NO_NAME)})"
+        line = f"- {name}: {row.formula} = **{row.n_parameters:,}**"
+        tied = _(" (tied to `{name}`)", name=row.tied_to) if row.tied_to else ""
+        lines.append(line + tied)
+    if len(rows) > MAX_ROWS:
+        lines.append(_("- and {n} more, on the Parameters page", n=len(rows) - MAX_ROWS))
+    st.markdown("\n".join([lines[0], "", *lines[1:]]))
+
+
+def _steps(chosen: Chosen, node: DiagramNode) -> None:
+    from tfm_core.inspect.walk.subject import walk_index
+
+    try:
+        index = walk_index(chosen.model, chosen.shape)
+    except ValueError as error:
+        st.caption(_(error))
+        return
+    entries = [entry for entry in index if entry.name in node.steps]
+    if not entries:
+        return
+    link = {"show": chosen.name, "walk-source": "mine"} | (
+        {"run": chosen.run.id} if chosen.run else {}
+    )
+    if node.layer is not None:
+        link["block"] = str(node.layer + 1)
+    if chosen.experiment is None:  # a published model has no numbers here
+        st.markdown(_("**Walk through its shapes**"))
+    else:
+        st.markdown(_("**Walk through its numbers**"))
+    with st.container(horizontal=True, gap="xsmall"):
+        for entry in entries:
+            st.page_link(
+                page_table.path_of("walk"),
+                label=_("Step {n}: {title}", n=entry.number, title=_(entry.title)),
+                icon=":material/footprint:",
+                query_params={**link, "part": entry.name},
+                width="content",
+            )
+
+
+def _structure(chosen: Chosen, scheme: Scheme) -> None:
+    """Show what ``print(model)`` says, when it is asked for."""
+    opened = st.expander(
+        _("Printed structure: `print(model)`"),
+        icon=":material/account_tree:",
+        key="build-printed",
+        on_change="rerun",
+    )
+    if opened.open:
+        if scheme in ("hugging-face", "transformer-lens"):
+            opened.code(named_parameters(chosen.model, chosen.shape, scheme), language=None)
+            opened.caption(paragraph("architecture/names-of-tensors"))
+            return
+        path = chosen.architecture.own_class if scheme == "notebook" else ""
+        text = printed(chosen.model, chosen.shape, scheme, path=path)
+        opened.code(text, language=None, height=420)
+        if path:
+            opened.caption(
+                _("`print(model.{path})`: the notebook’s class is this part.", path=path)
+            )
+        many = re.search(r"\(0-(\d+)\): (\d+) x", text)
+        if many is not None:
+            opened.caption(_("`{folded}`: {n} equal modules.", folded=many[0], n=many[2]))
+
+
+def _code(chosen: Chosen, scheme: Scheme, form: AttentionForm) -> None:
+    data = None
+    if chosen.run is not None and chosen.run.experiment.training is not None:
+        try:
+            with st.spinner(_("Reading what the file carries …"), show_time=False):
+                data = _carried(chosen.run.id, chosen.run)
+        except ValueError as error:
+            show.problem(error)
+    text = source_code(chosen.model, chosen.shape, form=form, data=data, scheme=scheme)
+    st.markdown(_carries(chosen, data, len(text.splitlines())))
+    if scheme in ("hugging-face", "transformer-lens"):
+        st.caption(paragraph("architecture/names-in-file", scheme=names_choice.label(scheme)))
+    with st.container(horizontal=True):
+        st.download_button(
+            _("Download model.py"),
+            text,
+            "model.py",
+            "text/x-python",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+        if chosen.run is not None and data is not None:
+            _more_to_take(chosen.run, data)
+    if chosen.run is not None and data is not None:
+        has_weights = form == "written" and chosen.model.has_blocks
+        _command(chosen.run, data, has_weights=has_weights)
+    whole = st.expander(  # rendered when open: highlighting takes the browser a while
+        _("The whole file"),  # one label for all: another would close it
+        icon=":material/code:",
+        key="build-code",
+        on_change="rerun",
+    )
+    if whole.open:
+        whole.code(text, language="python")
+
+
+def _carries(chosen: Chosen, data: Carried | None, n_lines: int) -> str:
+    words = [_("One file of {n} lines; it needs torch alone.", n=n_lines)]
+    if chosen.experiment is not None and chosen.experiment.training is None:
+        words.append(paragraph("architecture/no-file"))
+    elif data is None and chosen.experiment is not None:  # a published model has no run here
+        words.append(_("With a trained run chosen, it also answers."))
+    elif data is not None and data.mean:
+        words.append(_("It carries the run's pixel statistics; picture files need Pillow."))
+    elif data is not None:
+        words.append(_("It carries the run's vocabulary and tokeniser."))
+    return " ".join(words)
+
+
+@st.cache_data(show_spinner=False, max_entries=16)
+def _carried(run_id: str, _run: Run) -> Carried:
+    return carried(_run.experiment)
+
+
+def _checkpoint(run: Run) -> Path:
+    return run.folder.absolute() / "checkpoints" / "last" / "checkpoint.safetensors"
+
+
+def _more_to_take(run: Run, data: Carried) -> None:
+    if run.has_checkpoint:
+        st.download_button(
+            _("Weights ({size})", size=show.size(_checkpoint(run).stat().st_size)),
+            _checkpoint(run).read_bytes,
+            "checkpoint.safetensors",
+            "application/octet-stream",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+    picture = _picture(run) if data.mean else None
+    if picture is not None:
+        st.download_button(
+            _("A picture to try"),
+            picture,
+            "picture.png",
+            "image/png",
+            icon=":material/image:",
+            on_click="ignore",
+        )
+
+
+def _picture(run: Run) -> bytes | None:
+    """Return an unseen picture of the run as a file; None where it kept none."""
+    try:
+        images = run.probe().images
+    except ValueError:
+        return None
+    if images is None or not len(images):
+        return None
+    pixels = images[0]  # (C, height, width)
+    return png(pixels[0] if len(pixels) == 1 else pixels.transpose(1, 2, 0))
+
+
+def _command(run: Run, data: Carried, *, has_weights: bool) -> None:
+    """Show the command that uses the weights, and the same in Python.
+
+    has_weights: whether the file has a function that shows its attention.
+    """
+    path = _checkpoint(run)
+    if not run.has_checkpoint:
+        st.caption(_(no_checkpoint(run)))
+        return
+    tried = "picture.png" if data.mean else data.example
+    st.markdown(_("**With this run's weights** it answers by itself:"))
+    file = path.as_posix()  # on Windows too: Python reads it, and no shell takes it apart
+    st.code(command(data, file), language="bash", wrap_lines=True)
+    attention_lines = (
+        "\nattention_weights(model)  # of every layer, from the last pass" if has_weights else ""
+    )
+    st.code(
+        f"from model import Model, {'attention_weights, ' if has_weights else ''}load\n\n"
+        "model = Model()\n"
+        f"model.load_state_dict(load({file!r}))\n"
+        f"print(model.{data.verb}({tried!r})){attention_lines}",
+        language="python",
+        wrap_lines=True,
+    )
+
+
+if __name__ == "__main__":
+    page()

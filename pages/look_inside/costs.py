@@ -1,0 +1,271 @@
+"""Compute and memory of a model, and how they grow: a part of Parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.app import show, state
+from pages.app.address import view
+from pages.app.runs import run_time
+from pages.app.settings.model_choice import Chosen
+from pages.i18n import N_, _, paragraph
+from tfm_core.choices.config import TrainingConfig, built
+from tfm_core.choices.config.shape import CaptionShape, ImageShape
+from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.positions import POSITIONS
+from tfm_core.choices.variants.precisions import PRECISIONS
+from tfm_core.facts.compute import grown, lengths, macs, unasked
+from tfm_core.facts.memory import PROCESS_BYTES, Memory, memory
+from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.plots.model import architecture as plots
+
+SCOPE = "parameters"
+MOST = 2**17  # of a batch, and of tokens
+LABELS = {"batch": N_("Batch"), "src": N_("Source tokens"), "tgt": N_("Target tokens")}
+FACTORS = (1, 2, 3, 4, 6, 8)
+PARTS = {
+    "embedding": N_("embedding"),
+    "recurrence": N_("recurrence"),
+    "projections": N_("projections"),
+    "scores": N_("scores"),
+    "cross-attention": N_("cross-attention"),
+    "feed-forward": N_("feed-forward"),
+    "output": N_("output"),
+    "weights": N_("weights"),
+    "gradients": N_("gradients"),
+    "optimiser": N_("optimiser"),
+    "activations": N_("activations"),
+}
+"""What the parts of arithmetic and memory are called."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What is counted: examples of a batch and their tokens, and how the arithmetic grows."""
+
+    batch: int = view.entry(LABELS["batch"], 1, MOST, 1)
+    src: int = view.entry(LABELS["src"], 1, MOST, 1)
+    tgt: int = view.entry(LABELS["tgt"], 1, MOST, 1)
+    grows: str = view.choice(
+        N_("How the arithmetic grows with"),
+        {"length": N_("Length"), "width": N_("Width"), "depth": N_("Depth")},
+    )
+
+
+def compute_and_memory(chosen: Chosen) -> None:
+    """Choose batch and length; show arithmetic, memory, time and growth."""
+    sizes, body, growth = st.container(), st.container(), st.container()
+    with sizes:
+        asked = _asked(chosen, growth)
+    with body:
+        _costs(chosen, asked)
+    with growth:
+        _growth(chosen, asked)
+
+
+def _costs(chosen: Chosen, asked: Costs) -> None:
+    batch, src, tgt = asked.batch, asked.src, asked.tgt
+    work = macs(chosen.model, chosen.shape, batch=batch, src_len=src, tgt_len=tgt)
+    total = parameter_table(chosen.model, chosen.shape).total
+    training = _training(chosen)
+    memory_of_step = memory(
+        chosen.model,
+        chosen.shape,
+        total,
+        training,
+        batch=batch,
+        src_len=src,
+        tgt_len=tgt,
+    )
+    left_out = batch * unasked(chosen.model, chosen.shape)
+    _totals(chosen, sum(work.values()), memory_of_step, left_out)
+    _time(chosen)
+    left, right = st.columns(2)
+    with left:
+        unit, divisor = _unit(max(work.values()))
+        scaled = {name: value / divisor for name, value in work.items()}
+        show.figure(
+            plots.bars(scaled, _("{unit}, one forward pass", unit=unit), _labels()),
+            paragraph("architecture/macs-recurrent")
+            if not chosen.model.has_blocks
+            else _("1 MAC is 2 FLOPs. Scores: QKᵀ and weights × V."),
+            key="costs-macs",
+        )
+    parts = {
+        "weights": memory_of_step.weights,
+        "gradients": memory_of_step.gradients + memory_of_step.passing,
+        "optimiser": memory_of_step.optimizer,
+        "activations": memory_of_step.activations,
+    }
+    with right:
+        show.figure(
+            plots.bars(
+                {name: value / 2**20 for name, value in parts.items()},
+                _(
+                    "MiB, one training step in {precision}",
+                    precision=PRECISIONS[training.precision].name,
+                ),
+                _labels(),
+            ),
+            _("Only activations grow with the batch size."),
+            key="costs-memory",
+        )
+
+
+def _asked(chosen: Chosen, growth: DeltaGenerator) -> Costs:
+    """Ask for the batch and the lengths of source and target; 0 for one that the model lacks.
+
+    growth: where the question is asked along which size it grows.
+    """
+    architecture, shape = chosen.architecture, chosen.shape
+    sizes = {"batch": _training(chosen).batch_size if chosen.experiment else 1}
+    labels, longest = LABELS, MOST
+    if isinstance(shape, CaptionShape):
+        sizes["tgt"] = architecture.tgt_len
+        labels, longest = LABELS | {"tgt": N_("Words with <bos>")}, shape.tgt_len
+    elif not isinstance(shape, ImageShape):
+        if shape.has_source:
+            sizes["src"] = architecture.src_len
+        else:
+            labels = LABELS | {"tgt": N_("Tokens")}
+        sizes["tgt"] = architecture.tgt_len
+    of = "-".join(map(str, (chosen.name, *sizes.values())))
+    fields = {
+        name: view.entry(labels[name], 1, longest if name == "tgt" else MOST, size, of=of)
+        for name, size in sizes.items()
+    }
+    absent = LABELS.keys() - fields.keys()
+    places = {"grows": growth}
+    asked = view.ask(Costs, SCOPE, columns=3, places=places, hidden=absent, **fields)
+    if "src" in absent:
+        asked = replace(asked, src=0)
+    if "tgt" in absent:
+        asked = replace(asked, tgt=0)
+    limit = getattr(chosen.model, "max_len", 8192)
+    tokens = chosen.model.joined_len(asked.src, asked.tgt)
+    is_of_text = not isinstance(shape, ImageShape | CaptionShape)
+    if is_of_text and POSITIONS[built(chosen.model).position].has_table and tokens > limit:
+        st.caption(paragraph("architecture/too-long", limit=limit, n=tokens))
+    return asked
+
+
+def _training(chosen: Chosen) -> TrainingConfig:
+    """Return the training settings; the defaults for a model that is not trained here."""
+    training = None if chosen.experiment is None else chosen.experiment.training
+    return training or TrainingConfig()
+
+
+def _totals(chosen: Chosen, work: int, memory_of_step: Memory, left_out: int) -> None:
+    state_words = _(OPTIMISERS[_training(chosen).optimizer].memory_words)
+    memory = [
+        _("Weights, gradients, optimiser state ({state}) and activations.", state=state_words)
+    ]
+    if memory_of_step.watched > memory_of_step.activations:
+        memory.append(paragraph("architecture/fused-memory", n=show.size(memory_of_step.watched)))
+    elif chosen.model.has_blocks:
+        memory.append(paragraph("architecture/unfused-memory"))
+    memory.append(_("The process itself takes about {n} more.", n=show.size(PROCESS_BYTES)))
+    passes, step = 3, [_("The backward pass costs about two forward passes.")]
+    if _training(chosen).checkpointing:
+        passes = 4
+        step.append(_("With checkpointing, blocks run forward twice."))
+    if left_out:
+        step.append(
+            paragraph(
+                "architecture/cls-only", n=show.count(left_out), share=show.percent(left_out / work)
+            )
+        )
+    with st.container(horizontal=True):
+        st.metric(_("Forward"), f"{show.count(work)} MAC", border=True)
+        st.metric(_("Forward, in FLOPs"), show.count(2 * work), border=True)
+        st.metric(
+            _("Training step, in FLOPs"),
+            show.count(2 * passes * (work - left_out)),
+            help=" ".join(step),
+            border=True,
+        )
+        st.metric(
+            _("Memory of a step"),
+            show.size(memory_of_step.total),
+            help=" ".join(memory),
+            border=True,
+        )
+
+
+def _time(chosen: Chosen) -> None:
+    if chosen.experiment is None:
+        return
+    device = state.device()
+    run = chosen.run
+    if run is not None and run.status.step and run.status.seconds:
+        status = run.status
+        st.markdown(
+            _(
+                "This run took **{ms} ms** a step on {device}.",
+                ms=f"{1000 * status.seconds / status.step:.1f}",
+                device=show.device(status.device),
+            )
+        )
+    st.fragment(_estimate, run_every=None)(chosen, device)
+
+
+def _estimate(chosen: Chosen, device: str) -> None:
+    assert chosen.experiment is not None
+    try:
+        estimate = run_time.result(run_time.estimate(chosen.experiment, device))
+    except ValueError as error:
+        show.problem(error)
+        return
+    if estimate is None:
+        st.button(_("Measure a step"), icon=":material/timer:", key="costs-measure")
+        return
+    words = {"ms": f"{1000 * estimate.seconds_per_step:.1f}", "device": show.device(device)}
+    st.markdown(
+        _("A training step takes about **{ms} ms** on {device} (measured).", **words)
+        if estimate.measured
+        else _("A training step takes about **{ms} ms** on {device} (estimated).", **words)
+    )
+
+
+def _growth(chosen: Chosen, asked: Costs) -> None:
+    axis, src, tgt = asked.grows, asked.src, asked.tgt
+    series: dict[str, list[float]] = {}
+    xs: list[int] = []
+    for factor in FACTORS:
+        model, shape = grown(chosen.model, chosen.shape, axis, factor)
+        long = factor if axis == "length" else 1
+        sizes = lengths(model, shape, src * long, tgt * long)
+        xs.append(max(sizes.encoder, sizes.decoder) if axis == "length" else factor)
+        work = macs(model, shape, batch=asked.batch, src_len=src * long, tgt_len=tgt * long)
+        for name, value in work.items():
+            series.setdefault(name, []).append(value)
+    unit, divisor = _unit(max(max(values) for values in series.values()))
+    titles = {
+        "length": _("tokens of one example"),
+        "width": _("times d_model, heads and d_ff")
+        if chosen.model.has_blocks
+        else _("times d_model"),
+        "depth": _("times the layers"),
+    }
+    kind = "growth" if chosen.model.has_blocks else "growth-recurrent"
+    scaled = {name: [value / divisor for value in values] for name, values in series.items()}
+    show.figure(
+        plots.growth(xs, scaled, titles[axis], unit, _labels()),
+        paragraph(f"architecture/{kind}-{axis}"),
+        key="costs-growth",
+    )
+
+
+def _labels() -> dict[str, str]:
+    return {name: _(label) for name, label in PARTS.items()}
+
+
+def _unit(most: float) -> tuple[str, float]:
+    """Return the unit in which the largest of some MACs can be read, and its size."""
+    for unit, divisor in (("TMAC", 1e12), ("GMAC", 1e9), ("MMAC", 1e6)):
+        if most >= divisor:
+            return unit, divisor
+    return "kMAC", 1e3

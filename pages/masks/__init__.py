@@ -1,1 +1,0 @@
-"""The lab of masks."""

@@ -1,1 +1,0 @@
-"""Where a trained model fails."""

@@ -1,0 +1,203 @@
+"""Class: how pupils come in, everybody's runs of a lesson, and their answers."""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape as html
+
+import streamlit as st
+
+from pages.app import show, state
+from pages.app.address import view
+from pages.app.lessons import pupils
+from pages.app.typed import escape
+from pages.components import addresses
+from pages.components.buttons import qr_code
+from pages.i18n import N_, _, language, ngettext, paragraph
+from pages.teach import reading, reset
+from pages.teach.reading import TICK, Pupil
+from tfm_core.lessons import catalogue, results
+from tfm_core.lessons.checks.task import Task
+from tfm_core.lessons.lesson import Lesson
+from tfm_core.lessons.words import TaskWords
+
+SCOPE = "class"
+MAX_NAMED = 8
+"""Pupils that a sentence names."""
+MAX_BARS = 8
+"""Answers of their own that have a bar each."""
+
+
+def _lesson(titles: Mapping[str, str]) -> str:
+    made: str = view.choice(N_("Lesson"), titles, query="of", is_list=True)
+    return made
+
+
+@dataclass(frozen=True)
+class Classroom:
+    """The lesson that is looked at, and what of it."""
+
+    lesson: str = _lesson({"": ""})  # the page knows which there are
+    view: str = view.choice(
+        N_("View"),
+        {"start": N_("Start"), "runs": N_("Runs"), "answers": N_("Answers")},
+        look={"label_visibility": "collapsed"},
+    )
+
+
+def classroom() -> None:
+    lessons = catalogue.catalogue().lessons
+    titles = {name: one.words(language()).title for name, one in lessons.items()}
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="class-bar"):
+        asked = view.ask(Classroom, SCOPE, lesson=_lesson(titles))
+        is_named = asked.view == "runs" and st.toggle(_("Names"), value=True, key="class-names")
+        reset.control()
+    lesson = lessons[asked.lesson]
+    pupils.classes().look(lesson.id)
+    if asked.view == "start":
+        ways_in(lesson)
+    elif asked.view == "runs":
+        _runs(lesson, is_named=is_named)
+    else:
+        _answers(lesson)
+
+
+def ways_in(lesson: Lesson) -> None:
+    """Draw how pupils come to a lesson."""
+    here = state.address("lessons", {"lesson": lesson.id})
+    address = addresses.for_others(here)
+    code, words = st.columns([2, 3], vertical_alignment="center")
+    with code:
+        source = "" if address is None else qr_code(address)
+        if source:
+            st.html(f'<img class="class-code" src="{source}" alt="{html(_("QR code"))}">')
+    with words:
+        st.markdown(_("1. Join the same network as this computer."))
+        st.markdown(_("2. Scan the code, or open this address:"))
+        st.html(f'<p class="class-address">{html(address or here)}</p>')
+        if address is None:
+            st.error(paragraph("class/local"), icon=":material/link_off:")
+        else:
+            st.info(paragraph("class/phone"), icon=":material/lan:")
+
+
+def page() -> None:
+    show.header("class")
+    if pupils.is_teacher():
+        classroom()
+        return
+    results.server_key()  # made when it is first needed
+    st.info(paragraph("class/needs-key"), icon=":material/key:")
+    pupils.key_field()
+
+
+@st.fragment(run_every=TICK)
+def _runs(lesson: Lesson, *, is_named: bool) -> None:
+    """Draw the newest run of everybody."""
+    found = reading.pupils(lesson.id)
+    with st.container():
+        st.markdown(_summary(found, is_named=is_named))
+    cards = "".join(_card(pupil, is_named=is_named) for pupil in found)
+    st.html(f'<ul class="class-runs">{cards}</ul>')
+
+
+def _summary(found: Sequence[Pupil], *, is_named: bool) -> str:
+    if not found:
+        return _("Nobody is in yet. Pupils appear here as soon as they open the lesson.")
+    n_active = sum(one.run is not None and one.run.is_active for one in found)
+    words = [
+        ngettext("{n} pupil", "{n} pupils", len(found), n=len(found)),
+        ngettext("{n} run trains or waits", "{n} runs train or wait", n_active, n=n_active),
+    ]
+    named = [
+        _("{name} ({trouble})", name=_name(one, is_named=is_named), trouble=one.run.trouble)
+        for one in found
+        if one.run is not None and one.run.trouble
+    ]
+    if named:
+        more = [_("{n} more", n=len(named) - MAX_NAMED)] if len(named) > MAX_NAMED else []
+        listed = escape(", ".join([*named[:MAX_NAMED], *more]))
+        words.append(f":orange[{_('May need help: {names}', names=listed)}]")
+    return " · ".join(words)
+
+
+def _name(pupil: Pupil, *, is_named: bool) -> str:
+    return (pupil.name if is_named else "") or _("Pupil {n}", n=pupil.number)
+
+
+def _card(pupil: Pupil, *, is_named: bool) -> str:
+    name = html(_name(pupil, is_named=is_named))
+    run = pupil.run
+    if run is None:
+        words = html(_("no run yet"))
+        return f'<li class="none"><b>{name}</b><span>{words}</span></li>'
+    picture = base64.b64encode(run.curve.encode()).decode()
+    address = html(state.address("train", {"run": run.id}))
+    words = html(run.words)
+    trouble = f" <em>{html(run.trouble)}</em>" if run.trouble else ""
+    kind = ' class="troubled"' if run.trouble else ""
+    return (
+        f"<li{kind}><b>{name}</b>"
+        f'<a href="{address}" target="_blank"><img src="data:image/svg+xml;base64,{picture}" '
+        f'alt="{html(_("Open this run"))}"></a><span>{words}{trouble}</span></li>'
+    )
+
+
+@st.fragment(run_every=TICK)
+def _answers(lesson: Lesson) -> None:
+    """Draw how many pupils gave which answer to each task."""
+    found = reading.pupils(lesson.id)
+    words = lesson.words(language())
+    for task in lesson.tasks:
+        given = [one.answers[task.id] for one in found if task.id in one.answers]
+        st.html(_bars(task, words.tasks[task.id], given, n_pupils=len(found)))
+
+
+def _bars(task: Task, words: TaskWords, given: Sequence[tuple[str, bool]], *, n_pupils: int) -> str:
+    n_right = sum(is_right for _answer, is_right in given)
+    head = _(
+        "{right} right, {wrong} wrong, {n} not yet",
+        right=n_right,
+        wrong=len(given) - n_right,
+        n=n_pupils - len(given),
+    )
+    shown = _counted(task.options(words), given)
+    rows = "".join(
+        _row(label, n, most=max(1, n_pupils), is_right=is_right) for label, n, is_right in shown
+    )
+    if others := len(given) - sum(n for _label, n, _is_right in shown):
+        n = len(dict(given)) - sum(n > 0 for _label, n, _is_right in shown)
+        label = ngettext("{n} other answer", "{n} other answers", n, n=n)
+        rows += _row(label, others, most=max(1, n_pupils), is_right=False)
+    title = html(words.title or task.id)
+    return f'<section class="class-task"><h2>{title}</h2><p>{html(head)}</p>{rows}</section>'
+
+
+def _counted(
+    options: Mapping[str, str], given: Sequence[tuple[str, bool]]
+) -> list[tuple[str, int, bool]]:
+    """Return each answer as it is shown, how many gave it, and whether it is right.
+
+    Options stand in their order, also those that nobody chose; other answers the commonest first.
+    """
+    count, right = Counter(answer for answer, _is in given), dict(given)
+    if not options:
+        shown = [(answer, answer or _("checked")) for answer, _n in count.most_common(MAX_BARS)]
+    else:
+        shown = list(options.items())
+    return [(label, count[answer], right.get(answer, False)) for answer, label in shown]
+
+
+def _row(label: str, n: int, *, most: int, is_right: bool) -> str:
+    mark = " ✓" if is_right else ""
+    return (
+        f'<div class="class-bar{" right" if is_right else ""}"><span>{html(label)}{mark}</span>'
+        f'<i style="--share: {n / most:.3f}"></i><b>{n}</b></div>'
+    )
+
+
+if __name__ == "__main__":
+    page()

@@ -1,1 +1,0 @@
-"""A trained model writes, token by token."""

@@ -1,0 +1,255 @@
+"""What the pages of Try it share: how a text is written, the answer, beams, whose attention."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.app import show
+from pages.app.address import view
+from pages.app.typed import escape
+from pages.i18n import N_, _, paragraph
+from tfm_core.inspect.writing import beams
+from tfm_core.inspect.writing.beams import BeamComparison, BeamSettings, Hypothesis
+from tfm_core.inspect.writing.source import Source
+from tfm_core.inspect.writing.steps import MEAN
+from tfm_core.plots.texts.writing import beam_tree
+from tfm_core.probe.types import Array
+
+if TYPE_CHECKING:
+    from tfm_core.decoding import SamplingConfig
+
+GREEDY, SAMPLE, BEAM, BESIDE = "greedy", "sample", "beam", "beside"
+METHODS = {
+    GREEDY: N_("Greedy"),
+    SAMPLE: N_("Sample"),
+    BEAM: N_("Beam search"),
+    BESIDE: N_("Compare with truth"),
+}
+MAX_SEARCHED = 100
+"""Most tokens of a beam search: every step reads all its texts again."""
+MAX_BESIDE = 30
+"""Characters of texts that stand beside their tree; longer ones stand below it."""
+FIRST = {"words": 2, "characters": 12, "bpe": 4}
+"""Tokens of the prompt that a language model is first given, by its unit."""
+COLLAPSED = {"label_visibility": "collapsed"}
+FOUND_BY = {"wider": N_("Beam, width {wider}"), "greedy": N_("Greedy"), "sample": N_("Sample")}
+Join = Callable[[Sequence[str]], str]
+
+
+_TENTHS = [round(0.1 * n, 1) for n in range(21)]
+_SLID: dict[str, Any] = {"form": "{}", "look": {"width": 140}}
+TYPED: dict[str, Any] = {"is_typed": True, "look": {"width": 105}}
+_SAMPLED: dict[str, Any] = {"when": lambda asked: asked.method == SAMPLE}
+_SEARCHED: dict[str, Any] = {"when": lambda asked: asked.method == BEAM}
+
+
+def offered_temperature(first: float) -> Any:
+    """Offer how evenly tokens are drawn; each page has its own first value."""
+    return view.pick(
+        N_("Temperature"),
+        _TENTHS,
+        first,
+        help=lambda: paragraph("sampling/temperature"),
+        **_SLID,
+        **_SAMPLED,
+    )
+
+
+@dataclass(frozen=True)
+class How:
+    """How a text is written."""
+
+    method: str = view.choice(N_("Method"), METHODS, look=COLLAPSED)
+    temperature: float = offered_temperature(1.0)
+    top_k: int = view.number(
+        N_("Top-k"), 0, 1000, 0, help=lambda: paragraph("sampling/top-k"), **TYPED, **_SAMPLED
+    )
+    top_p: float = view.pick(
+        N_("Top-p"),
+        [round(0.05 * n, 2) for n in range(1, 21)],
+        1.0,
+        help=lambda: paragraph("sampling/top-p"),
+        **_SLID,
+        **_SAMPLED,
+    )
+    seed: int = view.number(
+        N_("Seed"), 0, 10**6, 0, help=N_("The same seed gives the same text."), **TYPED, **_SAMPLED
+    )
+    width: int = view.number(
+        N_("Width"), 1, 16, 4, help=N_("Texts kept per step; 1 is greedy."), **TYPED, **_SEARCHED
+    )
+    penalty: float = view.pick(
+        N_("Length penalty"),
+        _TENTHS,
+        0.0,
+        help=N_("Ranks by ln p / ((5 + tokens) / 6)^penalty."),
+        **_SLID,
+        **_SEARCHED,
+    )
+    length: int = view.number(N_("Tokens to write"), 1, 400, 20, **TYPED)
+
+    @property
+    def sampling(self) -> SamplingConfig:
+        """How a token is drawn; greedily by all methods but one."""
+        from tfm_core.decoding import SamplingConfig
+
+        if self.method != SAMPLE:
+            return SamplingConfig(temperature=0)
+        return SamplingConfig(self.temperature, self.top_k, self.top_p)
+
+    @property
+    def beam(self) -> BeamSettings:
+        """How texts are searched."""
+        return BeamSettings(self.width, min(self.length, MAX_SEARCHED), self.penalty)
+
+
+def in_a_line(*facts: tuple[str, str], is_right: bool | None = None) -> str:
+    """Return what was written, what is true and the like by name, and whether it is right."""
+    words = [f":grey[{name}] **{escape(text or '–')}**" for name, text in facts]
+    if is_right is not None:
+        words.append(show.right_or_wrong(is_right=is_right))
+    return "\u2002 ".join(words)
+
+
+def cards(*facts: tuple[str, str, str]) -> None:
+    """Show numbers side by side, two on a phone: the label, the number and what it means."""
+    with st.container(horizontal=True, gap="small"):
+        for label, value, words in facts:
+            st.metric(label, value, help=words, border=True, width=168)
+
+
+def head_of(
+    label: str, maps: Array, scope: str, *, run_id: str, aligning: str = ""
+) -> tuple[int, int]:
+    """Choose a layer and a head of it, or MEAN, from 0; at first the mean of the last layer.
+
+    maps: (L, H, …), the attention of each head.
+    aligning: the name of the head that aligns words best, which is then the first.
+    """
+    n_layers, n_heads = maps.shape[:2]
+    names = {}
+    for layer in range(1, n_layers + 1):
+        names[str(layer)] = _("Layer {n}, mean of all heads", n=layer)
+        for head in range(1, n_heads + 1 if n_heads > 1 else 1):
+            name = f"{layer}.{head}"
+            names[name] = _("Layer {n}, head {head}", n=layer, head=head)
+            if name == aligning:
+                names[name] = _("Layer {n}, head {head} (aligns best)", n=layer, head=head)
+    if len(names) == 1:
+        return 0, MEAN
+    first = aligning if aligning in names else str(n_layers)
+    offered = view.choice(label, names, first, is_list=True, holds_for=run_id)
+    layer_of, _dot, head_of_it = view.one(offered, "head", scope).partition(".")
+    return int(layer_of) - 1, int(head_of_it or 0) - 1
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def search(
+    mark: str, settings: BeamSettings, forced: tuple[tuple[int, int], ...], _source: Source
+) -> BeamComparison | None:
+    """Search for the likeliest texts; None where the text has ended. mark: names the source."""
+    return beams.compare(_source, settings, dict(forced))
+
+
+def searched(comparison: BeamComparison, join: Join, *, key: str, step: int = 0) -> None:
+    """Show a beam search: its tree, its texts in order, and whether another method finds better.
+
+    step: after which token the texts are shown; 0 is the last.
+    """
+    st.markdown(_conclusion(comparison, join))
+    alpha = comparison.settings.alpha
+    longest = max(len(join(text.tokens)) for text in comparison.steps[-1])
+    left, right = st.container(), st.container()
+    if longest <= MAX_BESIDE:
+        left, right = st.columns([3, 2], gap="medium")
+    with left:
+        show.figure(
+            beam_tree(comparison.tree, most=16),
+            _("Best text on top, a token a column, with its ln p. Grey: dropped. Square: ended."),
+            key=f"{key}-tree",
+        )
+    with right:
+        kept = [("", text) for text in comparison.steps[step - 1]]
+        _texts(kept, comparison, join, key=f"{key}-beams")
+        words = _("Score: the sum of ln p, which stays fixed once a text has ended.")
+        if alpha:
+            rank = N_("Score: the sum of ln p. Rank: score / ((5 + tokens) / 6)^{alpha}.")
+            words = _(rank, alpha=f"{alpha:g}")
+        st.caption(words)
+    st.header(_("Other methods"), anchor=False)
+    others = [
+        (_(FOUND_BY[found_by], wider=comparison.wider), text)
+        for found_by, text in comparison.others
+    ]
+    _texts(others, comparison, join, key=f"{key}-others")
+    st.caption(
+        _("Sampled at temperature 1; likely texts are often repetitive (Holtzman et al. 2020).")
+    )
+
+
+def _conclusion(comparison: BeamComparison, join: Join) -> str:
+    """Say whether a better text than the beam's best was found, and how."""
+    is_ranked = bool(comparison.settings.alpha)
+    if not comparison.is_missed:
+        searched_by = {"wider": comparison.wider, "n": len(comparison.samples)}
+        if is_ranked:
+            return paragraph("beam/no-better-rank", **searched_by)
+        return paragraph("beam/none-likelier", **searched_by)
+    found_by, text = comparison.others[0]
+    values: dict[str, object] = {
+        "width": comparison.settings.width,
+        "times": _times(comparison.times_missed),
+        "found_by": _(FOUND_BY[found_by], wider=comparison.wider),
+        "text": escape(join(text.tokens)),
+        "score": f"{text.ranking:.2f}",
+        "best": f"{comparison.best.ranking:.2f}",
+    }
+    if is_ranked:
+        sentences = [paragraph("beam/missed-rank", **values)]
+    else:
+        sentences = [paragraph("beam/missed-likelier", **values)]
+    if comparison.fell_out_at is not None:
+        sentences.append(_("The beam dropped it at token {n}.", n=comparison.fell_out_at + 1))
+    beats_beam = comparison.greedy.ranking > comparison.best.ranking + 1e-6
+    if found_by != "greedy" and comparison.settings.width > 1 and beats_beam:
+        sentences.append(
+            _("Greedy beats the beam, too: {score}.", score=f"{comparison.greedy.ranking:.2f}")
+        )
+    return " ".join(sentences)
+
+
+def _times(times: float) -> str:
+    """Return a rounded ratio: 1.3, 40, 5,000."""
+    rounded = f"{times:.2g}"
+    return rounded if times < 10 else f"{float(rounded):,.0f}"
+
+
+def _texts(
+    texts: list[tuple[str, Hypothesis]],
+    comparison: BeamComparison,
+    join: Join,
+    *,
+    key: str,
+) -> None:
+    """Show texts with their scores, and by which method each was found, where there are several."""
+    columns: dict[str, list[object]] = {}
+    if any(found_by for found_by, _text in texts):
+        columns[_("Found by")] = [found_by for found_by, _text in texts]
+    columns |= {
+        _("Text"): [join(text.tokens) for _by, text in texts],
+        _("Score (ln p)"): [round(text.score, 3) for _by, text in texts],
+    }
+    if comparison.settings.alpha:
+        columns[_("Ranked by")] = [round(text.ranking, 3) for _by, text in texts]
+    columns |= {
+        _("Probability"): [f"{math.exp(text.score):.3g}" for _by, text in texts],
+        _("Tokens"): [text.n_written for _by, text in texts],
+        _("Ended"): ["✓" if text.is_done else "" for _by, text in texts],
+    }
+    st.dataframe(pd.DataFrame(columns), hide_index=True, width="stretch", key=key)

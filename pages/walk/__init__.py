@@ -1,1 +1,0 @@
-"""Walk through one forward pass."""

@@ -1,1 +1,0 @@
-"""Words into tensors."""

@@ -1,0 +1,114 @@
+"""What Build and the walk say of a model is true of it, for every family and kind of task."""
+
+import re
+
+from torch import nn
+
+from tests.inspect.diagram.test_graph import LOOK
+from tests.models.variants import SMALL, TEXT_FAMILIES, text_config
+from tfm_core.choices.config import MODEL_CONFIGS
+from tfm_core.choices.config.shape import TextShape
+from tfm_core.choices.presets import PRESETS
+from tfm_core.facts.architectures import ARCHITECTURES, of_experiment
+from tfm_core.inspect.diagram.graph import diagram
+from tfm_core.inspect.equations.model import equations
+from tfm_core.inspect.source.file import source_code
+from tfm_core.inspect.walk.build import walk
+from tfm_core.inspect.walk.steps import axis_words
+from tfm_core.inspect.walk.subject import by_shape
+from tfm_core.inspect.walk.topics import topic_text
+from tfm_core.models.build import build_model
+
+KNOWN = {
+    **ARCHITECTURES,
+    **{name: of_experiment(preset.experiment, name) for name, preset in PRESETS.items()},
+}
+LANGUAGE = [name for name, known in KNOWN.items() if not getattr(known.shape, "has_source", True)]
+
+
+def drawn(known):
+    return diagram(
+        known.model, known.shape, LOOK, src_len=known.src_len, tgt_len=known.tgt_len
+    )  # fmt: skip
+
+
+def label(graph, node):
+    """What stands in a box of the diagram."""
+    return re.search(rf'"{re.escape(node)}" \[label="([^"]*)"', graph.dot)[1]
+
+
+def said(known):
+    """Every text of the diagram, its blocks, the generated file and the walk."""
+    graph = drawn(known)
+    for name, node in graph.nodes.items():
+        yield from (label(graph, name), node.title)
+    yield from (one.title for one in equations(known.model, known.shape).values())
+    yield source_code(known.model, known.shape)
+    looked = by_shape(known.model, known.shape, batch=1, src_len=7, tgt_len=11)
+    axes = axis_words(looked.reader)
+    for step in walk(looked):
+        yield from (step.title, step.question.text, step.question.because)
+        yield from (topic_text(topic) for topic in step.topics)
+        for one in (*step.before, *step.after, *step.extra):
+            yield one.label
+            yield from (axes[axis] for axis in one.axes)
+
+
+def test_the_diagram_says_what_a_model_reads_and_its_cls_token():
+    for name, reads in [
+        ("transformer-base", ["Source ids", "Target ids, shifted right"]),
+        ("bert-base", ["Token ids"]),
+        ("gpt2-xl", ["Token ids"]),
+        ("gpt-grammar", ["Token ids"]),
+        ("gpt-text", ["Token ids"]),
+        ("addition", ["Source, then target ids"]),
+        ("sentiment", ["Token ids"]),
+        ("masked-words", ["Token ids, some hidden"]),
+        ("sort-at-once", ["Source ids, then empty slots"]),
+        ("translate", ["Source ids", "Target ids, shifted right"]),
+        ("translate-luong", ["Source ids", "Target ids, shifted right"]),
+        ("captions", ["Target ids, shifted right"]),
+        ("vit-h", []),
+    ]:
+        graph = drawn(KNOWN[name])
+        assert [label(graph, node) for node in graph.nodes if node.endswith(" ids")] == reads
+    config = MODEL_CONFIGS["encoder-only"].parse({**SMALL, "pooling": "cls"})
+    graph = diagram(config, TextShape(17, 7, head="cls", n_labels=3), LOOK, src_len=5)
+    assert label(graph, "src ids") == "Token ids, CLS in front"
+    assert label(graph, "pool") == "Take the CLS token"
+
+
+def test_language_models_have_no_source_and_one_pass_no_slots():
+    for name in LANGUAGE:
+        for text in said(KNOWN[name]):
+            words = text.replace("There is no source", "")
+            assert not re.search(r"\b(source|target)\b", words, re.IGNORECASE), text
+    for name in ["sentiment", "masked-words", "sort-at-once", "bert-base"]:
+        text = " ".join(said(KNOWN[name]))
+        assert "appends it and runs again" not in text
+        assert name == "sort-at-once" or not re.search(r"\bslots?\b", text)
+
+
+def test_equations_and_ties_are_said_where_the_model_has_them():
+    for family in TEXT_FAMILIES:
+        for is_tied in [True, False]:
+            for words in [(17, 19), (19, 19)]:
+                config, shape = text_config(family, tie_embeddings=is_tied), TextShape(*words)
+                model = build_model(config, shape)
+                tables = [part.weight for part in model.modules() if isinstance(part, nn.Embedding)]
+                truth = any(table is model.output.weight for table in tables)
+                assert truth == (is_tied and (family != "encoder-only" or words[0] == words[1]))
+                assert (r"E^\top" in equations(config, shape)["model"].latex) == truth
+                assert ("tied" in source_code(config, shape)) == truth
+                graph = diagram(config, shape, LOOK, src_len=7, tgt_len=5)
+                assert ("the embedding’s matrix: tied" in label(graph, "output")) == truth
+    for family, settings, keys in [
+        ("decoder-only", {}, r"_{j \le i}"),
+        ("decoder-only", {"window": 2}, r"_{i - 2 \le j \le i}"),
+        ("encoder-only", {}, "_{j}"),
+        ("encoder-only", {"window": 2}, r"_{|i - j| \le 2}"),
+        ("encoder-decoder", {}, r"only } j \le i"),
+        ("encoder-decoder", {"window": 2}, r"only } |i - j| \le 2"),
+    ]:
+        latex = equations(text_config(family, **settings), TextShape(17, 19))["attention"].latex
+        assert keys in latex

@@ -1,0 +1,105 @@
+"""The page of superposition: cold, while a seed trains, with seeds, and where nothing may start."""
+
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.findings.trainings import Job, trainings
+from tests.pages.learn.experiments.test_page import guessed, labels
+from tests.pages.looking import said
+from tests.pages.opening import opened_at
+from tfm_core.inspect.discover import superposition as core
+from tfm_core.inspect.discover.shapes import ideal
+
+
+@pytest.fixture
+def shared(store):
+    """The trainings of this process, with none so far."""
+    trainings.clear()
+    yield trainings()
+    trainings.clear()
+
+
+def page() -> AppTest:
+    return opened_at("findings/superposition.py")
+
+
+def done(seed: int, *sparse: str) -> Job:
+    """A training that is done: shapes of the sparsest features, the others at a right angle."""
+    snapshots = []
+    for number, name in enumerate(("nothing", *sparse)):
+        vectors = np.repeat(ideal("right-angle", core.N_FEATURES)[None], core.N_SPARSITIES, 0)
+        vectors[-1] = ideal(name, core.N_FEATURES)
+        biases = np.zeros((core.N_SPARSITIES, core.N_FEATURES))
+        snapshots.append((100 * number, vectors, biases))
+    future: Future[core.ToyTraining] = Future()
+    future.set_result(core.so_far(seed, snapshots, 2.0))
+    return Job(seed, future, snapshots)
+
+
+def known() -> Future[core.Best]:
+    future: Future[core.Best] = Future()
+    future.set_result((np.full(core.N_SPARSITIES, 0.1), ("square",) * core.N_SPARSITIES))
+    return future
+
+
+def test_one_press_trains_every_seed_once_for_all_visitors(shared, monkeypatch):
+    asked: list[int] = []
+
+    def trained(seed: int, report: object) -> core.ToyTraining:
+        asked.append(seed)
+        return done(seed, "pentagon").future.result()
+
+    monkeypatch.setattr(core, "trained", trained)
+    monkeypatch.setattr(core, "best", known().result)
+    app = page()
+    app.button(key="superposition-start").click().run()
+    app.button(key="superposition-seeds").click().run()
+    other = page()  # somebody else: all is there
+    assert [job.future.result().seed for job in shared.jobs] == [0, 1, 2, 3, 4]
+    assert asked == [0, 1, 2, 3, 4]
+    assert "5 seeds" not in labels(other.run())
+
+
+def test_seeds_are_named_by_what_formed_and_counted(shared):
+    shared._jobs = {
+        0: done(0, "pentagon"),
+        1: done(1, "square", "pentagon"),
+        2: done(2, "square", "square"),
+    }
+    shared._best = known()
+    words = said(guessed(page()))
+    assert "95%: pentagon, formed at step 150 ± 71, in 2 of 3 seeds" in words
+    assert "Dense: two at a right angle, in 3 of 3." in words
+
+
+def test_a_seed_that_goes_on_or_failed_says_so(shared):
+    one = done(0, "square", "pentagon")
+    shared._jobs = {0: Job(0, snapshots=one.snapshots)}
+    app = guessed(page())
+    assert "step 200" in said(app)
+    failed: Future[core.ToyTraining] = Future()
+    failed.set_exception(MemoryError("no memory left"))
+    shared._jobs = {0: Job(0, failed)}
+    app = guessed(page())
+    assert "no memory left" in said(app)
+    assert "5 seeds" in labels(app)
+
+
+def test_a_feature_that_is_switched_on_changes_the_error(shared):
+    shared._jobs, shared._best = {0: done(0, "square")}, known()
+    app = guessed(page())
+    before = said(app)
+    assert "**Trained on dense features:** error 0.000" in before
+    (field,) = [one for one in app.get("button_group") if one.key == "superposition-there"]
+    field.set_value([1, 2, 3]).run()
+    assert "**Trained on dense features:** error 0.810" in said(app)  # the third has no arrow there
+
+
+def test_a_server_that_only_shows_trains_nothing(shared, monkeypatch):
+    monkeypatch.setenv("TFM_MAX_RUNNING", "0")
+    app = page()
+    assert app.button(key="superposition-start").disabled
+    assert "only shows trained runs" in app.button(key="superposition-start").help

@@ -1,0 +1,141 @@
+"""The page on GPTs, through the frame."""
+
+import re
+
+import pytest
+
+from pages.app.runs import run_actions
+from pages.app.settings.drafts import Draft
+from tests.inspect.attention.test_own_example import trained
+from tests.limits import limited
+from tests.pages.looking import part_of, said
+from tests.training.test_language import language
+from tests.training.test_loop import experiment
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.presets import PRESETS
+from tfm_core.data.corpus.task import read_text
+from tfm_core.data.own import sets
+
+PAGE = "try_it/gpt.py"
+
+
+@pytest.fixture
+def model(store):
+    return trained(store.root, language("grammar", task={"unit": "words"}))[0]
+
+
+@pytest.fixture
+def adder(store):
+    return trained(store.root, experiment("decoder-only", "addition"))[0]
+
+
+def shown_text(app):
+    """Return the HTML of the text that is read, or written first."""
+    text = next(one.proto.body for one in app.get("html") if "tfm-gpt text" in one.proto.body)
+    return text.partition('<div class="tfm-gpt scale">')[0]
+
+
+def test_without_a_model_every_part_offers_to_train_one(open_page):
+    for part, preset in (("read", "gpt-grammar"), ("add", "addition-3")):
+        assert open_page(PAGE, part=part).button(key=f"head-train-{preset}")
+
+
+def test_a_text_is_read_with_its_surprises_and_written_on(open_page, model):
+    app = open_page(PAGE, step="63")
+    assert "step is “63” in the link" in app.warning[0].value
+    assert not app.error
+    assert [metric.label for metric in app.metric][:3] == ["Loss", "Bits per word", "Perplexity"]
+    app.text_area(key="gpt-text").set_value("the dog eats an apple").run()
+    tokens = re.findall(r'<span class="(t[^"]*)"[^>]*>([^<]*)<', shown_text(app))
+    assert [token for _look, token in tokens] == [
+        "the",
+        "dog",
+        "eats",
+        "an",
+        "apple",
+        "&lt;eos&gt;",
+    ]
+    assert sum("picked" in look.split() for look, _token in tokens) == 1
+    assert "guess no." in said(app)
+    app.slider(key="gpt-token").set_value(2).run()
+    assert "Token 2, **dog**" in said(app)
+    app = open_page(PAGE, part="write")
+    app.number_input(key="gpt-length").set_value(5).run()
+    assert "0 of 5 tokens" in said(app)
+    app.button(key="gpt-step").click().run()
+    assert "1 of 5 tokens" in said(app)
+    assert shown_text(app).count('class="t own"') == 1
+    app.button(key="gpt-on").click().run()
+    app.button(key="gpt-again").click().run()
+    assert "0 of 5 tokens" in said(app)
+    assert 'class="t own"' not in shown_text(app)
+
+
+def test_a_model_of_byte_pairs_reads_writes_and_is_looked_through(open_page, store):
+    trained(store.root, language(task={"unit": "bpe"}))
+    app = open_page(PAGE)
+    assert [metric.label for metric in app.metric][:2] == ["Loss", "Bits per piece"]
+    app.text_area(key="gpt-text").set_value("the  cat\n sat 쥐").run()
+    assert not app.error
+    assert "쥐" in said(app)
+    app = open_page(PAGE, part="write")
+    app.number_input(key="gpt-length").set_value(3).run()
+    app.button(key="gpt-on").click().run()
+    assert "3 of 3 tokens" in said(app)
+    app.button_group(key="gpt-method").set_value("beam").run()
+    app = open_page(PAGE, part="lens")
+    assert "what the model would predict after each layer" in said(app)
+
+
+def test_sums_and_texts_that_cannot_be_are_refused_with_a_sentence(open_page, adder):
+    app = open_page(PAGE, part="add")
+    assert "105" in said(app)  # 88+17
+    app.text_input(key="gpt-sum").set_value("twelve").run()
+    assert app.error
+    app = open_page(PAGE, part="train")
+    assert f"{len(read_text()):,} tokens" in said(app)
+    app.text_area(key="gpt-own-text").set_value("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").run()
+    assert "repeats one token" in app.error[0].value
+    assert app.button(key="gpt-own-train").disabled
+
+
+def test_a_configuration_of_before_that_holds_its_text_opens_and_can_be_made_a_set(
+    open_page, store
+):
+    text = "to be or not to be, that is the question. " * 9
+    values = PRESETS["gpt-text"].experiment.model_dump()
+    values["task"] |= {"text": text}
+    app = open_page("train/page.py")
+    app.session_state["draft"] = Draft(values)
+    app.run()
+    assert "The configuration contains this text" in said(app)
+    assert "does not contain your pasted text" in part_of(app, "copy_link").json
+    assert app.text_area(key="corpus-text").value == text
+    app.button(key="corpus-text-keep").click().run()
+    task = Experiment.parse(app.session_state["draft"].values).task
+    assert (task.data, task.text) == (sets.listed(store.root / "own-data")[0].id, "")
+    app.session_state["draft"] = Draft(values)
+    app.run()
+    app.button(key="corpus-text-forget").click().run()
+    assert Experiment.parse(app.session_state["draft"].values).task.text == ""
+
+
+def test_a_text_of_ones_own_is_trained_on_as_a_set(open_page, store, monkeypatch):
+    begun = []
+    monkeypatch.setattr(
+        run_actions, "start", lambda experiment, *, name: begun.append((experiment, name))
+    )
+    app = open_page(PAGE, part="train")
+    app.text_area(key="gpt-own-text").set_value("to be or not to be. " * 30).run()
+    app.button(key="gpt-own-train").click().run()
+    ((experiment, name),) = begun
+    (own,) = sets.listed(store.root / "own-data")
+    assert (experiment.task.data, experiment.task.text) == (own.id, "")
+    assert name.startswith("My text")
+    limited(monkeypatch, max_own_data=1)
+    monkeypatch.setenv("TFM_PUBLIC", "1")
+    app = open_page(PAGE, part="train")
+    app.text_area(key="gpt-own-text").set_value("to be or not to be! " * 30).run()
+    app.button(key="gpt-own-train").click().run()
+    assert "Remove some first" in app.error[0].value
+    assert len(begun) == 1

@@ -1,0 +1,1 @@
+"""What can be chosen: variants, mistakes, settings, presets; no torch."""

@@ -1,0 +1,109 @@
+"""Frozen, validated configs, and their JSON and link forms."""
+
+from tfm_core.choices.config.base import Choice, Config, ConfigError, Problem
+from tfm_core.choices.config.blocks import BlockConfig, RotaryConfig, WriterConfig
+from tfm_core.choices.config.caption_task import CaptionTaskConfig
+from tfm_core.choices.config.codec import from_json, from_query, to_json, to_query
+from tfm_core.choices.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig
+from tfm_core.choices.config.experiment import Experiment, sequence_len
+from tfm_core.choices.config.family import PatchConfig
+from tfm_core.choices.config.image_tasks import IMAGE_TASKS, ImageTaskConfig
+from tfm_core.choices.config.model import (
+    DEPTHS,
+    MODEL_CONFIGS,
+    CaptionerConfig,
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    ForeignModelConfig,
+    ModelConfig,
+    TextModelConfig,
+    TransformerConfig,
+    ViTConfig,
+    built,
+)
+from tfm_core.choices.config.own_pictures import OwnPicturesTaskConfig
+from tfm_core.choices.config.own_tasks import OWN_TEXT_TASKS, OwnTextTaskConfig
+from tfm_core.choices.config.pretrained_tasks import (
+    ForeignTaskConfig,
+    OpenedConfig,
+    OpenedWordsConfig,
+    PretrainedAnswererConfig,
+    PretrainedPicturesConfig,
+    PretrainedReaderConfig,
+    PretrainedTextConfig,
+)
+from tfm_core.choices.config.reads import PictureTaskConfig
+from tfm_core.choices.config.recurrent import RecurrentConfig
+from tfm_core.choices.config.task import (
+    TASK_CONFIGS,
+    TASK_FACTS,
+    TaskConfig,
+    facts_of,
+    task_config,
+    tasks_for,
+)
+from tfm_core.choices.config.text_tasks import TEXT_TASKS, TextTaskConfig
+from tfm_core.choices.config.training import TrainingConfig
+from tfm_core.choices.config.tuned_tasks import TunedConfig, TunedLabelsConfig, TunedTextConfig
+from tfm_core.choices.variants.families import FAMILIES, family_label
+
+__all__ = [
+    "CORPUS_TASKS",
+    "DEPTHS",
+    "FAMILIES",
+    "IMAGE_TASKS",
+    "MODEL_CONFIGS",
+    "OWN_TEXT_TASKS",
+    "TASK_CONFIGS",
+    "TASK_FACTS",
+    "TEXT_TASKS",
+    "BlockConfig",
+    "CaptionTaskConfig",
+    "CaptionerConfig",
+    "Choice",
+    "Config",
+    "ConfigError",
+    "CorpusTaskConfig",
+    "DecoderOnlyConfig",
+    "EncoderDecoderConfig",
+    "EncoderOnlyConfig",
+    "Experiment",
+    "ForeignModelConfig",
+    "ForeignTaskConfig",
+    "ImageTaskConfig",
+    "ModelConfig",
+    "OpenedConfig",
+    "OpenedWordsConfig",
+    "OwnPicturesTaskConfig",
+    "OwnTextTaskConfig",
+    "PatchConfig",
+    "PictureTaskConfig",
+    "PretrainedAnswererConfig",
+    "PretrainedPicturesConfig",
+    "PretrainedReaderConfig",
+    "PretrainedTextConfig",
+    "Problem",
+    "RecurrentConfig",
+    "RotaryConfig",
+    "TaskConfig",
+    "TextModelConfig",
+    "TextTaskConfig",
+    "TrainingConfig",
+    "TransformerConfig",
+    "TunedConfig",
+    "TunedLabelsConfig",
+    "TunedTextConfig",
+    "ViTConfig",
+    "WriterConfig",
+    "built",
+    "facts_of",
+    "family_label",
+    "from_json",
+    "from_query",
+    "sequence_len",
+    "task_config",
+    "tasks_for",
+    "to_json",
+    "to_query",
+]
