@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -136,9 +136,9 @@ def step(steps: Sequence[int]) -> int:
     parameter = SavedStep("step", steps=kept, key=STEP)
     with beside("step"):
         if len(kept) == 1:  # what was chosen on another page stays for the next
-            asked = view_link.opened(parameter)
-            view_link.warn("" if asked is None else parameter.follow(asked, NEWEST)[1])
-            view_link.forget([parameter])
+            only = replace(parameter, key=f"{STEP}-of-{state.page()}")
+            view_link.warn(view_link.receive(only))
+            view_link.forget([only])
             st.caption(_("step {step}", step=f"{kept[0]:,}"), width="content")
             return kept[0]
         st.session_state[STEP] = parameter.nearest(st.session_state.get(STEP, NEWEST))
