@@ -38,7 +38,7 @@ assert not {"torch", "pandas"} & sys.modules.keys(), "drawing Home"
 bring(
     ["pages.learn.by_hand.stages", "pages.learn.tensors", "pages.train.live",
      "pages.train.configure",
-     "pages.compare.sweeps.setup", "pages.compare.sweeps.running", "pages.compare.sweeps.choice"],
+     "pages.compare.sweeps.page", "pages.compare.sweeps.running"],
     "torch", "optuna",
 )
 """

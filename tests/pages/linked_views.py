@@ -9,7 +9,7 @@ from pages.app.address import view
 from pages.app.address.parameters import Parameter
 from pages.app.settings import model_choice, names_choice, your_notebook
 from pages.compare import compare
-from pages.compare.sweeps import choice as sweeps
+from pages.compare.sweeps import running as sweeps
 from pages.learn import before, experiments, find_the_bug, speed, tensors, words
 from pages.learn.by_hand import matrices, stages
 from pages.learn.by_hand import page as by_hand
