@@ -1,6 +1,7 @@
 """A Hugging Face folder becomes a run that is looked into, or nothing at all."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from tfm_core.data.own import place
 from tfm_core.data.tasks import text_task
 from tfm_core.decoding import SamplingConfig
 from tfm_core.export.bundle import bundle
-from tfm_core.export.opening import open_run, size_of
+from tfm_core.export.opening import open_run, size_of, unzipped
 from tfm_core.inspect.attention.example import captured
 from tfm_core.inspect.attention.explanations import explained
 from tfm_core.inspect.attention.inputs import inputs_of
@@ -171,6 +172,20 @@ def test_its_size_is_said_before_a_weight_is_read(tmp_path):
     assert "GPT-2" in size_of(folder)
     with pytest.raises(Unopenable, match="the limit is"):
         size_of(folder, most=1000)
+
+
+def test_of_a_zip_only_the_files_at_its_top_are_taken(tmp_path):
+    made = {
+        "config.json": "{}",
+        "model.safetensors": "w",
+        "notes.py": "x",
+        "deeper/vocab.json": "d",
+    }
+    with zipfile.ZipFile(tmp_path / "model.zip", "w") as archive:
+        for name, text in made.items():
+            archive.writestr(name, text)
+    with unzipped(tmp_path / "model.zip") as folder:
+        assert {path.name for path in folder.rglob("*")} == {"config.json", "model.safetensors"}
 
 
 def test_of_a_training_the_newest_checkpoint_opens_under_its_name(tmp_path, store, capsys):
