@@ -18,8 +18,7 @@ from pages.app.runs import shown_run
 from pages.app.runs.shown_run import MODELS
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
-from pages.look_inside.race import race
-from pages.look_inside.shuffle import shuffled
+from pages.look_inside.positions_at_work import race, shuffled
 from tfm_core.choices.config import (
     ConfigError,
     Experiment,
