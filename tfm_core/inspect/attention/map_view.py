@@ -113,7 +113,10 @@ def map_view(
     called = rows(experiment, example.item, modules[0], by)
     phrases = called.words
     if glosses:
-        glossed = [with_gloss(token, glosses) for token in example.item["tgt"]]
+        glossed = [
+            f"{token} ({glosses[token]})" if token in glosses else token
+            for token in example.item["tgt"]
+        ]
         phrases = rows(experiment, {**example.item, "tgt": glossed}, modules[0], by).words
     weights, mask = example.maps(modules), example.may_attend(modules)[:, None]
     if layer is not None:
@@ -128,12 +131,6 @@ def map_view(
         tuple(map(say, phrases)),
         glosses or {},
     )
-
-
-def with_gloss(token: str, glosses: Mapping[str, str]) -> str:
-    """Return a token with its gloss behind it, if it has one."""
-    gloss = glosses.get(token)
-    return token if gloss is None else f"{token} ({gloss})"
 
 
 def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> tuple[float, float]:
