@@ -7,6 +7,7 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape as html
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -71,16 +72,14 @@ PARTS = {
 NEEDS = replace(MODELS, first="recorded-digits")
 
 
-def _part(names: Sequence[str]) -> str:
+def _part(names: Sequence[str]) -> Any:
     labels = {name: PARTS[name] for name in names}
-    made: str = view.choice(N_("What is shown"), labels, look=_COLLAPSED)
-    return made
+    return view.choice(N_("What is shown"), labels, look=_COLLAPSED)
 
 
-def _way(names: Sequence[str]) -> str:
+def _way(names: Sequence[str]) -> Any:
     labels = {name: GROUPINGS[name].label for name in names}
-    made: str = view.choice(N_("Grouped by"), labels, when=lambda asked: asked.show == "groups")
-    return made
+    return view.choice(N_("Grouped by"), labels, when=lambda asked: asked.show == "groups")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +53,6 @@ from tfm_core.probe.labels import (
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 
-T = TypeVar("T")
 SCOPE = "attention"
 MEAN = "mean"
 OF_PICTURES = ("patches", "picture")  # kinds of attention with small weights
@@ -87,44 +86,42 @@ _MAX = 98  # layers and heads that a link may name, less one; a run has its own 
 def written(
     form: str,
     rule: str,
-    read: Callable[..., T | None],
-    write: Callable[[T], str],
+    read: Callable[..., object],
+    write: Callable[[Any], str],
     **more: Any,
-) -> T | None:
+) -> Any:
     """Keep a value that links write in a form, whose groups ``read`` gets. rule: the form in words.
 
     At first there is none.
     """
 
-    def made(text: str) -> T | None:
+    def made(text: str) -> object:
         match = re.fullmatch(form, text)
         value = None if match is None else read(*match.groups())
         if value is None:
             raise Unfit(_(rule))
         return value
 
-    parameter: Written[T | None] = Written(
+    parameter: Written[Any] = Written(
         "", reader=made, writer=lambda value: "" if value is None else write(value), first=None
     )
-    field: T | None = view.held(parameter, **more)
-    return field
+    return view.held(parameter, **more)
 
 
 def _stretch(first: str, last: str) -> tuple[int, int] | None:
     return (int(first) - 1, int(last)) if int(first) <= int(last) else None
 
 
-def _place(count: int = _MAX + 1, first: int = 0, of: str = "") -> int:
+def _place(count: int = _MAX + 1, first: int = 0, of: str = "") -> Any:
     """Keep a layer or a head, which counts from 1 in the link and from 0 here."""
     high = max(count - 1, 0)
     number = Number("", low=0, high=high, first=min(first, high), offset=1, is_always_said=True)
-    made: int = view.held(number, of=of)
-    return made
+    return view.held(number, of=of)
 
 
-def _rows(kind: AttentionKind | None = None) -> str:
+def _rows(kind: AttentionKind | None = None) -> Any:
     """Offer what the rows of a kind of attention are called by."""
-    made: str = view.choice(
+    return view.choice(
         N_("Name rows by"),
         {"written": N_("the token written"), "read": N_("the token read")},
         "written" if kind is not None and kind.is_named_by_written else "read",
@@ -132,13 +129,11 @@ def _rows(kind: AttentionKind | None = None) -> str:
         of="" if kind is None else kind.name,
         when=lambda _chosen: kind is not None and bool(kind.written),
     )
-    return made
 
 
-def _patch(names: tuple[str, ...] = ()) -> str:
+def _patch(names: tuple[str, ...] = ()) -> Any:
     choice = Choice("", names=names, first=names[0] if names else "")
-    made: str = view.held(choice, when=lambda chosen: chosen.kind == "patches")
-    return made
+    return view.held(choice, when=lambda chosen: chosen.kind == "patches")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,14 +67,12 @@ def _own_of(text: str) -> str:
     raise Unfit(_("mistakes, or picture-, test- or validation- and which"))
 
 
-def _own(of: str = "") -> str:
-    made: str = view.held(Written("", reader=_own_of, writer=str, first=""), of=of)
-    return made
+def _own(of: str = "") -> Any:
+    return view.held(Written("", reader=_own_of, writer=str, first=""), of=of)
 
 
-def _text(first: str = "") -> str:
-    made: str = view.held(Text("", first=first, most=MAX_TEXT))
-    return made
+def _text(first: str = "") -> Any:
+    return view.held(Text("", first=first, most=MAX_TEXT))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -155,11 +155,10 @@ class Pruning:
     )
 
 
-def one_head(heads: Mapping[str, Part], first: str) -> str:
+def one_head(heads: Mapping[str, Part], first: str) -> Any:
     """Offer heads by their codes in a list."""
     names = {code: name_of(head) for code, head in heads.items()}
-    made: str = view.choice(N_("Head"), names, first, is_list=True)
-    return made
+    return view.choice(N_("Head"), names, first, is_list=True)
 
 
 @dataclass(frozen=True)
@@ -383,11 +382,10 @@ def _answers(found: pd.DataFrame) -> None:
     show.facts(rows, [_("Answers at"), _("Own attention"), _("This pattern")])
 
 
-def _typed(label: str, help: str, first: str = "", of: str = "") -> str:
+def _typed(label: str, help: str, first: str = "", of: str = "") -> Any:
     """Offer to change a text. first: as the example has it; of: which it is."""
     look = {"placeholder": first} if first else {}
-    made: str = view.text(label, first, MAX_TEXT, help=help, look=look, of=of)
-    return made
+    return view.text(label, first, MAX_TEXT, help=help, look=look, of=of)
 
 
 _text = partial(_typed, N_("Input"), N_("Clear it for the example."))
@@ -398,9 +396,8 @@ _changed = partial(
 )
 
 
-def _other(last: int = 98, first: int = 0, of: str = "") -> int:
-    made: int = view.held(Number("", low=0, high=last, first=first, offset=1), of=of)
-    return made
+def _other(last: int = 98, first: int = 0, of: str = "") -> Any:
+    return view.held(Number("", low=0, high=last, first=first, offset=1), of=of)
 
 
 @dataclass(frozen=True)

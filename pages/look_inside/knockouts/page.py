@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import pandas as pd
 import streamlit as st
@@ -51,18 +51,16 @@ REPLACEMENTS = {"zero": N_("Zero"), "mean": N_("Mean"), "even": N_("Even attenti
 MEAN = -1  # of all heads
 
 
-def _how(names: Mapping[str, str] = REPLACEMENTS) -> str:
-    made: str = view.choice(
+def _how(names: Mapping[str, str] = REPLACEMENTS) -> Any:
+    return view.choice(
         N_("Replace by"), names, "zero", help=lambda: paragraph("knockouts/zero-or-mean")
     )
-    return made
 
 
-def _all(first: int = 0, most: int = 0) -> bool:
+def _all(first: int = 0, most: int = 0) -> Any:
     """Offer to measure on more than the first examples."""
     label = N_("All {n} validation examples", n=f"{most:,}")
-    made: bool = view.flag(label, help=N_("Off: the first {n}.", n=first))
-    return made
+    return view.flag(label, help=N_("Off: the first {n}.", n=first))
 
 
 @dataclass(frozen=True)

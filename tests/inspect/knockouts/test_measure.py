@@ -99,7 +99,7 @@ def test_importance_is_the_rise_of_the_loss_and_pruning_begins_with_the_least(fe
     drawn = [curve.drop(columns=["order", "removed"]) for _order, curve in curves.groupby("order")]
     assert len(drawn) == 1 + 2
     assert tuple(drawn[0].iloc[0]) == whole
-    assert tuple(drawn[0].iloc[1]) == min(found, key=lambda each: each.rise).score
+    assert tuple(drawn[0].iloc[1]) == measured(few, order[:1], "zero", 5)
     everything_off = measured(few, order, "zero", 5)
     assert {tuple(curve.iloc[-1]) for curve in drawn} == {everything_off}
     assert curves["removed"].max() == len(order) == len(heads_of(few.experiment))

@@ -387,16 +387,20 @@ def _read_by_head(model: EncoderOnly | DecoderOnly, src: Tensor, places: Sequenc
     return cache["output.answering"][0, places] if places else pooled
 
 
-@cached_by_weights
 def look_at_picture(run: Run, picture: Picture) -> Example:
     """Look at a picture uint8 (C, height, width) with the last checkpoint: classes and maps.
 
     Cached. Raises StudentError for another shape, or no checkpoint.
     """
+    run.experiment.task_as(ImageTaskConfig, _WRONG_TASK)
+    return _look(run, picture)
+
+
+@cached_by_weights
+def _look(run: Run, picture: Picture) -> Example:
     from tfm_core.models.pictures import VisionTransformer
     from tfm_core.probe.capture import capture
 
-    run.experiment.task_as(ImageTaskConfig, _WRONG_TASK)
     model, step = model_of(run)
     assert isinstance(model, VisionTransformer)
     (images,) = inputs_of(run, {}, picture)
