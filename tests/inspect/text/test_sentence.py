@@ -75,7 +75,7 @@ def test_rules_and_labels_are_told_where_there_are_any(run, found):
     assert example.confidence[0] == pytest.approx(found.probabilities.max(), abs=1e-4)
     readings = wrong_first(run)
     assert len(readings) == 50
-    assert {reading.predicted for reading in readings.examples} <= set(found.labels)
+    assert {reading.predicted for reading in readings} <= set(found.labels)
 
 
 def test_what_cannot_be_read_is_said_and_the_table_holds_the_rest(run):
