@@ -154,18 +154,14 @@ def test_the_head_that_learned_to_align_is_named_and_when_unless_it_forgot(tmp_p
     frame = score_over_training(run)
     assert sorted(frame["step"].unique()) == [0, 3, 11]
     assert len(frame) == 3 * 3 * 2  # steps, layers, heads
-    best = best_at(frame, 11)
+    best = best_head(frame[frame["step"] == 11].to_dict("records"))
     assert (best["head"], best["share"], best["aer"]) == (2, pytest.approx(1), 0)
     assert formed_at(frame, best["module"], 2) == 3
     assert formed_at(frame, best["module"], 1) is None
-    assert best_at(frame, 0)["share"] < LEARNED
-    assert best_at(frame, 7) is None
+    assert best_head(frame[frame["step"] == 0].to_dict("records"))["share"] < LEARNED
+    assert best_head(frame[frame["step"] == 7].to_dict("records")) is None
     run = run_with(tmp_path / "forgot", {0: [perfect], 3: [never], 11: [perfect]})
     assert formed_at(score_over_training(run), scored_modules(run.experiment)[0], 1) == 11
-
-
-def best_at(frame, step):
-    return best_head(frame[frame["step"] == step].to_dict("records"))
 
 
 def frame_of(*shares):

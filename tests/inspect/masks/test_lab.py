@@ -155,12 +155,11 @@ def test_the_right_axis_is_the_whole_mask_that_was_chosen_with_its_clicks(kind):
     np.testing.assert_array_equal(found["right"][0], flow(made, mask).weights)
 
 
-def rows_of(scores, allowed):
-    return traps.precision(scores, allowed).itertuples()
-
-
 def test_half_precision_blind_rows_and_float_masks_do_what_they_do():
-    found = {(p.dtype, p.fill): p for p in rows_of(np.linspace(-2, 3, 7), ~IS_PADDING)}
+    found = {
+        (p.dtype, p.fill): p
+        for p in traps.precision(np.linspace(-2, 3, 7), ~IS_PADDING).itertuples()
+    }
     assert found["float16", "-1e9"].stored is None
     assert "error" in found["float16", "-1e9"].verdict
     for dtype in traps.TYPES:
@@ -170,7 +169,7 @@ def test_half_precision_blind_rows_and_float_masks_do_what_they_do():
         assert found[dtype, "lowest"].leak == 0
     assert found["bfloat16", "-1e9"].stored == -998244352.0
     for allowed_, leak in ((np.ones(4, bool), 0), (np.zeros(4, bool), 1 / 4)):
-        found = {(p.dtype, p.fill): p for p in rows_of(np.zeros(4), allowed_)}
+        found = {(p.dtype, p.fill): p for p in traps.precision(np.zeros(4), allowed_).itertuples()}
         assert found["float32", "-1e4"].leak == leak
     assert traps.mixed_row(causal_mask(4).numpy()) == 0
     assert traps.mixed_row(np.array([[False, False], [True, True], [True, False]])) == 2
