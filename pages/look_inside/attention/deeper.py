@@ -234,7 +234,7 @@ class Versus(NamedTuple):
     run: str | None = None
 
 
-def _versus(of: str = "") -> Versus | None:
+def _versus(of: str = "") -> Any:
     return written(
         r"([1-9][0-9]{0,8})\.([1-9][0-9]{0,8})\.([0-9]{0,9})\.(.*)",
         N_("layer, head, step and run, such as 1.2.."),

@@ -201,7 +201,7 @@ def ask(run: Run) -> Chosen:
         names = {name: KINDS[name].short for name in of_kinds}
         kind = view.choice(N_("Attention"), names, first, is_always_said=True)
 
-    def place(chosen: Any, which: int) -> int:
+    def place(chosen: Any, which: int) -> Any:
         count = (len(of_kinds[chosen.kind]), n_heads)[which]
         return _place(count, best.get(chosen.kind, (0, 0))[which], f"{run.id}-{chosen.kind}")
 

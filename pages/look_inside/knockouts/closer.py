@@ -477,7 +477,7 @@ def _two_texts(run: Run, index: int) -> tuple[str, str]:
     """Ask for both inputs; at first an example, and one changed token."""
     example, of = core.text_of(run, index), f"{run.id}-{index}"
 
-    def change(asked: Inputs) -> str:
+    def change(asked: Inputs) -> Any:
         text = within(asked.text, MAX_TEXT) or example
         return _changed(core.suggested(run, text), f"{of}-{text}")
 
