@@ -23,7 +23,7 @@ def bring(modules, *heavy):
 bring(
     ["tfm_core.choices.variants.positions", "tfm_core.data.text", "tfm_core.data.vocabulary",
      "tfm_core.training.devices", "tfm_core.runs", "tfm_core.runs.queue.run_queue", "tfm_core.cli",
-     "tfm_core.inspect.attention.own_example", "tfm_core.sweeps.driver"],
+     "tfm_core.inspect.attention.example", "tfm_core.sweeps.driver"],
     "torch", "pandas", "optuna", "ray", "streamlit",
 )
 import app

@@ -14,7 +14,7 @@ from tfm_core.data.image_files import is_here
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.alignment import score
 from tfm_core.inspect.attention.example import example_of
-from tfm_core.inspect.attention.head_statistics import describe, of_snapshot
+from tfm_core.inspect.attention.heads import of_snapshot
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import MEASURED, recorded
@@ -141,15 +141,12 @@ def test_heads_of_the_recorded_translator_differ(store):
     run = store.get("recorded-korean")
     snapshot = run.snapshot(run.snapshot_steps()[-1])
     scored = score(run.experiment, run.probe(), snapshot)
-    shares = np.array([share for one in scored.values() for share in one.share])
-    assert len(scored) == 3
+    shares = scored["share"]
+    assert scored["module"].nunique() == 3
     assert shares.max() >= 0.6
     assert shares.max() >= 4 * shares.min()
-    labels = set()
-    for module, stats in of_snapshot(run.experiment, run.probe(), snapshot).items():
-        for head in range(len(stats.entropy)):
-            share = float(scored[module].share[head]) if module in scored else 0.0
-            labels.add(re.split("[:,]", describe(stats, head, share, is_short=True))[0])
+    table = of_snapshot(run.experiment, run.probe(), snapshot)
+    labels = {re.split("[:,]", label)[0] for label in table["short"]}
     assert len(labels) >= 4, labels
 
 

@@ -12,6 +12,7 @@ from pages.i18n import _, paragraph
 from tfm_core.inspect.discover import roles
 from tfm_core.inspect.discover.phenomenon import ORDER, Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns
+from tfm_core.inspect.knockouts.parts import part_of
 from tfm_core.plots import findings as plots
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
@@ -63,7 +64,7 @@ def _without(run: Run, found: pd.DataFrame) -> None:
     rows = [["", _("none"), "", show.percent(roles.without(run))]]
     for *head, step, _role, label in first.itertuples(index=False):
         _kind, module, _layer, number = head
-        right = show.percent(roles.without(run, roles.part_of(module, number)))
+        right = show.percent(roles.without(run, part_of(module, number)))
         rows.append([f"{step:,.0f}", _name(kinds, *head), _(label), right])
     show.facts(rows, [_("From step"), _("Without"), _("Role"), _("Right")])
 

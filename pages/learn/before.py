@@ -20,7 +20,7 @@ from pages.i18n import N_, _, content, paragraph
 from tfm_core.choices.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
-from tfm_core.inspect.attention import questions, rnn_attention
+from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.attention.rnn_attention import (
     HEADS,
@@ -237,7 +237,7 @@ def _draw(contest: Contest, was_live: bool) -> None:
             styles=plots.STYLES,
         )
     with right:
-        asked = questions.about_alignment(_aligned(attentions))
+        asked = rnn_attention.about_alignment(_aligned(attentions))
         of = " ".join(run.id for run in contest.values())
         if was_live or asked is None or question.guess(asked, "alignment", of=of):
             _table(contest, attentions)
@@ -435,7 +435,7 @@ def _sentence(frame: pd.DataFrame) -> None:
         return
     ratio = frame["additive"] / frame["one-head"]
     growth = {name: frame[name][last] / frame[name][first] for name in ("additive", "one-head")}
-    asked = questions.about_growth(last // first, growth["additive"], growth["one-head"])
+    asked = rnn_attention.about_growth(last // first, growth["additive"], growth["one-head"])
     if not question.guess(asked, "growth", of=f"{growth}"):
         return
     show.prose(

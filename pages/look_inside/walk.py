@@ -28,8 +28,8 @@ from pages.look_inside import walk_step
 from tfm_core import byte_cache
 from tfm_core.choices.config import Experiment, ImageTaskConfig
 from tfm_core.facts.architectures import Architecture
-from tfm_core.inspect.attention.own_example import reads_text
-from tfm_core.inspect.errors.answers import weights_mark
+from tfm_core.inspect.attention.example import reads_text
+from tfm_core.inspect.attention.trained import weights_mark
 from tfm_core.inspect.knockouts.parts import name_of, parts_of
 from tfm_core.plots.heads.captions import caption_strip
 from tfm_core.plots.heads.patches import numbered
@@ -274,7 +274,7 @@ def knock(code: str) -> None:
 
 
 def takes_drawing(run: Run) -> bool:
-    from tfm_core.inspect.progress.pictures import reads_drawings
+    from tfm_core.inspect.attention.pictures import reads_drawings
 
     return run.has_checkpoint and reads_drawings(run.experiment)
 
@@ -282,7 +282,7 @@ def takes_drawing(run: Run) -> bool:
 def draw(run: Run, drawing: npt.NDArray[np.uint8] | None) -> None:
     """Take a drawing (H, W) in place of the run's own pictures; None goes back to these."""
     from tfm_core.data.own_picture import to_text
-    from tfm_core.inspect.attention.own_example import read_picture
+    from tfm_core.inspect.attention.example import read_picture
 
     st.session_state[DIGIT.key] = ""
     if drawing is not None:
@@ -327,9 +327,9 @@ def _untrained(text: str) -> Subject:
 @byte_cache.cached
 def _trained(folder: str, step: int, mark: int, own: str, out: tuple[str, ...]) -> Subject:
     from tfm_core.data.own_picture import from_text
-    from tfm_core.inspect.attention.own_example import look_at_text
+    from tfm_core.inspect.attention.example import look_at_text
+    from tfm_core.inspect.attention.trained import model_of_step
     from tfm_core.inspect.knockouts.engine import knocked_out
-    from tfm_core.inspect.progress.weights import model_of_step
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import subject
 

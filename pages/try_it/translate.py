@@ -30,8 +30,8 @@ from tfm_core.data.tasks import text_task
 from tfm_core.data.text import TextTask
 from tfm_core.data.text.glosses import language_of
 from tfm_core.data.text.task import missing_examples
-from tfm_core.inspect.attention.head_labels import aligning_head
-from tfm_core.inspect.errors.answers import steps_of
+from tfm_core.inspect.attention.heads import aligning_head
+from tfm_core.inspect.attention.trained import steps_of
 from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.inspect.writing import steps
 from tfm_core.inspect.writing.beside import beside_truth, parts_at

@@ -25,11 +25,9 @@ from tfm_core.data.tasks import text_task
 from tfm_core.decoding import SamplingConfig
 from tfm_core.export.bundle import bundle
 from tfm_core.export.opening import open_run, size_of, unzipped
-from tfm_core.inspect.attention.example import captured
-from tfm_core.inspect.attention.explanations import explained
-from tfm_core.inspect.attention.inputs import inputs_of
-from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text
-from tfm_core.inspect.attention.trained import model_of
+from tfm_core.inspect.attention.example import captured, look_at_picture, look_at_text
+from tfm_core.inspect.attention.pictures import explained
+from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.inspect.knockouts.measure import measured
 from tfm_core.inspect.knockouts.parts import heads_of
 from tfm_core.inspect.text.gpt_reading import look_through

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tfm_core.data.vocabulary import UNK
-from tfm_core.inspect.attention.questions import about_alignment, about_growth
+from tfm_core.inspect.attention.rnn_attention import about_alignment, about_growth
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.questions import about_choosing, about_precision, about_weakest
 from tfm_core.inspect.questions import Question

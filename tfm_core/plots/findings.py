@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.inspect.attention.head_statistics import SPREAD
+from tfm_core.inspect.attention.heads import SPREAD
 from tfm_core.inspect.discover.carry import CARRY
 from tfm_core.inspect.discover.roles import NONE, WORDS, heads
 from tfm_core.inspect.discover.superposition import SHARES

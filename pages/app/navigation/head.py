@@ -34,7 +34,7 @@ from pages.components.effects import announce_end
 from pages.components.pickers import Thumbnail, thumbnails
 from pages.i18n import N_, _
 from tfm_core.choices.presets import PRESETS
-from tfm_core.inspect.errors.answers import steps_of
+from tfm_core.inspect.attention.trained import steps_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 

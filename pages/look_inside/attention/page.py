@@ -1,10 +1,14 @@
-"""Attention: which token looks at which, in every head, at every saved snapshot."""
+"""Attention: which token looks at which, in every head, at every saved snapshot, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 
+import numpy as np
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -18,18 +22,33 @@ from pages.app.runs import run_words
 from pages.app.runs.shown_run import Needs
 from pages.app.settings import glosses
 from pages.components import live_figure
+from pages.components.buttons import svg_as_png
 from pages.components.effects import Tree, moving, reveal
-from pages.i18n import N_, _, content, paragraph
-from pages.look_inside.attention import deeper, explain, maps, own
+from pages.components.heads import pack_grid, pack_lines, standalone
+from pages.i18n import N_, _, content, language, paragraph, speaking
+from pages.look_inside.attention import deeper, maps, own
 from pages.look_inside.attention.maps import ARITHMETIC, MEAN, Film, Shown
-from tfm_core.choices.config import Experiment
-from tfm_core.inspect.attention import alignment
+from tfm_core.choices.config import Experiment, built
+from tfm_core.choices.variants.positions import POSITIONS
+from tfm_core.inspect.attention import alignment, heads
 from tfm_core.inspect.attention.example import Example, example_of
+from tfm_core.inspect.attention.pictures import EXPLANATIONS, explained, rollout
+from tfm_core.inspect.positions.tables import geometry, tiles_of
 from tfm_core.inspect.walk.steps import step_of_map
+from tfm_core.plots import export
 from tfm_core.plots.heads import patches as patch_plots
-from tfm_core.plots.heads.attention import MANY_KEYS
+from tfm_core.plots.heads.attention import MANY_KEYS, head_map
 from tfm_core.plots.heads.captions import caption_strip
-from tfm_core.probe.labels import CLS, axes, kinds_of, modules_by_kind, patches_per_side
+from tfm_core.plots.model.positions import position_tiles
+from tfm_core.plots.palette import COLOURS
+from tfm_core.probe.labels import (
+    CLS,
+    axes,
+    kinds_of,
+    modules_by_kind,
+    patches_per_side,
+    written_tokens,
+)
 from tfm_core.probe.types import Floats, Probe
 from tfm_core.runs.run import Run
 
@@ -114,21 +133,18 @@ def _draw(run: Run, probe: Probe, number: int | None, step: int) -> None:
 def _show(shown: Shown, answered: DeltaGenerator | None) -> None:
     """Show the maps, and what is asked of them. answered: where the answer stands, if anywhere."""
     run, example, chosen = shown.run, shown.example, shown.chosen
-    film = shown.film
-    name = "" if film is None else film.animation.name
-    examples = (example,) if film is None else film.examples
     if answered is not None:
         with answered:
-            answer.verdict(run.experiment, examples, example.step, name=name)
+            answer.verdict(run.experiment, shown.examples, example.step, name=shown.film_name)
     maps.stretch_picker(shown)
     is_narrow = answered is None or run.experiment.model.n_heads > MANY_HEADS
     columns = st.columns([3, 2] if is_narrow else [5, 4, 4], gap="medium")
     with columns[0]:
         maps.grid(shown, dim=deeper.faded(shown))
         if example.probabilities is not None and answered is not None:
-            answer.details(run.experiment, examples, example.step, name=name)
+            _answer(shown)
     with columns[1], st.container(key="attention-one", gap="small"):
-        _title(shown, name)
+        _title(shown)
         if chosen.kind == "patches" and example.picture is not None:
             _over_picture(shown)
         else:
@@ -162,15 +178,15 @@ def _show(shown: Shown, answered: DeltaGenerator | None) -> None:
 def _deeper(shown: Shown) -> None:
     """Offer the questions that fit in one row, and answer the chosen one below it."""
     answers: Mapping[str, Callable[[Shown], None]] = {
-        ARITHMETIC: explain.arithmetic,
+        ARITHMETIC: deeper.arithmetic,
         "answer": _answer,
         "compare": deeper.compared,
         "heads": deeper.heads,
         "alignment": deeper.aligning,
-        "rollout": explain.rollout,
-        "explain": explain.explanations,
-        "positions": explain.positions,
-        "take": deeper.take,
+        "rollout": _through_layers,
+        "explain": _explanations,
+        "positions": _positions,
+        "take": _take,
     }
     names = _fitting(shown)
     question = shown.chosen.deeper if shown.chosen.deeper in names else ""
@@ -203,17 +219,17 @@ def _fitting(shown: Shown) -> list[str]:
         and shown.kind.query == shown.kind.key
         and len(shown.modules) > 1,
         "explain": has_classes,
-        "positions": has_steps and explain.positions_are_learned(run.experiment),
+        "positions": has_steps
+        and bool(run.experiment.patches_per_side)
+        and POSITIONS[built(run.experiment.model).position].has_table,
         "take": True,
     }
     return [name for name in maps.QUESTIONS if fits[name]]
 
 
 def _answer(shown: Shown) -> None:
-    film = shown.film
-    name = "" if film is None else film.animation.name
-    examples = (shown.example,) if film is None else film.examples
-    answer.details(shown.experiment, examples, shown.example.step, name=name)
+    step = shown.example.step
+    answer.details(shown.experiment, shown.examples, step, name=shown.film_name)
 
 
 def _looks(run: Run, probe: Probe, number: int | None, chosen: maps.Chosen) -> float | None:
@@ -248,19 +264,19 @@ def _looks(run: Run, probe: Probe, number: int | None, chosen: maps.Chosen) -> f
     return 1.0 if picked else None
 
 
-def _title(shown: Shown, name: str) -> None:
-    """Show the chosen head and its role, following the film of that name."""
+def _title(shown: Shown) -> None:
+    """Show the chosen head and its role, following the film."""
     place = {"layer": shown.chosen.layer + 1, "head": shown.chosen.head + 1}
     title: Tree = ["strong", "", _("Layer {layer}, head {head}", **place)]
     number = shown.chosen.layer * shown.experiment.model.n_heads + shown.chosen.head
     labels = {shown.example.step: shown.labels()}
     if shown.film is not None:
         labels = dict(zip(shown.film.animation.steps, shown.film.labels, strict=True))
-    trees: dict[int, Tree] = {
-        step: ["h2", "", title, ["span", "what", f": {of.whole[number]}" if of.whole else ""]]
-        for step, of in labels.items()
-    }
-    moving(trees, shown.example.step, animation=name, key="attention-title")
+    trees: dict[int, Tree] = {}
+    for step, rows in labels.items():
+        what = f": {_(heads.in_full(rows[number]))}" if rows else ""
+        trees[step] = ["h2", "", title, ["span", "what", what]]
+    moving(trees, shown.example.step, animation=shown.film_name, key="attention-title")
 
 
 def _over_picture(shown: Shown) -> None:
@@ -329,6 +345,208 @@ def _word_by_word(shown: Shown) -> None:
     show.figure(figure, paragraph("attention/words"), key="attention-words")
     st.page_link(
         page_table.path_of("captions"), label=_("Compose a picture"), icon=":material/image_search:"
+    )
+
+
+def _explanations(shown: Shown) -> None:
+    """Show three explanations of the answer to a picture."""
+    run, picture = shown.run, shown.example.picture
+    assert picture is not None
+    names = run.experiment.task.class_names
+    target = st.selectbox(
+        _("The class to explain"),
+        [None, *range(len(names))],
+        format_func=lambda index: _("The predicted class") if index is None else names[index],
+        key="attention-explained-class",
+        persist_state="session",
+        help=_("Only relevance depends on the class."),
+    )
+    try:
+        step, label, probabilities, values = explained(run, picture, target)
+    except ValueError as error:
+        show.problem(error)
+        return
+    name = names[label]
+    share = show.percent(float(probabilities[label]))
+    words = _(
+        "What supports **{name}** ({share} at step {step})?",
+        name=name,
+        step=f"{step:,}",
+        share=share,
+    )
+    if run.experiment.training is None:
+        words = _("What supports **{name}** ({share})?", name=name, share=share)
+    st.markdown(words)
+    for column, (kind, weights) in zip(st.columns(3), values.items(), strict=True):
+        with column:
+            st.markdown(f"**{_(EXPLANATIONS[kind].label)}**")
+            figure = patch_plots.patch_overlay(weights, picture, theme=state.theme())
+            figure.update_layout(height=300, margin={"l": 4, "r": 4, "t": 44, "b": 4})
+            show.figure(figure, _(EXPLANATIONS[kind].help), key=f"attention-explain-{kind}")
+    show.prose(content("attention_explanation"))
+
+
+def _through_layers(shown: Shown) -> None:
+    """Show what of each input token reaches each position through all layers."""
+    one = shown.head()
+    layers = list(shown.example.maps(shown.modules))
+    reached = rollout(layers).astype(np.float32)
+    figure = head_map(replace(one, weights=one.cut(reached)), theme=state.theme(), top=None)
+    figure.update_layout(height=min(figure.layout.height, maps.HIGHEST))
+    live_figure.live_figure(figure, key="attention-rollout", name=_("Rollout over all layers"))
+    st.caption(paragraph("attention/rollout"))
+
+
+def _positions(shown: Shown) -> None:
+    """Show how alike the position of each patch is to those of all others, at a step."""
+    run, step, begun = shown.run, shown.step, shown.run.snapshot_steps()[0]
+    try:
+        tiles = tiles_of(run.experiment, run.snapshot(step))
+        first = tiles_of(run.experiment, run.snapshot(begun))
+    except ValueError as error:
+        show.problem(error)
+        return
+    words = paragraph("attention/tiles")
+    figure = position_tiles(tiles, state.theme())
+    figure.update_layout(margin={"b": 48}).update_xaxes(title={"standoff": 24})
+    show.figure(figure, words, key="attention-positions")
+    show.prose(
+        paragraph(
+            "attention/share-a-line",
+            now=f"{geometry(tiles):+.3f}",
+            step=f"{step:,}",
+            first_step=f"{begun:,}",
+            then=f"{geometry(first):+.3f}",
+        )
+    )
+
+
+def _take(shown: Shown) -> None:
+    """Offer the view as a picture, as a page that works offline, as numbers, as a link."""
+    name = f"attention-{shown.chosen.kind}-step-{shown.example.step}"
+    one = f"{name}-layer-{shown.chosen.layer + 1}-head-{shown.chosen.head + 1}"
+    made = {what: partial(make, shown) for what, make in FILES.items()}
+    left, middle, right = st.columns(3, gap="medium")
+    with left:
+        st.markdown(_("**All heads**"))
+        help = _("All heads at every snapshot.")
+        _download(_("Animation (HTML, offline)"), made["page"], f"{name}.html", help)
+        help = _("One line per weight, for every head.")
+        _download(_("Numbers (CSV)"), made["numbers"], f"{name}.csv", help)
+        st.caption(_("For PNG and SVG, see below the grid."))
+    with middle:
+        st.markdown(_("**This head**"))
+        help = _("The map with zoom and hover, offline, 4.5 MB.")
+        _download(_("Interactive page"), made["map-page"], f"{one}.html", help)
+        _download("SVG", made["map"], f"{one}.svg")
+        svg_as_png(
+            FILES["map"](shown).decode(),
+            name=one,
+            label="PNG",
+            help_text=_("Twice the size, with a title."),
+            key="attention-take-png",
+        )
+        help = _("One line per cell: tokens and weight.")
+        _download(_("Numbers (CSV)"), made["map-numbers"], f"{one}.csv", help)
+        st.caption(_("For PNG and SVG, see below the lines."))
+    with right:
+        st.markdown(_("**What heads do**"))
+        _download(_("Figures (CSV)"), made["heads"], f"heads-step-{shown.step}.csv")
+        st.markdown(_("**Link to this view**"))
+        st.code(state.run_link(shown.run.id), language=None, wrap_lines=True)
+
+
+_TYPES = {"html": "text/html", "csv": "text/csv", "svg": "image/svg+xml"}
+
+
+def _download(label: str, make: Callable[[], bytes], name: str, help: str = "") -> None:
+    spoken = language()
+
+    def made() -> bytes:
+        with speaking(spoken):  # it is made when it is asked for, outside of the session
+            return make()
+
+    ending = name.rpartition(".")[2]
+    st.download_button(
+        label,
+        made,
+        file_name=name,
+        mime=_TYPES[ending],
+        help=help or None,
+        key=f"attention-take-{ending}-{label}-{'layer' in name}",
+        icon=":material/download:",
+        on_click="ignore",
+        width="stretch",
+    )
+
+
+def _page(shown: Shown) -> bytes:
+    """Return all heads, and the chosen one as lines, as a page that plays."""
+    style = replace(maps.grid_style(shown, is_whole=True), theme="light", says=True)
+    place = {"layer": shown.chosen.layer + 1, "head": shown.chosen.head + 1}
+    return standalone(
+        pack_grid(shown.all_heads(is_whole=True), style),
+        pack_lines(shown.head(is_whole=True), ink=COLOURS["cross"], pin=shown.chosen.pin),
+        title=f"{_(shown.kind.label)}: {run_words.name(shown.run)}",
+        words=f"{_(shown.kind.help)} {_(shown.kind.look_for)}",
+        which=_("Layer {layer}, head {head}", **place),
+        theme="light",
+    )
+
+
+def _map(shown: Shown) -> bytes:
+    return export.map_svg(shown.head(is_whole=True), title=_name_of(shown), top=shown.top, say=_)
+
+
+def _map_page(shown: Shown) -> bytes:
+    figure, words = head_map(shown.head(is_whole=True), top=shown.top), _(shown.kind.look_for)
+    return export.page(figure, title=_name_of(shown), words=words, language=language(), say=_)
+
+
+def _map_numbers(shown: Shown) -> bytes:
+    return export.csv(_cells(shown, [(shown.chosen.layer, shown.chosen.head)]).iloc[:, 2:])
+
+
+def _numbers(shown: Shown) -> bytes:
+    n_heads = shown.experiment.model.n_heads
+    return export.csv(_cells(shown, list(np.ndindex(len(shown.modules), n_heads))))
+
+
+def _cells(shown: Shown, places: Sequence[tuple[int, ...]]) -> pd.DataFrame:
+    """Return one row a cell of some heads, after its layer and its head, from 1."""
+    all_heads = shown.all_heads(by="read", is_whole=True)
+    written = written_tokens(shown.experiment, shown.example.item, shown.module)
+    tables = []
+    for layer, number in places:
+        table = export.map_table(all_heads.head(layer, number), written)
+        table.insert(0, "head", number + 1)
+        table.insert(0, "layer", layer + 1)
+        tables.append(table)
+    return pd.concat(tables)
+
+
+def _figures(shown: Shown) -> bytes:
+    return export.csv(heads.shown(heads.of_step(shown.run, shown.step)))
+
+
+FILES: Mapping[str, Callable[[Shown], bytes]] = {
+    "page": _page,
+    "numbers": _numbers,
+    "map-page": _map_page,
+    "map": _map,
+    "map-numbers": _map_numbers,
+    "heads": _figures,
+}
+
+
+def _name_of(shown: Shown) -> str:
+    return _(
+        "{run}: {kind}, layer {layer}, head {head}, step {step:,}",
+        run=shown.run.meta.name,
+        kind=_(shown.kind.label),
+        layer=shown.chosen.layer + 1,
+        head=shown.chosen.head + 1,
+        step=shown.example.step,
     )
 
 

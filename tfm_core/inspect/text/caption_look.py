@@ -16,8 +16,7 @@ from tfm_core.choices.config import CaptionerConfig, CaptionTaskConfig
 from tfm_core.data.caption_words import caption
 from tfm_core.data.scenes import CANVAS, PlacedDigit, are_disjoint
 from tfm_core.inspect.attention.example import Example, captured
-from tfm_core.inspect.attention.inputs import inputs_of
-from tfm_core.inspect.attention.trained import data_of, model_of
+from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
 from tfm_core.inspect.tables import table
 from tfm_core.probe.items import Box, caption_item
 from tfm_core.probe.labels import modules_by_kind

@@ -14,8 +14,8 @@ from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tests.pages.shown import shown as shown_of
 from tfm_core.data.own_picture import to_text
-from tfm_core.inspect.attention import own_example
-from tfm_core.inspect.errors.answers import steps_of, weights_mark
+from tfm_core.inspect.attention import example as own_example
+from tfm_core.inspect.attention.trained import steps_of, weights_mark
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.inspect.walk.topics import topic_text

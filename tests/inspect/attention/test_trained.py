@@ -7,8 +7,10 @@ torch = pytest.importorskip("torch")
 
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
 from tests.inspect.constructed import small, text_experiment  # noqa: E402
-from tfm_core.inspect.attention.trained import model_of  # noqa: E402
-from tfm_core.inspect.progress.weights import model_of_step  # noqa: E402
+from tfm_core.inspect.attention.trained import (  # noqa: E402
+    model_of,
+    model_of_step,
+)
 from tfm_core.runs.run import Run  # noqa: E402
 from tfm_core.runs.store import RECORDED  # noqa: E402
 from tfm_core.sentences import StudentError  # noqa: E402

@@ -8,8 +8,9 @@ from tests.inspect.constructed import small, text_experiment, vit_experiment
 from tfm_core.data.tasks import load
 from tfm_core.data.vocabulary import EOS, PAD
 from tfm_core.decoding.greedy import Decoded
-from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text
-from tfm_core.inspect.errors.validation_errors import of_texts, read_one, wrong_examples
+from tfm_core.inspect.attention.example import look_at_picture, look_at_text
+from tfm_core.inspect.attention.trained import data_of
+from tfm_core.inspect.errors.answers import of_texts, read_one, wrong_first
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RunStore
 from tfm_core.training.setup import new_model
@@ -24,16 +25,14 @@ def run(request, tmp_path_factory):
 
 
 def test_the_surest_wrong_ones_come_first_as_asked_again_or_among_others(run):
-    readings = wrong_examples(run, limit=53, shown=31)
-    found = readings.examples
-    assert len(found) == min(31, readings.n_read)
-    assert readings.step == 3
+    found = wrong_first(run, limit=53)
+    assert len(found) == min(53, len(data_of(run.experiment).validation))
     wrong = [reading.confidence for reading in found if not reading.is_right]
     assert wrong == sorted(wrong, reverse=True)
     assert all(not reading.is_right for reading in found[: len(wrong)])
-    assert readings.n_wrong >= len(wrong) > 0
+    assert wrong
     assert all((reading.predicted == reading.truth) == reading.is_right for reading in found)
-    for reading in wrong_examples(run, limit=7).examples[:3]:
+    for reading in wrong_first(run, limit=7)[:3]:
         if reading.picture is None:
             again = look_at_text(run, reading.item["src_text"])
             longest = run.experiment.task.max_tgt_len
@@ -42,7 +41,7 @@ def test_the_surest_wrong_ones_come_first_as_asked_again_or_among_others(run):
         else:
             again = look_at_picture(run, reading.picture)
             assert float(np.max(again.probabilities)) == pytest.approx(reading.confidence, abs=1e-5)
-    for reading in wrong_examples(run, limit=11).examples[:3]:
+    for reading in wrong_first(run, limit=11)[:3]:
         alone = read_one(run, reading.index)
         assert (alone.index, alone.predicted, alone.tokens) == (
             reading.index,

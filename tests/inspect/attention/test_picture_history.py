@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from tests.training.test_loop import experiment
-from tfm_core.inspect.attention.explanations import rollout, to_patches
-from tfm_core.inspect.attention.own_example import look_at_picture
-from tfm_core.inspect.progress.pictures import (
+from tfm_core.inspect.attention.example import look_at_picture
+from tfm_core.inspect.attention.pictures import (
     answers_by_step,
     picture_history,
     reads_drawings,
     right_since,
+    rollout,
+    to_patches,
 )
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record import weights

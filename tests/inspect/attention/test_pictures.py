@@ -4,16 +4,12 @@ import numpy as np
 import pytest
 
 from tests.inspect.constructed import small, vit_experiment
-from tfm_core.inspect.attention.explanations import rollout, rollout_by_layer, to_patches
+from tfm_core.inspect.attention.pictures import rollout, rollout_by_layer, to_patches
 
 torch = pytest.importorskip("torch")
 
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
-from tfm_core.inspect.attention.explanations import (  # noqa: E402
-    EXPLANATIONS,
-    explained,
-    relevance,
-)
+from tfm_core.inspect.attention.pictures import EXPLANATIONS, explained, relevance  # noqa: E402
 from tfm_core.layers.attention import attention_weights  # noqa: E402
 from tfm_core.models.build import ImageShape, build_vit  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402

@@ -1,4 +1,4 @@
-"""Train every kind of positions on one task and compare the curves: a part of Positions."""
+"""Positions at work: words shuffled, and every kind trained on one task."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ from functools import partial
 
 import streamlit as st
 
-from pages.app import show, state
+from pages.app import show, state, typed
 from pages.app.accounts import visitors
 from pages.app.address import view
 from pages.app.navigation import page_table
+from pages.app.navigation.head import Moment
 from pages.app.runs import comparison, run_actions, run_words, shown_run
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
-from tfm_core.choices.config import ConfigError, Experiment
+from tfm_core.choices.config import ConfigError, Experiment, built
 from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.inspect.compare.conclusions import beyond, most_right
+from tfm_core.inspect.masks import lab
 from tfm_core.inspect.positions import race as races
+from tfm_core.inspect.positions import shuffle as core
 from tfm_core.inspect.positions.race import Extrapolation, Race
 from tfm_core.plots.model import positions as plots
 from tfm_core.runs.run import Run
 
 _RACE = "positions-race"
+SCOPE = "positions"
+EXAMPLE = "dog bites man and man runs"
+MAX_TEXT = 300
 
 
 def race(run: Run | None, _step: int) -> None:
@@ -169,3 +175,101 @@ def _beyond(shown: Race) -> None:
 @st.cache_data(show_spinner=False, max_entries=64)
 def _extrapolated(run_id: str, step: int, _run: Run) -> Extrapolation:
     return races.extrapolate(_run)
+
+
+def shuffled(moment: Moment | None) -> None:
+    """Shuffle the words of a sentence, or the patches of a picture; see which model notices."""
+    if moment is not None and moment.run.experiment.task.class_names:
+        _shuffled_picture(moment)
+        moment = None
+    run = None if moment is None else moment.run
+    left, right = st.columns([4, 1], vertical_alignment="bottom")
+    with left:
+        sentence = view.text(
+            N_("A sentence"),
+            EXAMPLE if moment is None else str(moment.item.get("src_text") or EXAMPLE),
+            MAX_TEXT,
+            help=N_("With words of the current run's task, its model answers too."),
+            of="own" if moment is None else f"{moment.run.id}-{moment.example}",
+        )
+        text = str(view.one(sentence, "text", SCOPE))
+    with right:
+        seed = _shuffle_again("shuffle")
+    try:
+        text = typed.within(text, MAX_TEXT)
+        tokens = lab.read_tokens(text)
+    except ValueError as error:
+        show.problem(error)
+        return
+    try:
+        answered = None if moment is None else core.of_run(moment.run, text, seed, step=moment.step)
+    except ValueError as error:
+        answered = None
+        st.warning(_("The current run is left out. {why}", why=_(error)), icon=":material/info:")
+    order = core.shuffled(len(tokens), seed)
+    moved = [tokens[index] for index in order] if answered is None else answered[2]
+    st.markdown(_("Shuffled: **{words}**", words=escape(" ".join(moved))))
+    bars = _untrained(tokens, order)
+    if run is not None and answered is not None:
+        position = built(run.experiment.model).position
+        kind = _(POSITIONS[position].label)
+        if not run.experiment.model.has_blocks:
+            kind = _("reads in order")
+        bars[_("Current run: {kind}", kind=kind)] = (position, float(answered[0].mean()))
+    show.figure(plots.noticed(bars), paragraph("positions/moved"), key="positions-noticed")
+    if answered is not None:
+        before, after = (escape(answer) or "∅" for answer in answered[1])
+        with st.container(border=True):
+            st.markdown(
+                _(
+                    "The current run answers “{before}”, shuffled “{after}”",
+                    before=before,
+                    after=after,
+                )
+            )
+    show.code(core.untrained)
+
+
+def _shuffle_again(key: str) -> int:
+    """Offer another order; return the seed of the order."""
+    seed = "positions-shuffle"
+
+    def again() -> None:
+        st.session_state[seed] = st.session_state.get(seed, 0) + 1
+
+    st.button(_("Shuffle again"), icon=":material/shuffle:", key=key, on_click=again)
+    return int(st.session_state.get(seed, 0))
+
+
+def _untrained(tokens: tuple[str, ...], order: list[int]) -> dict[str, tuple[str | None, float]]:
+    """Return kind and change of an untrained model of each kind, by label."""
+    bars: dict[str, tuple[str | None, float]] = {}
+    for name, change in core.untrained(tokens, order).items():
+        if name == core.CAUSAL:
+            bars[_("None, with a causal mask")] = None, change
+        else:
+            bars[_(POSITIONS[name].label)] = name, change
+    return bars
+
+
+def _shuffled_picture(moment: Moment) -> None:
+    """Shuffle the patches of one of the run's pictures, and let its model look at both."""
+    run = moment.run
+    try:
+        images = run.probe().images
+        if images is None:
+            return
+        seed = _shuffle_again("shuffle-patches")
+        picture = images[moment.example or 0]
+        moved, before, after = core.of_picture(run, picture, seed, step=moment.step)
+    except ValueError as error:
+        show.problem(error)
+        return
+    names = run.experiment.task.class_names
+    with st.container(horizontal=True):
+        for drawn, probabilities in ((picture, before), (moved, after)):
+            best = int(probabilities.argmax())
+            pixels = drawn[0] if len(drawn) == 1 else drawn.transpose(1, 2, 0)
+            answer = f"{names[best]}, {show.percent(float(probabilities[best]))}"
+            st.image(pixels, caption=answer, width=168, alt=answer)
+    st.caption(paragraph("positions/patches-shuffled"))

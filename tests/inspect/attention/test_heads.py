@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.inspect.constructed import (
@@ -13,17 +14,15 @@ from tests.inspect.constructed import (
     vit_experiment,
 )
 from tests.probe.expected_masks import expected_masks
-from tfm_core.inspect.attention.alignment import AlignmentScore
+from tfm_core.inspect.attention import heads
 from tfm_core.inspect.attention.example import example_of
-from tfm_core.inspect.attention.head_roles import is_punctuation, relations_of
-from tfm_core.inspect.attention.head_statistics import (
-    Tally,
-    describe,
-    of_example,
-    of_snapshot,
-    statistics,
-    table,
+from tfm_core.inspect.attention.head_roles import (
+    ROLES,
+    is_punctuation,
+    relations_by_position,
+    relations_of,
 )
+from tfm_core.inspect.attention.heads import Tally, describe, of_example, of_snapshot
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Probe
@@ -43,6 +42,16 @@ def allowed(cells=None):
     return np.broadcast_to(cells, (P, T, T))
 
 
+def statistics(weights, may_attend, relations=None, kind=""):
+    tally = Tally()
+    tally.add(weights, relations_by_position(may_attend) if relations is None else relations)
+    return pd.DataFrame(tally.rows()).assign(kind=kind)
+
+
+def of_module(table, module):
+    return table[table["module"] == module].reset_index(drop=True)
+
+
 def previous_token_head():
     cells = np.eye(T, k=-1)
     cells[0, 0] = 1  # nothing stands before the first token
@@ -53,65 +62,70 @@ def test_one_example_has_its_figures_and_sinks_and_even_heads_their_shares():
     even = np.full((P, 2, T, T), 1 / (T + 1), np.float32)  # with the sink, all alike
     even[:, 1] = 0.1 / T
     stats = statistics(even, allowed())
-    np.testing.assert_allclose(stats.shares["sink"], [1 / (T + 1), 0.9], atol=1e-6)
-    assert stats.chance["sink"] == pytest.approx(1 / (T + 1))
+    np.testing.assert_allclose(stats["sink"], [1 / (T + 1), 0.9], atol=1e-6)
+    assert stats["even sink"][0] == pytest.approx(1 / (T + 1))
     assert stats.entropy[0] == pytest.approx(math.log(T + 1), abs=1e-5)
     assert stats.evenness[0] == pytest.approx(1, abs=1e-5)
-    assert describe(stats, 1) == "no token, 90%"
-    assert "sink" not in statistics(previous_token_head(), allowed()).shares
+    assert describe(stats.iloc[1]) == "no token, 90%"
+    assert "sink" not in statistics(previous_token_head(), allowed())
     stats = statistics(head(np.ones((T, T))), allowed())
     assert stats.entropy[0] == pytest.approx(math.log(T), rel=1e-5)
     assert stats.evenness[0] == pytest.approx(1, rel=1e-5)
-    for role, share in stats.shares.items():
-        assert share[0] == pytest.approx(stats.chance[role], rel=1e-5), role
+    for role in (name for name in ROLES if name in stats):
+        share = stats[role]
+        assert share[0] == pytest.approx(stats[f"even {role}"][0], rel=1e-5), role
         if role != "near":
             assert share[0] == pytest.approx(1 / T, rel=1e-5), role
     positions = np.arange(T)
     assert stats.distance[0] == pytest.approx(
         np.abs(positions[:, None] - positions).mean(), rel=1e-5
     )
-    assert describe(stats, 0) == "evenly spread, 100% of the largest entropy"
-    assert describe(stats, 0, is_short=True) == "evenly spread, 100%"
+    assert describe(stats.iloc[0]) == "evenly spread, 100% of the largest entropy"
+    assert describe(stats.iloc[0], is_short=True) == "evenly spread, 100%"
     experiment, items = text_experiment(), items_of_text()
     snapshot = constructed_snapshot(experiment, items, 2)
     probe, alone = Probe("text", items), Probe("text", items[1:2])
     module = "encoder.layers.1.self_attention"
-    found = of_example(experiment, example_of(experiment, probe, snapshot, 1))[module]
+    found = of_module(
+        pd.DataFrame(of_example(experiment, example_of(experiment, probe, snapshot, 1))), module
+    )
     cut = {name: maps[1:2] for name, maps in snapshot.attention.items()}
     masks = {name: mask[1:2] for name, mask in snapshot.masks.items()}
-    expected = of_snapshot(experiment, alone, replace(snapshot, attention=cut, masks=masks))[module]
-    np.testing.assert_allclose(found.entropy, expected.entropy, rtol=1e-3)
+    expected = of_snapshot(experiment, alone, replace(snapshot, attention=cut, masks=masks))
+    entropy = of_module(expected, module)["entropy"]
+    np.testing.assert_allclose(found["entropy"], entropy, rtol=1e-3)
 
 
-def test_heads_that_look_back_stay_near_or_align_are_called_so():
+def test_heads_that_look_back_stay_near_or_align_are_called_so(monkeypatch):
     stats = statistics(previous_token_head(), allowed())
-    assert stats.shares["previous"][0] == pytest.approx(1)
-    assert stats.shares["next"][0] == 0
-    assert describe(stats, 0) == "previous token, 100%"
+    assert stats["previous"][0] == pytest.approx(1)
+    assert stats["next"][0] == 0
+    assert describe(stats.iloc[0]) == "previous token, 100%"
     assert stats.entropy[0] == pytest.approx(0, abs=1e-6)
     assert stats.distance[0] == pytest.approx((T - 1) / T)  # all but the first look one back
     stats = statistics(previous_token_head(), allowed(np.tril(np.ones((T, T), bool))))
-    assert stats.shares["previous"][0] == pytest.approx(1)
-    assert stats.n_queries == P * (T - 1)  # the first token has no choice
+    assert stats["previous"][0] == pytest.approx(1)
+    assert stats["n_queries"][0] == P * (T - 1)  # the first token has no choice
     n = 13
     away = np.arange(n)[None] - np.arange(n)[:, None]
     cells = (np.abs(away) <= 2) + 1e-9
     weights = np.broadcast_to(cells / cells.sum(-1, keepdims=True), (P, 1, n, n))
     stats = statistics(weights.astype(np.float32), np.ones((P, n, n), bool))
-    assert describe(stats, 0) == "nearby tokens, 100%"
+    assert describe(stats.iloc[0]) == "nearby tokens, 100%"
     experiment, items = text_experiment(), items_of_text()
     snapshot = constructed_snapshot(experiment, items, 0)
     module = "decoder.layers.0.cross_attention"
-    score = AlignmentScore(np.array([0.94, 0.2, 0.7]), np.array([0.02, 0.9, 0.3]), 0.3, 8)
-    found = of_snapshot(experiment, Probe("text", items), snapshot)
-    frame = table(experiment, found, {module: score})
-    labels = frame[frame["module"] == module]["label"].tolist()
+    scores = pd.DataFrame(
+        {"module": module, "head": [1, 2, 3], "share": [0.94, 0.2, 0.7], "aer": [0.02, 0.9, 0.3]}
+    ).assign(chance=0.3)
+    monkeypatch.setattr(heads.alignment, "of_snapshot", lambda *_asked: scores.to_dict("records"))
+    found = of_module(of_snapshot(experiment, Probe("text", items), snapshot), module)
+    labels = found["label"].tolist()
     assert labels[0] == "true source words, 94%"
     assert "true source" not in labels[1]
     assert labels[2] == "mostly true source words, 70%"
-    named = describe(replace(found[module], kind="picture"), 0, 0.94)
-    assert named == "the digit named, 94%"
-    assert frame[frame["module"] == module]["aer"].tolist() == [0.02, 0.9, 0.3]
+    assert describe({**found.iloc[0], "kind": "picture"}) == "the digit named, 94%"
+    assert found["aer"].tolist() == [0.02, 0.9, 0.3]
 
 
 @pytest.mark.parametrize(
@@ -124,8 +138,8 @@ def test_heads_that_look_back_stay_near_or_align_are_called_so():
 )
 def test_simple_heads_are_named(cells, words, role):
     stats = statistics(head(cells), allowed())
-    assert describe(stats, 0) == words
-    assert max(stats.shares, key=lambda name: stats.shares[name][0]) == role
+    assert describe(stats.iloc[0]) == words
+    assert max((name for name in ROLES if name in stats), key=lambda name: stats[name][0]) == role
 
 
 @pytest.mark.parametrize(
@@ -147,9 +161,9 @@ def test_heads_that_look_for_a_token_are_named_where_enough_tokens_come_again(to
     weights = np.where(n, cells / np.maximum(n, 1), even)[:, None].astype(np.float32)
     stats = statistics(weights, may_attend, relations, "sequence")
     if words is None:
-        assert role not in stats.shares
+        assert role not in stats
     else:
-        assert describe(stats, 0) == words
+        assert describe(stats.iloc[0]) == words
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -157,14 +171,13 @@ def test_padding_gets_nothing_and_a_leak_would_show(family):
     experiment, items = text_experiment(family), items_of_text()
     snapshot = constructed_snapshot(experiment, items, 0)
     found = of_snapshot(experiment, Probe("text", items), snapshot)
-    for stats in found.values():
-        assert np.all(stats.shares["padding"] == 0)
+    assert np.all(found["padding"] == 0)
     kind, modules = next(iter(modules_by_kind(experiment).items()))
     weights = snapshot.attention[modules[0]].copy()
     weights[0, :, 0, -1] = 0.5  # the first example is shorter than the second
     may_attend = expected_masks(experiment, items, modules[0])
     relations = relations_of(experiment, items, kind, may_attend)
-    assert np.all(statistics(weights, relations.may_attend, relations).shares["padding"] > 0)
+    assert np.all(statistics(weights, relations.may_attend, relations)["padding"] > 0)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
@@ -180,11 +193,11 @@ def test_distances_between_patches_are_in_pixels(pooling):
         key = query - 4 if row else query + (1 if column < 3 else -1)
         weights[:, 0, query, key if query >= first else 0] = 1
     stats = statistics(weights, relations.may_attend, relations, "patches")
-    assert stats.unit == "pixels"
+    assert stats["unit"][0] == "pixels"
     assert stats.distance[0] == pytest.approx(7)  # patches of 7 pixels
-    assert stats.shares["above"][0] == pytest.approx(1)
-    assert describe(stats, 0) == "patch above, 100%"
-    assert ("cls" in stats.shares) == (pooling == "cls")
+    assert stats["above"][0] == pytest.approx(1)
+    assert describe(stats.iloc[0]) == "patch above, 100%"
+    assert ("cls" in stats) == (pooling == "cls")
 
 
 def test_diagonals_are_further_and_punctuation_is_signs_alone():
@@ -211,4 +224,4 @@ def test_diagonals_are_further_and_punctuation_is_signs_alone():
     with pytest.raises(ValueError, match="needs a 5 × 5 map"):
         on_examples(text_experiment(), items_of_text(), name, masks, (4, 4))
     with pytest.raises(ValueError, match="no examples"):
-        Tally().result()
+        Tally().rows()

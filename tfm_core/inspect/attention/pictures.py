@@ -1,4 +1,4 @@
-"""Explanations of one picture: rollout and relevance.
+"""One picture: what a model made of it at each kept step of its training, and why.
 
 Rollout (Abnar & Zuidema 2020, section 3) multiplies layers, each (A + I) / 2 because the residual
 connection is half of it. Relevance (Chefer et al. 2021, equations 5 and 6) weights each map by the
@@ -10,21 +10,29 @@ Pinter 2019). torch is imported late.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.choices.config import Choice, ImageTaskConfig, ViTConfig
-from tfm_core.inspect.attention.inputs import inputs_of
-from tfm_core.inspect.attention.trained import model_of
+from tfm_core.choices.config import Choice, Experiment, ImageTaskConfig, ViTConfig
+from tfm_core.inspect.attention.trained import (
+    Picture,
+    cached_by_weights,
+    inputs_of,
+    model_of,
+    models_by_step,
+    models_of,
+)
 from tfm_core.probe.labels import modules_by_kind
-from tfm_core.probe.types import Floats
+from tfm_core.probe.types import Array, Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+    from tfm_core.models.build import Model
 
 
 def rollout(attention: Sequence[Floats], *, has_residual: bool = True) -> Floats:
@@ -103,14 +111,15 @@ EXPLANATIONS: dict[str, Choice] = {
 _TEXT = N_("This run reads text; only pictures have patches to explain.")
 
 
+@cached_by_weights
 def explained(
-    run: Run, picture: npt.NDArray[np.uint8], target: int | None = None
+    run: Run, picture: Picture, target: int | None = None
 ) -> tuple[int, int, Floats, dict[str, Floats]]:
     """Explain what the last checkpoint of a run says about a picture uint8 (C, height, width).
 
     Return the step, the class that is explained, the probabilities (classes,), and by the names of
     EXPLANATIONS maps (side, side), not negative. target: the class to explain, None for the
-    predicted one. Raises StudentError without a checkpoint or for a wrong shape or class.
+    predicted one. Cached. Raises StudentError without a checkpoint or for a wrong shape or class.
     """
     from tfm_core.probe.capture import capture
 
@@ -138,3 +147,82 @@ def explained(
     is_cls = run.experiment.has_cls
     maps = {name: to_patches(values, has_cls=is_cls) for name, values in tokens.items()}
     return step, target, probabilities, maps
+
+
+AnswersByStep = tuple[tuple[int, ...], npt.NDArray[np.float32]]
+
+
+def answers_by_step(run: Run, picture: Picture) -> AnswersByStep:
+    """Return the steps with kept weights, ascending, and (steps, classes): their answers.
+
+    picture: uint8 (C, height, width). Damaged weights are left out. Raises StudentError for other
+    runs, without weights, or for another shape.
+    """
+    import torch
+
+    run.experiment.task_as(ImageTaskConfig, _NO_PICTURES)
+    (images,) = inputs_of(run, {}, picture)
+    models = models_by_step(run)
+    if not models:
+        raise StudentError("This run saved no weights during training.")
+    with torch.inference_mode():
+        logits = torch.cat([model(images) for _step, model in models])
+    answers: npt.NDArray[np.float32] = logits.float().softmax(-1).numpy()
+    return tuple(step for step, _model in models), answers
+
+
+def right_since(found: AnswersByStep, answer: int) -> int | None:
+    """Return the step from which on a run read a picture as ``answer``, None where it doesn't."""
+    steps, answers = found
+    since = None
+    for step, is_right in zip(steps, answers.argmax(-1) == answer, strict=True):
+        since = (step if since is None else since) if is_right else None
+    return since
+
+
+_NO_PICTURES = N_("This run learned sentences, not pictures.")
+MAX_CLASSES = 12
+"""The most classes with a bar beside a drawing."""
+
+
+PictureHistory = tuple[tuple[int, ...], Array, Array, Array]
+"""S steps of a training, the last one last; the probabilities (S, classes); what the answering
+token takes from each patch, (S, L, H, side, side), and through all layers, (S, side, side)."""
+
+
+def reads_drawings(experiment: Experiment) -> bool:
+    """Return whether a model classifies grey pictures into a few classes."""
+    task = experiment.task
+    channels = task.picture_shape[0] if task.picture_shape else 0
+    return channels == 1 and 0 < len(task.class_names) <= MAX_CLASSES
+
+
+def picture_history(run: Run, picture: Picture) -> PictureHistory:
+    """Look at a picture uint8 (C, height, width) with all kept weights and the last checkpoint.
+
+    Raises StudentError for other runs, or without weights.
+    """
+    run.experiment.model_as(ViTConfig, _NO_PICTURES)
+    (images,) = inputs_of(run, {}, picture)
+    kept = models_of(run)
+    found = [_look(run.experiment, model, images) for _step, model in kept]
+    shares, heads, rolled = (np.stack(part) for part in zip(*found, strict=True))
+    return tuple(step for step, _model in kept), shares, heads, rolled
+
+
+def _look(experiment: Experiment, model: Model, images: Any) -> tuple[Array, Array, Array]:
+    import torch
+
+    from tfm_core.probe.capture import capture
+
+    (names,) = modules_by_kind(experiment).values()
+    with torch.inference_mode(), capture(model, only={"weights"}) as cache:
+        shares = model(images).float().softmax(-1)[0].numpy()
+    kept = cache.of("weights")
+    layers = np.stack([kept[name][0].float().numpy() for name in names])  # (L, H, T, T)
+    is_cls = experiment.has_cls
+    heads = np.stack(
+        [np.stack([to_patches(head, has_cls=is_cls) for head in layer]) for layer in layers]
+    )
+    reached = rollout(list(layers), has_residual=experiment.model_as(ViTConfig).has_residuals)
+    return shares, heads, to_patches(reached, has_cls=is_cls)
