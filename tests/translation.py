@@ -70,7 +70,7 @@ AREAS = {
         "tfm_core/inspect/compare", "tfm_core/inspect/experiments",
     ),
     "look inside": (
-        "pages/look_inside", "tfm_core/inspect", "tfm_core/plots", "tfm_core/anatomy",
+        "pages/look_inside", "tfm_core/inspect", "tfm_core/trace", "tfm_core/plots", "tfm_core/anatomy",
         "tfm_core/facts",
     ),
     "command line": ("tfm_core/__main__.py", "tfm_core/cli"),

@@ -25,13 +25,13 @@ from pages.look_inside.attention.maps import ARITHMETIC, MEAN, Film, Shown
 from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import Example, example_of
-from tfm_core.inspect.walk.steps import step_of_map
 from tfm_core.plots.heads import patches as patch_plots
 from tfm_core.plots.heads.attention import MANY_KEYS
 from tfm_core.plots.heads.captions import caption_strip
 from tfm_core.probe.labels import CLS, axes, kinds_of, modules_by_kind, patches_per_side
 from tfm_core.probe.types import Floats, Probe
 from tfm_core.runs.run import Run
+from tfm_core.trace.shown import step_of_map
 
 NEEDS = Needs(
     N_("a model with attention maps"),

@@ -13,13 +13,13 @@ from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.tours import questions, waits
 from tfm_core.inspect.tours.questions import UNKNOWN
 from tfm_core.inspect.tours.waits import TourRun, Waited
-from tfm_core.inspect.walk.steps import Question
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.record.outcome import loss_progress
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.trace.steps import Question
 
 MIN_PROGRESS = 0.15  # of the way, as the page says it
 

@@ -1,27 +1,30 @@
-"""A few examples for a walk, those of a run's probe or others, through their model."""
+"""What a trace is of: a model, with values or by its shapes, and one recorded forward pass."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from tfm_core.anatomy import anatomy
+from tfm_core.anatomy import Anatomy, anatomy
 from tfm_core.choices.config import (
     CaptionTaskConfig,
+    EncoderDecoderConfig,
     Experiment,
     ImageTaskConfig,
     ModelConfig,
     OwnPicturesTaskConfig,
     PretrainedPicturesConfig,
 )
-from tfm_core.choices.config.shape import CaptionShape, patches_per_side
+from tfm_core.choices.config.shape import CaptionShape, Shape, patches_per_side
+from tfm_core.choices.variants.forms import CAUSAL, CAUSALITIES, Causality
 from tfm_core.data.caption_words import join
 from tfm_core.data.captions import STATISTICS_OF, CaptionData, load_captions
 from tfm_core.data.embedded import read_embedded
@@ -31,20 +34,281 @@ from tfm_core.data.tasks import data_shape, text_task
 from tfm_core.data.text_data import distinct_pairs, encode_src
 from tfm_core.data.vocabulary import BOS, NONE, PAD
 from tfm_core.decoding import greedy
-from tfm_core.inspect.attention.trained import at_once, pixels_of_data
-from tfm_core.inspect.walk.forward import CaptionResult, Item, Subject, on_device, recorded
-from tfm_core.inspect.walk.steps import WalkStep
-from tfm_core.models.build import ImageShape, Model, TextShape
+from tfm_core.facts.architectures import Architecture
+from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.facts.storage import attention_numbers
+from tfm_core.inspect.attention.trained import AT_ONCE, at_once, pixels_of_data
+from tfm_core.models.build import ImageShape, Model, TextShape, build_model, init_on_meta
 from tfm_core.models.pictures import Captioner
 from tfm_core.pretrained.pictures import photographs
+from tfm_core.probe.capture import ActivationCache, capture
 from tfm_core.probe.items import caption_items
 from tfm_core.probe.labels import CLS, patch_names
 from tfm_core.sentences import N_, joined
+from tfm_core.training.setup import new_model
+
+Item = Mapping[str, Any]
+"""An example as a probe holds it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CaptionResult:
+    """The pictures of a trace in words, one entry an example.
+
+    written: ids (B, T) that the model wrote by itself, up to <eos>, then padding. said, truth: the
+    caption as it wrote it, and the true one. boxes: for each word of the true caption the box of
+    the digit that it names, left, top, right and bottom in pixels, or None.
+    """
+
+    written: Tensor
+    said: Sequence[str]
+    truth: Sequence[str]
+    boxes: Sequence[Sequence[Sequence[int] | None]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """A model that was run once on a batch.
+
+    inputs: source ids (B, S) and shifted target ids (B, T), or pictures (B, C, Y, X), with
+    target ids where they are described.
+    cache: what was recorded; without values for a model on the meta device.
+    words: name of a token list -> one list an example (``src``, ``tgt``, ``sequence``,
+    ``patches``), or one for all (``vocabulary``, ``classes``, under the index 0).
+    truth: what the model should answer, an example: target tokens with <eos>, or a class name.
+    statistics: mean and deviation (C,) that the pictures were normalised with.
+    described: what was written of the pictures, by a model with values that describes them.
+    has_own_statistics: the pictures were normalised with their own mean and deviation.
+    numbers: of a model that is laid out by its shapes, the same with values, run on one example.
+    """
+
+    config: ModelConfig
+    model: Model
+    shape: Shape
+    inputs: tuple[Tensor, ...]
+    cache: ActivationCache
+    words: Mapping[str, Sequence[Sequence[str]]]
+    truth: Sequence[Sequence[str]]
+    pictures: npt.NDArray[np.uint8] | None = None
+    statistics: tuple[Tensor, Tensor] | None = None
+    has_own_statistics: bool = False
+    note: str = ""
+    described: CaptionResult | None = None
+    numbers: Subject | None = None
+
+    @property
+    def anatomy(self) -> Anatomy:
+        """The parts of the model."""
+        return anatomy(self.config, self.shape)
+
+    @property
+    def reader(self) -> str:
+        """The kind of model for the trace: its family, or its task where that is more specific."""
+        shape = self.shape
+        if isinstance(shape, TextShape):
+            if shape.is_label:
+                return "label"
+            if shape.head == "pooler":
+                return "pooler"
+            if shape.mask_id:
+                return "blanks"
+            if not shape.has_source:
+                return "language"
+        return self.config.family
+
+    @property
+    def source(self) -> Tensor | None:
+        """The source ids (B, S); a language model and a model of pictures have none."""
+        first = self.inputs[0]
+        return first if isinstance(self.shape, TextShape) and first.size(1) else None
+
+    @property
+    def memory_axis(self) -> str:
+        """The axis that a decoder looks back at, as ``"S:src"``; "" where nothing looks back."""
+        if not any(len(part.inputs) > 1 for part in self.anatomy.of_kind("stack")):
+            return ""
+        return "N:tokens" if self.anatomy.of_kind("stem") else "S:src"
+
+    @property
+    def order(self) -> Causality:
+        """Which way a decoder's tokens look; the causal way where nothing is written."""
+        written = (part.order for part in self.anatomy.attentions if part.order)
+        return CAUSALITIES[next(written, CAUSAL.name)]
+
+    @property
+    def n_words(self) -> int:
+        """The tokens that can be answered; none of a model that answers a class."""
+        return int(getattr(self.shape, "tgt_vocabulary", 0))
+
+    @property
+    def looked_at(self) -> Subject:
+        """The subject whose numbers are shown."""
+        return self if self.numbers is None else self.numbers
+
+    @property
+    def is_real(self) -> bool:
+        """Whether there are values to look at."""
+        return not self.inputs[0].is_meta
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples in the batch."""
+        return self.inputs[0].size(0)
+
+    def tokens(self, name: str, example: int) -> Sequence[str] | None:
+        """Return the tokens that stand along an axis, or None where they have no names."""
+        lists = self.words.get(name)
+        return None if not lists else lists[example if len(lists) > 1 else 0]
+
+
+def recorded(model: Model, inputs: tuple[Tensor, ...]) -> ActivationCache:
+    """Run a model once; return everything that it records."""
+    with capture(model) as cache:
+        model(*inputs)
+    return cache
+
+
+def on_device(model: Model, *inputs: Tensor) -> tuple[Tensor, ...]:
+    """Return the tensors on the model's device."""
+    device = next(model.parameters()).device
+    return tuple(tensor.to(device) for tensor in inputs)
+
+
+def with_note(subject: Subject, note: str) -> Subject:
+    """Return the subject with a sentence on where it comes from."""
+    return replace(subject, note=joined(*filter(None, (note, subject.note))))
+
+
+MAX_REAL = 30_000_000  # parameters; a larger model is walked through by its shapes
+BOOK_BATCH, BOOK_SRC, BOOK_TGT, BOOK_WORDS = 128, 28, 29, 10_000
+BOOK_SEED, BOOK_PADDING, BOOK_LONGEST = 0, 6, 100  # longest: rows of a learned table
+BOOK_BLOCKS = 6
+
+
+def subject(
+    experiment: Experiment,
+    model: Model | None = None,
+    *,
+    items: Sequence[Item] = (),
+    images: npt.NDArray[np.uint8] | None = None,
+) -> Subject:
+    """Run a model on a few examples and keep what it recorded.
+
+    model: a trained one, in eval mode; None builds the experiment's untrained one, or, where it
+    has more than MAX_REAL parameters or maps that are too large, only its shapes. items, images:
+    the examples, as a probe holds them; without them some are drawn.
+    """
+    if model is None:
+        with init_on_meta():
+            model = new_model(experiment)
+        is_small = attention_numbers(experiment) <= AT_ONCE
+        if is_small and sum(p.numel() for p in model.parameters()) <= MAX_REAL:
+            model = new_model(experiment).eval()
+    walk = experiment.task.by_data(
+        pairs=_of_texts, stream=_of_texts, pictures=_of_pictures, captions=_of_captions
+    )
+    return walk(experiment, model, items, images)
+
+
+def book_example(position: str = "sinusoidal", *, with_numbers: bool = False) -> Subject:
+    """Return the textbook example by its shapes: 128 pairs of 28 and 29 tokens, d_model 512.
+
+    position: the kind that is added. with_numbers: it is built with weights too, drawn from
+    BOOK_SEED, and run on one pair of sentences; this takes about a second.
+    """
+    config, shape = book_config(position)
+    laid_out = by_shape(config, shape, batch=BOOK_BATCH, src_len=BOOK_SRC, tgt_len=BOOK_TGT)
+    return replace(laid_out, numbers=_book_numbers(config, shape)) if with_numbers else laid_out
+
+
+def _book_numbers(config: ModelConfig, shape: Shape) -> Subject:
+    """Run the model of the example on one pair, each sentence with some padding at its end."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(BOOK_SEED)
+        model = build_model(config, shape).eval()
+        src = torch.randint(4, BOOK_WORDS, (1, BOOK_SRC))
+        tgt = torch.randint(4, BOOK_WORDS, (1, BOOK_TGT))
+    src[:, BOOK_SRC - BOOK_PADDING :] = PAD
+    tgt[:, 0], tgt[:, BOOK_TGT - BOOK_PADDING :] = BOS, PAD
+    cache = recorded(model, (src, tgt))
+    for name, module in model.named_modules():
+        is_shown = name.endswith(("self_attention.in_projection", "positions"))
+        for kind, weight in [] if is_shown else list(module.named_parameters(recurse=False)):
+            setattr(module, kind, nn.Parameter(weight.detach().to("meta"), requires_grad=False))
+    return Subject(config, model, shape, (src, tgt), cache, {}, ())
+
+
+def book_config(position: str = "sinusoidal") -> tuple[ModelConfig, Shape]:
+    """Return model and shape of the textbook example."""
+    config = EncoderDecoderConfig.model_validate(
+        {
+            "d_model": 512, "n_heads": 8, "d_ff": 2048, "n_encoder_layers": BOOK_BLOCKS,
+            "n_decoder_layers": BOOK_BLOCKS, "norm_first": False, "activation": "relu",
+            "dropout": 0.1, "position": position, "max_len": BOOK_LONGEST,
+        }
+    )  # fmt: skip
+    return config, TextShape(BOOK_WORDS, BOOK_WORDS)
+
+
+MAX_UNTRAINED = 1_000_000  # parameters of a model to scale that is walked through with numbers
+
+
+def of_architecture(known: Architecture) -> Subject:
+    """Return a model to scale: by its shapes, or with its first, random weights if it is small.
+
+    A small one reads random ids, or digits that come with the app.
+    """
+    config, shape = known.model, known.shape
+    is_small = parameter_table(config, shape).total < MAX_UNTRAINED
+    if not is_small or isinstance(shape, CaptionShape):
+        walked = by_shape(
+            config, shape, batch=known.batch, src_len=known.src_len, tgt_len=known.tgt_len
+        )
+        return replace(walked, note=N_("Real size: shapes only, no numbers."))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(BOOK_SEED)
+        model = build_model(config, shape).eval()
+        if isinstance(shape, TextShape):
+            lengths = (known.src_len * shape.has_source, known.tgt_len)
+            inputs = tuple(
+                torch.randint(4, shape.src_vocabulary, (known.batch, n)) for n in lengths
+            )
+            note = N_("Real size, random weights, random ids.")
+            cache = recorded(model, inputs)
+            return Subject(config, model, shape, inputs, cache, {}, (), note=note)
+    note = N_("Real size, random weights, the app's digits.")
+    return replace(_of_digits(config, shape, model, known.batch), note=note)
+
+
+def by_shape(
+    config: ModelConfig, shape: Shape, *, batch: int, src_len: int, tgt_len: int
+) -> Subject:
+    """Return a model of any size by its shapes: no memory, no values.
+
+    A picture has no length; its caption has ``tgt_len`` tokens, or the most that there can be.
+    """
+    with init_on_meta():
+        model = build_model(config, shape).to("meta")
+    with torch.device("meta"):
+        inputs = _meta_inputs(shape, batch, max(1, src_len), max(1, tgt_len))
+    cache = recorded(model, inputs)
+    return Subject(config, model, shape, inputs, cache, {}, ())
+
+
+def _meta_inputs(shape: Shape, batch: int, src_len: int, tgt_len: int) -> tuple[Tensor, ...]:
+    if isinstance(shape, TextShape):
+        lengths = (src_len * shape.has_source, tgt_len)
+        return tuple(torch.empty(batch, n, dtype=torch.int64) for n in lengths)
+    images = torch.empty(batch, shape.channels, shape.image_size, shape.image_size)
+    if isinstance(shape, ImageShape):
+        return (images,)
+    return images, torch.empty(batch, min(tgt_len, shape.tgt_len), dtype=torch.int64)
+
 
 N_TEXTS = 6
 
 
-def of_texts(
+def _of_texts(
     experiment: Experiment,
     model: Model,
     items: Sequence[Item],
@@ -136,7 +400,7 @@ def _text_words(
 N_PICTURES = 10
 
 
-def of_pictures(
+def _of_pictures(
     experiment: Experiment,
     model: Model,
     items: Sequence[Item],
@@ -173,7 +437,7 @@ def of_pictures(
     )  # fmt: skip
 
 
-def of_digits(config: ModelConfig, shape: ImageShape, model: Model, batch: int) -> Subject:
+def _of_digits(config: ModelConfig, shape: ImageShape, model: Model, batch: int) -> Subject:
     """Run a model of 28 x 28 grey pictures on a batch of the digits that come with the app."""
     images, labels = read_embedded()
     rows = torch.arange(batch) * len(images) // batch  # they are ordered by class
@@ -249,39 +513,10 @@ def _statistics(config: ImageTaskConfig, seed: int, pixels: Tensor) -> tuple[Ten
     return *pixel_statistics(pixels), True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class WordMaps:
-    """The words of a caption that ask, <bos> first, without padding.
-
-    maps: (T, side, side), one head's weights over the patches. writes: the word that is to follow
-    each, with an arrow. boxes: of the digit that the following word names, or None.
-    """
-
-    words: Sequence[str]
-    writes: Sequence[str]
-    maps: npt.NDArray[np.float32]
-    boxes: Sequence[Sequence[int] | None]
-
-
-def word_maps(subject: Subject, step: WalkStep, example: int, head: int) -> WordMaps:
-    """Return one head's weights of an example's true caption, from the step of cross-attention."""
-    assert subject.described is not None
-    following = subject.truth[example]  # <eos> last
-    weights = subject.cache[f"{step.block}.cross_attention.weights"]  # (B, H, T, patches)
-    n, side = len(following), round(weights.size(-1) ** 0.5)
-    maps = weights[example, min(head, weights.size(1) - 1), :n].cpu().float().numpy()
-    return WordMaps(
-        (subject.tokens("tgt", example) or ())[:n],
-        [f"→ {word}" for word in following],
-        maps.reshape(n, side, side),
-        [*subject.described.boxes[example], None],
-    )
-
-
 N_CAPTIONS = 6
 
 
-def of_captions(
+def _of_captions(
     experiment: Experiment,
     model: Model,
     items: Sequence[Item],

@@ -1,7 +1,8 @@
-"""The steps up to the answer of a text model: pooling, logits, and the whole in one call."""
+"""The steps behind the last block: pooling, scores of the answers, and the whole in one call."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -12,31 +13,28 @@ from tfm_core.choices.config.shape import CaptionShape, TextShape
 from tfm_core.choices.variants.poolings import POOLINGS
 from tfm_core.data.opened.spelling import text_of
 from tfm_core.decoding import greedy
-from tfm_core.inspect.questions import Question, choice_question
-from tfm_core.inspect.walk.block import blocks
-from tfm_core.inspect.walk.block_view import BlockView, mask_seen, stack_mask
-from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import StepTensor, WalkStep, seen, shape_question
-from tfm_core.inspect.walk.tokens import ids_seen
+from tfm_core.inspect.questions import Question, choice_question, number_question
 from tfm_core.layers.masks import is_token
 from tfm_core.sentences import N_, Sentence, StudentError, joined
+from tfm_core.trace.blocks import block_outputs
+from tfm_core.trace.steps import Step, StepTensor, View, shape_question, stack_mask
+from tfm_core.trace.tokens import ids_seen
 
 
-def pooling(view: BlockView) -> WalkStep:
+def pooling(view: View) -> Step:
     """One vector for the whole text."""
-    subject, axis = view.subject, view.axis
+    subject = view.subject
     assert isinstance(subject.shape, TextShape)
     chosen = POOLINGS[view.part.variant]
-    memory, pooled = subject.cache["encoder.output"], subject.cache["output.answering"]
-    batch, length, d_model = memory.shape
+    batch, length, d_model = view.recorded("memory").shape
     *lines, last = (line.format(x="memory", keep="keep") for line in chosen.of_words)
-    made = seen("x", N_("one vector per text"), pooled, "B T:tgt d_model")
+    label = N_("one vector per text")
+    made = view.seen("x", label, "output.answering", "B T:tgt d_model")
     keeps = []
     if chosen.reads_padding:
         keep = is_token(subject.cache["src_embedding.ids"], subject.shape.pad_id)
-        keeps = [seen("keep", N_("1 = a word, 0 = padding"), keep, f"B {axis}")]
+        keeps = [view.seen("keep", N_("1 = a word, 0 = padding"), keep, "B {tokens}")]
     return view.step(
-        "pooling",
         N_("Pooling"),
         ("pooling-text", f"pooling-text-{chosen.name}"),
         "\n".join([*lines, f"x = {last}"]),
@@ -48,93 +46,147 @@ def pooling(view: BlockView) -> WalkStep:
             ((1, d_model), N_("Each text has its own vector.")),
             ((batch, 2 * length, d_model), N_("Pooling adds no tokens.")),
         ),
-        seen("memory", N_("the encoder's output"), memory, f"B {axis} d_model"),
         *keeps,
         made,
     )
 
 
-def logits(view: BlockView) -> WalkStep:
+def picture_pooling(view: View) -> Step:
+    """One vector for the picture."""
+    batch, n, d_model = view.recorded("memory").shape
+    chosen = POOLINGS[view.part.variant]
+    return view.step(
+        N_("Pooling"),
+        ("pooling", f"pooling-{chosen.name}"),
+        f"pooled = {chosen.of_patches.format(x='memory')}",
+        shape_question(
+            view.recorded("pooled"),
+            N_("One vector per picture: the token axis is gone."),
+            ((batch, n), N_("A picture is a vector of d_model numbers.")),
+            ((batch, n, d_model), N_("That is still a vector per token.")),
+            ((n, d_model), N_("Each picture has its own vector.")),
+            ((d_model,), N_("Each picture has its own vector.")),
+        ),
+    )
+
+
+def head(view: View) -> Step:
+    """A score for each class."""
+    d_model, n_classes = (view.recorded(name).shape[1] for name in ("pooled", "logits"))
+    n = d_model * n_classes + n_classes
+    because = N_(
+        "{d_model} x {n_classes} + {n_classes} = {n:,}.", d_model=d_model, n_classes=n_classes, n=n
+    )
+    return view.step(
+        N_("Head"),
+        ("head",),
+        "logits = head(pooled)",
+        number_question(
+            N_("How many parameters does the head have?"),
+            n,
+            because,
+            wrong={
+                d_model * n_classes: N_("Each class has a bias too."),
+                d_model + n_classes: N_("Each class weighs all numbers."),
+            },
+            hint=N_("A weight per class and number, a bias per class."),
+        ),
+    )
+
+
+def picture_whole(view: View) -> Step:
+    """The whole forward pass of a model of pictures, and its prediction."""
+    subject, made = view.subject, view.recorded("logits")
+    batch, n = made.shape
+    question = shape_question(
+        made,
+        N_("A score per class for each picture."),
+        ((n,), N_("Each picture has its own scores.")),
+        ((batch,), N_("That would be the best class of each.")),
+        ((n, batch), N_("The batch comes first.")),
+    )
+    if made.has_values:
+        names = subject.tokens("classes", 0) or ()
+        truth = " ".join(subject.truth[view.example]) if subject.truth else ""
+        text = N_("Which class does the model give this picture?")
+        question = _best_of(made.value[view.example], names, text, truth)
+    chances, label = made.value.softmax(-1), N_("probability of each class")
+    return view.step(
+        N_("The whole forward pass"),
+        ("whole",),
+        "logits = model(images)\nprobabilities = logits.softmax(-1)",
+        question,
+        view.seen("probabilities", label, chances, "B classes:classes"),
+        names={"model": subject.model},
+        shown="probabilities",
+    )
+
+
+def logits(view: View) -> Step:
     """One number for each token of the vocabulary."""
     subject = view.subject
-    cache, looked_at = subject.cache, subject.memory_axis
-    made = seen("logits", N_("a score per token"), cache["output.logits"], "B T:tgt V:vocabulary")
     title, topics, code = N_("Logits"), ("logits", f"logits-{subject.reader}"), "logits = output(x)"
-    label = N_("last vector of each answering position")
-    tensors = [seen("x", label, cache["output.answering"], "B T:tgt d_model")]
-    names: dict[str, object] = {"output": subject.model.get_submodule("output")}
-    if looked_at:
+    vectors, label = "B T:tgt d_model", N_("last vector of each answering position")
+    tensors = [view.seen("x", label, "output.answering", vectors)]
+    if subject.memory_axis:
         title, topics = N_("Decoder stack to logits"), ("logits-encoder-decoder", "logits")
-        axes = f"B {looked_at} d_model"
         tensors = [
-            seen(
-                "placed",
-                N_("the target, with positions"),
-                cache["decoder.input"],
-                "B T:tgt d_model",
+            view.seen("placed", N_("the target, with positions"), "decoder.input", vectors),
+            view.seen(
+                "tgt_mask", N_("target mask"), stack_mask(subject, "decoder"), "B 1 Q:tgt K:tgt"
             ),
-            seen("memory", N_("the encoder's output"), cache["encoder.output"], axes),
-            seen("tgt_mask", N_("target mask"), stack_mask(subject, "decoder"), "B 1 Q:tgt K:tgt"),
         ]
         memory = "memory=memory"
-        mask = cache.get("decoder.layers.0.cross_attention.mask")
+        mask = subject.cache.get("decoder.layers.0.cross_attention.mask")
         if mask is not None:
             memory += ", memory_mask=mask"
-            tensors.append(mask_seen(mask, "src"))
+            tensors.append(view.mask(mask, "src"))
         code = f"x = decoder(placed, mask=tgt_mask, {memory})\nlogits = output(x)"
-        names["decoder"] = subject.model.get_submodule("decoder")
     return view.step(
-        "logits",
         title,
         topics,
         code,
-        about_logits(made, built(subject.config).d_model),
+        about_logits(view.recorded("logits"), built(subject.config).d_model),
         *tensors,
-        made,
-        *blocks(view),
-        names=names,
+        *block_outputs(view),
     )
 
 
 _WRITERS = ("encoder-decoder", "decoder-only", "language")
 
 
-def whole(view: BlockView) -> WalkStep:
+def whole(view: View) -> Step:
     """The whole forward pass, and its prediction."""
-    subject, example = view.subject, view.example
-    read, scores, shape = subject.inputs[0], subject.cache["output.logits"], subject.shape
-    axes = "B T:tgt V:vocabulary"
-    tensors, name = list(ids_seen(subject)), "src"
-    if isinstance(shape, CaptionShape):
-        tensors.append(seen("images", N_("normalised pictures"), read, "B C Y X"))
-        name = "images"
+    subject = view.subject
+    made, tensors = view.recorded("logits"), list(ids_seen(view))
+    name, names = "src", dict[str, object]({"src": subject.inputs[0]})
+    if isinstance(subject.shape, CaptionShape):
+        name, names = "images", {}
     code = (
         f"logits = model({name}, tgt)\nprobabilities = logits.softmax(-1)\n"
         "predicted = logits.argmax(-1)"
     )
-    made = seen("logits", N_("a score per token"), scores, axes)
+    chances, label = made.value.softmax(-1), N_("probability of each token")
+    best, words = made.value.argmax(-1), N_("id of the best token")
     tensors += [
-        made,
-        seen("probabilities", N_("probability of each token"), scores.softmax(-1), axes),
-        seen("predicted", N_("id of the best token"), scores.argmax(-1), "B T:tgt"),
+        view.seen("probabilities", label, chances, "B T:tgt V:vocabulary"),
+        view.seen("predicted", words, best, "B T:tgt"),
     ]
-    names: dict[str, object] = {"model": subject.model, name: read}
-    question = _likely_word(subject, made, example)
+    question = _likely_word(view, made)
     writes_as = "writing" if subject.reader in _WRITERS else subject.reader
-    if isinstance(shape, CaptionShape) and subject.described is not None:
+    if isinstance(subject.shape, CaptionShape) and subject.described is not None:
         code += "\nwritten = greedy(model, images, max_len=longest).ids"
-        ids = subject.described.written
-        tensors.append(seen("written", N_("ids of the written caption"), ids, "B W:written"))
+        ids, label = subject.described.written, N_("ids of the written caption")
+        tensors.append(view.seen("written", label, ids, "B W:written"))
         question = replace(question, values=(*question.values, "written"))
-        names |= {"greedy": greedy, "longest": shape.tgt_len}
+        names |= {"greedy": greedy, "longest": subject.shape.tgt_len}
     return view.step(
-        "whole",
         N_("The whole forward pass"),
         ("whole", f"whole-{writes_as}"),
         code,
         question,
         *tensors,
-        names=names,
+        names={"model": subject.model, **names},
         shown="probabilities",
     )
 
@@ -153,9 +205,9 @@ def about_logits(made: StepTensor, d_model: int) -> Question:
     )
 
 
-def _likely_word(subject: Subject, made: StepTensor, example: int) -> Question:
+def _likely_word(view: View, made: StepTensor) -> Question:
     """Ask for the first word, or for the first one of a caption that names what is seen."""
-    scores = made.value
+    subject, example, scores = view.subject, view.example, made.value
     if scores.is_meta or not subject.truth:
         return about_logits(made, built(subject.config).d_model)
     position, text = 0, N_("Which token does the model answer first?")
@@ -167,21 +219,20 @@ def _likely_word(subject: Subject, made: StepTensor, example: int) -> Question:
         text = N_("After “{before}”, which word is likeliest for this picture?", before=before)
         truth = subject.truth[example][position]
     names = subject.tokens("vocabulary", 0) or ()
-    return best_of(scores[example, position], names, text, truth)
+    return _best_of(scores[example, position], names, text, truth)
 
 
-def best_of(scores: Tensor, names: object, text: str, truth: str) -> Question:
+def _best_of(scores: Tensor, names: Sequence[str], text: str, truth: str) -> Question:
     """Ask which of the four names with the largest scores (V,) is the best."""
-    assert isinstance(names, list | tuple)
     possible = int((scores > torch.finfo(scores.dtype).min).sum())
     if not possible:
         raise StudentError("This model answers NaN: its training diverged.")
     top = scores.topk(min(4, possible)).indices.tolist()
-    share = float(scores.softmax(-1)[top[0]])
+    shares = scores.softmax(-1)
+    share = float(shares[top[0]])
     because: Sentence = N_("“{names}” gets {share:.1%}.", names=names[top[0]], share=share)
     if truth:
         because = joined(because, N_("The truth is “{truth}”.", truth=truth))
-    shares = scores.softmax(-1)
     wrong = {
         str(names[i]): N_("“{name}” gets {share:.1%}.", name=names[i], share=float(shares[i]))
         for i in top[1:]
@@ -191,40 +242,29 @@ def best_of(scores: Tensor, names: object, text: str, truth: str) -> Question:
     )
 
 
-def pooler(view: BlockView) -> WalkStep:
+def pooler(view: View) -> Step:
     """One vector for the whole text."""
-    cache, axis = view.subject.cache, "T:tgt"
-    answering, pooled = cache["output.answering"], cache["output.logits"]
-    length = answering.size(1)
-    made = seen("pooled", N_("one vector per text"), pooled, "B d_model")
+    label = N_("last vector of each position")
+    x = view.seen("x", label, "output.answering", "B T:tgt d_model")
     return view.step(
-        "logits",
         N_("Pooler"),
         ("pooler",),
         "pooled = torch.tanh(dense(x[:, 0]))",
-        _one_vector(made, length),
-        seen("x", N_("last vector of each position"), answering, f"B {axis} d_model"),
-        made,
-        *blocks(view),
+        _one_vector(view.recorded("pooled"), x.shape[1]),
+        x,
+        *block_outputs(view),
         names={"dense": view.subject.model.get_submodule("output.dense")},
     )
 
 
-def pooler_whole(view: BlockView) -> WalkStep:
+def pooler_whole(view: View) -> Step:
     """The whole forward pass of a pooler."""
-    subject = view.subject
-    (src, tgt), pooled = subject.inputs, subject.cache["output.logits"]
-    made = seen("pooled", N_("one vector per text"), pooled, "B d_model")
     return view.step(
-        "whole",
         N_("The whole forward pass"),
         ("whole", "whole-pooler"),
         "pooled = model(src, tgt)",
-        _one_vector(made, src.size(1)),
-        seen("src", N_("source ids"), src, "B S:src"),
-        seen("tgt", N_("only its length is used"), tgt, "B T:tgt"),
-        made,
-        names={"model": subject.model},
+        _one_vector(view.recorded("pooled"), view.recorded("src").shape[1]),
+        names={"model": view.subject.model},
     )
 
 
