@@ -70,8 +70,8 @@ AREAS = {
         "tfm_core/inspect/compare", "tfm_core/inspect/experiments",
     ),
     "look inside": (
-        "pages/look_inside", "tfm_core/inspect", "tfm_core/trace", "tfm_core/plots", "tfm_core/anatomy",
-        "tfm_core/facts",
+        "pages/look_inside", "tfm_core/inspect", "tfm_core/plots", "tfm_core/anatomy",
+        "tfm_core/facts", "tfm_core/trace",
     ),
     "command line": ("tfm_core/__main__.py", "tfm_core/cli"),
     "core errors": ("tfm_core", "pages"),

@@ -27,7 +27,6 @@ from pages.i18n import N_, _, paragraph
 from pages.look_inside import walk_step
 from tfm_core import byte_cache
 from tfm_core.choices.config import Experiment, ImageTaskConfig
-from tfm_core.facts.architectures import Architecture
 from tfm_core.inspect.attention.own_example import reads_text
 from tfm_core.inspect.errors.answers import weights_mark
 from tfm_core.inspect.knockouts.parts import name_of, parts_of
@@ -225,9 +224,15 @@ def _walked(source: WalkSource, chosen: Chosen | None, moment: Moment | None, te
     if chosen is None:
         return f"{BOOK} {source.positions}", _book(source.positions), None
     if chosen.experiment is None:
+        from tfm_core.trace.subject import of_architecture, with_note
+
         known = chosen.architecture
         key = f"{known.model.model_dump_json()} {known.shape} {known.src_len} {known.tgt_len}"
-        return key, _of_architecture(f"{key} {known.batch}", known), None
+        made = byte_cache.SHARED.get(
+            ("walk of", f"{key} {known.batch}"),
+            lambda: with_note(of_architecture(known), known.note),
+        )
+        return key, made, None
     if moment is None:
         settings = chosen.experiment.model_dump_json()
         return settings, _untrained(settings), None
@@ -291,14 +296,6 @@ def _book(position: str) -> Subject:
         seed=BOOK_SEED,
     )
     return with_note(book_example(position, with_numbers=True), note)
-
-
-def _of_architecture(key: str, architecture: Architecture) -> Subject:
-    from tfm_core.trace.subject import of_architecture, with_note
-
-    return byte_cache.SHARED.get(
-        ("walk of", key), lambda: with_note(of_architecture(architecture), architecture.note)
-    )
 
 
 @byte_cache.cached

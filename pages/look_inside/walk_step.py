@@ -19,6 +19,8 @@ from tfm_core.data.opened.spelling import text_of
 from tfm_core.plots.chart import chart
 from tfm_core.plots.heads.attention import short
 from tfm_core.plots.model import walk as plots
+from tfm_core.trace import functions
+from tfm_core.trace.shown import axis_words, called, cut, first_numbers, scales, topic_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,8 +126,6 @@ def shapes(step: Step, subject: Subject, example: int, *, is_revealed: bool) -> 
         is_asked = hidden & {tensor.name for tensor in made}
         after = _("After: predict it below") if is_asked else _("After")
         st.markdown("\n\n".join([f":grey[{after}]", *lines(made)]))
-        from tfm_core.trace.shown import axis_words
-
         words = axis_words(subject.reader)
         visible = [tensor for tensor in (*step.inputs, *step.outputs) if tensor.name not in hidden]
         axes = dict.fromkeys(axis for tensor in visible for axis in tensor.axes)
@@ -138,8 +138,6 @@ def _labelled(tensor: StepTensor) -> str:
 
 
 def _shape(tensor: StepTensor, subject: Subject, example: int, *, with_numbers: bool) -> str:
-    from tfm_core.trace.shown import first_numbers
-
     sizes = ", ".join(f"{size:,}" for size in tensor.shape)
     if len(tensor.shape) == 1:
         sizes += ","
@@ -160,8 +158,6 @@ def explanation(step: Step, subject: Subject, names: Sequence[str], *, is_reveal
     names: of all steps of the walk, in order, to which paragraphs refer as ``{step:split}``.
     """
     st.code(step.code, language="python", wrap_lines=True)
-    from tfm_core.trace.shown import topic_text
-
     sizes = (
         "d_model",
         "n_heads",
@@ -186,8 +182,6 @@ def explanation(step: Step, subject: Subject, names: Sequence[str], *, is_reveal
 
 def named(step: Step, subject: Subject, scheme: Scheme, layer: int) -> None:
     """Show what others call the step's modules, tensors and sizes."""
-    from tfm_core.trace.shown import called
-
     if scheme == "ours":
         return
     found = called(step, subject.config, subject.shape, scheme, layer)
@@ -213,13 +207,13 @@ def tensor(step: Step, subject: Subject, example: int, *, is_revealed: bool) -> 
         st.caption(_("Answer first to see {names}.", names=waiting))
     if not every:
         return
-    names = list(every)
+    names, labels = list(every), {each: _(one.label) for each, one in every.items()}
     first = step.shown if step.shown in every else names[0]
     name = st.selectbox(
         _("Tensor"),
         names,
         index=names.index(first),
-        format_func=lambda each: _titled(each, _(every[each].label)),
+        format_func=lambda each: each if labels[each] == each else f"{each}: {labels[each]}",
         key=f"walk-tensor-{step.name}-{len(names)}-{is_revealed}",
     )
     chosen = every[name]
@@ -250,10 +244,6 @@ def tensor(step: Step, subject: Subject, example: int, *, is_revealed: bool) -> 
     show.figure(figure, caption, key="walk-map")
 
 
-def _titled(name: str, label: str) -> str:
-    return name if label == name else f"{name}: {label}"
-
-
 def _words(
     chosen: StepTensor, shape: tuple[int, ...], starts: tuple[int, int], subject: Subject
 ) -> list[list[str]] | None:
@@ -268,8 +258,6 @@ def _words(
 
 
 def _axis_title(axis: str, subject: Subject) -> str:
-    from tfm_core.trace.shown import axis_words
-
     return "" if axis == "1" else f"{axis}: {_(axis_words(subject.reader)[axis])}"
 
 
@@ -277,8 +265,6 @@ def _slice(
     chosen: StepTensor, subject: Subject, example: int
 ) -> tuple[npt.NDArray[np.float64], tuple[int, int]]:
     """Return the last two axes of a tensor, cut, and their first row and column."""
-    from tfm_core.trace.shown import cut
-
     at = {"B": example}
     for index, axis in enumerate(chosen.axes[:-2]):  # those that must be fixed
         size = chosen.shape[index]
@@ -352,8 +338,6 @@ def mistake(subject: Subject, step: Step, example: int) -> None:
     subject = subject.looked_at
     if not subject.is_real:
         return
-    from tfm_core.trace.shown import scales
-
     head = chosen_head(subject)
     wrong, is_own, bits = scales(subject, f"{step.block}.self_attention", example, head)
     if SCALES[wrong].width is None:
@@ -401,8 +385,6 @@ def example_name(subject: Subject, index: int) -> str:
 
 def used(step: Step) -> None:
     """Show each function of the step's code: what it does, and a call of it with its result."""
-    from tfm_core.trace import functions
-
     shown = functions.used(step)
     if not shown:
         return

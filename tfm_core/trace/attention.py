@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -10,10 +11,10 @@ from torch import Tensor, nn
 from tfm_core.choices.config.shape import TextShape
 from tfm_core.choices.variants.forms import CAUSALITIES, SCALES, Causality, Projections, Scale
 from tfm_core.choices.variants.sinks import SINKS
-from tfm_core.inspect.questions import Question, choice_question, number_question
+from tfm_core.inspect.questions import Question
 from tfm_core.layers.masks import window_mask
-from tfm_core.sentences import N_, Paragraph
-from tfm_core.trace.steps import Step, StepTensor, View, shape_question
+from tfm_core.sentences import N_
+from tfm_core.trace.steps import Step, StepTensor, View, ask_choice, ask_number, ask_shape
 from tfm_core.trace.tokens import ids_seen
 
 
@@ -87,65 +88,45 @@ def _of_both(has_padding: bool, causal: str, near: str, near_tgt: str) -> str:
 
 
 def _mask_question(view: View, mask: StepTensor, *, has_padding: bool) -> Question:
-    subject, n_rows, n_keys = view.subject, mask.shape[2], mask.shape[3]
-    if not mask.has_values:
-        return _mask_shape(mask, is_triangle=not has_padding and subject.order.cut is not None)
-    row = min(2, n_rows - 1)
-    n = int(mask.value[view.example, 0, row].sum())
-    text = N_("By `{name}`, to how many keys may each query attend?", name=mask.name)
-    because = N_("{n}: the ones in the mask's only row.", n=n)
-    hint = N_("Every token may be read, but no padding.")
-    if n_rows > 1:
-        names = subject.tokens(mask.words[2], view.example)
-        text = N_("By `{name}`, how many keys may query {row} attend to?", name=mask.name, row=row)
-        if names:
-            text = N_(
-                "By `{name}`, how many keys may query {row}, “{token}”, attend to?",
-                name=mask.name,
-                row=row,
-                token=names[row],
-            )
-        because = N_("{n}: the ones in its row of the mask.", n=n)
-        hint = N_("Positions count from 0, and a query may read itself.")
-        if n == row + 1:
-            because = N_("{n}: positions 0 to {row}.", n=n, row=row)
-    wrong = {n_keys: N_("The mask hides some of these keys.")}
-    if n_rows > 1 and n == row + 1:
-        wrong[row] = N_("Positions count from 0, and a query may read itself.")
-    return number_question(text, n, because, wrong=wrong, hint=hint, values=(mask.name,))
-
-
-def _mask_shape(mask: StepTensor, *, is_triangle: bool) -> Question:
     batch, _, n_rows, n_keys = mask.shape
-    without_heads = (batch, n_rows, n_keys), N_("B would be broadcast against H.")
-    swapped = (batch, n_rows, 1, n_keys), N_("Heads come second, queries third.")
-    if is_triangle:
-        return shape_question(
-            mask,
-            Paragraph("walk_questions/triangle-shape"),
-            without_heads,
-            swapped,
-            ((batch, 1, 1, n_keys), N_("One row for all queries is no triangle.")),
-            ((n_rows, n_keys), N_("That is the triangle before it is expanded.")),
-        )
-    reason = N_("Padding differs by example; heads and queries share the mask.")
+    if not mask.has_values:
+        wrong = {
+            "heads": (batch, n_rows, n_keys),
+            "row": (batch, 1, 1, n_keys),
+            "swapped": (batch, n_rows, 1, n_keys),
+            "alone": (n_rows, n_keys),
+        }
+        if not has_padding and view.subject.order.cut is not None:
+            return ask_shape("triangle_shape", mask, wrong)
+        wrong["queries"] = (batch, 1, n_keys, 1)
+        lines = {"reason": "reason_rows"} if n_rows > 1 else {}
+        return ask_shape("mask_shape", mask, wrong, lines=lines)
+    row, names = min(2, n_rows - 1), view.subject.tokens(mask.words[2], view.example)
+    n, lines = int(mask.value[view.example, 0, row].sum()), dict[str, str]()
+    numbers = {"keys": n_keys}
     if n_rows > 1:
-        reason = N_("Padding differs by example, and each query has a row; heads share the mask.")
-    return shape_question(
-        mask,
-        reason,
-        without_heads,
-        ((batch, 1, 1, n_keys), N_("The future differs by query.")),
-        swapped,
-        ((n_rows, n_keys), N_("Padding differs by example.")),
-        ((batch, 1, n_keys, 1), N_("That hides queries; padding would still be read as a key.")),
+        lines = {"text": "text_row", "because": "because_row", "hint": "hint_row"}
+        if names:
+            lines["text"] = "text_token"
+        if n == row + 1:
+            lines["because"], numbers["row"] = "because_first", row
+    token = names[row] if names and n_rows > 1 else ""
+    return ask_number(
+        "masks",
+        n,
+        numbers,
+        lines=lines,
+        values=(mask.name,),
+        name=mask.name,
+        row=row,
+        token=token,
     )
 
 
 def heads(view: View) -> Step:
     """The one condition on the number of heads; none where they have a width of their own."""
     *_, n_heads, d_head, d_model = view.sizes
-    sizes = {"n_heads": n_heads, "d_head": d_head, "d_model": d_model}
+    sizes: dict[str, Any] = {"n_heads": n_heads, "d_head": d_head, "d_model": d_model}
     name, n = view.d_q
     projection = view.module("self_attention").get_submodule("in_projection").weight
     assert isinstance(projection, Tensor)
@@ -159,37 +140,12 @@ def heads(view: View) -> Step:
         label = N_("matrix of the queries, 0 outside each head's slice")
     if view.attention.has_own_width:
         title, topics = N_("Heads of their own width"), ("heads-own-width",)
-        question = number_question(
-            N_(
-                "There are {n_heads} heads, each {d_head} wide. How many numbers are a token's "
-                "queries?",
-                **sizes,
-            ),
-            n,
-            N_("{n_heads} x {d_head} = {n}.", **sizes, n=n),
-            wrong={
-                d_model: N_("That is the width of the vector that they are made of."),
-                d_head: N_("That is one head."),
-            },
-            hint=N_("Each head brings d_head numbers."),
-            shapes=("per_head",),
-        )
+        wrong = {"width": d_model, "one": d_head}
+        question = ask_number("heads_own_width", n, wrong, shapes=("per_head",), **sizes)
     else:
         code = f"d_head = d_model // H\n{code}"
-        question = number_question(
-            N_(
-                "d_model is {d_model} and there are {n_heads} heads. How wide is one head?", **sizes
-            ),
-            d_head,
-            N_("{d_model} / {n_heads} = {d_head}.", **sizes),
-            wrong={
-                d_model: N_("That is the whole vector."),
-                d_model * n_heads: N_("The heads share the vector."),
-                n_heads: N_("That is the number of heads."),
-            },
-            hint=N_("The heads share d_model equally."),
-            shapes=("per_head",),
-        )
+        wrong = {"whole": d_model, "product": d_model * n_heads, "number": n_heads}
+        question = ask_number("heads", d_head, wrong, shapes=("per_head",), **sizes)
     return view.step(
         title,
         topics,
@@ -207,57 +163,40 @@ def projections(view: View) -> Step:
     attention = view.attention
     projection = view.module("self_attention").get_submodule("in_projection")
     n = sum(parameter.numel() for parameter in projection.parameters())
-    sizes = {"n_heads": n_heads, "d_head": d_head, "d_model": d_model, "d_q": d_q, "n": n}
-
-    def bias(size: int) -> str:
-        return f" + {size}" if attention.has_bias else ""
-
-    because = N_(
-        "3 x ({d_model} x {d_model}{bias}) = {n:,}, for any number of heads.",
-        **sizes,
-        bias=bias(d_q),
-    )
-    wrong = {
-        n // 3: N_("That is one of the three."),
-        3 * d_model * d_q: N_("Each of the three has a bias too."),
-        n * n_heads: N_("Heads cut the same matrices into pieces."),
-    }
-    hint = N_("Each of the three maps {d_model} numbers to {d_model}.", **sizes)
+    wrong = {"third": n // 3, "unbiased": 3 * d_model * d_q, "heads": n * n_heads}
+    n_biases, d_kv, kind = d_q, (attention.n_kv_heads or 0) * d_head, ""
     topics: tuple[str, ...] = ("projections-whole",)
     code, names = "q, k, v = attention.in_projection(x).chunk(3, -1)", dict[str, object]()
     if attention.has_own_width:
-        because = N_("3 x ({d_model} x {d_q}{bias}) = {n:,}.", **sizes, bias=bias(d_q))
-        hint = N_("Each of the three maps {d_model} numbers to {d_q}.", **sizes)
-        topics = ("projections-own",)
+        topics, kind = ("projections-own",), "_own"
     if attention.is_sliced:
-        topics = ("projections-sliced", *view.mistakes(Projections))
+        topics, kind = ("projections-sliced", *view.mistakes(Projections)), "_sliced"
         code, names = _sliced(projection, d_model)
-        wrong = {n // 3: wrong[n // 3]}
-        hint = N_("Each head maps {d_head} numbers to {d_head}, three times.", **sizes)
-        because = N_(
-            "3 x {n_heads} x ({d_head} x {d_head}{bias}) = {n:,}.", **sizes, bias=bias(d_head)
-        )
+        wrong, n_biases = {"third": n // 3}, d_head
+    width = d_q + 2 * d_kv
     if attention.n_kv_heads:
-        d_kv = attention.n_kv_heads * d_head
-        width = d_q + 2 * d_kv
-        topics, names["d_kv"] = ("projections-grouped",), d_kv
+        topics, kind, names["d_kv"] = ("projections-grouped",), "_grouped", d_kv
         code = f"q, k, v = attention.in_projection(x).split([{queries}, d_kv, d_kv], -1)"
-        wrong = {3 * (n // width) * d_q: N_("Keys and values have fewer rows.")}
-        hint = N_("Queries are {d_q} numbers, keys and values {d_kv} each.", **sizes, d_kv=d_kv)
-        because = N_(
-            "{d_model} x {width}{bias} = {n:,}: {d_q} + 2 x {d_kv} = {width} numbers a token.",
-            **sizes,
-            d_kv=d_kv,
-            width=width,
-            bias=bias(width),
-        )
+        wrong, n_biases = {"grouped": 3 * (n // width) * d_q}, width
+    question = ask_number(
+        "projections",
+        n,
+        wrong,
+        lines={"because": f"because{kind}", "hint": f"hint{kind}"},
+        n_heads=n_heads,
+        d_head=d_head,
+        d_model=d_model,
+        d_q=d_q,
+        d_kv=d_kv,
+        width=width,
+        bias=f" + {n_biases}" if attention.has_bias else "",
+    )
     x = view.got("self_attention.query_input")
-    text = N_("How many parameters do the three projections have?")
     return view.step(
         N_("Queries, keys and values"),
         ("projections", *topics),
         code,
-        number_question(text, n, because, wrong=wrong, hint=hint),
+        question,
         view.seen("x", N_("the attention's input"), x, "B {tokens} d_model"),
         is_inside=True,
         names=names,
@@ -296,13 +235,15 @@ def split(view: View) -> Step:
         topics,
         f"split = q.view(B, {view.letter}, H, d_head)\nqueries = split.transpose(1, 2)"
         + ("" if view.attention.n_kv_heads else "  # k and v alike"),
-        shape_question(
+        ask_shape(
+            "split",
             by_head,
-            N_("The transpose swaps tokens and heads."),
-            ((batch, length, n_heads, d_head), N_("That is before the transpose.")),
-            ((batch, n_heads, length, d_model), N_("Each head has only d_head numbers.")),
-            ((batch, n_heads, d_head, length), N_("d_head stays last.")),
-            ((batch * n_heads, length, d_head), N_("Heads have an axis of their own.")),
+            {
+                "before": (batch, length, n_heads, d_head),
+                "wide": (batch, n_heads, length, d_model),
+                "swapped": (batch, n_heads, d_head, length),
+                "joined": (batch * n_heads, length, d_head),
+            },
         ),
         view.seen("split", N_("cut"), queries.transpose(1, 2), "B {tokens} H d_head"),
         by_head,
@@ -336,13 +277,16 @@ def scores(view: View) -> Step:
         N_("Scores, scaled") if scale.width else N_("Scores, not scaled"),
         topics,
         code,
-        shape_question(
+        ask_shape(
+            "scores",
             view.attended("scores"),
-            N_("Every query meets every key, in every head."),
-            ((batch, n_heads, length, d_head), N_("The dot product sums over d_head.")),
-            ((batch, length, length), N_("Each of the {n} heads has its own scores.", n=n_heads)),
-            ((batch, length, n_heads, length), N_("Heads come before queries.")),
-            ((batch, n_heads, d_head, d_head), N_("That is keys.mT @ queries: a sum over tokens.")),
+            {
+                "width": (batch, n_heads, length, d_head),
+                "heads": (batch, length, length),
+                "order": (batch, length, n_heads, length),
+                "keys": (batch, n_heads, d_head, d_head),
+            },
+            n=n_heads,
         ),
         *bias,
         is_inside=True,
@@ -364,77 +308,35 @@ def masking(view: View) -> Step:
         topics = (*["padding"][:has_padding], *view.mistakes(Causality))
     elif order is None and has_padding:
         topics = ("padding",)
-    cut = view.subject.order.cut
     return view.step(
         N_("Mask"),
         ("masking", *topics),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
-        _reach_of(mask, masked, cut) if masked.is_meta else _hidden_by(mask, masked, view.example),
+        _masking_question(view, mask, masked),
         is_inside=True,
     )
 
 
-def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
-    n_queries, total = masked.size(-2), masked.size(-1) * masked.size(-2)
-    n = int((~mask.expand_as(masked)[example, 0]).sum())
-    wrong = {total - n: N_("That is how many stay.")}
-    if mask.size(2) == 1 and n:
-        wrong[n // n_queries] = N_("That is one row, for {n} queries.", n=n_queries)
-    return number_question(
-        N_(
-            "How many of the {total} scores of this example's first head does the mask hide?",
-            total=total,
-        ),
-        n,
-        N_("{n} of {total}: the mask's zeros; a single row serves every query.", n=n, total=total),
-        wrong=wrong,
-        hint=N_("Each 0 of the mask hides a score; a single row serves every query."),
-        values=("masked",),
-    )
-
-
-def _reach_of(mask: Tensor, masked: Tensor, cut: str | None) -> Question:
-    """Ask what a mask does by its shape alone. cut: what is cut from it, see ``Causality``."""
+def _masking_question(view: View, mask: Tensor, masked: Tensor) -> Question:
+    """Ask how many scores a mask hides; of shapes alone, what it does by its shape."""
     _, n_heads, n_queries, n_keys = masked.shape
-    sizes = {"n_heads": n_heads, "n_queries": n_queries, "n_keys": n_keys}
+    sizes: dict[str, Any] = {"n_heads": n_heads, "n_queries": n_queries, "n_keys": n_keys}
+    if not masked.is_meta:
+        n, total = int((~mask.expand_as(masked)[view.example, 0]).sum()), n_queries * n_keys
+        wrong = {"rest": total - n}
+        if mask.size(2) == 1 and n:
+            wrong["row"] = n // n_queries
+        return ask_number("hidden_by", n, wrong, values=("masked",), total=total, **sizes)
     if mask.size(2) == 1:
-        n = n_heads * n_queries
-        return number_question(
-            N_("How many scores of its example does one entry of this mask decide?"),
-            n,
-            N_("{n_heads} heads x {n_queries} queries = {n}.", **sizes, n=n),
-            wrong={
-                1: N_("Axes of size 1 are broadcast over heads and queries."),
-                n_heads: N_("It decides for every query, too."),
-                n_queries: N_("It decides for every head."),
-                n_queries * n_keys: N_("An entry covers one key."),
-            },
-            hint=N_("One key has a score per head and query."),
-        )
-    n = n_keys * (n_keys - 1) // 2
+        wrong = {"one": 1, "heads": n_heads, "queries": n_queries, "keys": n_queries * n_keys}
+        return ask_number("reach", n_heads * n_queries, wrong, **sizes)
+    n, cut = n_keys * (n_keys - 1) // 2, view.subject.order.cut
     if cut is None:
-        return number_question(
-            Paragraph("walk_questions/hidden-scores", n_queries=n_queries, n_keys=n_keys),
-            0,
-            N_("None: there is no causal mask"),
-            wrong={n: N_("That is what a causal mask would hide.")},
-            hint=N_("Which keys does the mask hide?"),
-        )
-    because = N_("{n_keys} x ({n_keys} - 1) / 2 = {n}: all below the diagonal.", **sizes, n=n)
-    hint = N_("A query may not read earlier keys.")
-    if cut == CAUSALITIES["causal"].cut:
-        because = N_("{n_keys} x ({n_keys} - 1) / 2 = {n}: all above the diagonal.", **sizes, n=n)
-        hint = N_("A query may not read later keys.")
-    return number_question(
-        Paragraph("walk_questions/triangle", n_queries=n_queries, n_keys=n_keys),
-        n,
-        because,
-        wrong={
-            n + n_keys: N_("The diagonal stays: a token may read itself."),
-            n_keys**2 // 2: N_("Not half of them: the diagonal stays."),
-        },
-        hint=hint,
-    )
+        return ask_number("hidden_scores", 0, {"causal": n}, **sizes)
+    wrong = {"diagonal": n + n_keys, "half": n_keys**2 // 2}
+    lines = {"because": "because_below", "hint": "hint_below"}
+    is_causal = cut == CAUSALITIES["causal"].cut
+    return ask_number("triangle", n, wrong, lines={} if is_causal else lines, **sizes)
 
 
 def softmax(view: View) -> Step:
@@ -451,61 +353,34 @@ def softmax(view: View) -> Step:
         N_("Softmax"),
         (topic, "softmax-scaled" if is_right else "softmax-wrongly-scaled"),
         code,
-        _scale_question(view) if is_right else _right_scale_question(view),
+        _scale_question(view),
         view.seen("masked", N_("scores"), masked, "B H Q:{words} K:{words}"),
         is_inside=True,
         names=names,
     )
 
 
+_SPREADS = ("evenly", "sharply", "alike")
+
+
 def _scale_question(view: View) -> Question:
+    """Ask what the wrong scale would do, or, of a model that has another, the right one."""
     *_, n_heads, d_head, d_model = view.sizes
-    text = Paragraph("walk_questions/scale")
-    evenly, sharply, alike = N_("more evenly"), N_("more sharply"), N_("exactly alike")
+    sizes: dict[str, Any] = {"d_head": d_head, "d_model": d_model}
+    scale = SCALES[view.attention.scale]
+    if scale.width != "d_head":
+        here, right = 1.0 if scale.width is None else math.sqrt(d_model), math.sqrt(d_head)
+        answer = "alike" if here == right else "evenly" if here < right else "sharply"
+        lines = {"because": f"because_{answer}"}
+        return ask_choice("right_scale", answer, _SPREADS, lines=lines, **sizes)
+    answer, lines = "evenly", {}
     if view.attention.has_own_width:
-        answer = evenly if d_model > d_head else sharply if d_model < d_head else alike
-        roots = N_(
-            "The divisor would be sqrt({d_model}), not sqrt({d_head}).",
-            d_model=d_model,
-            d_head=d_head,
-        )
-        return choice_question(text, answer, dict.fromkeys((evenly, sharply, alike), roots), roots)
-    if n_heads == 1:
-        same = N_("With one head, d_head is d_model.")
-        return choice_question(text, alike, {evenly: same, sharply: same}, same)
-    wrong: dict[str, str] = {
-        sharply: N_("A larger divisor brings the scores closer together."),
-        alike: N_("With {n} heads, sqrt(d_model) is the larger divisor.", n=n_heads),
-    }
-    reason = Paragraph("walk_questions/scale-reason", n=n_heads)
-    return choice_question(text, evenly, wrong, reason)
-
-
-def _right_scale_question(view: View) -> Question:
-    """Ask what the right scale would do, of a model that has another."""
-    evenly, sharply, alike = N_("more evenly"), N_("more sharply"), N_("exactly alike")
-    *_, d_head, d_model = view.sizes
-    sizes = {"d_head": d_head, "d_model": d_model}
-    here = 1.0 if SCALES[view.attention.scale].width is None else math.sqrt(d_model)
-    right = math.sqrt(d_head)
-    answer = alike if here == right else evenly if here < right else sharply
-    because = {
-        evenly: N_(
-            "sqrt({d_head}) is the larger divisor: scores would be closer together.", **sizes
-        ),
-        sharply: N_(
-            "sqrt({d_head}) is smaller than sqrt({d_model}): scores would be further apart.",
-            **sizes,
-        ),
-        alike: N_("Both divisors are equal here."),
-    }[answer]
-    wrong: dict[str, str] = {
-        evenly: N_("Only a larger divisor brings scores closer together."),
-        sharply: N_("Only a smaller divisor spreads the scores."),
-        alike: N_("The divisor changes the spread of the scores."),
-    }
-    text = N_("How would the weights spread with scores divided by sqrt(d_head)?")
-    return choice_question(text, answer, wrong, because)
+        answer = "evenly" if d_model > d_head else "sharply" if d_model < d_head else "alike"
+        lines = {f"{spread}_why": "roots" for spread in _SPREADS} | {"because": "roots"}
+    elif n_heads == 1:
+        answer = "alike"
+        lines = {f"{spread}_why": "one_head" for spread in _SPREADS} | {"because": "one_head"}
+    return ask_choice("scale", answer, _SPREADS, lines=lines, n=n_heads, **sizes)
 
 
 def weighted_sum(view: View) -> Step:
@@ -526,53 +401,38 @@ def about_one_weight(token: str, *, is_state: bool = False) -> Question:
 
     is_state: what is handed over are the encoder's states, as a recurrent model has no values.
     """
-    right, other = N_("the value of {token}", token=token), N_("the key of {token}", token=token)
-    if is_state:
-        right = N_("the encoder's state at {token}", token=token)
-        other = N_("the score of {token}", token=token)
-    return choice_question(
-        N_("With all its weight on {token}, what does a query get?", token=token),
-        right,
-        {
-            other: N_("It only sets the weight."),
-            N_("the query itself"): N_("The query only sets the weights."),
-            N_("the mean of all tokens"): N_("That is what equal weights give."),
-        },
-        N_("1 times that value and 0 times the rest."),
-    )
+    right, other = ("state", "score") if is_state else ("value", "key")
+    return ask_choice("one_weight", right, (other, "query", "mean"), token=token)
 
 
 def merge(view: View) -> Step:
     """Concatenate the heads and mix them."""
     batch, length, n_heads, d_head, d_model = view.sizes
     name, d_q = view.d_q
-    sizes = {"n_heads": n_heads, "d_head": d_head, "d_model": d_model}
     merged, topics = f"heads.transpose(1, 2).reshape(B, Q, {name})", view.mistakes(Projections)
-    code = f"output = {merged}"
-    because = N_("{n_heads} heads of {d_head} are {d_model} numbers.", **sizes)
+    code, lines = f"output = {merged}", dict[str, str]()
     if view.attention.has_output:
-        code, topics = (
-            f"merged = {merged}\noutput = attention.out_projection(merged)",
-            ("merge-output",),
-        )
-        because = Paragraph("walk_questions/merged-width", **sizes)
-        if view.attention.has_own_width:
-            because = N_(
-                "{n_heads} heads of {d_head} are {d_q} numbers; the matrix maps them to {d_model}.",
-                **sizes,
-                d_q=d_q,
-            )
+        code = f"merged = {merged}\noutput = attention.out_projection(merged)"
+        topics = ("merge-output",)
+        lines = {"reason": "reason_own" if view.attention.has_own_width else "reason_output"}
     return view.step(
         N_("Merge the heads"),
         ("merge", *topics),
         code,
-        shape_question(
+        ask_shape(
+            "merge",
             view.attended("output"),
-            because,
-            ((batch, length, d_head), N_("That is one head.")),
-            ((batch, n_heads, length, d_model), N_("The heads share the last axis.")),
-            ((batch, length, n_heads * d_model), N_("Each head brings d_head numbers.")),
-            ((batch, d_model), N_("Every token keeps its own vector.")),
+            {
+                "one": (batch, length, d_head),
+                "unmerged": (batch, n_heads, length, d_model),
+                "wide": (batch, length, n_heads * d_model),
+                "tokens": (batch, d_model),
+            },
+            lines=lines,
+            n_heads=n_heads,
+            d_head=d_head,
+            d_model=d_model,
+            d_q=d_q,
         ),
         is_inside=True,
     )

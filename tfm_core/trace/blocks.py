@@ -11,10 +11,18 @@ from tfm_core.anatomy import Sublayer
 from tfm_core.choices.variants.activations import ACTIVATIONS
 from tfm_core.choices.variants.forms import Causality, Residual
 from tfm_core.choices.variants.norms import NO_NORM, NORMS, Norm
-from tfm_core.inspect.questions import Question, choice_question, number_question
+from tfm_core.inspect.questions import Question
 from tfm_core.sentences import N_, Sentence
 from tfm_core.trace.attention import SINK_CODE, scores_code
-from tfm_core.trace.steps import Step, StepTensor, View, shape_question, stack_mask
+from tfm_core.trace.steps import (
+    Step,
+    StepTensor,
+    View,
+    ask_choice,
+    ask_number,
+    ask_shape,
+    stack_mask,
+)
 
 _VECTORS = "B {tokens} d_model"
 
@@ -40,17 +48,8 @@ def encoder_stack(view: View) -> Step:
     if view.has("self_attention.mask"):
         masks = [view.mask(stack_mask(view.subject, "encoder"))]
         code = "memory = encoder(placed, mask=mask)"
-    question = choice_question(
-        N_("How large would the memory be with twice as many blocks?"),
-        N_("as large as now"),
-        {
-            N_("twice as wide"): N_("Outputs of blocks are not concatenated."),
-            N_("twice as long"): N_("No block adds a token."),
-            N_("two tensors"): N_("Only the last block's output goes on."),
-        },
-        N_("A block returns the shape it gets."),
-        topics=("encoder-stack",),
-    )
+    wrong = ("wide", "long", "two")
+    question = ask_choice("stack", "same", wrong, topics=("encoder-stack",))
     return view.step(
         N_("Encoder stack"),
         ("encoder-stack", *["final-norm"][: view.part.children[-1].kind == "norm"]),
@@ -143,28 +142,17 @@ def _residual_topics(view: View, part: Sublayer, norm: str, alone: str) -> tuple
 
 def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Question:
     if norm.spread is None:
-        return choice_question(
-            N_("What keeps a token's vector from growing here?"),
-            N_("only what is learned"),
-            {
-                N_("the softmax of the attention"): N_("It limits the weights, not the values."),
-                N_("the square root under the scores"): N_("It limits only the scores."),
-                N_("the residual"): N_("A sum lets the vector grow."),
-            },
-            N_("Only the learned matrices set its length."),
-            topics=("norm-none",),
-        )
-    each, sizes = N_("Each token is normalised by itself."), {"length": length, "d_model": d_model}
-    return choice_question(
-        N_("Over which numbers does the norm compute each {spread}?", spread=norm.spread),
-        N_("the {d_model} numbers of one token", d_model=d_model),
-        {
-            N_("the {length} tokens of one example, per dimension", length=length): each,
-            N_("all {length} x {d_model} numbers of one example", **sizes): each,
-            N_("the {batch} examples, per dimension", batch=batch): N_("That is BatchNorm."),
-        },
-        N_("Other tokens and examples have no influence."),
+        wrong: tuple[str, ...] = ("softmax", "root", "residual")
+        return ask_choice("no_norm", "learned", wrong, topics=("norm-none",))
+    return ask_choice(
+        "norm",
+        "token",
+        ("dimension", "example", "batch"),
         topics=(f"norm-{norm.name}",),
+        spread=norm.spread,
+        batch=batch,
+        length=length,
+        d_model=d_model,
     )
 
 
@@ -206,14 +194,13 @@ def _dense(view: View, part: Sublayer) -> _Inside:
     d_ff, activation = view.subject.anatomy.sizes["d_ff"], ACTIVATIONS[part.layer.variant]
     made = view.got("feed_forward.hidden")
     hidden = view.seen("hidden", N_("hidden layer"), made, "B {tokens} d_ff")
-    question = shape_question(
-        hidden,
-        N_("Each token is widened from d_model to d_ff numbers."),
-        ((batch, length, d_model), N_("That is the width before and after.")),
-        ((batch, d_ff), N_("Every token has its own hidden layer.")),
-        ((batch, length, d_model + d_ff), N_("The d_ff new numbers replace the old ones.")),
-        ((batch, n_heads, length, d_ff), N_("The heads are merged by now.")),
-    )
+    wrong = {
+        "width": (batch, length, d_model),
+        "one": (batch, d_ff),
+        "sum": (batch, length, d_model + d_ff),
+        "heads": (batch, n_heads, length, d_ff),
+    }
+    question = ask_shape("feed_forward", hidden, wrong)
     code = f"hidden = {activation.code.format(up='ff.up(y)', gate='ff.gate(y)')}"
     return code, ("feed-forward", f"activation-{activation.name}"), hidden, question
 
@@ -226,14 +213,13 @@ def _experts(view: View, _part: Sublayer) -> _Inside:
     divided = "shares = shares / shares.sum(-1, keepdim=True)\n" if top_k > 1 else ""
     made = view.got("feed_forward.gates")
     gates = view.seen("gates", N_("share of each expert"), made, "B {tokens} E")
-    question = shape_question(
-        gates,
-        N_("Each token has a share for each expert; {top_k} are not 0.", top_k=top_k),
-        ((batch, length, top_k), N_("Those left out count too, as 0.")),
-        ((batch, n_experts), N_("Every token is routed by itself.")),
-        ((batch, length, d_model), N_("The router maps d_model to the number of experts.")),
-        ((batch, n_heads, length, n_experts), N_("The heads are merged by now.")),
-    )
+    wrong = {
+        "chosen": (batch, length, top_k),
+        "one": (batch, n_experts),
+        "width": (batch, length, d_model),
+        "heads": (batch, n_heads, length, n_experts),
+    }
+    question = ask_shape("experts", gates, wrong, top_k=top_k)
     code = (
         "logits = moe.router(y)\n"
         f"shares, chosen = logits.softmax(-1).topk({top_k})\n"
@@ -271,36 +257,25 @@ def _zeros_question(view: View, order: Causality, map_of_weights: StepTensor) ->
     batch, length, n_heads, _, d_model = view.sizes
     weights = map_of_weights.value
     if weights.is_meta:
-        return shape_question(
-            map_of_weights,
-            N_("Each head has a row and a column per target token."),
-            ((batch, length, length), N_("Each head has its own weights.")),
-            ((batch, n_heads, length, d_model), N_("A weight belongs to a pair of tokens.")),
-            ((batch, length, n_heads, length), N_("Heads come before queries.")),
-        )
+        shapes = {
+            "alone": (batch, length, length),
+            "width": (batch, n_heads, length, d_model),
+            "order": (batch, length, n_heads, length),
+        }
+        return ask_shape("decoder_map", map_of_weights, shapes)
     n = int((~view.got("self_attention.mask").expand_as(weights)[view.example, 0]).sum())
-    because = N_("{n}: all above the diagonal, and every column of padding.", n=n)
-    below = N_("Padding below the diagonal is hidden too.")
+    below, lines = "padding", dict[str, str]()
     if order.sees_future:
-        below = N_("That is what a causal mask hides without padding.")
-        because = N_("{n}: all below the diagonal, and every column of padding.", n=n)
-        if order.cut is None:
-            because = N_("{n}: every column of padding.", n=n)
-    text = N_(
-        "How many of this example's {length} x {length} weights per head must be 0?", length=length
-    )
-    return number_question(
-        text,
-        n,
-        because,
-        wrong={
-            length * (length - 1) // 2: below,
-            length * (length + 1) // 2: N_("The diagonal stays: a token may read itself."),
-            length**2 - n: N_("That is how many may differ from 0."),
-        },
-        hint=N_("Count the mask's zeros."),
-        values=("weights",),
-    )
+        below, lines = (
+            "causal",
+            {"because": "because_below" if order.cut is not None else "because_padding"},
+        )
+    wrong = {
+        below: length * (length - 1) // 2,
+        "diagonal": length * (length + 1) // 2,
+        "rest": length**2 - n,
+    }
+    return ask_number("decoder_zeros", n, wrong, lines=lines, values=("weights",), length=length)
 
 
 def cross_attention(view: View) -> Step:
@@ -327,13 +302,16 @@ def cross_attention(view: View) -> Step:
         N_("Decoder: cross-attention"),
         ("cross-attention",),
         code,
-        shape_question(
+        ask_shape(
+            "cross_map",
             inside["weights"],
-            N_("T queries from the target, {axis} keys from the memory.", axis=letter),
-            ((batch, n_heads, n_src, length), N_("Rows are queries, from the target.")),
-            ((batch, n_heads, length, length), N_("That is self-attention of the target.")),
-            ((batch, n_heads, n_src, n_src), N_("That is self-attention of the encoder.")),
-            ((batch, length, n_src), N_("Each head has its own weights.")),
+            {
+                "swapped": (batch, n_heads, n_src, length),
+                "target": (batch, n_heads, length, length),
+                "source": (batch, n_heads, n_src, n_src),
+                "alone": (batch, length, n_src),
+            },
+            axis=letter,
         ),
         *masks,
         *inside.values(),

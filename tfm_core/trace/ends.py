@@ -13,11 +13,11 @@ from tfm_core.choices.config.shape import CaptionShape, TextShape
 from tfm_core.choices.variants.poolings import POOLINGS
 from tfm_core.data.opened.spelling import text_of
 from tfm_core.decoding import greedy
-from tfm_core.inspect.questions import Question, choice_question, number_question
+from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.layers.masks import is_token
 from tfm_core.sentences import N_, Sentence, StudentError, joined
 from tfm_core.trace.blocks import block_outputs
-from tfm_core.trace.steps import Step, StepTensor, View, shape_question, stack_mask
+from tfm_core.trace.steps import Step, StepTensor, View, ask_number, ask_shape, stack_mask
 from tfm_core.trace.tokens import ids_seen
 
 
@@ -38,13 +38,15 @@ def pooling(view: View) -> Step:
         N_("Pooling"),
         ("pooling-text", f"pooling-text-{chosen.name}"),
         "\n".join([*lines, f"x = {last}"]),
-        shape_question(
+        ask_shape(
+            "pooling_of_words",
             made,
-            N_("One vector per text; the token axis has size 1."),
-            ((batch, length, d_model), N_("That is still a vector per token.")),
-            ((batch, length), N_("A text is a vector of d_model numbers.")),
-            ((1, d_model), N_("Each text has its own vector.")),
-            ((batch, 2 * length, d_model), N_("Pooling adds no tokens.")),
+            {
+                "tokens": (batch, length, d_model),
+                "width": (batch, length),
+                "alone": (1, d_model),
+                "twice": (batch, 2 * length, d_model),
+            },
         ),
         *keeps,
         made,
@@ -59,13 +61,15 @@ def picture_pooling(view: View) -> Step:
         N_("Pooling"),
         ("pooling", f"pooling-{chosen.name}"),
         f"pooled = {chosen.of_patches.format(x='memory')}",
-        shape_question(
+        ask_shape(
+            "pooling",
             view.recorded("pooled"),
-            N_("One vector per picture: the token axis is gone."),
-            ((batch, n), N_("A picture is a vector of d_model numbers.")),
-            ((batch, n, d_model), N_("That is still a vector per token.")),
-            ((n, d_model), N_("Each picture has its own vector.")),
-            ((d_model,), N_("Each picture has its own vector.")),
+            {
+                "width": (batch, n),
+                "tokens": (batch, n, d_model),
+                "alone": (n, d_model),
+                "vector": (d_model,),
+            },
         ),
     )
 
@@ -74,37 +78,17 @@ def head(view: View) -> Step:
     """A score for each class."""
     d_model, n_classes = (view.recorded(name).shape[1] for name in ("pooled", "logits"))
     n = d_model * n_classes + n_classes
-    because = N_(
-        "{d_model} x {n_classes} + {n_classes} = {n:,}.", d_model=d_model, n_classes=n_classes, n=n
-    )
-    return view.step(
-        N_("Head"),
-        ("head",),
-        "logits = head(pooled)",
-        number_question(
-            N_("How many parameters does the head have?"),
-            n,
-            because,
-            wrong={
-                d_model * n_classes: N_("Each class has a bias too."),
-                d_model + n_classes: N_("Each class weighs all numbers."),
-            },
-            hint=N_("A weight per class and number, a bias per class."),
-        ),
-    )
+    wrong = {"unbiased": d_model * n_classes, "sum": d_model + n_classes}
+    question = ask_number("head", n, wrong, d_model=d_model, n_classes=n_classes)
+    return view.step(N_("Head"), ("head",), "logits = head(pooled)", question)
 
 
 def picture_whole(view: View) -> Step:
     """The whole forward pass of a model of pictures, and its prediction."""
     subject, made = view.subject, view.recorded("logits")
     batch, n = made.shape
-    question = shape_question(
-        made,
-        N_("A score per class for each picture."),
-        ((n,), N_("Each picture has its own scores.")),
-        ((batch,), N_("That would be the best class of each.")),
-        ((n, batch), N_("The batch comes first.")),
-    )
+    wrong: dict[str, Sequence[int]] = {"one": (n,), "best": (batch,), "swapped": (n, batch)}
+    question = ask_shape("classes", made, wrong)
     if made.has_values:
         names = subject.tokens("classes", 0) or ()
         truth = " ".join(subject.truth[view.example]) if subject.truth else ""
@@ -194,15 +178,13 @@ def whole(view: View) -> Step:
 def about_logits(made: StepTensor, d_model: int) -> Question:
     """Ask for the shape of (B, T, V); d_model: of the vectors that they are made of."""
     batch, length, n_words = made.shape
-    return shape_question(
-        made,
-        N_("Each answering position scores every token."),
-        ((batch, length, d_model), N_("The last matrix turns these vectors into scores.")),
-        ((batch, n_words), N_("Every position answers, not one per example.")),
-        ((batch, n_words, d_model), N_("A token's score is one number.")),
-        ((batch, length), N_("Those would be ids, which argmax gives.")),
-        given=N_("The vocabulary has {n:,} tokens.", n=n_words),
-    )
+    wrong: dict[str, Sequence[int]] = {
+        "vectors": (batch, length, d_model),
+        "one": (batch, n_words),
+        "wide": (batch, n_words, d_model),
+        "ids": (batch, length),
+    }
+    return ask_shape("logits", made, wrong, has_given=True, n=n_words)
 
 
 def _likely_word(view: View, made: StepTensor) -> Question:
@@ -270,12 +252,11 @@ def pooler_whole(view: View) -> Step:
 
 def _one_vector(made: StepTensor, length: int) -> Question:
     batch, d_model = made.shape
-    return shape_question(
-        made,
-        N_("One vector per text: that of its first token."),
-        ((batch, length, d_model), N_("Only the first token's vector is read.")),
-        ((batch, length), N_("A text is a vector of d_model numbers.")),
-        ((length, d_model), N_("Each text has its own vector.")),
-        ((d_model,), N_("Each text has its own vector.")),
-        ((d_model, batch), N_("The batch comes first.")),
-    )
+    wrong: dict[str, Sequence[int]] = {
+        "tokens": (batch, length, d_model),
+        "width": (batch, length),
+        "alone": (length, d_model),
+        "vector": (d_model,),
+        "swapped": (d_model, batch),
+    }
+    return ask_shape("pooler", made, wrong)

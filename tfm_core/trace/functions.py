@@ -11,13 +11,16 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tfm_core.choices.variants.activations import ACTIVATIONS
 from tfm_core.choices.variants.norms import NORMS
 from tfm_core.choices.variants.record import Example
 from tfm_core.inspect.syntax import statements
 from tfm_core.sentences import Paragraph
-from tfm_core.trace.steps import Step
+
+if TYPE_CHECKING:
+    from tfm_core.trace.steps import Step
 
 
 def _read() -> Iterator[Example]:
@@ -27,9 +30,8 @@ def _read() -> Iterator[Example]:
         lines, of = tuple(entry["lines"]), entry.get("of")
         says = Paragraph(f"walk_functions/{key}")
         yield Example(entry["name"], entry["found"], says, lines, None if of is None else tuple(of))
-    for one in (*NORMS.values(), *ACTIVATIONS.values()):
-        if one.example:
-            yield one.example
+    yield from (norm.example for norm in NORMS.values() if norm.example)
+    yield from (one.example for one in ACTIVATIONS.values() if one.example)
 
 
 FUNCTIONS = tuple(dict.fromkeys(_read()))

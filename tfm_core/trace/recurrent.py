@@ -6,13 +6,13 @@ from typing import Any
 
 from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES, AlignmentScore
 from tfm_core.choices.variants.cells import CELLS
-from tfm_core.inspect.questions import Question, number_question
+from tfm_core.inspect.questions import Question
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.recurrent import State
-from tfm_core.sentences import N_, Paragraph
+from tfm_core.sentences import N_
 from tfm_core.trace.attention import about_one_weight
 from tfm_core.trace.ends import about_logits
-from tfm_core.trace.steps import Step, View, shape_question
+from tfm_core.trace.steps import Step, View, ask_number, ask_shape
 from tfm_core.trace.subject import Subject
 
 _LOOK = "decoder.cross_attention"
@@ -22,23 +22,11 @@ def embedding(view: View) -> Step:
     """A row of a table for each id, of source and target."""
     n_words = view.subject.anatomy.sizes["src_words"]
     d = view.recorded("embedded").value.size(-1)
-    text = N_(
-        "How many numbers does the table of {n_words:,} source tokens hold, with d_model {d}?",
-        n_words=n_words,
-        d=d,
-    )
-    size = n_words * d
     return view.step(
         N_("Embedding"),
         ("embedding", "embedding-recurrent"),
         "embedded = src_embedding(src)\ntgt_embedded = tgt_embedding(tgt)",
-        number_question(
-            text,
-            size,
-            N_("{n_words:,} rows of {d} = {n_words_2:,}.", n_words=n_words, d=d, n_words_2=size),
-            wrong={n_words + d: N_("Every token has its own row.")},
-            hint=N_("Every token has a row of d_model numbers."),
-        ),
+        ask_number("table", n_words * d, {"sum": n_words + d}, n_words=n_words, d=d),
     )
 
 
@@ -51,13 +39,15 @@ def reading(view: View) -> Step:
         N_("The encoder reads"),
         ("reading", "reading-both" if is_both else "reading-onward"),
         "memory, last = encoder(embedded, keep)",
-        shape_question(
+        ask_shape(
+            "reading",
             view.recorded("last"),
-            N_("One state per example, whatever its length."),
-            ((batch, length, d), N_("That is the memory, a state per token.")),
-            ((batch, length), N_("A state is a vector of d_model numbers.")),
-            ((length, d), N_("Each example has its own last state.")),
-            ((batch, 2 * d), N_("Two directions share the width d_model.")),
+            {
+                "memory": (batch, length, d),
+                "width": (batch, length),
+                "alone": (length, d),
+                "twice": (batch, 2 * d),
+            },
         ),
         view.seen("keep", N_("1 = a token, 0 = padding"), keep, "B S:src"),
     )
@@ -68,18 +58,11 @@ def bridge(view: View) -> Step:
     subject = view.subject
     n, (batch, d) = subject.anatomy.sizes["n_layers"], view.recorded("last").shape
     hidden, made = subject.cache["bridge.first"].view(batch, n, d), n * d
-    size = made * (d + 1)
     return view.step(
         N_("Where the decoder starts"),
         ("bridge", f"bridge-{subject.anatomy.of_kind('stack')[-1].variant}"),
         "hidden = bridge(last).tanh().view(B, layers, d_model)",
-        number_question(
-            Paragraph("walk_questions/bridge", made=made, d=d),
-            size,
-            N_("{made} x {d} + {made} = {size:,}.", made=made, d=d, size=size),
-            wrong={made * d: N_("Each output has a bias too.")},
-            hint=N_("A linear layer: a weight per pair, a bias per output."),
-        ),
+        ask_number("bridge", made * (d + 1), {"unbiased": made * d}, made=made, d=d),
         view.seen("hidden", N_("the decoder's first states"), hidden, "B layers d_model"),
         names={"B": batch, "layers": n, "d_model": d},
     )
@@ -94,12 +77,14 @@ def scores(view: View) -> Step:
         N_("Scores"),
         (f"asking-{score.order}", f"score-{score.name}"),
         "scores = score(score.query_projection(states), score.prepare(memory))[:, None]",
-        shape_question(
+        ask_shape(
+            "state_scores",
             made,
-            N_("Every decoder state meets every encoder state, in one head."),
-            ((batch, 1, n_src, n_src), N_("Queries are the decoder's states, keys the source's.")),
-            ((batch, 1, length, d), N_("A score is one number.")),
-            ((batch, 1, length, length), N_("The keys are the source's states.")),
+            {
+                "source": (batch, 1, n_src, n_src),
+                "width": (batch, 1, length, d),
+                "target": (batch, 1, length, length),
+            },
         ),
         view.seen("states", N_("the decoder's states"), states, "B T:tgt d_model"),
         view.seen("query", N_("projected decoder states"), f"{_LOOK}.query", "B H Q:tgt d_model"),
@@ -124,33 +109,12 @@ def _zeros(view: View) -> Question:
     weights = view.recorded("weights").value
     batch, _, length, n_src = weights.shape
     if weights.is_meta:
-        return number_question(
-            N_("Over how many rows of the batch does the softmax run?"),
-            batch * length,
-            N_("{batch} x {length}: one per target token.", batch=batch, length=length),
-            wrong={
-                batch * n_src: N_("Rows are target tokens; source tokens are columns."),
-                length: N_("That is one example."),
-            },
-            hint=N_("Every target token has its own row."),
-        )
+        rows = {"source": batch * n_src, "one": length}
+        return ask_number("softmax_rows", batch * length, rows, batch=batch, length=length)
     n = length * int((~view.recorded("mask").value[view.example]).sum())
-    text = N_(
-        "How many of this example's {length} x {n_src} weights must be 0?",
-        length=length,
-        n_src=n_src,
-    )
-    return number_question(
-        text,
-        n,
-        N_("{n}: every column of padding, in every row.", n=n),
-        wrong={
-            n // length: N_("That is one row."),
-            length * n_src - n: N_("That is how many may differ from 0."),
-        },
-        hint=N_("Padding is a column, hidden from every target token."),
-        values=("weights", "masked"),
-    )
+    wrong = {"row": n // length, "rest": length * n_src - n}
+    values = ("weights", "masked")
+    return ask_number("state_zeros", n, wrong, values=values, length=length, n_src=n_src)
 
 
 def context(view: View) -> Step:

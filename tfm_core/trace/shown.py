@@ -14,13 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from torch import Tensor
-
-    from tfm_core.trace.steps import Step, StepTensor
-    from tfm_core.trace.subject import Subject
-
 from tfm_core.anatomy import Part, anatomy
 from tfm_core.anatomy.names import Scheme, naming_of
 from tfm_core.choices.config import ModelConfig
@@ -33,6 +26,13 @@ from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.choices.variants.stems import STEMS
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.sentences import N_, Paragraph
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch import Tensor
+
+    from tfm_core.trace.steps import Step, StepTensor
+    from tfm_core.trace.subject import Subject
 
 _MAP_STEPS = {  # family and kind of attention -> name of the step; elsewhere "scores"
     ("encoder-decoder", "decoder"): "decoder-attention",
@@ -332,9 +332,9 @@ def scales(
 
 def entropy(weights: Tensor) -> Tensor:
     """Return the entropy in bits of the rows of (Q, K): how many keys they share out among."""
-    from torch.special import entr
+    import torch
 
-    bits: Tensor = entr(weights).sum(-1) / math.log(2)
+    bits: Tensor = torch.special.entr(weights).sum(-1) / math.log(2)
     return bits
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dis
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType
@@ -22,8 +22,8 @@ from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.choices.variants.forms import CAUSALITIES, Causality
 from tfm_core.choices.variants.positions import POSITIONS, Position
 from tfm_core.choices.variants.record import Named
-from tfm_core.inspect.questions import Question
-from tfm_core.sentences import N_, joined
+from tfm_core.inspect.questions import Question, choice_question, number_question
+from tfm_core.sentences import N_, Paragraph, joined
 from tfm_core.trace.subject import Subject
 
 
@@ -111,16 +111,65 @@ def shape_text(sizes: Sequence[int]) -> str:
     return f"({', '.join(str(size) for size in sizes)}{',' if len(sizes) == 1 else ''})"
 
 
-def shape_question(
-    target: StepTensor, reason: str, *wrong: tuple[Sequence[int], str], given: str = ""
-) -> Question:
-    """Ask for the shape of a tensor, which is hidden until then.
+_AS_NAMED: Mapping[str, str] = {}
 
-    reason: where its axes come from. wrong: shapes, each with why it is not
-    that one; a shape that is equal to one before it is left out. given: what must be known first.
+
+def _lines(
+    key: str, lines: Mapping[str, str], numbers: Mapping[str, object]
+) -> Callable[[str], str]:
+    """Return what fills a line of a question. lines: a line -> the one in its place."""
+
+    def line(label: str) -> str:
+        name = f"{key}.{lines.get(label, label)}"
+        return Paragraph(f"walk_questions/{name}", **numbers)
+
+    return line
+
+
+def ask_number(
+    key: str,
+    answer: int,
+    wrong: Mapping[str, int],
+    *,
+    lines: Mapping[str, str] = _AS_NAMED,
+    shapes: tuple[str, ...] = (),
+    values: tuple[str, ...] = (),
+    **numbers: object,
+) -> Question:
+    """Ask for a whole number in the words of ``walk_questions/<key>``.
+
+    wrong: the line that says why -> a wrong number. lines: a line -> the one in its place. numbers:
+    what fills the lines, besides the answer, ``n``.
     """
-    answer = shape_text(target.shape)
-    why = dict(reversed([(shape_text(shape), reason) for shape, reason in wrong]))
+    line = _lines(key, lines, {"n": answer, **numbers})
+    why = {number: line(label) for label, number in wrong.items()}
+    return number_question(
+        line("text"),
+        answer,
+        line("because"),
+        wrong=why,
+        hint=line("hint"),
+        shapes=shapes,
+        values=values,
+    )
+
+
+def ask_shape(
+    key: str,
+    target: StepTensor,
+    wrong: Mapping[str, Sequence[int]],
+    *,
+    lines: Mapping[str, str] = _AS_NAMED,
+    has_given: bool = False,
+    **numbers: object,
+) -> Question:
+    """Ask for the shape of a tensor, which is hidden until then; words and lines as above.
+
+    wrong: the line that says why -> a wrong shape; one that is equal to one before it is left out.
+    has_given: a line ``given`` says what must be known first.
+    """
+    line, answer = _lines(key, lines, numbers), shape_text(target.shape)
+    why = dict(reversed([(shape_text(shape), line(label)) for label, shape in wrong.items()]))
     why.pop(answer, None)
     options = sorted(
         [answer, *why], key=lambda text: (len(text), sum(map(ord, text)) * 7 % 11, text)
@@ -128,13 +177,32 @@ def shape_question(
     text = N_("What is the shape of `{name}`?", name=target.name)
     letters = f"({', '.join(target.axes)}{',' if len(target.axes) == 1 else ''})"
     return Question(
-        joined(given, text) if given else text,
+        joined(line("given"), text) if has_given else text,
         answer,
-        joined(N_("It is {letters} = {answer}.", letters=letters, answer=answer), reason),
+        joined(N_("It is {letters} = {answer}.", letters=letters, answer=answer), line("reason")),
         tuple(options),
         why,
         shapes=(target.name,),
     )
+
+
+def ask_choice(
+    key: str,
+    right: str,
+    others: Sequence[str],
+    *,
+    lines: Mapping[str, str] = _AS_NAMED,
+    topics: tuple[str, ...] = (),
+    **numbers: object,
+) -> Question:
+    """Ask to choose; words and lines as above.
+
+    right: the line of the right option. others: those of options, each with a line of its name and
+    ``_why`` that says why it is not that one.
+    """
+    line = _lines(key, lines, numbers)
+    wrong = {line(label): line(f"{label}_why") for label in others if label != right}
+    return choice_question(line("text"), line(right), wrong, line("because"), topics=topics)
 
 
 _MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}

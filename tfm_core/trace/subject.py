@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -87,8 +87,8 @@ class Subject:
     shape: Shape
     inputs: tuple[Tensor, ...]
     cache: ActivationCache
-    words: Mapping[str, Sequence[Sequence[str]]]
-    truth: Sequence[Sequence[str]]
+    words: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    truth: Sequence[Sequence[str]] = ()
     pictures: npt.NDArray[np.uint8] | None = None
     statistics: tuple[Tensor, Tensor] | None = None
     has_own_statistics: bool = False
@@ -161,17 +161,15 @@ class Subject:
         return None if not lists else lists[example if len(lists) > 1 else 0]
 
 
-def recorded(model: Model, inputs: tuple[Tensor, ...]) -> ActivationCache:
-    """Run a model once; return everything that it records."""
-    with capture(model) as cache:
-        model(*inputs)
-    return cache
-
-
-def on_device(model: Model, *inputs: Tensor) -> tuple[Tensor, ...]:
-    """Return the tensors on the model's device."""
+def _ran(
+    config: ModelConfig, shape: Shape, model: Model, *inputs: Tensor, **others: Any
+) -> Subject:
+    """Run a model once, on its own device; keep everything that it records."""
     device = next(model.parameters()).device
-    return tuple(tensor.to(device) for tensor in inputs)
+    there = tuple(tensor.to(device) for tensor in inputs)
+    with capture(model) as cache:
+        model(*there)
+    return Subject(config, model, shape, there, cache, **others)
 
 
 def with_note(subject: Subject, note: str) -> Subject:
@@ -230,12 +228,12 @@ def _book_numbers(config: ModelConfig, shape: Shape) -> Subject:
         tgt = torch.randint(4, BOOK_WORDS, (1, BOOK_TGT))
     src[:, BOOK_SRC - BOOK_PADDING :] = PAD
     tgt[:, 0], tgt[:, BOOK_TGT - BOOK_PADDING :] = BOS, PAD
-    cache = recorded(model, (src, tgt))
+    made = _ran(config, shape, model, src, tgt)
     for name, module in model.named_modules():
         is_shown = name.endswith(("self_attention.in_projection", "positions"))
         for kind, weight in [] if is_shown else list(module.named_parameters(recurse=False)):
             setattr(module, kind, nn.Parameter(weight.detach().to("meta"), requires_grad=False))
-    return Subject(config, model, shape, (src, tgt), cache, {}, ())
+    return made
 
 
 def book_config(position: str = "sinusoidal") -> tuple[ModelConfig, Shape]:
@@ -274,8 +272,7 @@ def of_architecture(known: Architecture) -> Subject:
                 torch.randint(4, shape.src_vocabulary, (known.batch, n)) for n in lengths
             )
             note = N_("Real size, random weights, random ids.")
-            cache = recorded(model, inputs)
-            return Subject(config, model, shape, inputs, cache, {}, (), note=note)
+            return _ran(config, shape, model, *inputs, note=note)
     note = N_("Real size, random weights, the app's digits.")
     return replace(_of_digits(config, shape, model, known.batch), note=note)
 
@@ -291,8 +288,7 @@ def by_shape(
         model = build_model(config, shape).to("meta")
     with torch.device("meta"):
         inputs = _meta_inputs(shape, batch, max(1, src_len), max(1, tgt_len))
-    cache = recorded(model, inputs)
-    return Subject(config, model, shape, inputs, cache, {}, ())
+    return _ran(config, shape, model, *inputs)
 
 
 def _meta_inputs(shape: Shape, batch: int, src_len: int, tgt_len: int) -> tuple[Tensor, ...]:
@@ -346,8 +342,6 @@ def _of_texts(
         targets = [row[:shortest] for row in targets]
         pairs = [(source, target[:shortest]) for source, target in pairs]
     tgt_in = padded(targets, task.tgt_vocabulary.specials.pad)
-    inputs = on_device(model, src, tgt_in)
-    cache = recorded(model, inputs)
     names = (
         [list(task.src_vocabulary.row(src_row)) for src_row in src.tolist()],
         [list(task.tgt_vocabulary.row(row)) for row in tgt_in.tolist()],
@@ -364,15 +358,8 @@ def _of_texts(
         words["tgt"] = words["src"]  # each view answers itself
     end = [experiment.task.end] if answer == "sequence" else []
     is_known = config.is_trained_here or not config.has_source
-    return Subject(
-        experiment.model,
-        model,
-        shape,
-        inputs,
-        cache,
-        words,
-        truth=[[*pair[1], *end] for pair in pairs] if is_known else [],
-    )
+    truth = [[*pair[1], *end] for pair in pairs] if is_known else []
+    return _ran(experiment.model, shape, model, src, tgt_in, words=words, truth=truth)
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int = PAD) -> Tensor:
@@ -426,15 +413,11 @@ def _of_pictures(
     mean, std, has_own = _statistics(config, experiment.seed, pixels)
     if is_own or not config.is_trained_here:  # its own mean would make another picture of it
         (mean, std), has_own = pixels_of_data(experiment), False
-    scaled = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None])
-    inputs = on_device(model, scaled)
     names = config.facts.class_names
-    return Subject(
-        experiment.model, model, shape, inputs, recorded(model, inputs),
-        {**_places(experiment.model, shape), "classes": [list(names)]},
-        truth=[[names[label]] for label in labels], pictures=images,
-        statistics=(mean, std), has_own_statistics=has_own, note=joined(*notes),
-    )  # fmt: skip
+    made = _of_pixels(
+        experiment.model, shape, model, pixels, (mean, std), names, [names[i] for i in labels]
+    )
+    return replace(made, has_own_statistics=has_own, note=joined(*notes))
 
 
 def _of_digits(config: ModelConfig, shape: ImageShape, model: Model, batch: int) -> Subject:
@@ -443,22 +426,38 @@ def _of_digits(config: ModelConfig, shape: ImageShape, model: Model, batch: int)
     rows = torch.arange(batch) * len(images) // batch  # they are ordered by class
     pixels, names = images[rows], [str(label) for label in labels[rows].tolist()]
     mean, std = pixel_statistics(pixels)
-    scaled = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None])
-    inputs = on_device(model, scaled)
-    return Subject(
-        config, model, shape, inputs, recorded(model, inputs),
-        {**_places(config, shape), "classes": [[str(digit) for digit in range(shape.n_classes)]]},
-        truth=[[name] for name in names], pictures=pixels.numpy(),
-        statistics=(mean, std), has_own_statistics=True,
-    )  # fmt: skip
+    classes = [str(digit) for digit in range(shape.n_classes)]
+    made = _of_pixels(config, shape, model, pixels, (mean, std), classes, names)
+    return replace(made, has_own_statistics=True)
 
 
-def _places(config: ModelConfig, shape: ImageShape) -> dict[str, Sequence[Sequence[str]]]:
-    """Return the names of the patches, and of all tokens."""
+def _of_pixels(
+    config: ModelConfig,
+    shape: ImageShape,
+    model: Model,
+    pixels: Tensor,
+    statistics: tuple[Tensor, Tensor],
+    classes: Sequence[str],
+    truth: Sequence[str],
+) -> Subject:
+    """Run a model on pictures, uint8 (B, C, Y, X). truth: the class of each, as far as known."""
+    mean, std = (one[:, None, None] for one in statistics)
     sizes = anatomy(config, shape).sizes
-    side = patches_per_side(sizes["side"], sizes["patch_size"])
-    patches = [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
-    return {"tokens": [["CLS"] * sizes["has_cls"] + patches], "patches": [patches]}
+    patches = list(patch_names(patches_per_side(sizes["side"], sizes["patch_size"])))
+    return _ran(
+        config,
+        shape,
+        model,
+        pixels.float().div(255).sub(mean).div(std),
+        words={
+            "tokens": [["CLS"] * sizes["has_cls"] + patches],
+            "patches": [patches],
+            "classes": [list(classes)],
+        },
+        truth=[[name] for name in truth],
+        pictures=pixels.numpy(),
+        statistics=statistics,
+    )
 
 
 def _some_pictures(
@@ -543,7 +542,7 @@ def _of_captions(
     n = at_once(experiment, len(items))
     items, images = items[:n], images[:n]
     tgt = padded([[BOS, *data.vocabulary.encode(tuple(item["tgt"]))] for item in items])
-    inputs = on_device(model, data.normalise(torch.from_numpy(np.array(images))), tgt)
+    pixels = data.normalise(torch.from_numpy(np.array(images)))
     patches = patch_names(patches_per_side(shape.image_size, patch_size))
     words: dict[str, Sequence[Sequence[str]]] = {
         "tokens": [patches],
@@ -551,18 +550,24 @@ def _of_captions(
         "tgt": _tokens(data, tgt),
         "vocabulary": _tokens(data, torch.arange(shape.tgt_vocabulary)[None]),
     }
-    described = None
-    if not inputs[0].is_meta:
-        written = greedy(model, inputs[0], max_len=shape.tgt_len).ids.cpu()
-        captions = [join(data.vocabulary.decode(row), data.config) for row in written.tolist()]
-        truth = [str(item["tgt_text"]) for item in items]
-        described = CaptionResult(written, captions, truth, [item["boxes"] for item in items])
-        words["written"] = _tokens(data, described.written)
-    return Subject(
-        experiment.model, model, shape, inputs, recorded(model, inputs), words,
-        truth=[[*item["tgt"], "<eos>"] for item in items], pictures=np.array(images),
-        statistics=(data.mean, data.std), described=described,
-    )  # fmt: skip
+    made = _ran(
+        experiment.model,
+        shape,
+        model,
+        pixels,
+        tgt,
+        words=words,
+        truth=[[*item["tgt"], "<eos>"] for item in items],
+        pictures=np.array(images),
+        statistics=(data.mean, data.std),
+    )
+    if not made.is_real:
+        return made
+    written = greedy(model, made.inputs[0], max_len=shape.tgt_len).ids.cpu()
+    captions = [join(data.vocabulary.decode(row), data.config) for row in written.tolist()]
+    true = [str(item["tgt_text"]) for item in items]
+    described = CaptionResult(written, captions, true, [item["boxes"] for item in items])
+    return replace(made, described=described, words={**words, "written": _tokens(data, written)})
 
 
 def _tokens(data: CaptionData, ids: Tensor) -> list[list[str]]:

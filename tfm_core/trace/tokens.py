@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -9,10 +11,10 @@ from tfm_core.choices.config import built
 from tfm_core.choices.config.shape import CaptionShape, TextShape, patches_per_side
 from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.choices.variants.stems import STEMS, halving_widths
-from tfm_core.inspect.questions import Question, choice_question, number_question
+from tfm_core.inspect.questions import Question
 from tfm_core.layers.patches import patchify
-from tfm_core.sentences import N_, Paragraph
-from tfm_core.trace.steps import Step, StepTensor, View, shape_question
+from tfm_core.sentences import N_
+from tfm_core.trace.steps import Step, StepTensor, View, ask_choice, ask_number, ask_shape
 
 
 def tokens(view: View) -> Step:
@@ -58,31 +60,23 @@ def _tokens_question(view: View) -> Question:
     has_padding = not isinstance(subject.shape, TextShape) or subject.shape.pad_id is not None
     if ids.is_meta or not has_padding:
         d_model = built(subject.config).d_model
-        return shape_question(
-            target,
-            N_("A row per example, as long as the longest."),
-            (tuple(ids.shape)[::-1], N_("The batch comes first.")),
-            ((*ids.shape, d_model), N_("An id is one number; vectors come later.")),
-            ((ids.numel(),), N_("Each example has its own row.")),
-            ((*ids.shape, subject.n_words), N_("An id is one number, not a one-hot vector.")),
-            given=N_("{batch} examples, the longest of {size} tokens.", batch=len(ids), size=size),
-        )
+        wrong: dict[str, Sequence[int]] = {
+            "swapped": tuple(ids.shape)[::-1],
+            "vectors": (*ids.shape, d_model),
+            "flat": (ids.numel(),),
+            "one_hot": (*ids.shape, subject.n_words),
+        }
+        return ask_shape("ids", target, wrong, has_given=True, batch=len(ids), size=size)
     n = int((ids[view.example] == 0).sum())
-    text = N_(
-        "How many of the {size} ids of this example's `{name}` are padding?",
-        size=size,
-        name=target.name,
-    )
-    hint = N_("Count its tokens, `<bos>` too; the rest is padding.", size=size)
-    if target.name == "src":
-        hint = N_("Count its tokens; the rest of the {size} is padding.", size=size)
-    return number_question(
-        text,
+    return ask_number(
+        "padding",
         n,
-        N_("{n}: it has {size} tokens of {size_2}.", n=n, size=size - n, size_2=size),
-        wrong={size - n: N_("Those are its tokens; the rest is padding.")},
-        hint=hint,
+        {"tokens": size - n},
+        lines={"hint": "hint_source"} if target.name == "src" else {},
         values=(target.name,),
+        name=target.name,
+        size=size,
+        n_tokens=size - n,
     )
 
 
@@ -115,20 +109,23 @@ def embedding(view: View) -> Step:
         extra = [view.seen("tgt_embedded", label, target, "B T:tgt d_model")]
     n_words = table.get_parameter("weight").size(0)
     is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
-    topics = ("embedding", "embedding-scaled" if is_scaled else "embedding-unscaled")
+    topics: tuple[str, ...] = ("embedding", f"embedding-{'scaled' if is_scaled else 'unscaled'}")
     if has_source or subject.memory_axis:
         topics = (*topics, f"embedding-{subject.reader}")
     return view.step(
         N_("Embedding"),
         topics,
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
-        shape_question(
+        ask_shape(
+            "embedding",
             made,
-            N_("Each id becomes a row of {d_model} numbers.", d_model=d_model),
-            ((batch, length), N_("Those are the ids: each becomes a vector.")),
-            ((batch, d_model, length), N_("A token's numbers are on the last axis.")),
-            ((batch, length, n_words), N_("Those would be one-hot vectors.")),
-            ((n_words, d_model), N_("That is the table.")),
+            {
+                "ids": (batch, length),
+                "swapped": (batch, d_model, length),
+                "one_hot": (batch, length, n_words),
+                "table": (n_words, d_model),
+            },
+            d_model=d_model,
         ),
         view.seen("ids", N_("token ids"), f"{module}.ids", "B {tokens}"),
         made,
@@ -147,20 +144,19 @@ def positions(view: View) -> Step:
         view.seen("placed", N_("vectors with positions"), f"{module}.placed", vectors),
     ]
     rows, total, names, lines = cache.get(f"{module}.rows"), "embedded", dict[str, object](), []
-    question = _nothing_added()
+    shown: StepTensor | None = None
+    table: Tensor | None = None
     topics = ["positions", f"position-{kind.name}", *view.dropped]
     if rows is not None:
         total = "embedded + rows"
         shown = view.seen("rows", N_("a row per position"), rows, "{tokens} d_model")
         tensors.append(shown)
-        question = _rows_question(shown, tensors[1])
         if kind.has_table:
             table = subject.model.get_parameter(f"{module}.table").detach()
             label = N_("a trained row per possible position")
             tensors.append(view.seen("table", label, table, "positions d_model"))
             lines = [f"rows = F.embedding(torch.arange({letter}), table)"]
             names[letter] = len(rows)
-            question = _table_question(table, len(rows))
     has_segments = bool(subject.anatomy.of_kind("segments"))
     normed = cache.get(f"{module}.normed")
     if view.dropped and not has_segments and normed is None:  # else behind the norm
@@ -185,49 +181,31 @@ def positions(view: View) -> Step:
         title,
         topics,
         "\n".join(lines),
-        question,
+        _positions_question(shown, table, tensors[1]),
         *tensors,
         names=names,
         shown="" if rows is None else "rows",
     )
 
 
-def _nothing_added() -> Question:
-    return choice_question(
-        N_("If two tokens swapped places, what would change after this step?"),
-        N_("only the order of the two rows"),
-        {
-            N_("the numbers in the two rows"): N_("Nothing is added here."),
-            N_("every row"): N_("No row reads another here."),
-        },
-        N_("No number here depends on its row."),
-    )
-
-
-def _table_question(table: Tensor, length: int) -> Question:
-    n_rows, d_model = table.shape
-    return number_question(
-        N_("How many parameters does the position table have?"),
-        table.numel(),
-        N_("{n} rows of {d_model} = {n_2:,}.", n=n_rows, d_model=d_model, n_2=table.numel()),
-        wrong={
-            length * d_model: N_("The table has a row per possible position."),
-            n_rows: N_("That is the number of rows."),
-        },
-        hint=N_("Every row is a learned vector of d_model numbers."),
-    )
-
-
-def _rows_question(rows: StepTensor, placed: StepTensor) -> Question:
+def _positions_question(
+    rows: StepTensor | None, table: Tensor | None, placed: StepTensor
+) -> Question:
+    """Ask for the size of a table, or for the shape of what is added; of nothing, what it does."""
     batch, length, d_model = placed.shape
-    return shape_question(
-        rows,
-        N_("A vector per position, added to all {batch} examples.", batch=batch),
-        ((batch, length, d_model), N_("That is the sum; all examples share the rows.")),
-        ((length,), N_("Each position has a vector, not one number.")),
-        ((d_model, length), N_("A row is a position.")),
-        ((batch, length), N_("Those are the ids; positions have vectors.")),
-    )
+    if rows is None:
+        return ask_choice("nothing_added", "order", ("numbers", "every"))
+    if table is not None:
+        wrong = {"used": length * d_model, "rows": len(table)}
+        n = table.numel()
+        return ask_number("position_table", n, wrong, n_rows=len(table), d_model=d_model)
+    shapes: dict[str, Sequence[int]] = {
+        "sum": (batch, length, d_model),
+        "one": (length,),
+        "swapped": (d_model, length),
+        "ids": (batch, length),
+    }
+    return ask_shape("position_rows", rows, shapes, batch=batch)
 
 
 def picture(view: View) -> Step:
@@ -241,20 +219,17 @@ def picture(view: View) -> Step:
         mean, std = subject.statistics
         names = {"mean": mean[:, None, None], "std": std[:, None, None]}
     n = channels * height * width
-    sizes = {"channels": channels, "height": height, "width": width}
     return view.step(
         N_("The picture"),
         ("picture", "picture-few" if subject.has_own_statistics else "picture-training"),
         "images = (pixels / 255 - mean) / std",
-        number_question(
-            N_("How many numbers make one picture?"),
+        ask_number(
+            "picture",
             n,
-            N_("{channels} x {height} x {width} = {n:,}.", **sizes, n=n),
-            wrong={
-                n * batch: N_("Those are the numbers of the whole batch."),
-                height * width: N_("That is one channel."),
-            },
-            hint=N_("Multiply channels, rows and columns."),
+            {"batch": n * batch, "channel": height * width},
+            channels=channels,
+            height=height,
+            width=width,
         ),
         *raw,
         names=names,
@@ -310,24 +285,21 @@ def _patches_question(view: View) -> Question:
     sizes = view.subject.anatomy.sizes
     side, patch_size = sizes["side"], sizes["patch_size"]
     per_side = patches_per_side(side, patch_size)
-    text = Paragraph("walk_questions/patches", side=side, patch_size=patch_size)
-    hint = N_("Count the patches in a row, and the rows.")
+    lines, times = dict[str, str](), 0
     shapes: tuple[str, ...] = ("patches",)
     if STEMS[view.part.variant].halves:
-        n = len(halving_widths(patch_size, sizes["d_model"]))
-        text = Paragraph("walk_questions/halved", side=side, n=n)
-        hint = N_("Count the places in a row, and the rows.")
-        shapes = ("patches", "seen")
-    return number_question(
-        text,
+        lines = {"text": "text_halved", "hint": "hint_halved"}
+        shapes, times = ("patches", "seen"), len(halving_widths(patch_size, sizes["d_model"]))
+    return ask_number(
+        "patches",
         per_side**2,
-        N_("{per_side} x {per_side} = {size}.", per_side=per_side, size=per_side**2),
-        wrong={
-            per_side: N_("That is one row."),
-            patch_size**2: N_("Those are the pixels of a patch."),
-        },
-        hint=hint,
+        {"row": per_side, "pixels": patch_size**2},
+        lines=lines,
         shapes=shapes,
+        side=side,
+        patch_size=patch_size,
+        per_side=per_side,
+        times=times,
     )
 
 
@@ -350,31 +322,16 @@ def _projection_question(made: StepTensor, values: int) -> Question:
     """Ask for the shape of (B, patches, d_model), or, where it is that of the patches, for more."""
     batch, n, d_model = made.shape
     if values == d_model:
-        size = values * d_model + d_model
-        because = N_(
-            "{values} x {d_model} + {d_model} = {size:,}, shared by all patches.",
-            values=values,
-            d_model=d_model,
-            size=size,
-        )
-        return number_question(
-            N_("How many parameters does the projection have?"),
-            size,
-            because,
-            wrong={
-                values * d_model: N_("Each output has a bias too."),
-                n * size: N_("All patches share one projection."),
-            },
-            hint=N_("A linear layer: a weight per pair, a bias per output."),
-        )
-    return shape_question(
-        made,
-        N_("Each patch becomes a vector of d_model numbers."),
-        ((batch, n, values), N_("Those are the patches before the projection.")),
-        ((batch, d_model), N_("Every patch keeps its own vector.")),
-        ((batch, values, d_model), N_("The projection replaces a patch's values.")),
-        ((n, d_model), N_("Every picture has its own patches.")),
-    )
+        n_parameters = values * d_model + d_model
+        wrong = {"unbiased": values * d_model, "patches": n * n_parameters}
+        return ask_number("projection_size", n_parameters, wrong, size=values, d_model=d_model)
+    shapes: dict[str, Sequence[int]] = {
+        "before": (batch, n, values),
+        "one": (batch, d_model),
+        "replaced": (batch, values, d_model),
+        "alone": (n, d_model),
+    }
+    return ask_shape("projection", made, shapes)
 
 
 def cls(view: View) -> Step:
@@ -387,14 +344,7 @@ def cls(view: View) -> Step:
         N_("CLS token"),
         ("cls",),
         "tokens = torch.cat([cls.expand(x.size(0), -1, -1), x], 1)",
-        number_question(
-            N_("With {size} patches, how many tokens go into the encoder?", size=n),
-            n_tokens,
-            N_("{n} + 1 = {sum}: the patches and CLS.", n=n, sum=n_tokens),
-            wrong={n: N_("CLS is one more token.")},
-            hint=N_("CLS is added to the patches."),
-            shapes=("tokens",),
-        ),
+        ask_number("cls", n_tokens, {"patches": n}, shapes=("tokens",), size=n),
         view.seen("cls", N_("the learned CLS vector"), token, "1 1 d_model"),
         x,
         made,
