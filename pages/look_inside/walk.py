@@ -228,11 +228,11 @@ def _walked(source: WalkSource, chosen: Chosen | None, moment: Moment | None, te
 
         known = chosen.architecture
         key = f"{known.model.model_dump_json()} {known.shape} {known.src_len} {known.tgt_len}"
-        made = byte_cache.SHARED.get(
+        to_scale = byte_cache.SHARED.get(
             ("walk of", f"{key} {known.batch}"),
             lambda: with_note(of_architecture(known), known.note),
         )
-        return key, made, None
+        return key, to_scale, None
     if moment is None:
         settings = chosen.experiment.model_dump_json()
         return settings, _untrained(settings), None
