@@ -1,7 +1,9 @@
 """The walk: its code gives its tensors, they are the model's, its questions have one answer."""
 
+import ast
 import dataclasses
 import re
+import tomllib
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
 from tfm_core.probe.labels import modules_by_kind
+from tfm_core.sentences import CONTENT_DIR
 from tfm_core.trace.functions import FUNCTIONS, session, used
 from tfm_core.trace.shown import AXES, entropy, first_numbers, scales, step_of_map, topic_text
 from tfm_core.trace.steps import shape_text
@@ -183,6 +186,22 @@ def _nothing_is_given_away(looked_at):
 @pytest.mark.parametrize("position", ["learned", "sinusoidal"])
 def test_the_textbook_example_gives_nothing_away(position):
     _nothing_is_given_away(book_example(position))
+
+
+def sections(room):
+    text = (CONTENT_DIR / "en" / f"{room}.md").read_text(encoding="utf-8")
+    return set(re.findall("^## (.+)$", text, re.MULTILINE))
+
+
+def test_every_question_and_function_of_the_content_files_is_used():
+    folder = CONTENT_DIR.parent / "trace"
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in folder.glob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    calls = [one for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
+    asked = {one.args[0].value for one in calls if re.fullmatch("ask_[a-z]+", one.func.id)}
+    assert asked == sections("walk_questions")
+    named = tomllib.loads((folder / "functions.toml").read_text(encoding="utf-8"))
+    assert set(named) == sections("walk_functions")
 
 
 def test_positions_are_counted_from_0_and_batches_are_no_picture():
