@@ -273,8 +273,20 @@ def of_architecture(known: Architecture) -> Subject:
             )
             note = N_("Real size, random weights, random ids.")
             return _ran(config, shape, model, *inputs, note=note)
+    images, labels = read_embedded()
+    rows = torch.arange(known.batch) * len(images) // known.batch  # they are ordered by class
+    names, classes = labels[rows].tolist(), range(shape.n_classes)
+    made = _of_pixels(
+        config,
+        shape,
+        model,
+        images[rows],
+        pixel_statistics(images[rows]),
+        list(map(str, classes)),
+        list(map(str, names)),
+    )
     note = N_("Real size, random weights, the app's digits.")
-    return replace(_of_digits(config, shape, model, known.batch), note=note)
+    return replace(made, has_own_statistics=True, note=note)
 
 
 def by_shape(
@@ -287,18 +299,15 @@ def by_shape(
     with init_on_meta():
         model = build_model(config, shape).to("meta")
     with torch.device("meta"):
-        inputs = _meta_inputs(shape, batch, max(1, src_len), max(1, tgt_len))
+        if isinstance(shape, TextShape):
+            lengths = (max(1, src_len) * shape.has_source, max(1, tgt_len))
+            inputs = [torch.empty(batch, n, dtype=torch.int64) for n in lengths]
+        else:
+            inputs = [torch.empty(batch, shape.channels, shape.image_size, shape.image_size)]
+        if isinstance(shape, CaptionShape):
+            n = min(max(1, tgt_len), shape.tgt_len)
+            inputs.append(torch.empty(batch, n, dtype=torch.int64))
     return _ran(config, shape, model, *inputs)
-
-
-def _meta_inputs(shape: Shape, batch: int, src_len: int, tgt_len: int) -> tuple[Tensor, ...]:
-    if isinstance(shape, TextShape):
-        lengths = (src_len * shape.has_source, tgt_len)
-        return tuple(torch.empty(batch, n, dtype=torch.int64) for n in lengths)
-    images = torch.empty(batch, shape.channels, shape.image_size, shape.image_size)
-    if isinstance(shape, ImageShape):
-        return (images,)
-    return images, torch.empty(batch, min(tgt_len, shape.tgt_len), dtype=torch.int64)
 
 
 N_TEXTS = 6
@@ -418,17 +427,6 @@ def _of_pictures(
         experiment.model, shape, model, pixels, (mean, std), names, [names[i] for i in labels]
     )
     return replace(made, has_own_statistics=has_own, note=joined(*notes))
-
-
-def _of_digits(config: ModelConfig, shape: ImageShape, model: Model, batch: int) -> Subject:
-    """Run a model of 28 x 28 grey pictures on a batch of the digits that come with the app."""
-    images, labels = read_embedded()
-    rows = torch.arange(batch) * len(images) // batch  # they are ordered by class
-    pixels, names = images[rows], [str(label) for label in labels[rows].tolist()]
-    mean, std = pixel_statistics(pixels)
-    classes = [str(digit) for digit in range(shape.n_classes)]
-    made = _of_pixels(config, shape, model, pixels, (mean, std), classes, names)
-    return replace(made, has_own_statistics=True)
 
 
 def _of_pixels(
