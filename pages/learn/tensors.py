@@ -212,11 +212,11 @@ def _used(operation: TensorOperation) -> None:
     """Say where the app's models use an operation, with a link to that step."""
     st.markdown(_("**In the models:** {where}", where=_(operation.where)))
     if operation.step is not None:
-        from tfm_core.inspect.walk.subject import book_entry
+        from tfm_core.trace.trace import book_index
 
         st.page_link(
             page_table.path_of("walk"),
-            label=_("See it in the walk, step {n}", n=book_entry(operation.step).number),
+            label=_("See it in the walk, step {n}", n=book_index()[operation.step][0]),
             icon=":material/footprint:",
             query_params={"part": operation.step, "walk-source": "book"},
         )

@@ -33,8 +33,6 @@ from tfm_core.inspect.knockouts.parts import heads_of
 from tfm_core.inspect.text.gpt_reading import look_through
 from tfm_core.inspect.text.gpt_writing import Sample, next_token, prompt_ids, write_on
 from tfm_core.inspect.text.surprisal import surprisals
-from tfm_core.inspect.walk.build import walk
-from tfm_core.inspect.walk.subject import subject
 from tfm_core.inspect.writing.source import source_of
 from tfm_core.inspect.writing.steps import write
 from tfm_core.pretrained.model import check_folder, load_model
@@ -42,6 +40,8 @@ from tfm_core.pretrained.pictures import PREPROCESSOR
 from tfm_core.probe.capture import capture
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
+from tfm_core.trace.subject import subject
+from tfm_core.trace.trace import trace
 
 WRITERS = ("gpt2", "gpt2-untied", "llama", "llama-tied", "llama-grouped")
 READERS, VIEWERS = ("bert",), ("vit",)
@@ -337,11 +337,11 @@ def test_it_translates_a_typed_text(opened):
 def test_the_walk_of_an_opened_encoder_decoder_is_made_by_its_code(name, opened):
     run, model = opened(name)
     looked = subject(run.experiment, model, items=run.probe().items)
-    for step in walk(looked):
-        names = {**step.names, **{one.name: one.value for one in step.before}}
+    for step in trace(looked):
+        names = {**step.names, **{one.name: one.value for one in step.inputs}}
         with torch.no_grad():
             exec(step.code, names)
-        for one in step.after:
+        for one in step.outputs:
             torch.testing.assert_close(names[one.name], one.value, rtol=1e-4, atol=1e-5)
 
 

@@ -25,8 +25,7 @@ from tfm_core.inspect.text.questions import (
     compound_of,
 )
 from tfm_core.inspect.text.sentence import SentenceReading
-from tfm_core.inspect.training_step.questions import about_guessing, about_step
-from tfm_core.inspect.training_step.step import StepTaken
+from tfm_core.inspect.training_step.step import StepTaken, about_guessing, about_step
 
 
 def sound(question: Question) -> Question:

@@ -5,7 +5,7 @@ import pytest
 
 from tests.inspect.training_step.test_step import chosen
 from tfm_core.inspect.speed.paired import TimeRange
-from tfm_core.inspect.training_step.graph import fold, graph_of, groups_of
+from tfm_core.inspect.training_step.backward import fold, graph_of, groups_of
 from tfm_core.inspect.training_step.step import start
 from tfm_core.plots.training import speed, training_step
 

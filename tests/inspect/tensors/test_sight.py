@@ -14,8 +14,8 @@ from tfm_core.inspect.tensors.errors import UNKNOWN
 from tfm_core.inspect.tensors.mistakes import MISTAKES
 from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.inspect.tensors.sight import NEW, PREPARED, InputSpec, read, sight
-from tfm_core.inspect.walk.build import walk
-from tfm_core.inspect.walk.subject import book_example
+from tfm_core.trace.subject import book_example
+from tfm_core.trace.trace import trace
 
 SHARES = {  # what PyTorch's documentation says of contiguous inputs
     "view": True,
@@ -291,6 +291,6 @@ WRITTEN = {
 
 
 def test_the_step_of_the_walk_that_is_named_uses_the_operation():
-    steps = {step.name: step.code for step in walk(book_example())}
+    steps = {step.name: step.code for step in trace(book_example())}
     for name, operation in OPERATIONS.items():
         assert not operation.step or WRITTEN.get(name, name) in steps[operation.step], name

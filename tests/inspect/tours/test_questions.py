@@ -10,10 +10,10 @@ import pytest
 
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.knockouts import measure
+from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tours import questions, waits
 from tfm_core.inspect.tours.questions import UNKNOWN
 from tfm_core.inspect.tours.waits import TourRun, Waited
-from tfm_core.inspect.walk.steps import Question
 from tfm_core.probe.labels import axes
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.record.outcome import loss_progress

@@ -8,8 +8,8 @@ from tfm_core.anatomy import Attention
 from tfm_core.choices.presets import PRESETS
 from tfm_core.inspect.knockouts.engine import knocked_out
 from tfm_core.inspect.knockouts.parts import first_to_go
-from tfm_core.inspect.picture import picture, stages
-from tfm_core.inspect.walk.subject import book_example, subject
+from tfm_core.trace.picture import picture, stages
+from tfm_core.trace.subject import book_example, subject
 from tfm_core.training.setup import new_model
 
 SEEN = (

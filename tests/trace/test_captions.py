@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from tests.inspect.walk.test_build import experiment
+from tests.trace.test_trace import experiment
 from tfm_core.data.captions import load_captions
 from tfm_core.decoding import greedy
-from tfm_core.inspect.walk.build import walk
-from tfm_core.inspect.walk.inputs import word_maps
-from tfm_core.inspect.walk.subject import subject
 from tfm_core.probe.capture import capture
 from tfm_core.probe.snapshot import probe_of
+from tfm_core.trace.shown import word_maps
+from tfm_core.trace.subject import subject
+from tfm_core.trace.trace import trace
 from tfm_core.training.loop import build
 
 
@@ -23,7 +23,7 @@ def looked_at():
 
 
 def step(subject, name, **options):
-    return next(one for one in walk(subject, **options) if one.name == name)
+    return next(one for one in trace(subject, **options) if one.name == name)
 
 
 @pytest.mark.parametrize("language", ["english", "korean"])
@@ -49,7 +49,7 @@ def test_a_trained_one_gets_the_pictures_of_its_probe():
 
 def test_the_caption_is_the_models_and_the_question_asks_for_its_digit(looked_at):
     written = greedy(looked_at.model, looked_at.inputs[0], max_len=looked_at.shape.tgt_len).ids
-    assert torch.equal(step(looked_at, "whole").after[-1].value, written)
+    assert torch.equal(step(looked_at, "whole").outputs[-1].value, written)
     for row, said in enumerate(looked_at.described.said):
         words = takewhile(lambda word: word != "<eos>", looked_at.tokens("written", row))
         assert said == " ".join(word for word in words if word not in {"<bos>", "<pad>"})
@@ -71,12 +71,12 @@ def test_the_maps_over_the_picture_are_the_weights_of_the_forward_pass(looked_at
     weights = cache[f"decoder.layers.{layer}.cross_attention.weights"]
     for example in range(looked_at.n_examples):
         shown = step(looked_at, "cross-attention", layer=layer, example=example)
-        found = word_maps(looked_at, shown, example, head)
+        maps, words, boxes = word_maps(looked_at, shown, example, head)
         n = len(looked_at.truth[example])
-        assert np.array_equal(found.maps.reshape(n, -1), weights[example, head, :n].numpy())
-        np.testing.assert_allclose(found.maps.sum((1, 2)), 1, atol=1e-5)
-        assert list(found.words) == ["<bos>", *looked_at.truth[example][:-1]]
-        assert len(found.boxes) == len(found.writes) == n
-        last = word_maps(looked_at, shown, example, weights.size(1) - 1)
-        beyond = word_maps(looked_at, shown, example, weights.size(1) + 3)
-        assert np.array_equal(beyond.maps, last.maps)  # of a model that had more heads
+        assert np.array_equal(maps.reshape(n, -1), weights[example, head, :n].numpy())
+        np.testing.assert_allclose(maps.sum((1, 2)), 1, atol=1e-5)
+        assert list(words) == ["<bos>", *looked_at.truth[example][:-1]]
+        assert len(boxes) == n
+        last, *_others = word_maps(looked_at, shown, example, weights.size(1) - 1)
+        beyond, *_others = word_maps(looked_at, shown, example, weights.size(1) + 3)
+        assert np.array_equal(beyond, last)  # of a model that had more heads

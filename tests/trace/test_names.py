@@ -4,14 +4,14 @@ import pytest
 
 from tfm_core.anatomy.names import SCHEME_LABELS
 from tfm_core.facts.architectures import ARCHITECTURES
-from tfm_core.inspect.walk.build import walk
-from tfm_core.inspect.walk.names import called
-from tfm_core.inspect.walk.subject import by_shape
+from tfm_core.trace.shown import called
+from tfm_core.trace.subject import by_shape
+from tfm_core.trace.trace import trace
 
 
 def names_in(name, scheme, layer=0):
     known = ARCHITECTURES[name]
-    steps = walk(by_shape(known.model, known.shape, batch=2, src_len=5, tgt_len=5), layer=layer)
+    steps = trace(by_shape(known.model, known.shape, batch=2, src_len=5, tgt_len=5), layer=layer)
     return {step.name: called(step, known.model, known.shape, scheme, layer) for step in steps}
 
 

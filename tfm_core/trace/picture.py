@@ -17,9 +17,9 @@ from torch import Tensor
 
 from tfm_core.anatomy import Attention, Part, Sublayer, sublayers
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.inspect.walk.block_view import token_axis
-from tfm_core.inspect.walk.forward import Subject
 from tfm_core.sentences import N_
+from tfm_core.trace.steps import token_axis
+from tfm_core.trace.subject import Subject
 
 Kind = Literal["tokens", "image", "vectors", "heads", "answers"]
 PADDING = SPECIALS[0]

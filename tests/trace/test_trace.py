@@ -1,7 +1,9 @@
 """The walk: its code gives its tensors, they are the model's, its questions have one answer."""
 
+import ast
 import dataclasses
 import re
+import tomllib
 
 import numpy as np
 import pytest
@@ -17,23 +19,22 @@ from tfm_core.choices.variants.norms import NORMS
 from tfm_core.choices.variants.positions import ADDED_TO_PATCHES, POSITIONS
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.inspect.walk.build import walk
-from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.functions import FUNCTIONS, session, used
-from tfm_core.inspect.walk.scale import entropy, scales
-from tfm_core.inspect.walk.steps import AXES, first_numbers, shape_text, step_of_map
-from tfm_core.inspect.walk.subject import (
+from tfm_core.models.build import build_model
+from tfm_core.probe.capture import capture
+from tfm_core.probe.labels import modules_by_kind
+from tfm_core.sentences import CONTENT_DIR
+from tfm_core.trace.functions import FUNCTIONS, session, used
+from tfm_core.trace.shown import AXES, entropy, first_numbers, scales, step_of_map, topic_text
+from tfm_core.trace.steps import shape_text
+from tfm_core.trace.subject import (
     BOOK_SRC,
+    Subject,
     book_example,
     by_shape,
     of_architecture,
     subject,
-    walk_index,
 )
-from tfm_core.inspect.walk.topics import topic_text
-from tfm_core.models.build import build_model
-from tfm_core.probe.capture import capture
-from tfm_core.probe.labels import modules_by_kind
+from tfm_core.trace.trace import index, trace
 
 SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
 READERS = [
@@ -102,11 +103,11 @@ def looked_at(request):
 
 def test_the_code_of_every_step_gives_what_the_forward_pass_made(looked_at):
     # the third: the last of a stack that has fewer
-    for step in (*walk(looked_at, example=1), *walk(looked_at, layer=2, example=1)):
-        names = {**step.names, **{one.name: one.value for one in step.before}}
+    for step in (*trace(looked_at, example=1), *trace(looked_at, layer=2, example=1)):
+        names = {**step.names, **{one.name: one.value for one in step.inputs}}
         with torch.no_grad():
             exec(step.code, names)  # the steps' own code
-        for one in step.after:
+        for one in step.outputs:
             torch.testing.assert_close(
                 names[one.name], one.value, rtol=1e-4, atol=1e-5, msg=lambda m, s=step: s.name + m
             )
@@ -115,7 +116,7 @@ def test_the_code_of_every_step_gives_what_the_forward_pass_made(looked_at):
     recorded = {key: cache[key] for key in looked_at.cache}
     for key, value in recorded.items():
         assert torch.equal(value, looked_at.cache[key]), key
-    last = next(one for one in walk(looked_at)[-1].after if one.name in {"logits", "pooled"})
+    last = next(one for one in trace(looked_at)[-1].outputs if one.name in {"logits", "pooled"})
     assert torch.equal(last.value, logits)
     with torch.no_grad():
         fast = looked_at.model(*looked_at.inputs)  # no capture: the fused kernel
@@ -124,8 +125,8 @@ def test_the_code_of_every_step_gives_what_the_forward_pass_made(looked_at):
     starts = {tensor.data_ptr() for tensor in kept}
     made = {"segment", "keep", "weight", "per_head", "pixels", "cls", "probabilities", "predicted",
             "written", "table", "rows"}  # fmt: skip
-    for step in walk(looked_at):
-        for one in (*step.before, *step.after, *step.extra):
+    for step in trace(looked_at):
+        for one in (*step.inputs, *step.outputs, *step.extra):
             assert one.name in made or one.value.data_ptr() in starts, (step.name, one.name)
             for axis, words, size in zip(one.axes, one.words, one.shape, strict=True):
                 assert axis in AXES
@@ -135,7 +136,7 @@ def test_the_code_of_every_step_gives_what_the_forward_pass_made(looked_at):
 
 
 def test_every_step_has_a_name_its_functions_and_one_right_answer(looked_at):
-    for step in walk(looked_at, example=1):
+    for step in trace(looked_at, example=1):
         question = step.question
         if question.options:
             assert len(question.options) >= 2
@@ -154,7 +155,7 @@ def test_every_step_has_a_name_its_functions_and_one_right_answer(looked_at):
         assert question.answer not in question.wrong
         assert set(question.wrong) <= set(question.options) or not question.options
     _nothing_is_given_away(looked_at)
-    steps = walk(looked_at)
+    steps = trace(looked_at)
     names = [step.name for step in steps]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch("[a-z]+(-[a-z]+)*", name) for name in names)
@@ -166,7 +167,7 @@ def test_every_step_has_a_name_its_functions_and_one_right_answer(looked_at):
 
 
 def _nothing_is_given_away(looked_at):
-    for step in walk(looked_at, example=1):
+    for step in trace(looked_at, example=1):
         question, known = step.question, {one.name for one in step.tensors}
         shown = [one for one in step.tensors if one.name not in step.hidden_shapes]
         named = {*question.shapes, *question.values} - {"predicted", "probabilities"}
@@ -187,16 +188,32 @@ def test_the_textbook_example_gives_nothing_away(position):
     _nothing_is_given_away(book_example(position))
 
 
+def sections(room):
+    text = (CONTENT_DIR / "en" / f"{room}.md").read_text(encoding="utf-8")
+    return set(re.findall("^## (.+)$", text, re.MULTILINE))
+
+
+def test_every_question_and_function_of_the_content_files_is_used():
+    folder = CONTENT_DIR.parent / "trace"
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in folder.glob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    calls = [one for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
+    asked = {one.args[0].value for one in calls if re.fullmatch("ask_[a-z]+", one.func.id)}
+    assert asked == sections("walk_questions")
+    named = tomllib.loads((folder / "functions.toml").read_text(encoding="utf-8"))
+    assert set(named) == sections("walk_functions")
+
+
 def test_positions_are_counted_from_0_and_batches_are_no_picture():
     looked = subject(experiment("encoder-decoder"))
-    found = {step.name: step for step in walk(looked, example=1)}["masks"]
+    found = {step.name: step for step in trace(looked, example=1)}["masks"]
     token = looked.tokens("tgt", 1)[2]
     assert f"query 2, “{token}”," in found.question.text
     mask = looked.cache["decoder.layers.0.self_attention.mask"]
     assert int(found.question.answer) == int(mask[1, 0, 2].sum()) == 3
     assert "from 0" in found.question.why_not(2)
     looked_at = subject(experiment("vit"))
-    (step,) = (one for one in walk(looked_at) if one.name == "picture")
+    (step,) = (one for one in trace(looked_at) if one.name == "picture")
     images = looked_at.inputs[0]
     assert len(images) > 1
     assert int(step.question.answer) == images[0].numel() == 28 * 28
@@ -222,7 +239,7 @@ TEXTBOOK = {  # step -> functions of the texts
 
 
 def test_functions_of_the_texts_stand_beside_their_steps_and_run():
-    shown = {step.name: used(step) for step in walk(book_example("learned"))}
+    shown = {step.name: used(step) for step in trace(book_example("learned"))}
     for name, functions in TEXTBOOK.items():
         assert functions <= {one.name for one, _session in shown[name]}, name
     before = torch.get_rng_state()
@@ -268,7 +285,7 @@ def test_functions_of_the_texts_stand_beside_their_steps_and_run():
 
 @pytest.mark.parametrize("family", sorted(PAIRS))
 def test_each_stack_opens_the_block_that_is_chosen_or_its_last(family):
-    opened = {step.block for step in walk(subject(experiment(family)), layer=2)}
+    opened = {step.block for step in trace(subject(experiment(family)), layer=2)}
     assert opened == {"", "encoder.layers.1", "decoder.layers.2"}
 
 
@@ -292,13 +309,13 @@ def test_a_map_of_the_attention_page_leads_to_the_step_that_makes_it(kind):
     chosen = experiment(family)
     assert attention in modules_by_kind(chosen)
     assert step_of_map(family, attention) == MADE_BY[kind]
-    assert MADE_BY[kind] in {step.name for step in walk(subject(chosen))}
+    assert MADE_BY[kind] in {step.name for step in trace(subject(chosen))}
 
 
 def shapes_of_the_book():
     found = {}
-    for number, step in enumerate(walk(book_example()), 1):
-        for one in (*step.after, *step.extra):
+    for number, step in enumerate(trace(book_example()), 1):
+        for one in (*step.outputs, *step.extra):
             found[number, one.name] = one.shape
     return found
 
@@ -310,7 +327,7 @@ def book(request):
 
 def test_every_tensor_of_the_textbook_example_follows_from_its_steps(book):
     assert not book.is_real
-    for step in walk(book, layer=5):
+    for step in trace(book, layer=5):
         assert step.question.is_right(step.question.answer)
         for one in step.tensors:
             assert one.has_values, (step.name, one.name)
@@ -319,15 +336,15 @@ def test_every_tensor_of_the_textbook_example_follows_from_its_steps(book):
             assert kept[len(kept) - len(batch) :] == batch
             assert kept[0] == 1 or one.axes[0] != "B"
             assert first_numbers(one, 0)
-    steps = {step.name: step for step in walk(book)}
+    steps = {step.name: step for step in trace(book)}
     for name in ("split", "scores", "masking", "softmax", "positions"):
         step = steps[name]
-        made = {**step.names, **{one.name: one.looked_at for one in step.before}, "B": 1}
+        made = {**step.names, **{one.name: one.looked_at for one in step.inputs}, "B": 1}
         made["dropout"] = torch.nn.Identity()
         exec(step.code, made)
-        for one in step.after:
+        for one in step.outputs:
             torch.testing.assert_close(made[one.name], one.looked_at, msg=f"{name} {one.name}")
-    weights = next(one for one in steps["softmax"].after if one.name == "weights").looked_at
+    weights = next(one for one in steps["softmax"].outputs if one.name == "weights").looked_at
     torch.testing.assert_close(weights.sum(-1), torch.ones(1, 8, BOOK_SRC))
     assert (weights[..., -6:] == 0).all()  # the padding at the end of the source
 
@@ -335,12 +352,12 @@ def test_every_tensor_of_the_textbook_example_follows_from_its_steps(book):
 def test_dropout_is_said_and_the_notebooks_vit_has_its_shapes():
     acts = {"positions", "weighted-sum", "add-norm", "feed-forward"}
     for dropout, expected in ((0.1, acts), (0.0, set())):
-        steps = walk(subject(experiment("encoder-decoder", dropout=dropout)))
+        steps = trace(subject(experiment("encoder-decoder", dropout=dropout)))
         assert {step.name for step in steps if "dropout" in step.code} == expected
         assert {step.name for step in steps if "dropout" in step.topics} == expected
     assert "text-vit" in SMALL_KNOWN
-    steps = {step.name: step for step in walk(of_architecture(ARCHITECTURES["text-vit"]))}
-    found = {name: steps[name].after[0].shape for name in ("patches", "patch-projection", "cls")}
+    steps = {step.name: step for step in trace(of_architecture(ARCHITECTURES["text-vit"]))}
+    found = {name: steps[name].outputs[0].shape for name in ("patches", "patch-projection", "cls")}
     assert found == {
         "patches": (128, 49, 16), "patch-projection": (128, 49, 8), "cls": (128, 50, 8)
     }  # fmt: skip
@@ -348,10 +365,10 @@ def test_dropout_is_said_and_the_notebooks_vit_has_its_shapes():
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_model_too_large_is_walked_through_by_its_shapes(family, monkeypatch):
-    monkeypatch.setattr("tfm_core.inspect.walk.subject.MAX_REAL", 10)
+    monkeypatch.setattr("tfm_core.trace.subject.MAX_REAL", 10)
     large = subject(experiment(family))
     assert not large.is_real
-    assert walk(large)[-1].after[0].shape[0] == large.n_examples
+    assert trace(large)[-1].outputs[0].shape[0] == large.n_examples
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != "recurrent"])
@@ -374,11 +391,9 @@ def test_every_published_model_is_walked_through_by_its_shapes(name):
     looked = by_shape(
         known.model, known.shape, batch=1, src_len=known.src_len, tgt_len=known.tgt_len
     )
-    steps = walk(looked)
-    assert [(n, s.name, s.title) for n, s in enumerate(steps, 1)] == [
-        (entry.number, entry.name, entry.title) for entry in walk_index(known.model, known.shape)
-    ]
-    assert steps[-1].after[0].shape[0] == 1
+    steps = trace(looked)
+    assert {s.name: (n, s.title) for n, s in enumerate(steps, 1)} == index(known.model, known.shape)
+    assert steps[-1].outputs[0].shape[0] == 1
     _nothing_is_given_away(looked)
 
 
@@ -395,7 +410,7 @@ def test_a_model_below_a_million_parameters_has_numbers_in_the_batch_of_its_text
     looked = of_architecture(known)
     assert looked.is_real
     assert looked.n_examples == known.batch
-    for step in walk(looked):
+    for step in trace(looked):
         assert all(one.has_values for one in step.tensors)
     runs(looked)
 
@@ -439,15 +454,15 @@ def runs(looked):
     absent = [module for module in looked.model.modules() if isinstance(module, torch.nn.Identity)]
     for module in absent:
         module.register_forward_hook(lambda module, *_: called.append(module))
-    for step in walk(looked, layer=1):
-        names = {**step.names, **{one.name: one.value for one in step.before}}
+    for step in trace(looked, layer=1):
+        names = {**step.names, **{one.name: one.value for one in step.inputs}}
         called.clear()
         with torch.no_grad():
             exec(step.code, names)
         is_whole_part = step.name in WHOLE_PARTS
         assert is_whole_part or not called, (step.name, step.code)
         assert ("out_projection" in step.code) <= (looked.config.projections in MIXED), step.code
-        for one in step.after:
+        for one in step.outputs:
             torch.testing.assert_close(
                 names[one.name], one.value, rtol=1e-4, atol=1e-5, msg=lambda m, s=step: s.name + m
             )
@@ -464,5 +479,5 @@ MIXED = {name for name, one in PROJECTIONS.items() if one.has_output}
 def test_the_order_that_a_score_follows_is_told(score: str, order: str) -> None:
     """Bahdanau et al. 2015 attend before the step of the decoder, Luong et al. 2015 after it."""
     chosen = subject(experiment("recurrent", attention=score))
-    topics = {topic for step in walk(chosen) for topic in step.topics}
+    topics = {topic for step in trace(chosen) for topic in step.topics}
     assert {f"asking-{order}", f"writing-{order}"} <= topics
