@@ -274,11 +274,6 @@ class TunedLabelsTask(OwnTask):
         """Every token of the tokenizer."""
         return tokenizer_of(self.config).vocabulary
 
-    @property
-    def tgt_vocabulary(self) -> Vocabulary:
-        """The labels."""
-        return self._sides[1][1]
-
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut a typed text. Raises StudentError for an empty and for a too long one."""
         return tokenizer_of(self.config).typed(text, is_whole=True, most=self.config.max_src_len)
