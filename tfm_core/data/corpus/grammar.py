@@ -17,10 +17,9 @@ from math import log
 
 from tfm_core.data.text import english_sentences as english
 from tfm_core.data.text.english_sentences import noun_phrases, place_phrases
-from tfm_core.data.text.korean_words import TIMES, VERBS, Noun, Verb
+from tfm_core.data.text.korean_words import VERBS, Noun, Verb
 from tfm_core.data.text.masked_words import entropy as entropy_of
 
-_JOINED, _TIME = 0.3, 0.4
 Words = tuple[str, ...]
 Weight = Callable[[str], float]
 Sum = tuple[float, float]  # entropy in nats, expected length
@@ -45,16 +44,17 @@ def entropy_per_token(unit: str) -> float:
 
 def _clause(verb: Verb, past: bool, weigh: Weight) -> Sum:
     """Return what follows the choice of verb and tense: its entropy, and the length of it all."""
-    times = [word for word, (_, when) in TIMES.items() if when in (past, None)]
-    entropy = entropy_of((_TIME, 1 - _TIME))
-    entropy += _TIME * (log(len(times)) + log(2))  # which, and at which end
-    length = _TIME * _mean([weigh(time) for time in times])
+    times = english.TIMES_OF[past]
+    entropy = entropy_of((english.HAS_TIME, 1 - english.HAS_TIME))
+    entropy += english.HAS_TIME * (log(len(times)) + log(2))  # which, and at which end
+    length = english.HAS_TIME * _mean([weigh(time) for time in times])
     place = _sum(place_phrases(verb), weigh)
     entropy, length = entropy + place[0], length + place[1]
     subjects, objects = english.candidates(verb.subjects), english.candidates(verb.objects)
-    shares = {"subject": _JOINED / 2, "object": _JOINED / 2, "": 1 - _JOINED}
+    each = english.TWO_NOUNS / 2
+    shares = {"subject": each, "object": each, "": 1 - english.TWO_NOUNS}
     if not objects:
-        shares = {"subject": _JOINED / 2, "": 1 - _JOINED / 2}
+        shares = {"subject": each, "": 1 - each}
     entropy += entropy_of([*shares.values()])
     for join, share in shares.items():
         is_plural = join == "subject"

@@ -38,6 +38,8 @@ _FORMS = {form: verb for verb in VERBS for form in (verb.singular, verb.plural, 
 PAST = {verb.past for verb in VERBS}
 TIMES_OF = {past: [t for t, (_, when) in TIMES.items() if when in (past, None)] for past in (0, 1)}
 PLACE_ADJECTIVES = ("big", "small")
+# chances in a draw; at most one part of a clause is two nouns
+TWO_NOUNS, HAS_TIME, HAS_ADJECTIVE, HAS_PLACE, HAS_PLACE_ADJECTIVE = 0.3, 0.4, 0.35, 0.35, 0.2
 WORDS = {*_FORMS, *ADJECTIVES, *ALL_NOUNS, *ALL_PLACES, *TIMES, *PREPOSITIONS, *ARTICLES, AND}
 
 
@@ -90,8 +92,8 @@ def clause(
     At most one of the parts in ``may_join`` ("subject", "object") is two nouns joined by "and".
     """
     verb = rng.choice(VERBS)
-    join = rng.choice(may_join) if rng.random() < 0.3 else ""
-    time = rng.choice(TIMES_OF[is_past]) if rng.random() < 0.4 else None
+    join = rng.choice(may_join) if rng.random() < TWO_NOUNS else ""
+    time = rng.choice(TIMES_OF[is_past]) if rng.random() < HAS_TIME else None
     time_first = rng.random() < 0.5
     time_at = None
     if time and time_first:
@@ -106,7 +108,7 @@ def clause(
         named = {words[noun_at] for _, _, noun_at in subject.nouns}
         others = tuple(n for n in candidates(verb.objects) if n.english not in named)
         target = _phrase(rng, words, others, is_joined=join == "object")
-    if verb.place and (verb.place == "to" or rng.random() < 0.35):
+    if verb.place and (verb.place == "to" or rng.random() < HAS_PLACE):
         place = _place(rng, words, verb)
     if time and not time_first:
         time_at = len(words)
@@ -127,7 +129,7 @@ def _phrase(
 
 
 def _noun(rng: random.Random, words: list[str], noun: Noun) -> tuple[int, int | None, int]:
-    adjective = rng.choice(noun.adjectives) if rng.random() < 0.35 else None
+    adjective = rng.choice(noun.adjectives) if rng.random() < HAS_ADJECTIVE else None
     is_known = rng.random() < 0.5
     following = adjective or noun.english
     words.append("the" if is_known else "an" if following[0] in "aeiou" else "a")
@@ -143,7 +145,7 @@ def _place(rng: random.Random, words: list[str], verb: Verb) -> tuple[int, int |
     place = rng.choice(PLACES)
     at = len(words)
     words += ["to" if verb.place == "to" else place.preposition, "the"]
-    if rng.random() < 0.2:
+    if rng.random() < HAS_PLACE_ADJECTIVE:
         words += [rng.choice(PLACE_ADJECTIVES), place.english]
         return at, at + 2, at + 3
     words.append(place.english)
@@ -208,9 +210,11 @@ def _read_place(words: list[str], at: int) -> tuple[tuple[int, int | None, int] 
 Pattern = tuple[str | None, ...]
 """A sentence of one clause; None is a gap."""
 
-_JOINED = {(False, False): 0.7, (True, False): 0.15, (False, True): 0.15}  # (subject, object)
-_NO_TIME, _TIME_FIRST, _TIME_LAST = 0.6, 0.2, 0.2
-_HAS_PLACE = 0.35
+_JOINED = {  # (subject, object)
+    (False, False): 1 - TWO_NOUNS,
+    (True, False): TWO_NOUNS / 2,
+    (False, True): TWO_NOUNS / 2,
+}
 
 
 class _Words(NamedTuple):
@@ -258,13 +262,13 @@ class _Walk:
         for is_past in (False, True):
             for time in (None, *TIMES_OF[is_past]):
                 if time is None:
-                    yield from self._clauses(is_past, (), (), 0.5 * _NO_TIME)
+                    yield from self._clauses(is_past, (), (), 0.5 * (1 - HAS_TIME))
                     continue
                 share = 0.5 / len(TIMES_OF[is_past])
                 if self._fits((time,), 0):
-                    yield from self._clauses(is_past, (time,), (), share * _TIME_FIRST)
+                    yield from self._clauses(is_past, (time,), (), share * HAS_TIME / 2)
                 if self._fits((time,), len(self.pattern) - 1):
-                    yield from self._clauses(is_past, (), (time,), share * _TIME_LAST)
+                    yield from self._clauses(is_past, (), (time,), share * HAS_TIME / 2)
 
     def _clauses(
         self, is_past: bool, before: tuple[str, ...], after: tuple[str, ...], chance: float
@@ -341,7 +345,8 @@ class _Walk:
 def noun_phrases(noun: Noun) -> tuple[tuple[tuple[str, ...], float], ...]:
     """Return the phrases that a noun alone can make, each with its chance."""
     forms = []
-    adjectives = [(None, 0.65), *((word, 0.35 / len(noun.adjectives)) for word in noun.adjectives)]
+    adjectives: list[tuple[str | None, float]] = [(None, 1 - HAS_ADJECTIVE)]
+    adjectives += [(word, HAS_ADJECTIVE / len(noun.adjectives)) for word in noun.adjectives]
     for adjective, chance in adjectives:
         words = (noun.english,) if adjective is None else (adjective, noun.english)
         unknown = "an" if words[0][0] in "aeiou" else "a"
@@ -355,14 +360,17 @@ def place_phrases(verb: Verb) -> tuple[tuple[tuple[str, ...], float], ...]:
     needs = verb.place == "to"
     phrases: list[tuple[tuple[str, ...], float]] = []
     if not needs:
-        phrases.append(((), 1 - _HAS_PLACE if verb.place else 1.0))
+        phrases.append(((), 1 - HAS_PLACE if verb.place else 1.0))
     if verb.place:
         for place in PLACES:
-            chance = (1.0 if needs else _HAS_PLACE) / len(PLACES)
+            chance = (1.0 if needs else HAS_PLACE) / len(PLACES)
             start = ("to" if needs else place.preposition, "the")
-            phrases.append(((*start, place.english), 0.8 * chance))
+            phrases.append(((*start, place.english), (1 - HAS_PLACE_ADJECTIVE) * chance))
             phrases += [
-                ((*start, adjective, place.english), 0.2 * chance / len(PLACE_ADJECTIVES))
+                (
+                    (*start, adjective, place.english),
+                    HAS_PLACE_ADJECTIVE * chance / len(PLACE_ADJECTIVES),
+                )
                 for adjective in PLACE_ADJECTIVES
             ]
     return tuple(phrases)
