@@ -325,12 +325,12 @@ def of_values(
     names = tuple(dict.fromkeys(name for flat in objects if flat is not None for name in flat))
     is_chat = any(every)
     notes: list[str] = []
-    counted: dict[str, str] = {}
+    counted = ""
     # other objects among chats have none of these columns, and are listed as empty
     if is_chat:
         names = ("prompt", "response")
         notes += _chat_notes(every)
-        counted = {"counted": "answers"}
+        counted = "answers"
     elif {"input", INSTRUCTION} <= set(names):
         notes.append(N_("“{name}” joins two columns; you can choose one.", name=INSTRUCTION))
     else:
@@ -357,7 +357,7 @@ def of_values(
 
     rows = chain.from_iterable(map(rows_of, count(1), values, objects, every))
     found = _of_one_width(rows, numbered, len(names) or width, None)
-    accounting = replace(found.accounting, **counted)
+    accounting = replace(found.accounting, counted=counted or found.accounting.counted)
     return replace(found, names=names, notes=tuple(notes), accounting=accounting)
 
 
