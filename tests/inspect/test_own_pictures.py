@@ -8,8 +8,7 @@ from tests.data.own.files import packed, read_pictures, stripes
 from tfm_core.choices.config import Experiment
 from tfm_core.data.own import sets
 from tfm_core.data.own.kinds import proposals
-from tfm_core.data.own.pictures import PictureForm
-from tfm_core.data.own.pictures_set import Split, arranged, prepare
+from tfm_core.data.own.pictures import PictureForm, Split, arranged, prepare
 from tfm_core.data.own.sets import SetMissing
 from tfm_core.data.tasks import data_shape
 from tfm_core.inspect.attention.example import look_at_picture, read_picture

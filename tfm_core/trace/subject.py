@@ -29,7 +29,7 @@ from tfm_core.data.caption_words import join
 from tfm_core.data.captions import STATISTICS_OF, CaptionData, load_captions
 from tfm_core.data.embedded import read_embedded
 from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
-from tfm_core.data.own.pictures_task import load_own_pictures
+from tfm_core.data.own.pictures import load_own_pictures
 from tfm_core.data.tasks import data_shape, text_task
 from tfm_core.data.text_data import distinct_pairs, encode_src
 from tfm_core.data.vocabulary import BOS, NONE, PAD

@@ -129,7 +129,7 @@ def compose_pieces(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
 def _composed(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
     import torch
 
-    from tfm_core.data.compose import compose, ink_boxes
+    from tfm_core.data.captions import compose, ink_boxes
 
     digits = torch.from_numpy(np.stack([piece.pixels for piece in pieces]))[None]
     squares = torch.tensor([[[p.placed.left, p.placed.top, p.placed.side] for p in pieces]])
