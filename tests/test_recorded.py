@@ -16,9 +16,13 @@ from tfm_core.inspect.attention.alignment import score
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.head_statistics import describe, of_snapshot
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import MEASURED, recorded
-from tfm_core.inspect.speed.step_times import LENGTHS, recorded_times
+from tfm_core.inspect.speed.report import (
+    COMPARISONS,
+    LENGTHS,
+    MEASURED,
+    recorded,
+    recorded_times,
+)
 from tfm_core.recorded import NAMES
 from tfm_core.recorded.build import RECORDINGS, place_of
 from tfm_core.runs.store import RECORDED, RunStore
