@@ -176,15 +176,17 @@ def _table(
     found = _written(field, lambda linked: text.table_of(linked, name, *usual.shape), instead)
     table = usual if found is None else found
     editor = f"{field.parameter.key}-editor"
-    base, last, version = st.session_state.get(editor, (table, table, 0))
-    if f"{editor}-{version}" not in st.session_state or not np.array_equal(table, last):
+    base, last, version, of = st.session_state.get(editor, (table, table, 0, words))
+    is_drawn = f"{editor}-{version}" in st.session_state
+    if not is_drawn or of != words or not np.array_equal(table, last):
         base, version = table, version + 1  # the editor starts anew
     if words:
         st.markdown(_("**Vectors**: click a number to change it"))
     else:
         st.markdown(f"**{escape(name)}**")
     columns = [str(index + 1) for index in range(usual.shape[1])]
-    rows = [dict(zip(columns, map(float, row), strict=True)) for row in base.round(4).tolist()]
+    short = [[round(value, 4) for value in row] for row in base.tolist()]
+    rows: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in short]
     number = st.column_config.NumberColumn
     config: dict[str, Any] = {
         column: number(column, format="%.2f", step=0.01, width="small") for column in columns
@@ -198,7 +200,7 @@ def _table(
     made = text.checked(
         [[math.nan if row[c] is None else row[c] for c in columns] for row in edited]
     )
-    st.session_state[editor] = (base, made, version)
+    st.session_state[editor] = (base, made, version, words)
     _say(field, "" if (made == usual).all() else text.text_of(made))
     return made
 
