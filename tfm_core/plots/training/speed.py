@@ -58,17 +58,17 @@ def curve(
     table: pd.DataFrame,
     x_title: str,
     y_title: str,
-    columns: Sequence[str] = ("median", "low", "high"),
+    columns: tuple[str, str, str] = ("median", "low", "high"),
 ) -> go.Figure:
     """Draw spreads over x, both axes logarithmic; columns: the middle, and what whiskers reach."""
-    middle, *ends = columns
+    middle, low, high = columns
     x = table["x"].to_list()
     texts = [f"{value:,.0f}" for value in x]
     return chart(
         table,
         x="x",
         y=middle,
-        ends=tuple(ends),
+        ends=(low, high),
         looks=[{"colour": BLUE, "size": 8}],
         across={"title": x_title, "type": "log", "tickvals": x, "ticktext": texts},
         up={"title": y_title, "type": "log", "tickformat": "~g", "dtick": 1},
