@@ -220,6 +220,8 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     kept_by_name = dict(zip(attention.named(words), vectors.tolist(), strict=True))
     st.session_state.setdefault(_KEPT, {}).update(kept_by_name)
 
+    version = st.session_state[f"{key}-editor"][2]
+
     def start_from(made: Floats) -> None:
         st.session_state[key] = text.text_of(made)
 
@@ -234,9 +236,7 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
             _("Random"),
             key="hand-random",
             icon=":material/casino:",
-            on_click=lambda: start_from(
-                attention.random_vectors(*vectors.shape, st.session_state[f"{key}-editor"][2])
-            ),
+            on_click=lambda: start_from(attention.random_vectors(len(words), n_numbers, version)),
         )
     return vectors
 

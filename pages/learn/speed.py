@@ -282,7 +282,7 @@ def gain(report: SpeedReport, case: BenchmarkCase) -> str:
         return _("One more example costs little at first, then its full share.")
     words = []
     first = side_label(report.name, case.reference)
-    for side in case.sides[1:]:
+    for side in list(case.sides)[1:]:
         ratio = case.gain(side)
         values = {"label": side_label(report.name, side), "ratio": ratio.show("x"), "first": first}
         if is_tie(ratio):

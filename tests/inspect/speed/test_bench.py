@@ -104,7 +104,7 @@ def test_a_factor_is_the_quotient_of_the_times_beside_it(path):
         report.take(line)
     assert report.timed
     for case in report.timed:
-        for side in case.sides[1:]:
+        for side in list(case.sides)[1:]:
             gain = case.gain(side)
             shown = [round(1000 * case.time(one).median, 4) for one in (case.reference, side)]
             assert gain.median == pytest.approx(shown[0] / shown[1], rel=0.005)

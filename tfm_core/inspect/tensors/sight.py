@@ -426,7 +426,7 @@ def about_view(y: TensorView) -> Question | None:
     except RuntimeError:
         answer = no
         because = N_("No single stride reads it in order. `reshape` would copy.")
-    wrong = {
+    wrong: dict[str, str] = {
         yes: N_("One row needs one stride, and here the next number is not at a fixed step."),
         no: N_("An axis of size 1 or memory in the right order leaves one stride."),
     }

@@ -153,7 +153,7 @@ _STEPS = (
     (N_("3 · Softmax: each row adds up to 1"), N_("Exponentials, divided by their sum.")),
     (N_("4 · Weighted sum of the values"), N_("Each output is the sum of all values, weighted.")),
 )
-_PAIR = {"names": "{i},{j}", "lights": "{i},{j} q{i} k{j} t{i}"}
+_PAIR: dict[str, Any] = {"names": "{i},{j}", "lights": "{i},{j} q{i} k{j} t{i}"}
 Part = tuple[Sequence[Board], Sequence[str]]
 """Of a line: its boards, and its arithmetic."""
 

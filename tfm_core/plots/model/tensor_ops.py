@@ -202,7 +202,7 @@ def memory_board(look: TensorView, title: str, colours: Colours) -> Board:
         parts["fills"].append(colours.fill(int(origin)) if reads and not is_new else _GREY)
         parts["corners"].append(corner)
         parts["names"].append(f"m{title}{index}" if is_new else f"e{origin}")
-    texts = {name: [row] for name, row in parts.items()}
+    texts: dict[str, Any] = {name: [row] for name, row in parts.items()}
     scale = _scale(look.storage, colours)
     return Board(
         title, (Cells(values=look.storage[None], marks=marks, wraps=True, **texts, **scale),)
