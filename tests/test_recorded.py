@@ -71,7 +71,7 @@ def test_a_recorded_measurement_is_whole_with_every_side_of_now(name):
     report, _torch, _day = recorded(name)
     assert report.is_complete
     assert report.timed == report.cases
-    assert all(case.is_equal for case in report.timed)
+    assert all(all(one.is_equal for one in case.equalities) for case in report.timed)
     assert set(report.timed[0].sides) == set(COMPARISONS[name].sides)
 
 

@@ -1,4 +1,7 @@
-"""The comparisons by name, what one consists of, and the report of its measurement; torch-free."""
+"""The comparisons by name, what one consists of, and the report of its measurement; torch-free.
+
+pandas is imported where it is needed: the measuring process makes no table.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,16 @@ import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.variants.precisions import PRECISIONS
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.runs.store import RECORDED
 from tfm_core.sentences import N_, Paragraph
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _BENCH = "tfm_core.inspect.speed.bench"
 PRESET = "translate"
@@ -193,6 +197,8 @@ class BenchmarkCase:
 
     def times(self) -> pd.DataFrame:
         """Return a row a side: side, median, low, high (ms a call), gain, size (MiB), bytes."""
+        import pandas as pd
+
         bytes_saved = [self.n_bytes.get(side, 0) for side in self.sides]
         spreads = [asdict(self.time(side)) for side in self.sides]
         table = 1000 * pd.DataFrame(spreads)
@@ -279,5 +285,7 @@ def recorded_times() -> tuple[pd.DataFrame, str, str]:
 
     Seconds by length (rows) and model (columns).
     """
+    import pandas as pd
+
     kept = json.loads(RECORDED_TIMES.read_text(encoding="utf-8"))
     return pd.DataFrame(kept["seconds"], index=kept["lengths"]), kept["torch"], kept["day"]
