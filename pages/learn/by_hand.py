@@ -355,7 +355,7 @@ def one_hot(given: Given) -> None:
     )
     pick = _pick(given, x.shape[1])
     attended = scaled if given.is_scaled else plain
-    _sheet(plots.attention_lines(attended, given.words, pick, ("Q = X", "K", "V = X")), given, pick)
+    _sheet(_attention(attended, given, pick, ("Q = X", "K", "V = X")), given, pick)
     asked = text.about_scale(
         scaled, plain, tuple(map(escape, given.words)), pick.query, is_scaled=given.is_scaled
     )
@@ -396,7 +396,7 @@ def projections(given: Given) -> None:
         question.ask(asked, "symmetry", of=f"{given.typed} {head.products.tobytes()!r}")
     pick = _pick(given, given.vectors.shape[1])
     lines = plots.projection_lines(given.vectors, matrices, head, given.words, pick)
-    _sheet([*lines, *plots.attention_lines(head, given.words, pick)], given, pick)
+    _sheet([*lines, *_attention(head, given, pick)], given, pick)
     question.check(
         {
             "three-maps": text.about_three_maps(head, words),
@@ -426,7 +426,7 @@ def heads(given: Given) -> None:
         _("Each head has its own part of Q and K."),
         scale="share",
     )
-    lines = plots.attention_lines(head, given.words, inside, (q, k, v))
+    lines = _attention(head, given, inside, (q, k, v))
     joined = plots.joined_line(attended, matrices.out, given.words, pick)
     _sheet([maps, *lines, joined], given, pick)
     asked = text.about_minus_one(attended, tuple(map(escape, given.typed)))
@@ -490,6 +490,15 @@ def _heads(given: Given, matrices: Matrices, n_heads: int) -> attention.MultiHea
     return attention.multi_head(
         given.vectors, matrices, n_heads, given.allowed, is_scaled=given.is_scaled
     )
+
+
+def _attention(
+    attended: attention.Attended,
+    given: Given,
+    pick: Pick,
+    letters: tuple[str, str, str] = ("Q", "K", "V"),
+) -> list[SheetLine]:
+    return plots.attention_lines(attended, given.words, pick, letters, is_scaled=given.is_scaled)
 
 
 def _sheet(lines: list[SheetLine], given: Given, pick: Pick) -> None:

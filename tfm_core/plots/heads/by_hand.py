@@ -127,6 +127,8 @@ def attention_lines(
     words: Sequence[str],
     pick: Pick,
     letters: tuple[str, str, str] = ("Q", "K", "V"),
+    *,
+    is_scaled: bool = True,
 ) -> list[SheetLine]:
     """Return the four lines of one attention: scores, scale and mask, softmax, weighted sum."""
     parts = (
@@ -136,7 +138,7 @@ def attention_lines(
         _summed(attended, words, pick, letters[2]),
     )
     titles = [title for title, _sentence in _STEPS]
-    if attended.scale == 1:
+    if not is_scaled:
         titles[1] = N_("2 · Not divided, and mask")
     return [
         SheetLine(title, tuple(boards), sentence, tuple(terms))
