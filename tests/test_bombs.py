@@ -45,7 +45,6 @@ ALLOWED = {
     "tfm_core/data/embedded/__init__.py": "comes with the app",
     "tfm_core/data/embedded/build.py": "makes what comes with the app",
     "tfm_core/recorded/build.py": "makes what comes with the app",
-    "tfm_core/inspect/speed/step_times.py": "comes with the app",
     "tfm_core/inspect/speed/measure.py": "what its parent says",
     "tfm_core/inspect/speed/report.py": "what its child says",
     "tfm_core/training/gpu_helper.py": "what its child says",

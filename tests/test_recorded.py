@@ -16,9 +16,13 @@ from tfm_core.inspect.attention.alignment import score
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.heads import of_snapshot
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import MEASURED, recorded
-from tfm_core.inspect.speed.step_times import LENGTHS, recorded_times
+from tfm_core.inspect.speed.report import (
+    COMPARISONS,
+    LENGTHS,
+    MEASURED,
+    recorded,
+    recorded_times,
+)
 from tfm_core.recorded import NAMES
 from tfm_core.recorded.build import RECORDINGS, place_of
 from tfm_core.runs.store import RECORDED, RunStore
@@ -67,7 +71,7 @@ def test_a_recorded_measurement_is_whole_with_every_side_of_now(name):
     report, _torch, _day = recorded(name)
     assert report.is_complete
     assert report.timed == report.cases
-    assert all(case.is_equal for case in report.timed)
+    assert all(all(one.is_equal for one in case.equalities) for case in report.timed)
     assert set(report.timed[0].sides) == set(COMPARISONS[name].sides)
 
 

@@ -30,7 +30,7 @@ from tfm_core.inspect.attention.rnn_attention import (
 )
 from tfm_core.inspect.compare import conclusions
 from tfm_core.inspect.experiments.trial import changed
-from tfm_core.inspect.speed.step_times import BATCH, LENGTHS, recorded_times
+from tfm_core.inspect.speed.report import BATCH, LENGTHS, recorded_times
 from tfm_core.plots.heads import before as plots
 from tfm_core.plots.heads.attention import head_map, outline_cells
 from tfm_core.plots.palette import ORANGE

@@ -10,9 +10,8 @@ from tfm_core.inspect.attention.rnn_attention import about_alignment, about_grow
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.questions import about_choosing, about_precision, about_weakest
 from tfm_core.inspect.questions import Question
-from tfm_core.inspect.tensors.operations import OPERATIONS
-from tfm_core.inspect.tensors.questions import about_strides, about_view
-from tfm_core.inspect.tensors.sight import InputSpec, read, sight
+from tfm_core.inspect.tensors.operations import OPERATIONS, read
+from tfm_core.inspect.tensors.sight import InputSpec, about_strides, about_view, sight
 from tfm_core.inspect.text import bpe, tokenise
 from tfm_core.inspect.text.blanks import Blank
 from tfm_core.inspect.text.questions import (

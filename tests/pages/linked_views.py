@@ -10,10 +10,7 @@ from pages.app.address.parameters import Parameter
 from pages.app.settings import model_choice, names_choice, your_notebook
 from pages.compare import compare
 from pages.compare.sweeps import running as sweeps
-from pages.learn import before, experiments, find_the_bug, speed, tensors, words
-from pages.learn.by_hand import matrices, stages
-from pages.learn.by_hand import page as by_hand
-from pages.learn.by_hand import words as by_hand_words
+from pages.learn import before, by_hand, experiments, find_the_bug, speed, tensors, words
 from pages.learn.practice import steps as practice
 from pages.learn.training_step import state as training_step
 from pages.look_inside import build, costs, masks, mistakes, parameters, positions, walk, walk_step
@@ -98,7 +95,7 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "walk": _of_views(walk) | _of((walk.OUT, walk.DIGIT, walk_step.PART, *_SIZED_MODEL)),
     "words": _of_views(words),
     "tensors": _of_views(tensors) | _of(*map(fields_of_operation, OPERATIONS)),
-    "by-hand": _of(matrices, stages, by_hand_words) | _of_views(by_hand) | _of_views(by_hand_words),
+    "by-hand": _of(by_hand) | _of_views(by_hand),
     "before": _of_views(before),
     "encoders": _of_views(encoders),
     "gpt": _of_views(gpt),

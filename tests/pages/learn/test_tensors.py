@@ -5,8 +5,7 @@ import json
 import pytest
 
 from tests.pages.looking import said, sent
-from tfm_core.inspect.tensors.errors import UNKNOWN
-from tfm_core.inspect.tensors.mistakes import MISTAKES
+from tfm_core.inspect.tensors.errors import MISTAKES, UNKNOWN
 from tfm_core.inspect.tensors.operations import OPERATIONS
 
 PAGE = "learn/tensors.py"

@@ -13,7 +13,7 @@ from tfm_core.plots.heads.by_hand import Pick
 from tfm_core.plots.sheet import described
 from tfm_core.sentences import Sentence, translated
 
-PAGE = "learn/by_hand/page.py"
+PAGE = "learn/by_hand.py"
 LINK = {
     "words": "old tree",
     "numbers-one": "2",
@@ -57,7 +57,7 @@ def test_words_are_alike_in_part_and_keep_their_vectors_between_others(open_page
     assert [query[0], query[2]] == [["1.00", "2.00"], ["0.50", "−1.00"]]
     assert sheets(open_page(PAGE, **linked(app)))["query"] == query
     app = open_page(PAGE, vectors="1,2;3")
-    assert "has 2 vectors for 3 words" in app.warning[0].value
+    assert "not 3 rows of 3 numbers" in app.warning[0].value
     assert sheets(app)["query"][0] == ["1.00", "0.00", "0.00"]
     app = open_page(PAGE)
     app.text_input(key="hand-words").set_value("one").run()
@@ -118,7 +118,7 @@ def test_padding_comes_behind_the_words_and_new_matrices_give_new_numbers(open_p
     assert sheets(open_page(PAGE, stage="heads"))["final"] == first
     last = open_page(PAGE, stage="heads", draw="9999")
     last.button(key="hand-draw-new").click().run()
-    assert last.number_input(key="draw").value == 0
+    assert last.number_input(key="hand-draw").value == 0
     app.button_group(key="hand-numbers_heads").set_value("5").run()
     assert sheets(app)["query"][0][1:] == []
 
@@ -213,8 +213,8 @@ def test_every_word_in_the_tables_is_put_into_the_language_of_the_page():
     heads = attention.multi_head(x, matrices, 2, attention.mask_of("causal", 3))
     words, pick = ("7", "8", "9"), Pick(0, 1, 0)
     lines = [
-        *plots.attention_lines(heads.heads[0], words, pick, ("",) * 4, ("",) * 4),
-        plots.joined_line(heads, matrices.out, words, pick, "", ""),
+        *plots.attention_lines(heads.heads[0], words, pick),
+        plots.joined_line(heads, matrices.out, words, pick),
     ]
     symbols = r"\{\w+\}|e(?=[+-]\d)|W_[A-Z]|√|Q?Kᵀ|\b[QKVqk]\b|e\^|[\W\d_]"
     for line in translated(described(lines, {}), say):

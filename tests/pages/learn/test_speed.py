@@ -7,14 +7,13 @@ import pytest
 
 from pages.i18n import paragraph
 from pages.learn import speed
-from tests.inspect.speed.test_registry import small
+from tests.inspect.speed.test_bench import small
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tests.runs.waiting import wait_until
 from tfm_core.inspect.speed import runner as runners
 from tfm_core.inspect.speed.measure import measure
-from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import CaseReport, SpeedReport
+from tfm_core.inspect.speed.report import COMPARISONS, BenchmarkCase, SpeedReport
 
 PAGE = "learn/speed.py"
 
@@ -108,7 +107,7 @@ def test_every_result_has_its_verdict(name):
 
 
 def timed(name, sides, x=None, **facts):
-    case = CaseReport("work", tuple(sides), x, facts=facts, seconds=dict(sides))
+    case = BenchmarkCase("work", dict.fromkeys(sides), x=x, facts=facts, seconds=dict(sides))
     return SpeedReport(name, "cpu", "CPU", cases=[case])
 
 
