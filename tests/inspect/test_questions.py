@@ -7,8 +7,6 @@ import torch
 
 from tfm_core.data.vocabulary import UNK
 from tfm_core.inspect.attention.questions import about_alignment, about_growth
-from tfm_core.inspect.practice.evaluation import Evaluation
-from tfm_core.inspect.practice.questions import about_choosing, about_precision, about_weakest
 from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.inspect.tensors.questions import about_strides, about_view
@@ -27,6 +25,7 @@ from tfm_core.inspect.text.questions import (
 from tfm_core.inspect.text.sentence import SentenceReading
 from tfm_core.inspect.training_step.questions import about_guessing, about_step
 from tfm_core.inspect.training_step.step import StepTaken
+from tfm_core.studies.practice import Evaluation, about_choosing, about_precision, about_weakest
 
 
 def sound(question: Question) -> Question:

@@ -34,7 +34,7 @@ from tfm_core.data.own.containers import LIMITS, n_lines
 from tfm_core.data.own.pictures import PictureForm, part_of
 from tfm_core.data.own.pictures_set import images_of
 from tfm_core.data.own.report import ReadAs
-from tfm_core.doctor.checks import check_mnist
+from tfm_core.doctor import check_mnist
 
 FORM = PictureForm(size=16)
 RNG = np.random.default_rng(5)

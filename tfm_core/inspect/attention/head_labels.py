@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from tfm_core.choices.config import Experiment
-from tfm_core.inspect.attention import alignment, head_statistics
+from tfm_core.inspect.attention import alignment, head_statistics, idle_heads
 from tfm_core.inspect.attention.alignment import AlignmentScore, best_of, can_be_scored, score
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_statistics import HeadStatistics
-from tfm_core.inspect.symptoms import in_heads
 from tfm_core.probe.labels import layer_of, modules_by_kind
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
@@ -136,7 +135,7 @@ def first_heads(run: Run) -> Mapping[str, HeadIndex]:
 def _first_heads(folder: Path, step: int, changed: int) -> Mapping[str, HeadIndex]:
     run = Run(folder)
     scores = alignment.of_step(folder, step, changed)
-    differences = in_heads.of_snapshot(run.experiment, run.probe(), run.snapshot(step))
+    differences = idle_heads.of_snapshot(run.experiment, run.probe(), run.snapshot(step))
     first = {}
     for kind, modules in modules_by_kind(run.experiment).items():
         if all(module in scores for module in modules):
