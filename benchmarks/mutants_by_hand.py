@@ -9,9 +9,9 @@ PLANTED: tuple[tuple[str, str, str], ...] = (
     ("tfm_core/choices/variants/optimisers.py", "RMS: Final = 0.2", "RMS: Final = 0.25"),
     ("tfm_core/training/progress.py", "MEMORY = 0.8", "MEMORY = 0.9"),
     # thresholds that a page names
-    ("tfm_core/inspect/discover/heads.py", "THRESHOLD = 0.4", "THRESHOLD = 0.3"),
-    ("tfm_core/inspect/discover/memorising.py", "RISE = 0.02", "RISE = 0.05"),
-    ("tfm_core/inspect/discover/shapes.py", "KEPT = 0.7", "KEPT = 0.5"),
+    ("tfm_core/studies/induction.py", "THRESHOLD = 0.4", "THRESHOLD = 0.3"),
+    ("tfm_core/studies/memorising.py", "RISE = 0.02", "RISE = 0.05"),
+    ("tfm_core/studies/superposition.py", "KEPT = 0.7", "KEPT = 0.5"),
     # limits, off by one
     ("tfm_core/runs/queue/limits.py", "steps > self.max_steps", "steps >= self.max_steps"),
     ("tfm_core/runs/queue/limits.py", "count > self.max_parameters",

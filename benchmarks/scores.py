@@ -11,7 +11,7 @@ import torch
 from benchmarks.goals import Score
 from tfm_core.choices.config import ImageTaskConfig
 from tfm_core.data.image_data import ImageData, ImageSplit, load_images
-from tfm_core.inspect.discover.memorising import mislabelled
+from tfm_core.studies.memorising import mislabelled
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import Trainer
 from tfm_core.training.objectives import MEASURE_BATCH

@@ -49,7 +49,7 @@ ALLOWED = {
     "tfm_core/inspect/speed/report.py": "what its child says",
     "tfm_core/training/gpu_helper.py": "what its child says",
     "tfm_core/runs/process/worker.py": "what its parent says",
-    "tfm_core/inspect/practice/evaluation.py": "weights that it has just written",
+    "tfm_core/studies/practice.py": "weights that it has just written",
     "tfm_core/data/own/tokens.py": "what tokenizers has just written",
     "tfm_core/export/bundle.py": "writes a zip, and a configuration as plain values",
     "tfm_core/export/hugging_face.py": "writes a zip",

@@ -10,17 +10,18 @@ from pages.app import show, state
 from pages.components.live_figure import live_figure
 from pages.findings import recipe
 from pages.i18n import _, paragraph
-from tfm_core.inspect.discover import adder, carry
-from tfm_core.inspect.discover.phenomenon import ADDER, Phenomenon
-from tfm_core.inspect.experiments.result import ExperimentRuns
 from tfm_core.plots import findings as plots
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
+from tfm_core.studies import adder
+from tfm_core.studies.adder import ADDER
+from tfm_core.studies.phenomenon import Phenomenon
+from tfm_core.studies.study import StudyRuns
 
 _IN_A_ROW = 3  # maps
 
 
-def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+def look(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show when the carry is learned, what it does, and every weight."""
     run = recipe.shown_run(chosen, trained)
     left, right = st.columns(2, gap="medium")
@@ -42,19 +43,19 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         _row(found[start : start + _IN_A_ROW], start)
 
 
-def _table(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+def _table(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show of each model what it reached with each seed."""
     rows = []
     for arm in chosen.arms:
         runs = list(filter(recipe.is_done, trained.by_arm[arm.name].values()))
         if not runs:
             continue
-        when = [carry.learned(carry.history(run)) for run in runs]
+        when = [adder.learned(adder.history(run)) for run in runs]
         rows.append(
             [
                 _(arm.label),
                 f"{adder.n_parameters(runs[0].experiment)}",
-                ", ".join(show.percent(carry.exact(run)) for run in runs),
+                ", ".join(show.percent(adder.exact(run)) for run in runs),
                 ", ".join("–" if step is None else f"{step:,}" for step in when),
             ]
         )
@@ -63,15 +64,15 @@ def _table(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             rows,
             [_("Model"), _("Parameters"), _("New sums right"), _("Carry learned by step")],
         )
-        st.caption(paragraph("discover/adder-rule", share=whole_percent(carry.LEARNED)))
+        st.caption(paragraph("discover/adder-rule", share=whole_percent(adder.LEARNED)))
 
 
 def _carry(run: Run) -> None:
-    found = carry.carry_of(run)
+    found = adder.carry_of(run)
     st.markdown(
         _(
             "**The carry:** a linear probe reads it right in {share} of the columns.",
-            share=show.percent(carry.read_right(found)),
+            share=show.percent(adder.read_right(found)),
         )
     )
     figure = plots.carry(found, height=recipe.HEIGHT)
@@ -79,7 +80,7 @@ def _carry(run: Run) -> None:
 
 
 def _set_by_hand(run: Run) -> None:
-    other, same = carry.set_by_hand(run)
+    other, same = adder.set_by_hand(run)
     st.markdown(_("**Set the carry by hand:** the sum's bit has to flip."))
     show.facts(
         [
@@ -121,14 +122,13 @@ def _steps(run: Run) -> None:
 
 def _row(parts: Sequence[adder.Weights], start: int) -> None:
     for slot, (column, part) in enumerate(zip(st.columns(_IN_A_ROW), parts, strict=False)):
+        name, values, *axes, words = part
         with column:
-            st.markdown(f"{_(part.name)} · {part.values.shape[0]} × {part.values.shape[1]}")
-            rows, columns = (
-                [str(_(name)) for name in names] for names in (part.rows, part.columns)
-            )
-            figure = plots.small_map(part.values, rows, columns, state.theme())
-            live_figure(figure, key=f"discover-weights-{start + slot}", name=_(part.name))
-            st.caption(_(part.words))
+            st.markdown(f"{_(name)} · {values.shape[0]} × {values.shape[1]}")
+            rows, columns = ([str(_(one)) for one in names] for names in axes)
+            figure = plots.small_map(values, rows, columns, state.theme())
+            live_figure(figure, key=f"discover-weights-{start + slot}", name=_(name))
+            st.caption(_(words))
 
 
 recipe.page(ADDER, look)

@@ -11,19 +11,18 @@ from pages.app import show
 from pages.app.accounts import visitors
 from pages.app.runs import run_actions, shown_run
 from pages.app.typed import escape
-from pages.components.live_figure import live_figure
-from pages.findings import own, recipe
+from pages.findings import recipe
 from pages.i18n import _, paragraph
 from tfm_core.choices.presets import PRESETS
-from tfm_core.inspect.discover import lines, measured, transitions
-from tfm_core.inspect.discover.phenomenon import CHAINS, Phenomenon
-from tfm_core.inspect.experiments.result import ExperimentRuns
-from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.run import Run
+from tfm_core.studies import chains
+from tfm_core.studies.chains import CHAINS
+from tfm_core.studies.phenomenon import Phenomenon, landings, over_runs
+from tfm_core.studies.study import StudyRuns
 
 
-def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+def look(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show the staircase on its floors, and what uniform attention in layer 1 leaves of it."""
     left, right = st.columns(2, gap="medium")
     with left:
@@ -36,7 +35,7 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     _line()
 
 
-def _landings(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+def _landings(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show the floors, and when each model lands on each of them."""
     floors = chosen.known(run.experiment.seed for run in trained.runs)
     columns = {_("Floor"): [str(_(label)) for label in floors], _("Loss"): _losses(floors.values())}
@@ -44,10 +43,10 @@ def _landings(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         found = recipe.ended(trained, arm, chosen.metrics[0])
         if found:
             steps = [
-                transitions.landings(x, loss, [*chosen.known([seed]).values()])
+                landings(x, loss, [*chosen.known([seed]).values()])
                 for seed, (x, loss) in found.items()
             ]
-            reached = [transitions.over_runs(of_floor) for of_floor in zip(*steps, strict=True)]
+            reached = [over_runs(of_floor) for of_floor in zip(*steps, strict=True)]
             columns[_(arm.label)] = ["", *reached]
     if len(columns) > 2:
         st.markdown(_("**Shown:** the step from which each floor is reached."))
@@ -58,7 +57,7 @@ def _landings(chosen: Phenomenon, trained: ExperimentRuns) -> None:
 def _uniform(run: Run) -> None:
     st.markdown(_("**Attention of a layer replaced by uniform attention**"))
     rows = [
-        [words, *_losses([measured.with_uniform(run, layers).loss])]
+        [words, *_losses([chains.with_uniform(run, layers).loss])]
         for words, layers in (
             (_("none"), ()),
             (_("layer {layer}", layer=1), (0,)),
@@ -75,13 +74,15 @@ def _line() -> None:
         _("**Another task in context:** fit a line, y = w·x. How many examples does it need?")
     )
     st.caption(paragraph("discover/chains-line"))
-    if not any(lines.is_lines(one.experiment) for one in visitors.at_hand() if one.problem is None):
+    if not any(
+        chains.is_lines(one.experiment) for one in visitors.at_hand() if one.problem is None
+    ):
         _train_line()
         return
-    run = own.chosen_run(lines.is_lines, key="chains-line-run")
+    run = recipe.any_run(chains.is_lines, key="chains-line-run")
     if run is None or not run.has_checkpoint:
         return
-    found = lines.errors_of(run)
+    found = chains.errors_of(run)
     n = np.arange(len(found)).astype(float)
     names = {
         "model": _("the model"),
@@ -93,13 +94,13 @@ def _line() -> None:
         RunLine(label, slot, n, found[name].to_numpy())
         for slot, (name, label) in enumerate(names.items())
     ]
-    figure = plots.comparison(
+    recipe.draw_lines(
         [CurvePanel(_("mean squared error"), curves)],
         _("examples before"),
+        key="discover-line",
+        name=_("Error by the number of examples"),
         is_log_y=True,
-        height=recipe.HEIGHT,
     )
-    live_figure(figure, key="discover-line", name=_("Error by the number of examples"))
 
 
 def _train_line() -> None:

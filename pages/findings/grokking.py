@@ -9,18 +9,18 @@ from pages.components.live_figure import live_figure
 from pages.findings import recipe
 from pages.i18n import _, paragraph
 from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.inspect.discover import clock, transitions
-from tfm_core.inspect.discover.phenomenon import GROKKING, Phenomenon
-from tfm_core.inspect.discover.transitions import KNOWN
-from tfm_core.inspect.experiments.result import ExperimentRuns
 from tfm_core.plots import findings as plots
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
+from tfm_core.studies import grokking
+from tfm_core.studies.grokking import GROKKING, KNOWN
+from tfm_core.studies.phenomenon import Phenomenon, first, over_runs
+from tfm_core.studies.study import StudyRuns
 
 _TABLE = 440  # pixels
 
 
-def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+def look(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show the curves, the table of all sums, and the frequencies that the model adds with."""
     run = recipe.shown_run(chosen, trained)
     left, right = st.columns(2, gap="medium")
@@ -35,14 +35,14 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     if len(run.snapshot_steps()) < 2:
         return
     st.markdown(_("**Frequencies of the embedding** over the training"))
-    steps, shares = clock.power_over_time(run)
+    steps, shares = grokking.power_over_time(run)
     figure = plots.frequencies(steps, shares, height=recipe.HEIGHT, theme=state.theme())
     live_figure(figure, key="discover-frequencies", name=_("Power of each frequency"))
     if recipe.is_done(run):
         _without(run)
 
 
-def _known(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+def _known(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show when each training knows the trained sums, and the new ones."""
     rows = []
     for arm in chosen.arms:
@@ -50,10 +50,8 @@ def _known(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             recipe.ended(trained, arm, metric) for metric in ("accuracy", "validation-accuracy")
         ]
         if all(found):
-            steps = [
-                [transitions.first(x, right >= KNOWN) for x, right in one.values()] for one in found
-            ]
-            rows.append([_(arm.label), *map(transitions.over_runs, steps)])
+            steps = [[first(x, right >= KNOWN) for x, right in one.values()] for one in found]
+            rows.append([_(arm.label), *map(over_runs, steps)])
     if rows:
         st.markdown(_("**Shown:** the step from which sums are known."))
         show.facts(rows, [_("Training"), _("Trained sums"), _("New sums")])
@@ -61,7 +59,7 @@ def _known(chosen: Phenomenon, trained: ExperimentRuns) -> None:
 
 
 def _table(run: Run) -> None:
-    step, is_right, is_trained = clock.sum_table(run)
+    step, is_right, is_trained = grokking.sum_table(run)
     st.markdown(
         _(
             "**Step {step}:** {trained} of the trained sums are right, {new} of the others.",
@@ -75,7 +73,7 @@ def _table(run: Run) -> None:
 
 
 def _without(run: Run) -> None:
-    keys = clock.keys_of(run)
+    keys = grokking.keys_of(run)
     chosen: list[int] = []
     if keys:
         chosen = st.pills(
@@ -85,36 +83,28 @@ def _without(run: Run) -> None:
             selection_mode="multi",
             key=f"discover-keys-{run.id}-{checkpoint_mark(run)}",
         )
-    found = clock.projected(run, chosen)
+    found = grokking.projected(run, tuple(sorted(chosen)))
     left, right = st.columns(2, gap="medium")
     with left:
+        rows = {
+            _("as it is"): "whole",
+            _("these frequencies only"): "only",
+            _("without these frequencies"): "without",
+        }
         show.facts(
-            [
-                [_("as it is"), show.percent(found["whole"])],
-                [_("these frequencies only"), show.percent(found["only"])],
-                [_("without these frequencies"), show.percent(found["without"])],
-            ],
+            [[words, show.percent(found[name])] for words, name in rows.items()],
             [_("Embedding"), _("New sums right")],
         )
     with right:
+        losses = {
+            _("new sums: as they are, restricted"): ("whole_loss", "restricted"),
+            _("trained sums: as they are, excluded"): ("trained_loss", "excluded"),
+        }
         show.facts(
-            [
-                [
-                    _("new sums: as they are, restricted"),
-                    *_losses(found["whole_loss"], found["restricted"]),
-                ],
-                [
-                    _("trained sums: as they are, excluded"),
-                    *_losses(found["trained_loss"], found["excluded"]),
-                ],
-            ],
+            [[words, *(f"{found[name]:.3f}" for name in names)] for words, names in losses.items()],
             [_("Logits"), _("Loss"), _("Changed")],
         )
     st.caption(paragraph("discover/grokking-restricted"))
-
-
-def _losses(*losses: float) -> list[str]:
-    return [f"{loss:.3f}" for loss in losses]
 
 
 recipe.page(GROKKING, look)

@@ -8,22 +8,19 @@ import numpy as np
 import streamlit as st
 
 from pages.app import show
-from pages.components.live_figure import live_figure
 from pages.findings import recipe
 from pages.i18n import _, paragraph
-from tfm_core.inspect.discover import measured
-from tfm_core.inspect.discover.heads import THRESHOLD, Formed, Head, formed
-from tfm_core.inspect.discover.phenomenon import INDUCTION, Phenomenon
-from tfm_core.inspect.experiments.result import ExperimentRuns
-from tfm_core.plots.kinds import reference_line
-from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
+from tfm_core.studies import induction
+from tfm_core.studies.induction import INDUCTION, THRESHOLD, Formed, Head, formed
+from tfm_core.studies.phenomenon import Phenomenon
+from tfm_core.studies.study import StudyRuns
 
 
-def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+def look(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show when the head formed, its attention over training, and what is lost without it."""
     run = recipe.shown_run(chosen, trained)
     found = None
@@ -48,21 +45,20 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
 
 def _formed(run: Run) -> Formed | None:
     """Return a run's induction heads, first the one without which most is lost."""
-    found = formed(*measured.head_scores(run))
+    found = formed(*induction.head_scores(run))
     if found is None or not recipe.is_done(run):
         return found
     step, heads, previous = found
-    by_loss = sorted(heads, key=lambda head: measured.without(run, [head]).accuracy)
+    by_loss = sorted(heads, key=lambda head: induction.without(run, [head]).accuracy)
     return step, tuple(by_loss), previous
 
 
-def _verdict(chosen: Phenomenon, trained: ExperimentRuns, n: int) -> str:
+def _verdict(chosen: Phenomenon, trained: StudyRuns, n: int) -> str:
     """Return when the head formed, over all seeds, and the rule by which it is called one.
 
     n: the examples on which it is measured.
     """
-    runs = trained.by_arm[chosen.arms[0].name]
-    by_seed = {seed: _formed(run) for seed, run in runs.items() if not run.status.is_active}
+    by_seed = {seed: _formed(run) for seed, run in trained.ended(chosen.arms[0]).items()}
     there = [one for one in by_seed.values() if one is not None]
     rule = paragraph("discover/induction-rule", share=whole_percent(THRESHOLD), n=n)
     if not there:
@@ -92,7 +88,7 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns, n: int) -> str:
 
 def _scores(run: Run, found: Formed | None) -> None:
     """Draw the attention of each head over the training, and when the induction head formed."""
-    steps, matching, previous = measured.head_scores(run)
+    steps, matching, previous = induction.head_scores(run)
     heads = list(np.ndindex(matching.shape[1:]))
 
     def panel(title: str, values: Floats) -> CurvePanel:
@@ -104,17 +100,19 @@ def _scores(run: Run, found: Formed | None) -> None:
         ]
         return CurvePanel(title, lines, is_share=True)
 
-    panels = [panel(_("matching"), matching), panel(_("previous letter"), previous)]
-    figure = plots.comparison(panels, _("step"), height=recipe.HEIGHT)
-    if found is not None:
-        reference_line(figure, x=found[0])
-    live_figure(figure, key="discover-scores", name=_("Attention of each head over the training"))
+    recipe.draw_lines(
+        [panel(_("matching"), matching), panel(_("previous letter"), previous)],
+        _("step"),
+        key="discover-scores",
+        name=_("Attention of each head over the training"),
+        reference=None if found is None else {"x": found[0]},
+    )
 
 
 def _without(run: Run, found: Formed | None) -> None:
     """Show what is left of the accuracy without the induction head, and without others."""
     st.markdown(_("**Knock a head out:** its output is replaced by its mean."))
-    copying = measured.copying(run)
+    copying = induction.copying(run)
     n_layers, n_heads = copying.shape
     roles: dict[Head, str] = {}
     if found is not None:
@@ -133,19 +131,19 @@ def _without(run: Run, found: Formed | None) -> None:
 
 
 def _right(run: Run, heads: list[Head]) -> str:
-    return show.percent(measured.without(run, heads).accuracy)
+    return show.percent(induction.without(run, heads).accuracy)
 
 
-def _trap(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+def _trap(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show that a high score alone proves nothing: at other distances it is gone."""
     st.markdown(_("**A trap:** the same score without the mechanism."))
     rows = []
     for arm in chosen.arms:
-        run = trained.of_seed(trained.seed).get(arm.name)
+        run = trained.shown.get(arm.name)
         if not recipe.is_done(run):
             continue
         tasks = run.experiment.task.name, chosen.base.task.name
-        found = [measured.elsewhere(run, task) for task in tasks]
+        found = [induction.elsewhere(run, task) for task in tasks]
         scores = " → ".join(f"{matching.max():.2f}" for _accuracy, matching in found)
         right = " → ".join(show.percent(accuracy) for accuracy, _matching in found)
         rows.append([_(arm.label), scores, right])

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 
 import pandas as pd
 import streamlit as st
 
-from pages.app import show, state
+from pages.app import show
 from pages.app.accounts import visitors
-from pages.app.runs import comparison, run_actions, runs_access, trials
+from pages.app.runs import comparison, runs_access, studies
 from pages.components.live_figure import live_figure
 from pages.findings import recipe
 from pages.i18n import _, ngettext, paragraph
 from tfm_core.inspect.compare.curves import track
-from tfm_core.inspect.discover import memorising
-from tfm_core.inspect.discover.memorising import MEMORISED, RISE
-from tfm_core.inspect.discover.phenomenon import BY_WIDTH, MEMORISING, Phenomenon
-from tfm_core.inspect.experiments.result import ExperimentRuns, RunIndex
-from tfm_core.inspect.symptoms.cures import Cure
 from tfm_core.plots.examples.pictures import picture_url
-from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
+from tfm_core.studies import memorising
+from tfm_core.studies.memorising import BY_WIDTH, MEMORISED, MEMORISING, RISE
+from tfm_core.studies.phenomenon import Phenomenon, spread
+from tfm_core.studies.study import StudyRuns
 
 _SHOWN = 12  # mislabelled digits
 
 
-def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+def look(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show the curves, the mislabelled digits, the control, the correction, and more widths."""
     run = recipe.shown_run(chosen, trained)
     found = None if run is None else memorising.answers(run)
@@ -52,20 +50,19 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
         with right:
             _correction(run)
     with left:
-        is_live = comparison.is_live(RunIndex(visitors.at_hand()).of(BY_WIDTH).runs)
-        st.fragment(_draw_widths, run_every=comparison.TICK if is_live else None)(is_live)
+        comparison.follow(studies.at_hand(BY_WIDTH).runs, _draw_widths)
 
 
-def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
+def _verdict(chosen: Phenomenon, trained: StudyRuns) -> str:
     """Return when the wrong labels were memorised, over all seeds, and the rule."""
-    runs = [one for one in _of(chosen, trained, 0) if not one.status.is_active]
+    runs = list(trained.ended(chosen.arms[0]).values())
     rule = paragraph("discover/memorising-rule", share=whole_percent(MEMORISED))
     steps = [memorising.memorised(memorising.answers(one)[0]) for one in runs]
     there = [step for step in steps if step is not None]
     rises = memorising.rises(map(runs_access.curves, runs))
     if not there or rises.empty:
         return _("**Shown:** nothing is memorised so far.") + f" {rule}"
-    step = _mean(there, ",.0f")
+    step = spread(there)
     words = (
         _("**Shown:** the wrong labels are memorised at step {step}.", step=step)
         if len(runs) == 1
@@ -78,24 +75,15 @@ def _verdict(chosen: Phenomenon, trained: ExperimentRuns) -> str:
     )
     validation = _(
         "Validation accuracy is highest at step {best_step}, with {best}, and ends at {last}.",
-        best_step=_mean(rises["best_accuracy_step"], ",.0f"),
+        best_step=spread(rises["best_accuracy_step"]),
         best=_share(rises["best_accuracy"]),
         last=_share(rises["accuracy"]),
     )
     return f"{words} {validation} {rule}"
 
 
-def _of(chosen: Phenomenon, trained: ExperimentRuns, arm: int) -> list[Run]:
-    return list(trained.by_arm[chosen.arms[arm].name].values())
-
-
-def _mean(values: Sequence[float] | pd.Series[float], form: str) -> str:
-    mean = format(statistics.mean(values), form)
-    return f"{mean} ± {format(statistics.stdev(values), form)}" if len(values) > 1 else mean
-
-
 def _share(values: pd.Series[float]) -> str:
-    return f"{_mean(100 * values, '.1f')}\u00a0%"
+    return f"{spread(100 * values, '.1f')}\u00a0%"
 
 
 def _mislabelled(table: pd.DataFrame, n: int) -> None:
@@ -106,13 +94,14 @@ def _mislabelled(table: pd.DataFrame, n: int) -> None:
         RunLine(_("as what they are"), 2, x, table["true"].to_numpy()),
     ]
     title = _("{n} mislabelled training digits are read", n=f"{n:,}")
-    figure = plots.comparison(
-        [CurvePanel(title, lines, is_share=True)], _("step"), height=recipe.HEIGHT
-    )
     step = memorising.memorised(table)
-    if step is not None:
-        reference_line(figure, x=step, words=_("memorised"))
-    live_figure(figure, key="discover-mislabelled", name=title)
+    recipe.draw_lines(
+        [CurvePanel(title, lines, is_share=True)],
+        _("step"),
+        key="discover-mislabelled",
+        name=title,
+        reference=None if step is None else {"x": step, "words": _("memorised")},
+    )
 
 
 def _digits(run: Run, steps: Sequence[int], every: memorising.Integers) -> None:
@@ -139,15 +128,14 @@ def _digits(run: Run, steps: Sequence[int], every: memorising.Integers) -> None:
     st.caption(paragraph("discover/memorising-digits"))
 
 
-def _control(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+def _control(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Compare what validation reached at its best, and at the end, with right labels."""
     rows = []
-    for number, arm in enumerate(chosen.arms):
-        ended = (one for one in _of(chosen, trained, number) if not one.status.is_active)
-        rises = memorising.rises(map(runs_access.curves, ended))
+    for arm in chosen.arms:
+        rises = memorising.rises(map(runs_access.curves, trained.ended(arm).values()))
         if len(rises):
             accuracy = [_share(rises[name]) for name in ("best_accuracy", "accuracy")]
-            loss = [_mean(rises[name], ".2f") for name in ("best_loss", "loss")]
+            loss = [spread(rises[name], ".2f") for name in ("best_loss", "loss")]
             rows.append([_(arm.label), str(len(rises)), " → ".join(accuracy), " → ".join(loss)])
     if rows:
         st.markdown(_("**Control:** the same digits with right labels."))
@@ -163,32 +151,12 @@ def _correction(run: Run) -> None:
     st.markdown(_("**Cause:** correct the labels, and train on."))
     other = memorising.corrected(run, visitors.at_hand())
     if other is None:
-        _correct_button(run, cure)
-        return
-    tick = comparison.TICK if other.status.is_active else None
-    st.fragment(_corrected, run_every=tick)(run, other, other.status.is_active)
+        studies.cure_button(run, cure, key="memorising-correct")
+    else:
+        comparison.follow([other], partial(_corrected, run, other))
 
 
-def _correct_button(run: Run, cure: Cure) -> None:
-    why_not = visitors.why_not()
-    st.button(
-        _(cure.label),
-        icon=":material/healing:",
-        key="memorising-correct",
-        help=why_not or None,
-        disabled=bool(why_not),
-        on_click=_correct,
-        args=(run, cure),
-    )
-
-
-def _correct(run: Run, cure: Cure) -> None:
-    run_actions.cure(run, cure)
-
-
-def _corrected(run: Run, other: Run, was_live: bool) -> None:
-    if was_live and not other.status.is_active:
-        state.draw_anew()  # once: redrawn, it no longer polls
+def _corrected(run: Run, other: Run, _was_live: bool) -> None:
     since, curves = other.meta.cured_from, runs_access.curves(other)
     lines = [
         RunLine(label, slot, curve.x, curve.values)
@@ -198,9 +166,13 @@ def _corrected(run: Run, other: Run, was_live: bool) -> None:
         if (curve := track(curves, other.experiment, metric, "step")) is not None
     ]
     panel = CurvePanel(_("accuracy"), lines, is_share=True, is_noisy=True)
-    figure = plots.comparison([panel], _("step"), height=recipe.HEIGHT)
-    reference_line(figure, x=since, words=_("corrected"))
-    live_figure(figure, key="discover-corrected", name=_("Accuracy before and after"))
+    recipe.draw_lines(
+        [panel],
+        _("step"),
+        key="discover-corrected",
+        name=_("Accuracy before and after"),
+        reference={"x": since, "words": _("corrected")},
+    )
     if other.status.is_active:
         return
     tables = [memorising.answers(run)[0], memorising.answers(other, of=run)[0]]
@@ -221,14 +193,11 @@ def _corrected(run: Run, other: Run, was_live: bool) -> None:
         st.caption(paragraph("discover/memorising-forgotten", steps=f"{steps:,}"))
 
 
-def _draw_widths(was_live: bool) -> None:
-    trained = RunIndex(visitors.at_hand()).of(BY_WIDTH)
-    is_live = comparison.is_live(trained.runs)
-    if was_live and not is_live:
-        state.draw_anew()  # once: redrawn, it no longer polls
+def _draw_widths(_was_live: bool) -> None:
+    trained = studies.at_hand(BY_WIDTH)
     st.markdown(_("**Double descent:** the same labels, and models of several widths."))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        trials.buttons(BY_WIDTH, trained, stays=True, key="memorising-widths", is_first=False)
+        studies.buttons(BY_WIDTH, trained, stays=True, key="memorising-widths", is_first=False)
     found = memorising.by_width(
         (int(arm.name), runs_access.curves(run))
         for arm in BY_WIDTH.arms
@@ -236,7 +205,7 @@ def _draw_widths(was_live: bool) -> None:
     )
     if len(found) > 1:
         _by_width(found)
-    if is_live:
+    if comparison.is_live(trained.runs):
         comparison.progress(trained.runs)
     if n := len(trained.stopped):
         st.caption(ngettext("{n} run ended early.", "{n} runs ended early.", n, n=n))

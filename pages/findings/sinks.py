@@ -6,21 +6,18 @@ import numpy as np
 import streamlit as st
 
 from pages.app import show
-from pages.components.live_figure import live_figure
-from pages.findings import own, recipe
+from pages.findings import recipe
 from pages.i18n import _, paragraph
-from tfm_core.inspect.discover import sinks
-from tfm_core.inspect.discover.phenomenon import SINKS, Phenomenon
-from tfm_core.inspect.discover.sinks import FACTOR, FAR, SHARE, FirstShares
-from tfm_core.inspect.experiments.result import ExperimentRuns
-from tfm_core.plots.kinds import reference_line
-from tfm_core.plots.training import comparison as plots
 from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
+from tfm_core.studies import sinks
+from tfm_core.studies.phenomenon import Phenomenon
+from tfm_core.studies.sinks import FACTOR, FAR, SHARE, SINKS
+from tfm_core.studies.study import StudyRuns
 
 
-def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+def look(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Show when the sink formed, with both softmaxes, where it goes, and any model's own."""
     run = recipe.shown_run(chosen, trained)
     if run is not None and len(run.snapshot_steps()) > 1:
@@ -39,20 +36,19 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
     _any_run(chosen)
 
 
-def _verdict(chosen: Phenomenon, trained: ExperimentRuns, n: int) -> str:
+def _verdict(chosen: Phenomenon, trained: StudyRuns, n: int) -> str:
     """Return when the sink formed, and the rule. n: the examples on which it is measured."""
-    runs = trained.by_arm[chosen.arms[0].name]
-    done = {seed: run for seed, run in runs.items() if not run.status.is_active}
-    found = sinks.in_words([sinks.formed(sinks.first_shares(run)) for run in done.values()])
+    runs = trained.ended(chosen.arms[0]).values()
+    found = sinks.in_words([sinks.formed(sinks.first_shares(run)) for run in runs])
     rule = paragraph("discover/sinks-rule", share=whole_percent(SHARE), factor=FACTOR, far=FAR, n=n)
     return f"{_(found)} {rule}"
 
 
-def _arms(chosen: Phenomenon, trained: ExperimentRuns) -> None:
+def _arms(chosen: Phenomenon, trained: StudyRuns) -> None:
     """Draw the share on the first token with and without the extra logit."""
     lines, even = [], float("nan")
     for slot, arm in enumerate(chosen.arms):
-        run = trained.of_seed(trained.seed).get(arm.name)
+        run = trained.shown.get(arm.name)
         if run is None or len(run.snapshot_steps()) < 2:
             continue
         steps, shares, evens, no_token = sinks.first_shares(run)
@@ -63,10 +59,13 @@ def _arms(chosen: Phenomenon, trained: ExperimentRuns) -> None:
             lines.append(RunLine(_("no token"), slot + 2, x, no_token[:, 0, 0]))
     if not lines:
         return
-    panel = CurvePanel(_("share on the first token"), lines, is_share=True)
-    figure = plots.comparison([panel], _("step"), height=recipe.HEIGHT)
-    reference_line(figure, y=even, words=_("even spread"))
-    live_figure(figure, key="discover-sinks", name=_("Share on the first token over the training"))
+    recipe.draw_lines(
+        [CurvePanel(_("share on the first token"), lines, is_share=True)],
+        _("step"),
+        key="discover-sinks",
+        name=_("Share on the first token over the training"),
+        reference={"y": even, "words": _("even spread")},
+    )
 
 
 def _moved(run: Run) -> None:
@@ -96,18 +95,18 @@ def _positions(run: Run) -> None:
         RunLine(recipe.head_name(layer, head), 0, x, weights),
         RunLine(_("even spread"), 7, x, even),
     ]
-    figure = plots.comparison(
+    recipe.draw_lines(
         [CurvePanel(_("share of attention"), lines, is_share=True)],
         _("position of the key"),
-        height=recipe.HEIGHT,
+        key="discover-positions",
+        name=_("Attention on each position"),
     )
-    live_figure(figure, key="discover-positions", name=_("Attention on each position"))
 
 
 def _any_run(chosen: Phenomenon) -> None:
     """Show the same of any run: the visitor's GPT or translator, or one that comes with the app."""
     st.markdown(_("**Any model:** does it have a sink?"))
-    run = own.chosen_run(
+    run = recipe.any_run(
         lambda one: sinks.kind_of_first(one) is not None and one.task != chosen.base.task,
         key="sinks-run",
     )
@@ -115,10 +114,6 @@ def _any_run(chosen: Phenomenon) -> None:
         return
     found = sinks.first_shares(run)
     st.markdown(_(sinks.in_words([sinks.formed(found)])))
-    _all_heads(run, found)
-
-
-def _all_heads(run: Run, found: FirstShares) -> None:
     steps, shares, evens, _no_token = found
     n_layers, n_heads = shares.shape[1:]
     x = steps.astype(float)
@@ -134,8 +129,13 @@ def _all_heads(run: Run, found: FirstShares) -> None:
         )
         for layer in range(n_layers)
     ]
-    figure = plots.comparison(panels, _("step"), height=100 + 130 * n_layers)
-    live_figure(figure, key="discover-any-sinks", name=_("Share on the first token by layer"))
+    recipe.draw_lines(
+        panels,
+        _("step"),
+        key="discover-any-sinks",
+        name=_("Share on the first token by layer"),
+        height=100 + 130 * n_layers,
+    )
     even = " / ".join(dict.fromkeys(map(show.percent, evens)))
     n = len(run.probe().attended)
     st.caption(paragraph("discover/sinks-presets", even=even, n=n))

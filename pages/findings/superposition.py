@@ -16,17 +16,17 @@ from pages.app.tour import bar as tour
 from pages.app.typed import escape
 from pages.components.live_figure import live_figure
 from pages.findings import recipe
-from pages.findings.trainings import N_SEEDS, Job, Trainings, trainings
+from pages.findings.trainings import N_SEEDS, Trainings, trainings
 from pages.i18n import _, ngettext, paragraph
 from tfm_core import settings
-from tfm_core.inspect.discover import superposition as core
-from tfm_core.inspect.discover.shapes import KEPT, LABELS, TOLERANCE
-from tfm_core.inspect.discover.superposition import ToyTraining
 from tfm_core.plots import findings as plots
 from tfm_core.plots.chart import chart
 from tfm_core.plots.palette import BLUE, GREY
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import whole_percent
+from tfm_core.studies import superposition as core
+from tfm_core.studies.phenomenon import spread
+from tfm_core.studies.superposition import KEPT, LABELS, TOLERANCE, ToyTraining
 
 NAME = "superposition"
 TICK = 0.6
@@ -58,12 +58,12 @@ def _draw(running: Trainings, was_live: bool) -> None:
 
 
 def _buttons(running: Trainings) -> None:
-    jobs, why_not = running.jobs, visitors.why_not()
+    every, why_not = running.every, visitors.why_not()
     if settings.read().only_shows:
         why_not = why_not or _("This server only shows trained runs.")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         pressed = None
-        if not jobs and st.button(
+        if not every and st.button(
             _("Train ten models, about {n}\u00a0s", n=core.SECONDS),
             type="primary",
             icon=":material/play_arrow:",
@@ -72,7 +72,7 @@ def _buttons(running: Trainings) -> None:
             help=escape(why_not) or None,
         ):
             pressed = [0]
-        if len(jobs) < N_SEEDS and st.button(
+        if len(every) < N_SEEDS and st.button(
             ngettext("{n} seed", "{n} seeds", N_SEEDS, n=N_SEEDS),
             icon=":material/casino:",
             key="superposition-seeds",
@@ -80,7 +80,7 @@ def _buttons(running: Trainings) -> None:
             help=escape(why_not) or _("Trains missing seeds."),
         ):
             pressed = list(range(N_SEEDS))
-        done = [job.future.result().seconds for job in jobs if _is_done(job)]
+        done = [one.seconds for one in every if one.seconds is not None]
         if done:
             st.caption(
                 _(
@@ -95,34 +95,31 @@ def _buttons(running: Trainings) -> None:
         state.draw_anew()
 
 
-def _is_done(job: Job) -> bool:
-    return job.future.done() and job.future.exception() is None
-
-
 def _progress(running: Trainings) -> None:
     if not running.is_busy:
         return
-    waiting = [job for job in running.jobs if not job.future.done()]
-    if waiting:
-        words = _("Seed {seed}: step {step}", seed=waiting[0].seed, step=f"{waiting[0].step:,}")
-        st.progress(waiting[0].step / core.STEPS, words)
+    if waiting := running.waiting:
+        first = waiting[0]
+        words = _("Seed {seed}: step {step}", seed=first.seed, step=f"{first.step:,}")
+        st.progress(first.step / core.STEPS, words)
     else:
         st.caption(_("Looking for the lowest possible loss …"))
 
 
 def _look(running: Trainings) -> None:
     """Show the features of the first seed, the loss of all seeds, and what one feature does."""
-    jobs, best = running.jobs, running.best
-    first = jobs[0].training if jobs else None
-    if first is None:
+    running.check()
+    every, best = running.every, running.best
+    if not every or not every[0].snapshots:
         return
-    seeds = tuple(job.future.result() for job in jobs if _is_done(job))
+    first = every[0]
+    seeds = [one for one in every if one.seconds is not None]
     found = core.found(seeds, best) if seeds and best is not None else None
     if found is not None:
         st.markdown(_verdict(found, len(seeds)))
     left, right = st.columns(2, gap="medium")
     with left:
-        _planes(first, is_done=_is_done(jobs[0]))
+        _planes(first)
     with right:
         if found is not None:
             _shares(seeds, found["best_share"].to_numpy())
@@ -138,16 +135,12 @@ def _verdict(found: pd.DataFrame, n: int) -> str:
     sparse, dense = found.iloc[-1], found.iloc[DENSE]
     (shape, k), *_rest = sparse["shapes"].items()
     (control, k_control), *_rest = dense["shapes"].items()
-    steps = sparse["steps"] or [0]
-    step = f"{statistics.mean(steps):,.0f}"
-    if len(steps) > 1:
-        step += f" ± {statistics.stdev(steps):,.0f}"
     return _(
         "**Shown:** at a sparsity of {sparsity}: {shape}, formed at step {step}, in {k} of {n} "
         "seeds. Dense: {control}, in {k_control} of {n}.",
         sparsity=whole_percent(sparse["sparsity"]),
         shape=_(LABELS[shape]),
-        step=step,
+        step=spread(sparse["steps"] or [0]),
         k=k,
         n=n,
         control=_(LABELS[control]),
@@ -155,9 +148,11 @@ def _verdict(found: pd.DataFrame, n: int) -> str:
     )
 
 
-def _planes(training: ToyTraining, *, is_done: bool) -> None:
-    shown = slice(None) if is_done else slice(-1, None)
-    steps, vectors = training.steps[shown], training.vectors[shown]
+def _planes(training: ToyTraining) -> None:
+    is_done = training.seconds is not None
+    shown = training.snapshots if is_done else training.snapshots[-1:]
+    steps = np.array([step for step, _vectors, _biases in shown])
+    vectors = np.array([vectors for _step, vectors, _biases in shown])
     st.markdown(
         _("**Features as vectors**, by sparsity: seed {seed}", seed=training.seed)
         if is_done
@@ -169,7 +164,8 @@ def _planes(training: ToyTraining, *, is_done: bool) -> None:
 
 def _shares(seeds: Sequence[ToyTraining], best: Floats) -> None:
     st.markdown(_("**Loss** as a share of that of keeping nothing"))
-    references = {_("only two kept"): core.share_of_keeping(2), _("lowest known"): best}
+    two_kept = core.loss_of_keeping(2) / core.loss_of_keeping(0)
+    references = {_("only two kept"): two_kept, _("lowest known"): best}
     name = _("found: mean and range, n = {n}", n=len(seeds))
     figure = plots.shares(
         core.SPARSITIES,
@@ -233,6 +229,7 @@ def _interference(training: ToyTraining) -> None:
             key="superposition-sparsity",
         )
     given = core.features([number - 1 for number in there], value)
+    _step, vectors, biases = training.snapshots[-1]
     for n, (column, place, words) in enumerate(
         zip(
             st.columns(2, gap="medium"),
@@ -244,7 +241,7 @@ def _interference(training: ToyTraining) -> None:
             strict=True,
         )
     ):
-        answered = core.responses(training.vectors[-1, place], training.biases[-1, place], given)
+        answered = core.responses(vectors[place], biases[place], given)
         error = core.squared_error(given, answered)
         with column:
             st.markdown(_("**Trained {how}:** error {error}", how=words, error=f"{error:.3f}"))

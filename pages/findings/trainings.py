@@ -9,61 +9,40 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 import streamlit as st
 
-from tfm_core.inspect.discover import superposition as core
-from tfm_core.inspect.discover.superposition import Best, Snapshot, ToyTraining
+from tfm_core.studies import superposition as core
+from tfm_core.studies.superposition import Best, ToyTraining
 
 N_SEEDS = 5
 
 
-@dataclass(slots=True)
-class Job:
-    """A training that waits, goes on or is done, and its snapshots so far."""
-
-    seed: int
-    future: Future[ToyTraining] = field(default_factory=Future)
-    snapshots: list[Snapshot] = field(default_factory=list)
-
-    @property
-    def training(self) -> ToyTraining | None:
-        """The training as far as it came; None while it has not begun. Raises what stopped it."""
-        if self.future.done():
-            return self.future.result()
-        return core.so_far(self.seed, list(self.snapshots)) if self.snapshots else None
-
-    @property
-    def step(self) -> int:
-        return self.snapshots[-1][0] if self.snapshots else 0
-
-
 class Trainings:
-    """The jobs of this process, by seed."""
+    """The trainings of this process, by seed."""
 
     def __init__(self) -> None:
-        """Make the thread; it starts with the first job."""
+        """Make the thread; it starts with the first training."""
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="superposition")
         self._lock = threading.Lock()
-        self._jobs: dict[int, Job] = {}
+        self._begun: dict[int, tuple[ToyTraining, Future[None]]] = {}
         self._best: Future[Best] | None = None
 
     def start(self, seeds: Iterable[int]) -> None:
         """Train seeds that are missing or failed, and look for the lowest loss."""
         with self._lock:
             for seed in seeds:
-                if seed not in self._jobs or _failed(self._jobs[seed].future):
-                    job = self._jobs[seed] = Job(seed)
-                    job.future = self._pool.submit(core.trained, seed, job.snapshots.append)
+                if seed not in self._begun or _failed(self._begun[seed][1]):
+                    training = ToyTraining(seed)
+                    self._begun[seed] = training, self._pool.submit(training.run)
                 if self._best is None or _failed(self._best):  # behind the first seed
                     self._best = self._pool.submit(core.best)
 
     @property
-    def jobs(self) -> list[Job]:
+    def every(self) -> list[ToyTraining]:
         """All of them, by seed."""
         with self._lock:
-            return [self._jobs[seed] for seed in sorted(self._jobs)]
+            return [self._begun[seed][0] for seed in sorted(self._begun)]
 
     @property
     def best(self) -> Best | None:
@@ -71,13 +50,25 @@ class Trainings:
         best = self._best
         return best.result() if best is not None and best.done() else None
 
+    def check(self) -> None:
+        """Raise what stopped a training."""
+        for _training, future in self._begun.copy().values():
+            if _failed(future):
+                future.result()
+
+    @property
+    def waiting(self) -> list[ToyTraining]:
+        """Those that wait or go on, by seed."""
+        with self._lock:
+            begun = [self._begun[seed] for seed in sorted(self._begun)]
+        return [training for training, future in begun if not future.done()]
+
     @property
     def is_busy(self) -> bool:
-        futures = [job.future for job in self.jobs]
-        return any(not one.done() for one in (*futures, self._best) if one is not None)
+        return bool(self.waiting) or (self._best is not None and not self._best.done())
 
 
-def _failed(future: Future[ToyTraining] | Future[Best]) -> bool:
+def _failed(future: Future[None] | Future[Best]) -> bool:
     return future.done() and future.exception() is not None
 
 

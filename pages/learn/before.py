@@ -29,12 +29,12 @@ from tfm_core.inspect.attention.rnn_attention import (
     untrained_weights,
 )
 from tfm_core.inspect.compare import conclusions
-from tfm_core.inspect.experiments.trial import changed
 from tfm_core.inspect.speed.report import BATCH, LENGTHS, recorded_times
 from tfm_core.plots.heads import before as plots
 from tfm_core.plots.heads.attention import head_map, outline_cells
 from tfm_core.plots.palette import ORANGE
 from tfm_core.runs.run import Run
+from tfm_core.studies.study import changed
 
 SCOPE = "before"
 TICK = 1.5  # seconds

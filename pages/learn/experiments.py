@@ -9,11 +9,9 @@ from functools import partial
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.accounts import visitors
 from pages.app.address import view
 from pages.app.model import question
-from pages.app.navigation import page_table
-from pages.app.runs import comparison, trials
+from pages.app.runs import comparison, studies
 from pages.app.settings.drafts import Draft
 from pages.app.typed import escape
 from pages.components.live_figure import live_figure
@@ -21,13 +19,10 @@ from pages.i18n import N_, _
 from tfm_core.choices.config import FAMILIES
 from tfm_core.inspect.compare.curves import caveats
 from tfm_core.inspect.compare.differences import differences
-from tfm_core.inspect.experiments import DEMONSTRATIONS
-from tfm_core.inspect.experiments.catalogue import BY_THEME
-from tfm_core.inspect.experiments.demonstration import THEMES, Demonstration
-from tfm_core.inspect.experiments.demonstration import question as question_of
-from tfm_core.inspect.experiments.findings import conclude
-from tfm_core.inspect.experiments.result import ExperimentRuns, Result, RunIndex, read
 from tfm_core.runs.run import Run
+from tfm_core.studies.comparing import Result, read
+from tfm_core.studies.experiments import BY_THEME, DEMONSTRATIONS, THEMES, Demonstration, conclude
+from tfm_core.studies.study import StudyRuns
 
 SCOPE = "experiment"
 _MAX_ANSWERS = 5
@@ -56,21 +51,21 @@ class Experiments:
 def page() -> None:
     show.header("experiments")
     chosen = DEMONSTRATIONS[view.ask(Experiments, SCOPE).shown]
-    trained = RunIndex(visitors.at_hand()).of(chosen)
+    trained = studies.at_hand(chosen)
     comparison.follow(trained.runs, partial(_draw, chosen, trained))
 
 
-def _draw(chosen: Demonstration, trained: ExperimentRuns, _is_live: bool) -> None:
+def _draw(chosen: Demonstration, trained: StudyRuns, _is_live: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        trials.buttons(chosen, trained)
+        studies.buttons(chosen, trained)
         if len(trained.runs) > 1:
-            _link("compare", _("Open in Compare"), comparison.runs_query(trained.runs))
+            studies.link("compare", _("Open in Compare"), comparison.runs_query(trained.runs))
     left, right = st.columns(2, gap="medium")
     with left:
         _differs(chosen)
-        if not question.guess(question_of(chosen), chosen.name):
+        if not question.guess(chosen.question, chosen.name):
             with right:
-                trials.lines(chosen, trained)
+                studies.lines(chosen, trained)
             return
         st.markdown(_("**Expect:** {words}", words=_(chosen.expects)))
         conclusion = st.container()
@@ -79,10 +74,10 @@ def _draw(chosen: Demonstration, trained: ExperimentRuns, _is_live: bool) -> Non
         made = [chosen.experiment(arm) for arm in chosen.arms]
         for sentence in caveats(made, chosen.metrics):
             st.caption(f":material/warning: {_(sentence)}")
-        figure = trials.curves(chosen, trained)
+        figure = studies.curves(chosen, trained)
         if figure is not None:
-            live_figure(figure, key="experiment-curves", name=trials.curves_name(chosen))
-        trials.lines(chosen, trained)
+            live_figure(figure, key="experiment-curves", name=studies.curves_name(chosen))
+        studies.lines(chosen, trained)
     _answers(chosen, trained)
     with conclusion:  # drawn last: the models may have to write for it
         _conclusion_box(chosen, trained)
@@ -120,9 +115,9 @@ def _differs(chosen: Demonstration) -> None:
             )
 
 
-def _links(chosen: Demonstration, trained: ExperimentRuns) -> None:
+def _links(chosen: Demonstration, trained: StudyRuns) -> None:
     odd = chosen.arms[-1]
-    run = trained.of_seed(trained.seed).get(odd.name)
+    run = trained.shown.get(odd.name)
     if run is not None:
         query = {"show": "run", "run": run.id}
     else:
@@ -131,32 +126,23 @@ def _links(chosen: Demonstration, trained: ExperimentRuns) -> None:
     walk = {"walk-source": "mine", **({"part": chosen.step} if chosen.step else {})}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if not chosen.is_of_model:
-            _link("training-step", _("One training step of “{arm}”", arm=_(odd.label)), query)
+            studies.link(
+                "training-step", _("One training step of “{arm}”", arm=_(odd.label)), query
+            )
             return
-        _link("build", _("Diagram and code of “{arm}”", arm=_(odd.label)), query)
-        _link("walk", _("Walk through “{arm}”", arm=_(odd.label)), {**query, **walk})
+        studies.link("build", _("Diagram and code of “{arm}”", arm=_(odd.label)), query)
+        studies.link("walk", _("Walk through “{arm}”", arm=_(odd.label)), {**query, **walk})
 
 
-def _link(page: str, label: str, query: dict[str, str]) -> None:
-    st.page_link(
-        page_table.path_of(page),
-        label=label,
-        icon=page_table.PAGES[page].icon,
-        query_params=query,
-        width="content",
-    )
-
-
-def _conclusion_box(chosen: Demonstration, trained: ExperimentRuns) -> None:
+def _conclusion_box(chosen: Demonstration, trained: StudyRuns) -> None:
     if chosen.writes_freely and trained.runs:
         with st.spinner(_("Writing unseen sentences …"), show_time=False):
             results = _results(chosen, trained)
     else:
         results = _results(chosen, trained)
-    n_over = sum(len(by_seed) > 0 for by_seed in results.values())
     conclusion = conclude(chosen, results)
-    if not conclusion.findings:
-        if n_over:
+    if conclusion is None:
+        if any(results.values()):
             st.caption(_("The result appears when all runs finish."))
         return
     icon = ":material/check_circle:" if conclusion.is_expected else ":material/help:"
@@ -165,19 +151,16 @@ def _conclusion_box(chosen: Demonstration, trained: ExperimentRuns) -> None:
             st.markdown(_("**Shown:** {words}", words=_(finding.sentence)))
         for sentence in conclusion.seeds:
             st.markdown(f":material/balance: {_(sentence)}")
-        if conclusion.verdict is not None:
-            st.markdown(f"{icon} {_(conclusion.verdict)}")
+        st.markdown(f"{icon} {_(conclusion.verdict)}")
 
 
-def _results(chosen: Demonstration, trained: ExperimentRuns) -> dict[str, dict[int, Result]]:
+def _results(chosen: Demonstration, trained: StudyRuns) -> dict[str, dict[int, Result]]:
     results: dict[str, dict[int, Result]] = {arm.name: {} for arm in chosen.arms}
     for arm in chosen.arms:
-        for seed, run in trained.by_arm[arm.name].items():
-            status = run.status
-            if not status.is_active:
-                mark = (run.id, status.state, status.step)
-                result = _read(mark, chosen.writes_freely, chosen.looks_sharply, run)
-                results[arm.name][seed] = replace(result, label=arm.label)
+        for seed, run in trained.ended(arm).items():
+            mark = (run.id, run.status.state, run.status.step)
+            result = _read(mark, chosen.writes_freely, chosen.looks_sharply, run)
+            results[arm.name][seed] = replace(result, label=arm.label)
     return results
 
 
@@ -186,12 +169,11 @@ def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _r
     return read(_run, "", writes_freely=writes_freely, looks_sharply=looks_sharply)
 
 
-def _answers(chosen: Demonstration, trained: ExperimentRuns) -> None:
-    there = trained.of_seed(trained.seed)
+def _answers(chosen: Demonstration, trained: StudyRuns) -> None:
     by_arm = {
-        _(arm.label): answered
-        for arm in chosen.arms
-        if arm.name in there and (answered := _answered(there[arm.name]))
+        _(chosen.arm(name).label): answered
+        for name, run in trained.shown.items()
+        if (answered := _answered(run))
     }
     if not by_arm:
         return

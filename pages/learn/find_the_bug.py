@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import secrets
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -14,22 +13,30 @@ from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.address import view, view_link
 from pages.app.address.parameters import Unfit, Written
-from pages.app.navigation import page_table, ticks
-from pages.app.runs import comparison, run_time, runs_access
+from pages.app.navigation import ticks
+from pages.app.runs import comparison, run_time, runs_access, studies
 from pages.app.runs.run_actions import Start
 from pages.components.heads import GridStyle, head_grid
 from pages.i18n import N_, _
-from tfm_core.choices.config import ConfigError
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import map_view
-from tfm_core.inspect.bugs.bugs import BUGS, basis, bug_of, of_level, with_bug
-from tfm_core.inspect.bugs.probes import PROBES, can_probe
-from tfm_core.inspect.bugs.round import ComparedMeasurement, Twins, difference, hint, measure_pair
-from tfm_core.plots.training import comparison as plots
-from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.probe.labels import KINDS, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
+from tfm_core.studies.bugs import (
+    BUGS,
+    PROBES,
+    Bug,
+    ComparedMeasurement,
+    basis,
+    bug_of,
+    can_probe,
+    difference,
+    hint,
+    measure_pair,
+    possible,
+)
+from tfm_core.studies.study import Arm, Study, StudyRuns, changed, runs_of
 
 SCOPE = "find-the-bug"
 READY = ("recorded-many-heads", "recorded-one-head")
@@ -85,6 +92,18 @@ class Round:
     is_won: bool = False
 
 
+TWINS = Study(
+    name=SCOPE,
+    title=N_("Find the bug"),
+    base=basis(),
+    arms=(Arm("healthy", N_("Healthy")), Arm("suspect", N_("Suspect"))),
+    metrics=("sequences", "loss", "gradient"),
+)
+"""What a pair is; the changes of the suspect are hidden."""
+Pair = tuple[Run, Run]
+"""A healthy run and its twin, from the same seed and data."""
+
+
 def page() -> None:
     show.header("find-the-bug")
     pair = _shown()
@@ -92,14 +111,17 @@ def page() -> None:
     if pair is None:
         st.info(_("No pair here yet: train one."), icon=":material/bug_report:")
         return
-    comparison.follow((pair.healthy, pair.twin), partial(_view, pair))
+    comparison.follow(pair, partial(_view, pair))
 
 
-def _view(pair: Twins, was_live: bool) -> None:
-    played = _round_of(pair)
-    _turn_to_answers()
+def _view(pair: Pair, was_live: bool) -> None:
+    rounds: dict[str, Round] = st.session_state.setdefault(_ROUNDS, {})
+    played = rounds.setdefault(pair[1].id, Round())
+    wanted = st.session_state.pop(_NEXT, None)  # before the choice of evidence is drawn
+    if wanted is not None:
+        st.session_state[VIEW] = wanted
     if was_live:
-        comparison.progress((pair.healthy, pair.twin))
+        comparison.progress(pair)
     left, right = st.columns([3, 2], gap="medium")
     with left:
         _evidence(pair, played)
@@ -111,7 +133,7 @@ def _view(pair: Twins, was_live: bool) -> None:
             _verdict(pair, played)
 
 
-def _shown() -> Twins | None:
+def _shown() -> Pair | None:
     """Return the pair to show; None if even the recorded one is missing."""
     view_link.warn(view_link.receive(PAIR))
     ids: tuple[str, str] = st.session_state[PAIR.key]
@@ -124,15 +146,9 @@ def _shown() -> Twins | None:
     return pair
 
 
-def _bar(pair: Twins | None) -> None:
-    fitting = (
-        run
-        for run in visitors.listed()
-        if run.problem is None and run.experiment == basis() and not visitors.watches(run)
-    )
-    healthy = next(
-        (run for run in fitting if run.status.is_active or run.status.state == "finished"), None
-    )
+def _bar(pair: Pair | None) -> None:
+    known = (run for run in visitors.listed() if not visitors.watches(run))
+    healthy = runs_of(TWINS, known).by_arm["healthy"].get(basis().seed)
     time = run_time.takes(basis())
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         with st.container(width="content"):
@@ -147,14 +163,14 @@ def _bar(pair: Twins | None) -> None:
         ):
             _train(int(level), healthy)
         if pair is not None:
-            task = _(pair.healthy.experiment.task.facts.label)
+            task = _(pair[0].experiment.task.facts.label)
             words = _("**{task}**: this pair comes with the app.", task=task)
-            if not pair.twin.meta.recorded:
+            if not pair[1].meta.recorded:
                 words = _("**{task}**: this pair was trained here.", task=task)
             st.caption(words, width="stretch")
 
 
-def _pair(ids: tuple[str, str]) -> Twins | None:
+def _pair(ids: tuple[str, str]) -> Pair | None:
     runs: list[Run] = []
     for run_id in ids:
         try:
@@ -164,18 +180,25 @@ def _pair(ids: tuple[str, str]) -> Twins | None:
         if run.problem is not None or not can_probe(run.experiment):
             return None
         runs.append(run)
-    pair = Twins(*runs)
-    return None if pair.bug is None else pair
+    healthy, twin = runs
+    return None if bug_of(healthy.experiment, twin.experiment) is None else (healthy, twin)
+
+
+def _bug(pair: Pair) -> Bug:
+    healthy, twin = pair
+    bug = bug_of(healthy.experiment, twin.experiment)
+    assert bug is not None
+    return bug
 
 
 def _train(level: int, healthy: Run | None) -> None:
     """Queue the suspect, and a healthy run if there is none; the names do not tell the bug."""
-    bugs = [bug for bug in of_level(level) if bug.level == level]
+    bugs = [bug for bug in BUGS.values() if bug.level == level]
     fresh = [bug for bug in bugs if bug.name not in _seen()]
     bug = secrets.choice(fresh or bugs)
     mark = secrets.token_hex(2)
     name = _("Suspect {mark}", mark=mark)
-    twin = Start(with_bug(basis(), bug), "cpu", name, is_suspect=True)
+    twin = Start(changed(basis(), bug.changes), "cpu", name, is_suspect=True)
     sound = Start(basis(), "cpu", _("Healthy twin {mark}", mark=mark))
     try:
         begun = comparison.start_all([twin] if healthy else [sound, twin])
@@ -189,14 +212,10 @@ def _train(level: int, healthy: Run | None) -> None:
     state.draw_anew()
 
 
-def _round_of(pair: Twins) -> Round:
-    rounds: dict[str, Round] = st.session_state.setdefault(_ROUNDS, {})
-    return rounds.setdefault(pair.twin.id, Round())
-
-
-def _end(pair: Twins, played: Round, name: str, *, is_won: bool) -> None:
+def _end(pair: Pair, played: Round, name: str, *, is_won: bool) -> None:
     """End a round. Raises OSError if the twin could not be marked as revealed."""
-    runs_access.reveal(pair.twin, may_change=not visitors.watches(pair.twin))
+    twin = pair[1]
+    runs_access.reveal(twin, may_change=not visitors.watches(twin))
     played.is_over, played.is_won, played.hint = True, is_won, ""
     if name not in _seen():
         _seen().append(name)
@@ -207,16 +226,7 @@ def _seen() -> list[str]:
     return solved
 
 
-def _n_won() -> int:
-    rounds: dict[str, Round] = st.session_state.get(_ROUNDS, {})
-    return sum(played.is_won for played in rounds.values())
-
-
-def _names() -> tuple[str, str]:
-    return _("Healthy"), _("Suspect")
-
-
-def _evidence(pair: Twins, played: Round) -> None:
+def _evidence(pair: Pair, played: Round) -> None:
     st.session_state.setdefault(VIEW, CURVES)
     shown = st.segmented_control(
         _("Evidence"),
@@ -235,35 +245,16 @@ def _evidence(pair: Twins, played: Round) -> None:
         _curves(pair)
 
 
-def _curves(pair: Twins) -> None:
-    panels: dict[str, list[RunLine]] = {"right": [], "loss": [], "gradient": []}
-    for slot, (run, name) in enumerate(zip((pair.healthy, pair.twin), _names(), strict=True)):
-        curves = runs_access.curves(run)
-        measured, steps = curves.validation, curves.steps
-        if len(measured):
-            right = measured["sequence_accuracy"]
-            panels["right"].append(RunLine(name, slot, measured["step"], right))
-        if len(steps):
-            panels["loss"].append(RunLine(name, slot, steps["step"], steps["loss"]))
-            panels["gradient"].append(RunLine(name, slot, steps["step"], steps["grad_norm"]))
-    if not panels["loss"]:
-        st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
-        return
-    shown = [
-        CurvePanel(_("right, unseen"), panels["right"], is_share=True),
-        CurvePanel(_("loss"), panels["loss"], is_noisy=True),
-        CurvePanel(_("gradient"), panels["gradient"], is_noisy=True),
-    ]
-    figure = plots.comparison(
-        [panel for panel in shown if panel.lines], _("step"), window=_WINDOW, height=380
-    )
-    show.figure(
-        figure, _("Sequences right (teacher forcing), loss, gradient norm."), key="bug-curves"
-    )
+def _curves(pair: Pair) -> None:
+    found = StudyRuns({arm.name: {0: run} for arm, run in zip(TWINS.arms, pair, strict=True)})
+    figure = studies.curves(TWINS, found, height=380, window=_WINDOW)
+    if figure is not None:
+        words = _("Sequences right (teacher forcing), loss, gradient norm.")
+        show.figure(figure, words, key="bug-curves")
 
 
-def _maps(pair: Twins) -> None:
-    kinds = modules_by_kind(pair.healthy.experiment)
+def _maps(pair: Pair) -> None:
+    kinds = modules_by_kind(pair[0].experiment)
     kind = st.segmented_control(
         _("Attention"),
         list(kinds),
@@ -273,9 +264,9 @@ def _maps(pair: Twins) -> None:
         wrap=True,
         key=_KIND,
     )
-    for column, run, name in zip(st.columns(2), (pair.healthy, pair.twin), _names(), strict=True):
+    for column, run, arm in zip(st.columns(2), pair, TWINS.arms, strict=True):
         with column:
-            _grid(run, name, str(kind))
+            _grid(run, _(arm.label), str(kind))
 
 
 def _grid(run: Run, name: str, kind: str) -> None:
@@ -300,7 +291,7 @@ def _answers(played: Round) -> None:
     if not played.answers:
         st.info(_("Run a probe first."), icon=":material/science:")
         return
-    healthy, suspect = _names()
+    healthy, suspect = (_(arm.label) for arm in TWINS.arms)
     with st.container(height=400, border=False, key="bug-answers"):
         for name, answer in reversed(played.answers.items()):
             probe = PROBES[name]
@@ -317,9 +308,9 @@ def _nothing(_layer: int, _head: int) -> None:
     """Do nothing: a head has nothing more to show here."""
 
 
-def _probes(pair: Twins, played: Round) -> None:
-    is_live = pair.healthy.status.is_active or pair.twin.status.is_active
-    can_run = not is_live and pair.healthy.has_checkpoint and pair.twin.has_checkpoint
+def _probes(pair: Pair, played: Round) -> None:
+    is_live = comparison.is_live(pair)
+    can_run = not is_live and all(run.has_checkpoint for run in pair)
     if is_live:
         st.caption(_("Probes open when both runs have finished."))
     elif not can_run:
@@ -350,12 +341,12 @@ def _request(played: Round) -> None:
         played.wanted.append(name)
 
 
-def _ask(pair: Twins, played: Round) -> None:
+def _ask(pair: Pair, played: Round) -> None:
     with st.spinner(_("Both models run …")):
         while played.wanted:
             name = played.wanted[0]
             try:
-                answer = measure_pair(pair, name)
+                answer = measure_pair(*pair, name)
             except ValueError as error:
                 played.hint = str(_(error))
             else:
@@ -366,29 +357,18 @@ def _ask(pair: Twins, played: Round) -> None:
     st.rerun()
 
 
-def _turn_to_answers() -> None:
-    """Switch to the answers after a probe; call it before the choice of evidence is drawn."""
-    wanted = st.session_state.pop(_NEXT, None)
-    if wanted is not None:
-        st.session_state[VIEW] = wanted
-
-
-def _verdict(pair: Twins, played: Round) -> None:
+def _verdict(pair: Pair, played: Round) -> None:
     """Ask which mistake it is; a wrong guess gets a hint."""
-    bug = pair.bug
-    assert bug is not None
-    healthy, names = pair.healthy.experiment, []
-    for each in BUGS.values():
-        with suppress(ConfigError, KeyError):  # a mistake that this model cannot have
-            if bug_of(healthy, with_bug(healthy, each)) is not None:
-                names.append(each.name)
+    healthy, twin = (run.experiment for run in pair)
+    bug = _bug(pair)
+    names = [each.name for each in possible(healthy)]
     with st.form("bug-guess", border=True):
         guess = st.selectbox(
             _("What is wrong with the suspect?"),
             sorted(names, key=lambda name: str(_(BUGS[name].label))),
             index=None,
             format_func=lambda name: _(BUGS[name].label),
-            key=f"{_GUESS}-{pair.twin.id}",
+            key=f"{_GUESS}-{pair[1].id}",
             placeholder=_("Name the mistake"),
         )
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -403,7 +383,7 @@ def _verdict(pair: Twins, played: Round) -> None:
         if guess not in played.wrong:
             played.wrong.append(guess)
         with st.spinner(_("Comparing the guess with the suspect …")):
-            words = hint(pair, BUGS[guess], tuple(played.answers))
+            words = hint(healthy, twin, BUGS[guess], tuple(played.answers))
         played.hint = _("Not “{guess}”. {hint}", guess=_(BUGS[guess].label), hint=_(words))
         st.rerun()
     elif is_named:
@@ -417,26 +397,23 @@ def _score(played: Round) -> str:
     return _("Probes: {n} of {par} · wrong guesses: {wrong}", n=n, par=PAR, wrong=wrong)
 
 
-def _solution(pair: Twins, played: Round) -> None:
+def _solution(pair: Pair, played: Round) -> None:
     """Show the mistake, the score, and the difference in the code."""
-    bug = pair.bug
-    assert bug is not None
+    bug = _bug(pair)
     words = f"**{_(bug.label)}**. {_(bug.means)}  \n{_score(played)}"
     if played.is_won:
-        found = _("Found in this session: {n}", n=_n_won())
+        n = sum(one.is_won for one in st.session_state[_ROUNDS].values())
+        found = _("Found in this session: {n}", n=n)
         st.success(f"{words} · {found}", icon=":material/bug_report:")
     else:
         st.info(words, icon=":material/visibility:")
     probe = PROBES[bug.probe]
     st.caption(_("The probe that shows it: {question}", question=_(probe.question)))
     st.markdown(_("Generated code: − healthy, + suspect"))
-    st.code(difference(pair), language="diff", height=300, wrap_lines=True)
-    st.page_link(
-        page_table.path_of("compare"),
-        label=_("Compare the two runs"),
-        icon=page_table.PAGES["compare"].icon,
-        query_params=comparison.runs_query((pair.healthy, pair.twin)),
+    st.code(
+        difference(*(run.experiment for run in pair)), language="diff", height=300, wrap_lines=True
     )
+    studies.link("compare", _("Compare the two runs"), comparison.runs_query(pair))
 
 
 if __name__ == "__main__":

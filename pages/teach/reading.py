@@ -10,11 +10,11 @@ from pages.app import show
 from pages.app.lessons.pupils import classes
 from pages.app.runs import run_words, runs_access
 from pages.i18n import N_, _, language
-from tfm_core.inspect.symptoms.cures import SymptomKind
 from tfm_core.lessons import attempts
 from tfm_core.lessons.attempts import Attempt
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
+from tfm_core.studies.symptoms import SymptomKind
 
 TICK = 3.0
 """Seconds that a reading lasts."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.app import state
-from pages.app.accounts import visitors
 from pages.app.lessons import open_lesson
-from pages.app.runs import comparison, run_actions, run_words, runs_access
+from pages.app.runs import comparison, run_actions, run_words, runs_access, studies
 from pages.app.typed import escape
 from pages.i18n import _, ngettext
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.compare.names import change
-from tfm_core.inspect.symptoms.cures import Cure, Symptom
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
+from tfm_core.studies.study import Arm, changed
+from tfm_core.studies.symptoms import Symptom
 
 _STARTED = "doctor-cured_id"
 
@@ -26,7 +26,10 @@ def healthy_text(run: Run) -> str:
 def panel(run: Run) -> None:
     symptoms = []
     for symptom in run_words.symptoms(run) or ():
-        compared = [differences([run.experiment, cure.experiment]) for cure in symptom.cures]
+        compared = [
+            differences([run.experiment, changed(run.experiment, cure.changes)])
+            for cure in symptom.cures
+        ]
         # a fix would give away a setting that the open lesson asks for
         if not any(open_lesson.asks_for(row.field) for rows in compared for row in rows):
             symptoms.append(symptom)
@@ -55,29 +58,19 @@ def _more(run: Run, first: Symptom, others: list[Symptom]) -> None:
             _cures(run, symptom.cures, key=f"doctor-{number}")
 
 
-def _cures(run: Run, cures: tuple[Cure, ...], *, key: str) -> None:
+def _cures(run: Run, cures: tuple[Arm, ...], *, key: str) -> None:
     for number, cure in enumerate(cures):
         _cure_button(run, cure, key=f"{key}-{number}")
 
 
-def _cure_button(run: Run, cure: Cure, *, key: str, is_first: bool = False) -> None:
+def _cure_button(run: Run, cure: Arm, *, key: str, is_first: bool = False) -> None:
     words = _("Starts a new run.")
     if run.status.is_active:
         words = _("Stops this run and starts a new one.")
-    why_not = visitors.why_not()
-    st.button(
-        escape(_(cure.label)),
-        icon=":material/healing:",
-        type="primary" if is_first else "secondary",
-        key=key,
-        help=escape(why_not) or words,
-        disabled=bool(why_not),
-        on_click=_start_cure,
-        args=(run, cure),
-    )
+    studies.cure_button(run, cure, key=key, on_click=_start_cure, is_first=is_first, words=words)
 
 
-def _start_cure(run: Run, cure: Cure) -> None:
+def _start_cure(run: Run, cure: Arm) -> None:
     """Start the fix in the callback: a redraw could be overtaken by a poll."""
     cured = run_actions.cure(run, cure)
     st.session_state[_STARTED] = None if cured is None else cured.id

@@ -7,8 +7,6 @@ import torch
 
 from tfm_core.data.vocabulary import UNK
 from tfm_core.inspect.attention.rnn_attention import about_alignment, about_growth
-from tfm_core.inspect.practice.evaluation import Evaluation
-from tfm_core.inspect.practice.questions import about_choosing, about_precision, about_weakest
 from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tensors.operations import OPERATIONS, read
 from tfm_core.inspect.tensors.sight import InputSpec, about_strides, about_view, sight
@@ -25,6 +23,7 @@ from tfm_core.inspect.text.questions import (
 )
 from tfm_core.inspect.text.sentence import SentenceReading
 from tfm_core.inspect.training_step.step import StepTaken, about_guessing, about_step
+from tfm_core.studies.practice import Evaluation, about_choosing, about_precision, about_weakest
 
 
 def sound(question: Question) -> Question:

@@ -15,9 +15,6 @@ from tests.lessons.made import finished_run
 from tfm_core.choices.config import Experiment, ImageTaskConfig
 from tfm_core.choices.presets import PRESETS
 from tfm_core.data.text.korean_words import VERBS
-from tfm_core.inspect.bugs.bugs import BUGS, basis, with_bug
-from tfm_core.inspect.discover import roles
-from tfm_core.inspect.discover.phenomenon import CHAINS, SINKS
 from tfm_core.inspect.knockouts.parts import part_of
 from tfm_core.lessons import catalogue
 from tfm_core.lessons.checks.looked_into import HeadAligns
@@ -30,6 +27,11 @@ from tfm_core.runs.process.requests import Control
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.sentences import StudentError
+from tfm_core.studies import specialise as roles
+from tfm_core.studies.bugs import BUGS, basis
+from tfm_core.studies.chains import CHAINS
+from tfm_core.studies.sinks import SINKS
+from tfm_core.studies.study import changed
 from tfm_core.training.setup import new_model
 
 
@@ -204,7 +206,7 @@ def test_name_the_bug(store: RunStore) -> None:
     with pytest.raises(StudentError, match="Train a new suspect"):
         pupil.answer("bug", "no-positions")
     for bug in BUGS.values():
-        run = finished_run(store, with_bug(basis(), bug), accuracy=0.9, is_suspect=True)
+        run = finished_run(store, changed(basis(), bug.changes), accuracy=0.9, is_suspect=True)
         pupil.runs = [run]
         other = next(name for name in BUGS if name != bug.name)
         is_solved(pupil, "bug", right=bug.name, wrong=other)

@@ -21,12 +21,12 @@ from tfm_core.choices.config import ForeignModelConfig
 from tfm_core.export import bundle, importer
 from tfm_core.export.exports import EXPORTS
 from tfm_core.inspect.progress import stage
-from tfm_core.inspect.symptoms import diagnosis
 from tfm_core.probe.labels import kinds_of, modules_by_kind
 from tfm_core.runs import notebook
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
+from tfm_core.studies import symptoms as diagnosis
 
 
 def watched(store, model=None, **given):

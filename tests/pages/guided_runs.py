@@ -3,10 +3,10 @@
 import dataclasses
 import json
 
-from tfm_core.inspect.practice import lesson
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunStore
+from tfm_core.studies.practice import STUDY
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Measured, Step, to_record
 from tfm_core.training.loop import build, train
@@ -14,11 +14,9 @@ from tfm_core.training.loop import build, train
 TURN = (2.0, 1.2, 0.9, 1.1, 1.2, 1.3)  # validation losses: the third is the lowest
 
 
-def guided_run(
-    store: RunStore, kind: lesson.LessonKind, *, steps: int = 3, lower: float = 0.0
-) -> Run:
+def guided_run(store: RunStore, kind: str, *, steps: int = 3, lower: float = 0.0) -> Run:
     """A finished run whose curve overfits; its best weights are those after ``steps`` steps."""
-    experiment = lesson.guided(kind)
+    experiment = STUDY.experiment(STUDY.arm(kind))
     run = store.create(experiment, name=f"Practice: {kind}")
     trainer = build(experiment)
     records = []

@@ -10,8 +10,7 @@ from pages.app.address.parameters import Parameter
 from pages.app.settings import model_choice, names_choice, your_notebook
 from pages.compare import compare
 from pages.compare.sweeps import running as sweeps
-from pages.learn import before, by_hand, experiments, find_the_bug, speed, tensors, words
-from pages.learn.practice import steps as practice
+from pages.learn import before, by_hand, experiments, find_the_bug, practice, speed, tensors, words
 from pages.learn.training_step import state as training_step
 from pages.look_inside import build, costs, masks, mistakes, parameters, positions, walk, walk_step
 from pages.look_inside.attention import deeper, maps, own

@@ -13,9 +13,6 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.inspect.attention.heads import SPREAD
-from tfm_core.inspect.discover.carry import CARRY
-from tfm_core.inspect.discover.roles import NONE, WORDS, heads
-from tfm_core.inspect.discover.superposition import SHARES
 from tfm_core.plots.chart import bands_of, cells, chart
 from tfm_core.plots.kinds import lay_out, pale
 from tfm_core.plots.model.walk import tensor_map
@@ -35,6 +32,9 @@ from tfm_core.plots.palette import (
 from tfm_core.plots.playing import controls
 from tfm_core.probe.types import Bools, Floats
 from tfm_core.sentences import N_, Sentence, whole_percent
+from tfm_core.studies.adder import CARRY
+from tfm_core.studies.specialise import NONE, WORDS, heads
+from tfm_core.studies.superposition import SHARES
 
 _MAX_DOTS = 60  # of each total
 _ROW, _AROUND = 26, 90  # pixels

@@ -27,11 +27,7 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import racers
-from tfm_core.inspect.discover.phenomenon import PHENOMENA
-from tfm_core.inspect.experiments.catalogue import NO_MASK, WRITER
-from tfm_core.inspect.experiments.trial import changed
 from tfm_core.inspect.positions import race
-from tfm_core.inspect.practice import lesson
 from tfm_core.inspect.speed import report
 from tfm_core.inspect.speed.measure import clock_name, measure, step_time
 from tfm_core.inspect.speed.report import DEVICE, LENGTHS, MEASURED, PRESET
@@ -39,6 +35,10 @@ from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record import snapshots, weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import LESSONS, RECORDED, RunStore
+from tfm_core.studies.experiments import NO_MASK, WRITER
+from tfm_core.studies.phenomena import PHENOMENA
+from tfm_core.studies.practice import STUDY
+from tfm_core.studies.study import changed
 from tfm_core.training.checkpoints import FILE
 
 EMBEDDED_EVERY = 4
@@ -139,14 +139,14 @@ def _practice() -> dict[str, Recording]:
     """Return the guided runs of good practice."""
     names = {"plain": "no augmentation", "early": "stopped early", "augmented": "augmented"}
     return {
-        f"recorded-practice-{kind}": Recording(
-            f"Practice: {names[kind]}, recorded",
-            lesson.guided(kind),
-            snapshots=lesson.guided(kind).trained.snapshots,
+        f"recorded-practice-{arm.name}": Recording(
+            f"Practice: {names[arm.name]}, recorded",
+            STUDY.experiment(arm),
+            snapshots=STUDY.base.trained.snapshots,
             attended=1,
             is_lesson=True,
         )
-        for kind in lesson.KINDS
+        for arm in STUDY.arms
     }
 
 

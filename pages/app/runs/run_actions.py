@@ -25,12 +25,12 @@ from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.inspect.symptoms.cures import Cure
 from tfm_core.runs.auth import Visitor
 from tfm_core.runs.process.requests import RequestKind
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
+from tfm_core.studies.study import Arm, changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,21 +198,22 @@ def name_and_label(run_id: str, *, name: str, group: str, tags: str, note: str) 
     runs_access.store().label(run.id, name=given, tags=[tags], note=note, group=group)
 
 
-def cure(run: Run, chosen: Cure) -> Run | None:
+def cure(run: Run, chosen: Arm) -> Run | None:
     """Start a fix of a run as a new run; say why and return None if refused.
 
     A sick run of this visitor that still trains is stopped, and keeps what it has.
     """
     meta = run.meta
     cured: Run | None = None
+    experiment = changed(run.experiment, chosen.changes)
     name = _("{name}, cured", name=meta.name)[:MAX_NAME]
     with _refusals(_notify):
         if chosen.begins == "beginning":
             device = state.device() if meta.recorded else meta.device
-            fresh = Start(chosen.experiment, device, name, None, meta.threads, cure_of=run.id)
+            fresh = Start(experiment, device, name, None, meta.threads, cure_of=run.id)
             cured = enqueue(fresh, group=run.labels.group)
         else:
-            copy = partial(runs_access.store().cure, run.id, chosen.experiment, name=name)
+            copy = partial(runs_access.store().cure, run.id, experiment, name=name)
             cured = _resumed_copy(partial(copy, begins=chosen.begins))
     if cured is not None and run.status.is_active and not visitors.watches(run):
         ask(run, "stop")

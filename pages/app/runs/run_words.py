@@ -24,8 +24,6 @@ from tfm_core.choices.config import FAMILIES, ForeignModelConfig
 from tfm_core.choices.config.turns import possible
 from tfm_core.facts.storage import HALF, attention_numbers
 from tfm_core.inspect.compare.names import change
-from tfm_core.inspect.symptoms import diagnosis
-from tfm_core.inspect.symptoms.cures import Symptom, SymptomKind
 from tfm_core.plots.described import line
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.probe.types import Probe
@@ -34,6 +32,7 @@ from tfm_core.runs.record.outcome import Outcome, OutcomeKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 from tfm_core.sentences import Sentence, joined
+from tfm_core.studies.symptoms import Symptom, SymptomKind, of_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +260,7 @@ def _symptoms(
     folder: Path, state: str, reason: str | None, steps: tuple[int, ...], _size: tuple[object, ...]
 ) -> tuple[Symptom, ...] | None:
     run = Run(folder)
-    return diagnosis.of_run(run, runs_access.curves(run), steps)
+    return of_run(run, runs_access.curves(run), steps)
 
 
 WIDTH, HEIGHT, POINTS = 168, 72, 80

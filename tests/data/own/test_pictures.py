@@ -33,7 +33,7 @@ from tfm_core.data.own import pictures, pictures_zip
 from tfm_core.data.own.containers import LIMITS, n_lines
 from tfm_core.data.own.pictures import PictureForm, images_of, part_of
 from tfm_core.data.own.report import ReadAs
-from tfm_core.doctor.checks import check_mnist
+from tfm_core.doctor import check_mnist
 
 FORM = PictureForm(size=16)
 RNG = np.random.default_rng(5)

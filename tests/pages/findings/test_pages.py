@@ -7,8 +7,9 @@ from tests.pages.learn.experiments.test_page import guessed, labels
 from tests.pages.looking import said
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
-from tfm_core.inspect.discover.phenomenon import INDUCTION, PHENOMENA
 from tfm_core.recorded.build import FINDINGS
+from tfm_core.studies.induction import INDUCTION
+from tfm_core.studies.phenomena import PHENOMENA
 
 ALL = pytest.mark.parametrize("name", PHENOMENA)
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.findings.trainings import Job, trainings
+from pages.findings.trainings import trainings
 from tests.pages.learn.experiments.test_page import guessed, labels
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
-from tfm_core.inspect.discover import superposition as core
-from tfm_core.inspect.discover.shapes import ideal
+from tfm_core.studies import superposition as core
+from tfm_core.studies.superposition import ideal
 
 
 @pytest.fixture
@@ -26,17 +26,18 @@ def page() -> AppTest:
     return opened_at("findings/superposition.py")
 
 
-def done(seed: int, *sparse: str) -> Job:
+def done(seed: int, *sparse: str) -> tuple[core.ToyTraining, Future[None]]:
     """A training that is done: shapes of the sparsest features, the others at a right angle."""
-    snapshots = []
+    training = core.ToyTraining(seed)
     for number, name in enumerate(("nothing", *sparse)):
         vectors = np.repeat(ideal("right-angle", core.N_FEATURES)[None], core.N_SPARSITIES, 0)
         vectors[-1] = ideal(name, core.N_FEATURES)
         biases = np.zeros((core.N_SPARSITIES, core.N_FEATURES))
-        snapshots.append((100 * number, vectors, biases))
-    future: Future[core.ToyTraining] = Future()
-    future.set_result(core.so_far(seed, snapshots, 2.0))
-    return Job(seed, future, snapshots)
+        training.snapshots.append((100 * number, vectors, biases))
+    training.finish(2.0)
+    future: Future[None] = Future()
+    future.set_result(None)
+    return training, future
 
 
 def known() -> Future[core.Best]:
@@ -48,23 +49,26 @@ def known() -> Future[core.Best]:
 def test_one_press_trains_every_seed_once_for_all_visitors(shared, monkeypatch):
     asked: list[int] = []
 
-    def trained(seed: int, report: object) -> core.ToyTraining:
-        asked.append(seed)
-        return done(seed, "pentagon").future.result()
+    def run(training: core.ToyTraining) -> None:
+        asked.append(training.seed)
+        training.snapshots = done(training.seed, "pentagon")[0].snapshots
+        training.finish(2.0)
 
-    monkeypatch.setattr(core, "trained", trained)
+    monkeypatch.setattr(core.ToyTraining, "run", run)
     monkeypatch.setattr(core, "best", known().result)
     app = page()
     app.button(key="superposition-start").click().run()
     app.button(key="superposition-seeds").click().run()
     other = page()  # somebody else: all is there
-    assert [job.future.result().seed for job in shared.jobs] == [0, 1, 2, 3, 4]
+    for _training, future in shared._begun.values():
+        future.result()
+    assert [one.seed for one in shared.every] == [0, 1, 2, 3, 4]
     assert asked == [0, 1, 2, 3, 4]
     assert "5 seeds" not in labels(other.run())
 
 
 def test_seeds_are_named_by_what_formed_and_counted(shared):
-    shared._jobs = {
+    shared._begun = {
         0: done(0, "pentagon"),
         1: done(1, "square", "pentagon"),
         2: done(2, "square", "square"),
@@ -76,20 +80,20 @@ def test_seeds_are_named_by_what_formed_and_counted(shared):
 
 
 def test_a_seed_that_goes_on_or_failed_says_so(shared):
-    one = done(0, "square", "pentagon")
-    shared._jobs = {0: Job(0, snapshots=one.snapshots)}
+    one, _future = done(0, "square", "pentagon")
+    shared._begun = {0: (core.ToyTraining(0, one.snapshots), Future())}
     app = guessed(page())
     assert "step 200" in said(app)
-    failed: Future[core.ToyTraining] = Future()
+    failed: Future[None] = Future()
     failed.set_exception(MemoryError("no memory left"))
-    shared._jobs = {0: Job(0, failed)}
+    shared._begun = {0: (core.ToyTraining(0), failed)}
     app = guessed(page())
     assert "no memory left" in said(app)
     assert "5 seeds" in labels(app)
 
 
 def test_a_feature_that_is_switched_on_changes_the_error(shared):
-    shared._jobs, shared._best = {0: done(0, "square")}, known()
+    shared._begun, shared._best = {0: done(0, "square")}, known()
     app = guessed(page())
     before = said(app)
     assert "**Trained on dense features:** error 0.000" in before

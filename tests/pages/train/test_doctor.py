@@ -5,10 +5,10 @@ import json
 import pytest
 
 from pages.app.typed import escape
-from tests.inspect.symptoms.recorded_curves import recorded
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import said
 from tests.pages.made_runs import made_run
+from tests.studies.recorded_curves import recorded
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State
 from tfm_core.runs.store import RunStore

@@ -33,7 +33,7 @@ class Mistake(Variant):
 
     place: where a configuration can ask for it: the blocks of any Transformer, a decoder, or
     training; None for one that only lessons show. short: the name of a run with it. probe: the
-    measurement of ``tfm_core.inspect.bugs`` that finds it, if any. right, wrong: the correct and
+    measurement of ``tfm_core.studies.bugs`` that finds it, if any. right, wrong: the correct and
     the mistaken line of code.
 
     apply: the name of what makes it in a healthy model, or in a part of one, in place; idempotent.

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.choices.config import Experiment
-from tfm_core.inspect.attention import alignment
+from tfm_core.inspect.attention import alignment, idle_heads
 from tfm_core.inspect.attention.alignment import LEARNED, AlignmentTally
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_roles import (
@@ -43,7 +43,6 @@ from tfm_core.inspect.attention.trained import (
     in_all,
     model_of,
 )
-from tfm_core.inspect.symptoms import in_heads
 from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Bools, Floats, Probe, Snapshot
@@ -445,7 +444,7 @@ def first_heads(run: Run) -> Mapping[str, HeadIndex]:
 @cached_by_snapshot
 def _first_heads(run: Run, step: int) -> Mapping[str, HeadIndex]:
     scores = alignment.of_step(run, step)
-    differences = in_heads.of_snapshot(run.experiment, run.probe(), run.snapshot(step))
+    differences = idle_heads.of_snapshot(run.experiment, run.probe(), run.snapshot(step))
     first = {}
     for kind, modules in modules_by_kind(run.experiment).items():
         scored = [row for row in scores if row["kind"] == kind]

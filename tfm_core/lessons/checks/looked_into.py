@@ -7,15 +7,15 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from tfm_core.choices.config import ConfigError, Experiment
+from tfm_core.choices.config import Experiment
 from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.inspect.attention import alignment
-from tfm_core.inspect.bugs.bugs import BUGS, Bug, basis, bug_of, with_bug
-from tfm_core.inspect.experiments import result
 from tfm_core.lessons.checks.task import Asks, Task, Verdict, Work, named_run, wrong_run
 from tfm_core.lessons.words import TaskWords
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.sentences import N_, StudentError, percent
+from tfm_core.studies.bugs import basis, bug_of, possible
+from tfm_core.studies.comparing import read
 
 
 class HeadAligns(Task):
@@ -100,7 +100,7 @@ class FailsWithout(Task):
         run = next((run for run in work.finished if self.mistake in made_in(run.experiment)), None)
         if run is None:
             raise StudentError("Train a run with “{mistake}” to its end first.", mistake=label)
-        found = result.read(run, "", writes_freely=True)
+        found = read(run, "", writes_freely=True)
         if found.accuracy is None or found.written is None:
             raise StudentError("“{name}” kept no weights to write with.", name=run.meta.name)
         given, alone = found.accuracy, found.written.share
@@ -140,7 +140,7 @@ class BugNamed(Task):
             return {
                 name: N_("Run {letter}", letter=chr(65 + i)) for i, name in enumerate(self.runs)
             }
-        labels = {bug.name: bug.label for bug in BUGS.values() if _can_be_hidden(bug)}
+        labels = {bug.name: bug.label for bug in possible(basis())}
         return dict(sorted(labels.items(), key=lambda pair: str(pair[1])))
 
     def judge(self, answer: str, work: Work) -> Verdict:
@@ -173,10 +173,3 @@ def made_in(experiment: Experiment) -> tuple[str, ...]:
     """Return the mistakes of an experiment."""
     training = experiment.training
     return (*getattr(experiment.model, "mistakes", ()), *(training.mistakes if training else ()))
-
-
-def _can_be_hidden(bug: Bug) -> bool:
-    try:
-        return bug_of(basis(), with_bug(basis(), bug)) is not None
-    except (ConfigError, KeyError):
-        return False

@@ -7,9 +7,7 @@ from streamlit.testing.v1.element_tree import Selectbox
 from tests.pages.looking import said
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
-from tfm_core.inspect.experiments import DEMONSTRATIONS
-from tfm_core.inspect.experiments.catalogue import BY_THEME
-from tfm_core.inspect.experiments.demonstration import OUTCOMES, question
+from tfm_core.studies.experiments import BY_THEME, DEMONSTRATIONS, OUTCOMES
 
 PAGE = "learn/experiments.py"
 ONE = DEMONSTRATIONS["no-positions"]
@@ -89,7 +87,7 @@ def test_nothing_gives_the_outcome_away_before_a_guess(recorded, name):
 
 def test_every_expected_outcome_is_a_right_guess():
     for experiment in DEMONSTRATIONS.values():
-        asked = question(experiment)
+        asked = experiment.question
         assert len(set(asked.options)) == len(asked.options) == len(OUTCOMES)
         right = {kind for kind, words in OUTCOMES.items() if asked.is_right(words)}
         assert right == experiment.expected, experiment.name

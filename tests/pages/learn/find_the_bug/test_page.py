@@ -8,8 +8,9 @@ from pages.app.runs import runs_access
 from tests.limits import limited
 from tests.pages.looking import pressed, said
 from tests.pages.opening import links
-from tfm_core.inspect.bugs.bugs import BUGS, basis, bug_of, with_bug
 from tfm_core.runs.store import RECORDED
+from tfm_core.studies.bugs import BUGS, basis, bug_of
+from tfm_core.studies.study import changed
 
 FILE = "learn/find_the_bug.py"
 TWIN = "recorded-one-head"
@@ -53,7 +54,7 @@ def test_a_round_is_played_or_given_up_and_its_link_opens_the_pair(recorded, ope
     assert not app.success
     assert any("One head instead of several" in one.value for one in app.info)
     healthy = recorded.create(basis())
-    twin = recorded.create(with_bug(basis(), BUGS["no-scale"]))
+    twin = recorded.create(changed(basis(), BUGS["no-scale"].changes))
     app = open_page(FILE, pair=f"{healthy.id}.{twin.id}")
     assert not app.warning
     assert app.query_params["pair"] == f"{healthy.id}.{twin.id}"
@@ -126,7 +127,7 @@ HIDDEN = BUGS["sliced-heads"]
 def suspect(recorded):
     """A suspect whose bug nobody has found, beside its healthy twin."""
     recorded.create(basis(), state="finished")
-    twin = with_bug(basis(), HIDDEN)
+    twin = changed(basis(), HIDDEN.changes)
     return recorded.create(twin, name="Suspect 7f3a", state="finished", is_suspect=True)
 
 

@@ -1,1 +1,0 @@
-"""Good practice."""

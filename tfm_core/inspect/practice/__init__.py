@@ -1,1 +1,0 @@
-"""One guided run: splits, early stopping, intervals, evaluation, saving."""

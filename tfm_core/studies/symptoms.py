@@ -1,0 +1,471 @@
+"""The training doctor: what is wrong with a run as it is, the gravest first, and what would help.
+
+A cure is an arm of the sick run. It changes little, so that the new run shows what helped, and it
+continues from the last healthy checkpoint, if there is one.
+
+Each threshold lies between recorded curves of trainings that learned and of trainings spoilt on
+purpose, with several seeds each; both are in the tests. Comments give what was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from tfm_core.choices.config import ConfigError, Experiment, built
+from tfm_core.choices.config.base import Config
+from tfm_core.choices.config.training import default_weight_decay
+from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.facts.learning_rate import calmer_rate, usual_rate
+from tfm_core.inspect.attention.idle_heads import dead_modules
+from tfm_core.inspect.compare.names import change
+from tfm_core.probe.labels import kind_of, layer_of
+from tfm_core.runs.curves import Curves, GradientNorms, lowest
+from tfm_core.runs.record.outcome import (
+    MIN_PROGRESS,
+    LossProgress,
+    OutcomeKind,
+    loss_progress,
+    outcome_of,
+    running_median,
+)
+from tfm_core.runs.run import Run
+from tfm_core.runs.status import Status
+from tfm_core.sentences import N_, Paragraph, Sentence, joined, listed
+from tfm_core.studies.study import Arm, Begins, changed
+from tfm_core.training.progress import is_of_divergence
+
+SymptomKind = Literal[
+    "diverged", "at-chance", "slow", "stuck", "exploding", "vanishing", "dead-heads", "overfits"
+]
+FoundSymptom = tuple[SymptomKind, int, str]
+"""A kind, since which step, and a sentence."""
+DeadHeads = tuple[int, tuple[str, ...]]
+"""Since which step, and which modules; see ``idle_heads.dead_modules``."""
+Checkpoints = Mapping[Literal["best", "last"], int | None]
+"""The steps of the checkpoints with the lowest validation loss, and of the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """Something wrong with a run since a step, in a sentence, with the likeliest cure first."""
+
+    kind: SymptomKind
+    step: int
+    sentence: str
+    cures: tuple[Arm, ...] = ()
+
+
+_OF_OUTCOME: dict[OutcomeKind, SymptomKind] = {
+    "diverged": "diverged",
+    "never-learned": "at-chance",
+    "by-heart": "overfits",
+}
+
+
+def of_run(run: Run, curves: Curves, steps: Sequence[int]) -> tuple[Symptom, ...] | None:
+    """Return what is wrong with a run now, see ``symptoms``. steps: of its snapshots."""
+    since = waits_until(run.experiment)
+    dead = dead_modules(run, [step for step in steps if step >= since])
+    kept: Checkpoints = {
+        "best": run.step_of_checkpoint("best"),
+        "last": run.step_of_checkpoint("last"),
+    }
+    return symptoms(run.experiment, run.status, curves, kept, dead)
+
+
+def symptoms(
+    experiment: Experiment,
+    status: Status,
+    curves: Curves,
+    kept: Checkpoints,
+    dead: DeadHeads | None = None,
+) -> tuple[Symptom, ...] | None:
+    """Return what is wrong with a training so far; None if it is too early to judge."""
+    way = loss_progress(curves)
+    if way is None:
+        return None
+    found = tuple(_seen(experiment, status, curves, way, dead))
+    if not found and (outcome := outcome_of(status, curves)) is not None:
+        since = int(way.steps[-1]) if len(way.steps) else 0
+        found = ((_OF_OUTCOME[outcome.kind], since, outcome.sentence),)
+    return tuple(
+        Symptom(
+            kind,
+            step,
+            sentence,
+            () if experiment.training is None else cures(kind, experiment, step, kept),
+        )
+        for kind, step, sentence in found
+    )
+
+
+def waits_until(experiment: Experiment) -> int:
+    """Return the step from which a training should be better than guessing."""
+    training = experiment.training
+    n_warmup = 0 if training is None else round(training.warmup * training.steps)
+    return max(PATIENCE, n_warmup + AFTER_WARMUP)
+
+
+def _seen(
+    experiment: Experiment,
+    status: Status,
+    curves: Curves,
+    way: LossProgress,
+    dead: DeadHeads | None,
+) -> Iterator[FoundSymptom]:
+    values: dict[str, Any]
+    diverged = _diverged(status, curves, way)
+    if diverged is not None:
+        yield diverged
+        return
+    step = int(way.steps[-1]) if len(way.steps) else 0
+    is_over = status.state == "finished"
+    is_late = step >= waits_until(experiment) or is_over
+    unseen = np.asarray(curves.validation["loss"], np.float64)
+    unseen = unseen[np.isfinite(unseen)]
+    # it never came MIN of the way, on its batches or on unseen examples
+    has_begun = not len(way.shares) or float(way.shares.max()) >= MIN_PROGRESS
+    has_begun = has_begun or (len(unseen) > 0 and way.share(float(unseen.min())) >= MIN_PROGRESS)
+    at_chance = is_late and not has_begun
+    rated = None if experiment.training is None else _of_rate(experiment, way, step)
+    if is_late and rated is not None:
+        yield rated
+    elif at_chance:
+        loss = float(way.running[-1]) if len(way.running) else way.guessing
+        values = {"step": step, "loss": loss, "guessing": way.guessing}
+        yield "at-chance", 0, Paragraph("symptoms/at-chance", **values)
+    if (long := exploding(curves)) is not None:
+        since, length, part, own = long
+        words: Sentence = Paragraph("symptoms/exploding", step=since, length=length)
+        if part is not None:
+            words = joined(
+                words, N_("{part} has the largest, {own:,.0f}.", part=_part(part), own=own)
+            )
+        yield "exploding", since, words
+    if (faint := vanishing(curves)) is not None:
+        step, parts, share, longest = faint
+        values = {"parts": listed(map(_part, parts)), "longest": _part(longest)}
+        values |= {"step": step, "share": share}
+        yield "vanishing", step, Paragraph("symptoms/vanishing", **values)
+    if dead is not None and is_late and not at_chance:
+        yield "dead-heads", dead[0], _dead(experiment, dead[1])
+    if (rise := overfit(way, curves)) is not None:
+        yield "overfits", rise["step"], Paragraph("symptoms/overfits", **rise)
+
+
+def _diverged(status: Status, curves: Curves, way: LossProgress) -> FoundSymptom | None:
+    if status.state == "failed" and is_of_divergence(status.reason):
+        assert isinstance(status.reason, Sentence)
+        step, loss = int(status.reason.values["step"]), status.reason.values["loss"]
+        return "diverged", step, Paragraph("symptoms/not-a-number", step=step, loss=loss)
+    since = diverged_at(way)
+    if since is None:
+        return None
+    words = Paragraph(
+        "symptoms/diverged",
+        step=since,
+        loss=float(way.running[-1]),
+        lowest=float(way.running.min()),
+        guessing=way.guessing,
+    )
+    return "diverged", since, words
+
+
+def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> FoundSymptom | None:
+    """Return the symptom of a learning rate far from the usual one."""
+    rate, usual = experiment.trained.learning_rate, usual_rate(experiment)
+    share, fall = float(way.shares[-1]) if len(way.shares) else 0.0, 0.0
+    half = len(way.steps) // 2
+    steps, losses = way.steps[half:].astype(np.float64), way.losses[half:]
+    if len(steps) >= _MIN and steps[-1] != steps[0]:  # in 100 steps, by a line through them
+        fall = -100 * float(np.polyfit(steps - steps[0], losses, 1)[0])
+    values = {"share": f"{max(0, int(100 * share + 1e-6))}%", "rate": rate, "usual": usual}
+    if rate <= usual / TIMES and share < HALF:
+        return "slow", step, Paragraph("symptoms/slow", fall=max(0.0, fall), **values)
+    is_still = fall < STILL * way.length
+    if rate >= usual * TIMES and share < MAX and is_still:
+        return "stuck", step, Paragraph("symptoms/stuck", loss=float(way.running[-1]), **values)
+    return None
+
+
+def _dead(experiment: Experiment, modules: Sequence[str]) -> Sentence:
+    named = [
+        N_(
+            "{kind}, layer {layer}",
+            kind=kind_of(experiment, module).label,
+            layer=layer_of(module) + 1,
+        )
+        for module in modules
+    ]
+    return Paragraph("symptoms/dead-heads", modules=listed(named))
+
+
+def _part(name: str) -> str:
+    """Return a part of a model in words: ``decoder.layers.0`` is decoder layer 1."""
+    stack, _dot, layer = name.partition(".layers.")
+    if layer.isdecimal():
+        return N_("{stack} layer {n}", stack=stack, n=int(layer) + 1)
+    return name.replace("_", " ").replace(".", " ")
+
+
+ABOVE = 1.5
+"""Times the loss of guessing (or of the first batch, if larger) that counts as diverged.
+
+Healthy: 1.01 at most, the median of ten batches. Ill: 9 and more."""
+
+LOST = 0.4
+"""Share of the way that a training falls back from its best when it loses what it had learned.
+
+Healthy: 0.08 at most."""
+
+PATIENCE = 150
+"""Steps after which a training that learns has left guessing; and AFTER_WARMUP behind the warm-up.
+
+Healthy: a share of MIN at step 18 to 105. Ill: never."""
+AFTER_WARMUP = 50
+
+TIMES = 5.0
+"""Times above or below the usual one from which a learning rate is to blame."""
+HALF = 0.5
+"""Share of the way below which a training with too low a rate is called slow."""
+MAX = 0.9
+"""Share of the way below which a still training with too high a rate is called stuck."""
+STILL = 0.03
+"""Share of the way in 100 steps that is no progress."""
+
+RISE = 0.04
+"""Share of the way by which the loss on unseen examples has risen above its lowest for good.
+
+Healthy: 0.012 at most. Ill: 0.06 and more."""
+_LATER = 2  # measurements in a row above it
+
+_MIN = 5  # batches before their median is looked at
+
+
+def diverged_at(way: LossProgress) -> int | None:
+    """Return the step at which the loss exploded; None if it did not, or came back.
+
+    It rose far above guessing, or far above its lowest, and learned nothing after.
+    """
+    if len(way.steps) < _MIN:
+        return None
+    limit = ABOVE * max(way.guessing, float(way.losses[0]))
+    high = np.flatnonzero(way.running[_MIN - 1 :] > limit)
+    if len(high) and way.shares[-1] < MIN_PROGRESS:
+        at = int(high[0]) + _MIN - 1
+        return _first_above(way, at, limit)
+    best = np.maximum.accumulate(way.shares)
+    if best[-1] >= MIN_PROGRESS and way.shares[-1] <= best[-1] - LOST:
+        row = int(np.flatnonzero(way.shares >= best[-1])[0])
+        fallen = row + int(np.flatnonzero(way.shares[row:] <= best[-1] - LOST)[0])
+        return _first_above(way, fallen, way.guessing - (best[-1] - LOST) * way.length)
+    return None
+
+
+def _first_above(way: LossProgress, row: int, limit: float) -> int:
+    """Return the step of the first batch above a limit, within the median's window."""
+    begin = max(0, row - 9)
+    above = np.flatnonzero(way.losses[begin : row + 1] > limit)
+    return int(way.steps[begin + int(above[0])]) if len(above) else int(way.steps[row])
+
+
+def overfit(way: LossProgress, curves: Curves) -> dict[str, Any] | None:
+    """Return how the validation loss rises while the training loss falls, or None.
+
+    It rises from its lowest, at a step, to the newest; before, now: the training loss then.
+    """
+    best = lowest(curves.validation)
+    if best is None or not len(way.steps):
+        return None
+    steps = curves.validation["step"][best:]
+    losses = np.asarray(curves.validation["loss"][best:], np.float64)
+    is_known = np.isfinite(losses)
+    steps, losses = steps[is_known], losses[is_known]
+    if len(losses) <= _LATER or losses[-_LATER:].min() - losses[0] < RISE * way.length:
+        return None
+    row = max(0, int(np.searchsorted(way.steps, steps[0], side="right")) - 1)
+    before, now = float(way.running[row]), float(way.running[-1])
+    if now >= before or now >= losses[0]:
+        return None
+    values = {"lowest": float(losses[0]), "newest": float(losses[-1])}
+    return {"step": int(steps[0]), **values, "before": before, "now": now}
+
+
+LONG = 25.0
+"""A gradient as long as this, in the median of ten steps, explodes.
+
+Healthy: 9.5 at most (14.9 for a single batch). Ill: 82 and more."""
+
+FAINT = 1e-3
+"""Share of the longest part's gradient below which a block of the model gets next to none.
+
+Healthy: 0.14 and more. Ill: 0.00016 and less."""
+
+_LEARNED = 1e-2  # a whole gradient that is shorter has nothing left to learn
+_REPORTS = 2  # in a row
+
+
+def exploding(curves: Curves) -> tuple[int, float, str | None, float] | None:
+    """Return how the gradient explodes, None where it does not now.
+
+    Since a step, its length now, the part that has most of it, if known, and that part's length.
+    """
+    norms = np.asarray(curves.steps["grad_norm"], np.float64)
+    steps = curves.steps["step"]
+    is_known = np.isfinite(norms)
+    norms, steps = norms[is_known], steps[is_known]
+    running = running_median(norms)
+    if len(running) < 5 or running[-1] < LONG:
+        return None
+    calm = np.flatnonzero(running < LONG)
+    since = int(steps[int(calm[-1]) + 1]) if len(calm) else int(steps[0])
+    measured = [one for one in curves.gradients if one.step >= since and one.norms]
+    if not measured:
+        return since, float(running[-1]), None, 0.0
+    part, length = max(measured[-1].norms.items(), key=lambda item: item[1])
+    return since, float(running[-1]), part, length
+
+
+def vanishing(curves: Curves) -> tuple[int, tuple[str, ...], float, str] | None:
+    """Return which blocks get next to no gradient, None where all get some, or all is learned.
+
+    Since a step, these parts, at most a share of the gradient of the part with the longest.
+    """
+    faint = [_faint(one) for one in curves.gradients]
+    if len(faint) < _REPORTS or not all(faint[-_REPORTS:]):
+        return None
+    since = len(faint) - 1
+    while since > 0 and faint[since - 1]:
+        since -= 1
+    newest, norms = faint[-1], curves.gradients[-1].norms
+    longest = max(norms, key=norms.__getitem__)
+    return curves.gradients[since].step, tuple(newest), max(newest.values()), longest
+
+
+def _faint(measured: GradientNorms) -> dict[str, float]:
+    """Return the blocks with next to no gradient, with their share of the longest part's."""
+    longest = max(measured.norms.values(), default=0.0)
+    if not _LEARNED <= longest < float("inf"):
+        return {}
+    shares = {part: norm / longest for part, norm in measured.norms.items() if ".layers." in part}
+    return {part: share for part, share in shares.items() if share < FAINT}
+
+
+_MORE = 10  # times the examples
+_DROPOUT = 0.2
+_CLIP = 1.0
+_WARM = 0.2
+_PATIENCE = 3
+
+_AS_USUAL: Mapping[str, tuple[str, ...]] = {
+    "model": ("mistakes", "norm"),
+    "training": ("mistakes",),
+}
+"""Settings some of whose values are mistakes; their defaults are right."""
+
+
+def cures(
+    kind: SymptomKind, experiment: Experiment, since: int, kept: Checkpoints
+) -> tuple[Arm, ...]:
+    """Return what would help a run, the likeliest first. since: when the symptom began."""
+    begins: Begins = "beginning"
+    best = kept["best"]
+    if kind in ("diverged", "exploding", "stuck") and best is not None and best < since:
+        begins = "best"
+    if kind == "slow" and kept["last"] is not None:
+        begins = "last"
+    found: list[Arm] = []
+    for where, changes in _changes(kind, experiment, begins):
+        made = _cure(kind, experiment, changes, where, kept)
+        if made is not None and all(one.label != made.label for one in found):
+            found.append(made)
+    return tuple(found)
+
+
+def _changes(
+    kind: SymptomKind, experiment: Experiment, begins: Begins
+) -> Iterator[tuple[Begins, dict[str, Any]]]:
+    training, usual = experiment.trained, usual_rate(experiment)
+    if kind == "overfits":
+        yield from _against_overfitting(experiment)
+        return
+    if kind == "slow":
+        yield begins, {"training.learning_rate": usual}
+        return
+    if mistakes := _mistakes(experiment):
+        yield "beginning", mistakes
+    if kind in ("diverged", "exploding", "stuck"):
+        clip = {} if training.clip_norm else {"training.clip_norm": _CLIP}
+        if training.learning_rate > 2 * usual or kind != "exploding":
+            yield begins, {"training.learning_rate": calmer_rate(experiment), **clip}
+        if clip:
+            yield begins, clip
+    else:
+        yield from _against_stalling(experiment, usual)
+    if training.warmup < _WARM and training.learning_rate < TIMES * usual:
+        rate = training.learning_rate / 4
+        yield "beginning", {"training.learning_rate": rate, "training.warmup": _WARM}
+
+
+def _against_overfitting(experiment: Experiment) -> Iterator[tuple[Begins, dict[str, Any]]]:
+    n_train = getattr(experiment.task, "n_train", None)
+    if isinstance(n_train, int):
+        yield "beginning", {"task.n_train": _MORE * n_train}
+    if getattr(experiment.task, "label_noise", 0.0):
+        yield "beginning", {"task.label_noise": 0.0}
+    yield "best", {"model.dropout": min(0.5, built(experiment.model).dropout + _DROPOUT)}
+    if not experiment.trained.patience:
+        yield "beginning", {"training.patience": _PATIENCE}
+
+
+def _against_stalling(
+    experiment: Experiment, usual: float
+) -> Iterator[tuple[Begins, dict[str, Any]]]:
+    training = experiment.trained
+    optimiser = OPTIMISERS[training.optimizer]
+    if optimiser.decay_is_coupled and training.weight_decay > optimiser.decay:
+        yield "beginning", {"training.weight_decay": default_weight_decay(training.optimizer)}
+    if not usual / TIMES < training.learning_rate < usual * TIMES:
+        yield "beginning", {"training.learning_rate": usual}
+    if getattr(experiment.model, "norm_first", True) is False:
+        yield "beginning", {"model.norm_first": True}
+
+
+def _mistakes(experiment: Experiment) -> dict[str, Any]:
+    """Return the settings that are mistakes, with their right values; several norms are right."""
+    right: dict[str, Any] = {}
+    for section, names in _AS_USUAL.items():
+        config: Config = getattr(experiment, section)
+        for name, field in type(config).model_fields.items():
+            value = getattr(config, name)
+            if name in names and (value == "none" if name == "norm" else value != field.default):
+                right[f"{section}.{name}"] = field.default
+    return right
+
+
+def _cure(
+    kind: SymptomKind,
+    experiment: Experiment,
+    changes: dict[str, Any],
+    begins: Begins,
+    kept: Checkpoints,
+) -> Arm | None:
+    """Return a cure; None if its settings are invalid or change nothing."""
+    step = 0 if begins == "beginning" else kept[begins] or 0
+    try:
+        what = change(experiment, changed(experiment, changes))
+        if step and begins == "last":  # its own steps may be over: as many again
+            changes |= {"training.steps": step + experiment.trained.steps}
+            changed(experiment, changes)
+    except ConfigError:
+        return None
+    if not what:
+        return None
+    if not step:
+        return Arm(kind, N_("Start again: {what}", what=what), changes)
+    label = N_("Continue from step {step:,}: {what}", step=step, what=what)
+    return Arm(kind, label, changes, begins, step)
