@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby
+
+import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from pages.app import show
@@ -12,11 +18,35 @@ from pages.i18n import _, paragraph
 from tfm_core.inspect.discover import roles
 from tfm_core.inspect.discover.phenomenon import ORDER, Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns
-from tfm_core.plots import findings as plots
+from tfm_core.plots.chart import bands_of, cells, name_colours, texts_of
+from tfm_core.plots.kinds import pale
+from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
 
-_WORDS = tuple(roles.WORDS.values())
+_ROW, _AROUND = 26, 90  # pixels
+_NAMED = 0.2  # of the width: shorter segments have no words in them
+_MAX_TICKS = 7
+_COLOURS = {
+    "aligned": GREEN,
+    "previous": BLUE,
+    "induction": VERMILION,
+    "first": PURPLE,
+    "bos": PURPLE,
+    "cls": PURPLE,
+    "self": ORANGE,
+    "repeated": OCHRE,
+    "next": SKY,
+    "above": SKY,
+    "below": SKY,
+    "near": SKY,
+    "punctuation": OCHRE,
+    "sink": PURPLE,
+    "padding": VERMILION,
+    **dict.fromkeys(roles.NONE, pale(GREY)),
+    "spread": GREY,
+}
+"""Each role's; what is no role is grey. Roles of one colour also have their words in the row."""
 
 
 def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
@@ -39,14 +69,58 @@ def look(chosen: Phenomenon, trained: ExperimentRuns) -> None:
 
 
 def _timeline(run: Run, found: pd.DataFrame) -> None:
-    kinds = roles.attention_words(run)
-    figure = plots.timeline(
-        found,
-        [_name(kinds, *head) for head in found[roles.HEAD].drop_duplicates().to_numpy()],
-        {words: _(words) for words in (*_WORDS, *found["label"].unique())},
+    """Draw the roles of all heads, a row each.
+
+    Snapshots are equally wide: the first are close together in steps, since most happens there.
+    """
+    kinds, heads = roles.attention_words(run), roles.heads(found)
+    used = [role for role in roles.WORDS if (found["role"] == role).any()]
+    names = [_name(kinds, *head) for head in found[roles.HEAD].drop_duplicates().to_numpy()]
+    steps = [f"{step:,}" for step in found["step"].unique()]
+    ticks = np.linspace(0, len(steps) - 1, min(len(steps), _MAX_TICKS)).round().astype(int)
+    shown = sorted(set(ticks.tolist()))
+    figure = cells(
+        [list(map(used.index, rows["role"])) for rows in heads],
+        bands_of([_COLOURS[role] for role in used]),
+        (-0.5, len(used) - 0.5),
+        says=texts_of(
+            "{name}<br>{step}<br>{role}",
+            rows={"name": names},
+            columns={"step": [_("step {step}", step=step) for step in steps]},
+            role=[[escape(_(label)) for label in rows["label"]] for rows in heads],
+        ),
+        trace={"xgap": 0, "ygap": 3},
+        height=_AROUND + _ROW * len(names),
+        top=30,
+        x={
+            "title": _("step"),
+            "tickvals": shown,
+            "ticktext": [steps[n] for n in shown],
+            "range": [-0.5, len(steps) - 0.5],
+        },
+        y={"names": names},
     )
+    name_colours(figure, {_(roles.WORDS[role]): _COLOURS[role] for role in used})
+    for row, rows in enumerate(heads):
+        _name_segments(figure, row, rows["role"].tolist())
     live_figure(figure, key="discover-roles", name=_("The role of each head over the training"))
     st.caption(paragraph("discover/specialise-rule"))
+
+
+def _name_segments(figure: go.Figure, row: int, taken: Sequence[str]) -> None:
+    """Write the role into each segment that is wide enough."""
+    at = 0
+    for role, group in groupby(taken):
+        length = len(list(group))
+        if role not in roles.NONE and length >= _NAMED * len(taken):
+            figure.add_annotation(
+                x=at + (length - 1) / 2,
+                y=row,
+                text=_(roles.WORDS[role]),
+                showarrow=False,
+                font={"size": 11, "color": "#ffffff"},
+            )
+        at += length
 
 
 def _name(kinds: dict[str, str], kind: str, _module: str, layer: int, head: int) -> str:

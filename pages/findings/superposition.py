@@ -22,9 +22,9 @@ from tfm_core import settings
 from tfm_core.inspect.discover import superposition as core
 from tfm_core.inspect.discover.shapes import KEPT, LABELS, TOLERANCE
 from tfm_core.inspect.discover.superposition import ToyTraining
-from tfm_core.plots import findings as plots
 from tfm_core.plots.chart import chart
-from tfm_core.plots.palette import BLUE, GREY
+from tfm_core.plots.films import planes
+from tfm_core.plots.palette import BLUE, COLOURS, GREY
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import whole_percent
 
@@ -163,21 +163,37 @@ def _planes(training: ToyTraining, *, is_done: bool) -> None:
         if is_done
         else _("**Features as vectors**, by sparsity: step {step}", step=f"{steps[-1]:,}")
     )
-    figure = plots.planes(steps, vectors, core.SPARSITIES, height=recipe.HEIGHT + 80)
+    figure = planes(steps, vectors, core.SPARSITIES, height=recipe.HEIGHT + 80)
     live_figure(figure, key="superposition-planes", name=_("Features as vectors, by sparsity"))
 
 
 def _shares(seeds: Sequence[ToyTraining], best: Floats) -> None:
     st.markdown(_("**Loss** as a share of that of keeping nothing"))
-    references = {_("only two kept"): core.share_of_keeping(2), _("lowest known"): best}
-    name = _("found: mean and range, n = {n}", n=len(seeds))
-    figure = plots.shares(
-        core.SPARSITIES,
-        references,
-        np.array([one.shares for one in seeds]),
-        name,
+    found = np.array([one.shares for one in seeds])
+    table = core.SHARES.table(
+        {
+            "sparsity": [whole_percent(float(one)) for one in core.SPARSITIES],
+            "kept": core.share_of_keeping(2),
+            "best": best,
+            "value": found.mean(0),
+            "low": found.min(0),
+            "high": found.max(0),
+        }
+    )
+    grey = [{"colour": COLOURS["floor"], "dash": dash} for dash in ("dot", "solid")]
+    figure = chart(
+        table,
+        x="sparsity",
+        y={"kept": _("only two kept"), "best": _("lowest known")},
+        looks=grey,
+        marked=0,
         height=recipe.HEIGHT,
     )
+    name = _("found: mean and range, n = {n}", n=len(seeds))
+    look = {"name": name, "colour": BLUE, "size": 9}
+    ends = ("low", "high")
+    means = chart(table, "points", x="sparsity", y="value", ends=ends, looks=[look])
+    figure.add_traces(means.data)
     live_figure(figure, key="superposition-shares", name=_("Loss by sparsity"))
 
 

@@ -302,7 +302,35 @@ def _named(axis: Mapping[str, Any]) -> dict[str, Any]:
     return named | {name: one for name, one in axis.items() if name != "names"}
 
 
+def texts_of(
+    template: str,
+    *,
+    rows: Mapping[str, Sequence[Any]],
+    columns: Mapping[str, Sequence[Any]],
+    **values: npt.ArrayLike,
+) -> list[list[Sentence]]:
+    """Return what the pointer reads of each cell: a template and what fills it, by name.
+
+    rows, columns: a value for each row and for each column. values: for each cell.
+    """
+    names = [*rows, *columns, *values]
+    down = [np.asarray(one, object)[:, None] for one in rows.values()]
+    grids = [*down, *(np.asarray(one, object) for one in (*columns.values(), *values.values()))]
+    filled = np.stack(np.broadcast_arrays(*grids), -1)
+    return [
+        [Sentence(template, dict(zip(names, cell, strict=True))) for cell in row]
+        for row in filled.tolist()
+    ]
+
+
 def bands_of(colours: Sequence[str]) -> list[tuple[float, str]]:
     """Return a colour scale of equal bands without transitions."""
     n = len(colours)
     return [(at, colour) for i, colour in enumerate(colours) for at in (i / n, (i + 1) / n)]
+
+
+def name_colours(figure: go.Figure, names: Mapping[str, str]) -> None:
+    """Add a legend of colours by name to a figure of cells."""
+    for name, colour in names.items():
+        marker = {"color": colour, "symbol": "square", "size": 10}
+        figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name=name)

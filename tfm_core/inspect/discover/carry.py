@@ -41,6 +41,7 @@ Ints = npt.NDArray[np.int64]
 LEARNED = 0.99
 """The share of digits with a carry that are right where a model has learned the carry."""
 N_SUMS = 1000
+_MAX_DOTS = 60  # of each total
 BLOCK = "decoder.layers.0"
 _ROUNDING = 1e-5  # the stream is float32: directions that are weaker hold rounding alone
 
@@ -164,6 +165,18 @@ def carry_of(run: Run) -> pd.DataFrame:
 
 
 @cached_by_weights
+def dots(found: pd.DataFrame) -> pd.DataFrame:
+    """Return some columns of each total beside each other, and whether each has a carry.
+
+    found: of ``carry_of``.
+    """
+    some = found.groupby("before").head(_MAX_DOTS).sort_values("before", kind="stable")
+    each = some.groupby("before")["read"]
+    place = each.cumcount() / (each.transform("size") - 1).clip(lower=1)
+    spread = some["before"] - 0.3 + 0.6 * place
+    return CARRY.table(some.assign(before=spread, has=some["before"] >= 2))
+
+
 def set_by_hand(run: Run) -> tuple[float, float]:
     """Return the share of answers that flip with attention's output of another sum's column.
 
