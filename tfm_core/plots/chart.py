@@ -15,6 +15,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.tables import Column
+from tfm_core.plots import described
 from tfm_core.plots.kinds import (
     COLORWAY,
     band,
@@ -23,7 +24,7 @@ from tfm_core.plots.kinds import (
     reference_line,
     ticks,
 )
-from tfm_core.sentences import Sentence
+from tfm_core.sentences import N_, Sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,6 +121,7 @@ def chart(
         traces += _traces(kind, table, rows, ends, look, details)
         traces[-1].setdefault("name", name)
         traces[-1].setdefault("hovertemplate", _hover(said, traces[-1]["name"]))
+        traces[-1]["meta"] = _heard(traces[-1], axes, is_flat=is_flat)
     layout: dict[str, Any] = {
         "height": 90 + _ROW * table[place].nunique() if is_flat else 340,
         "top": 36 if len(traces) > 1 else 8,
@@ -130,6 +132,23 @@ def chart(
     if reference := details.get("reference"):
         reference_line(figure, **reference)
     return figure
+
+
+def _heard(
+    trace: Mapping[str, Any], axes: Sequence[Mapping[str, Any]], *, is_flat: bool
+) -> Sentence | None:
+    """Return what a screen reader says of a series. axes: settings of x and y."""
+    x, y = trace["x"], trace["y"]
+    if not len(y):
+        return None
+    is_bar = trace["type"] == "bar"
+    is_share = str(axes[not is_flat].get("tickformat")).endswith("%")
+    title = axes[0 if is_bar and is_flat else 1]["title"]
+    name = described.plain(trace["name"] or title or N_("Values"))
+    if is_bar:
+        places, values = (y, x) if is_flat else (x, y)
+        return described.bars(name, (places, axes[is_flat]), values, is_share=is_share)
+    return described.scatter(name, x, y, has_line="lines" in trace["mode"], is_share=is_share)
 
 
 _ROW = 32  # pixels
@@ -283,8 +302,13 @@ def cells(
         trace["texttemplate" if isinstance(texts, str) else "text"] = texts
     layout: dict[str, Any] = {"height": 340}
     layout |= {name: one for name, one in details.items() if name in _OF_CELLS}
-    y = {"autorange": "reversed", **_named(y)}
-    return go.Figure([{**trace, **own}], layout_of(x=_named(x), y=y, **layout))
+    x, y = _named(x), {"autorange": "reversed", **_named(y)}
+    trace |= own
+    if len(trace["z"]):
+        title = trace.get("colorbar", {}).get("title", {}).get("text")
+        name = described.plain(title or N_("Map"))
+        trace["meta"] = described.cells(name, trace["z"], (trace.get("y"), y), (trace.get("x"), x))
+    return go.Figure([trace], layout_of(x=x, y=y, **layout))
 
 
 _OF_CELLS = ("height", "top", "right", "plot_bgcolor", "title")

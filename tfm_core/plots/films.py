@@ -16,6 +16,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.text.embeddings import EmbeddingTable, Projection
+from tfm_core.plots.described import scatter
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
 from tfm_core.probe.types import Floats
@@ -125,6 +126,8 @@ def planes(
 
     features = range(vectors.shape[2])
     figure = go.Figure([feature(-1, number) for number in features])
+    for trace in figure.data:
+        trace.meta = scatter(trace.name, trace.x, trace.y, has_line=True)
     for middle, sparsity in zip(middles, sparsities, strict=True):
         x, y = middle
         figure.add_shape(
@@ -275,6 +278,8 @@ def projected(
         ]
 
     figure = go.Figure(groups(-1))
+    for trace in figure.data:
+        trace.meta = scatter(trace.name, trace.x, trace.y)
     names = [f"{step:,}" for step in table.steps]
     figure.frames = [go.Frame(name=name, data=groups(at)) for at, name in enumerate(names)]
     shares = [whole_percent(share) for share in projection.explained]

@@ -13,6 +13,7 @@ from tfm_core.choices.variants.positions import POSITIONS, Style
 from tfm_core.inspect.positions.race import RACE
 from tfm_core.inspect.positions.shuffle import CHANGES
 from tfm_core.plots.chart import Look, cells, chart
+from tfm_core.plots.described import line
 from tfm_core.plots.heads.attention import Theme, short
 from tfm_core.plots.kinds import HIDDEN, from_zero, lay_out
 from tfm_core.plots.palette import COLOURS, DIVERGING, GREY, HUES, SCALES
@@ -78,10 +79,12 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
         for row, position in enumerate(positions):
             angle = float(turns[row, pair])
             is_last = row == len(positions) - 1
+            x, y = [centre, centre + np.cos(angle)], [0.0, np.sin(angle)]
             figure.add_scatter(
-                x=[centre, centre + np.cos(angle)],
-                y=[0.0, np.sin(angle)],
+                x=x,
+                y=y,
                 mode="lines+markers",
+                meta=line(N_("Values"), x, y),
                 marker={"size": [0, 7 if is_last else 4]},
                 line={"color": COLOURS["query"], "width": 3 if is_last else 1},
                 opacity=1.0 if is_last else 0.25,
@@ -94,8 +97,8 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
                 ),
             )
     across = [-1.2, 2.4 * (n_pairs - 1) + 1.2]
-    y = {"scaleanchor": "x", "range": [-1.6, 1.2], **HIDDEN}
-    return lay_out(figure, height=230, x={"range": across, **HIDDEN}, y=y)
+    up = {"scaleanchor": "x", "range": [-1.6, 1.2], **HIDDEN}
+    return lay_out(figure, height=230, x={"range": across, **HIDDEN}, y=up)
 
 
 CAUSAL = Style("orange", "dot", "star")

@@ -19,6 +19,7 @@ from tfm_core.inspect.writing.beams import BeamNode
 from tfm_core.inspect.writing.beside import WAYS, parts_at
 from tfm_core.inspect.writing.steps import in_nats
 from tfm_core.korean import lang
+from tfm_core.plots.described import scatter
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
 from tfm_core.sentences import N_, Say
@@ -179,9 +180,11 @@ def beam_tree(nodes: Sequence[BeamNode], *, most: int = 16) -> go.Figure:
 
 
 def _marks(nodes: Sequence[BeamNode], colour: str) -> dict[str, object]:
+    x, y = [node.step + 1 for node in nodes], [node.place + 1 for node in nodes]
     return {
-        "x": [node.step + 1 for node in nodes],
-        "y": [node.place + 1 for node in nodes],
+        "x": x,
+        "y": y,
+        "meta": scatter(N_("beam rank"), x, y) if nodes else None,
         "mode": "markers+text",
         "text": [_label(node) for node in nodes],
         "textposition": "top center",

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from tfm_core.plots import described
 from tfm_core.plots.chart import DASHES, MAX_MARKED
 from tfm_core.plots.kinds import COLORWAY, band
 from tfm_core.plots.palette import GREY
@@ -150,6 +151,9 @@ def comparison(
                     },
                     "marker": {"size": 6},
                     "name": escape(line.name, quote=False),
+                    "meta": described.line(line.name, x, y, is_share=panel.is_share)
+                    if len(x)
+                    else None,
                     "showlegend": number == 1,
                     "hovertemplate": _value(panel),
                     **shared,
@@ -168,6 +172,10 @@ def hide_after(figure: go.Figure, x: float, last: float) -> None:
     for trace in figure.data:
         seen = ~(np.asarray(trace.x) > x)  # the gaps between lines, too
         trace.update(x=np.asarray(trace.x)[seen], y=np.asarray(trace.y)[seen])
+        if trace.meta:
+            axis = figure.layout[f"yaxis{(trace.yaxis or 'y')[1:]}"]
+            is_share = axis.tickformat is not None
+            trace.meta = described.line(trace.name, trace.x, trace.y, is_share=is_share)
     figure.update_layout(xaxis={"range": [0, last]})
     place = {"x0": x, "x1": last, "y0": 0, "y1": 1, "yref": "paper"}
     figure.add_shape(type="rect", fillcolor=GREY, opacity=0.15, line={"width": 0}, **place)

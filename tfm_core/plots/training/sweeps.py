@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.plots.chart import chart
+from tfm_core.plots.described import scatter
 from tfm_core.plots.palette import BLUE, VERMILION
 from tfm_core.sentences import N_
 from tfm_core.sweeps import space as spaces
@@ -48,11 +49,15 @@ def points(plan: Plan, most: int = 400) -> go.Figure:
     label = [spaces.label_of(plan.base, one.path) for one in plan.space]
     paths = [one.path for one in plan.space]
     grid = [point for point, _n in zip(spaces.grid(plan.space), range(most), strict=False)]
+    x = [_coordinate(point[paths[0]]) for point in grid]
+    y = [_coordinate(point[paths[1]]) if len(paths) > 1 else "" for point in grid]
+    name = label[1] if len(paths) > 1 else N_("Values")
     figure = go.Figure(
         go.Scatter(
-            x=[_coordinate(point[paths[0]]) for point in grid],
-            y=[_coordinate(point[paths[1]]) if len(paths) > 1 else "" for point in grid],
+            x=x,
+            y=y,
             mode="markers",
+            meta=scatter(name, x, y) if grid else None,
             marker={"symbol": "circle-open", "size": 14, "color": BLUE, "line": {"width": 2}},
             hovertext=[spaces.words(plan.base, point) for point in grid],
             hoverinfo="text",
@@ -140,6 +145,8 @@ def _slices(study: optuna.Study, plan: Plan) -> go.Figure:
 
     figure = visualization.plot_slice(study, target_name=plan.looks_for.label)
     figure.update_layout(title=None, template=None, height=300, margin=_MARGIN)
+    for trace in figure.data:
+        trace.meta = scatter(trace.name or plan.looks_for.label, trace.x, trace.y)
     figure.update_traces(marker={"color": BLUE, "showscale": False, "size": 8})
     if _is_far([value for trace in figure.data for value in trace.y], plan.looks_for):
         figure.update_yaxes(type="log")
@@ -172,6 +179,8 @@ def _contour(study: optuna.Study, plan: Plan, foremost: list[str]) -> go.Figure:
     bar = {"title": {"text": None}, "thickness": 12, "outlinewidth": 0}
     figure.update_traces(colorscale=_SCALE, colorbar=bar, selector={"type": "contour"})
     figure.update_traces(marker={"size": 7}, selector={"type": "scatter"})
+    for trace in figure.data:
+        trace.meta = scatter(trace.name or figure.layout.yaxis.title.text, trace.x, trace.y)
     by_name = {_names(plan)[one.path]: one for one in plan.space}
     for axis in (figure.layout.xaxis, figure.layout.yaxis):
         _search_range(axis, by_name[axis.title.text])
