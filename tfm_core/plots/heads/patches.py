@@ -10,6 +10,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.plots import described
+from tfm_core.plots.chart import texts_of
 from tfm_core.plots.heads.attention import Theme, top_of
 from tfm_core.plots.kinds import frame, lay_out, layout_of, legend_to, picture_axes
 from tfm_core.plots.palette import MASKED, SKY, VERMILION
@@ -38,13 +39,13 @@ def patch_overlay(
     side = weights.shape[0]
     size = picture.shape[-1] / side  # pixels to a side of a patch
     end = top_of(weights)
-    texts = [
-        [
-            N_("patch {row},{column}: weight {w:.4f}", row=row, column=column, w=weight)
-            for column, weight in enumerate(line, 1)
-        ]
-        for row, line in enumerate(weights, 1)
-    ]
+    numbers = range(1, side + 1)
+    texts = texts_of(
+        N_("patch {row},{column}: weight {w:.4f}"),
+        rows={"row": numbers},
+        columns={"column": numbers},
+        w=weights,
+    )
     overlay = veil(
         weights, size, end, colorbar=legend_to(0, end), hoverinfo="text", hovertext=texts
     )
