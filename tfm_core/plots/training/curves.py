@@ -79,7 +79,7 @@ def learning_curve(
         across = {"title": N_("step (log)"), "type": "log", "range": [0, end], "dtick": 1}
     looks = {}
     for role, look in _LOOKS.items():
-        looks[role] = {"colour": COLOURS[ROLE_COLOURS[role]], "mode": "lines+markers", "size": 7}
+        looks[role] = {"colour": ROLE_COLOURS[role], "mode": "lines+markers", "size": 7}
         looks[role] |= look
     best = table[table["role"] == "best"]["step"]
     if len(best):
