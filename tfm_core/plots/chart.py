@@ -144,7 +144,10 @@ def _heard(
     is_bar = trace["type"] == "bar"
     is_share = str(axes[not is_flat].get("tickformat")).endswith("%")
     title = axes[0 if is_bar and is_flat else 1]["title"]
-    name = described.plain(trace["name"] or title or N_("Values"))
+    name = trace["name"]
+    if name is not None and not isinstance(name, str):
+        name = str(name)
+    name = described.plain(name or title or N_("Values"))
     if is_bar:
         places, values = (y, x) if is_flat else (x, y)
         return described.bars(name, (places, axes[is_flat]), values, is_share=is_share)

@@ -21,7 +21,7 @@ from tfm_core.plots.kinds import COLORWAY, band
 from tfm_core.plots.palette import GREY
 from tfm_core.plots.training.stage import smooth, thin
 from tfm_core.probe.types import Floats
-from tfm_core.sentences import N_
+from tfm_core.sentences import Sentence
 
 _DASHES = (*DASHES, "12px,3px,2px,3px")
 _SVG_DASHES = ("", "7 4", "2 3", "7 3 2 3", "12 4", "12 3 2 3", "10 3 2 3")
@@ -156,7 +156,9 @@ def comparison(
         "meta": {"manyLines": True} if is_drawn_fast else None,
         "xaxis": {
             "anchor": f"y{len(panels)}" if len(panels) > 1 else "y",
-            "title": {"text": N_("{title} (log)", title=x_title) if is_log_x else x_title},
+            "title": {
+                "text": Sentence("{title} (log)", {"title": x_title}) if is_log_x else x_title
+            },
             "type": "log" if is_log_x else "linear",
             "rangemode": "normal" if is_log_x else "tozero",
             "hoverformat": ",.4~g",
