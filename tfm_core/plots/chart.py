@@ -99,18 +99,10 @@ def chart(
     if is_flat:
         axes[1]["autorange"] = "reversed"
     axes = [{**axes[0], **details.get("across", {})}, {**axes[1], **details.get("up", {})}]
-    said = [
-        *(
-            (axis["title"], letter, one.form)
-            for axis, letter, one in zip(axes, "xy", read, strict=True)
-        ),
-        *(
-            (columns[name].title, f"customdata[{n}]", columns[name].form)
-            for n, name in enumerate(details.get("hover", ()))
-        ),
-    ]
-    if is_flat:  # what a row is called, then its number
-        said[:2] = said[1::-1]
+    order = (1, 0) if is_flat else (0, 1)  # what a place is called, then its number
+    said = [(axes[n]["title"], "xy"[n], read[n].form) for n in order]
+    for n, name in enumerate(details.get("hover", ())):
+        said.append((columns[name].title, f"customdata[{n}]", columns[name].form))
     if is_flat and "text" in details and isinstance(of, str):
         low, high = min(0.0, table[of].min()), max(0.0, table[of].max())
         room = 0.3 * ((high - low) or 1)  # for what is written beside the bars
