@@ -31,7 +31,8 @@ from tfm_core.inspect.attention.rnn_attention import (
 )
 from tfm_core.inspect.compare import conclusions
 from tfm_core.inspect.experiments.trial import changed
-from tfm_core.inspect.speed.step_times import BATCH, LENGTHS, TIMES, recorded_times
+from tfm_core.inspect.speed.step_times import BATCH, LENGTHS, recorded_times
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.plots.chart import chart
 from tfm_core.plots.heads.attention import head_map, outline_cells
 from tfm_core.plots.model.positions import looks_of
@@ -41,6 +42,7 @@ from tfm_core.runs.run import Run
 SCOPE = "before"
 TICK = 1.5  # seconds
 _CONTEST, _SENTENCE, _ROUND = "before-contest", "before-sentence", "before-round"
+TIMES = Columns(length=Column(form=","), value=Column(form=".2f"))
 STYLES = {
     "additive": Style("vermilion", "dash", "square"),
     "one-head": Style("blue", "solid", "circle"),

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import math
-import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from pages.app import show, state
@@ -21,7 +18,7 @@ from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext, paragraph
 from tfm_core.choices.config import Experiment, to_json
 from tfm_core.choices.presets import PRESETS
-from tfm_core.inspect.speed.paired import SPREADS, TimeRange, table_of
+from tfm_core.inspect.speed.paired import TimeRange
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import (
     PRESET,
@@ -31,14 +28,12 @@ from tfm_core.inspect.speed.report import (
     recorded,
 )
 from tfm_core.inspect.syntax import source_of
-from tfm_core.plots.chart import chart
-from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
+from tfm_core.plots.training import speed as plots
 
 if TYPE_CHECKING:
     from tfm_core.inspect.speed.runner import BenchmarkProcess
 
 SCOPE = "speed"
-COLOURS = (GREY, BLUE, VERMILION, GREEN, PURPLE)  # of the sides, the plain way first
 TICK = 0.7  # seconds between refreshes
 TIE = 0.05
 """A ratio whose logarithm is nearer to 0 than this counts as no difference."""
@@ -261,89 +256,41 @@ def _equal(equalities: list[Equality]) -> None:
 
 
 def _pair(report: SpeedReport, case: CaseReport, number: int) -> None:
+    labels = {side: side_label(report.name, side) for side in case.sides}
     part = _(case.part)
     st.subheader(part[:1].upper() + part[1:], anchor=False)
-    show.figure(times(report, case), gain(report, case), key=f"speed-times-{number}")
+    numbers = indices(report.name, case)
+    seconds = {labels[side]: case.time(side) for side in case.sides}
+    gains = {labels[side]: case.gain(side) for side in case.sides[1:]}
+    show.figure(
+        plots.times(seconds, gains, report.clock, numbers),
+        gain(report, case),
+        key=f"speed-times-{number}",
+    )
     if any(case.n_bytes.values()):
-        words = paragraph("speed/saved-bytes")
-        show.figure(saved(report, case), words, key=f"speed-bytes-{number}")
-
-
-def times(report: SpeedReport, case: CaseReport) -> go.Figure:
-    """Draw milliseconds a call as bars; whiskers reach over all rounds."""
-    sides = _sides(report, case)
-    spreads = [scaled(case.time(side), 1000) for side in case.sides]
-    figure = chart(
-        table_of(spreads, side=sides),
-        "bars",
-        x="median",
-        y="side",
-        orientation="h",
-        ends=("low", "high"),
-        hover=("low", "high"),
-        looks=[{"colour": _colours(report, case)}],
-        labels={"median": _("milliseconds per call ({clock})", clock=report.clock)},
-        across={"range": [0, 1.75 * max(one.high for one in spreads)], "nticks": 5},
-    )
-    for side, place, one in zip(case.sides, sides, spreads, strict=True):
-        text = f"{one.median:.3g} ms"
-        if side != case.reference:
-            text += f" · <b>{case.gain(side).median:.2f}x</b>"
-        figure.add_annotation(
-            text=text, showarrow=False, x=one.high, y=place, xanchor="left", xshift=8
+        show.figure(
+            plots.counted({labels[side]: case.n_bytes[side] for side in case.sides}, numbers),
+            paragraph("speed/saved-bytes"),
+            key=f"speed-bytes-{number}",
         )
-    return figure
-
-
-def saved(report: SpeedReport, case: CaseReport) -> go.Figure:
-    """Draw the bytes that the forward pass keeps for the backward pass, in MiB."""
-    sizes = [case.n_bytes[side] / 2**20 for side in case.sides]
-    columns = {
-        "side": _sides(report, case),
-        "size": sizes,
-        "bytes": [case.n_bytes[side] for side in case.sides],
-        "words": [f"{size:.3g} MiB" for size in sizes],
-    }
-    return chart(
-        SPREADS.table(columns),
-        "bars",
-        x="size",
-        y="side",
-        orientation="h",
-        text="words",
-        hover=["bytes"],
-        looks=[{"colour": _colours(report, case)}],
-        across={"nticks": 5},
-    )
 
 
 def _curves(report: SpeedReport, timed: list[CaseReport]) -> None:
+    x_title = _(COMPARISONS[report.name].x_title)
     x = [case.x or 0.0 for case in timed]
     taken = [case.time(case.reference) for case in timed]
-    across = {
-        "title": _(COMPARISONS[report.name].x_title),
-        "type": "log",
-        "tickvals": x,
-        "ticktext": [f"{value:,.0f}" for value in x],
-    }
-
-    def draw(spreads: list[TimeRange], title: str, caption: str, key: str) -> None:
-        figure = chart(
-            table_of(spreads, x=x),
-            x="x",
-            y="median",
-            ends=("low", "high"),
-            looks=[{"colour": BLUE, "size": 8}],
-            across=across,
-            up={"title": title, "type": "log", "tickformat": "~g", "dtick": 1},
-        )
-        show.figure(figure, caption, key=key)
-
-    title = _("milliseconds ({clock})", clock=report.clock)
-    draw([scaled(one, 1000) for one in taken], title, gain(report, timed[-1]), "speed-curve")
+    y_title = _("milliseconds ({clock})", clock=report.clock)
+    show.figure(
+        plots.curve(x, [scaled(one, 1000) for one in taken], x_title, y_title),
+        gain(report, timed[-1]),
+        key="speed-curve",
+    )
     rates = [rate(one, count) for one, count in zip(taken, x, strict=True)]
-    words = _("Where the line flattens, larger batches gain nothing.")
-    draw(rates, _("examples a second"), words, "speed-rate")
+    show.figure(
+        plots.curve(x, rates, x_title, _("examples a second")),
+        _("Where the line flattens, larger batches gain nothing."),
+        key="speed-rate",
+    )
 
 
 def _code(name: str) -> None:
@@ -357,17 +304,10 @@ def side_label(name: str, side: str) -> str:
     return _(COMPARISONS[name].sides[side])
 
 
-def _colours(report: SpeedReport, case: CaseReport) -> list[str]:
-    """Return the colour of each side, by its place among all sides of the comparison."""
-    sides = list(COMPARISONS[report.name].sides)
-    return [COLOURS[sides.index(side) if side in sides else i] for i, side in enumerate(case.sides)]
-
-
-def _sides(report: SpeedReport, case: CaseReport) -> list[str]:
-    """Return the labels of the sides, in lines that leave room for bars on a narrow screen."""
-    wrapper = textwrap.TextWrapper(17, break_long_words=False, break_on_hyphens=False)
-    lines = [wrapper.wrap(side_label(report.name, side)) for side in case.sides]
-    return ["<br>".join(html.escape(line, quote=False) for line in each) for each in lines]
+def indices(name: str, case: CaseReport) -> list[int]:
+    """Return the positions of a case's sides among all sides of its comparison."""
+    sides = list(COMPARISONS[name].sides)
+    return [sides.index(side) if side in sides else i for i, side in enumerate(case.sides)]
 
 
 def scaled(spread: TimeRange, factor: float) -> TimeRange:

@@ -3,27 +3,23 @@
 import numpy as np
 import pytest
 
-from pages.learn import speed
 from tests.inspect.training_step.test_step import chosen
-from tfm_core.inspect.speed.report import CaseReport, SpeedReport
+from tfm_core.inspect.speed.paired import TimeRange
 from tfm_core.inspect.training_step.graph import fold, graph_of, groups_of
 from tfm_core.inspect.training_step.step import start
-from tfm_core.plots.training import training_step
+from tfm_core.plots.training import speed, training_step
 
 
 def test_bars_of_time_and_bytes_are_exact_and_losses_that_are_no_number_gaps():
-    seconds = {"plain": [0.002, 0.001, 0.004], "checkpointed": [0.001, 0.001, 0.002]}
-    n_bytes = {"plain": 3 * 2**20, "checkpointed": 1}
-    case = CaseReport("work", tuple(seconds), seconds=seconds, n_bytes=n_bytes)
-    report = SpeedReport("checkpointing", "cpu", "CPU", cases=[case])
-    figure = speed.times(report, case)
+    seconds = {"plain": TimeRange(0.002, 0.001, 0.004), "fast": TimeRange(0.001, 0.001, 0.002)}
+    figure = speed.times(seconds, {"fast": TimeRange(2.0, 1.0, 3.0)}, "CPU")
     (bars,) = figure.data
     assert bars.x == pytest.approx([2.0, 1.0])
     assert bars.error_x.array == pytest.approx([2.0, 1.0])
     assert bars.error_x.arrayminus == pytest.approx([1.0, 0.0])
     assert "CPU" in figure.layout.xaxis.title.text
     assert "2.00x" in figure.layout.annotations[1].text
-    (bars,) = speed.saved(report, case).data
+    (bars,) = speed.counted({"plain": 3 * 2**20, "less": 1}).data
     assert bars.x[0] == pytest.approx(3.0)
     assert bars.customdata[0].tolist() == [3_145_728]
     figure = training_step.rates([0.1, 1.0], [2.0, float("inf")], 3.0, 0.1)

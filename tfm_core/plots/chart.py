@@ -101,8 +101,8 @@ def chart(
     axes = [{**axes[0], **details.get("across", {})}, {**axes[1], **details.get("up", {})}]
     order = (1, 0) if is_flat else (0, 1)  # what a place is called, then its number
     said = [(axes[n]["title"], "xy"[n], read[n].form) for n in order]
-    for n, name in enumerate(details.get("hover", ())):
-        said.append((columns[name].title, f"customdata[{n}]", columns[name].form))
+    for n, own in enumerate(details.get("hover", ())):
+        said.append((columns[own].title, f"customdata[{n}]", columns[own].form))
     if is_flat and "text" in details and isinstance(of, str):
         low, high = min(0.0, table[of].min()), max(0.0, table[of].max())
         room = 0.3 * ((high - low) or 1)  # for what is written beside the bars
@@ -136,10 +136,8 @@ def _heard(
     is_bar = trace["type"] == "bar"
     is_share = str(axes[not is_flat].get("tickformat")).endswith("%")
     title = axes[0 if is_bar and is_flat else 1]["title"]
-    name = trace["name"]
-    if name is not None and not isinstance(name, str):
-        name = str(name)
-    name = described.plain(name or title or N_("Values"))
+    name = trace["name"] or title or N_("Values")
+    name = described.plain(name if isinstance(name, str) else str(name))
     if is_bar:
         places, values = (y, x) if is_flat else (x, y)
         return described.bars(name, (places, axes[is_flat]), values, is_share=is_share)

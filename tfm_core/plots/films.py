@@ -295,8 +295,7 @@ def projected(
     else:
         for n, letter in enumerate("xy"):
             title = N_("component {n} ({share} of the variance)", n=n + 1, share=shares[n])
-            axis = {"range": ends[n], "title": {"text": title}}
-            figure.update_layout({f"{letter}axis": axis})
+            figure.update_layout({f"{letter}axis": {"range": ends[n], "title": {"text": title}}})
     return figure.update_layout(
         **controls(names, duration=_STEP_MS, redraw=in_space),
         height=680,

@@ -10,13 +10,9 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.sentences import N_
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
 
 Clock = Callable[[], float]
 
@@ -47,13 +43,6 @@ class TimeRange:
         """Return the median and, in brackets, the range."""
         median, low, high = (f"{value:.{digits}f}" for value in (self.median, self.low, self.high))
         return N_("{median}{unit} ({low} to {high})", median=median, unit=unit, low=low, high=high)
-
-
-def table_of(spreads: Sequence[TimeRange], **columns: Sequence[object]) -> DataFrame:
-    """Return spreads as rows: median, low, high, and further columns."""
-    ends = ("median", "low", "high")
-    numbers = {end: [getattr(one, end) for one in spreads] for end in ends}
-    return SPREADS.table({**columns, **numbers})
 
 
 def rounds(

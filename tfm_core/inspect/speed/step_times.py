@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from tfm_core.choices.config import ModelConfig
-from tfm_core.inspect.tables import Column, Columns
 from tfm_core.runs.store import RECORDED
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ WORDS = 48
 MIN_SECONDS = 0.1
 """Each model is measured for at least this long at each length, and at least REPEATS times."""
 REPEATS = 3
-TIMES = Columns(length=Column(form=","), value=Column(form=".2f"))
 RECORDED_TIMES = RECORDED.parent / "step-times.json"
 
 

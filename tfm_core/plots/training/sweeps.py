@@ -48,16 +48,17 @@ TRIALS = Columns(
 def points(plan: Plan, most: int = 400) -> go.Figure:
     """Draw the points of a plan's grid on its first two settings; one alone stands on a line."""
     grid = list(islice(spaces.grid(plan.space), most))
-    places, axes, label = [], [], N_("Values")
+    places, axes = [], []
+    name: str = N_("Values")  # of what is up
     for one in plan.space[:2]:
-        label = spaces.label_of(plan.base, one.path)
+        name = spaces.label_of(plan.base, one.path)
         values = [point[one.path] for point in grid]
         places.append([spaces.shown(v) if isinstance(v, bool | str) else v for v in values])
-        axes.append({"title": {"text": label}, **_ticks(one)})
+        axes.append({"title": {"text": name}, **_ticks(one)})
     if len(places) == 1:
         places.append([""] * len(grid))
         axes.append({})
-        label = N_("Values")
+        name = N_("Values")
     x, y = places
     figure = go.Figure(
         go.Scatter(
@@ -67,7 +68,7 @@ def points(plan: Plan, most: int = 400) -> go.Figure:
             marker={"symbol": "circle-open", "size": 14, "color": BLUE, "line": {"width": 2}},
             hovertext=[spaces.words(plan.base, point) for point in grid],
             hoverinfo="text",
-            meta=scatter(label, x, y) if grid else None,
+            meta=scatter(name, x, y) if grid else None,
         )
     )
     return figure.update_layout(
