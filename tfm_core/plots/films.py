@@ -264,7 +264,7 @@ def projected(
     points = projection.of(table.values)  # (F, V, 3)
     lowest, highest = points.min((0, 1)), points.max((0, 1))
     room = np.maximum(highest - lowest, 1e-6) * 0.08
-    low, high = lowest - room, highest + room
+    low, high = (np.asarray(end, np.float64) for end in (lowest - room, highest + room))
     stands: list[str] = []  # the side of its last point on which each word is written
     if has_labels:
         place = (points[-1] - low) / (high - low)
@@ -283,7 +283,7 @@ def projected(
     names = [f"{step:,}" for step in table.steps]
     figure.frames = [go.Frame(name=name, data=groups(at)) for at, name in enumerate(names)]
     shares = [whole_percent(share) for share in projection.explained]
-    ends = np.stack([low, high], 1).astype(float).tolist()
+    ends = np.stack([low, high], 1).tolist()
     if in_space:
         axis = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": GREY}
         camera = {"eye": {"x": 1.35, "y": 1.35, "z": 0.8}, "center": {"x": 0, "y": 0, "z": -0.15}}

@@ -164,7 +164,6 @@ def carry_of(run: Run) -> pd.DataFrame:
     )
 
 
-@cached_by_weights
 def dots(found: pd.DataFrame) -> pd.DataFrame:
     """Return some columns of each total beside each other, and whether each has a carry.
 
@@ -177,6 +176,7 @@ def dots(found: pd.DataFrame) -> pd.DataFrame:
     return CARRY.table(some.assign(before=spread, has=some["before"] >= 2))
 
 
+@cached_by_weights
 def set_by_hand(run: Run) -> tuple[float, float]:
     """Return the share of answers that flip with attention's output of another sum's column.
 
