@@ -333,10 +333,10 @@ def texts_of(
     names = [*rows, *columns, *values]
     down = [np.asarray(one, object)[:, None] for one in rows.values()]
     grids = [*down, *(np.asarray(one, object) for one in (*columns.values(), *values.values()))]
-    filled = np.stack(np.broadcast_arrays(*grids), -1)
+    filled = [grid.tolist() for grid in np.broadcast_arrays(*grids)]
     return [
-        [Sentence(template, dict(zip(names, cell, strict=True))) for cell in row]
-        for row in filled.tolist()
+        [Sentence(template, dict(zip(names, cell, strict=True))) for cell in zip(*row, strict=True)]
+        for row in zip(*filled, strict=True)
     ]
 
 
