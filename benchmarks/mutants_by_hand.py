@@ -25,7 +25,7 @@ PLANTED: tuple[tuple[str, str, str], ...] = (
     ("tfm_core/training/loop.py", "0.9 * per_example + 0.1 * took",
      "0.1 * per_example + 0.9 * took"),
     ("tfm_core/inspect/compare/seeds.py", "(-counts[seed], seed)", "(counts[seed], seed)"),
-    ("tfm_core/inspect/walk/vit.py", "n * batch: N_(", "n // batch: N_("),
+    ("tfm_core/trace/tokens.py", "{\"batch\": n * batch,", "{\"batch\": n // batch,"),
     ("tfm_core/inspect/errors/scores.py", '(bins["accuracy"] - bins["confidence"]).abs()',
      'bins["accuracy"] - bins["confidence"]'),
     # guards in rare states

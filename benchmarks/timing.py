@@ -18,8 +18,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.inspect.speed import paired
-from tfm_core.inspect.speed.paired import Clock, TimeRange, ratio
+from tfm_core.inspect.speed import measure as timed
+from tfm_core.inspect.speed.measure import Clock
+from tfm_core.inspect.speed.report import TimeRange, ratio
 
 __all__ = [
     "Clock",
@@ -102,7 +103,7 @@ def measure(
         for _ in range(warmup):
             contender()
     taken: dict[str, list[float]] = {name: [] for name in contenders}
-    for found in paired.rounds(contenders, counts, count=rounds, clock=clock):
+    for found in timed.rounds(contenders, counts, count=rounds, clock=clock):
         for name, seconds in found.items():
             taken[name].append(seconds)
     return taken

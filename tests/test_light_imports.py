@@ -23,7 +23,7 @@ def bring(modules, *heavy):
 bring(
     ["tfm_core.choices.variants.positions", "tfm_core.data.text", "tfm_core.data.vocabulary",
      "tfm_core.training.devices", "tfm_core.runs", "tfm_core.runs.queue.run_queue", "tfm_core.cli",
-     "tfm_core.inspect.attention.own_example", "tfm_core.sweeps.driver"],
+     "tfm_core.inspect.attention.example", "tfm_core.sweeps.driver"],
     "torch", "pandas", "optuna", "ray", "streamlit",
 )
 import app
@@ -36,9 +36,9 @@ assert not home.exception, home.exception
 assert home.title
 assert not {"torch", "pandas"} & sys.modules.keys(), "drawing Home"
 bring(
-    ["pages.learn.by_hand.stages", "pages.learn.tensors", "pages.train.live",
+    ["pages.learn.by_hand", "pages.learn.tensors", "pages.train.live",
      "pages.train.configure",
-     "pages.compare.sweeps.setup", "pages.compare.sweeps.running", "pages.compare.sweeps.choice"],
+     "pages.compare.sweeps.page", "pages.compare.sweeps.running"],
     "torch", "optuna",
 )
 """

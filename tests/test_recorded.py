@@ -14,11 +14,15 @@ from tfm_core.data.image_files import is_here
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.alignment import score
 from tfm_core.inspect.attention.example import example_of
-from tfm_core.inspect.attention.head_statistics import describe, of_snapshot
+from tfm_core.inspect.attention.heads import of_snapshot
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import MEASURED, recorded
-from tfm_core.inspect.speed.step_times import LENGTHS, recorded_times
+from tfm_core.inspect.speed.report import (
+    COMPARISONS,
+    LENGTHS,
+    MEASURED,
+    recorded,
+    recorded_times,
+)
 from tfm_core.recorded import NAMES
 from tfm_core.recorded.build import RECORDINGS, place_of
 from tfm_core.runs.store import RECORDED, RunStore
@@ -67,7 +71,7 @@ def test_a_recorded_measurement_is_whole_with_every_side_of_now(name):
     report, _torch, _day = recorded(name)
     assert report.is_complete
     assert report.timed == report.cases
-    assert all(case.is_equal for case in report.timed)
+    assert all(all(one.is_equal for one in case.equalities) for case in report.timed)
     assert set(report.timed[0].sides) == set(COMPARISONS[name].sides)
 
 
@@ -141,15 +145,12 @@ def test_heads_of_the_recorded_translator_differ(store):
     run = store.get("recorded-korean")
     snapshot = run.snapshot(run.snapshot_steps()[-1])
     scored = score(run.experiment, run.probe(), snapshot)
-    shares = np.array([share for one in scored.values() for share in one.share])
-    assert len(scored) == 3
+    shares = scored["share"]
+    assert scored["module"].nunique() == 3
     assert shares.max() >= 0.6
     assert shares.max() >= 4 * shares.min()
-    labels = set()
-    for module, stats in of_snapshot(run.experiment, run.probe(), snapshot).items():
-        for head in range(len(stats.entropy)):
-            share = float(scored[module].share[head]) if module in scored else 0.0
-            labels.add(re.split("[:,]", describe(stats, head, share, is_short=True))[0])
+    table = of_snapshot(run.experiment, run.probe(), snapshot)
+    labels = {re.split("[:,]", label)[0] for label in table["short"]}
     assert len(labels) >= 4, labels
 
 

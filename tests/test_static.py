@@ -345,6 +345,14 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
         {f"pages/look_inside/walk/page.py:{line}" for line in (2, 3, 5)},
     ),
     (
+        "marks_stand_on_tests",
+        {
+            "tests/test_a.py": "@pytest.mark.wide\ndef test_a():\n    pass\n"
+            "@pytest.mark.core(3)\ndef helper():\n    pass\n"
+        },
+        {"tests/test_a.py:5"},
+    ),
+    (
         "nothing_grows",
         {
             "tfm_core/runs/store.py": "def read():\n    return 1\n",

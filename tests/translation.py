@@ -71,7 +71,7 @@ AREAS = {
     ),
     "look inside": (
         "pages/look_inside", "tfm_core/inspect", "tfm_core/plots", "tfm_core/anatomy",
-        "tfm_core/facts",
+        "tfm_core/facts", "tfm_core/trace",
     ),
     "command line": ("tfm_core/__main__.py", "tfm_core/cli"),
     "core errors": ("tfm_core", "pages"),

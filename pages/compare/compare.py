@@ -29,8 +29,13 @@ from pages.components.effects import moving
 from pages.components.heads import GridStyle, OverPicture, head_grid
 from pages.components.live_figure import live_figure
 from pages.i18n import N_, _, language, ngettext
-from tfm_core.inspect.attention.comparison import common_step, nearest, same_example
-from tfm_core.inspect.attention.example import Example, example_of
+from tfm_core.inspect.attention.example import (
+    Example,
+    common_step,
+    example_of,
+    nearest,
+    same_example,
+)
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.compare.curves import AXES, METRICS, AxisName, caveats, figures, track
 from tfm_core.inspect.compare.differences import differences

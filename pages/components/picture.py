@@ -16,8 +16,8 @@ import numpy.typing as npt
 from pages.components.component import component, is_name, is_whole, pack_bytes, table_words
 from pages.components.digits import SIDE, board_words, decode
 from pages.i18n import _
-from tfm_core.inspect.picture import N_ANSWERS, Picture, Stage, pooled_columns, stages
 from tfm_core.plots.palette import COLOURS, DIVERGING, MASKED, SCALES, ThemeName
+from tfm_core.trace.picture import N_ANSWERS, Picture, Stage, pooled_columns, stages
 
 
 @dataclass(frozen=True, slots=True)

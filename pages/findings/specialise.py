@@ -18,6 +18,7 @@ from pages.i18n import _, paragraph
 from tfm_core.inspect.discover import roles
 from tfm_core.inspect.discover.phenomenon import ORDER, Phenomenon
 from tfm_core.inspect.experiments.result import ExperimentRuns
+from tfm_core.inspect.knockouts.parts import part_of
 from tfm_core.plots.chart import bands_of, cells, name_colours, texts_of
 from tfm_core.plots.kinds import pale
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
@@ -137,7 +138,7 @@ def _without(run: Run, found: pd.DataFrame) -> None:
     rows = [["", _("none"), "", show.percent(roles.without(run))]]
     for *head, step, _role, label in first.itertuples(index=False):
         _kind, module, _layer, number = head
-        right = show.percent(roles.without(run, roles.part_of(module, number)))
+        right = show.percent(roles.without(run, part_of(module, number)))
         rows.append([f"{step:,.0f}", _name(kinds, *head), _(label), right])
     show.facts(rows, [_("From step"), _("Without"), _("Role"), _("Right")])
 

@@ -14,8 +14,8 @@ from pages.app.tour import bar as tour
 from pages.components.digits import DIGITS as DIGIT_NAMES
 from pages.components.digits import Picture, Reading, current_drawing, digit_reader
 from pages.i18n import _
-from tfm_core.inspect.attention.own_example import read_picture
-from tfm_core.inspect.progress.pictures import answers_by_step, right_since
+from tfm_core.inspect.attention.example import read_picture
+from tfm_core.inspect.attention.pictures import answers_by_step, right_since
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 

@@ -21,7 +21,7 @@ from tfm_core.choices.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.choices.variants.positions import Style
-from tfm_core.inspect.attention import questions, rnn_attention
+from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.attention.rnn_attention import (
     HEADS,
@@ -31,7 +31,7 @@ from tfm_core.inspect.attention.rnn_attention import (
 )
 from tfm_core.inspect.compare import conclusions
 from tfm_core.inspect.experiments.trial import changed
-from tfm_core.inspect.speed.step_times import BATCH, LENGTHS, recorded_times
+from tfm_core.inspect.speed.report import BATCH, LENGTHS, recorded_times
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.plots.chart import chart
 from tfm_core.plots.heads.attention import head_map, outline_cells
@@ -247,7 +247,7 @@ def _draw(contest: Contest, was_live: bool) -> None:
             styles=STYLES,
         )
     with right:
-        asked = questions.about_alignment(_aligned(attentions))
+        asked = rnn_attention.about_alignment(_aligned(attentions))
         of = " ".join(run.id for run in contest.values())
         if was_live or asked is None or question.guess(asked, "alignment", of=of):
             _table(contest, attentions)
@@ -459,7 +459,7 @@ def _sentence(frame: pd.DataFrame) -> None:
         return
     ratio = frame["additive"] / frame["one-head"]
     growth = {name: frame[name][last] / frame[name][first] for name in ("additive", "one-head")}
-    asked = questions.about_growth(last // first, growth["additive"], growth["one-head"])
+    asked = rnn_attention.about_growth(last // first, growth["additive"], growth["one-head"])
     if not question.guess(asked, "growth", of=f"{growth}"):
         return
     show.prose(

@@ -18,13 +18,12 @@ from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext, paragraph
 from tfm_core.choices.config import Experiment, to_json
 from tfm_core.choices.presets import PRESETS
-from tfm_core.inspect.speed.paired import TimeRange
-from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import (
+    COMPARISONS,
     PRESET,
-    CaseReport,
-    Equality,
+    BenchmarkCase,
     SpeedReport,
+    TimeRange,
     recorded,
 )
 from tfm_core.inspect.syntax import source_of
@@ -82,7 +81,10 @@ def page() -> None:
         if is_offered and record is None:
             st.caption(_("Nothing measured yet for this model."))
         if record is not None:
-            _recorded_result(*record)
+            report, torch, day = record
+            _result(report)
+            preset = _(PRESETS[PRESET].label)
+            show.prose(paragraph("speed/recorded", day=day, torch=torch, preset=preset))
     _code(request.name)
 
 
@@ -94,11 +96,11 @@ def _progress() -> None:
     with st.container(border=True):
         st.markdown(f"**{_(COMPARISONS[request.name].label)}** · {request.label}")
         if measurement is None:
-            _begin()
+            _begin(request)
         else:
             report = measurement.poll()
             if not measurement.is_running:
-                _keep(report)
+                _keep(request, report)
                 state.draw_anew()
             share = report.done / report.total if report.total else 0.0
             words = _(
@@ -110,16 +112,14 @@ def _progress() -> None:
         if st.button(_("Stop"), icon=":material/stop:", key="speed-stop"):
             if measurement is not None:
                 measurement.stop(_("Stopped by you."))
-                _keep(measurement.wait(2.0))
+                _keep(request, measurement.wait(2.0))
             _forget()
             st.rerun()
 
 
-def _begin() -> None:
+def _begin(request: BenchmarkRequest) -> None:
     from tfm_core.inspect.speed.runner import runner  # which imports torch
 
-    request = _requested()
-    assert request is not None
     try:
         measurement = runner().begin(request.name, request.experiment, request.device)
     except ValueError as error:
@@ -175,10 +175,8 @@ def _press(request: BenchmarkRequest) -> bool:
     return True
 
 
-def _keep(report: SpeedReport) -> None:
-    done = _requested()
-    if done is not None:
-        _results()[done.key] = report
+def _keep(request: BenchmarkRequest, report: SpeedReport) -> None:
+    _results()[request.key] = report
     _forget()
 
 
@@ -202,10 +200,10 @@ def _result(report: SpeedReport) -> None:
     timed = report.timed
     if not timed:
         return
-    _equal([equality for case in timed for equality in case.equalities])
+    _equal(report)
     st.header(_("2 · What is gained"), anchor=False)
     if COMPARISONS[report.name].x_title:
-        _curves(report, timed)
+        _curves(report)
     else:
         for number, case in enumerate(timed):
             _pair(report, case, number)
@@ -222,16 +220,10 @@ def _result(report: SpeedReport) -> None:
         st.markdown(sentence)
 
 
-def _recorded_result(report: SpeedReport, torch: str, day: str) -> None:
-    """Show what was measured beforehand, on a preset, and that it was."""
-    _result(report)
-    preset = _(PRESETS[PRESET].label)
-    show.prose(paragraph("speed/recorded", day=day, torch=torch, preset=preset))
-
-
-def _equal(equalities: list[Equality]) -> None:
+def _equal(report: SpeedReport) -> None:
     """Say whether all sides compute the same numbers."""
     st.header(_("1 · The same numbers?"), anchor=False)
+    equalities = [equality for case in report.timed for equality in case.equalities]
     worst = max(equalities, key=lambda equality: equality.difference / (equality.tolerance or 1.0))
     values = {"difference": worst.difference, "what": _(worst.what), "tolerance": worst.tolerance}
     if not all(equality.is_equal for equality in equalities):
@@ -240,57 +232,37 @@ def _equal(equalities: list[Equality]) -> None:
         st.success(_("**Yes.** Every number is the same, bit for bit."), icon=":material/check:")
     else:
         st.success(paragraph("speed/equal", **values), icon=":material/check:")
-    label = ngettext("The one check", "All {n} checks", len(equalities), n=len(equalities))
-    with st.expander(label):
-        frame = pd.DataFrame(
-            [
-                (_(equality.what), equality.side, equality.difference, equality.tolerance)
-                for equality in equalities
-            ],
-            columns=[_("result"), _("side"), _("largest difference"), _("tolerance")],
-        )
-        form = st.column_config.NumberColumn(format="%.2e")
-        st.dataframe(
-            frame, hide_index=True, column_config={name: form for name in frame.columns[2:]}
-        )
+    names = [_("result"), _("side"), _("largest difference"), _("tolerance")]
+    rows = [(_(one.what), one.side, one.difference, one.tolerance) for one in equalities]
+    form = st.column_config.NumberColumn(format="%.2e")
+    with st.expander(ngettext("The one check", "All {n} checks", len(rows), n=len(rows))):
+        frame = pd.DataFrame(rows, columns=names)
+        st.dataframe(frame, hide_index=True, column_config=dict.fromkeys(names[2:], form))
 
 
-def _pair(report: SpeedReport, case: CaseReport, number: int) -> None:
-    labels = {side: side_label(report.name, side) for side in case.sides}
+def _pair(report: SpeedReport, case: BenchmarkCase, number: int) -> None:
     part = _(case.part)
     st.subheader(part[:1].upper() + part[1:], anchor=False)
-    numbers = indices(report.name, case)
-    seconds = {labels[side]: case.time(side) for side in case.sides}
-    gains = {labels[side]: case.gain(side) for side in case.sides[1:]}
-    show.figure(
-        plots.times(seconds, gains, report.clock, numbers),
-        gain(report, case),
-        key=f"speed-times-{number}",
-    )
+    every = list(COMPARISONS[report.name].sides)
+    numbers = [every.index(side) for side in case.sides]
+    table = case.times()
+    table["side"] = [side_label(report.name, side) for side in case.sides]
+    figure = plots.times(table, report.clock, numbers)
+    show.figure(figure, gain(report, case), key=f"speed-times-{number}")
     if any(case.n_bytes.values()):
-        show.figure(
-            plots.counted({labels[side]: case.n_bytes[side] for side in case.sides}, numbers),
-            paragraph("speed/saved-bytes"),
-            key=f"speed-bytes-{number}",
-        )
+        figure = plots.counted(table, numbers)
+        show.figure(figure, paragraph("speed/saved-bytes"), key=f"speed-bytes-{number}")
 
 
-def _curves(report: SpeedReport, timed: list[CaseReport]) -> None:
-    x_title = _(COMPARISONS[report.name].x_title)
-    x = [case.x or 0.0 for case in timed]
-    taken = [case.time(case.reference) for case in timed]
+def _curves(report: SpeedReport) -> None:
+    table, x_title = report.curve(), _(COMPARISONS[report.name].x_title)
     y_title = _("milliseconds ({clock})", clock=report.clock)
-    show.figure(
-        plots.curve(x, [scaled(one, 1000) for one in taken], x_title, y_title),
-        gain(report, timed[-1]),
-        key="speed-curve",
-    )
-    rates = [rate(one, count) for one, count in zip(taken, x, strict=True)]
-    show.figure(
-        plots.curve(x, rates, x_title, _("examples a second")),
-        _("Where the line flattens, larger batches gain nothing."),
-        key="speed-rate",
-    )
+    figure = plots.curve(table, x_title, y_title)
+    show.figure(figure, gain(report, report.timed[-1]), key="speed-curve")
+    columns = ("rate", "rate_low", "rate_high")
+    figure = plots.curve(table, x_title, _("examples a second"), columns)
+    words = _("Where the line flattens, larger batches gain nothing.")
+    show.figure(figure, words, key="speed-rate")
 
 
 def _code(name: str) -> None:
@@ -304,28 +276,13 @@ def side_label(name: str, side: str) -> str:
     return _(COMPARISONS[name].sides[side])
 
 
-def indices(name: str, case: CaseReport) -> list[int]:
-    """Return the positions of a case's sides among all sides of its comparison."""
-    sides = list(COMPARISONS[name].sides)
-    return [sides.index(side) if side in sides else i for i, side in enumerate(case.sides)]
-
-
-def scaled(spread: TimeRange, factor: float) -> TimeRange:
-    return TimeRange(spread.median * factor, spread.low * factor, spread.high * factor)
-
-
-def rate(seconds: TimeRange, count: float) -> TimeRange:
-    """Return examples a second; the slowest round is the lowest rate."""
-    return TimeRange(count / seconds.median, count / seconds.high, count / seconds.low)
-
-
-def gain(report: SpeedReport, case: CaseReport) -> str:
+def gain(report: SpeedReport, case: BenchmarkCase) -> str:
     """Return the ratios of a case, round by round, as the caption of its figure."""
     if len(case.sides) == 1:
         return _("One more example costs little at first, then its full share.")
     words = []
     first = side_label(report.name, case.reference)
-    for side in case.sides[1:]:
+    for side in list(case.sides)[1:]:
         ratio = case.gain(side)
         values = {"label": side_label(report.name, side), "ratio": ratio.show("x"), "first": first}
         if is_tie(ratio):
@@ -340,7 +297,7 @@ def verdict(report: SpeedReport) -> list[str]:
     return [*_FINDINGS[report.name](report), paragraph(f"speed/rule-{report.name}")]
 
 
-def _one(report: SpeedReport, case: CaseReport, side: str) -> str:
+def _one(report: SpeedReport, case: BenchmarkCase, side: str) -> str:
     ratio = case.gain(side)
     values = {"label": side_label(report.name, side), "ratio": ratio.show("x")}
     if is_tie(ratio):
@@ -395,14 +352,10 @@ def _checkpointing(report: SpeedReport) -> list[str]:
 
 
 def _batch(report: SpeedReport) -> list[str]:
-    timed = report.timed
-    rates = [(case.x or 1.0) / case.time(case.reference).median for case in timed]
-    best = max(range(len(rates)), key=rates.__getitem__)
-    return [
-        paragraph(
-            "speed/best-batch", x=timed[best].x or 0, rate=rates[best], times=rates[best] / rates[0]
-        )
-    ]
+    table = report.curve()
+    best = table.loc[table["rate"].idxmax()]
+    times = best["rate"] / table["rate"].iloc[0]
+    return [paragraph("speed/best-batch", x=best["x"], rate=best["rate"], times=times)]
 
 
 _FINDINGS: dict[str, Callable[[SpeedReport], list[str]]] = {

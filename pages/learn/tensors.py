@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from pages.app import show, typed
@@ -16,9 +16,9 @@ from pages.app.navigation import page_table
 from pages.app.typed import escape
 from pages.components.pickers import number_sheet
 from pages.i18n import N_, _, paragraph
-from tfm_core.inspect.by_hand.arithmetic import product
-from tfm_core.inspect.tensors import notes, products, questions, text
-from tfm_core.inspect.tensors.mistakes import MISTAKES, RefusedCall
+from tfm_core.inspect.tensors import axes, operations, sight
+from tfm_core.inspect.tensors.axes import Index
+from tfm_core.inspect.tensors.errors import MISTAKES
 from tfm_core.inspect.tensors.operations import OPERATIONS, TensorOperation, Values
 from tfm_core.inspect.tensors.sight import (
     PREPARED,
@@ -26,15 +26,13 @@ from tfm_core.inspect.tensors.sight import (
     InputSpec,
     OperationResult,
     TensorView,
-    read,
-    reading,
-    sight,
 )
 from tfm_core.plots.chart import chart
 from tfm_core.plots.model import tensor_ops as plots
-from tfm_core.plots.model.tensor_ops import Colours, Index
+from tfm_core.plots.model.tensor_ops import Colours
 from tfm_core.plots.palette import BLUE, GREY
 from tfm_core.plots.sheet import Board, SheetLine
+from tfm_core.sentences import Paragraph
 
 SCOPE = "tensors"
 MAX_LETTERS, MAX_NUMBERS = 40, 400  # characters of a shape or a parameter, and of own numbers
@@ -88,7 +86,7 @@ def page() -> None:
     try:
         with given:
             source, values, second = _inputs(operation)
-        result = sight(operation.name, source, values, second)
+        result = sight.sight(operation.name, source, values, second)
     except ValueError as error:
         with given:
             show.problem(error)
@@ -100,8 +98,13 @@ def page() -> None:
         else:
             _result(result)
     _used(operation)
-    _own_mistakes(operation)
-    _gallery()
+    own = [name for name, (of, _fields) in MISTAKES.items() if of == operation.name]
+    if own:
+        st.caption(_("Common errors"))
+        _mistakes(own, "own")
+    label = _("Try all {n} common errors", n=len(MISTAKES))
+    with st.expander(label, icon=":material/error:"):
+        _mistakes(list(MISTAKES), "all")
     _numpy()
 
 
@@ -122,14 +125,14 @@ def _inputs(chosen: TensorOperation) -> tuple[InputSpec, Values, tuple[int, ...]
     if chosen.kind != "makes":
         source = _source(chosen)
     if chosen.second is not None:
-        second = text.shape_of(_typed(chosen, "second"), "b")
+        second = operations.shape_of(_typed(chosen, "second"), "b")
     parameters = {}
     for start in range(0, len(chosen.parameters), 2):
         pair = chosen.parameters[start : start + 2]
         for column, part in zip(st.columns(len(pair)), pair, strict=True):
             with column:
                 parameters[part.name] = _typed(chosen, part.name)
-    return source, read(chosen, parameters), second
+    return source, operations.read(chosen, parameters), second
 
 
 def _typed(chosen: TensorOperation, name: str, numbers: str = "") -> str:
@@ -141,7 +144,7 @@ def _typed(chosen: TensorOperation, name: str, numbers: str = "") -> str:
 def _source(chosen: TensorOperation) -> InputSpec:
     facts, choices = fact_line("tensors")
     problems = st.container()
-    shape = text.shape_of(_typed(chosen, "shape"))
+    shape = operations.shape_of(_typed(chosen, "shape"))
     with choices, view_link.warnings_in(problems):
         prepared, content, dtype = (
             _typed(chosen, name) for name in ("prepared", "content", "dtype")
@@ -155,52 +158,30 @@ def _source(chosen: TensorOperation) -> InputSpec:
 
 
 def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ...]:
-    count = 1
-    for size in shape:
-        count *= size
-    is_own = shape == text.shape_of(chosen.shape) and chosen.numbers
-    counted = "" if is_own else ", ".join(str(n) for n in range(count))
-    return text.numbers_of(_typed(chosen, "numbers", counted), count)
+    count = math.prod(shape)
+    is_own = shape == operations.shape_of(chosen.shape) and chosen.numbers
+    counted = "" if is_own else ", ".join(map(str, range(count)))
+    return operations.numbers_of(_typed(chosen, "numbers", counted), count)
 
 
-def _own_mistakes(chosen: TensorOperation) -> None:
-    names = [name for name, mistake in MISTAKES.items() if mistake.operation == chosen.name]
-    if names:
-        st.caption(_("Common errors"))
-        _buttons(names, "own")
-
-
-def _gallery() -> None:
-    label = _("Try all {n} common errors", n=len(MISTAKES))
-    with st.expander(label, icon=":material/error:"):
-        _buttons(list(MISTAKES), "all")
-
-
-def _buttons(names: list[str], where: str) -> None:
+def _mistakes(names: list[str], where: str) -> None:
     with st.container(horizontal=True, gap="small"):
         for name in names:
-            st.button(
-                _(MISTAKES[name].title),
-                key=f"mistake-{where}-{name}",
-                on_click=_set_up,
-                args=(MISTAKES[name],),
-            )
+            title = Paragraph(f"tensors/errors.{name}")
+            st.button(_(title), key=f"mistake-{where}-{name}", on_click=_set_up, args=(name,))
 
 
-def _set_up(mistake: RefusedCall) -> None:
-    chosen = OPERATIONS[mistake.operation]
-    settings = {parameter.name: parameter.default for parameter in chosen.parameters}
-    settings |= {"shape": mistake.shape, "prepared": mistake.prepared, "content": "arange"}
-    settings |= {"dtype": mistake.dtype, **mistake.texts}
-    if chosen.kind == "makes":
-        settings = {
-            name: settings[name] for name in (parameter.name for parameter in chosen.parameters)
-        }
-    if chosen.second is not None:
-        settings["second"] = mistake.second or chosen.second
-    st.session_state[f"{SCOPE}-op"] = chosen.name
-    for name, value in settings.items():
-        st.session_state[key_of(chosen, name)] = value
+def _set_up(name: str) -> None:
+    """Fill the fields with what makes a famous error."""
+    operation, given = MISTAKES[name]
+    chosen = OPERATIONS[operation]
+    st.session_state[f"{SCOPE}-op"] = operation
+    fields = fields_of(chosen)
+    start = {"content": "arange", "prepared": next(iter(PREPARED)), "dtype": _TYPES[0]}
+    for field in fields:
+        first = view.placed(fields[field], field, "").parameter.first
+        value = given.get(field, start.get(field, first))
+        st.session_state[key_of(chosen, field)] = value
 
 
 def key_of(chosen: TensorOperation, name: str) -> str:
@@ -212,11 +193,11 @@ def _used(operation: TensorOperation) -> None:
     """Say where the app's models use an operation, with a link to that step."""
     st.markdown(_("**In the models:** {where}", where=_(operation.where)))
     if operation.step is not None:
-        from tfm_core.inspect.walk.subject import book_entry
+        from tfm_core.trace.trace import book_index
 
         st.page_link(
             page_table.path_of("walk"),
-            label=_("See it in the walk, step {n}", n=book_entry(operation.step).number),
+            label=_("See it in the walk, step {n}", n=book_index()[operation.step][0]),
             icon=":material/footprint:",
             query_params={"part": operation.step, "walk-source": "book"},
         )
@@ -229,13 +210,8 @@ def _refused(outcome: OperationResult) -> None:
         said = _("**The program stops.** {why}", why=why)
     st.error(said, icon=":material/block:")
     st.code(f"{outcome.error_type}: {outcome.error}", language=None, wrap_lines=True)
-    colours = Colours(
-        tuple(tensor.storage.size for tensor in outcome.before), len(outcome.before) > 1
-    )
-    boards = tuple(
-        plots.tensor_board(board_tensor, board_tensor.name, colours)
-        for board_tensor in outcome.before
-    )
+    colours, _of_result = plots.colours_of(outcome)
+    boards = tuple(plots.tensor_board(one, one.name, colours) for one in outcome.before)
     if boards:
         number_sheet([SheetLine(_("Inputs"), boards)], key="tensors-given")
 
@@ -245,16 +221,9 @@ def _result(outcome: OperationResult) -> None:
     after = outcome.after
     assert after is not None
     kind = outcome.operation.kind
-    index, used_indices, arithmetic = _picked(outcome, after)
-    sizes = tuple(tensor.storage.size for tensor in outcome.before)
-    with_origin = len(sizes) > 1 or any(
-        # the numbers differ from their places, so places must be written too
-        (tensor.storage != tensor.storage_origins).any()
-        for tensor in outcome.before
-    )
-    inputs = Colours(sizes, with_origin, used=used_indices)
-    is_new = kind in {"computes", "makes", "places"}
-    output = Colours(sizes, with_origin and not is_new, is_new, index, used_indices)
+    index = _picked(outcome, after)
+    used, written = (frozenset[int](), "") if index is None else sight.arithmetic(outcome, index)
+    inputs, output = plots.colours_of(outcome, index, used)
     sentence = {
         "moves": _("Point at an element to see where it went."),
         "fills": _("Hatched elements are new."),
@@ -280,32 +249,34 @@ def _result(outcome: OperationResult) -> None:
         )
     )
     title = _("Before and after") if outcome.before else _("Result")
+    arithmetic = (written,) if written else ()
     number_sheet(
         [SheetLine(title, tuple(boards), sentence, arithmetic)],
         key="tensors-sheet",
-        on_pick=lambda _board, row, column: _remember(after, row, column),
+        on_pick=lambda _board, row, column: st.session_state.update(
+            {_PICK: plots.index_at(after, row, column)}
+        ),
     )
-    note = notes.note(outcome)
+    note = sight.note(outcome)
     if note:
         st.info(_(note), icon=":material/lightbulb:")
     if outcome.operation.name == "softmax":
-        sums = " · ".join(f"{value:.4f}" for value in notes.sums(outcome))
+        sums = " · ".join(f"{value:.4f}" for value in sight.sums(outcome))
         st.markdown(_("Sums along axis {dim}: **{sums}**", dim=outcome.values["dim"], sums=sums))
     elif outcome.operation.name in {"rand", "randn", "randint"}:
-        st.markdown(_("Measured: {found}.", found=_(notes.statistics(outcome))))
-    asked = {"strides": questions.about_strides(after), "view": questions.about_view(after)}
+        st.markdown(_("Measured: {found}.", found=_(sight.statistics(outcome))))
+    asked = {"strides": sight.about_strides(after), "view": sight.about_view(after)}
     question.check(asked, of=f"{after.shape} {after.strides}")
     if outcome.operation.name == "einsum":
-        _loops(outcome)
+        _loops(outcome, after)
     _memory(outcome, after, inputs, output)
 
 
-def _loops(outcome: OperationResult) -> None:
+def _loops(outcome: OperationResult, after: TensorView) -> None:
     equation = outcome.values["equation"]
-    _parts, _out, summed = products.letters(equation)
+    summed = axes.summed_letters(equation)
     inputs = [tensor.values for tensor in outcome.before]
-    assert outcome.after is not None
-    difference = abs(products.by_loops(equation, inputs) - outcome.after.values).max(initial=0)
+    difference = abs(axes.by_loops(equation, inputs) - after.values).max(initial=0)
     names = ", ".join(f"**{letter}**" for letter in summed)
     st.markdown(
         _("Summed over: {letters}, absent from the output.", letters=names)
@@ -315,7 +286,7 @@ def _loops(outcome: OperationResult) -> None:
     st.markdown(
         _("Plain loops give the same: the largest difference is **{d:.2g}**.", d=float(difference))
     )
-    st.code(products.loops_code(equation, inputs), language="python")
+    st.code(axes.loops_code(equation, inputs), language="python")
 
 
 def _memory(outcome: OperationResult, after: TensorView, inputs: Colours, output: Colours) -> None:
@@ -333,7 +304,7 @@ def _memory(outcome: OperationResult, after: TensorView, inputs: Colours, output
     if looks and outcome.operation.kind == "moves":
         dotted = {"colour": GREY, "dash": "dot", "symbol": "circle-open", "size": 9}
         order = chart(
-            reading(looks),
+            sight.reading(looks),
             x="element",
             y="place",
             colour="of",
@@ -343,88 +314,18 @@ def _memory(outcome: OperationResult, after: TensorView, inputs: Colours, output
         show.figure(order, paragraph("tensors/strides"), key="tensors-reading")
 
 
-def _picked(
-    outcome: OperationResult, after: TensorView
-) -> tuple[Index | None, frozenset[int], tuple[str, ...]]:
-    """Return the chosen element of the result, its inputs, and its arithmetic."""
+def _picked(outcome: OperationResult, after: TensorView) -> Index | None:
+    """Return the chosen element of the result, where its arithmetic can be written out."""
     if outcome.operation.kind != "computes" or after.values.size == 0:
-        return None, frozenset(), ()
+        return None
     stored: Index = st.session_state.get(_PICK, ())
     index = stored if len(stored) == len(after.shape) else (0,) * len(after.shape)
-    index = tuple(min(i, size - 1) for i, size in zip(index, after.shape, strict=True))
-    shapes = [tensor.shape for tensor in outcome.before]
-    at = "".join(f"[{i}]" for i in index)
-    if outcome.operation.name not in {"matmul", "mm", "einsum"}:
-        cells = _cells_of(outcome, shapes, index)
-        used = frozenset(int(tensor.origins[cell]) for tensor, cell in cells)
-        made = float(after.values[index])
-        return index, used, (f"y{at} = " + _reduction(outcome, cells, made, index),)
-    terms = products.terms(outcome.operation.name, outcome.values, shapes, index)
-    used_indices = frozenset(
-        int(tensor.origins[at])
-        for term in terms
-        for tensor, at in zip(outcome.before, term, strict=False)
-    )
-    factors = [
-        [float(tensor.values[at]) for tensor, at in zip(outcome.before, term, strict=False)]
-        for term in terms
-    ]
-    pairs = [(row[0], row[1] if len(row) > 1 else 1.0) for row in factors]
-    left, right = [a for a, _b in pairs], [b for _a, b in pairs]
-    return (
-        index,
-        used_indices,
-        (f"y{at} = " + product(left, right, float(after.values[index]), is_whole=True),),
-    )
-
-
-def _cells_of(
-    outcome: OperationResult, shapes: list[Index], index: Index
-) -> list[tuple[TensorView, Index]]:
-    if outcome.operation.name == "broadcast":
-        return [
-            (tensor, products.stretched(shape, index))
-            for tensor, shape in zip(outcome.before, shapes, strict=True)
-        ]
-    tensor, name = outcome.before[0], outcome.operation.name
-    if name == "ToTensor":
-        channel, *place = index
-        return [(tensor, (*place, channel)[: len(tensor.shape)])]
-    if name == "numel":
-        return [(tensor, cell) for cell in np.ndindex(*tensor.shape)]
-    values = {"dim": -1} if name == "Sequential" else outcome.values
-    return [(tensor, cell) for cell in products.along(values, shapes[0], index)]
-
-
-def _reduction(
-    outcome: OperationResult, cells: list[tuple[TensorView, Index]], made: float, index: Index
-) -> str:
-    numbers = [f"{float(tensor.values[cell]):g}" for tensor, cell in cells]
-    if outcome.operation.name == "broadcast":
-        sign = f" {outcome.values['sign']} "
-        return f"{sign.join(numbers)} = {made:g}"
-    if outcome.operation.name == "mean":
-        return f"({' + '.join(numbers)}) / {len(numbers)} = {made:.6g}"
-    if outcome.operation.name == "ToTensor":
-        return f"{int(float(numbers[0])) % 256} / 255 = {made:.6g}"
-    if outcome.operation.name == "numel":
-        return f"{' × '.join(map(str, outcome.before[0].shape))} = {made:g}"
-    if outcome.operation.name == "Sequential":
-        return f"(W₂ relu(W₁ [{', '.join(numbers)}] + b₁) + b₂)[{index[-1]}] = {made:.6g}"
-    return _(
-        "{place}: the largest of {numbers} is at {place}",
-        place=int(made),
-        numbers=", ".join(numbers),
-    )
-
-
-def _remember(after: TensorView, row: int, column: int) -> None:
-    st.session_state[_PICK] = plots.index_at(after, row, column)
+    return tuple(min(i, size - 1) for i, size in zip(index, after.shape, strict=True))
 
 
 def _numpy() -> None:
     st.header(_("NumPy and PyTorch"), anchor=False)
-    facts = notes.numpy_facts()
+    facts = sight.numpy_facts()
     rows = [(f"`{code}`", f"`{found}`", _(meaning)) for code, found, meaning in facts]
     show.facts(rows, [_("code"), _("gives here"), _("so")])
 

@@ -22,12 +22,12 @@ from pages.app.typed import escape
 from pages.i18n import N_, _, content, ngettext, paragraph
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
+from tfm_core.data.own import tokens as byte_pairs
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.facts.storage import MAX_EMBEDDED
 from tfm_core.inspect.compare.conclusions import classes_apart
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import beside_pictures, bpe, embeddings, questions, tokenise
-from tfm_core.inspect.text.bpe import Bpe
 from tfm_core.inspect.text.embeddings import EmbeddingTable, by_class
 from tfm_core.inspect.text.tokenise import PaddedBatch, Token
 from tfm_core.plots.chart import Look, chart
@@ -222,7 +222,7 @@ def _pairs(text: str, source: str) -> None:
         st.caption(_("Merges in order, with the pair's count."))
     _check(text, lambda word: bpe.tokens(learned, [word], k))
     _byte_note(text)
-    show.code(bpe.apply)
+    show.code(byte_pairs.apply)
 
 
 def _words(text: str, source: str) -> None:
@@ -322,7 +322,7 @@ def _others(text: str, source: str) -> dict[str, tuple[int, int]]:
     }
 
 
-def _merge_table(learned: Bpe, k: int) -> pd.DataFrame:
+def _merge_table(learned: bpe.Bpe, k: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
             _("done"): ["✓" if number < k else "" for number in range(len(learned.merges))],
@@ -347,7 +347,7 @@ def _code(token: str) -> str:
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
-def _learned(source: str) -> Bpe:
+def _learned(source: str) -> bpe.Bpe:
     return bpe.learn(tokenise.words_of(source))
 
 

@@ -26,8 +26,8 @@ from tfm_core.facts.compute import layers, macs
 from tfm_core.facts.parameter_table import named_parameters, parameter_table
 from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.inspect.diagram import graph as drawing
-from tfm_core.inspect.diagram.graph import Diagram, DiagramColours
-from tfm_core.inspect.equations.model import equations
+from tfm_core.inspect.diagram.graph import DiagramColours
+from tfm_core.inspect.equations import equations
 from tfm_core.inspect.source.carried import Carried, carried, command
 from tfm_core.inspect.source.file import AttentionForm, printed, source_code
 from tfm_core.plots.examples.pictures import png
@@ -35,7 +35,7 @@ from tfm_core.plots.palette import INKS, LINES
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.diagram.drawing import DiagramNode
+    from tfm_core.inspect.diagram.drawing import DiagramNode, Drawing
 
 SCOPE = "build"
 MANY = 12
@@ -155,9 +155,9 @@ def _diagram(chosen: Chosen, opened: range, scheme: Scheme) -> None:
         name = _pick(nodes)
     with left:
         component(
-            diagram.dot,
+            diagram.document(),
             {name: _(node.title) for name, node in nodes.items()},
-            across=diagram.across,
+            across=tuple(diagram.across),
             chosen=name,
             looks=looks(),
             table=_table(diagram),
@@ -169,7 +169,7 @@ def _diagram(chosen: Chosen, opened: range, scheme: Scheme) -> None:
         _close_up(chosen, nodes[name], scheme)
 
 
-def _table(diagram: Diagram) -> list[list[str]]:
+def _table(diagram: Drawing) -> list[list[str]]:
     """Return each block with its numbers and the blocks it reads from, below a head."""
 
     def read(name: str, words: str) -> str:
@@ -182,7 +182,7 @@ def _table(diagram: Diagram) -> list[list[str]]:
             [
                 _(node.title),
                 ", ".join(map(_, node.count)),
-                ", ".join(read(*one) for one in diagram.reads[name]),
+                ", ".join(read(*one) for one in diagram.reads(name)),
             ]
             for name, node in diagram.nodes.items()
         ),
@@ -271,14 +271,14 @@ def _parameters(chosen: Chosen, node: DiagramNode, scheme: Scheme) -> None:
 
 
 def _steps(chosen: Chosen, node: DiagramNode) -> None:
-    from tfm_core.inspect.walk.subject import walk_index
+    from tfm_core.trace.trace import index
 
     try:
-        index = walk_index(chosen.model, chosen.shape)
+        numbered = index(chosen.model, chosen.shape)
     except ValueError as error:
         st.caption(_(error))
         return
-    entries = [entry for entry in index if entry.name in node.steps]
+    entries = {name: entry for name, entry in numbered.items() if name in node.steps}
     if not entries:
         return
     link = {"show": chosen.name, "walk-source": "mine"} | (
@@ -291,12 +291,12 @@ def _steps(chosen: Chosen, node: DiagramNode) -> None:
     else:
         st.markdown(_("**Walk through its numbers**"))
     with st.container(horizontal=True, gap="xsmall"):
-        for entry in entries:
+        for name, (number, title) in entries.items():
             st.page_link(
                 page_table.path_of("walk"),
-                label=_("Step {n}: {title}", n=entry.number, title=_(entry.title)),
+                label=_("Step {n}: {title}", n=number, title=_(title)),
                 icon=":material/footprint:",
-                query_params={**link, "part": entry.name},
+                query_params={**link, "part": name},
                 width="content",
             )
 

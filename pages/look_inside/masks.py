@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -20,7 +21,6 @@ from pages.app.runs.shown_run import MODELS
 from pages.components.pickers import MaskEdit, number_sheet
 from pages.i18n import N_, _, content, paragraph
 from tfm_core.choices.mistakes import MISTAKES
-from tfm_core.inspect.masks import code as mask_code
 from tfm_core.inspect.masks import lab, scores, traps
 from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Array, MaskedAttention, Projected
 from tfm_core.plots.heads.by_hand import board, masked_line
@@ -314,12 +314,12 @@ def code(laid: Laid, flow: MaskedAttention) -> None:
     st.dataframe(
         [
             {
-                _("where"): _(convention.where),
-                _("True means"): _(convention.true_means),
-                _("shape"): convention.shape,
-                _("a float mask is"): _(convention.additive),
+                _("where"): _(where),
+                _("True means"): _(true_means),
+                _("shape"): shape,
+                _("a float mask is"): _(additive),
             }
-            for convention in mask_code.CONVENTIONS
+            for where, true_means, shape, additive in lab.CONVENTIONS
         ],
         hide_index=True,
         width="stretch",
@@ -327,7 +327,7 @@ def code(laid: Laid, flow: MaskedAttention) -> None:
     left, right = st.columns(2)
     with left:
         st.header(_("This mask: bool, True = may attend"), anchor=False)
-        made = mask_code.snippet(
+        made = lab.snippet(
             laid.kind,
             laid.projected.query,
             laid.projected.key,
@@ -335,14 +335,14 @@ def code(laid: Laid, flow: MaskedAttention) -> None:
             prefix=laid.prefix,
             segments=laid.segments,
         )
-        st.code(mask_code.literal(flow.allowed) if laid.clicked else made, language="python")
+        st.code(lab.literal(flow.allowed) if laid.clicked else made, language="python")
         st.header(_("Additive form, and back"), anchor=False)
-        st.code(mask_code.ADDITIVE, language="python")
+        st.code(lab.ADDITIVE, language="python")
     with right:
         st.header(_("Scaled dot-product attention: True = may attend"), anchor=False)
-        st.code(mask_code.HOUSE_SDPA, language="python")
+        st.code(lab.HOUSE_SDPA, language="python")
         st.header(_("nn.MultiheadAttention: True = forbidden"), anchor=False)
-        st.code(mask_code.HOUSE_MHA, language="python")
+        st.code(lab.HOUSE_MHA, language="python")
 
 
 def wrong_axis(laid: Laid, flow: MaskedAttention) -> None:
@@ -420,7 +420,7 @@ def half_precision(laid: Laid, flow: MaskedAttention) -> None:
         {
             _("masked with"): [fills[fill] for fill in traps.FILLS],
             **{
-                name: [_(result.verdict) for result in results if result.dtype == name]
+                name: [_(verdict) for verdict in results["verdict"][results["dtype"] == name]]
                 for name in traps.TYPES
             },
         },
@@ -432,7 +432,7 @@ def half_precision(laid: Laid, flow: MaskedAttention) -> None:
         _every_number(results, fills)
 
 
-def _every_number(results: Sequence[traps.FillResult], fills: Mapping[str, str]) -> None:
+def _every_number(results: pd.DataFrame, fills: Mapping[str, str]) -> None:
     rows = [
         {
             _("type"): result.dtype,
@@ -442,7 +442,7 @@ def _every_number(results: Sequence[traps.FillResult], fills: Mapping[str, str])
             _("all forbidden"): _weights(result.blind),
             _("forbidden twice"): _weights(result.twice),
         }
-        for result in results
+        for result in results.itertuples()
     ]
     st.dataframe(rows, hide_index=True, width="stretch", height="content")
     st.caption(_("Leak: largest weight of a forbidden key. Twice: two masks added."))
@@ -502,7 +502,7 @@ def _short(value: float) -> str:
     return "NaN" if math.isnan(value) else f"{value:.4g}"
 
 
-def _weights(values: tuple[float, ...]) -> str:
+def _weights(values: Sequence[float]) -> str:
     if not values:
         return "–"
     if any(math.isnan(value) for value in values):

@@ -7,6 +7,7 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape as html
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -22,25 +23,23 @@ from pages.components import live_figure as component
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import OwnTextTaskConfig
 from tfm_core.data.own.task import own_task
+from tfm_core.inspect.attention.trained import steps_of
 from tfm_core.inspect.compare.conclusions import wilson
-from tfm_core.inspect.errors import examples
-from tfm_core.inspect.errors.answers import Answers, steps_of
-from tfm_core.inspect.errors.evaluations import Evaluation, Evaluations
-from tfm_core.inspect.errors.examples import (
-    hard_tokens,
-    least_sure,
-    n_alike,
-    worst_answers,
-    worst_texts,
-)
-from tfm_core.inspect.errors.groups import groupings, of_examples
+from tfm_core.inspect.errors import scores as core
+from tfm_core.inspect.errors.answers import Answers, Evaluation, Evaluations
+from tfm_core.inspect.errors.groups import GROUPINGS, groupings, of_examples
 from tfm_core.inspect.errors.scores import (
     OTHERS,
     calibration,
     confusion,
     corpus_scores,
+    hard_tokens,
     in_cell,
+    least_sure,
+    n_alike,
     n_short,
+    worst_answers,
+    worst_texts,
 )
 from tfm_core.plots.examples import errors as plots
 from tfm_core.plots.examples.pictures import picture_url
@@ -70,27 +69,17 @@ PARTS = {
     "calibration": N_("Calibration"),
     "scores": N_("BLEU and chrF"),
 }
-WAYS = {
-    "class": N_("Class"),
-    "length": N_("Length"),
-    "pattern": N_("Pattern"),
-    "kind": N_("Kind of token"),
-    "frequency": N_("Frequency"),
-    "position": N_("Position"),
-}
 NEEDS = replace(MODELS, first="recorded-digits")
 
 
-def _part(names: Sequence[str]) -> str:
+def _part(names: Sequence[str]) -> Any:
     labels = {name: PARTS[name] for name in names}
-    made: str = view.choice(N_("What is shown"), labels, look=_COLLAPSED)
-    return made
+    return view.choice(N_("What is shown"), labels, look=_COLLAPSED)
 
 
-def _way(names: Sequence[str]) -> str:
-    labels = {name: WAYS[name] for name in names}
-    made: str = view.choice(N_("Grouped by"), labels, when=lambda asked: asked.show == "groups")
-    return made
+def _way(names: Sequence[str]) -> Any:
+    labels = {name: GROUPINGS[name].label for name in names}
+    return view.choice(N_("Grouped by"), labels, when=lambda asked: asked.show == "groups")
 
 
 @dataclass(frozen=True)
@@ -104,7 +93,7 @@ class Mistakes:
         when=lambda asked: asked.show == "worst",
         look=_COLLAPSED,
     )
-    by: str = _way(tuple(WAYS))
+    by: str = _way(tuple(GROUPINGS))
 
 
 Cell = tuple[int, int]
@@ -335,7 +324,7 @@ def gallery(
     places = worst(answers, "sure" if order == "sure" else "loss", chosen)
     if cell is not None:
         _only(answers, cell, 0 if chosen is None else len(chosen))
-    is_picture = examples.picture_of(run, 0) is not None
+    is_picture = core.picture_of(run, 0) is not None
     most = _MAX_PICTURES if is_picture and not is_text else _MAX_TEXTS
     all_right = cell is None and not len(places)
     if all_right:
@@ -351,7 +340,7 @@ def gallery(
             for place in shown:
                 example = int(answers.example[place])
                 with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
-                    st.markdown(escape(examples.source_of(run, answers, example)))
+                    st.markdown(escape(core.source_of(run, answers, example)))
                     _link(run, example, _single(answers, place))
         else:
             _pictures(run, answers, shown)
@@ -425,7 +414,7 @@ def _single(answers: Answers, place: int) -> str:
 
 
 def _picture(run: Run, example: int) -> None:
-    picture = examples.picture_of(run, example)
+    picture = core.picture_of(run, example)
     if picture is not None:
         name = html(_("Validation picture {n}", n=example + 1))
         st.html(f'<img class="mistake" alt="{name}" src="{picture_url(picture)}">')
@@ -435,7 +424,7 @@ def _texts(run: Run, answers: Answers, places: Sequence[int]) -> None:
     assert answers.written is not None
     _is_right, losses = of_examples(answers)
     for example in places:
-        written, difference = answers.written[example], examples.first_difference(answers, example)
+        written, difference = answers.written[example], core.first_difference(answers, example)
         with st.container(border=True, gap=None, key=f"mistake-card-{example}"):
             if source := written.item.get("src_text", ""):
                 st.markdown(escape(source))
@@ -460,7 +449,7 @@ def _texts(run: Run, answers: Answers, places: Sequence[int]) -> None:
 
 def _surprises(run: Run, answers: Answers, places: Sequence[int]) -> None:
     for place in places:
-        before, text = examples.surprise_of(run, answers, place)
+        before, text = core.surprise_of(run, answers, place)
         with st.container(border=True, gap=None, key=f"mistake-card-{place}"):
             token = _name(answers, int(answers.truth[place]))
             st.markdown(f"{escape(before)} **:orange[{token}]**")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +19,7 @@ from pages.app.runs import shown_run
 from pages.app.runs.shown_run import MODELS
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
-from pages.look_inside.race import race
-from pages.look_inside.shuffle import shuffled
+from pages.look_inside.positions_at_work import race, shuffled
 from tfm_core.choices.config import (
     ConfigError,
     Experiment,
@@ -48,35 +48,30 @@ N_CLOCKS = 6
 SCOPE = "positions"
 
 
-def _base(first: float = 10000.0) -> float:
-    made: float = view.pick(
+def _base(first: float = 10000.0) -> Any:
+    return view.pick(
         N_("Base"), sorted({*BASES, first}), first, help=lambda: paragraph("positions/base")
     )
-    return made
 
 
-def _length(first: int) -> int:
-    made: int = view.number(N_("Positions"), 8, 256, first, step=8)
-    return made
+def _length(first: int) -> Any:
+    return view.number(N_("Positions"), 8, 256, first, step=8)
 
 
-def _index(label: str, count: int, first: int) -> int:
+def _index(label: str, count: int, first: int) -> Any:
     """Offer one of so many places, from 0."""
-    made: int = view.number(label, 0, count - 1, min(first, count // 2))
-    return made
+    return view.number(label, 0, count - 1, min(first, count // 2))
 
 
-def _side(first: int) -> int:
+def _side(first: int) -> Any:
     help = N_("28 pixels in patches of 7: 4 per side.")
-    made: int = view.number(N_("Patches per side"), 2, 16, first, help=help)
-    return made
+    return view.number(N_("Patches per side"), 2, 16, first, help=help)
 
 
-def _patch(side: int) -> str:
+def _patch(side: int) -> Any:
     """Offer the patches of a picture, row by row."""
     names = [f"{row + 1},{column + 1}" for row in range(side) for column in range(side)]
-    made: str = view.slide(N_("The patch (row, column)"), names, names[len(names) // 2])
-    return made
+    return view.slide(N_("The patch (row, column)"), names, names[len(names) // 2])
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,8 @@ from pages.i18n import N_, _, paragraph
 from pages.look_inside import walk_step
 from tfm_core import byte_cache
 from tfm_core.choices.config import Experiment, ImageTaskConfig
-from tfm_core.facts.architectures import Architecture
-from tfm_core.inspect.attention.own_example import reads_text
-from tfm_core.inspect.errors.answers import weights_mark
+from tfm_core.inspect.attention.example import reads_text
+from tfm_core.inspect.attention.trained import weights_mark
 from tfm_core.inspect.knockouts.parts import name_of, parts_of
 from tfm_core.plots.heads.captions import caption_strip
 from tfm_core.plots.heads.patches import numbered
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from tfm_core.anatomy.names import Scheme
-    from tfm_core.inspect.walk.forward import Subject
-    from tfm_core.inspect.walk.steps import WalkStep
+    from tfm_core.trace.steps import Step
+    from tfm_core.trace.subject import Subject
 
 SCOPE = "walk"
 MINE, BOOK = "mine", "book"
@@ -141,8 +140,8 @@ def page() -> None:
 
 
 def _walk(source: WalkSource, chosen: Chosen | None, moment: Moment | None, scheme: Scheme) -> None:
-    from tfm_core.inspect.walk.build import walk
-    from tfm_core.inspect.walk.subject import BOOK_BLOCKS, n_blocks
+    from tfm_core.trace.subject import BOOK_BLOCKS
+    from tfm_core.trace.trace import n_blocks, trace
 
     if moment is not None and head.has_moved(moment.step, moment.steps):
         st.rerun()
@@ -164,10 +163,10 @@ def _walk(source: WalkSource, chosen: Chosen | None, moment: Moment | None, sche
     try:
         with st.spinner(_("One forward pass …"), show_time=False):
             walked = _walked(source, chosen, moment, asked.text.strip())
-        subject, example = walked.subject, 0
+        (name, subject, _whole), example = walked, 0
         if moment is not None:
-            example = min(moment.example or 0, walked.subject.n_examples - 1)
-        steps = walk(subject, layer=asked.block, example=example)
+            example = min(moment.example or 0, subject.n_examples - 1)
+        steps = trace(subject, layer=asked.block, example=example)
     except ValueError as error:
         show.problem(error)
         return
@@ -186,7 +185,7 @@ def _walk(source: WalkSource, chosen: Chosen | None, moment: Moment | None, sche
     st.header(f"{number} · {_(step.title)}", anchor=False)
     if step.block:
         st.caption(_("Inside `{block}`", block=step.block))
-    of = f"{walked.name} {example}"
+    of = f"{name} {example}"
     left, right = st.columns(2, gap="medium")
     with left:
         explained = st.container()
@@ -211,17 +210,9 @@ def _walk(source: WalkSource, chosen: Chosen | None, moment: Moment | None, sche
         walk_step.used(step)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Walked:
-    """A model after one forward pass.
-
-    name: of what is walked through, the same for all steps of a training and all knock-outs.
-    whole: the same model before parts were knocked out, None where none were.
-    """
-
-    name: str
-    subject: Subject
-    whole: Subject | None = None
+Walked = tuple[str, "Subject", "Subject | None"]
+"""The name of what is walked through, the same for all steps of a training and all knock-outs; a
+model after one forward pass; the same before parts were knocked out, None where none were."""
 
 
 def _walked(source: WalkSource, chosen: Chosen | None, moment: Moment | None, text: str) -> Walked:
@@ -231,14 +222,20 @@ def _walked(source: WalkSource, chosen: Chosen | None, moment: Moment | None, te
     walked through.
     """
     if chosen is None:
-        return Walked(f"{BOOK} {source.positions}", _book(source.positions))
+        return f"{BOOK} {source.positions}", _book(source.positions), None
     if chosen.experiment is None:
+        from tfm_core.trace.subject import of_architecture, with_note
+
         known = chosen.architecture
         key = f"{known.model.model_dump_json()} {known.shape} {known.src_len} {known.tgt_len}"
-        return Walked(key, _of_architecture(f"{key} {known.batch}", known))
+        to_scale = byte_cache.SHARED.get(
+            ("walk of", f"{key} {known.batch}"),
+            lambda: with_note(of_architecture(known), known.note),
+        )
+        return key, to_scale, None
     if moment is None:
         settings = chosen.experiment.model_dump_json()
-        return Walked(settings, _untrained(settings))
+        return settings, _untrained(settings), None
     run, step = moment.run, moment.step
     own = view_link.kept(DIGIT) if takes_drawing(run) else text
     mark, folder, out = weights_mark(run, step), str(run.folder), parts_out(run)
@@ -246,7 +243,7 @@ def _walked(source: WalkSource, chosen: Chosen | None, moment: Moment | None, te
     def made(own: str) -> Walked:
         subject = _trained(folder, step, mark, own, out)
         whole = _trained(folder, step, mark, own, ()) if out else None
-        return Walked(f"{run.id} {own}", subject, whole)
+        return f"{run.id} {own}", subject, whole
 
     try:
         return made(own)
@@ -274,7 +271,7 @@ def knock(code: str) -> None:
 
 
 def takes_drawing(run: Run) -> bool:
-    from tfm_core.inspect.progress.pictures import reads_drawings
+    from tfm_core.inspect.attention.pictures import reads_drawings
 
     return run.has_checkpoint and reads_drawings(run.experiment)
 
@@ -282,7 +279,7 @@ def takes_drawing(run: Run) -> bool:
 def draw(run: Run, drawing: npt.NDArray[np.uint8] | None) -> None:
     """Take a drawing (H, W) in place of the run's own pictures; None goes back to these."""
     from tfm_core.data.own_picture import to_text
-    from tfm_core.inspect.attention.own_example import read_picture
+    from tfm_core.inspect.attention.example import read_picture
 
     st.session_state[DIGIT.key] = ""
     if drawing is not None:
@@ -292,8 +289,7 @@ def draw(run: Run, drawing: npt.NDArray[np.uint8] | None) -> None:
 
 @byte_cache.cached
 def _book(position: str) -> Subject:
-    from tfm_core.inspect.walk.forward import with_note
-    from tfm_core.inspect.walk.subject import BOOK_SEED, book_example
+    from tfm_core.trace.subject import BOOK_SEED, book_example, with_note
 
     note = N_(
         "6 + 6 blocks. One pair's numbers, with random ids and weights (seed {seed}).",
@@ -302,21 +298,9 @@ def _book(position: str) -> Subject:
     return with_note(book_example(position, with_numbers=True), note)
 
 
-def _of_architecture(key: str, architecture: Architecture) -> Subject:
-    from tfm_core.inspect.walk.forward import with_note
-    from tfm_core.inspect.walk.subject import of_architecture
-
-    def walked() -> Subject:
-        made = of_architecture(architecture)
-        return with_note(made, architecture.note) if architecture.note else made
-
-    return byte_cache.SHARED.get(("walk of", key), walked)
-
-
 @byte_cache.cached
 def _untrained(text: str) -> Subject:
-    from tfm_core.inspect.walk.forward import with_note
-    from tfm_core.inspect.walk.subject import subject
+    from tfm_core.trace.subject import subject, with_note
 
     walked = subject(Experiment.model_validate_json(text))
     if walked.is_real:
@@ -327,11 +311,10 @@ def _untrained(text: str) -> Subject:
 @byte_cache.cached
 def _trained(folder: str, step: int, mark: int, own: str, out: tuple[str, ...]) -> Subject:
     from tfm_core.data.own_picture import from_text
-    from tfm_core.inspect.attention.own_example import look_at_text
+    from tfm_core.inspect.attention.example import look_at_text
+    from tfm_core.inspect.attention.trained import model_of_step
     from tfm_core.inspect.knockouts.engine import knocked_out
-    from tfm_core.inspect.progress.weights import model_of_step
-    from tfm_core.inspect.walk.forward import with_note
-    from tfm_core.inspect.walk.subject import subject
+    from tfm_core.trace.subject import subject, with_note
 
     run = Run(Path(folder))
     model, _step = model_of_step(run, step)
@@ -362,10 +345,10 @@ def _trained(folder: str, step: int, mark: int, own: str, out: tuple[str, ...]) 
 
 def _whole_model(walked: Walked, moment: Moment | None, example: int) -> None:
     """Draw the whole model at work; a click explains a step or knocks a part out."""
-    from tfm_core.inspect.picture import picture
-    from tfm_core.inspect.walk.subject import n_blocks
+    from tfm_core.trace.picture import picture
+    from tfm_core.trace.trace import n_blocks
 
-    subject = walked.subject
+    walk_name, subject, whole = walked
     count = n_blocks(subject.config)  # a session keeps what its callbacks hold
     run = None if moment is None else moment.run
 
@@ -382,12 +365,12 @@ def _whole_model(walked: Walked, moment: Moment | None, example: int) -> None:
         training = model_picture.Training(
             moment.steps,
             moment.step,
-            f"{walked.name} {example} {parts_out(moment.run)} {state.theme()}",
+            f"{walk_name} {example} {parts_out(moment.run)} {state.theme()}",
             moment.run.status.is_active,
             partial(head.go_to, steps=moment.steps),
         )
     model_picture.draw(
-        picture(subject, example, whole=walked.whole),
+        picture(subject, example, whole=whole),
         theme=state.theme(),
         glosses={} if run is None else glosses.shown(run.experiment),
         on_step=explain,
@@ -422,21 +405,21 @@ def _cut(subject: Subject, example: int) -> None:
     show.figure(figure, _("The patches, row by row from the top left."), key="walk-picture")
 
 
-def _looks(subject: Subject, step: WalkStep, example: int) -> None:
+def _looks(subject: Subject, step: Step, example: int) -> None:
     """Show where each word looks, over the picture, in the head that the map is shown of."""
     if subject.described is None or subject.pictures is None:
         return
-    from tfm_core.inspect.walk.inputs import word_maps
+    from tfm_core.trace.shown import word_maps
 
     number = walk_step.chosen_head(subject)
-    maps = word_maps(subject, step, example, number)
+    maps, words, boxes = word_maps(subject, step, example, number)
     figure = caption_strip(
-        maps.maps,
+        maps,
         subject.pictures[example],
-        maps.words,
-        maps.boxes,
+        words,
+        boxes,
         state.theme(),
-        notes=maps.writes,
+        notes=[f"→ {word}" for word in subject.truth[example]],
     )
     show.figure(figure, paragraph("walk/looks", n=number + 1), key="walk-looks")
 

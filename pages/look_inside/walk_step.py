@@ -19,11 +19,16 @@ from tfm_core.data.opened.spelling import text_of
 from tfm_core.plots.chart import chart
 from tfm_core.plots.heads.attention import short
 from tfm_core.plots.model import walk as plots
+from tfm_core.trace import functions
+from tfm_core.trace.shown import axis_words, called, cut, first_numbers, scales, topic_text
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from tfm_core.anatomy.names import Scheme
-    from tfm_core.inspect.walk.forward import Subject
-    from tfm_core.inspect.walk.steps import Slice, StepTensor, WalkStep
+    from tfm_core.trace.steps import Step, StepTensor
+    from tfm_core.trace.subject import Subject
 
 PART = Text("part", first="", most=40)
 """The name of the step; each model has its own. The "step" of a link is that of the training."""
@@ -60,7 +65,7 @@ def go(name: str) -> None:
     view_link.put({PART.query: name})
 
 
-def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
+def navigation(steps: tuple[Step, ...], number: int) -> None:
     """Draw back, the list of steps, and next. number: of the step shown, from 1."""
     names = [step.name for step in steps]
     titles = {step.name: f"{n} · {_(step.title)}" for n, step in enumerate(steps, 1)}
@@ -100,7 +105,7 @@ def _arrow_button(
     )
 
 
-def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool) -> None:
+def shapes(step: Step, subject: Subject, example: int, *, is_revealed: bool) -> None:
     """Show the tensors before and after the step, without what is asked for."""
     hidden = frozenset[str]() if is_revealed else step.hidden_shapes
     secret = frozenset[str]() if is_revealed else step.hidden
@@ -114,17 +119,15 @@ def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
         ]
 
     with st.container(border=True):
-        if step.before:
-            st.markdown("\n\n".join([f":grey[{_('Before')}]", *lines(step.before)]))
+        if step.inputs:
+            st.markdown("\n\n".join([f":grey[{_('Before')}]", *lines(step.inputs)]))
         questioned = [tensor for tensor in step.extra if tensor.name in step.question.shapes]
-        made = [*step.after, *questioned]
+        made = [*step.outputs, *questioned]
         is_asked = hidden & {tensor.name for tensor in made}
         after = _("After: predict it below") if is_asked else _("After")
         st.markdown("\n\n".join([f":grey[{after}]", *lines(made)]))
-        from tfm_core.inspect.walk.steps import axis_words
-
         words = axis_words(subject.reader)
-        visible = [tensor for tensor in (*step.before, *step.after) if tensor.name not in hidden]
+        visible = [tensor for tensor in (*step.inputs, *step.outputs) if tensor.name not in hidden]
         axes = dict.fromkeys(axis for tensor in visible for axis in tensor.axes)
         st.caption(" · ".join(f"**{axis}** {_(words[axis])}" for axis in axes))
 
@@ -135,8 +138,6 @@ def _labelled(tensor: StepTensor) -> str:
 
 
 def _shape(tensor: StepTensor, subject: Subject, example: int, *, with_numbers: bool) -> str:
-    from tfm_core.inspect.walk.steps import first_numbers
-
     sizes = ", ".join(f"{size:,}" for size in tensor.shape)
     if len(tensor.shape) == 1:
         sizes += ","
@@ -151,16 +152,12 @@ def _shape(tensor: StepTensor, subject: Subject, example: int, *, with_numbers: 
     return f"{_labelled(tensor)}  \n`({axes})` = **({sizes})**{shown}"
 
 
-def explanation(
-    step: WalkStep, subject: Subject, names: Sequence[str], *, is_revealed: bool
-) -> None:
+def explanation(step: Step, subject: Subject, names: Sequence[str], *, is_revealed: bool) -> None:
     """Show the line of PyTorch, and the explanation for this model's settings.
 
     names: of all steps of the walk, in order, to which paragraphs refer as ``{step:split}``.
     """
     st.code(step.code, language="python", wrap_lines=True)
-    from tfm_core.inspect.walk.topics import topic_text
-
     sizes = (
         "d_model",
         "n_heads",
@@ -183,10 +180,8 @@ def explanation(
     st.markdown(" ".join(_(topic_text(topic), **values) for topic in topics))
 
 
-def named(step: WalkStep, subject: Subject, scheme: Scheme, layer: int) -> None:
+def named(step: Step, subject: Subject, scheme: Scheme, layer: int) -> None:
     """Show what others call the step's modules, tensors and sizes."""
-    from tfm_core.inspect.walk.names import called
-
     if scheme == "ours":
         return
     found = called(step, subject.config, subject.shape, scheme, layer)
@@ -203,7 +198,7 @@ class _StepNumbers(list[str]):
         return str(self.index(name) + 1)
 
 
-def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool) -> None:
+def tensor(step: Step, subject: Subject, example: int, *, is_revealed: bool) -> None:
     """Show a slice of one tensor of the step, unless it is still to be predicted."""
     hidden = frozenset[str]() if is_revealed else step.hidden
     every = {each.name: each for each in step.tensors if each.name not in hidden}
@@ -212,13 +207,13 @@ def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
         st.caption(_("Answer first to see {names}.", names=waiting))
     if not every:
         return
-    names = list(every)
+    names, labels = list(every), {each: _(one.label) for each, one in every.items()}
     first = step.shown if step.shown in every else names[0]
     name = st.selectbox(
         _("Tensor"),
         names,
         index=names.index(first),
-        format_func=lambda each: _titled(each, _(every[each].label)),
+        format_func=lambda each: each if labels[each] == each else f"{each}: {labels[each]}",
         key=f"walk-tensor-{step.name}-{len(names)}-{is_revealed}",
     )
     chosen = every[name]
@@ -227,54 +222,53 @@ def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
             _("Shapes only: this model is too large for numbers."), icon=":material/straighten:"
         )
         return
-    cut = _slice(chosen, subject, example)
-    rows, columns = _names(chosen, cut, subject, example)
-    words = _words(chosen, cut, subject)
-    column_title = _axis_title(cut.column_axis, subject)
+    values, starts = _slice(chosen, subject, example)
+    rows, columns = _names(chosen, values.shape, starts, subject, example)
+    words = _words(chosen, values.shape, starts, subject)
+    row_axis, column_axis = ("1", *chosen.axes)[-2:]
+    column_title = _axis_title(column_axis, subject)
     if words is not None:
         column_title = _("{axis} (words of example {n})", axis=column_title, n=example + 1)
     figure = plots.tensor_map(
-        cut.values,
+        values,
         rows,
         columns,
-        row_title=_axis_title(cut.row_axis, subject),
+        row_title=_axis_title(row_axis, subject),
         column_title=column_title,
         theme=state.theme(),
-        is_whole_number=cut.is_whole_number,
+        is_whole_number=not chosen.looked_at.is_floating_point(),
         words=words,
     )
-    shape = " x ".join(map(str, cut.values.shape))
+    shape = " x ".join(map(str, values.shape))
     caption = _("{name}: {shape} numbers; point at a cell.", name=chosen.name, shape=shape)
     show.figure(figure, caption, key="walk-map")
 
 
-def _titled(name: str, label: str) -> str:
-    return name if label == name else f"{name}: {label}"
-
-
-def _words(chosen: StepTensor, cut: Slice, subject: Subject) -> list[list[str]] | None:
+def _words(
+    chosen: StepTensor, shape: tuple[int, ...], starts: tuple[int, int], subject: Subject
+) -> list[list[str]] | None:
     """Return the word of each id of a batch; None of tensors that are not ids of words."""
-    if chosen.axes[:1] != ("B",) or len(chosen.axes) != 2 or not cut.is_whole_number:
+    is_batch = chosen.axes[:1] == ("B",) and len(chosen.axes) == 2
+    if not is_batch or chosen.looked_at.is_floating_point():
         return None
-    (first, start), (n, size) = cut.starts, cut.values.shape
+    (first, start), (n, size) = starts, shape
     lists = [subject.tokens(chosen.words[1], index) for index in range(first, first + n)]
     by_sequence = [list(words[start : start + size]) for words in lists if words is not None]
     return by_sequence if len(by_sequence) == n else None
 
 
 def _axis_title(axis: str, subject: Subject) -> str:
-    from tfm_core.inspect.walk.steps import axis_words
-
     return "" if axis == "1" else f"{axis}: {_(axis_words(subject.reader)[axis])}"
 
 
-def _slice(chosen: StepTensor, subject: Subject, example: int) -> Slice:
-    from tfm_core.inspect.walk.steps import cut, extent, picked_axes
-
+def _slice(
+    chosen: StepTensor, subject: Subject, example: int
+) -> tuple[npt.NDArray[np.float64], tuple[int, int]]:
+    """Return the last two axes of a tensor, cut, and their first row and column."""
     at = {"B": example}
-    for index in picked_axes(chosen):
-        axis, size = chosen.axes[index], chosen.shape[index]
-        if axis != "B" and size > 1:
+    for index, axis in enumerate(chosen.axes[:-2]):  # those that must be fixed
+        size = chosen.shape[index]
+        if axis not in ("1", "B") and size > 1:
             counted = {"H": _("Head"), "C": _("Channel")}  # from 1, positions from 0
             tokens = subject.tokens(chosen.words[index], example)
             options = [
@@ -288,14 +282,14 @@ def _slice(chosen: StepTensor, subject: Subject, example: int) -> Slice:
                 key=f"walk-{axis}-{size}",
                 persist_state="session",
             )
-    n_rows, n_columns = extent(chosen)
+    n_rows, n_columns = (1, 1, *chosen.looked_at.shape)[-2:]
     rows, columns = (0, n_rows), (0, min(n_columns, _MAX))
     if n_rows > 2:
         is_batch = chosen.axes[-2] == "B"  # examples count from 1, positions from 0
         rows = _range(_range_label(chosen), n_rows, int(is_batch))
     if n_columns > _WIDE:
         columns = _range(_("Columns"), n_columns)
-    return cut(chosen, at, rows, columns)
+    return cut(chosen, at, rows, columns), (rows[0], columns[0])
 
 
 def _range_label(chosen: StepTensor) -> str:
@@ -318,11 +312,15 @@ def _range(label: str, size: int, start: int = 0) -> tuple[int, int]:
 
 
 def _names(
-    chosen: StepTensor, cut: Slice, subject: Subject, example: int
+    chosen: StepTensor,
+    shape: tuple[int, ...],
+    starts: tuple[int, int],
+    subject: Subject,
+    example: int,
 ) -> tuple[list[str], list[str]]:
     axes, words = ("1", *chosen.axes)[-2:], ("", *chosen.words)[-2:]
     names = []
-    for axis, list_name, start, size in zip(axes, words, cut.starts, cut.values.shape, strict=True):
+    for axis, list_name, start, size in zip(axes, words, starts, shape, strict=True):
         tokens = subject.tokens(list_name, example) if list_name else None
         positions = range(start, start + size)
         of_batch = int(axis == "B")
@@ -335,13 +333,11 @@ def chosen_head(subject: Subject) -> int:
     return int(st.session_state.get(f"walk-H-{subject.config.n_heads}", 0))
 
 
-def mistake(subject: Subject, step: WalkStep, example: int) -> None:
+def mistake(subject: Subject, step: Step, example: int) -> None:
     """Show what dividing by the wrong number would do to a head's weights, or does here."""
     subject = subject.looked_at
     if not subject.is_real:
         return
-    from tfm_core.inspect.walk.scale import scales
-
     head = chosen_head(subject)
     wrong, is_own, bits = scales(subject, f"{step.block}.self_attention", example, head)
     if SCALES[wrong].width is None:
@@ -349,7 +345,7 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
     else:
         kind, heading = "by-d-model", _("Mistake: dividing by sqrt(d_model)")
     st.subheader(heading, anchor=False)
-    weights = next(each for each in step.after if each.name == "weights")
+    weights = next(each for each in step.outputs if each.name == "weights")
     names = subject.tokens(weights.words[-2], example) or map(str, range(weights.shape[-2]))
     scale = f"/ sqrt({SCALES[wrong].width})" if SCALES[wrong].width else _("not scaled")
     lines = {
@@ -387,10 +383,8 @@ def example_name(subject: Subject, index: int) -> str:
     return f"{index + 1}: {text_of(src)}" if src else ""
 
 
-def used(step: WalkStep) -> None:
+def used(step: Step) -> None:
     """Show each function of the step's code: what it does, and a call of it with its result."""
-    from tfm_core.inspect.walk import functions
-
     shown = functions.used(step)
     if not shown:
         return

@@ -15,7 +15,7 @@ from tfm_core.choices.config import Experiment
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.walk.forward import Subject
+    from tfm_core.trace.subject import Subject
 
 _STEP = "play-step"
 
@@ -46,7 +46,7 @@ def of_run(run: Run) -> None:
 
 def _draw(subject: Subject) -> None:
     from pages.components import picture as model_picture
-    from tfm_core.inspect.picture import picture as picture_of
+    from tfm_core.trace.picture import picture as picture_of
 
     def explain(name: str, _block: int) -> None:
         st.session_state[_STEP] = name
@@ -63,7 +63,7 @@ def _draw(subject: Subject) -> None:
 
 @byte_cache.cached
 def _untrained(text: str) -> Subject:
-    from tfm_core.inspect.walk.subject import subject
+    from tfm_core.trace.subject import subject
 
     return subject(Experiment.model_validate_json(text))
 
@@ -71,7 +71,7 @@ def _untrained(text: str) -> Subject:
 @byte_cache.cached
 def _opened(folder: str) -> Subject:
     from tfm_core.inspect.attention.trained import model_of
-    from tfm_core.inspect.walk.subject import subject
+    from tfm_core.trace.subject import subject
 
     run = Run(Path(folder))
     probe = run.probe()

@@ -27,8 +27,8 @@ from pages.i18n import N_, _
 from tfm_core.choices.config import ImageTaskConfig, ViTConfig
 from tfm_core.data import own_picture
 from tfm_core.facts.batches import Batches
-from tfm_core.inspect.attention.own_example import read_picture
-from tfm_core.inspect.progress.pictures import (
+from tfm_core.inspect.attention.example import read_picture
+from tfm_core.inspect.attention.pictures import (
     PictureHistory,
     picture_history,
     reads_drawings,

@@ -29,9 +29,8 @@ from tfm_core.choices.config import CaptionTaskConfig, CorpusTaskConfig, Experim
 from tfm_core.data.tasks import text_task
 from tfm_core.data.text import TextTask
 from tfm_core.data.text.glosses import language_of
-from tfm_core.data.text.task import missing_examples
-from tfm_core.inspect.attention.head_labels import aligning_head
-from tfm_core.inspect.errors.answers import steps_of
+from tfm_core.inspect.attention.heads import aligning_head
+from tfm_core.inspect.attention.trained import steps_of
 from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.inspect.writing import steps
 from tfm_core.inspect.writing.beside import beside_truth, parts_at
@@ -175,7 +174,7 @@ def _text(run: Run, step: int, choices: DeltaGenerator) -> tuple[Source, str]:
     with choices.container(horizontal=True, gap="small"):
         sentence_field.buttons(task, key=SCOPE)
     source = _read(run, step, task, text)
-    if missing_examples(task) is None:
+    if task.missing is None:
         before: Sequence[str] = ()
         with suppress(ValueError):
             before = task.tokenize(text) if text.strip() else ()
@@ -379,7 +378,7 @@ def _diverging(places: pd.DataFrame) -> str:
 def _no_truth(source: Source) -> None:
     """Say why nothing is compared, and offer sentences of the task."""
     task = text_task(source.experiment.task)
-    if (missing := missing_examples(task)) is not None:
+    if (missing := task.missing) is not None:
         show.problem(missing)
         return
     st.info(_("The task has no answer for this sentence. Try:"), icon=":material/help:")

@@ -16,8 +16,7 @@ from tfm_core.data.caption_words import (
     longest,
     vocabulary,
 )
-from tfm_core.data.captions import are_plain, load_captions
-from tfm_core.data.compose import SceneChanges, compose, ink_boxes
+from tfm_core.data.captions import SceneChanges, are_plain, compose, ink_boxes, load_captions
 from tfm_core.data.scenes import (
     PlacedDigit,
     are_disjoint,

@@ -18,7 +18,7 @@ from tfm_core.data.image_data import (
     mislabelled,
     split_off,
 )
-from tfm_core.data.own.pictures_task import load_own_pictures
+from tfm_core.data.own.pictures import load_own_pictures
 from tfm_core.data.torchvision_import import torchvision
 
 

@@ -14,7 +14,7 @@ from tests.export.exported import members, unpacked, untrained
 from tests.runs.waiting import tiny
 from tfm_core.export import layout
 from tfm_core.export.bundle import bundle, estimate, file_name
-from tfm_core.inspect.attention.own_example import look_at_text
+from tfm_core.inspect.attention.example import look_at_text
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError

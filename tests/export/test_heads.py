@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from tests.pretrained.models_of_transformers import FOLDERS, IDS, make
 from tests.pretrained.with_tokenizer import CLS, MASK, SEP, folder_with_tokenizer
 from tfm_core.export.opening import open_run, size_of
-from tfm_core.inspect.attention.own_example import look_at_text
+from tfm_core.inspect.attention.example import look_at_text
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.pretrained import heads
 from tfm_core.pretrained.model import check_folder

@@ -32,7 +32,7 @@ from tfm_core.choices.variants.stems import STEMS
 from tfm_core.cli import main
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.export import onnx as export
-from tfm_core.inspect.attention.own_example import look_at_text
+from tfm_core.inspect.attention.example import look_at_text
 from tfm_core.models.build import build_text
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError

@@ -1,6 +1,7 @@
 """A Hugging Face folder becomes a run that is looked into, or nothing at all."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -23,19 +24,15 @@ from tfm_core.data.own import place
 from tfm_core.data.tasks import text_task
 from tfm_core.decoding import SamplingConfig
 from tfm_core.export.bundle import bundle
-from tfm_core.export.opening import open_run, size_of
-from tfm_core.inspect.attention.example import captured
-from tfm_core.inspect.attention.explanations import explained
-from tfm_core.inspect.attention.inputs import inputs_of
-from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text
-from tfm_core.inspect.attention.trained import model_of
+from tfm_core.export.opening import open_run, size_of, unzipped
+from tfm_core.inspect.attention.example import captured, look_at_picture, look_at_text
+from tfm_core.inspect.attention.pictures import explained
+from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.inspect.knockouts.measure import measured
 from tfm_core.inspect.knockouts.parts import heads_of
 from tfm_core.inspect.text.gpt_reading import look_through
 from tfm_core.inspect.text.gpt_writing import Sample, next_token, prompt_ids, write_on
 from tfm_core.inspect.text.surprisal import surprisals
-from tfm_core.inspect.walk.build import walk
-from tfm_core.inspect.walk.subject import subject
 from tfm_core.inspect.writing.source import source_of
 from tfm_core.inspect.writing.steps import write
 from tfm_core.pretrained.model import check_folder, load_model
@@ -43,6 +40,8 @@ from tfm_core.pretrained.pictures import PREPROCESSOR
 from tfm_core.probe.capture import capture
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
+from tfm_core.trace.subject import subject
+from tfm_core.trace.trace import trace
 
 WRITERS = ("gpt2", "gpt2-untied", "llama", "llama-tied", "llama-grouped")
 READERS, VIEWERS = ("bert",), ("vit",)
@@ -171,6 +170,20 @@ def test_its_size_is_said_before_a_weight_is_read(tmp_path):
     assert "GPT-2" in size_of(folder)
     with pytest.raises(Unopenable, match="the limit is"):
         size_of(folder, most=1000)
+
+
+def test_of_a_zip_only_the_files_at_its_top_are_taken(tmp_path):
+    made = {
+        "config.json": "{}",
+        "model.safetensors": "w",
+        "notes.py": "x",
+        "deeper/vocab.json": "d",
+    }
+    with zipfile.ZipFile(tmp_path / "model.zip", "w") as archive:
+        for name, text in made.items():
+            archive.writestr(name, text)
+    with unzipped(tmp_path / "model.zip") as folder:
+        assert {path.name for path in folder.rglob("*")} == {"config.json", "model.safetensors"}
 
 
 def test_of_a_training_the_newest_checkpoint_opens_under_its_name(tmp_path, store, capsys):
@@ -324,11 +337,11 @@ def test_it_translates_a_typed_text(opened):
 def test_the_walk_of_an_opened_encoder_decoder_is_made_by_its_code(name, opened):
     run, model = opened(name)
     looked = subject(run.experiment, model, items=run.probe().items)
-    for step in walk(looked):
-        names = {**step.names, **{one.name: one.value for one in step.before}}
+    for step in trace(looked):
+        names = {**step.names, **{one.name: one.value for one in step.inputs}}
         with torch.no_grad():
             exec(step.code, names)
-        for one in step.after:
+        for one in step.outputs:
             torch.testing.assert_close(names[one.name], one.value, rtol=1e-4, atol=1e-5)
 
 

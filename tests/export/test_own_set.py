@@ -14,7 +14,7 @@ from tests.data.own.test_texts import LABELS, PAIRS
 from tests.export.exported import members, packed, untrained
 from tfm_core.choices.config import Experiment
 from tfm_core.data.own import kinds, place, sets
-from tfm_core.data.own.pictures_set import Split, arranged
+from tfm_core.data.own.pictures import Split, arranged
 from tfm_core.data.own.texts import inspect_text
 from tfm_core.export import layout
 from tfm_core.export.archive import Refused

@@ -53,6 +53,16 @@ def test_attention_of_presets_is_kept_and_a_whole_run_has_two_checkpoints() -> N
     assert sets == WEIGHT_SETS * 2 * 1_000
 
 
+def test_a_snapshot_holds_the_share_of_every_expert_from_two_on() -> None:
+    experiment = PRESETS["translate"].experiment
+    taken = {}
+    for n_experts in (1, 2, 4):
+        model = {**experiment.model.model_dump(), "n_experts": n_experts}
+        taken[n_experts] = storage.snapshots_bytes(experiment.replace(model=model), MAX)
+    assert taken[2] > taken[1]
+    assert taken[4] - taken[1] == 2 * (taken[2] - taken[1])
+
+
 @pytest.mark.parametrize("most", [0, 1, 1_000, 10_000, MAX])
 def test_what_is_kept_is_never_more_than_may_be(most: int) -> None:
     for experiment in EXPERIMENTS:

@@ -8,8 +8,7 @@ import torch
 
 from tests.training.test_loop import experiment
 from tfm_core.inspect import activations, experts
-from tfm_core.inspect.attention.inputs import inputs_of
-from tfm_core.inspect.attention.trained import model_of
+from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.probe.capture import capture
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.store import RECORDED, RunStore

@@ -12,7 +12,7 @@ from tfm_core.choices.variants.norms import NORMS
 from tfm_core.inspect.attention.cell import Trace, cell
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.compare.names import names
-from tfm_core.inspect.training_step.batch import answers, one_answer
+from tfm_core.inspect.training_step.backward import answers, one_answer
 from tfm_core.inspect.training_step.mistakes import residual_from_norm, shared_norm
 from tfm_core.inspect.training_step.step import start
 from tfm_core.probe.labels import kind_of

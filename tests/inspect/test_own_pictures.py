@@ -8,25 +8,22 @@ from tests.data.own.files import packed, read_pictures, stripes
 from tfm_core.choices.config import Experiment
 from tfm_core.data.own import sets
 from tfm_core.data.own.kinds import proposals
-from tfm_core.data.own.pictures import PictureForm
-from tfm_core.data.own.pictures_set import Split, arranged, prepare
+from tfm_core.data.own.pictures import PictureForm, Split, arranged, prepare
 from tfm_core.data.own.sets import SetMissing
 from tfm_core.data.tasks import data_shape
-from tfm_core.inspect.attention.explanations import explained
-from tfm_core.inspect.attention.own_example import look_at_picture, read_picture
-from tfm_core.inspect.attention.trained import model_of
-from tfm_core.inspect.errors.answers import answers, steps_of
+from tfm_core.inspect.attention.example import look_at_picture, read_picture
+from tfm_core.inspect.attention.pictures import answers_by_step, explained
+from tfm_core.inspect.attention.trained import model_of, steps_of
+from tfm_core.inspect.errors.answers import answers, wrong_first
 from tfm_core.inspect.errors.scores import confusion
-from tfm_core.inspect.errors.validation_errors import wrong_examples
 from tfm_core.inspect.progress import stage
 from tfm_core.inspect.progress.moments import moments
-from tfm_core.inspect.progress.pictures import answers_by_step
 from tfm_core.inspect.source.carried import carried
 from tfm_core.inspect.source.file import source_code
-from tfm_core.inspect.walk.subject import subject
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
+from tfm_core.trace.subject import subject
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +57,7 @@ def test_it_has_a_probe_snapshots_and_a_stage(run: Run) -> None:
 
 
 def test_its_pictures_are_explained_and_its_mistakes_found(run: Run) -> None:
-    assert wrong_examples(run).examples
+    assert wrong_first(run)
     found = answers(run, steps_of(run)[-1])
     assert confusion(found)[0].to_numpy().sum() == found.n_examples == found.n_all
     probe = run.probe()

@@ -6,13 +6,12 @@ import pytest
 import torch
 
 from tfm_core.data.vocabulary import UNK
-from tfm_core.inspect.attention.questions import about_alignment, about_growth
+from tfm_core.inspect.attention.rnn_attention import about_alignment, about_growth
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.questions import about_choosing, about_precision, about_weakest
 from tfm_core.inspect.questions import Question
-from tfm_core.inspect.tensors.operations import OPERATIONS
-from tfm_core.inspect.tensors.questions import about_strides, about_view
-from tfm_core.inspect.tensors.sight import InputSpec, read, sight
+from tfm_core.inspect.tensors.operations import OPERATIONS, read
+from tfm_core.inspect.tensors.sight import InputSpec, about_strides, about_view, sight
 from tfm_core.inspect.text import bpe, tokenise
 from tfm_core.inspect.text.blanks import Blank
 from tfm_core.inspect.text.questions import (
@@ -25,8 +24,7 @@ from tfm_core.inspect.text.questions import (
     compound_of,
 )
 from tfm_core.inspect.text.sentence import SentenceReading
-from tfm_core.inspect.training_step.questions import about_guessing, about_step
-from tfm_core.inspect.training_step.step import StepTaken
+from tfm_core.inspect.training_step.step import StepTaken, about_guessing, about_step
 
 
 def sound(question: Question) -> Question:

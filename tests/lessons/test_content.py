@@ -18,6 +18,7 @@ from tfm_core.data.text.korean_words import VERBS
 from tfm_core.inspect.bugs.bugs import BUGS, basis, with_bug
 from tfm_core.inspect.discover import roles
 from tfm_core.inspect.discover.phenomenon import CHAINS, SINKS
+from tfm_core.inspect.knockouts.parts import part_of
 from tfm_core.lessons import catalogue
 from tfm_core.lessons.checks.looked_into import HeadAligns
 from tfm_core.lessons.checks.measured import Reached
@@ -300,7 +301,7 @@ def test_first_roles(store: RunStore) -> None:
     assert first["role"].tolist() == ["aligned", "previous"]
     assert sum(rows["role"].iloc[-1] == "aligned" for rows in roles.heads(table)) > 1
     aligned = first.iloc[0]
-    assert roles.without(run, roles.part_of(aligned["module"], aligned["head"])) > 0.95
+    assert roles.without(run, part_of(aligned["module"], aligned["head"])) > 0.95
     together = roles.timeline(store.get("recorded-induction-two-layers"))
     taken = roles.first_taken(together).set_index("role")["step"]
     steps = together["step"].unique().tolist()

@@ -165,9 +165,11 @@ def test_each_cell_of_an_opened_look_has_the_weight_that_was_recorded(
                 assert not one.allowed.expand(one.weights.shape)[index, head, query].any()
                 continue
             wanted = one.weights[index, head, query].numpy()
-            assert np.abs(made.exponentials / made.total - wanted).max() <= limit
+            shares = made.row["exponential"].to_numpy() / made.total
+            assert np.abs(shares - wanted).max() <= limit
             assert made.scaled + made.bias == pytest.approx(made.score, abs=1e-3)
-            assert made.dot == pytest.approx(float(made.query @ made.key), abs=1e-4)
+            product = made.dimensions["query"] * made.dimensions["key"]
+            assert made.dot == pytest.approx(product.sum(), abs=1e-4)
 
 
 def _in_order(names: list[str], maps: tuple[AttentionMap, ...]) -> list[AttentionMap]:

@@ -9,16 +9,13 @@ from pages.app.address import view
 from pages.app.address.parameters import Parameter
 from pages.app.settings import model_choice, names_choice, your_notebook
 from pages.compare import compare
-from pages.compare.sweeps import choice as sweeps
-from pages.learn import before, experiments, find_the_bug, speed, tensors, words
-from pages.learn.by_hand import matrices, stages
-from pages.learn.by_hand import page as by_hand
-from pages.learn.by_hand import words as by_hand_words
+from pages.compare.sweeps import running as sweeps
+from pages.learn import before, by_hand, experiments, find_the_bug, speed, tensors, words
 from pages.learn.practice import steps as practice
 from pages.learn.training_step import state as training_step
 from pages.look_inside import build, costs, masks, mistakes, parameters, positions, walk, walk_step
 from pages.look_inside.attention import deeper, maps, own
-from pages.look_inside.knockouts import causes, heads
+from pages.look_inside.knockouts import closer
 from pages.look_inside.knockouts import page as knockouts
 from pages.teach import classroom
 from pages.train.own_data import report as own_report
@@ -35,7 +32,7 @@ _SIZED_MODEL = (
 )  # fmt: skip
 
 
-OFF = heads.what_is_off(Run(RECORDED / "recorded-korean").experiment)
+OFF = closer.what_is_off(Run(RECORDED / "recorded-korean").experiment)
 
 
 def _within(value: object) -> Iterator[Parameter[Any]]:
@@ -83,7 +80,7 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "captions": _of_views(captions),
     "draw": _of(draw),
     "mistakes": _of_views(mistakes) | _of(mistakes.CELL),
-    "knockouts": _of_views(knockouts) | _of_views(causes) | _of_views(heads) | _of(OFF),
+    "knockouts": _of_views(knockouts) | _of_views(closer) | _of(OFF),
     "experiments": _of_views(experiments),
     "find-the-bug": _of_views(find_the_bug) | _of(find_the_bug.PAIR),
     "compare": _of(compare) | _of_views(compare),
@@ -98,7 +95,7 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "walk": _of_views(walk) | _of((walk.OUT, walk.DIGIT, walk_step.PART, *_SIZED_MODEL)),
     "words": _of_views(words),
     "tensors": _of_views(tensors) | _of(*map(fields_of_operation, OPERATIONS)),
-    "by-hand": _of(matrices, stages, by_hand_words) | _of_views(by_hand) | _of_views(by_hand_words),
+    "by-hand": _of(by_hand) | _of_views(by_hand),
     "before": _of_views(before),
     "encoders": _of_views(encoders),
     "gpt": _of_views(gpt),

@@ -10,13 +10,13 @@ from tfm_core.export.opening import open_run
 PAGES = [page.file for page in page_table.PAGES.values()]
 
 
-@pytest.mark.core(16)
 def named(app):
     """Return the name of the run in the head."""
     (menu,) = app.get("menu_button")
     return menu.proto.label
 
 
+@pytest.mark.core(16)
 @pytest.mark.parametrize("path", PAGES)
 @pytest.mark.parametrize("name", ["gpt2", "bert", "bert-for-words", "vit", "t5"])
 def test_a_page_draws_it(name, path, opened, open_page):

@@ -56,6 +56,7 @@ def opened(tmp_path_factory):
     return open_run(folder_with_tokenizer("gpt2", folder / "gpt2"), RunStore(folder / "runs"))
 
 
+@pytest.mark.core(200)
 @pytest.mark.parametrize(("name", "query"), list(addresses()))
 def test_a_page_shows_what_it_showed(request, monkeypatch, recorded, name, query):
     asked = dict(parse_qsl(query, keep_blank_values=True))

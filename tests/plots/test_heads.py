@@ -6,7 +6,7 @@ import pytest
 
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.plots.heads.attention import difference_map
-from tfm_core.plots.heads.head_scores import score_lines
+from tfm_core.plots.heads.scores import score_lines
 from tfm_core.plots.palette import COLOURS, MASKED
 
 MODULES = ("decoder.layers.0.cross_attention", "decoder.layers.1.cross_attention")

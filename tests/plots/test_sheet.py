@@ -5,9 +5,8 @@ import pytest
 
 from tfm_core.inspect.by_hand import attention
 from tfm_core.inspect.by_hand.attention import attend, mask_of
-from tfm_core.inspect.tensors.operations import OPERATIONS
-from tfm_core.inspect.tensors.sight import InputSpec, read, sight
-from tfm_core.inspect.tensors.text import shape_of
+from tfm_core.inspect.tensors.operations import OPERATIONS, read, shape_of
+from tfm_core.inspect.tensors.sight import InputSpec, sight
 from tfm_core.plots.heads import by_hand as plots
 from tfm_core.plots.heads.by_hand import Pick
 from tfm_core.plots.model import tensor_ops
@@ -15,7 +14,6 @@ from tfm_core.plots.model.tensor_ops import Colours
 from tfm_core.plots.sheet import described, written
 
 WORDS = ("I", "love", "AI")
-TITLES = ("1", "2", "3", "4")
 
 
 def test_numbers_are_written_alike():
@@ -35,7 +33,7 @@ PICK = Pick(2, 1, 0)
 def lines(allowed, pick=PICK, is_scaled=True):
     x = attention.one_hot(3, 3)
     found = attend(x, x, x, allowed, is_scaled=is_scaled)
-    return found, plots.attention_lines(found, WORDS, pick, TITLES, TITLES)
+    return found, plots.attention_lines(found, WORDS, pick)
 
 
 def boards_of(made):

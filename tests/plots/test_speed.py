@@ -4,22 +4,24 @@ import numpy as np
 import pytest
 
 from tests.inspect.training_step.test_step import chosen
-from tfm_core.inspect.speed.paired import TimeRange
-from tfm_core.inspect.training_step.graph import fold, graph_of, groups_of
+from tfm_core.inspect.speed.report import BenchmarkCase
+from tfm_core.inspect.training_step.backward import fold, graph_of, groups_of
 from tfm_core.inspect.training_step.step import start
 from tfm_core.plots.training import speed, training_step
 
 
 def test_bars_of_time_and_bytes_are_exact_and_losses_that_are_no_number_gaps():
-    seconds = {"plain": TimeRange(0.002, 0.001, 0.004), "fast": TimeRange(0.001, 0.001, 0.002)}
-    figure = speed.times(seconds, {"fast": TimeRange(2.0, 1.0, 3.0)}, "CPU")
+    seconds = {"plain": [0.002, 0.001, 0.004], "fast": [0.001, 0.001, 0.002]}
+    n_bytes = {"plain": 3 * 2**20, "fast": 1}
+    case = BenchmarkCase("work", dict.fromkeys(seconds), n_bytes=n_bytes, seconds=seconds)
+    figure = speed.times(case.times(), "CPU", (0, 1))
     (bars,) = figure.data
     assert bars.x == pytest.approx([2.0, 1.0])
     assert bars.error_x.array == pytest.approx([2.0, 1.0])
     assert bars.error_x.arrayminus == pytest.approx([1.0, 0.0])
     assert "CPU" in figure.layout.xaxis.title.text
     assert "2.00x" in figure.layout.annotations[1].text
-    (bars,) = speed.counted({"plain": 3 * 2**20, "less": 1}).data
+    (bars,) = speed.counted(case.times(), (0, 1)).data
     assert bars.x[0] == pytest.approx(3.0)
     assert bars.customdata[0].tolist() == [3_145_728]
     figure = training_step.rates([0.1, 1.0], [2.0, float("inf")], 3.0, 0.1)

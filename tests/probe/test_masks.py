@@ -7,7 +7,7 @@ from tests.pairwise import pairwise
 from tests.probe.expected_masks import expected_mask
 from tests.training.test_loop import experiment
 from tfm_core.choices.variants.forms import CAUSALITIES
-from tfm_core.inspect.attention import alignment, head_statistics
+from tfm_core.inspect.attention import alignment, heads
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.progress import stage
 from tfm_core.probe import masks
@@ -73,16 +73,16 @@ def test_the_mask_of_an_example_is_the_one_defined_and_no_weight_lies_under_it(r
 
 def test_what_is_measured_of_heads_knows_the_same_mask(run):
     probe, snapshot = run.probe(), run.snapshot(0)
-    figures = head_statistics.of_snapshot(run.experiment, probe, snapshot)
-    for stats in figures.values():
-        assert np.all(stats.shares["padding"] == 0)
+    figures = heads.of_snapshot(run.experiment, probe, snapshot)
+    assert np.all(figures["padding"] == 0)
     for kind, modules in modules_by_kind(run.experiment).items():
         for module in modules:
             if run.experiment.task.kind == "text" and kind in {"decoder", "sequence"}:
                 looks_ahead = CAUSALITIES[run.experiment.model.causality].sees_future
-                assert np.isfinite(figures[module].shares["next"]).all() == looks_ahead
+                following = figures["next"][figures["module"] == module]
+                assert np.isfinite(following).all() == looks_ahead
     if alignment.can_be_scored(run.experiment, probe):
-        for module, score in alignment.score(run.experiment, probe, snapshot).items():
+        for module, score in alignment.score(run.experiment, probe, snapshot).groupby("module"):
             even = []
             for item in probe.attended:
                 mask = expected_mask(run.experiment, item, module)
@@ -92,7 +92,7 @@ def test_what_is_measured_of_heads_knows_the_same_mask(run):
                 even += [
                     row[cells].sum() for row, cells in zip(rows, truth, strict=True) if cells.any()
                 ]
-            assert score.chance == pytest.approx(np.mean(even))
+            assert score["chance"].iloc[0] == pytest.approx(np.mean(even))
 
 
 def test_stage_notebook_and_file_hold_the_mask(run):

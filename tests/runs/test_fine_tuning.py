@@ -14,7 +14,7 @@ from tfm_core.choices.config import ConfigError, from_json, to_json
 from tfm_core.data.own import place
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.tasks import data_shape, text_task
-from tfm_core.inspect.attention.own_example import look_at_text
+from tfm_core.inspect.attention.example import look_at_text
 from tfm_core.inspect.attention.trained import model_of, weight_histograms
 from tfm_core.pretrained import base
 from tfm_core.runs import own_sets

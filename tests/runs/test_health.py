@@ -75,3 +75,28 @@ def test_a_folder_that_does_not_answer_is_told(queue, monkeypatch):
     assert checkup.look().reason == "The folder of runs does not answer."
     goes_on.set()
     first.join()
+
+
+def test_a_look_is_kept_for_a_second_and_longer_where_it_took_long(queue, monkeypatch):
+    clock, looks = [100.0], []
+
+    def looked(_queue, seconds=0.0):
+        clock[0] += seconds
+        looks.append(clock[0])
+        return subject.Health(None, running=len(looks))
+
+    monkeypatch.setattr(subject.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(subject, "_look", looked)
+    checkup = Checkup(queue)
+    assert checkup.look().running == 1
+    clock[0] = 100.99
+    assert checkup.look().running == 1
+    clock[0] = 101.0
+    assert checkup.look().running == 2
+    clock[0] = 102.0
+    monkeypatch.setattr(subject, "_look", lambda queue: looked(queue, seconds=0.5))
+    assert checkup.look().running == 3  # until 112.5: a twentieth of the time is for looking
+    clock[0] = 112.49
+    assert checkup.look().running == 3
+    clock[0] = 112.5
+    assert checkup.look().running == 4

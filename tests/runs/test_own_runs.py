@@ -13,18 +13,17 @@ from tfm_core.choices.config.own_tasks import OWN_TEXT_TASKS
 from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.tasks import data_shape, text_task
-from tfm_core.inspect.attention.own_example import look_at_text
-from tfm_core.inspect.attention.trained import data_of, model_of
-from tfm_core.inspect.errors.answers import answers, steps_of
-from tfm_core.inspect.errors.validation_errors import wrong_examples
+from tfm_core.inspect.attention.example import look_at_text
+from tfm_core.inspect.attention.trained import data_of, model_of, steps_of
+from tfm_core.inspect.errors.answers import answers, wrong_first
 from tfm_core.inspect.source.carried import carried
 from tfm_core.inspect.source.file import source_code
-from tfm_core.inspect.walk.build import walk
-from tfm_core.inspect.walk.subject import subject
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs import RunStore
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.queue.run_queue import RunQueue
+from tfm_core.trace.subject import subject
+from tfm_core.trace.trace import trace
 
 FAMILIES = [(name, family) for name, facts in OWN_TEXT_TASKS.items() for family in facts.families]
 CASES = [
@@ -78,13 +77,13 @@ def test_a_run_on_a_set_of_ones_own_is_as_any(whole):
             assert snapshot.attention[name].shape[2:] >= sizes
     model, _step = model_of(run)
     found = subject(experiment, model, items=probe.items[:2])
-    assert len(walk(found)) > 5
+    assert len(trace(found)) > 5
     task = text_task(experiment.task)
     pair = task.sample(random.Random(0))
     typed = task.join_src(pair.src) if pair.src else task.join_tgt(pair.tgt[:3])
     answered = look_at_text(run, typed)
     if experiment.task.name != "own-text":
-        assert wrong_examples(run).n_read == len(data_of(experiment).validation)
+        assert len(wrong_first(run)) == len(data_of(experiment).validation)
     found = answers(run, steps_of(run)[-1])
     assert found.loss.mean() == pytest.approx(run.curves().validation.last("loss"), rel=1e-3)
     names = {"__name__": "generated"}

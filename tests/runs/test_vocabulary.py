@@ -20,7 +20,7 @@ from tfm_core.export import layout
 from tfm_core.export.archive import Refused
 from tfm_core.export.bundle import bundle
 from tfm_core.export.importer import import_run
-from tfm_core.inspect.attention.own_example import look_at_text
+from tfm_core.inspect.attention.example import look_at_text
 from tfm_core.inspect.writing.source import source_of
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import Visitor

@@ -130,6 +130,17 @@ def runs_are_changed_where_someone_asks_who_may(repository: Repository) -> Itera
                 yield source.violation(line, f"{found[0]} asks nobody who may")
 
 
+def marks_stand_on_tests(repository: Repository) -> Iterator[Violation]:
+    """A mark stands on a test or a class of tests: on any other function it does nothing."""
+    for source in repository.python("tests"):
+        for node in source.nodes:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("test"):
+                for decorator in node.decorator_list:
+                    if "pytest.mark." in ast.unparse(decorator):
+                        rule = f"{node.name} is no test and takes no mark"
+                        yield source.violation(node.lineno, rule)
+
+
 CHECKS = (
     files_that_guides_name_are_there,
     variables_of_deployment_are_settings,
@@ -137,4 +148,5 @@ CHECKS = (
     promises_name_tests_that_are_there,
     settings_are_read_in_one_place,
     runs_are_changed_where_someone_asks_who_may,
+    marks_stand_on_tests,
 )

@@ -1,17 +1,19 @@
-"""Downloads: sources, mirrors and checksums; a file is complete or absent."""
+"""Downloads: sources, mirrors and checksums; a file is complete or absent. IDX files."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import http.client
+import math
 import os
 import shutil
+import struct
 import tempfile
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -86,7 +88,10 @@ def fetch(
                         done += len(chunk)
                         progress(done, total, N_("Downloading {name}", name=path.name))
             except (OSError, http.client.HTTPException) as error:
-                failures.append(f"{address}: {_why(error)}")
+                reason = getattr(error, "reason", error)
+                # the system's message without the error number
+                words = reason.strerror if isinstance(reason, OSError) else None
+                failures.append(f"{address}: {words or error}")
                 continue
             file.seek(0)
             if _digest(file) == md5:
@@ -115,13 +120,6 @@ def unpack_gzip(packed: Path, path: Path) -> None:
             ) from None
 
 
-def _why(error: Exception) -> str:
-    """Return the system's message without the error number."""
-    reason = getattr(error, "reason", error)
-    words = reason.strerror if isinstance(reason, OSError) else None
-    return words or str(error)
-
-
 def _digest(file: IO[bytes]) -> str:
     digest = hashlib.md5(usedforsecurity=False)  # against damage, not against forgery
     while chunk := file.read(_CHUNK):
@@ -148,3 +146,61 @@ def _written(path: Path) -> Iterator[IO[bytes]]:
         replace(Path(part), path)
     finally:
         Path(part).unlink(missing_ok=True)
+
+
+# IDX, the format of MNIST, as Yann LeCun's page on it describes it: two zero bytes, the type of the
+# values, the number of dimensions, each dimension as a big-endian 32-bit number, then the values.
+
+TYPES = (0x08, 0x09, 0x0B, 0x0C, 0x0D, 0x0E)
+"""The third byte: unsigned and signed bytes, 16 and 32-bit integers, 32 and 64-bit floats."""
+MAX_HEADER = 4 + 4 * 4
+"""Bytes that say what a file holds, of one with at most four dimensions."""
+
+_UNSIGNED_BYTE = 8
+
+
+def idx_shape(begin: bytes) -> tuple[int, ...]:
+    """Return the dimensions that the first bytes of a file say. Raises ValueError if not IDX."""
+    n_dimensions = begin[3] if len(begin) >= 4 else 0
+    is_idx = begin[:2] == b"\0\0" and len(begin) >= 4 and begin[2] in TYPES
+    if not is_idx or not 1 <= n_dimensions <= 4 or len(begin) < 4 + 4 * n_dimensions:
+        raise StudentError("This is not an IDX file.")
+    if begin[2] != _UNSIGNED_BYTE:
+        raise StudentError("The values of this IDX file are no unsigned bytes. Convert them.")
+    return struct.unpack(f">{n_dimensions}I", begin[4 : 4 + 4 * n_dimensions])
+
+
+def idx_size(shape: Sequence[int]) -> int:
+    """Return how many bytes a whole file has."""
+    return 4 + 4 * len(shape) + math.prod(shape)
+
+
+def idx_count(path: Path, shape: tuple[int, ...]) -> int:
+    """Return how many values of ``shape`` a file holds, which must be complete IDX of these.
+
+    shape: (28, 28) for pictures, () for labels. Raises DataUnavailable, naming the file.
+    """
+    try:
+        with path.open("rb") as file:
+            begin = file.read(MAX_HEADER)
+        size = path.stat().st_size
+    except OSError as error:
+        raise DataUnavailable(
+            "{path} cannot be read: {strerror}.", path=path, strerror=error.strerror
+        ) from None
+    each = " x ".join(map(str, ("n", *shape)))
+    problem = N_("It is not an IDX file of {each}.", each=each)
+    found: tuple[int, ...] = ()
+    with suppress(StudentError):
+        found = idx_shape(begin)
+    right = idx_size(found)
+    if len(found) == 1 + len(shape) and found[1:] == shape and found[0]:
+        if size == right:
+            return found[0]
+        problem = N_("It has {size} bytes instead of {right}.", size=size, right=right)
+    elif found and all(found) and size == right:
+        sizes = " x ".join(map(str, found))
+        raise DataUnavailable(Paragraph("data/custom-idx", path=path, found=sizes, each=each))
+    raise DataUnavailable(
+        "{path} is damaged. {problem} Delete it to download it again.", path=path, problem=problem
+    )

@@ -106,7 +106,9 @@ def load_images(
         if seed != TEST_SEED:  # its own splits go on where the draw of the test ends
             generator.manual_seed(seed)
         return divided(config, rest, test, seed=seed, generator=generator)
-    train, official, remark = read_images(config.name, facts, progress or _silent)
+    train, official, remark = read_images(
+        config.name, facts, progress or (lambda done, total, words: None)
+    )
     data = divided(config, ImageSplit(*train), ImageSplit(*official), seed=seed)
     return replace(data, remark=remark)
 
@@ -192,7 +194,3 @@ def pixel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:
         means.append(mean)
         deviations.append(((counts @ (values - mean).square()) / counts.sum()).sqrt())
     return torch.stack(means).float(), torch.stack(deviations).float()
-
-
-def _silent(done: int, total: int, words: str) -> None:
-    """Report no progress."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tarfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,10 @@ from tfm_core.data.download import (
     DownloadSource,
     Progress,
     fetch,
+    idx_count,
     matches,
     unpack_gzip,
 )
-from tfm_core.data.idx import idx_count
 from tfm_core.sentences import Paragraph
 
 __all__ = ["DataUnavailable", "Progress", "data_dir", "read_images"]
@@ -93,9 +94,12 @@ def _ready_idx(
     counts: dict[str, int] = {}
     others = []
     for archive, md5 in dataset.resources:
-        path = folder / archive.removesuffix(".gz")
-        if not path.is_file() and not _unpacked_by_hand(folder / archive, path):
-            packed = folder / archive
+        packed, path = folder / archive, folder / archive.removesuffix(".gz")
+        if not path.is_file() and packed.is_file():
+            # put there by hand; half a download is fetched again
+            with suppress(DataUnavailable):
+                unpack_gzip(packed, path)
+        if not path.is_file():
             if not matches(packed, md5):
                 addresses = [f"{mirror}{archive}" for mirror in (*dataset.mirrors, *source.mirrors)]
                 fetch(addresses, packed, md5=md5, label=facts.label, progress=progress)
@@ -130,17 +134,6 @@ def _ready_idx(
         n_train=counts["train-images-idx3-ubyte"],
         n_test=counts["t10k-images-idx3-ubyte"],
     )
-
-
-def _unpacked_by_hand(packed: Path, path: Path) -> bool:
-    """Unpack a file that was put there by hand; return whether it could be."""
-    if not packed.is_file():
-        return False
-    try:
-        unpack_gzip(packed, path)
-    except DataUnavailable:  # half a download: it is fetched again
-        return False
-    return True
 
 
 def _ready_cifar(

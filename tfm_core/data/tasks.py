@@ -59,7 +59,8 @@ class Task:
 
     def load(self, seed: int, progress: Progress | None) -> Data:
         """Return its examples, see ``load``."""
-        data: Data = resolve(f"tfm_core.data.{self.loaded_by}")(self.config, seed=seed)
+        loaded = resolve(f"tfm_core.data.{self.loaded_by}")
+        data: Data = loaded(self.config, seed=seed, progress=progress)
         return data
 
     def shape(self, model: ModelConfig) -> Shape:
@@ -93,12 +94,6 @@ class OwnPairTask(PairTask):
     def sizes(self) -> tuple[int, int]:
         """See PairTask."""
         return self.config.n_src, self.config.n_tgt
-
-    def load(self, seed: int, progress: Progress | None) -> Data:
-        """See Task; a set has its own splits."""
-        from tfm_core.data.own.task import load_own
-
-        return load_own(self.config)
 
 
 class StreamTask(Task):
@@ -147,25 +142,9 @@ class OpenedStreamTask(OpenedTask, StreamTask):
 class PictureTask(Task):
     """Pictures of a class each."""
 
-    def load(self, seed: int, progress: Progress | None) -> Data:
-        """See Task."""
-        from tfm_core.data.image_data import load_images
-
-        return load_images(self.config, seed=seed, progress=progress)
-
     def shape(self, model: ModelConfig) -> ImageShape:
         """See Task."""
         return ImageShape(self.config.image_size, self.config.channels, self.config.facts.n_classes)
-
-
-class OwnPictureTask(PictureTask):
-    """Pictures of a set."""
-
-    def load(self, seed: int, progress: Progress | None) -> Data:
-        """See Task."""
-        from tfm_core.data.own.pictures_task import load_own_pictures
-
-        return load_own_pictures(self.config, seed=seed)
 
 
 class CaptionTask(Task):
@@ -188,17 +167,17 @@ class CaptionTask(Task):
 
 _KINDS: dict[str, tuple[Callable[..., Task], *tuple[str, ...]]] = {
     "text": (PairTask, "text:generated", "text_data:load_text"),
-    "own": (OwnPairTask, "own.task:own_task"),
+    "own": (OwnPairTask, "own.task:own_task", "own.task:load_own"),
     "corpus": (StreamTask, "corpus.task:learned_task"),
-    "image": (PictureTask,),
-    "own-pictures": (OwnPictureTask,),
+    "image": (PictureTask, "", "image_data:load_images"),
+    "own-pictures": (PictureTask, "", "own.pictures:load_own_pictures"),
     "caption": (CaptionTask, "", "captions:load_captions"),
     "pretrained": (OpenedStreamTask, "opened.task:writer"),
     "pretrained-reader": (OpenedTask, "opened.task:reader"),
     "pretrained-answerer": (OpenedTask, "opened.task:reader"),
     "pretrained-pictures": (PictureTask,),
-    "tuned-text": (OpenedStreamTask, "opened.tuned:tuned_writer"),
-    "tuned-labels": (OpenedTask, "opened.tuned:tuned_labels", "opened.tuned:load_tuned_labels"),
+    "tuned-text": (OpenedStreamTask, "opened.task:tuned_writer"),
+    "tuned-labels": (OpenedTask, "opened.task:tuned_labels", "opened.task:load_tuned_labels"),
     "foreign": (Task,),
 }
 """By the kind of the settings: its class, what returns its words, and what its examples."""

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from tfm_core.choices.config.task import facts_of
 from tfm_core.choices.config.text_tasks import TEXT_TASKS, TextTaskConfig, shares
+from tfm_core.data.download import Progress
 from tfm_core.data.moving import Data, DeviceRecord, Examples, to_device
 from tfm_core.data.text import Pair, TextTask, generated
 from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD, Vocabulary
@@ -114,7 +115,7 @@ def n_shared_sources(data: TextData, pairs: Sequence[Pair]) -> int:
     return sum(pair.src in sources for pair in pairs)
 
 
-def load_text(config: TextTaskConfig, *, seed: int) -> TextData:
+def load_text(config: TextTaskConfig, *, seed: int, progress: Progress | None = None) -> TextData:
     """Make the splits of a text task on the CPU; the same seed makes the same ones.
 
     A task with fewer pairs than requested is split in the requested proportions; its config has
@@ -138,7 +139,10 @@ def load_text(config: TextTaskConfig, *, seed: int) -> TextData:
 def encoded(task: TextTask, part: tuple[Pair, ...], src_len: int, tgt_len: int) -> TextSplit:
     """Return pairs as ids, padded to the longest source and target of the whole data."""
     src = encode_src(task, [pair.src for pair in part], length=src_len)
-    return TextSplit(src, _encode_tgt(task, part, tgt_len), part)
+    encode = task.tgt_vocabulary.encode
+    end = [EOS] if facts_of(task.name).answer == "sequence" else []
+    tgt = padded([[BOS, *encode(pair.tgt), *end] for pair in part], tgt_len + 1 + len(end))
+    return TextSplit(src, tgt, part)
 
 
 def distinct_pairs(task: TextTask, n: int, rng: random.Random) -> list[Pair]:
@@ -183,12 +187,6 @@ def encode_src(
     """Return source sentences as ids (N, S), padded to ``length`` or to the longest of them."""
     rows = [task.src_vocabulary.encode(source) for source in sources]
     return padded(rows, length or max(map(len, rows)), task.src_vocabulary.specials.pad)
-
-
-def _encode_tgt(task: TextTask, pairs: Sequence[Pair], longest: int) -> Tensor:
-    encode = task.tgt_vocabulary.encode
-    end = [EOS] if facts_of(task.name).answer == "sequence" else []
-    return padded([[BOS, *encode(pair.tgt), *end] for pair in pairs], longest + 1 + len(end))
 
 
 def padded(rows: list[list[int]], length: int, pad: int = PAD) -> Tensor:

@@ -14,8 +14,7 @@ from typing import Literal
 from packaging.requirements import Requirement
 
 from tfm_core import settings
-from tfm_core.data.download import SOURCES, DataUnavailable, matches
-from tfm_core.data.idx import idx_count
+from tfm_core.data.download import SOURCES, DataUnavailable, idx_count, matches
 from tfm_core.data.image_files import data_dir
 from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.disk import cleanup, locks, quota

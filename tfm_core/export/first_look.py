@@ -24,9 +24,8 @@ from tfm_core.data.vocabulary import NONE
 from tfm_core.decoding import Decoded, greedy
 from tfm_core.export.opened_as import MASK
 from tfm_core.facts.storage import attention_numbers
-from tfm_core.inspect.attention.inputs import inputs_of
-from tfm_core.inspect.attention.own_example import head_answer
-from tfm_core.inspect.attention.trained import model_of
+from tfm_core.inspect.attention.example import head_answer
+from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.models.text import DecoderOnly, EncoderDecoder
 from tfm_core.pretrained.pictures import photographs
 from tfm_core.probe.capture import capture

@@ -1,7 +1,7 @@
 """A task's way to cut texts as a tokenizer.json, which the library ``tokenizers`` runs.
 
-Each rule of ``inspect.source.texts.Spelling`` is a chain of normalizers and a way to split; the ids
-are those of the task. What needs more than that is left out: other capitals of an unknown word.
+Each rule of a ``Spelling`` is a chain of normalizers and a way to split; the ids are those of the
+task. What needs more than that is left out: other capitals of an unknown word.
 """
 
 from __future__ import annotations

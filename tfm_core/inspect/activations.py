@@ -16,8 +16,7 @@ import pandas as pd
 from tfm_core.choices.config import BlockConfig
 from tfm_core.choices.variants.activations import ACTIVATIONS
 from tfm_core.choices.variants.record import resolve
-from tfm_core.inspect.attention.inputs import inputs_of
-from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
+from tfm_core.inspect.attention.trained import checkpoint_mark, inputs_of, model_of
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError

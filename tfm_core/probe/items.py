@@ -30,7 +30,7 @@ def caption_items(
     """Return some pictures of a split as items of a probe; see ``caption_item``."""
     import torch
 
-    from tfm_core.data.compose import ink_boxes
+    from tfm_core.data.captions import ink_boxes
 
     chosen = torch.tensor(list(rows), device=split.chosen.device)
     boxes = ink_boxes(split.digits_of(chosen), split.squares[chosen]).tolist()

@@ -32,10 +32,9 @@ from tfm_core.inspect.experiments.catalogue import NO_MASK, WRITER
 from tfm_core.inspect.experiments.trial import changed
 from tfm_core.inspect.positions import race
 from tfm_core.inspect.practice import lesson
-from tfm_core.inspect.speed import step_times
-from tfm_core.inspect.speed.measure import clock_name, measure
-from tfm_core.inspect.speed.report import DEVICE, MEASURED, PRESET
-from tfm_core.inspect.speed.step_times import LENGTHS, step_time
+from tfm_core.inspect.speed import report
+from tfm_core.inspect.speed.measure import clock_name, measure, step_time
+from tfm_core.inspect.speed.report import DEVICE, LENGTHS, MEASURED, PRESET
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record import snapshots, weights
 from tfm_core.runs.run import Run
@@ -314,7 +313,7 @@ def record_times() -> None:
     }
     facts = {"torch": torch.__version__.partition("+")[0], "day": f"{datetime.now(UTC):%Y-%m-%d}"}
     text = json.dumps({**facts, "lengths": LENGTHS, "seconds": seconds}, indent=1)
-    step_times.RECORDED_TIMES.write_text(text + "\n", encoding="utf-8")
+    report.RECORDED_TIMES.write_text(text + "\n", encoding="utf-8")
     print(f"{TIMES}: {', '.join(seconds)}", flush=True)
 
 

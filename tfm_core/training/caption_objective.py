@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.choices.config import CaptionTaskConfig
-from tfm_core.data.captions import CaptionData, CaptionSplit
-from tfm_core.data.compose import SceneChanges
+from tfm_core.data.captions import CaptionData, CaptionSplit, SceneChanges
 from tfm_core.training.losses import labels_of
 from tfm_core.training.objectives import (
     Batch,

@@ -250,13 +250,13 @@ def ask(
             view_link.forget([field.parameter])
             continue
         with places.get(name) or next(cells, None) or nullcontext():
-            setattr(values, name, _drawn(field))
+            setattr(values, name, drawn(field))
     return kind(**vars(values))
 
 
 def one(field: Any, name: str, scope: str) -> Any:
     """Draw a single widget, made by the functions above, and return its value."""
-    return _drawn(placed(field, name, scope))
+    return drawn(placed(field, name, scope))
 
 
 def placed(declared: Any, name: str, scope: str, values: object = None) -> Field:
@@ -270,7 +270,8 @@ def placed(declared: Any, name: str, scope: str, values: object = None) -> Field
     return dataclasses.replace(field, parameter=parameter)
 
 
-def _drawn(field: Field) -> Any:
+def drawn(field: Field) -> Any:
+    """Draw the widget of a field that has its place, and return its value."""
     parameter = field.parameter
     if isinstance(parameter, Number) and parameter.low == parameter.high:  # a slider needs two
         return parameter.low

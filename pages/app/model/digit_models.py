@@ -12,8 +12,8 @@ import streamlit as st
 from pages.app import show, state
 from pages.components.digits import Picture
 from pages.i18n import _
-from tfm_core.inspect.attention.own_example import read_picture
-from tfm_core.inspect.progress.pictures import AnswersByStep, answers_by_step, right_since
+from tfm_core.inspect.attention.example import read_picture
+from tfm_core.inspect.attention.pictures import AnswersByStep, answers_by_step, right_since
 from tfm_core.runs.run import Run
 
 logger = logging.getLogger(__name__)

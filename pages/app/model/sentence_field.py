@@ -15,7 +15,6 @@ from pages.components.pickers import word_chips
 from pages.i18n import _
 from tfm_core.data.text import TextTask
 from tfm_core.data.text.nearest import Suggestion, is_of_words, nearest_sentence
-from tfm_core.data.text.task import missing_examples, unknown_tokens
 from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.text.embeddings import CLASSES, class_of
 
@@ -41,7 +40,7 @@ def field(*, label: str, help: str, key: str, on_read: Read = _unread) -> str:
 
 def buttons(task: TextTask, *, key: str, on_read: Read = _unread) -> None:
     """Draw buttons that draw a text for the field of that key, and that clear it."""
-    missing = missing_examples(task)
+    missing = task.missing
     st.button(
         _("Surprise me"),
         icon=":material/casino:",
@@ -59,7 +58,7 @@ def buttons(task: TextTask, *, key: str, on_read: Read = _unread) -> None:
 
 def mark_unknown(task: TextTask, text: str) -> None:
     """Show which tokens of a text become ``<unk>``."""
-    unknown = unknown_tokens(task, text)
+    unknown = task.unknown(text)
     if not unknown:
         return
     listed = ", ".join(f"“{escape(token[:30])}”" for token in unknown[:5])

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy.typing as npt
@@ -34,7 +34,7 @@ from pages.components.effects import announce_end
 from pages.components.pickers import Thumbnail, thumbnails
 from pages.i18n import N_, _
 from tfm_core.choices.presets import PRESETS
-from tfm_core.inspect.errors.answers import steps_of
+from tfm_core.inspect.attention.trained import steps_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
@@ -136,9 +136,9 @@ def step(steps: Sequence[int]) -> int:
     parameter = SavedStep("step", steps=kept, key=STEP)
     with beside("step"):
         if len(kept) == 1:  # what was chosen on another page stays for the next
-            asked = view_link.opened(parameter)
-            view_link.warn("" if asked is None else parameter.follow(asked, NEWEST)[1])
-            view_link.forget([parameter])
+            only = replace(parameter, key=f"{STEP}-of-{state.page()}")
+            view_link.warn(view_link.receive(only))
+            view_link.forget([only])
             st.caption(_("step {step}", step=f"{kept[0]:,}"), width="content")
             return kept[0]
         st.session_state[STEP] = parameter.nearest(st.session_state.get(STEP, NEWEST))

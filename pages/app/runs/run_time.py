@@ -278,7 +278,7 @@ def step_time(racer: str, length: int, number: int) -> Future[float]:
 
     def work() -> float:
         from tfm_core.inspect.attention.rnn_attention import models
-        from tfm_core.inspect.speed.step_times import step_time as measure
+        from tfm_core.inspect.speed.measure import step_time as measure
 
         return measure(models()[racer], length)
 

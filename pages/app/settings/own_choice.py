@@ -13,7 +13,7 @@ from pages.app.settings.drafts import CheckedDraft, Values
 from pages.i18n import _, ngettext
 from tfm_core import settings
 from tfm_core.choices.config.shape import patches_per_side
-from tfm_core.data.own import kinds, pictures_task
+from tfm_core.data.own import kinds, pictures
 from tfm_core.data.own import sets as own_data
 from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.sets import OwnSet
@@ -87,7 +87,7 @@ def with_set(values: Values, own: OwnSet) -> Values:
     try:
         patches_per_side(task.picture_shape[-1], drafts.get(values, "model.patch_size"))
     except ValueError:
-        size = pictures_task.patch(task.picture_shape[-1])
+        size = pictures.patch(task.picture_shape[-1])
         values = drafts.put(values, "model.patch_size", size)
     return values
 

@@ -12,9 +12,9 @@ from pages.app.navigation import page_table
 from pages.i18n import N_
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.inspect.attention.head_labels import first_heads
+from tfm_core.inspect.attention.heads import first_heads
+from tfm_core.inspect.attention.pictures import reads_drawings
 from tfm_core.inspect.knockouts.parts import Part
-from tfm_core.inspect.progress.pictures import reads_drawings
 from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tours import questions, waits
 from tfm_core.inspect.tours.questions import causal_mask, cross_attention, positions

@@ -1,19 +1,218 @@
-"""Sweeps: search for the best settings of an experiment."""
+"""Sweeps: search for the best settings; a new one with its experiment, trials and time."""
 
 from __future__ import annotations
 
-from pages.app import show
-from pages.compare.sweeps import choice, running, setup
+import dataclasses
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.app import show, state
+from pages.app.accounts import visitors
+from pages.app.fact_line import fact_line, joined
+from pages.app.lessons import open_lesson
+from pages.app.runs import run_time
+from pages.app.typed import escape
+from pages.compare.sweeps import actions, form, running
+from pages.i18n import _, ngettext
+from tfm_core.choices.config import ConfigError, Experiment
+from tfm_core.choices.presets import PRESETS
+from tfm_core.plots.training import sweeps as plots
+from tfm_core.runs.record.labels import MAX_NAME
+from tfm_core.sweeps import ready, space
+from tfm_core.sweeps.objectives import OBJECTIVES
+from tfm_core.sweeps.plan import Plan
+from tfm_core.sweeps.searches import SEARCHES
+from tfm_core.sweeps.space import Dimension, Range
+
+_BASE, _DRAFT = "sweeps-base", "draft"
+_MAX_RUNS = 40  # to choose from
+_SAMPLED = 6  # combinations whose time is estimated
 
 
 def page() -> None:
     show.header("sweeps")
-    sweep = choice.shown()
+    sweep = running.shown()
     if sweep is None:
-        choice.undo()
-        setup.new_sweep()
+        running.undo()
+        _new_sweep()
     else:
         running.sweep_view(sweep)
 
 
-page()
+def _new_sweep() -> None:
+    left, right = st.columns([9, 11], gap="medium")
+    with right, st.container(gap="small"):
+        facts, choices = fact_line("sweeps")
+        base = _base(choices)
+        if base is None:
+            return
+        key, first = base
+        problem: Exception | None = None
+        plan = first
+        try:
+            plan = form.plan(first, key, choices, is_locked=open_lesson.lock)
+            plan.check()
+            actions.lesson_of(plan)
+        except ValueError as error:
+            problem = error
+        facts.caption(_facts(plan))
+        open_lesson.draw_locks()
+    with left, st.container(gap="small"):
+        _start_bar(plan, problem, key)
+        if problem is None:
+            _figure(plan)
+
+
+def _facts(plan: Plan) -> str:
+    """Return how a plan searches, how far, and for what."""
+    runs = (
+        ""
+        if plan.max_runs is None
+        else ngettext("at most {n} run", "at most {n} runs", plan.max_runs, n=plan.max_runs)
+    )
+    minutes = ""
+    if plan.max_minutes is not None:
+        minutes = _("at most {minutes:g} min", minutes=plan.max_minutes)
+    return joined(
+        f"**{_(SEARCHES[plan.search].label)}**",
+        _("{n} steps per run", n=f"{plan.base.trained.steps:,}"),
+        runs,
+        minutes,
+        _(OBJECTIVES[plan.objective].label),
+    )
+
+
+def _base(choices: DeltaGenerator) -> tuple[str, Plan] | None:
+    """Ask for the base experiment; return a key for the widgets and the proposed plan.
+
+    choices: the place of how many steps a run takes.
+    """
+    runs = [run for run in visitors.at_hand() if run.problem is None][:_MAX_RUNS]
+    names = {
+        **{f"preset:{name}": _(preset.label) for name, preset in PRESETS.items()},
+        _DRAFT: _("Configuration on Train"),
+        **{f"run:{run.id}": _("Run: {name}", name=run.meta.name) for run in runs},
+    }
+    at_first = _DRAFT if open_lesson.few_open() is not None else f"preset:{ready.PRESET}"
+    options = sorted(names, key=lambda name: name != at_first)
+    if st.session_state.get(_BASE) not in names:
+        st.session_state[_BASE] = options[0]
+    chosen = st.selectbox(
+        _("Experiment"),
+        options,
+        format_func=names.__getitem__,
+        key=_BASE,
+        persist_state="session",
+    )
+    try:
+        first = _proposed(chosen, names[chosen])
+    except ConfigError as error:
+        show.problem(_("Invalid configuration: {why}", why=_(error)))
+        return None
+    steps = choices.number_input(
+        _("Steps per run"),
+        1,
+        1_000_000,
+        first.base.trained.steps,
+        step=100,
+        key=f"{chosen}-steps",
+        width=140,
+    )
+    training = first.base.trained.replace(steps=int(steps))
+    base = first.base.replace(training=training.model_dump())
+    return f"new-{chosen}", dataclasses.replace(first, base=base)
+
+
+def _proposed(chosen: str, name: str) -> Plan:
+    """Return the default plan for an experiment. Raises ConfigError."""
+    kind, _colon, which = chosen.partition(":")
+    if which == ready.PRESET:
+        return dataclasses.replace(ready.plan(), name=_("Rate and warm-up"))
+    if kind == "preset":
+        base = PRESETS[which].experiment
+    elif kind == _DRAFT:
+        base = Experiment.parse(state.draft())
+    else:
+        base = next(run for run in visitors.at_hand() if run.id == which).experiment
+    return ready.proposed(base, name.partition(": ")[2] if kind == "run" else name)
+
+
+def _start_bar(plan: Plan, problem: Exception | None, key: str) -> None:
+    why_not = visitors.why_not()
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        name = st.text_input(_("Sweep name"), plan.name, max_chars=MAX_NAME, key=f"{key}-name")
+        pressed = st.button(
+            _("Start sweep"),
+            type="primary",
+            icon=":material/play_arrow:",
+            disabled=problem is not None or bool(why_not),
+            key="sweeps-start",
+            help=escape(why_not) or None,
+        )
+    if why_not:
+        st.caption(f":material/lock: {escape(why_not)}")
+    if problem is not None:
+        st.markdown(f":red[:material/error: **{escape(_(problem))}**]")
+        return
+    st.markdown(_cost_words(plan))
+    possible = space.share(plan.base, plan.space)
+    if possible.n < possible.drawn:
+        words = _(
+            "About {share} of combinations are valid. One that is not: {why}",
+            share=show.percent(possible.n / possible.drawn),
+            why=_(possible.why),
+        )
+        st.caption(f":material/info: {escape(words)}")
+    if pressed:
+        plan = dataclasses.replace(plan, name=" ".join(name.split()), created=ready.now())
+        sweep = actions.start(plan)
+        if sweep is not None:
+            running.open_sweep(sweep.id)
+            st.rerun()
+
+
+def _cost_words(plan: Plan) -> str:
+    n = plan.max_runs
+    if plan.search == "grid":
+        n = min(space.n_points(plan.space), plan.most_runs)
+    if n is None:
+        return _("**{minutes:g} min** of training in total.", minutes=plan.max_minutes)
+    some = space.some(plan.base, plan.space, _SAMPLED)
+    forecast = run_time.in_sequence(some, threads=plan.threads)
+    forecast = forecast.times(1 / len(some)) if forecast else None  # of a mean run
+    words = ngettext(
+        "**{n} run** of {steps} steps: **{time}**.",
+        "**{n} runs** of {steps} steps, one after another: **{time}**.",
+        n,
+        n=n,
+        steps=f"{plan.base.trained.steps:,}",
+        time=run_time.with_load(forecast.times(n) if forecast else None),
+    )
+    if plan.max_minutes is None:
+        return words
+    return f"{words} {_('No run starts after {minutes:g} min.', minutes=plan.max_minutes)}"
+
+
+def _figure(plan: Plan) -> None:
+    if plan.search == "grid":
+        show.figure(plots.points(plan), _("Each ring is a run."), key="sweeps-points")
+        return
+    rows = [
+        [_(space.label_of(plan.base, dimension.path)), _range_words(dimension)]
+        for dimension in plan.space
+    ]
+    show.facts(rows, [_("Varies"), _("Range or values")])
+    st.caption(_(SEARCHES[plan.search].help))
+
+
+def _range_words(dimension: Dimension) -> str:
+    """Return the values of a setting: from and to, or a list."""
+    if not isinstance(dimension, Range):
+        return ", ".join(_(space.shown(value)) for value in dimension.values)
+    ends = {"low": space.shown(dimension.low), "high": space.shown(dimension.high)}
+    return _("{low} … {high} (log)", **ends) if dimension.is_log else _("{low} … {high}", **ends)
+
+
+if __name__ == "__main__":
+    page()

@@ -1,4 +1,4 @@
-"""A running or ended sweep: leaderboard and Optuna's figures.
+"""Which sweep is shown, and a running or ended one: leaderboard and Optuna's figures.
 
 One fragment polls every two seconds while it runs.
 """
@@ -13,10 +13,11 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages.app import show, state
+from pages.app.address import parameters, view_link
 from pages.app.navigation import page_table, ticks
 from pages.app.runs import run_actions, runs_access
 from pages.app.typed import escape
-from pages.compare.sweeps import actions, choice, form
+from pages.compare.sweeps import actions, form
 from pages.i18n import N_, _, language, ngettext
 from tfm_core.plots.training import sweeps as plots
 from tfm_core.runs.record.labels import MAX_NAME
@@ -24,9 +25,13 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 from tfm_core.sweeps import space, study
 from tfm_core.sweeps.plan import Plan, SweepDamaged
-from tfm_core.sweeps.store import Sweep
+from tfm_core.sweeps.store import Sweep, SweepNotFound
 from tfm_core.sweeps.study import Trial
 
+_PICK = "sweeps-pick"
+NEW = ""
+SWEEP = parameters.Text("sweep", first="", key="sweeps-shown", most=64)
+"""The id of a sweep; empty for a new one."""
 _HEIGHT = 300
 STATES = {
     "running": N_("trains"),
@@ -35,8 +40,80 @@ STATES = {
     "failed": N_("no result"),
 }
 
-
 TICK = 2.0
+
+
+def shown() -> Sweep | None:
+    """Draw the choice; return the sweep to show, or None to create one."""
+    problem = view_link.receive(SWEEP)
+    sweep_id = str(st.session_state[SWEEP.key])
+    listed = actions.listed()
+    names = {sweep.id: _name(sweep) for sweep in listed}
+    if sweep_id and sweep_id not in names:
+        try:
+            names[sweep_id] = _name(actions.sweep_store().get(sweep_id))
+        except SweepNotFound as error:
+            problem = problem or _(error)
+            sweep_id = NEW
+    view_link.warn(problem)
+    if names:
+        st.session_state[_PICK] = sweep_id
+        st.selectbox(
+            _("Sweep"),
+            [NEW, *names],
+            format_func=lambda name: names.get(name, _("New sweep")),
+            key=_PICK,
+            label_visibility="collapsed",
+            on_change=lambda: open_sweep(str(st.session_state[_PICK])),
+        )
+    st.session_state[SWEEP.key] = sweep_id
+    view_link.say(SWEEP, sweep_id)
+    return actions.sweep_store().get(sweep_id) if sweep_id else None
+
+
+def open_sweep(sweep_id: str) -> None:
+    """Show a sweep from the next rerun on; an empty id creates one."""
+    st.session_state[SWEEP.key] = sweep_id
+    view_link.say(SWEEP, sweep_id)
+
+
+def undo() -> None:
+    gone = actions.deleted()[:1]
+    for sweep in gone:
+        name = escape(_title(sweep))
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.caption(_("Deleted *{name}*.", name=name), width="content")
+            if st.button(
+                _("Undo: {name}", name=name),
+                key=f"sweeps-undo-{sweep.id}",
+                icon=":material/undo:",
+                type="tertiary",
+            ) and actions.undelete(sweep):
+                open_sweep(sweep.id)
+                st.rerun()
+
+
+def deletion(sweep: Sweep) -> None:
+    with st.popover(_("Delete sweep …"), icon=":material/delete:"):
+        st.caption(_("Its runs stay. You can undo for a day."))
+        if st.button(_("Delete sweep"), key="sweeps-delete") and actions.delete(sweep):
+            open_sweep(NEW)
+            st.rerun()
+
+
+def _title(sweep: Sweep) -> str:
+    try:
+        return sweep.plan().name
+    except SweepDamaged:
+        return sweep.id[:20]
+
+
+def _name(sweep: Sweep) -> str:
+    try:
+        plan = sweep.plan()
+    except SweepDamaged:
+        return _("{id} (damaged)", id=sweep.id[:20])
+    return f"{plan.name} · {_(plan.base.task.facts.label)} · {_(actions.STATES[plan.state])}"
 
 
 def sweep_view(sweep: Sweep) -> None:
@@ -45,7 +122,7 @@ def sweep_view(sweep: Sweep) -> None:
         trials = _trials(sweep)
     except (SweepDamaged, OSError) as error:
         show.problem(error)
-        choice.deletion(sweep)
+        deletion(sweep)
         return
     if plan.state == "finished":
         ticks.mark()
@@ -54,7 +131,7 @@ def sweep_view(sweep: Sweep) -> None:
     if actions.may_change(plan):
         with st.expander(_("Change ranges or add trials"), icon=":material/tune:"):
             _change(sweep, plan, trials)
-        choice.deletion(sweep)
+        deletion(sweep)
 
 
 def _live(sweep: Sweep, drawn_as: str) -> None:

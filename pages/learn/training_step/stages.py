@@ -29,7 +29,7 @@ from tfm_core.plots.training import training_step as plots
 from tfm_core.probe.types import Floats
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.training_step.graph import Graph
+    from tfm_core.inspect.training_step.backward import Graph
     from tfm_core.inspect.training_step.mistakes import WrongBlock
     from tfm_core.inspect.training_step.step import StepTaken
     from tfm_core.training.loop import Trainer
@@ -39,7 +39,7 @@ _SHOWN = 64  # rows of the table
 
 
 def batch(model_at: ModelAtStep) -> None:
-    rows, losses, loss = state.cached("batch", model_at, (), _batch)
+    rows, losses, loss, _answers = state.cached("batch", model_at, (), _batch)
     n = len(rows)
     st.markdown(_("**{n} examples** of the shuffled training set.", n=n))
     if losses is None:
@@ -83,13 +83,12 @@ def _table(rows: pd.DataFrame, losses: Floats | None) -> None:
 
 def loss(model_at: ModelAtStep) -> None:
     """Show one answer: logits, log-softmax, loss."""
-    from tfm_core.inspect.training_step.questions import about_guessing
+    from tfm_core.inspect.training_step.step import about_guessing
 
-    counted = state.cached("counted", model_at, (), _counted)
-    if counted is None:
+    rows, losses, _loss, answers = state.cached("batch", model_at, (), _batch)
+    if losses is None:
         st.info(_("This loss is not a cross-entropy: no classes to show."))
         return
-    rows, answers = counted
     names = _names(rows)
     left, right = st.columns(2)
     with left:
@@ -143,26 +142,19 @@ def _arithmetic(table: pd.DataFrame, right_one: dict[str, Any]) -> None:
         st.caption(paragraph("training_step/smoothing", share=right_one["smoothing"]))
 
 
-def _batch(trainer: Trainer) -> tuple[pd.DataFrame, Floats | None, float]:
-    from tfm_core.inspect.training_step.batch import answers, batch_rows, example_losses
+def _batch(trainer: Trainer) -> tuple[pd.DataFrame, Floats | None, float, list[list[int]]]:
+    """Return the rows of a batch, their losses, that of all, and which answers of each count."""
+    from tfm_core.inspect.training_step.backward import answers, batch_rows, example_losses
 
     rows, scored = batch_rows(trainer), answers(trainer)
     if scored is None:
-        return rows, None, 0.0
-    return rows, example_losses(scored, len(rows)), scored.loss
-
-
-def _counted(trainer: Trainer) -> tuple[pd.DataFrame, list[list[int]]] | None:
-    from tfm_core.inspect.training_step.batch import answers, batch_rows
-
-    rows, scored = batch_rows(trainer), answers(trainer)
-    if scored is None:
-        return None
-    return rows, [scored.of(example) for example in range(len(rows))]
+        return rows, None, 0.0, []
+    counted = [scored.of(example) for example in range(len(rows))]
+    return rows, example_losses(scored, len(rows)), scored.loss, counted
 
 
 def _answer(trainer: Trainer, number: int) -> tuple[pd.DataFrame, dict[str, Any]]:
-    from tfm_core.inspect.training_step.batch import answers, one_answer
+    from tfm_core.inspect.training_step.backward import answers, one_answer
 
     scored = answers(trainer)
     assert scored is not None
@@ -192,7 +184,7 @@ def backward(model_at: ModelAtStep) -> None:
 
 
 def _graph(model_at: ModelAtStep) -> None:
-    from tfm_core.inspect.training_step.graph import fold, graph_of, groups_of
+    from tfm_core.inspect.training_step.backward import fold, graph_of, groups_of
 
     graph: Graph = state.cached("graph", model_at, (), graph_of)
     show.prose(paragraph("training_step/graph", n=len(graph[0])))
@@ -339,7 +331,7 @@ def _weight(
 
 def after(model_at: ModelAtStep, rate: float) -> None:
     """Show the loss of the same batch after the step, at this rate and at others."""
-    from tfm_core.inspect.training_step.questions import about_step
+    from tfm_core.inspect.training_step.step import about_step, losses_at
 
     result = state.last_step(state.after(model_at, rate))
     if not question.guess(about_step(result), "step", of=model_at.subject):
@@ -354,7 +346,7 @@ def after(model_at: ModelAtStep, rate: float) -> None:
         delta_color="inverse",
     )
     right.metric(_("Learning rate"), f"{rate:.3g}")
-    losses = state.cached("rates", model_at, (), _losses)
+    losses = state.cached("rates", model_at, (), lambda trainer: losses_at(trainer, TRIED))
     show.figure(
         plots.rates(TRIED, losses, result.loss_before, rate),
         paragraph("training_step/line", rate=TRIED[-1], loss=losses[-1]),
@@ -368,22 +360,16 @@ def after(model_at: ModelAtStep, rate: float) -> None:
         )
 
 
-def _losses(trainer: Trainer) -> list[float]:
-    from tfm_core.inspect.training_step.step import losses_at
-
-    return losses_at(trainer, TRIED)
-
-
 T = TypeVar("T")
 _HARDLY = 0.02
 """The share of a loss below which its change is no sign of a mistake."""
 
 
 def one_layer() -> None:
-    from tfm_core.inspect.training_step import plain
+    from tfm_core.inspect.training_step import update
 
     st.header(_("One layer, in plain PyTorch"), anchor=False)
-    for column, (title, code, printed) in zip(st.columns(2), plain.both(), strict=True):
+    for column, (title, code, printed) in zip(st.columns(2), update.one_layer(), strict=True):
         with column:
             st.markdown(_(title))
             st.code(code, "python", wrap_lines=True)
@@ -394,13 +380,12 @@ def one_layer() -> None:
 
 def two_ways(model_at: ModelAtStep, rate: float) -> None:
     from tfm_core.inspect.training_step import update as code
-    from tfm_core.inspect.training_step.arithmetic import ARITHMETIC
 
     one_layer()
     st.header(_("A whole step of your model"), anchor=False)
 
     chosen = Experiment.model_validate_json(model_at.text).trained.optimizer
-    rules = ARITHMETIC[chosen]
+    rules = code.ARITHMETIC[chosen]
     result = state.last_step(state.after(model_at, rate))
     both = state.cached("ways", model_at, (rate,), lambda trainer: code.two_ways(trainer, result))
     is_same = both["gradient"] < 1e-4 and both["weight"] < 1e-2 * max(rate, 1e-3)
@@ -424,12 +409,6 @@ def _source(function: Callable[..., object]) -> str:
 def mistakes(model_at: ModelAtStep) -> None:
     """Show mistakes of the loop and of the model's code, made on a copy just now."""
     from tfm_core.inspect.training_step import mistakes as made
-    from tfm_core.inspect.training_step.mistakes import (
-        BLOCK_MISTAKES,
-        MODEL_MISTAKES,
-        in_model,
-        mm_on_four_axes,
-    )
 
     st.header(_("In the training loop"), anchor=False)
 
@@ -452,16 +431,16 @@ def mistakes(model_at: ModelAtStep) -> None:
     st.caption(_("The first block on the next batch, with and without the mistake; no dropout."))
     code = "scores = torch.mm(q, k.transpose(-2, -1))"
     draw = partial(_measured, _("`mm` on tensors of four axes"), code, "mm")
-    _mistake(model_at, 5, mm_on_four_axes, draw)
-    for number, (name, change) in enumerate(BLOCK_MISTAKES.items(), 6):
+    _mistake(model_at, 5, made.mm_on_four_axes, draw)
+    for number, (name, change) in enumerate(made.BLOCK_MISTAKES.items(), 6):
         _mistake(model_at, number, change, partial(_block, MISTAKES[name]))
     st.header(_("In the code of the model"), anchor=False)
     st.caption(_("The model on the next batch, with and without the mistake."))
-    for number, name in enumerate(MODEL_MISTAKES, 6 + len(BLOCK_MISTAKES)):
+    for number, name in enumerate(made.MODEL_MISTAKES, 6 + len(made.BLOCK_MISTAKES)):
         _mistake(
             model_at,
             number,
-            partial(in_model, name=name),
+            partial(made.in_model, name=name),
             partial(_model, model_at, MISTAKES[name]),
         )
 
@@ -512,13 +491,9 @@ def _trained(model_at: ModelAtStep, mistake: Mistake) -> None:
     label = _("Train both for {n} steps", n=N_STEPS)
     if not st.toggle(label, key=f"training-step-apart-{mistake.name}"):
         return
+    work = partial(trained_apart, name=mistake.name)
     with st.spinner(_("Training …"), show_time=True):
-        right, wrong = state.cached(
-            f"trained {mistake.name}",
-            model_at,
-            (),
-            partial(trained_apart, name=mistake.name),
-        )
+        right, wrong = state.cached(f"trained {mistake.name}", model_at, (), work)
     words = paragraph("training_step/trained-apart", n=N_STEPS, right=right, wrong=wrong)
     if abs(wrong - right) < _HARDLY * right:
         words = words + " " + _("This loss does not give the mistake away.")

@@ -1,11 +1,10 @@
-"""What is asked of the maps: what heads do, which aligns, how two differ, and files to take."""
+"""What is asked of the maps: what heads do, which aligns, how two differ, how one cell is made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,32 +16,29 @@ from pages.app.accounts import visitors
 from pages.app.address import view
 from pages.app.runs import run_words, runs_access
 from pages.app.typed import escape
-from pages.components.buttons import svg_as_png
-from pages.components.heads import pack_grid, pack_lines, standalone
-from pages.i18n import N_, _, language, paragraph, speaking
+from pages.i18n import N_, _, paragraph
 from pages.look_inside.attention.maps import (
     OF_PICTURES,
     SCOPE,
     Shown,
+    cell_of,
     choose,
-    grid_style,
     modules_of,
     open_head,
     written,
 )
-from tfm_core import byte_cache
+from tfm_core.choices.config import built
+from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.data.own.sets import set_of
-from tfm_core.inspect.attention import alignment, head_statistics
-from tfm_core.inspect.attention.comparison import check_same_tokens, compare, nearest, same_example
-from tfm_core.inspect.attention.example import Example, example_of
+from tfm_core.inspect.attention import alignment
+from tfm_core.inspect.attention import heads as head_table
+from tfm_core.inspect.attention.cell import AttentionCell, cell, seen, traced
+from tfm_core.inspect.attention.example import Example, example_of, nearest, same_example
 from tfm_core.inspect.attention.head_roles import ROLES
-from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.plots import export
+from tfm_core.inspect.attention.map_view import check_same_tokens, compare
 from tfm_core.plots.heads.attention import difference_map, head_map
-from tfm_core.plots.heads.head_scores import score_lines
-from tfm_core.plots.palette import COLOURS
-from tfm_core.probe.labels import KINDS, axes, modules_by_kind, written_tokens
-from tfm_core.runs.record.snapshots import snapshot_path
+from tfm_core.plots.heads.scores import score_lines
+from tfm_core.probe.labels import KINDS, axes, modules_by_kind, rows
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 from tfm_core.sentences import StudentError
@@ -50,10 +46,10 @@ from tfm_core.sentences import StudentError
 if TYPE_CHECKING:
     from streamlit.elements.lib.column_types import ColumnConfig
 
-    from tfm_core.inspect.attention.validation import ValidationFigures
-
 _FIGURE, _MIN, _ALL = "attention-filter", "attention-least", "attention-all-kinds"
+_TALL = 320  # pixels of a table; longer ones scroll
 _TABLE, _ALIGNED = "attention-heads-table", "attention-alignment-table"
+_TALLEST = {_TABLE: 460, _ALIGNED: 340}  # pixels
 
 
 def faded(shown: Shown) -> list[bool]:
@@ -62,35 +58,22 @@ def faded(shown: Shown) -> list[bool]:
     if not name or not least or shown.chosen.deeper != "heads":
         return []
     try:
-        frame = head_statistics.table(shown.experiment, measures(shown.run, shown.step)[0])
+        figures = head_table.shown(head_table.of_step(shown.run, shown.step))
     except ValueError:
         return []
-    if name not in frame:
-        return []
-    here = frame[frame["module"].isin(shown.modules)].sort_values(["layer", "head"])
-    return [not value >= least for value in here[name]]
-
-
-def measures(run: Run, step: int) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return statistics and alignment scores, maybe none, on the run's examples, by module.
-
-    Raises ValueError.
-    """
-    run.snapshot(step)  # raises what is wrong with it
-    changed = snapshot_path(run.folder, step).stat().st_mtime_ns
-    of_step = head_statistics.of_step(run.folder, step, changed)
-    return of_step, alignment.of_step(run.folder, step, changed)
+    of_kind = figures[figures["kind"] == shown.chosen.kind]
+    return [not value >= least for value in of_kind.get(name, ())]
 
 
 def heads(shown: Shown) -> None:
     """Show the figures of the heads; a chosen row opens its head."""
     run, kind = shown.run, shown.chosen.kind
     try:
-        statistics, scores, words = _measured(run, shown.step)
+        measured, words = _measured(run, shown.step)
     except ValueError as error:
         show.problem(error)
         return
-    frame = head_statistics.table(shown.experiment, statistics, scores)
+    frame = head_table.shown(measured)
     of_kind = frame[frame["kind"] == kind]
     names = [name for name in ("evenness", *ROLES) if name in of_kind]
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -113,58 +96,52 @@ def heads(shown: Shown) -> None:
         frame = of_kind
     frame = frame.dropna(axis=1, how="all").reset_index(drop=True)
     repeated = ["module", "kind"] if frame["kind"].nunique() == 1 else ["module"]  # above, already
-    st.dataframe(
-        frame.drop(columns=repeated)
-        .assign(label=frame["label"].map(_))
-        .replace({"kind": {name: _(each.label) for name, each in KINDS.items()}}),
-        key=_TABLE,
-        hide_index=True,
-        on_select=partial(_open_picked, run, frame, _TABLE),
-        selection_mode="single-row",
-        height=min(460, 38 + 35 * max(1, len(frame))),
-        column_config=_columns(next(iter(statistics.values())).unit),
+    worded = frame.assign(label=frame["label"].map(_)).replace(
+        {"kind": {name: _(each.label) for name, each in KINDS.items()}}
     )
+    _pick(run, worded.drop(columns=repeated), frame, _TABLE, _columns(measured["unit"].iloc[0]))
     st.caption(words)
 
 
-def _open_picked(run: Run, frame: pd.DataFrame, key: str) -> None:
-    """Open the head of the row that was picked in a table of heads. key: of the table."""
-    rows = st.session_state[key].selection.rows
-    if rows and rows[0] < len(frame):
-        row = frame.iloc[rows[0]]
-        open_head(run, row["kind"], int(row["layer"]) - 1, int(row["head"]) - 1)
+def _pick(
+    run: Run, shown: pd.DataFrame, frame: pd.DataFrame, key: str, columns: Mapping[str, Any]
+) -> None:
+    """Show a table of heads, of a row each in a frame; one that is picked opens its head."""
+
+    def open_picked() -> None:
+        rows = st.session_state[key].selection.rows
+        if rows and rows[0] < len(frame):
+            row = frame.iloc[rows[0]]
+            open_head(run, row["kind"], int(row["layer"]) - 1, int(row["head"]) - 1)
+
+    st.dataframe(
+        shown,
+        key=key,
+        hide_index=True,
+        on_select=open_picked,
+        selection_mode="single-row",
+        height=min(_TALLEST[key], 38 + 35 * max(1, len(frame))),
+        column_config=columns,
+    )
 
 
-def _measured(run: Run, step: int) -> tuple[Mapping[str, Any], Mapping[str, Any], str]:
-    """Return statistics, alignment scores, and a sentence on where they were measured.
-
-    Raises ValueError.
-    """
+def _measured(run: Run, step: int) -> tuple[pd.DataFrame, str]:
+    """Return the table of the heads, and a sentence on where it was measured. Raises ValueError."""
     if run.has_checkpoint and st.toggle(
         _("Use the validation set"),
         key="attention-validation",
         help=_("Up to 1,000 validation examples, last checkpoint."),
     ):
         with st.spinner(_("Reading the validation set …")):
-            figures = _over_validation(run.folder, checkpoint_mark(run))
+            found = head_table.over_validation(run)
+        n, n_all, last = found[["n_examples", "n_all", "step"]].iloc[0]
         words = paragraph(
-            "attention/heads-validation",
-            n=f"{figures.n_examples:,}",
-            all=f"{figures.n_all:,}",
-            step=f"{figures.step:,}",
+            "attention/heads-validation", n=f"{n:,}", all=f"{n_all:,}", step=f"{last:,}"
         )
-        return figures.statistics, figures.alignment, words
-    statistics, scores = measures(run, step)
-    n_examples = next(iter(statistics.values())).n_examples
-    words = paragraph("attention/heads-examples", n=n_examples, step=f"{step:,}")
-    return statistics, scores, words
-
-
-@lru_cache(maxsize=8)
-def _over_validation(folder: Path, mark: int) -> ValidationFigures:
-    from tfm_core.inspect.attention.validation import measured_over_validation
-
-    return measured_over_validation(Run(folder))
+        return found, words
+    found = head_table.of_step(run, step)
+    n = found["n_examples"].iloc[0]
+    return found, paragraph("attention/heads-examples", n=n, step=f"{step:,}")
 
 
 def _columns(unit: str = "") -> dict[str, ColumnConfig | str | None]:
@@ -197,14 +174,14 @@ def _columns(unit: str = "") -> dict[str, ColumnConfig | str | None]:
 def aligning(shown: Shown) -> None:
     """Show the score of every head over the training, and name the one that learned to align."""
     run = shown.run
-    scores = _scores(run.folder, tuple(run.snapshot_steps()))
-    best = alignment.best_head(scores, shown.step)
+    scores = alignment.score_over_training(run)
+    here = scores[scores["step"] == shown.step]
+    best = alignment.best_head(here.to_dict("records"))
     if best is None:
         show.problem(_("The heads of this step cannot be scored."))
         return
     head = str(best["module"]), int(best["head"]) - 1
-    aligned = alignment.aligned(scores, shown.step)
-    st.markdown(_verdict(best, alignment.formed_at(scores, *head), aligned))
+    st.markdown(_verdict(scores, best, len(here)))
     left, right = st.columns([5, 4], gap="medium")
     with left:
         show.figure(
@@ -213,52 +190,37 @@ def aligning(shown: Shown) -> None:
             key="attention-alignment",
         )
     with right:
-        frame = scores[scores["step"] == shown.step]
-        frame = frame.sort_values("share", ascending=False).reset_index(drop=True)
+        frame = here.sort_values("share", ascending=False).reset_index(drop=True)
         help = _("Alignment error rate (Och & Ney 2003); 0: every row’s strongest cell is true.")
         rate = st.column_config.NumberColumn(_("Error rate"), format="%.3f", help=help)
         known = _columns()
-        st.dataframe(
-            frame[["layer", "head", "share", "aer"]],
-            key=_ALIGNED,
-            hide_index=True,
-            on_select=partial(_open_picked, run, frame, _ALIGNED),
-            selection_mode="single-row",
-            height=min(340, 38 + 35 * max(1, len(frame))),
-            column_config={**known, "share": known["aligned"], "aer": rate},
-        )
+        columns = {**known, "share": known["aligned"], "aer": rate}
+        _pick(run, frame[["layer", "head", "share", "aer"]], frame, _ALIGNED, columns)
         st.caption(_("Click beside a row to open that head."))
     if run.experiment.model.family == "decoder-only":
         st.caption(paragraph("attention/single-sequence"))
 
 
-@byte_cache.cached
-def _scores(folder: Path, steps: tuple[int, ...]) -> pd.DataFrame:
-    """Return the scores at every snapshot. The steps are in the key: a live run gets new ones."""
-    return alignment.score_over_training(Run(folder))
-
-
-def _verdict(best: pd.Series[Any], formed: int | None, aligned: alignment.Aligned) -> str:
+def _verdict(scores: pd.DataFrame, best: alignment.Row, n_heads: int) -> str:
+    """Say which of the heads align at the step of the best one, and since when."""
     values = {
         "layer": best["layer"],
         "head": best["head"],
         "share": show.percent(best["share"]),
         "aer": f"{best['aer']:.3f}",
     }
-    if not aligned.n:
+    aligned = alignment.aligned(scores, best["step"])
+    if aligned.empty:
         return paragraph("attention/no-head-aligns", **values)
-    if aligned.n == 1:
-        words, step = paragraph("attention/one-head-aligns", **values), formed
+    if len(aligned) == 1:
+        words = paragraph("attention/one-head-aligns", **values)
+        step = alignment.formed_at(scores, best["module"], best["head"])
     else:
-        values |= {
-            "n": aligned.n,
-            "n_heads": aligned.n_heads,
-            "low": show.percent(aligned.least),
-            "high": show.percent(aligned.most),
-        }
-        words = paragraph("attention/heads-align", **values)
-        step = aligned.step if aligned.are_all else None
-    if aligned.n_heads == 1 or step is None:
+        low, high = (show.percent(end) for end in aligned["share"].agg(["min", "max"]))
+        n = {"n": len(aligned), "n_heads": n_heads}
+        words = paragraph("attention/heads-align", low=low, high=high, **n, **values)
+        step = int(aligned["since"].max()) if len(aligned) == n_heads else None
+    if n_heads == 1 or step is None:
         return words
     return words + " " + _("Aligned from step {step} on.", step=f"{step:,}")
 
@@ -272,7 +234,7 @@ class Versus(NamedTuple):
     run: str | None = None
 
 
-def _versus(of: str = "") -> Versus | None:
+def _versus(of: str = "") -> Any:
     return written(
         r"([1-9][0-9]{0,8})\.([1-9][0-9]{0,8})\.([0-9]{0,9})\.(.*)",
         N_("layer, head, step and run, such as 1.2.."),
@@ -393,7 +355,7 @@ def _side_by_side(shown: Shown, other: Run, versus: Versus, their_module: str) -
         weights=theirs.attention[their_module][versus.head],
         may_attend=theirs.masks[their_module],
     )
-    both = compare(left.weights, right.weights, left.allowed | right.allowed)
+    moved, agreeing = compare(left.weights, right.weights, left.allowed | right.allowed)
     left, right = left.part(chosen.tokens), right.part(chosen.tokens)
     whose = "" if other.id == run.id else f": {escape(other.meta.name)}"
     top = None if chosen.kind in OF_PICTURES else 1.0
@@ -412,8 +374,8 @@ def _side_by_side(shown: Shown, other: Run, versus: Versus, their_module: str) -
             st.markdown(f"**{title}**")
             figure.update_layout(height=min(400, figure.layout.height))
             show.figure(figure, "", key=f"attention-compare-{i}")
-    moved, agreeing = show.percent(both.moved), show.percent(both.agreeing)
-    show.prose(paragraph("attention/two-heads", moved=moved, agreeing=agreeing))
+    shares = {"moved": show.percent(moved), "agreeing": show.percent(agreeing)}
+    show.prose(paragraph("attention/two-heads", **shares))
 
 
 def _seen_by(shown: Shown, other: Run, versus: Versus) -> Example:
@@ -438,131 +400,191 @@ def _place(of: Any, step: int) -> str:
     )
 
 
-def take(shown: Shown) -> None:
-    """Offer the view as a picture, as a page that works offline, as numbers, as a link."""
-    name = f"attention-{shown.chosen.kind}-step-{shown.example.step}"
-    one = f"{name}-layer-{shown.chosen.layer + 1}-head-{shown.chosen.head + 1}"
-    made = {what: partial(make, shown) for what, make in FILES.items()}
-    left, middle, right = st.columns(3, gap="medium")
-    with left:
-        st.markdown(_("**All heads**"))
-        help = _("All heads at every snapshot.")
-        _download(_("Animation (HTML, offline)"), made["page"], f"{name}.html", help)
-        help = _("One line per weight, for every head.")
-        _download(_("Numbers (CSV)"), made["numbers"], f"{name}.csv", help)
-        st.caption(_("For PNG and SVG, see below the grid."))
-    with middle:
-        st.markdown(_("**This head**"))
-        help = _("The map with zoom and hover, offline, 4.5 MB.")
-        _download(_("Interactive page"), made["map-page"], f"{one}.html", help)
-        _download("SVG", made["map"], f"{one}.svg")
-        svg_as_png(
-            FILES["map"](shown).decode(),
-            name=one,
-            label="PNG",
-            help_text=_("Twice the size, with a title."),
-            key="attention-take-png",
+def arithmetic(shown: Shown) -> None:
+    """Show how the weight of the chosen cell is computed, with the model's own numbers."""
+    place, names = cell_of(shown), shown.names
+    words = rows(shown.experiment, shown.example.item, shown.module, shown.rows_by).words
+    query, key = "attention-cell-query", "attention-cell-key"
+    st.session_state[query], st.session_state[key] = place
+
+    def picked() -> None:
+        choose(cell=(st.session_state[query], st.session_state[key]))
+
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.selectbox(
+            _("Query (attends from)"),
+            range(len(names.query)),
+            format_func=lambda i: _(words[i]),
+            key=query,
+            on_change=picked,
+            label_visibility="collapsed",
+            width=280,
         )
-        help = _("One line per cell: tokens and weight.")
-        _download(_("Numbers (CSV)"), made["map-numbers"], f"{one}.csv", help)
-        st.caption(_("For PNG and SVG, see below the lines."))
-    with right:
-        st.markdown(_("**What heads do**"))
-        _download(_("Figures (CSV)"), made["heads"], f"heads-step-{shown.step}.csv")
-        st.markdown(_("**Link to this view**"))
-        st.code(state.run_link(shown.run.id), language=None, wrap_lines=True)
+        st.markdown(_("reads"), width="content")
+        st.selectbox(
+            _("Key (is attended to)"),
+            range(len(names.key)),
+            format_func=lambda i: f"{i + 1}: {names.key[i]}",
+            key=key,
+            on_change=picked,
+            label_visibility="collapsed",
+            width=200,
+        )
+    try:
+        example, module = shown.example, shown.module
+        if shown.experiment.task.has_model:
+            trace = traced(shown.run, example.item, module, example.picture)
+        else:
+            trace = seen(shown.run, shown.number or 0, module)
+        found = cell(shown.experiment, trace, shown.chosen.head, *place)
+    except ValueError as error:
+        show.problem(error)
+        return
+    if trace.step != shown.example.step:
+        st.info(
+            _(
+                "The arithmetic uses the last checkpoint, step {last}; the map shows step {step}.",
+                last=f"{trace.step:,}",
+                step=f"{shown.example.step:,}",
+            ),
+            icon=":material/history:",
+        )
+    is_look = not shown.experiment.task.has_model
+    product, score, softmax, output = st.columns([4, 3, 4, 4], gap="medium")
+    with product:
+        _product(found)
+    with score:
+        _score(found, "" if is_look else built(shown.experiment.model).position)
+    with softmax:
+        _softmax(found, is_look=is_look)
+    with output:
+        _output(found, _(words[place[0]]))
 
 
-_TYPES = {"html": "text/html", "csv": "text/csv", "svg": "image/svg+xml"}
-
-
-def _download(label: str, make: Callable[[], bytes], name: str, help: str = "") -> None:
-    spoken = language()
-
-    def made() -> bytes:
-        with speaking(spoken):  # it is made when it is asked for, outside of the session
-            return make()
-
-    ending = name.rpartition(".")[2]
-    st.download_button(
-        label,
-        made,
-        file_name=name,
-        mime=_TYPES[ending],
-        help=help or None,
-        key=f"attention-take-{ending}-{label}-{'layer' in name}",
-        icon=":material/download:",
-        on_click="ignore",
-        width="stretch",
+def _dimensions(cell: AttentionCell, columns: dict[str, tuple[str, int]]) -> None:
+    """Show columns of the table of dimensions. columns: name -> title and width in pixels."""
+    dims = cell.dimensions[["dimension", *columns]].dropna()
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        dims,
+        hide_index=True,
+        height=min(_TALL, 38 + 35 * len(dims)),
+        column_config={
+            "dimension": number(_("Dim."), width=40),
+            **{
+                name: number(title, format="%.3f", width=width)
+                for name, (title, width) in columns.items()
+            },
+        },
     )
 
 
-def _page(shown: Shown) -> bytes:
-    """Return all heads, and the chosen one as lines, as a page that plays."""
-    style = replace(grid_style(shown, is_whole=True), theme="light", says=True)
-    place = {"layer": shown.chosen.layer + 1, "head": shown.chosen.head + 1}
-    return standalone(
-        pack_grid(shown.heads(is_whole=True), style),
-        pack_lines(shown.head(is_whole=True), ink=COLOURS["cross"], pin=shown.chosen.pin),
-        title=f"{_(shown.kind.label)}: {run_words.name(shown.run)}",
-        words=f"{_(shown.kind.help)} {_(shown.kind.look_for)}",
-        which=_("Layer {layer}, head {head}", **place),
-        theme="light",
+def _product(cell: AttentionCell) -> None:
+    if cell.is_tanh:
+        st.markdown(_("**1. Sum of v · tanh(query + key)**, each projected by its own matrix"))
+    else:
+        st.markdown(_("**1. Dot product of query and key**"))
+    _dimensions(
+        cell, {"query": (_("Query"), 60), "key": (_("Key"), 60), "product": (_("Product"), 60)}
+    )
+    formula = r"v \cdot \tanh(q + k)" if cell.is_tanh else r"q \cdot k"
+    show.formula(rf"{formula} = {cell.dot:.4f}")
+
+
+def _score(cell: AttentionCell, position: str) -> None:
+    """Show how a product becomes a score. position: of the model, "" for a look."""
+    under_root, width = round(cell.scale**2), cell.dimensions["query"].count()
+    kind = _(POSITIONS[position].label) if position else _("bias or cap")
+    bias = rf" {cell.bias:+.4f}\ (\text{{{kind}}})" if cell.bias else ""
+    if cell.scale == 1:
+        st.markdown(_("**2. Mask**: these scores are not scaled"))
+        if bias:
+            show.formula(f"{cell.dot:.4f}{bias} = {cell.score:.4f}")
+    elif not position and under_root != width:
+        st.markdown(_("**2. Divide** by {scale}, then mask", scale=f"{cell.scale:.4g}"))
+        show.formula(rf"\frac{{{cell.dot:.4f}}}{{{cell.scale:.4f}}}")
+        show.formula(f"{bias} = {cell.score:.4f}")
+    else:
+        st.markdown(
+            _("**2. Scale** by √d_head, then mask")
+            if under_root == width
+            else _(
+                "**2. Scale** by √d_model = √{d_model} (mistake: √{width} is right), then mask",
+                d_model=under_root,
+                width=width,
+            )
+        )
+        show.formula(
+            rf"\frac{{{cell.dot:.4f}}}{{\sqrt{{{under_root}}}}}"
+            rf"= \frac{{{cell.dot:.4f}}}{{{cell.scale:.4f}}}"
+        )
+        show.formula(f"{bias} = {cell.score:.4f}")
+    st.caption(
+        _("The mask allows this pair.")
+        if cell.may_attend
+        else _("The mask forbids this key: weight 0.")
     )
 
 
-def _map(shown: Shown) -> bytes:
-    return export.map_svg(shown.head(is_whole=True), title=_title(shown), top=shown.top, say=_)
+def _softmax(cell: AttentionCell, *, is_look: bool) -> None:
+    st.markdown(_("**3. Softmax** over the row"))
+    number = st.column_config.NumberColumn
+    rows = cell.row
+    if rows["may_attend"].all():  # a constant column would take the room of the weights
+        rows = rows.drop(columns="may_attend")
+    here = np.arange(len(rows)) == cell.key_index  # in the cell: another column would hide weights
+    st.dataframe(
+        rows.assign(token=np.where(here, rows["token"] + " ◀", rows["token"])),
+        hide_index=True,
+        height=min(_TALL, 38 + 35 * len(rows)),
+        column_config={
+            "token": st.column_config.TextColumn(_("Key"), width=80),
+            "score": number(_("Score"), format="%.2f", width=52),
+            "may_attend": st.column_config.CheckboxColumn(_("May"), width=36),
+            "exponential": number("e^(s − max)", format="%.3f", width=60),
+            "weight": st.column_config.ProgressColumn(
+                _("Weight"), min_value=0, max_value=1, format="%.4f", width=90
+            ),
+        },
+    )
+    mine = float(cell.row["exponential"].iloc[cell.key_index])
+    show.formula(rf"\frac{{{mine:.4f}}}{{{cell.total:.4f}}} = {cell.weight:.4f}")
+    if cell.sink:
+        share, value = f"{cell.sink / cell.total:.1%}", f"{cell.sink:.4f}"
+        words = _(
+            "The sink adds {value} to the denominator and takes {share} of this row.",
+            value=value,
+            share=share,
+        )
+        if is_look:
+            words = _(
+                "What the map does not show, a sink or keys outside the crop, adds {value} to the "
+                "denominator and takes {share} of this row.",
+                value=value,
+                share=share,
+            )
+        st.caption(words)
 
 
-def _map_page(shown: Shown) -> bytes:
-    figure, words = head_map(shown.head(is_whole=True), top=shown.top), _(shown.kind.look_for)
-    return export.page(figure, title=_title(shown), words=words, language=language(), say=_)
-
-
-def _map_numbers(shown: Shown) -> bytes:
-    return export.csv(_cells(shown, [(shown.chosen.layer, shown.chosen.head)]).iloc[:, 2:])
-
-
-def _numbers(shown: Shown) -> bytes:
-    n_heads = shown.experiment.model.n_heads
-    return export.csv(_cells(shown, list(np.ndindex(len(shown.modules), n_heads))))
-
-
-def _cells(shown: Shown, heads: Sequence[tuple[int, ...]]) -> pd.DataFrame:
-    """Return one row a cell of some heads, after its layer and its head, from 1."""
-    all_heads = shown.heads(by="read", is_whole=True)
-    written = written_tokens(shown.experiment, shown.example.item, shown.module)
-    tables = []
-    for layer, head in heads:
-        table = export.map_table(all_heads.head(layer, head), written)
-        table.insert(0, "head", head + 1)
-        table.insert(0, "layer", layer + 1)
-        tables.append(table)
-    return pd.concat(tables)
-
-
-def _figures(shown: Shown) -> bytes:
-    table = head_statistics.table(shown.experiment, *measures(shown.run, shown.step))
-    return export.csv(table)
-
-
-FILES: Mapping[str, Callable[[Shown], bytes]] = {
-    "page": _page,
-    "numbers": _numbers,
-    "map-page": _map_page,
-    "map": _map,
-    "map-numbers": _map_numbers,
-    "heads": _figures,
-}
-
-
-def _title(shown: Shown) -> str:
-    return _(
-        "{run}: {kind}, layer {layer}, head {head}, step {step:,}",
-        run=shown.run.meta.name,
-        kind=_(shown.kind.label),
-        layer=shown.chosen.layer + 1,
-        head=shown.chosen.head + 1,
-        step=shown.example.step,
+def _output(cell: AttentionCell, row: str) -> None:
+    st.markdown(_("**4. Contribution**: weight × value"))
+    _dimensions(
+        cell,
+        {
+            "value": (_("Value"), 60),
+            "contribution": (_("Weight × value"), 80),
+            "output": (_("Output"), 60),
+        },
+    )
+    st.markdown(
+        _(
+            "**{share}** of this head’s output in row “{row}” comes from “{key}”.",
+            key=escape(cell.key_token),
+            row=escape(row),
+            share=f"{cell.share * 100:.1f}%",
+        ),
+        help=_(
+            "Projection onto the output; by length alone, {norm}.",
+            norm=f"{cell.norm_share * 100:.1f}%",
+        ),
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +32,10 @@ from pages.components.heads import (
 )
 from pages.i18n import N_, _
 from tfm_core.choices.config import Experiment
-from tfm_core.inspect.attention import alignment, head_labels
+from tfm_core.inspect.attention import alignment, heads
 from tfm_core.inspect.attention.alignment import clearest_row
 from tfm_core.inspect.attention.example import Example, example_of
-from tfm_core.inspect.attention.head_labels import HeadLabels
+from tfm_core.inspect.attention.heads import Row
 from tfm_core.inspect.attention.map_view import MapView, map_view
 from tfm_core.plots.heads import attention as plots
 from tfm_core.plots.heads.attention import MANY_KEYS, outline_cells
@@ -53,7 +53,6 @@ from tfm_core.probe.labels import (
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 
-T = TypeVar("T")
 SCOPE = "attention"
 MEAN = "mean"
 OF_PICTURES = ("patches", "picture")  # kinds of attention with small weights
@@ -87,44 +86,42 @@ _MAX = 98  # layers and heads that a link may name, less one; a run has its own 
 def written(
     form: str,
     rule: str,
-    read: Callable[..., T | None],
-    write: Callable[[T], str],
+    read: Callable[..., object],
+    write: Callable[[Any], str],
     **more: Any,
-) -> T | None:
+) -> Any:
     """Keep a value that links write in a form, whose groups ``read`` gets. rule: the form in words.
 
     At first there is none.
     """
 
-    def made(text: str) -> T | None:
+    def made(text: str) -> object:
         match = re.fullmatch(form, text)
         value = None if match is None else read(*match.groups())
         if value is None:
             raise Unfit(_(rule))
         return value
 
-    parameter: Written[T | None] = Written(
+    parameter: Written[Any] = Written(
         "", reader=made, writer=lambda value: "" if value is None else write(value), first=None
     )
-    field: T | None = view.held(parameter, **more)
-    return field
+    return view.held(parameter, **more)
 
 
 def _stretch(first: str, last: str) -> tuple[int, int] | None:
     return (int(first) - 1, int(last)) if int(first) <= int(last) else None
 
 
-def _place(count: int = _MAX + 1, first: int = 0, of: str = "") -> int:
+def _place(count: int = _MAX + 1, first: int = 0, of: str = "") -> Any:
     """Keep a layer or a head, which counts from 1 in the link and from 0 here."""
     high = max(count - 1, 0)
     number = Number("", low=0, high=high, first=min(first, high), offset=1, is_always_said=True)
-    made: int = view.held(number, of=of)
-    return made
+    return view.held(number, of=of)
 
 
-def _rows(kind: AttentionKind | None = None) -> str:
+def _rows(kind: AttentionKind | None = None) -> Any:
     """Offer what the rows of a kind of attention are called by."""
-    made: str = view.choice(
+    return view.choice(
         N_("Name rows by"),
         {"written": N_("the token written"), "read": N_("the token read")},
         "written" if kind is not None and kind.is_named_by_written else "read",
@@ -132,13 +129,11 @@ def _rows(kind: AttentionKind | None = None) -> str:
         of="" if kind is None else kind.name,
         when=lambda _chosen: kind is not None and bool(kind.written),
     )
-    return made
 
 
-def _patch(names: tuple[str, ...] = ()) -> str:
+def _patch(names: tuple[str, ...] = ()) -> Any:
     choice = Choice("", names=names, first=names[0] if names else "")
-    made: str = view.held(choice, when=lambda chosen: chosen.kind == "patches")
-    return made
+    return view.held(choice, when=lambda chosen: chosen.kind == "patches")
 
 
 @dataclass(frozen=True)
@@ -199,14 +194,14 @@ def ask(run: Run) -> Chosen:
     kinds, n_heads = kinds_of(run.experiment), run.experiment.model.n_heads
     linked = [view.fields(Chosen, SCOPE)[name].parameter for name in ("layer", "head")]
     is_linked = any(view_link.opened(parameter) is not None for parameter in linked)
-    best = {} if is_linked else head_labels.first_heads(run)
+    best = {} if is_linked else heads.first_heads(run)
     first = next(iter(of_kinds))
     kind = view.held(Choice("", names=(first,), first=first, is_always_said=True))
     if len(of_kinds) > 1:
         names = {name: KINDS[name].short for name in of_kinds}
         kind = view.choice(N_("Attention"), names, first, is_always_said=True)
 
-    def place(chosen: Any, which: int) -> int:
+    def place(chosen: Any, which: int) -> Any:
         count = (len(of_kinds[chosen.kind]), n_heads)[which]
         return _place(count, best.get(chosen.kind, (0, 0))[which], f"{run.id}-{chosen.kind}")
 
@@ -295,7 +290,16 @@ class Shown:
         steps = self.run.snapshot_steps()
         return self.example.step if self.number is not None else max(steps, default=0)
 
-    def heads(self, *, by: RowNames | None = None, is_whole: bool = False) -> MapView:
+    @property
+    def film_name(self) -> str:
+        return "" if self.film is None else self.film.animation.name
+
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        """The example at every step of the film."""
+        return (self.example,) if self.film is None else self.film.examples
+
+    def all_heads(self, *, by: RowNames | None = None, is_whole: bool = False) -> MapView:
         """Return all heads of the chosen attention. is_whole: not only the chosen stretch."""
         all_heads = map_view(
             self.experiment,
@@ -309,26 +313,24 @@ class Shown:
 
     def head(self, *, by: RowNames | None = None, is_whole: bool = False) -> MapView:
         """Return the chosen head."""
-        all_heads = self.heads(by=by, is_whole=is_whole)
+        all_heads = self.all_heads(by=by, is_whole=is_whole)
         return all_heads.head(self.chosen.layer, self.chosen.head)
 
-    def labels(self) -> HeadLabels:
-        """Return what each head does, in the session's language."""
+    def labels(self) -> list[Row]:
+        """Return what each head does, a row a head."""
         if self.number is None:
-            return _said(head_labels.of_example(self.experiment, self.example, self.chosen.kind))
-        return _said(head_labels.of_step(self.run, self.example.step, self.chosen.kind))
-
-
-def _said(labels: HeadLabels) -> HeadLabels:
-    return HeadLabels(tuple(map(_, labels.short)), tuple(map(_, labels.whole)), labels.n_examples)
+            rows = heads.of_example(self.experiment, self.example)
+        else:
+            rows = heads.rows_of_step(self.run, self.example.step)
+        return heads.of_kind(self.experiment, rows, self.chosen.kind)
 
 
 class Film(NamedTuple):
-    """Maps of every snapshot, and the example and the labels of the heads at each."""
+    """Maps of every snapshot, and the example and what each head does at each."""
 
     animation: SnapshotAnimation
     examples: tuple[Example, ...]
-    labels: tuple[HeadLabels, ...]
+    labels: tuple[list[Row], ...]
 
 
 def film_of(run: Run, probe: Probe, kind: str, number: int, step: int) -> Film | None:
@@ -349,14 +351,21 @@ def film_of(run: Run, probe: Probe, kind: str, number: int, step: int) -> Film |
         examples.append(example)
     if step not in [example.step for example in examples]:
         return None
-    labels = [_said(head_labels.of_step(run, example.step, kind)) for example in examples]
+    labels = [
+        heads.of_kind(experiment, heads.rows_of_step(run, example.step), kind)
+        for example in examples
+    ]
     frames = [
-        _frame(experiment, example, words.short)
-        for example, words in zip(examples, labels, strict=True)
+        _frame(experiment, example, _short(rows))
+        for example, rows in zip(examples, labels, strict=True)
     ]
     name = f"{run.id} {kind} {number}"
     animation = SnapshotAnimation(name, frames, np.stack(maps), _curve(run))
     return Film(animation, tuple(examples), tuple(labels))
+
+
+def _short(rows: Sequence[Row]) -> tuple[str, ...]:
+    return tuple(_(row["short"]) for row in rows)
 
 
 def _frame(experiment: Experiment, example: Example, labels: tuple[str, ...]) -> Frame:
@@ -404,21 +413,22 @@ def grid(shown: Shown, *, dim: list[bool]) -> None:
     run, kind, steps = shown.run, shown.chosen.kind, shown.run.snapshot_steps()
     labels, title = shown.labels(), _("All heads: {kind}", kind=_(shown.kind.label))
     head_grid(
-        shown.heads(),
+        shown.all_heads(),
         replace(grid_style(shown), dim=dim, title=title),
         on_pick=lambda layer, head: open_head(run, kind, layer, head),
         key="attention-heads",
         on_step=lambda step: head.go_to(step, steps),
     )
     st.caption(_("Click a head to see it large. {look_for}", look_for=_(shown.kind.look_for)))
-    if labels.n_examples > 1:
-        st.caption(_("Labels: mean of {n} examples.", n=labels.n_examples))
+    n = labels[0]["n_examples"] if labels else 0
+    if n > 1:
+        st.caption(_("Labels: mean of {n} examples.", n=n))
 
 
 def grid_style(shown: Shown, *, is_whole: bool = False) -> GridStyle:
     """Return how all heads are drawn."""
-    all_heads = shown.heads(is_whole=is_whole)
-    animation = single_frame(all_heads.weights, shown.example.step, shown.labels().short)
+    all_heads = shown.all_heads(is_whole=is_whole)
+    animation = single_frame(all_heads.weights, shown.example.step, _short(shown.labels()))
     if shown.film is not None:
         film = shown.film.animation
         animation = replace(film, weights=all_heads.cut(film.weights))

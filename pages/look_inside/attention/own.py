@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,23 +27,30 @@ from tfm_core.choices.config import CaptionTaskConfig, ImageTaskConfig
 from tfm_core.choices.config.image_tasks import ImageTaskFacts
 from tfm_core.data import own_picture
 from tfm_core.data.tasks import text_task
-from tfm_core.inspect.attention import own_example, trained
-from tfm_core.inspect.attention.example import Example
-from tfm_core.inspect.errors.validation_errors import has_right_answers, read_one
-from tfm_core.inspect.progress.pictures import answers_by_step, right_since
+from tfm_core.inspect.attention.example import (
+    Example,
+    look_at_picture,
+    look_at_text,
+    read_picture,
+)
+from tfm_core.inspect.attention.pictures import answers_by_step, right_since
+from tfm_core.inspect.errors.answers import (
+    ValidationAnswer,
+    has_right_answers,
+    read_one,
+    wrong_first,
+)
 from tfm_core.inspect.text import caption_look
 from tfm_core.probe.items import is_language
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
-if TYPE_CHECKING:
-    from tfm_core.inspect.errors.validation_errors import ValidationAnswer, ValidationAnswers
-
 DRAWN, UPLOADED = "drawn", "uploaded"
 OWN, MISTAKES = "own", "mistakes"
 OWN_KINDS = ("picture", "test", "validation")
 MAX_TEXT = 1200
+MAX_SHOWN = 40  # examples to choose from, the worst first
 MAX_IN_LINK = 16_500
 """Letters of a picture in a link."""
 _LAST, _READ = "attention-last-picture", "attention-read"
@@ -60,14 +67,12 @@ def _own_of(text: str) -> str:
     raise Unfit(_("mistakes, or picture-, test- or validation- and which"))
 
 
-def _own(of: str = "") -> str:
-    made: str = view.held(Written("", reader=_own_of, writer=str, first=""), of=of)
-    return made
+def _own(of: str = "") -> Any:
+    return view.held(Written("", reader=_own_of, writer=str, first=""), of=of)
 
 
-def _text(first: str = "") -> str:
-    made: str = view.held(Text("", first=first, most=MAX_TEXT))
-    return made
+def _text(first: str = "") -> Any:
+    return view.held(Text("", first=first, most=MAX_TEXT))
 
 
 @dataclass(frozen=True)
@@ -183,13 +188,13 @@ def picture(run: Run, probe: Probe, given: Own, kind: str) -> Example | None:
     if made is None:
         picture = _kept(run, given.of("picture"), facts)
     else:
-        picture, notes = own_example.read_picture(run, made)
+        picture, notes = read_picture(run, made)
         if isinstance(made, bytes):
             st.caption(" ".join(notes))
         own = f"picture-{_keep(run, picture)}"
         _take(run, own)
         view_link.say(view.fields(Own, SCOPE, own=_own(run.id))["own"].parameter, own)
-    example = own_example.look_at_picture(run, picture)
+    example = look_at_picture(run, picture)
     _answer(run, example)
     return example
 
@@ -306,7 +311,7 @@ def sentence(run: Run, probe: Probe, given: Own, kind: str) -> Example:
     if groups:
         sentence_field.chips(task, groups, key=SCOPE)
     try:
-        example = own_example.look_at_text(run, typed.within(text, MAX_TEXT), kinds=(kind,))
+        example = look_at_text(run, typed.within(text, MAX_TEXT), kinds=(kind,))
     except ValueError as error:
         run_id, last = st.session_state.get(_READ, ("", ""))
         shown = last if run_id == run.id else first
@@ -314,7 +319,7 @@ def sentence(run: Run, probe: Probe, given: Own, kind: str) -> Example:
         if len(text) <= MAX_TEXT:
             sentence_field.suggest(task, text, key=SCOPE)
         st.caption(_("Shown below: “{text}”", text=escape(shown)))
-        return own_example.look_at_text(run, shown, kinds=(kind,))
+        return look_at_text(run, shown, kinds=(kind,))
     st.session_state[_READ] = (run.id, text)
     sentence_field.mark_unknown(task, text)
     return example
@@ -323,24 +328,22 @@ def sentence(run: Run, probe: Probe, given: Own, kind: str) -> Example:
 def mistake(run: Run, given: Own, kind: str) -> Example | None:
     """Offer what went wrong, and look at the chosen one. Raises ValueError without weights."""
     with st.spinner(_("Reading the validation set …")):
-        readings = _readings(run.folder, trained.checkpoint_mark(run))
+        readings = wrong_first(run)
     st.markdown(_sentence(readings))
-    if not readings.examples:
+    if not readings:
         return None
-    by_index = {reading.index: reading for reading in readings.examples}
-    wanted = int(given.of("validation") or next(iter(by_index)) + 1) - 1
+    by_index = {reading.index: reading for reading in readings[:MAX_SHOWN]}
+    wanted = int(given.of("validation") or readings[0].index + 1) - 1
     if wanted not in by_index:  # a link may name any of them
         try:
-            reading_asked = read_one(run, wanted)
-            by_index = {wanted: reading_asked, **by_index}
-            readings = dataclasses.replace(readings, examples=tuple(by_index.values()))
+            by_index = {wanted: read_one(run, wanted), **by_index}
         except ValueError as error:
             show.problem(error)
-            wanted = next(iter(by_index))
+            wanted = readings[0].index
     key = "attention-mistake"
     st.session_state[key] = wanted
-    if readings.examples[0].picture is not None:
-        _pictures(run, readings, wanted)
+    if readings[0].picture is not None:
+        _pictures(run, list(by_index.values()), wanted)
         return _mistaken(run, by_index[wanted], kind)
     index = st.selectbox(
         _("Confident mistakes first, then uncertain right answers"),
@@ -354,15 +357,14 @@ def mistake(run: Run, given: Own, kind: str) -> Example | None:
 
 def _mistaken(run: Run, reading: ValidationAnswer, kind: str) -> Example:
     if reading.picture is None:
-        return own_example.look_at_text(run, reading.item["src_text"], kinds=(kind,))
+        return look_at_text(run, reading.item["src_text"], kinds=(kind,))
     if "tgt" in reading.item:
         return caption_look.look_at_picture(run, reading.picture, reading.item).example
-    example = own_example.look_at_picture(run, reading.picture)
+    example = look_at_picture(run, reading.picture)
     return dataclasses.replace(example, item=reading.item)
 
 
-def _pictures(run: Run, readings: ValidationAnswers, wanted: int) -> None:
-    shown = readings.examples
+def _pictures(run: Run, shown: Sequence[ValidationAnswer], wanted: int) -> None:
     st.caption(_("Confident mistakes first, then uncertain right answers"))
     thumbnails(
         [
@@ -382,11 +384,12 @@ def _pictures(run: Run, readings: ValidationAnswers, wanted: int) -> None:
     )
 
 
-def _sentence(readings: ValidationAnswers) -> str:
-    words = {"n": f"{readings.n_read:,}", "wrong": f"{readings.n_wrong:,}"}
-    if readings.n_wrong == 0:
+def _sentence(readings: Sequence[ValidationAnswer]) -> str:
+    n, wrong = len(readings), sum(not reading.is_right for reading in readings)
+    words = {"n": f"{n:,}", "wrong": f"{wrong:,}"}
+    if wrong == 0:
         return _("The first {n} validation examples are all right.", **words)
-    share = show.percent(readings.n_wrong / readings.n_read)
+    share = show.percent(wrong / n)
     return _(
         "**{wrong}** of the first {n} validation examples are wrong ({share}).",
         **words,
@@ -409,10 +412,3 @@ def _name(reading: ValidationAnswer) -> str:
     if reading.is_right:
         return _("Picture {n}: {truth}, right with {sure}", n=number, **values)
     return _("Picture {n}: {truth} taken for {said}, with {sure}", n=number, **values)
-
-
-@lru_cache(maxsize=4)
-def _readings(folder: Path, mark: int) -> ValidationAnswers:
-    from tfm_core.inspect.errors.validation_errors import wrong_examples
-
-    return wrong_examples(Run(folder))

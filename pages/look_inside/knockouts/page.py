@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
+import pandas as pd
 import streamlit as st
 
 from pages.app import show, state
@@ -17,15 +18,15 @@ from pages.app.settings import glosses
 from pages.components.effects import Tree, moving
 from pages.components.pickers import PartButton, PartGroup, PartRow, knock_board
 from pages.i18n import N_, _, ngettext, paragraph
-from pages.look_inside.knockouts import causes, heads
-from pages.look_inside.knockouts.heads import SCOPE, Knocked
+from pages.look_inside.knockouts import closer
+from pages.look_inside.knockouts.closer import SCOPE, Knocked
 from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.example import example_without, most_moved, moved
-from tfm_core.inspect.knockouts.measure import Importance, Replacement
+from tfm_core.inspect.knockouts.measure import Replacement
 from tfm_core.inspect.knockouts.parts import (
     EVEN,
     HAS_MEAN,
@@ -50,18 +51,16 @@ REPLACEMENTS = {"zero": N_("Zero"), "mean": N_("Mean"), "even": N_("Even attenti
 MEAN = -1  # of all heads
 
 
-def _how(names: Mapping[str, str] = REPLACEMENTS) -> str:
-    made: str = view.choice(
+def _how(names: Mapping[str, str] = REPLACEMENTS) -> Any:
+    return view.choice(
         N_("Replace by"), names, "zero", help=lambda: paragraph("knockouts/zero-or-mean")
     )
-    return made
 
 
-def _all(first: int = 0, most: int = 0) -> bool:
+def _all(first: int = 0, most: int = 0) -> Any:
     """Offer to measure on more than the first examples."""
     label = N_("All {n} validation examples", n=f"{most:,}")
-    made: bool = view.flag(label, help=N_("Off: the first {n}.", n=first))
-    return made
+    return view.flag(label, help=N_("Off: the first {n}.", n=first))
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def _view(run: Run, number: int) -> None:
 
 
 def _draw(run: Run, number: int) -> None:
-    off = heads.parts_off(run)
+    off = closer.parts_off(run)
     left, right = st.columns([13, 9], gap="medium")
     with left:
         place = st.container()
@@ -121,42 +120,42 @@ def _draw(run: Run, number: int) -> None:
     asked = Knocked(run, off, number, how, n)
     has_heads = bool(heads_of(run.experiment))
     is_next = run.meta.recorded and has_heads and not is_all
-    importances: Mapping[Part, Importance] = {}
+    importances: pd.DataFrame | None = None
     with place:
-        if heads.is_requested("heads", *asked.question):
-            importances = heads.measured(asked, st.empty())
+        if closer.is_requested("heads", *asked.question):
+            importances = closer.measured(asked, st.empty())
         _board(asked, importances)
         bar = st.empty()
-        if n and (importances or not is_next):
-            _offer(asked, is_measured=bool(importances))
+        if n and (importances is not None or not is_next):
+            _offer(asked, is_measured=importances is not None)
     with right, st.container(key="knockouts-outcome"):
         _scores(asked)
         _example(asked)
         glosses.switch(run.experiment, key="knockouts-glosses")
     _closer(asked, importances, is_next=is_next)
-    if is_next and not importances:  # what is above is visible meanwhile
-        heads.measured(asked, bar)
-        heads.enqueue("heads", *asked.question)
+    if is_next and importances is None:  # what is above is visible meanwhile
+        closer.measured(asked, bar)
+        closer.enqueue("heads", *asked.question)
         state.draw_anew()
 
 
-def _closer(asked: Knocked, importances: Mapping[Part, Importance], *, is_next: bool) -> None:
+def _closer(asked: Knocked, importances: pd.DataFrame | None, *, is_next: bool) -> None:
     """Show the chosen view. is_next: the heads are measured behind it."""
     chosen = view.ask(Closer, SCOPE).view
     if chosen == "attention":
         _attention(asked)
     elif chosen == "causes":
-        causes.part(asked.run, asked.example)
+        closer.causes(asked.run, asked.example)
     elif not heads_of(asked.run.experiment):
         st.info(_("A recurrent network has no heads."))
     elif chosen == "pattern":
-        heads.pattern(asked)
+        closer.pattern(asked)
     elif not asked.n:
         st.info(paragraph("knockouts/one-example"))
     elif chosen == "pruning":
-        heads.pruning(asked)
-    elif importances:
-        heads.table(asked, importances)
+        closer.pruning(asked)
+    elif importances is not None:
+        closer.table(asked, importances)
     elif not is_next:  # else a bar shows the measurement
         st.info(_("Measure every head first."))
 
@@ -173,16 +172,18 @@ def _measuring(run: Run) -> tuple[Replacement, int, bool]:
     return cast("Replacement", chosen.how), most if chosen.all else first, chosen.all
 
 
-def _board(asked: Knocked, importances: Mapping[Part, Importance]) -> None:
+def _board(asked: Knocked, importances: pd.DataFrame | None) -> None:
     """Show every part as a button, a layer a row; a head's colour is the rise of the loss."""
-    largest = max((each.rise for each in importances.values()), default=0.0)
+    rows_of_heads = () if importances is None else importances.itertuples()
+    worth_of = {row.part: row for row in rows_of_heads}
+    largest = max((row.rise for row in worth_of.values()), default=0.0)
 
     def button(part: Part) -> PartButton:
         heat, worth = None, ""
-        if part in importances:
-            importance = importances[part]
-            heat = max(0.0, importance.rise / largest) if largest > 0 else 0.0
-            rise, share = _signed(importance.rise), show.percent(importance.score.accuracy)
+        if part in worth_of:
+            row = worth_of[part]
+            heat = max(0.0, row.rise / largest) if largest > 0 else 0.0
+            rise, share = _signed(row.rise), show.percent(row.accuracy)
             worth = _("Without it: loss {rise}, {share} right", rise=rise, share=share)
         name, is_head = _(name_of(part)), part.kind == "head"
         return PartButton(part.code, _short(part), name, part in asked.off, is_head, heat, worth)
@@ -212,7 +213,7 @@ def _board(asked: Knocked, importances: Mapping[Part, Importance]) -> None:
             title: [part for part in rest if part.kind == kind] for kind, title in kinds.items()
         }
         rows.append(PartRow(_("Model"), _groups(of_kinds, button)))
-    knock_board(rows, on_pick=heads.switch, key=f"knockouts-board-{asked.run.id}")
+    knock_board(rows, on_pick=closer.switch, key=f"knockouts-board-{asked.run.id}")
 
 
 def _groups(
@@ -255,7 +256,7 @@ def _offer(asked: Knocked, *, is_measured: bool) -> None:
             type="primary",
             icon=":material/grid_view:",
             key="knockouts-measure",
-            on_click=heads.enqueue,
+            on_click=closer.enqueue,
             args=("heads", *asked.question),
         )
         st.caption(_("Numbers are heads."), width="content")
@@ -313,7 +314,7 @@ def _chips(off: Sequence[Part]) -> None:
                 icon=":material/close:",
                 key=f"knockouts-on-{part.code}",
                 help=_("Switch it on again"),
-                on_click=heads.switch,
+                on_click=closer.switch,
                 args=(part.code,),
             )
         if len(off) > MAX_CHIPS:
@@ -323,11 +324,11 @@ def _chips(off: Sequence[Part]) -> None:
             icon=":material/undo:",
             key="knockouts-undo",
             help=_("Undo the last switch"),
-            disabled=not heads.can_undo(),
-            on_click=heads.undo,
+            disabled=not closer.can_undo(),
+            on_click=closer.undo,
         )
         if off:
-            st.button(_("All on"), key="knockouts-clear", on_click=heads.change)
+            st.button(_("All on"), key="knockouts-clear", on_click=closer.change)
 
 
 def _both(asked: Knocked) -> tuple[Example, Example]:
@@ -403,7 +404,7 @@ def _in_words(asked: Knocked) -> None:
         name = _(name_of(part))
         words = f"**{name[:1].upper()}{name[1:]}**: {words}"
     st.caption(words)
-    heads.attention_link(asked.run, part)
+    closer.attention_link(asked.run, part)
 
 
 def _attention(asked: Knocked) -> None:

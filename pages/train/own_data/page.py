@@ -45,15 +45,11 @@ def page() -> None:
             words = N_("This data set is damaged: {what}. Remove and add it again.")
             show.problem(N_(words, what=own.problem))
         elif own is not None:
-            _heading(own)
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.header(escape(own.name), anchor=False, width="content")
+                st.caption(report.counts(own.counts), width="stretch")
             _offers(own)
             report.saved(own)
-
-
-def _heading(own: OwnSet) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.header(escape(own.name), anchor=False, width="content")
-        st.caption(report.counts(own.counts), width="stretch")
 
 
 def _offers(own: OwnSet) -> None:

@@ -19,12 +19,11 @@ from pages.train.own_data import upload
 from pages.train.own_data.upload import CUT_AT, ROLES, SCOPE, choice_key
 from tfm_core.choices.config.own_pictures import MAX_NAME as MAX_CLASS_NAME
 from tfm_core.data.own import kinds
-from tfm_core.data.own.containers import Item, n_lines
-from tfm_core.data.own.encodings import ENCODINGS, TEXT_ENCODINGS
+from tfm_core.data.own.containers import ENCODINGS, TEXT_ENCODINGS, Accounting, Item, n_lines
 from tfm_core.data.own.layout import ColumnLayout
-from tfm_core.data.own.pictures_set import Split, arranged, as_zip, has_duplicates
+from tfm_core.data.own.pictures import Split, arranged, as_zip, has_duplicates
 from tfm_core.data.own.records import INSTRUCTION
-from tfm_core.data.own.report import Accounting, Report
+from tfm_core.data.own.report import Report
 from tfm_core.data.own.sets import SPLITS, OwnSet
 from tfm_core.data.own.texts import LONGEST, as_lines
 from tfm_core.plots.examples import own_data as plots

@@ -198,6 +198,13 @@ def test_labels_without_an_example_in_training_are_listed() -> None:
         assert_all_is_accounted_for(report, N + 4)
 
 
+def test_a_line_of_few_pairs_is_skipped_once_though_they_are_in_every_part() -> None:
+    report = inspect_text("pairs", f"a b\tc\nd e\tf\n{'x ' * 200}\tg\n")
+    found = report.accounting
+    assert (found.total, found.kept, found.left_out) == (3, 2, 1)
+    assert [problem.line for problem in report.skipped] == [3]
+
+
 def test_lines_of_a_text_are_accounted_for() -> None:
     report = inspect_text("text", "\n\nonce upon a time there was\n\na text\n\n" * 20)
     found = report.accounting
@@ -236,8 +243,8 @@ def test_no_line_of_any_text_is_lost(rows: list[list[str]]) -> None:
             read = (*found.records, *found.problems)
             lines = [(one.line or 0) + n for one in read for n in range(one.n_lines)]
             assert len(lines) == len(set(lines))
-            assert found.total == len(text.removesuffix("\n").split("\n"))
-            assert len(lines) + found.blank == found.total
+            assert found.accounting.total == len(text.removesuffix("\n").split("\n"))
+            assert len(lines) + found.accounting.blank == found.accounting.total
 
 
 @given(st.lists(st.tuples(*[CELL.map(lambda cell: f"x{cell}".replace("\n", " "))] * 3), min_size=4))

@@ -31,8 +31,7 @@ from tests.data.own.files import (
 from tfm_core.data.download import SOURCES, DownloadSource
 from tfm_core.data.own import pictures, pictures_zip
 from tfm_core.data.own.containers import LIMITS, n_lines
-from tfm_core.data.own.pictures import PictureForm, part_of
-from tfm_core.data.own.pictures_set import images_of
+from tfm_core.data.own.pictures import PictureForm, images_of, part_of
 from tfm_core.data.own.report import ReadAs
 from tfm_core.doctor.checks import check_mnist
 

@@ -23,8 +23,8 @@ from tfm_core.data.own import sets
 from tfm_core.data.own.build_examples import SHAPES, shapes
 from tfm_core.data.own.containers import n_lines
 from tfm_core.data.own.kinds import proposals, report_of, task_of
-from tfm_core.data.own.pictures import PictureForm
-from tfm_core.data.own.pictures_set import (
+from tfm_core.data.own.pictures import (
+    PictureForm,
     Split,
     arranged,
     as_zip,

@@ -9,7 +9,7 @@ import pytest
 from tfm_core.choices.config import TextTaskConfig
 from tfm_core.data.tasks import text_task
 from tfm_core.data.text import english_sentences
-from tfm_core.data.text.english_completions import completions
+from tfm_core.data.text.english_sentences import completions
 from tfm_core.data.text.masked_words import chance_in_data, n_hidden, posterior
 from tfm_core.data.vocabulary import MASK
 

@@ -68,12 +68,12 @@ def even(truth, source):
 def test_a_perfect_aligner_scores_one_and_makes_no_error(family):
     experiment = text_experiment(family)
     found = score(experiment, Probe("text", ITEMS), snapshot_of(experiment, 0, [perfect, never]))
-    assert set(found) == set(scored_modules(experiment))
-    for result in found.values():
-        assert result.share[0] == pytest.approx(1)
-        assert result.aer[0] == pytest.approx(0)
-        assert result.n_tokens == 6  # the token without a source is not counted
-        assert result.share[1] == pytest.approx(0)
+    assert set(found["module"]) == set(scored_modules(experiment))
+    first, second = (found[found["head"] == head] for head in (1, 2))
+    assert first["share"].to_numpy() == pytest.approx(1)
+    assert first["aer"].to_numpy() == pytest.approx(0)
+    assert (first["n_tokens"] == 6).all()  # the token without a source is not counted
+    assert second["share"].to_numpy() == pytest.approx(0)
 
 
 @pytest.mark.parametrize("window", [0, 3])
@@ -90,10 +90,10 @@ def test_attention_that_is_even_over_all_a_row_may_attend_to_has_the_share_of_ch
     for module in scored_modules(experiment):
         may = expected_masks(experiment, ITEMS, module)
         weights = (may / np.maximum(may.sum(-1, keepdims=True), 1))[:, None]
-        found = score_maps(experiment, module, ITEMS, weights, may)
-        assert found.share[0] == pytest.approx(found.chance)
+        (found,) = score_maps(experiment, module, ITEMS, weights, may)
+        assert found["share"] == pytest.approx(found["chance"])
         if family == "decoder-only" and not window:
-            assert found.chance < (3 / 5 + 1 / 2 + 1 / 2 + 1) / 6  # of the source alone
+            assert found["chance"] < (3 / 5 + 1 / 2 + 1 / 2 + 1) / 6  # of the source alone
 
 
 def test_errors_are_those_of_och_and_ney_and_no_truth_has_no_score():
@@ -104,8 +104,9 @@ def test_errors_are_those_of_och_and_ney_and_no_truth_has_no_score():
     tally.add(weights, truth)
     links, sure, sure_hits, hits = 3, 2, 1, 2
     expected = 1 - (sure_hits + hits) / (links + sure)
-    assert tally.result().aer[0] == pytest.approx(expected)
-    assert tally.result().share[0] == pytest.approx((0.8 + 0.2 + 0.9) / 3)
+    (row,) = tally.rows()
+    assert row["aer"] == pytest.approx(expected)
+    assert row["share"] == pytest.approx((0.8 + 0.2 + 0.9) / 3)
     experiment = text_experiment()
     cells = truth_on_map(experiment, ITEMS[0], "decoder.layers.0.cross_attention")
     assert cells.shape == (4, 5)
@@ -121,18 +122,17 @@ def test_errors_are_those_of_och_and_ney_and_no_truth_has_no_score():
     with pytest.raises(ValueError, match="alignment of this example is unknown"):
         true_cells(unknown[0])
     with pytest.raises(ValueError, match="has a known source"):
-        AlignmentTally().result()
+        AlignmentTally().rows()
     with pytest.raises(
         ValueError, match=r"weights are \(1, 2, 3\), but the true alignment is \(3, 2\)"
     ):
         AlignmentTally().add(np.zeros((1, 2, 3)), np.zeros((3, 2), bool))
     both = aligned(frame_of((0.1, 0.6, 0.7), (0.1, 0.2, 0.62)), 9)
-    assert both.are_all
-    assert (both.n, both.least, both.most, both.step) == (2, 0.62, 0.7, 9)
+    assert both["share"].tolist() == [0.7, 0.62]
+    assert both["since"].tolist() == [5, 9]
     one = aligned(frame_of((0.1, 0.6, 0.7), (0.1, 0.2, 0.3)), 9)
-    assert (one.n, one.n_heads, one.are_all, one.step) == (1, 2, False, 5)
-    none = aligned(frame_of((0.1, 0.6, 0.4), (0.1, 0.2, 0.3)), 9)
-    assert (none.n, none.step) == (0, None)
+    assert (one["head"].tolist(), one["since"].tolist()) == ([1], [5])
+    assert aligned(frame_of((0.1, 0.6, 0.4), (0.1, 0.2, 0.3)), 9).empty
 
 
 def run_with(tmp_path, looks_by_step):
@@ -154,14 +154,14 @@ def test_the_head_that_learned_to_align_is_named_and_when_unless_it_forgot(tmp_p
     frame = score_over_training(run)
     assert sorted(frame["step"].unique()) == [0, 3, 11]
     assert len(frame) == 3 * 3 * 2  # steps, layers, heads
-    best = best_head(frame, 11)
+    best = best_head(frame[frame["step"] == 11].to_dict("records"))
     assert (best["head"], best["share"], best["aer"]) == (2, pytest.approx(1), 0)
-    assert formed_at(frame, best["module"], 1) == 3
-    assert formed_at(frame, best["module"], 0) is None
-    assert best_head(frame, 0)["share"] < LEARNED
-    assert best_head(frame, 7) is None
+    assert formed_at(frame, best["module"], 2) == 3
+    assert formed_at(frame, best["module"], 1) is None
+    assert best_head(frame[frame["step"] == 0].to_dict("records"))["share"] < LEARNED
+    assert best_head(frame[frame["step"] == 7].to_dict("records")) is None
     run = run_with(tmp_path / "forgot", {0: [perfect], 3: [never], 11: [perfect]})
-    assert formed_at(score_over_training(run), scored_modules(run.experiment)[0], 0) == 11
+    assert formed_at(score_over_training(run), scored_modules(run.experiment)[0], 1) == 11
 
 
 def frame_of(*shares):

@@ -11,8 +11,8 @@ from tests.inspect.attention.test_own_example import trained  # noqa: E402
 from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
 from tests.probe.expected_masks import expected_mask  # noqa: E402
 from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES  # noqa: E402
-from tfm_core.inspect.attention.cell import cell, dimensions_table, row_table, traced  # noqa: E402
-from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
+from tfm_core.inspect.attention.cell import cell, traced  # noqa: E402
+from tfm_core.inspect.attention.example import look_at_text  # noqa: E402
 from tfm_core.probe.labels import axes, modules_by_kind  # noqa: E402
 
 EXPERIMENTS = {
@@ -56,19 +56,20 @@ def test_every_step_gives_its_tensor_and_rows_add_up(run):
     for trace, head, query, key in every_cell(run):
         found = cell(run.experiment, trace, head, query, key)
         tensors = trace.tensors
-        assert found.products.sum() == pytest.approx(found.dot, abs=1e-5)
+        assert found.dimensions["product"].sum() == pytest.approx(found.dot, abs=1e-5)
         is_recurrent = run.experiment.model.family == "recurrent"
         assert found.scale == (1 if is_recurrent else math.sqrt(4))
         assert found.is_tanh == (getattr(run.experiment.model, "attention", "") in TANH)
         score = tensors["scores"][head, query, key]
         assert found.dot / found.scale + found.bias == pytest.approx(score, abs=1e-4)
         allowed = expected_mask(run.experiment, trace.item, trace.module)
-        assert np.array_equal(found.may_attend_row, allowed[query])
-        weights = found.exponentials / found.total
+        assert np.array_equal(found.row["may_attend"], allowed[query])
+        weights = found.row["exponential"] / found.total
         np.testing.assert_allclose(weights, tensors["weights"][head, query], atol=1e-6)
         assert found.weight == pytest.approx(weights[key], abs=1e-6)
-        np.testing.assert_allclose(found.contribution, found.weight * found.value, atol=1e-6)
-        np.testing.assert_allclose(found.output, tensors["heads"][head, query], atol=1e-6)
+        dims = found.dimensions
+        np.testing.assert_allclose(dims["contribution"], found.weight * dims["value"], atol=1e-6)
+        np.testing.assert_allclose(dims["output"], tensors["heads"][head, query], atol=1e-6)
     trace = trace_of(run)
     n_keys = axes(run.experiment, trace.item, trace.module).shape[1]
     row = [
@@ -77,18 +78,17 @@ def test_every_step_gives_its_tensor_and_rows_add_up(run):
     ]
     assert sum(found.share for found in row) == pytest.approx(1, abs=1e-4)
     assert sum(found.norm_share for found in row) == pytest.approx(1, abs=1e-5)
-    total = np.sum([found.contribution for found in row], axis=0)
-    np.testing.assert_allclose(total, row[0].output, atol=1e-5)
+    total = np.sum([found.dimensions["contribution"] for found in row], axis=0)
+    np.testing.assert_allclose(total, row[0].dimensions["output"], atol=1e-5)
     found = cell(run.experiment, trace, 0, 1, 0)
     position = run.experiment.model.position
     assert (found.bias != 0) == (position in {"alibi", "t5-bias"})
     assert position != "alibi" or found.bias < 0
-    assert dimensions_table(found)["product"].sum() == pytest.approx(found.dot, abs=1e-5)
     has_sink = getattr(run.experiment.model, "sink", "none") != "none"
     assert (found.sink > 0) == has_sink
     of_sink = found.sink / found.total
-    assert row_table(found)["weight"].sum() + of_sink == pytest.approx(1, abs=1e-5)
-    assert len(row_table(found)) == len(found.key_tokens)
+    assert found.row["weight"].sum() + of_sink == pytest.approx(1, abs=1e-5)
+    assert len(found.row) == n_keys
 
 
 def test_a_forbidden_cell_gets_nothing_and_ones_own_sentence_can_be_traced(tmp_path):

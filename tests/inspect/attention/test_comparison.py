@@ -6,14 +6,9 @@ import numpy as np
 import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment, vit_experiment
-from tfm_core.inspect.attention.comparison import (
-    check_same_tokens,
-    common_step,
-    compare,
-    nearest,
-    same_example,
-)
-from tfm_core.inspect.positions.similarity import geometry, similarity, tiles, tiles_of
+from tfm_core.inspect.attention.example import common_step, nearest, same_example
+from tfm_core.inspect.attention.map_view import check_same_tokens, compare
+from tfm_core.inspect.positions.tables import cosines, geometry, tiles, tiles_of
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.record.snapshots import write
 from tfm_core.runs.store import RECORDED, RunStore
@@ -23,14 +18,14 @@ from tfm_core.sentences import StudentError
 def test_what_moved_is_counted_and_maps_of_others_are_said():
     left = np.array([[1.0, 0.0], [0.0, 1.0]])
     right = np.array([[0.5, 0.5], [0.0, 1.0]])
-    assert compare(left, right).moved == pytest.approx(0.25)
+    assert compare(left, right)[0] == pytest.approx(0.25)
     left, right = np.eye(2), np.eye(2)
     right[0] = [0.25, 0]
-    assert compare(left, right).moved == pytest.approx((0.75 + 0) / 2)
+    assert compare(left, right)[0] == pytest.approx((0.75 + 0) / 2)
     allowed = np.array([[True, True], [False, False]])
     left, right = np.array([[1.0, 0], [0, 0]]), np.array([[0.0, 1], [0, 0]])
-    assert compare(left, right, allowed).moved == pytest.approx(1)
-    assert compare(left, right, np.zeros((2, 2), bool)).moved == 0
+    assert compare(left, right, allowed)[0] == pytest.approx(1)
+    assert compare(left, right, np.zeros((2, 2), bool))[0] == 0
     with pytest.raises(ValueError, match="The maps are 2 by 2 and 3 by 3"):
         compare(np.eye(2), np.eye(3))
     check_same_tokens((["a"], ["b"]), (("a",), ("b",)))
@@ -42,7 +37,7 @@ def test_what_moved_is_counted_and_maps_of_others_are_said():
     expected = np.array(
         [[1, 0, 0.5**0.5, 0], [0, 1, 0.5**0.5, 0], [0.5**0.5] * 2 + [1, 0], [0] * 4]
     )
-    np.testing.assert_allclose(similarity(table), expected, atol=1e-6)
+    np.testing.assert_allclose(cosines(table), expected, atol=1e-6)
 
 
 def test_tiles_are_of_learned_positions_of_pictures_alone():

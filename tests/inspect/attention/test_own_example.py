@@ -12,7 +12,7 @@ from tests.probe.expected_masks import expected_mask  # noqa: E402
 from tfm_core.data.image_data import load_images  # noqa: E402
 from tfm_core.data.tasks import text_task  # noqa: E402
 from tfm_core.data.vocabulary import BOS, EOS  # noqa: E402
-from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text  # noqa: E402
+from tfm_core.inspect.attention.example import look_at_picture, look_at_text  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402
 from tfm_core.probe.labels import axes, modules_by_kind  # noqa: E402
 from tfm_core.runs.store import RunStore  # noqa: E402

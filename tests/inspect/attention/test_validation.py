@@ -8,17 +8,16 @@ from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import small, vit_experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.storage import attention_numbers
-from tfm_core.inspect.attention import token_roles, validation
+from tfm_core.inspect.attention import heads, token_roles
 from tfm_core.inspect.attention import trained as budget
 from tfm_core.layers.attention import MultiHeadAttention
 
 torch = pytest.importorskip("torch")
 
+from tests.inspect.attention.test_heads import of_module, statistics  # noqa: E402
 from tests.inspect.constructed import text_experiment  # noqa: E402
 from tests.probe.expected_masks import expected_masks  # noqa: E402
-from tfm_core.inspect.attention.head_roles import relations_of  # noqa: E402
-from tfm_core.inspect.attention.head_statistics import statistics  # noqa: E402
-from tfm_core.inspect.attention.validation import measured_over_validation  # noqa: E402
+from tfm_core.inspect.attention.head_roles import ROLES, relations_of  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402
 from tfm_core.probe.labels import modules_by_kind  # noqa: E402
 
@@ -37,14 +36,13 @@ def run_and_trainer(request, tmp_path_factory):
 
 def test_figures_are_of_one_pass_and_alignment_where_targets_are(run_and_trainer, monkeypatch):
     run, _trainer = run_and_trainer
-    found = measured_over_validation(run)
-    assert bool(found.alignment) == (run.experiment.task.kind == "text")
-    for score in found.alignment.values():
-        assert np.all((score.share >= 0) & (score.share <= 1))
-        assert np.all((score.aer >= 0) & (score.aer <= 1))
+    found = heads.over_validation(run)
+    assert ("aligned" in found) == (run.experiment.task.kind == "text")
+    for name in {"aligned", "aer"} & set(found):
+        assert found[name].dropna().between(0, 1).all()
     run, trainer = run_and_trainer
-    monkeypatch.setattr(validation, "_BATCH", 3)
-    found = measured_over_validation(run, limit=7)
+    monkeypatch.setattr(heads, "_BATCH", 3)
+    found = heads.over_validation(run, limit=7)
     data = trainer.data.validation
     if run.experiment.task.kind == "image":
         inputs = (trainer.data.normalise(data.images[:7]),)
@@ -54,8 +52,8 @@ def test_figures_are_of_one_pass_and_alignment_where_targets_are(run_and_trainer
         items = [{"src": pair.src, "tgt": pair.tgt} for pair in data.pairs[:7]]
     with capture(trainer.model, only={"weights"}) as cache:
         trainer.model(*inputs)
-    assert found.step == 2
-    assert found.n_examples == 7
+    assert (found["step"] == 2).all()
+    assert (found["n_examples"] == 7).all()
     for kind, modules in modules_by_kind(run.experiment).items():
         for module in modules:
             weights = cache.of("weights")[module].numpy()
@@ -64,11 +62,9 @@ def test_figures_are_of_one_pass_and_alignment_where_targets_are(run_and_trainer
                 may_attend = expected_masks(run.experiment, items, module)
             relations = relations_of(run.experiment, items, kind, may_attend)
             whole = statistics(weights, relations.may_attend, relations, kind)
-            part = found.statistics[module]
-            np.testing.assert_allclose(part.entropy, whole.entropy, rtol=1e-4)
-            np.testing.assert_allclose(part.distance, whole.distance, rtol=1e-4)
-            for role, share in whole.shares.items():
-                np.testing.assert_allclose(part.shares[role], share, rtol=1e-4, atol=1e-7)
+            part = of_module(found, module)
+            for name in ("entropy", "distance", *(role for role in ROLES if role in whole)):
+                np.testing.assert_allclose(part[name], whole[name], rtol=1e-4, atol=1e-7)
 
 
 @pytest.fixture(scope="module")
@@ -101,11 +97,10 @@ def test_the_budgets_bind_no_preset_but_patches_of_one_pixel() -> None:
 
 
 def test_the_validation_set_passes_in_parts_that_fit(run, few_at_once) -> None:
-    figures = validation.measured_over_validation(run)
-    assert figures.n_examples == 8
-    assert figures.n_all == 500
+    found = heads.over_validation(run)
+    assert set(found["n_examples"]) == {8}
+    assert set(found["n_all"]) == {500}
     assert max(few_at_once) == 3
-    assert {one.n_examples for one in figures.statistics.values()} == {8}
 
 
 def test_tokens_are_probed_in_parts_that_fit(run, few_at_once, monkeypatch) -> None:

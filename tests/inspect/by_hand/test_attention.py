@@ -7,18 +7,19 @@ import numpy as np
 import pytest
 import torch
 
-from tfm_core.inspect.by_hand import arithmetic, attention, questions
+from tfm_core.inspect.by_hand import attention, text
 from tfm_core.inspect.by_hand.attention import (
     attend,
     layer,
+    learn,
     mask_of,
     multi_head,
     one_hot,
     random_matrices,
+    targets_of,
 )
 from tfm_core.inspect.by_hand.forms import FORMS, agree, forms
-from tfm_core.inspect.by_hand.learning import learn, targets_of
-from tfm_core.inspect.by_hand.text import checked, vectors_of, words_of
+from tfm_core.inspect.by_hand.text import checked, table_of, words_of
 from tfm_core.probe.capture import capture
 
 WORDS = ("I", "love", "AI")
@@ -76,8 +77,8 @@ def test_the_steps_follow_from_each_other(mask, is_scaled):
     np.testing.assert_allclose(found.output, found.weights @ x, rtol=1e-5, atol=1e-6)
 
 
-def numbers_in(text):
-    return [float(part) for part in re.findall(r"-?\d+\.\d+", text.replace("−", "-"))]
+def numbers_in(line):
+    return [float(part) for part in re.findall(r"-?\d+\.\d+", line.replace("−", "-"))]
 
 
 @pytest.mark.parametrize("query", range(5))
@@ -85,19 +86,19 @@ def test_the_written_arithmetic_comes_out(query):
     x = vectors()
     found = attend(x, x[::-1].copy(), x, ALLOWED["causal"])
     for key in range(5):
-        *factors, total = numbers_in(arithmetic.score(found, query, key, ("a", "b")))
+        *factors, total = numbers_in(text.score(found, query, key, ("a", "b")))
         assert sum(a * b for a, b in zip(factors[::2], factors[1::2], strict=True)) == (
             pytest.approx(total, abs=2e-4)
         )
-        before, again, root, after = numbers_in(arithmetic.scaled(found, query, key))
+        before, again, root, after = numbers_in(text.scaled(found, query, key))
         assert before == again
         assert before / root == pytest.approx(after, abs=2e-4)
-    _sum, values, share = arithmetic.softmaxed(found, query, 0)
+    _sum, values, share = text.softmaxed(found, query, 0)
     *parts, total = numbers_in(values)
     assert sum(parts) == pytest.approx(total, abs=5e-4)
     one, all_of_it, weight = numbers_in(share)
     assert one / all_of_it == pytest.approx(weight, abs=2e-4)
-    *factors, total = numbers_in(arithmetic.summed(found, query, 2))
+    *factors, total = numbers_in(text.summed(found, query, 2))
     assert sum(a * b for a, b in zip(factors[::2], factors[1::2], strict=True)) == (
         pytest.approx(total, abs=2e-3)
     )
@@ -122,29 +123,29 @@ def test_all_forms_give_the_same_and_a_step_is_the_gradient():
     assert agree(tuple(found.values()), 1e-5)
     start, rate, nudge = random_matrices(3, 1), 0.5, 1e-3
     allowed, x = mask_of("causal", 3), one_hot(3, 3)
-    one = learn(x, start, {2: 1}, allowed, n_steps=1, rate=rate)
+    losses, _weights, matrices = learn(x, start, {2: 1}, allowed, n_steps=1, rate=rate)
     moved = start.query.copy()
     moved[2, 1] += nudge
     changed = attention.Matrices(moved, start.key, start.value, start.out)
-    slope = (learn(x, changed, {2: 1}, allowed, n_steps=0).losses[0] - one.losses[0]) / nudge
-    step = one.matrices[1].query[2, 1] - start.query[2, 1]
+    slope = (learn(x, changed, {2: 1}, allowed, n_steps=0)[0][0] - losses[0]) / nudge
+    step = matrices[1].query[2, 1] - start.query[2, 1]
     assert step == pytest.approx(-rate * slope, rel=0.02, abs=1e-4)
 
 
 @pytest.mark.parametrize("target", [(2, 1), (0, 2), (1, 1)])
 def test_a_few_steps_make_a_word_attend_where_it_should(target):
     query, key = target
-    found = learn(
+    losses, weights, matrices = learn(
         one_hot(3, 3), random_matrices(3, 1), {query: key}, mask_of("none", 3), n_steps=40
     )
-    assert len(found.losses) == len(found.weights) == len(found.matrices) == 41
-    assert found.losses[-1] < found.losses[0]
-    assert found.weights[-1, query, key] > 0.95
-    np.testing.assert_allclose(found.losses, -np.log(found.weights[:, query, key]), rtol=1e-4)
-    learned = multi_head(one_hot(3, 3), found.matrices[-1], 1, mask_of("none", 3))
-    np.testing.assert_allclose(learned.heads[0].weights, found.weights[-1], rtol=1e-5)
-    assert (found.matrices[-1].value == random_matrices(3, 1).value).all()
-    np.testing.assert_allclose(found.matrices[0].query, random_matrices(3, 1).query)
+    assert len(losses) == len(weights) == len(matrices) == 41
+    assert losses[-1] < losses[0]
+    assert weights[-1, query, key] > 0.95
+    np.testing.assert_allclose(losses, -np.log(weights[:, query, key]), rtol=1e-4)
+    learned = multi_head(one_hot(3, 3), matrices[-1], 1, mask_of("none", 3))
+    np.testing.assert_allclose(learned.heads[0].weights, weights[-1], rtol=1e-5)
+    assert (matrices[-1].value == random_matrices(3, 1).value).all()
+    np.testing.assert_allclose(matrices[0].query, random_matrices(3, 1).query)
 
 
 def test_heads_targets_and_numbers_that_cannot_be_are_said():
@@ -162,7 +163,7 @@ def test_heads_targets_and_numbers_that_cannot_be_are_said():
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("typed", "sentence"),
     [
         ("", "2 to 6 words"),
         ("one", "2 to 6 words"),
@@ -170,16 +171,16 @@ def test_heads_targets_and_numbers_that_cannot_be_are_said():
         ("a " + "b" * 13, "13 letters"),
     ],
 )
-def test_words_that_cannot_be_shown_are_said(text, sentence):
+def test_words_that_cannot_be_shown_are_said(typed, sentence):
     with pytest.raises(ValueError, match=sentence):
-        words_of(text)
+        words_of(typed)
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    ("typed", "sentence"),
     [
-        ("1,2", "has 1 vectors for 2 words"),
-        ("1,2;3", "has 1 numbers, not 2"),
+        ("1,2", "is not 2 rows of 2 numbers"),
+        ("1,2;3", "is not 2 rows of 2 numbers"),
         ("1,2;3,x", "“x” is not a number"),
         ("1,2;3,1e9", "“1e9” is not a number"),
         ("1,2;3,11", "11 is not between"),
@@ -187,32 +188,32 @@ def test_words_that_cannot_be_shown_are_said(text, sentence):
         ("__import__('os'),2;3,1", "is not a number"),
     ],
 )
-def test_vectors_of_a_link_that_cannot_be_are_said(text, sentence):
+def test_vectors_of_a_link_that_cannot_be_are_said(typed, sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
-        vectors_of(text, 2, 2)
+        table_of(typed, "X", 2, 2)
 
 
 def test_questions_are_answered_by_numbers_and_words_keep_their_vectors():
     x = one_hot(3, 3)
     none = mask_of("none", 3)
     scaled, plain = (attend(x, x, x, none, is_scaled=s) for s in (True, False))
-    asked = questions.about_scale(scaled, plain, WORDS, 2)
+    asked = text.about_scale(scaled, plain, WORDS, 2)
     assert asked.answer in asked.options
     assert asked.answer == f"{math.e / (math.e + 2):.2f}"
-    back = questions.about_scale(scaled, plain, WORDS, 2, is_scaled=False)
+    back = text.about_scale(scaled, plain, WORDS, 2, is_scaled=False)
     assert back.answer == f"{math.e ** (1 / 3**0.5) / (math.e ** (1 / 3**0.5) + 2):.2f}"
     assert f"with {math.e / (math.e + 2):.2f}" in back.text
     for question in (asked, back):
         assert all(question.why_not(o) for o in question.options if o != question.answer)
-    assert questions.about_symmetry(scaled, WORDS).answer.startswith("Yes")
+    assert text.about_symmetry(scaled, WORDS).answer.startswith("Yes")
     (head,) = multi_head(x, random_matrices(3, 1), 1, none).heads
-    assert questions.about_symmetry(head, WORDS).answer.startswith("No")
-    assert questions.about_heads(vectors(), 3).is_right(2)
-    size = questions.about_size(vectors(), 3)
+    assert text.about_symmetry(head, WORDS).answer.startswith("No")
+    assert text.about_heads(vectors(), 3).is_right(2)
+    size = text.about_size(vectors(), 3)
     assert size.is_right(layer(random_matrices(6, 1), 3).in_projection.weight.numel())
     x, none = vectors(), mask_of("none", len(vectors()))
     attended = multi_head(x, random_matrices(x.shape[1], 1), 2, none)
-    asked = questions.about_minus_one(attended, WORDS)
+    asked = text.about_minus_one(attended, WORDS)
     heads = torch.tensor(np.stack([head.output for head in attended.heads]))
     merged = heads.transpose(0, 1).reshape(len(x), -1)
     assert asked.is_right(merged.shape[1])
@@ -220,7 +221,7 @@ def test_questions_are_answered_by_numbers_and_words_keep_their_vectors():
     direct = heads.reshape(len(x), -1)
     for row in (merged[0], direct[0]):
         assert ", ".join(f"{number:.2f}" for number in row[:6].tolist()) in asked.because
-    assert questions.about_minus_one(multi_head(x, random_matrices(x.shape[1], 1), 1, none),
+    assert text.about_minus_one(multi_head(x, random_matrices(x.shape[1], 1), 1, none),
                                      WORDS) is None  # fmt: skip
     made = attention.with_kept(("love", "you"), 3, {"love 1": [0.5, 2.0]})
     np.testing.assert_allclose(made, [[0.5, 2.0, 0.0], [0.5, 0.75, 0.0]])
@@ -231,7 +232,7 @@ def test_questions_are_answered_by_numbers_and_words_keep_their_vectors():
 def test_queries_times_keys_that_are_not_transposed_fail_or_compare_no_words(width):
     x, none = one_hot(3, 3)[:, :width], mask_of("none", 3)
     (head,) = multi_head(x, random_matrices(width, 1), 1, none).heads
-    asked = questions.about_transposed_keys(head, WORDS)
+    asked = text.about_transposed_keys(head, WORDS)
     assert f"{head.query[0] @ head.key[1]:.4f}" in asked.because
     if width == 2:
         assert asked.answer == "An error"

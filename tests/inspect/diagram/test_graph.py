@@ -14,8 +14,8 @@ from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.differences import differences
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.diagram.graph import DiagramColours, code_of, diagram, parameters_of
-from tfm_core.inspect.equations.model import equations
-from tfm_core.inspect.walk.subject import walk_index
+from tfm_core.inspect.equations import equations
+from tfm_core.trace.trace import index
 
 KINDS = ("data", "embedding", "attention", "cross", "feed-forward", "norm", "output", "sum",
          "encoder", "decoder")  # fmt: skip
@@ -49,7 +49,7 @@ def owned(found, config, shape):
 
 
 def drawn(config, shape, **options):
-    return diagram(config, shape, LOOK, src_len=7, tgt_len=5, **options).dot
+    return diagram(config, shape, LOOK, src_len=7, tgt_len=5, **options).document()
 
 
 @pytest.mark.parametrize(("family", "settings", "shape"), MODELS, ids=spelled)
@@ -57,19 +57,17 @@ def test_every_block_says_what_it_reads_and_holds_code_and_equations(family, set
     config = config_of(family, settings)
     for opened in (range(0), range(9)):
         found = diagram(config, shape, LOOK, src_len=7, tgt_len=5, opened=opened)
-        assert found.reads.keys() == found.nodes.keys()
-        inputs = {name for name, reads in found.reads.items() if not reads}
+        read = {name: found.reads(name) for name in found.nodes}
+        inputs = {name for name, reads in read.items() if not reads}
         assert {found.nodes[name].parts[0].kind for name in inputs} == {"input"}
-        assert {name for reads in found.reads.values() for name, _words in reads} <= set(
-            found.nodes
-        )
+        assert {name for reads in read.values() for name, _words in reads} <= set(found.nodes)
     dot, known = drawn(config, shape), equations(config, shape)
     assert dot.count("{") == dot.count("}")
     assert "[," not in dot
     for one in known.values():
         assert one.latex.count("{") == one.latex.count("}")
         assert one.latex.count(r"\left(") == one.latex.count(r"\right)")
-    steps = {entry.name for entry in walk_index(config, shape)}
+    steps = set(index(config, shape))
     for opened in (range(0), range(9), range(1)):
         found = parts(config, shape, opened)
         assert owned(found, config, shape) == parameter_table(config, shape).total
@@ -107,14 +105,14 @@ def test_residuals_stay_in_their_frames_and_two_stacks_stand_side_by_side(norm_f
     sizes = {**SMALL, "n_encoder_layers": 2, "n_decoder_layers": 2, "norm_first": norm_first}
     config = MODEL_CONFIGS["encoder-decoder"].parse(sizes)
     made = diagram(config, TextShape(17, 19), LOOK, src_len=7, tgt_len=5, opened=opened)
-    dashed = [line for line in made.dot.splitlines() if "style=dashed" in line]
+    dashed = [line for line in made.document().splitlines() if "style=dashed" in line]
     assert len(dashed) == (2 + 3) * max(1, len(opened))
     for line in dashed:  # from a point inside the block's frame to a sum inside it
         tail, head = line.split(" [")[0].replace('"', "").split(" -> ")
         assert tail.removesuffix(" fork") == head.removesuffix(" +")
     crossed = [f"decoder.layers.{n}.cross_attention" for n in opened or (0,)]
-    assert made.across == tuple(("memory", head) for head in crossed)
-    assert '{rank=same; "src ids"; "tgt ids";}' in made.dot
+    assert made.across == [("memory", head) for head in crossed]
+    assert '{rank=same; "src ids"; "tgt ids";}' in made.document()
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -201,7 +199,7 @@ def test_a_block_has_a_dashed_arrow_for_each_residual(mistakes, n_dashed):
 def test_a_few_blocks_are_opened_and_those_around_them_share_a_box(opened, frames, boxes):
     config = MODEL_CONFIGS["encoder-only"].parse({**SMALL, "n_layers": 7})
     drawn = diagram(config, TextShape(17, 17), LOOK, src_len=7, tgt_len=7, opened=opened)
-    assert drawn.dot.count("subgraph") == frames
+    assert drawn.document().count("subgraph") == frames
     assert sum("-" in name.rpartition(".")[2] for name in drawn.nodes) == boxes
 
 
@@ -224,7 +222,7 @@ def test_a_few_blocks_are_opened_and_those_around_them_share_a_box(opened, frame
 def test_a_block_of_a_captioner_leads_to_its_own_steps_and_its_own_block(node, steps):
     config = text_config("captioner", patch_size=2, n_decoder_layers=3)
     one = parts(config, CAPTION_SHAPE, range(9))[node]
-    assert {entry.name for entry in walk_index(config, CAPTION_SHAPE)} & set(one.steps) == steps
+    assert set(index(config, CAPTION_SHAPE)) & set(one.steps) == steps
     layer = node.split(".")[2] if "." in node else None
     assert one.layer == (None if layer is None else int(layer))
 

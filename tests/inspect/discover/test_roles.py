@@ -6,17 +6,16 @@ import pandas as pd
 import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment
-from tfm_core.inspect.attention.head_statistics import ALIGNED, SPREAD, UNCLEAR
+from tfm_core.inspect.attention.heads import ALIGNED, SPREAD, UNCLEAR
 from tfm_core.inspect.discover.roles import (
     HEAD,
     first_taken,
     heads,
     order,
-    part_of,
     taken,
     timeline,
 )
-from tfm_core.inspect.knockouts.parts import heads_of
+from tfm_core.inspect.knockouts.parts import heads_of, part_of
 from tfm_core.runs.store import RunStore
 
 pytestmark = pytest.mark.quick

@@ -5,11 +5,11 @@ import pytest
 import torch
 
 from tfm_core.data.vocabulary import BOS
-from tfm_core.inspect.attention.trained import data_of, model_of
-from tfm_core.inspect.errors import examples
-from tfm_core.inspect.errors.answers import Answers, answers, steps_of, weights_mark
-from tfm_core.inspect.errors.examples import worst_texts
+from tfm_core.inspect.attention.trained import data_of, model_of, steps_of, weights_mark
+from tfm_core.inspect.errors import scores
+from tfm_core.inspect.errors.answers import Answers, answers
 from tfm_core.inspect.errors.groups import groupings, of_examples
+from tfm_core.inspect.errors.scores import worst_texts
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 
@@ -62,7 +62,7 @@ def test_tokens_are_asked_after_the_true_beginning() -> None:
 
 
 def answers_model(run: Run, step: int) -> torch.nn.Module:
-    from tfm_core.inspect.progress.pictures import model_at
+    from tfm_core.inspect.attention.trained import model_at
 
     return model_at(run, step)
 
@@ -78,7 +78,7 @@ def test_earlier_weights_err_more_and_their_errors_are_shown() -> None:
     is_right, _loss = of_examples(early)
     worst = worst_texts(early, "loss").tolist()
     assert sorted(worst) == np.flatnonzero(~is_right).tolist()
-    at, predicted, true = examples.first_difference(early, worst[0])
+    at, predicted, true = scores.first_difference(early, worst[0])
     assert early.written[worst[0]].tokens[at : at + 1] == (predicted,) != (true,)
     assert weights_mark(run, steps[-3]) != weights_mark(run, steps[-1])
 
@@ -88,7 +88,7 @@ def test_surprises_are_read_up_to_their_token_and_progress_is_reported() -> None
     found = answers(run, steps_of(run)[-1], limit=31)
     assert found.is_language
     (place,) = np.flatnonzero((found.example == 5) & (found.position == 2))
-    before, text = examples.surprise_of(run, found, int(place))
+    before, text = scores.surprise_of(run, found, int(place))
     words = found.items[5]["tgt"]
     assert text.split() == list(words[:3])
     assert before.split() == list(words[:2])

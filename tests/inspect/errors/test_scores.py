@@ -12,7 +12,6 @@ import pytest
 from tests.inspect.constructed import text_experiment, vit_experiment
 from tests.inspect.errors.made import made
 from tfm_core.inspect.compare.conclusions import wilson
-from tfm_core.inspect.errors.examples import hard_tokens, least_sure, worst_answers
 from tfm_core.inspect.errors.groups import (
     GROUPINGS,
     bands,
@@ -25,8 +24,11 @@ from tfm_core.inspect.errors.scores import (
     calibration,
     confusion,
     corpus_scores,
+    hard_tokens,
     in_cell,
+    least_sure,
     n_short,
+    worst_answers,
 )
 from tfm_core.plots.examples import errors as plots
 

@@ -12,9 +12,9 @@ from tfm_core.inspect.experiments.catalogue import BY_THEME
 from tfm_core.inspect.experiments.demonstration import THEMES
 from tfm_core.inspect.experiments.findings import conclude
 from tfm_core.inspect.experiments.result import Generated, Result, RunIndex, missing, read
-from tfm_core.inspect.walk.subject import walk_index
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.sentences import StudentError
+from tfm_core.trace.trace import index
 
 ALL = pytest.mark.parametrize("one", DEMONSTRATIONS.values(), ids=lambda one: one.name)
 ONE_THING = {"coupled-decay": {"training.optimizer", "training.beta2"}}
@@ -36,7 +36,7 @@ def test_one_setting_differs_where_the_walk_has_its_step(one):
     for arm in one.arms:
         experiment = one.experiment(arm)
         shape = of_experiment(experiment, "").shape
-        names = {entry.name for entry in walk_index(experiment.model, shape)}
+        names = set(index(experiment.model, shape))
         assert one.step in names | {""}
 
 

@@ -10,15 +10,16 @@ import pytest
 from tfm_core.data.download import DataUnavailable
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.knockouts.causes import (
+    SENDER,
     Pair,
     can_change,
     causes_of,
+    graph,
     other_picture,
     paths_of_pair,
     suggested,
     text_of,
 )
-from tfm_core.inspect.knockouts.head_paths import SENDER, graph
 from tfm_core.runs.record.snapshots import write_probe
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED

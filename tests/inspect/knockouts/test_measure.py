@@ -86,20 +86,20 @@ def test_every_family_loses_by_its_first_part_and_answers_without_it(name: str) 
 
 
 def test_importance_is_the_rise_of_the_loss_and_pruning_begins_with_the_least(few: Run) -> None:
-    found = list(measure.importances(few, "zero", 5))
-    assert [each.part for each in found] == list(heads_of(few.experiment))
+    *_done, found = measure.importances(few, "zero", 5)
+    assert found["part"].tolist() == list(heads_of(few.experiment))
     whole = measured(few, (), "zero", 5)
-    for each in found:
-        assert each.rise == each.score.loss - whole.loss
-        assert each.score == measured(few, (each.part,), "zero", 5)
-    order = measure.least_first(found)
+    for each in found.itertuples():
+        assert each.rise == each.loss - whole.loss
+        assert (each.loss, each.accuracy) == measured(few, (each.part,), "zero", 5)[:2]
+    order = found.sort_values("rise", kind="stable")["part"].tolist()
     *counts, curves = measure.pruned(few, order, "zero", 5, n_orders=2)
     assert counts == list(range(1, measure.n_measurements(len(order), 2) + 1))
     assert isinstance(curves, pd.DataFrame)
     drawn = [curve.drop(columns=["order", "removed"]) for _order, curve in curves.groupby("order")]
     assert len(drawn) == 1 + 2
     assert tuple(drawn[0].iloc[0]) == whole
-    assert tuple(drawn[0].iloc[1]) == min(found, key=lambda each: each.rise).score
+    assert tuple(drawn[0].iloc[1]) == measured(few, order[:1], "zero", 5)
     everything_off = measured(few, order, "zero", 5)
     assert {tuple(curve.iloc[-1]) for curve in drawn} == {everything_off}
     assert curves["removed"].max() == len(order) == len(heads_of(few.experiment))
@@ -109,8 +109,8 @@ def test_by_its_gradient_too_the_head_that_is_read_matters_and_no_other(few: Run
     slopes = measure.gradient_importances(recorded("many-heads"), 50)
     assert set(slopes) == set(heads_of(recorded("many-heads").experiment))
     assert all(value > 0 for value in slopes.values())
-    found = list(measure.importances(recorded("many-heads"), "zero", 50))
-    most = max(found, key=lambda each: each.rise).part
+    *_done, found = measure.importances(recorded("many-heads"), "zero", 50)
+    most = found["part"][found["rise"].idxmax()]
     ranks = sorted(slopes, key=lambda part: -slopes[part])
     assert most in ranks[: len(ranks) // 2]
     assert measure.gradient_importances(recorded("additive"), 5) == {}

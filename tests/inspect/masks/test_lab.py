@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tfm_core.inspect.masks import code, lab, scores, traps
+from tfm_core.inspect.masks import lab, scores, traps
 from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, allowed, flow, seeded
 from tfm_core.layers.masks import causal_mask, packed_mask, prefix_mask
 from tfm_core.runs.store import RunStore
@@ -70,10 +70,10 @@ def test_rows_sum_to_one_and_the_code_to_copy_makes_the_same_mask(kind):
     query = ("<bos>", "x", "y") if kind == "cross" else WORDS
     sizes = {"window": 2, "prefix": 3, "segments": SEGMENTS}
     names = {}
-    exec(code.snippet(kind, query, WORDS, **sizes), names)
+    exec(lab.snippet(kind, query, WORDS, **sizes), names)
     expected = allowed(kind, query, WORDS, **sizes)
     assert np.array_equal(names["mask"].numpy(), expected)
-    exec(code.literal(expected), names)
+    exec(lab.literal(expected), names)
     assert np.array_equal(names["mask"].numpy(), expected)
 
 
@@ -102,10 +102,10 @@ def test_masks_and_words_that_do_not_fit_are_said_and_conventions_agree():
     mask = causal_mask(5)
     names = {"d_model": 6, "n_heads": 1, "x": torch.randn(2, 5, 6), "mask": mask}
     names["keep"] = torch.ones(2, 5, dtype=torch.bool)
-    exec(code.HOUSE_MHA, names)
+    exec(lab.HOUSE_MHA, names)
     assert (names["weights"][:, ~mask] == 0).all()
     names["q"] = names["k"] = names["v"] = torch.randn(2, 1, 5, 3)
-    exec(code.HOUSE_SDPA, names)
+    exec(lab.HOUSE_SDPA, names)
     torch.testing.assert_close(names["out"][:, :, 0], names["v"][:, :, 0])
     run = recorded()
     with pytest.raises(ValueError, match="“xylophone” is not a word"):
@@ -156,7 +156,10 @@ def test_the_right_axis_is_the_whole_mask_that_was_chosen_with_its_clicks(kind):
 
 
 def test_half_precision_blind_rows_and_float_masks_do_what_they_do():
-    found = {(p.dtype, p.fill): p for p in traps.precision(np.linspace(-2, 3, 7), ~IS_PADDING)}
+    found = {
+        (p.dtype, p.fill): p
+        for p in traps.precision(np.linspace(-2, 3, 7), ~IS_PADDING).itertuples()
+    }
     assert found["float16", "-1e9"].stored is None
     assert "error" in found["float16", "-1e9"].verdict
     for dtype in traps.TYPES:
@@ -166,7 +169,7 @@ def test_half_precision_blind_rows_and_float_masks_do_what_they_do():
         assert found[dtype, "lowest"].leak == 0
     assert found["bfloat16", "-1e9"].stored == -998244352.0
     for allowed_, leak in ((np.ones(4, bool), 0), (np.zeros(4, bool), 1 / 4)):
-        found = {(p.dtype, p.fill): p for p in traps.precision(np.zeros(4), allowed_)}
+        found = {(p.dtype, p.fill): p for p in traps.precision(np.zeros(4), allowed_).itertuples()}
         assert found["float32", "-1e4"].leak == leak
     assert traps.mixed_row(causal_mask(4).numpy()) == 0
     assert traps.mixed_row(np.array([[False, False], [True, True], [True, False]])) == 2

@@ -88,6 +88,11 @@ def test_the_cells_of_the_notebooks_give_the_counts_of_their_classes(text, expec
     assert total(text) == expected
 
 
+def test_a_captioner_reads_36_regions_of_2048_features_where_nothing_else_is_said():
+    shape = your_model("family = captioner\npatch_size = 1").architecture.shape
+    assert (shape.image_size**2, shape.channels) == (36, 2048)
+
+
 def test_a_name_may_be_divided_and_a_constructor_has_defaults():
     text = "embed_size = 48\nheads = 6\nhead_dim = embed_size // heads\nlayers = heads // 2"
     model = your_model(text).architecture.model

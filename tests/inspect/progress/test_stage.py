@@ -95,8 +95,7 @@ def test_the_heads_that_show_most_come_first(store):
     run = Run(RECORDED / "recorded-korean", recorded=True)
     shown = stage.read(run, "cross")
     scores = alignment.score(run.experiment, run.probe(), run.snapshot(shown.steps[-1]))
-    shares = np.concatenate([score.share for score in scores.values()])
-    assert list(shown.telling) == list(np.argsort(-shares)[:4])
+    assert list(shown.telling) == list(np.argsort(-scores["share"].to_numpy())[:4])
     others = stage.read(run, "decoder").telling
     assert len(others) == len(set(others)) == 4
 

@@ -3,7 +3,7 @@
 import psutil
 import pytest
 
-from tests.inspect.speed.test_registry import small
+from tests.inspect.speed.test_bench import small
 from tests.runs.waiting import wait_until
 from tfm_core.choices.config import Experiment
 from tfm_core.inspect.speed.runner import BenchmarkProcess, BenchmarkRunner, Busy
@@ -23,7 +23,7 @@ def test_a_measurement_reports_until_it_is_done():
     assert report.problem is None
     assert report.is_complete
     assert 0 < report.done <= report.total
-    assert report.cases[0].is_equal
+    assert all(one.is_equal for one in report.cases[0].equalities)
     assert is_gone(measurement)
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from tfm_core.inspect.tensors import notes, products, text
+from tfm_core.inspect.tensors import axes as of_axes
+from tfm_core.inspect.tensors import operations, sight
 from tfm_core.inspect.tensors.axes import regrouped
-from tfm_core.inspect.tensors.errors import UNKNOWN
-from tfm_core.inspect.tensors.mistakes import MISTAKES
-from tfm_core.inspect.tensors.operations import OPERATIONS
-from tfm_core.inspect.tensors.sight import NEW, PREPARED, InputSpec, read, sight
-from tfm_core.inspect.walk.build import walk
-from tfm_core.inspect.walk.subject import book_example
+from tfm_core.inspect.tensors.errors import MISTAKES, UNKNOWN
+from tfm_core.inspect.tensors.operations import OPERATIONS, read
+from tfm_core.inspect.tensors.sight import NEW, PREPARED, InputSpec
+from tfm_core.trace.subject import book_example
+from tfm_core.trace.trace import trace
 
 SHARES = {  # what PyTorch's documentation says of contiguous inputs
     "view": True,
@@ -34,12 +34,19 @@ SHARES = {  # what PyTorch's documentation says of contiguous inputs
 def looked(name, shape=None, second=None, prepared="as it is", dtype="float32", **texts):
     operation = OPERATIONS[name]
     typed = second or operation.second
-    return sight(
+    return sight.sight(
         name,
-        InputSpec(text.shape_of(shape or operation.shape), dtype=dtype, prepared=prepared),
+        InputSpec(operations.shape_of(shape or operation.shape), dtype=dtype, prepared=prepared),
         read(operation, texts),
-        None if typed is None else text.shape_of(typed),
+        None if typed is None else operations.shape_of(typed),
     )
+
+
+def sources(seen, index):
+    """Return what an element of a result is made of."""
+    shapes, axes = [look.shape for look in seen.before], [look.axes for look in seen.before]
+    name = seen.operation.name
+    return of_axes.sources(name, axes, seen.after.axes, shapes, index, seen.values)
 
 
 def ran(code):
@@ -92,38 +99,36 @@ def test_memory_is_shared_or_comes_back_as_pytorch_says():
         seen = looked(name)
         assert all(shares == SHARES.get(name, False) for shares in seen.shares), name
         assert len(seen.after.axes) == seen.after.values.ndim
-    found = {code: gives for code, gives, _meaning in notes.numpy_facts()}
+    found = {code: gives for code, gives, _meaning in sight.numpy_facts()}
     assert found["torch.from_numpy(a); a[0] = 99"] == "t = [99.0, 1.0, 2.0]"
     assert found["torch.tensor(a); a[0] = 99"] == "t = [0.0, 1.0, 2.0]"
     assert found["n = t.numpy(); t[1] = 7"] == "n = [0.0, 7.0, 0.0]"
     values = read(OPERATIONS["to"], {"type": "float32"})
-    seen = sight("to", InputSpec((2, 3)), values)
+    seen = sight.sight("to", InputSpec((2, 3)), values)
     assert seen.shares == (True,)
-    assert "no copy" in notes.note(seen)
+    assert "no copy" in sight.note(seen)
     own = InputSpec((4,), (0.0, 0.5, -1.9, 2.0))
     found = {
-        name: sight("to", own, read(OPERATIONS["to"], {"type": name})) for name in ("int64", "bool")
+        name: sight.sight("to", own, read(OPERATIONS["to"], {"type": name}))
+        for name in ("int64", "bool")
     }
     assert found["int64"].after.values.tolist() == [0, 0, -1, 2]
     assert found["bool"].after.values.tolist() == [False, True, True, True]
-    assert "2 of 4 numbers changed" in notes.note(found["int64"])
+    assert "2 of 4 numbers changed" in sight.note(found["int64"])
     assert found["int64"].after.device == "cpu"
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_every_famous_error_raises_and_is_explained(name):
-    mistake = MISTAKES[name]
-    seen = looked(
-        mistake.operation, mistake.shape, mistake.second, mistake.prepared, mistake.dtype,
-        **mistake.texts,
-    )  # fmt: skip
+    operation, fields = MISTAKES[name]
+    seen = looked(operation, **fields)
     assert seen.after is None
     with pytest.raises((RuntimeError, IndexError)) as raised:
         ran(seen.code)
     assert str(raised.value) == seen.error
     assert type(raised.value).__name__ == seen.error_type
     assert seen.explanation != UNKNOWN, "its cause is known"
-    assert not looked(mistake.operation).error, "the way it starts is right"
+    assert not looked(operation).error, "the way it starts is right"
 
 
 @pytest.mark.parametrize(
@@ -161,8 +166,8 @@ def test_other_errors_are_explained_too(name, texts, cause):
 def test_loops_give_what_einsum_gives(equation, first, second):
     seen = looked("einsum", first, second, equation=equation)
     inputs = [look.values for look in seen.before]
-    np.testing.assert_allclose(products.by_loops(equation, inputs), seen.after.values)
-    lines = "\n".join([*seen.code.splitlines()[:2], products.loops_code(equation, inputs)])
+    np.testing.assert_allclose(of_axes.by_loops(equation, inputs), seen.after.values)
+    lines = "\n".join([*seen.code.splitlines()[:2], of_axes.loops_code(equation, inputs)])
     np.testing.assert_allclose(ran(lines)["y"].numpy(), seen.after.values)
 
 
@@ -173,11 +178,10 @@ def test_loops_give_what_einsum_gives(equation, first, second):
 )  # fmt: skip
 def test_the_products_of_a_cell_sum_to_it(first, second):
     seen = looked("matmul", first, second)
-    shapes = [look.shape for look in seen.before]
     for index in np.ndindex(*seen.after.shape):
         total = sum(
             seen.before[0].values[left] * seen.before[1].values[right]
-            for left, right in products.terms("matmul", {}, shapes, index)
+            for left, right in sources(seen, index)
         )
         assert total == seen.after.values[index]
 
@@ -185,14 +189,14 @@ def test_the_products_of_a_cell_sum_to_it(first, second):
 @pytest.mark.parametrize("keepdim", ["False", "True"])
 @pytest.mark.parametrize("dim", ["0", "1", "-1"])
 def test_a_mean_and_an_argmax_are_made_of_what_lies_along_their_axis(dim, keepdim):
-    numbers = text.numbers_of("5, 2, 7, 1, 9, 0, 3, 8, 4, 6, 11, 10", 12)
+    numbers = operations.numbers_of("5, 2, 7, 1, 9, 0, 3, 8, 4, 6, 11, 10", 12)
     source = InputSpec((3, 2, 2), numbers)
     for name in ("mean", "argmax"):
         values = read(OPERATIONS[name], {"dim": dim, "keepdim": keepdim})
-        seen = sight(name, source, values)
+        seen = sight.sight(name, source, values)
         x = seen.before[0].values
         for index in np.ndindex(*seen.after.shape):
-            cells = [x[at] for at in products.along(values, x.shape, index)]
+            cells = [x[at] for (at,) in sources(seen, index)]
             made = np.mean(cells) if name == "mean" else np.argmax(cells)
             assert seen.after.values[index] == pytest.approx(made)
 
@@ -207,16 +211,17 @@ def test_a_broadcast_reads_an_axis_of_one_again(first, second, axes, sign):
     assert seen.after.axes == axes
     x, b = (look.values for look in seen.before)
     for index in np.ndindex(*seen.after.shape):
-        left, right = x[products.stretched(x.shape, index)], b[products.stretched(b.shape, index)]
+        ((at, of_b),) = sources(seen, index)
+        left, right = x[at], b[of_b]
         assert seen.after.values[index] == (left + right if sign == "+" else left * right)
 
 
 @pytest.mark.parametrize("dim", [0, 1, -1])
 def test_a_softmax_sums_to_one_along_its_axis(dim):
     seen = looked("softmax", "3, 5", dim=str(dim))
-    np.testing.assert_allclose(notes.sums(seen), 1, rtol=1e-6)
-    assert len(notes.sums(seen)) == (5 if dim == 0 else 3)
-    assert ("common mistake" in notes.note(seen)) == (dim == 0)
+    np.testing.assert_allclose(sight.sums(seen), 1, rtol=1e-6)
+    assert len(sight.sums(seen)) == (5 if dim == 0 else 3)
+    assert ("common mistake" in sight.note(seen)) == (dim == 0)
 
 
 @pytest.mark.parametrize(
@@ -250,15 +255,15 @@ def test_axes_of_a_view_keep_the_names_of_what_stays(axes, old, new, names):
 )
 def test_shapes_that_cannot_be_shown_are_said(typed, sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
-        text.shape_of(typed)
+        operations.shape_of(typed)
 
 
 def test_shapes_are_read_as_written_and_what_cannot_be_is_said():
     for typed in ("2, 3", "(2, 3)", "[2,3]", "2 3", "2x3", "2 × 3"):
-        assert text.shape_of(typed) == (2, 3), typed
+        assert operations.shape_of(typed) == (2, 3), typed
     with pytest.raises(ValueError, match="needs 6 numbers, not 2"):
-        text.numbers_of("1, 2", 6)
-    assert text.number_of("-inf", "Value") == -math.inf
+        operations.numbers_of("1, 2", 6)
+    assert operations.number_of("-inf", "Value") == -math.inf
     with pytest.raises(ValueError, match="4096 elements"):
         looked("matmul", "64, 1", "1, 64")
     with pytest.raises(ValueError, match="4096 elements"):
@@ -280,7 +285,7 @@ def test_shapes_are_read_as_written_and_what_cannot_be_is_said():
 @pytest.mark.parametrize("typed", ["ij,jk", "ij;jk->ik", "IJ->J", "a,b,c->a", "abcde->a", "...->"])
 def test_equations_of_another_form_are_said(typed):
     with pytest.raises(ValueError, match=r"equation|arrow"):
-        text.equation_of(typed)
+        operations.equation_of(typed)
 
 
 WRITTEN = {
@@ -291,6 +296,6 @@ WRITTEN = {
 
 
 def test_the_step_of_the_walk_that_is_named_uses_the_operation():
-    steps = {step.name: step.code for step in walk(book_example())}
+    steps = {step.name: step.code for step in trace(book_example())}
     for name, operation in OPERATIONS.items():
         assert not operation.step or WRITTEN.get(name, name) in steps[operation.step], name

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from tests.inspect.readers import reading_run, trained  # noqa: E402
 from tfm_core.data.text.masked_words import posterior  # noqa: E402
 from tfm_core.data.vocabulary import MASK  # noqa: E402
-from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
+from tfm_core.inspect.attention.example import look_at_text  # noqa: E402
 from tfm_core.inspect.attention.trained import data_of  # noqa: E402
 from tfm_core.inspect.text import blanks as core  # noqa: E402
 from tfm_core.probe.snapshot import probe_of, take  # noqa: E402

@@ -14,9 +14,11 @@ from tests.training.test_loop import experiment  # noqa: E402
 from tfm_core.data.tasks import text_task  # noqa: E402
 from tfm_core.data.vocabulary import BOS, PAD  # noqa: E402
 from tfm_core.decoding import SamplingConfig  # noqa: E402
-from tfm_core.inspect.attention.example import example_of  # noqa: E402
-from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
-from tfm_core.inspect.errors.validation_errors import wrong_examples  # noqa: E402
+from tfm_core.inspect.attention.example import (  # noqa: E402
+    example_of,
+    look_at_text,
+)
+from tfm_core.inspect.errors.answers import wrong_first  # noqa: E402
 from tfm_core.inspect.masks.lab import PAD_TOKEN  # noqa: E402
 from tfm_core.inspect.masks.scores import of_run  # noqa: E402
 from tfm_core.inspect.positions.race import can_extrapolate  # noqa: E402
@@ -178,7 +180,7 @@ def test_prompts_and_ones_own_text_are_mapped_and_continued(run):
 def test_without_a_right_answer_it_is_said_and_the_lab_gets_the_scores(run):
     found, _trainer = run
     with pytest.raises(ValueError, match="no single right answer"):
-        wrong_examples(found)
+        wrong_first(found)
     with pytest.raises(ValueError, match="is a language model"):
         shuffled(found, "and so")
     assert "A language model" in can_extrapolate(found.experiment)

@@ -10,8 +10,8 @@ torch = pytest.importorskip("torch")
 from tests.inspect.readers import reading_run, trained  # noqa: E402
 from tfm_core.data.tasks import text_task  # noqa: E402
 from tfm_core.data.text.sentiment import SentimentTask, judged  # noqa: E402
-from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
-from tfm_core.inspect.errors.validation_errors import wrong_examples  # noqa: E402
+from tfm_core.inspect.attention.example import look_at_text  # noqa: E402
+from tfm_core.inspect.errors.answers import wrong_first  # noqa: E402
 from tfm_core.inspect.text import sentence as core  # noqa: E402
 from tfm_core.runs.store import RunStore  # noqa: E402
 
@@ -73,9 +73,9 @@ def test_rules_and_labels_are_told_where_there_are_any(run, found):
     assert example.answer == (found.labels[found.predicted],)
     assert example.item["truth"] == ["negative"]
     assert example.confidence[0] == pytest.approx(found.probabilities.max(), abs=1e-4)
-    readings = wrong_examples(run)
-    assert readings.n_read == 50
-    assert {reading.predicted for reading in readings.examples} <= set(found.labels)
+    readings = wrong_first(run)
+    assert len(readings) == 50
+    assert {reading.predicted for reading in readings} <= set(found.labels)
 
 
 def test_what_cannot_be_read_is_said_and_the_table_holds_the_rest(run):

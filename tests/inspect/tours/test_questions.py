@@ -10,11 +10,11 @@ import pytest
 
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.knockouts import measure
+from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tours import questions, waits
 from tfm_core.inspect.tours.questions import UNKNOWN
 from tfm_core.inspect.tours.waits import TourRun, Waited
-from tfm_core.inspect.walk.steps import Question
-from tfm_core.probe.labels import axes, modules_by_kind
+from tfm_core.probe.labels import axes
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.record.outcome import loss_progress
 from tfm_core.runs.run import Run
@@ -87,18 +87,16 @@ def test_answers_of_the_questions_are_those_of_models_and_snapshots() -> None:
     assert f"{100 * after:.1f}%" in asked.because
     asked = questions.where_it_reads(of(KOREAN))
     item, snapshot = KOREAN.probe().items[0], KOREAN.snapshot(KOREAN.snapshot_steps()[-1])
-    best = alignment.best_of(alignment.score(KOREAN.experiment, KOREAN.probe(), snapshot))
+    best = alignment.best_head(alignment.of_snapshot(KOREAN.experiment, KOREAN.probe(), snapshot))
     assert best is not None
-    module, head = best
+    module, head = best["module"], best["head"] - 1
     keys = axes(KOREAN.experiment, item, module).key
     rows = [n for n, token in enumerate(item["tgt"]) if f"“{token}”" in asked.text]
     strongest = {keys[int(snapshot.attention[module][0, head, row].argmax())] for row in rows}
     assert asked.answer.strip("“”") in strongest
     assert all(option.strip("“”") in keys for option in asked.options)
     score = waits.newest_alignment(KOREAN)
-    shares = np.concatenate(
-        [score[name].share for name in modules_by_kind(KOREAN.experiment)["cross"]]
-    )
+    shares = np.array([row["share"] for row in score if row["kind"] == "cross"])
     asked = questions.heads_that_align(of(KOREAN))
     assert f"{int((shares >= 0.5).sum())} of {len(shares)}" in asked.because
     curves = KOREAN.thinned_curves()

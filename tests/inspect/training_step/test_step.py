@@ -13,13 +13,16 @@ from tfm_core.choices.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
 from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import own_name, own_names
-from tfm_core.inspect.training_step.batch import (
+from tfm_core.inspect.training_step.backward import (
+    LOSS,
     answers,
     batch_rows,
     example_losses,
+    fold,
+    graph_of,
+    groups_of,
     one_answer,
 )
-from tfm_core.inspect.training_step.graph import LOSS, fold, graph_of, groups_of
 from tfm_core.inspect.training_step.mistakes import (
     argmax_before_loss,
     argmax_made_to_require_grad,
@@ -27,7 +30,6 @@ from tfm_core.inspect.training_step.mistakes import (
     forgotten_zero_grad,
     softmax_before_loss,
 )
-from tfm_core.inspect.training_step.plain import both
 from tfm_core.inspect.training_step.step import (
     clip_scale,
     forward,
@@ -38,7 +40,7 @@ from tfm_core.inspect.training_step.step import (
     start,
     take,
 )
-from tfm_core.inspect.training_step.update import one_weight, singular_values, two_ways
+from tfm_core.inspect.training_step.update import one_layer, one_weight, singular_values, two_ways
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
@@ -261,7 +263,7 @@ def test_rates_and_mistakes_have_their_effects(fresh):
 
 
 def test_both_scripts_print_the_same_in_a_process_of_their_own():
-    (_title, modules, first), (_title, functions, second) = both()
+    (_title, modules, first), (_title, functions, second) = one_layer()
     for call in ("nn.Linear(4, 3)", "nn.ReLU()"):
         assert call in modules
     assert "F.relu(F.linear(x, weight, bias))" in functions
@@ -278,9 +280,9 @@ def test_both_scripts_print_the_same_in_a_process_of_their_own():
         check=True,
     )
     assert done.stdout == f"{first}\n{second}\n"
-    both.cache_clear()
+    one_layer.cache_clear()
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)
-    both()
+    one_layer()
     assert torch.equal(torch.rand(3), expected)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import threading
 
 import pytest
 
@@ -129,3 +130,16 @@ def test_an_answer_and_a_sentence_are_worked_out_once_and_what_broke_is_asked_ag
         asked.ask("devices", broken).result()
     assert "A forecast failed" in caplog.text
     assert asked.ask("devices", lambda: "cpu").result() == "cpu"
+
+
+def test_who_asks_once_more_waits_for_an_answer_as_long_as_there_is_patience():
+    asked, begun = ForecastQueue(), threading.Event()
+    asked.ask("first", lambda: None).result()
+
+    def slow() -> int:
+        begun.wait()
+        return 7
+
+    assert not asked.ask("slow", slow, patience=0.0).done()
+    threading.Timer(0.05, begun.set).start()
+    assert asked.ask("slow", slow, patience=60.0).done()

@@ -11,13 +11,12 @@ from tfm_core.choices.config.shape import TextShape
 from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.architectures import ARCHITECTURES, of_experiment
 from tfm_core.inspect.diagram.graph import diagram
-from tfm_core.inspect.equations.model import equations
+from tfm_core.inspect.equations import equations
 from tfm_core.inspect.source.file import source_code
-from tfm_core.inspect.walk.build import walk
-from tfm_core.inspect.walk.steps import axis_words
-from tfm_core.inspect.walk.subject import by_shape
-from tfm_core.inspect.walk.topics import topic_text
 from tfm_core.models.build import build_model
+from tfm_core.trace.shown import axis_words, topic_text
+from tfm_core.trace.subject import by_shape
+from tfm_core.trace.trace import trace
 
 KNOWN = {
     **ARCHITECTURES,
@@ -34,7 +33,7 @@ def drawn(known):
 
 def label(graph, node):
     """What stands in a box of the diagram."""
-    return re.search(rf'"{re.escape(node)}" \[label="([^"]*)"', graph.dot)[1]
+    return re.search(rf'"{re.escape(node)}" \[label="([^"]*)"', graph.document())[1]
 
 
 def said(known):
@@ -46,10 +45,10 @@ def said(known):
     yield source_code(known.model, known.shape)
     looked = by_shape(known.model, known.shape, batch=1, src_len=7, tgt_len=11)
     axes = axis_words(looked.reader)
-    for step in walk(looked):
+    for step in trace(looked):
         yield from (step.title, step.question.text, step.question.because)
         yield from (topic_text(topic) for topic in step.topics)
-        for one in (*step.before, *step.after, *step.extra):
+        for one in (*step.inputs, *step.outputs, *step.extra):
             yield one.label
             yield from (axes[axis] for axis in one.axes)
 

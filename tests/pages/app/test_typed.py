@@ -11,7 +11,7 @@ from pages.app.typed import ALPHABET, escape
 from tests.pages.looking import said
 
 FIELDS = [
-    ("learn/by_hand/page.py", {}, "hand-words"),
+    ("learn/by_hand.py", {}, "hand-words"),
     ("look_inside/masks.py", {}, "masks-own-one-text"),
     ("look_inside/masks.py", {"mask": "cross"}, "masks-own-target"),
     ("look_inside/positions.py", {"view": "shuffle"}, "positions-own-text"),

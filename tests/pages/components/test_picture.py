@@ -5,7 +5,7 @@ import pytest
 
 from pages.components import picture as component
 from tests.pages.looking import header_of
-from tfm_core.inspect.picture import Lane, Picture, Stage
+from tfm_core.trace.picture import Lane, Picture, Stage
 
 HEADS, TOKENS, WIDTH = 3, 11, 300
 

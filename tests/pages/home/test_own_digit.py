@@ -14,7 +14,7 @@ from pages.home import hero
 from pages.home.hero import DIGITS, TRANSLATOR
 from tests.pages.looking import part_of
 from tests.training.test_loop import experiment
-from tfm_core.inspect.progress.pictures import answers_by_step, right_since
+from tfm_core.inspect.attention.pictures import answers_by_step, right_since
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record import weights
 from tfm_core.runs.run import Run

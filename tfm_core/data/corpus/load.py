@@ -46,7 +46,13 @@ def _sentences(task: CorpusTask, seed: int) -> TextData:
     sizes = (config.n_test, config.n_validation, config.n_train)
     pairs = [tuple(task.sample(rng) for _ in range(size)) for size in sizes]
     longest = max(len(pair.tgt) for part in pairs for pair in part)
-    test, validation, train = (_split(task, part, longest) for part in pairs)
+    encode = task.tgt_vocabulary.encode
+
+    def split(part: tuple[Pair, ...]) -> TextSplit:
+        rows = [[BOS, *encode(pair.tgt), EOS] for pair in part]
+        return TextSplit(_nothing(len(part)), padded(rows, longest + 2), part)
+
+    test, validation, train = map(split, pairs)
     return TextData(task, train, validation, test)
 
 
@@ -81,12 +87,6 @@ def validation_sequences(
     for _ in range(config.n_test):
         task.sequence(rng)
     return [task.sequence(rng) for _ in range(config.n_validation if n is None else n)]
-
-
-def _split(task: CorpusTask, pairs: tuple[Pair, ...], longest: int) -> TextSplit:
-    encode = task.tgt_vocabulary.encode
-    rows = [[BOS, *encode(pair.tgt), EOS] for pair in pairs]
-    return TextSplit(_nothing(len(pairs)), padded(rows, longest + 2), pairs)
 
 
 def _stretch(task: CorpusTask, ids: Tensor) -> TextSplit:

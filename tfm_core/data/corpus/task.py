@@ -16,7 +16,7 @@ from tfm_core.data.own import sets
 from tfm_core.data.own.task import own_test, own_text, own_vocabulary
 from tfm_core.data.own.tokens import Cutter, learned_from_text
 from tfm_core.data.text.english_sentences import WORDS
-from tfm_core.data.text.task import Pair, words_of
+from tfm_core.data.text.task import Pair, TextTask, words_of
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.sentences import N_, Sentence, StudentError
 
@@ -33,8 +33,8 @@ _SHOWN = {"words": 12, "characters": 60, "bpe": 20}  # tokens of an example
 
 
 @dataclass(frozen=True)
-class CorpusTask:
-    """A text, or sequences that are drawn, token by token; see TextTask for the contract."""
+class CorpusTask(TextTask):
+    """A text, or sequences that are drawn, token by token."""
 
     config: CorpusTaskConfig
 
@@ -132,11 +132,6 @@ class CorpusTask:
         """Why the text cannot be read, or None."""
         return sets.missing(self.config)
 
-    @property
-    def tgt_vocabulary(self) -> Vocabulary:
-        """The same."""
-        return self.src_vocabulary
-
     def sample(self, rng: random.Random) -> Pair:
         """Draw a sentence, what is read of a sequence, or a short piece of the text."""
         if self.generator is not None:
@@ -156,10 +151,6 @@ class CorpusTask:
         """Draw a sequence of letters, whose last one is only predicted."""
         assert self.generator is not None
         return self.generator.draw(rng, self.config.context)
-
-    def every(self, limit: int) -> list[Pair] | None:
-        """Return None: there is no end to them."""
-        return None
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut a typed text; in a custom text an unknown token becomes ``<unk>``.
@@ -184,10 +175,6 @@ class CorpusTask:
         if self.generator is not None and self.config.unit == "words":  # a sign belongs to a number
             return text.split()
         return self.cutter.cut_text(normalised(text))
-
-    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
-        """Return None: a text has no one right continuation."""
-        return None
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write as a person reads it."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ DTYPES = {"F32": 4, "F16": 2, "BF16": 2}
 _MAX_JSON, _MAX_INDEX, _MAX_SHARDS = 2**20, 2**24, 200
 _SHARD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.safetensors", re.ASCII)
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.pt", "model.pth")
-_WRAPPERS = ("_orig_mod.", "module.")
+_WRAPPERS = re.compile(r"^((_orig_mod|module)\.)+")
 """What torch.compile and DistributedDataParallel put in front of every name."""
 _OLD = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 """Names of the first BERT, under which bert-base-uncased still lies on the Hub."""
@@ -123,7 +124,9 @@ def open_folder(path: Path, *, most: int = MAX_BYTES) -> Folder:
         for stored in header(file):
             if mapped is not None and mapped.get(stored.key) != file.name:
                 raise Unopenable("{name} does not fit the files of weights.", name=INDEX)
-            name = _unwrapped(stored.key)
+            name = _WRAPPERS.sub("", stored.key)
+            for old, new in _OLD.items():
+                name = name.replace(old, new)
             if name in tensors:
                 raise Unopenable("{name} is there twice.", name=name)
             tensors[name] = stored
@@ -134,18 +137,25 @@ def open_folder(path: Path, *, most: int = MAX_BYTES) -> Folder:
 
 def json_in(path: Path, name: str) -> dict[str, Any]:
     """Return the JSON object in a file of the folder. Raises Unopenable."""
-    try:
+    with _raising_unopenable(name):
         return object_of((path / name).resolve(), most=_MAX_INDEX if name == INDEX else _MAX_JSON)
-    except FileNotFoundError:
-        raise missing(name) from None
-    except Unreadable as error:
-        raise Unopenable("This folder cannot be opened: {why}.", why=error.sentence) from None
 
 
 def content_in(path: Path, name: str, *, most: int) -> bytes:
     """Return what a file of the folder holds. Raises FileNotFoundError and Unopenable."""
     try:
         return content_of((path / name).resolve(), most=most)
+    except Unreadable as error:
+        raise Unopenable("This folder cannot be opened: {why}.", why=error.sentence) from None
+
+
+@contextmanager
+def _raising_unopenable(name: str) -> Iterator[None]:
+    """Raise Unopenable for a file that is not there, or cannot be read."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise missing(name) from None
     except Unreadable as error:
         raise Unopenable("This folder cannot be opened: {why}.", why=error.sentence) from None
 
@@ -185,24 +195,11 @@ def _shards(path: Path) -> tuple[list[Path], dict[str, str] | None]:
 def header(file: Path) -> list[StoredTensor]:
     """Return the tensors of a file, none of them loaded. Raises Unopenable."""
     found = []
-    try:
-        with open_tensors(file.resolve(), "pt") as opened:
-            for key in opened.keys():  # noqa: SIM118
-                part = opened.get_slice(key)
-                found.append(StoredTensor(file, key, part.get_dtype(), tuple(part.get_shape())))
-    except FileNotFoundError:
-        raise missing(file.name) from None
-    except Unreadable as error:
-        raise Unopenable("This folder cannot be opened: {why}.", why=error.sentence) from None
+    with _raising_unopenable(file.name), open_tensors(file.resolve(), "pt") as opened:
+        for key in opened.keys():  # noqa: SIM118
+            part = opened.get_slice(key)
+            found.append(StoredTensor(file, key, part.get_dtype(), tuple(part.get_shape())))
     return found
-
-
-def _unwrapped(name: str) -> str:
-    while name.startswith(_WRAPPERS):
-        name = name.partition(".")[2]
-    for old, new in _OLD.items():
-        name = name.replace(old, new)
-    return name
 
 
 def _damaged(file: Path) -> Unopenable:

@@ -11,21 +11,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-
-def _alphabet() -> dict[str, int]:
-    """Return the byte that each character of GPT-2's alphabet stands for.
-
-    Visible characters stand for themselves, and the others, in order, for those from 256 on
-    (Radford et al. 2019, ``bytes_to_unicode`` of their code).
-    """
-    visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    hidden = [byte for byte in range(256) if byte not in visible]
-    return {chr(byte): byte for byte in visible} | {
-        chr(256 + place): byte for place, byte in enumerate(hidden)
-    }
-
-
-_BYTES = _alphabet()
+# visible characters stand for themselves, and the others, in order, for those from 256 on
+# (Radford et al. 2019, ``bytes_to_unicode`` of their code)
+_VISIBLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
+_HIDDEN = [byte for byte in range(256) if byte not in _VISIBLE]
+_BYTES = {chr(byte): byte for byte in _VISIBLE} | {
+    chr(256 + place): byte for place, byte in enumerate(_HIDDEN)
+}
+"""The byte that each character of GPT-2's alphabet stands for."""
 _BYTE = re.compile("<0x([89A-F][0-9A-F])>")
 _PART = re.compile(r"(.) ([1-4])(?:–([2-4]))?/([2-4])", re.DOTALL)
 _SIGN = re.compile(r"[ \n]|[^\x00-\x7f]")
@@ -43,7 +36,12 @@ def labels(tokens: Sequence[str]) -> tuple[str, ...]:
     """Return the tokens of one text; each that has a part of a character shows which."""
     if not any(map(_BYTE.search, tokens)):
         return tuple(tokens)
-    rows = [_bytes(token) for token in tokens]
+    rows = [
+        _BYTE.sub(lambda byte: chr(0xDC00 + int(byte[1], 16)), token).encode(
+            errors="surrogateescape"
+        )
+        for token in tokens
+    ]
     owners = [number for number, row in enumerate(rows) for _byte in row]
     shown, at = [""] * len(tokens), 0
     for letter in b"".join(rows).decode(errors="surrogateescape"):
@@ -92,11 +90,6 @@ def _text(raw: bytes) -> str:
     """Return bytes as text; those that are no character as ``<0xEC>``."""
     text = raw.decode(errors="surrogateescape")
     return re.sub("[\udc80-\udcff]", lambda lone: f"<0x{ord(lone[0]) - 0xDC00:02X}>", text)
-
-
-def _bytes(token: str) -> bytes:
-    alone = _BYTE.sub(lambda byte: chr(0xDC00 + int(byte[1], 16)), token)
-    return alone.encode(errors="surrogateescape")
 
 
 def _part_alone(part: re.Match[str]) -> str:

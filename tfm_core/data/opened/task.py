@@ -1,4 +1,4 @@
-"""What a model from a folder reads and writes, cut by its own tokenizer; see ``TextTask``."""
+"""What a model from a folder reads and writes, or is trained further on, cut by its tokenizer."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ from tfm_core.choices.config.pretrained_tasks import (
     PretrainedReaderConfig,
     PretrainedTextConfig,
 )
+from tfm_core.choices.config.tuned_tasks import TunedLabelsConfig, TunedTextConfig
 from tfm_core.data.corpus.task import CorpusTask
+from tfm_core.data.download import Progress
 from tfm_core.data.opened.spelling import labels, spelled, unlabelled
 from tfm_core.data.opened.tokenizer import TOKENIZER, Words, read_words
-from tfm_core.data.own import place
-from tfm_core.data.own.sets import VOCABULARY
-from tfm_core.data.text.task import Pair
-from tfm_core.data.vocabulary import Specials, Vocabulary
+from tfm_core.data.own import place, sets
+from tfm_core.data.own.sets import SPLITS, VOCABULARY
+from tfm_core.data.own.task import OwnTask
+from tfm_core.data.text.task import Pair, TextTask
+from tfm_core.data.text_data import TextData, encoded
+from tfm_core.data.vocabulary import SPECIALS, Specials, Vocabulary
 from tfm_core.sentences import Paragraph, StudentError
 
 SENTENCES = (
@@ -41,6 +45,9 @@ QUESTIONS = (
 """The same for a model that answers: three of the tasks that T5 learned, and the gaps before."""
 
 _MAX_LOST = 20
+MIN_CONTEXT = 4
+"""Tokens that a language model reads at once, at least."""
+
 MEASURED = 64
 """Tokens of the texts on which a model is measured."""
 
@@ -135,11 +142,8 @@ def tokenizer_of(config: OpenedWordsConfig) -> KnownTokenizer:
 
     Raises StudentError where there is none.
     """
-    return _found(str(place.root().parent), config.tokenizer, _ids(config), config.n_words)
-
-
-def _ids(config: OpenedWordsConfig) -> Specials:
-    return Specials(config.pad_id, config.bos_id, config.eos_id, config.unk_id)
+    ids = Specials(config.pad_id, config.bos_id, config.eos_id, config.unk_id)
+    return _found(str(place.root().parent), config.tokenizer, ids, config.n_words)
 
 
 @lru_cache(maxsize=8)
@@ -182,7 +186,7 @@ class WriterTask(CorpusTask):
 
 
 @dataclass(frozen=True)
-class ReaderTask:
+class ReaderTask(TextTask):
     """A model from a folder that reads texts, with the tokens around them that it wants.
 
     No right answer is known; an encoder answers nothing.
@@ -200,11 +204,6 @@ class ReaderTask:
         """Every token of the tokenizer."""
         return tokenizer_of(self.config).vocabulary
 
-    @property
-    def tgt_vocabulary(self) -> Vocabulary:
-        """The same."""
-        return self.src_vocabulary
-
     def sample(self, rng: random.Random) -> Pair:
         """Draw one of the first sentences, as far as the model is long enough."""
         return Pair(self.cut(rng.choice(self.sentences)), (), ())
@@ -213,10 +212,6 @@ class ReaderTask:
     def sentences(self) -> tuple[str, ...]:
         """What is looked at first."""
         return QUESTIONS if isinstance(self.config, PretrainedAnswererConfig) else SENTENCES
-
-    def every(self, limit: int) -> list[Pair] | None:
-        """Return None: there is no end to them."""
-        return None
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut a typed text. Raises StudentError for an empty and for a too long one."""
@@ -227,10 +222,6 @@ class ReaderTask:
         tokens = tokenizer_of(self.config).tokens(text, is_whole=True, most=10**6)
         most = self.config.max_src_len
         return tokens if len(tokens) <= most else (*tokens[: most - 1], tokens[-1])
-
-    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
-        """Return None: nobody knows a right answer."""
-        return None
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write as a person reads it."""
@@ -243,3 +234,92 @@ class ReaderTask:
 
 reader, writer = lru_cache(maxsize=8)(ReaderTask), lru_cache(maxsize=8)(WriterTask)
 """Of an equal configuration they return the same object."""
+
+
+# What is trained further
+
+
+@dataclass(frozen=True)
+class TunedWriterTask(WriterTask):
+    """A language model from a folder that learns a text."""
+
+    config: TunedTextConfig
+
+    @property
+    def window(self) -> int:
+        """Tokens that are read at once, not more than each part of the text has.
+
+        A window must be full: some tokenizers have no token that fills one up. Raises StudentError
+        for too few.
+        """
+        parts = [len(self.tokens) // 10, *([len(self.test_tokens)] if self.test_tokens else [])]
+        if min(parts) < MIN_CONTEXT:
+            is_text = parts[0] < MIN_CONTEXT
+            raise StudentError(
+                "The text has {n} tokens; it needs {least}. Paste more.",
+                n=len(self.tokens if is_text else self.test_tokens),
+                least=10 * MIN_CONTEXT if is_text else MIN_CONTEXT,
+            )
+        return min(self.config.context, *parts)
+
+
+@dataclass(frozen=True)
+class TunedLabelsTask(OwnTask):
+    """Labelled sentences of a set, cut as an opened encoder reads them."""
+
+    config: TunedLabelsConfig  # type: ignore[assignment]  # it names a set, too
+
+    @property
+    def src_vocabulary(self) -> Vocabulary:
+        """Every token of the tokenizer."""
+        return tokenizer_of(self.config).vocabulary
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut a typed text. Raises StudentError for an empty and for a too long one."""
+        return tokenizer_of(self.config).typed(text, is_whole=True, most=self.config.max_src_len)
+
+    def unknown(self, text: str) -> tuple[str, ...]:
+        """Return none: the tokenizer cuts what it does not know."""
+        return ()
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write as a person reads it."""
+        return tokenizer_of(self.config).joined(tokens)
+
+    def _pair(self, row: tuple[str, str]) -> Pair:
+        cut, labels = self._sides[1]
+        answer = tuple(one if one in labels else SPECIALS[3] for one in cut.cut(row[1]))
+        known = tokenizer_of(self.config)
+        read = known.tokens(row[0], is_whole=True, most=self.config.max_src_len)
+        return Pair(read, answer, ((),) * len(answer))
+
+
+tuned_writer = lru_cache(maxsize=8)(TunedWriterTask)
+"""Of an equal configuration it returns the same object."""
+
+
+def tuned_labels(config: TunedLabelsConfig) -> TunedLabelsTask:
+    """Return the task of labelled sentences; of a set that is gone it has the labels alone.
+
+    Raises ValueError where not even those are here.
+    """
+    return _labels(config, str(sets.find_vocabulary(config.data).folder))
+
+
+@lru_cache(maxsize=8)
+def _labels(config: TunedLabelsConfig, _folder: str) -> TunedLabelsTask:
+    own = sets.find_vocabulary(config.data)
+    if own.kind != "labels":
+        raise StudentError("The set “{name}” has no labelled sentences.", name=own.name)
+    return TunedLabelsTask(config, own)
+
+
+def load_tuned_labels(
+    config: TunedLabelsConfig, *, seed: int, progress: Progress | None = None
+) -> TextData:
+    """Return the splits of a set, whatever the seed. Raises ValueError where it is damaged."""
+    task = tuned_labels(config)
+    train, validation, test = (
+        encoded(task, task.splits[split], config.context, 1) for split in SPLITS
+    )
+    return TextData(task, train, validation, test)

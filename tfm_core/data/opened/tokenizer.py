@@ -48,7 +48,7 @@ class Words:
     @property
     def digest(self) -> str:
         """What tells this tokenizer from others."""
-        return digest_of(self.content)
+        return hashlib.sha256(self.content).hexdigest()[:20]
 
     @property
     def unknown_id(self) -> int | None:
@@ -269,8 +269,3 @@ def _growth(step: dict[str, Any]) -> int:
         given = step["pattern"].get("String", "")  # an expression may match between two letters
         return -(-len(step["content"]) // len(given)) if given else 1 + len(step["content"])
     return _GROWTHS.get(step["type"], 1)
-
-
-def digest_of(content: bytes) -> str:
-    """Return the name under which a tokenizer.json lies in a run's folder."""
-    return hashlib.sha256(content).hexdigest()[:20]

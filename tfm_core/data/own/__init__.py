@@ -7,13 +7,13 @@ From upload to experiment, a function a step. Only ``keep`` writes::
     own = own_sets.keep(prepared, store=store, visitor=visitor, settings=settings.read())
     experiment = kinds.proposal(own).experiment             # one of kinds.proposals(own)
 
-``containers`` has what every upload goes through: the table of limits, zips, and ``Item``, a row or
-a picture, which the one loop reads or skips with a reason. Texts: ``text_files`` opens and decodes
-uploads, ``encodings`` guesses, ``records`` reads the formats into rows, ``layout`` guesses the
-columns, ``texts`` checks and splits rows of two texts, ``running`` a plain text, ``tokens`` cuts.
+``containers`` has what every upload goes through: the table of limits, zips, guesses of encodings,
+and ``Item``, a row or a picture, which the one loop reads or skips with a reason. Texts:
+``text_files`` opens and decodes uploads, ``records`` reads the formats into rows, ``layout``
+guesses the columns, ``texts`` checks and splits rows of two texts, or a text, ``tokens`` cuts.
 Pictures: ``pictures_zip`` and ``pictures_arrays`` yield them from uploads, ``pictures`` makes them
-alike, ``pictures_set`` splits and stores them. ``report`` has the outcome of all: the items kept
-and skipped, and what was found. ``task`` and ``pictures_task`` read sets, and make tasks of them.
+alike, splits and stores them. ``report`` has the outcome of all: the items kept and skipped, and
+what was found. ``task`` and ``pictures`` read sets, and make tasks of them.
 
 ``place`` says where sets lie, ``sets`` what one is, ``kinds`` what kinds there are. A task names
 its set in its field ``data``; what a model must know of it (lengths, sizes of vocabularies) stands

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from tfm_core.choices.config.own_pictures import EXAMPLE
 from tfm_core.data.own import place, sets, texts
 from tfm_core.data.own.containers import Item
-from tfm_core.data.own.pictures import Grid
-from tfm_core.data.own.pictures_set import Split, arranged, prepare
+from tfm_core.data.own.pictures import Grid, Split, arranged, prepare
 from tfm_core.data.own.report import Report
 from tfm_core.data.own.sets import Prepared
 from tfm_core.data.own.texts import inspect_text

@@ -12,9 +12,10 @@ from typing import Any
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.choices.config.own_pictures import OwnPicturesTaskConfig
 from tfm_core.choices.config.own_tasks import OwnTextTaskConfig
 from tfm_core.choices.config.task import TaskConfig
-from tfm_core.data.own import pictures_set, pictures_task, texts
+from tfm_core.data.own import pictures, texts
 from tfm_core.data.own.report import Report
 from tfm_core.data.own.sets import OwnSet, Prepared, damaged
 from tfm_core.sentences import N_
@@ -47,31 +48,8 @@ _TOKENS = 2048  # of a batch, source and target: what a step of a small model ta
 
 def task_of(own: OwnSet) -> TaskConfig:
     """Return the settings of the task that learns a set. Raises ValueError."""
-    return pictures_task.task_of(own) if own.kind == "pictures" else _text_task_of(own)
-
-
-def report_of(own: OwnSet) -> Report:
-    """Return what a set holds. Raises SetDamaged."""
-    return pictures_set.report_of(own) if own.kind == "pictures" else texts.report_of(own)
-
-
-def prepare(report: Report, *, name: str = "") -> Prepared:
-    """Make a set of a report. Raises ValueError where it is refused."""
-    made = pictures_set.prepare if report.kind == "pictures" else texts.prepare
-    return made(report, name=name)
-
-
-def proposals(own: OwnSet) -> list[Proposal]:
-    """Return what to train on a set, of sensible sizes. Raises ValueError."""
-    return _picture_proposals(own) if own.kind == "pictures" else _text_proposals(own)
-
-
-def proposal(own: OwnSet) -> Proposal:
-    """Return the usual one of the proposals. Raises ValueError."""
-    return next(one for one in proposals(own) if one.name == "usual")
-
-
-def _text_task_of(own: OwnSet) -> OwnTextTaskConfig | CorpusTaskConfig:
+    if own.kind == "pictures":
+        return pictures.task_of(own)
     if own.kind == "text":
         unit = str(own.details.get("unit"))
         return CorpusTaskConfig.parse({"name": "own-text", "data": own.id, "unit": unit})
@@ -81,10 +59,32 @@ def _text_task_of(own: OwnSet) -> OwnTextTaskConfig | CorpusTaskConfig:
     return OwnTextTaskConfig.parse({"name": f"own-{own.kind}", "data": own.id, **sizes})
 
 
-def _text_proposals(own: OwnSet) -> list[Proposal]:
+def report_of(own: OwnSet) -> Report:
+    """Return what a set holds. Raises SetDamaged."""
+    return pictures.report_of(own) if own.kind == "pictures" else texts.report_of(own)
+
+
+def prepare(report: Report, *, name: str = "") -> Prepared:
+    """Make a set of a report. Raises ValueError where it is refused."""
+    made = pictures.prepare if report.kind == "pictures" else texts.prepare
+    return made(report, name=name)
+
+
+def proposals(own: OwnSet) -> list[Proposal]:
+    """Return what to train on a set, of sensible sizes. Raises ValueError."""
+    task = task_of(own)
+    if isinstance(task, OwnPicturesTaskConfig):
+        return _picture_proposals(task)
+    return _text_proposals(task, _FAMILIES[own.kind], int(own.counts["train"]))
+
+
+def proposal(own: OwnSet) -> Proposal:
+    """Return the usual one of the proposals. Raises ValueError."""
+    return next(one for one in proposals(own) if one.name == "usual")
+
+
+def _text_proposals(task: Any, family: str, n_train: int) -> list[Proposal]:
     """Return a quick look, and what suits a set."""
-    task = _text_task_of(own)
-    family, n_train = _FAMILIES[own.kind], int(own.counts["train"])
     more: dict[str, Any] = {}
     if isinstance(task, CorpusTaskConfig):
         context = max(8, min(32 if task.unit == "words" else 64, n_train // 20))
@@ -133,18 +133,17 @@ def _experiment_on(
     return Experiment.parse(values)
 
 
-def _picture_proposals(own: OwnSet) -> list[Proposal]:
+def _picture_proposals(task: OwnPicturesTaskConfig) -> list[Proposal]:
     """Return experiments on a set: a quick look, the usual one and a careful one.
 
     Sizes follow from the pictures: about seven patches in a row, and enough steps to read each
-    picture about twenty times. Raises ValueError.
+    picture about twenty times.
     """
-    task = pictures_task.task_of(own)
     n_train, batch = task.n_learned - task.n_validation, 64
     steps = min(_MAX_PICTURE_STEPS, max(2 * _MIN_STEPS, _PICTURE_READ * n_train // batch))
     steps = round(steps / 100) * 100
     usual: dict[str, Any] = {"d_model": 48, "n_heads": 3, "d_ff": 96}
-    usual["patch_size"] = pictures_task.patch(task.side)
+    usual["patch_size"] = pictures.patch(task.side)
     moved = {"shift": 2.0, "rotation": 10.0, "scale": 0.1}
     plans = (
         (

@@ -16,14 +16,13 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.data.download import SOURCES
-from tfm_core.data.idx import MAX_HEADER, idx_header
+from tfm_core.data.download import MAX_HEADER, SOURCES, idx_shape, idx_size
 from tfm_core.data.own.containers import (
     LIMITS,
     MAX_FILES,
@@ -37,7 +36,6 @@ from tfm_core.data.own.containers import (
 )
 from tfm_core.data.own.pictures import MAX_PIXELS, Grid, class_labels, part_of
 from tfm_core.data.own.sets import SPLITS
-from tfm_core.reading import zip_of
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 _GZIP = b"\x1f\x8b"
@@ -50,8 +48,7 @@ _BAD_ARRAY = (*ZIP_DAMAGE, *_BAD_HEADER, RuntimeError, KeyError)
 """What NumPy raises on an array that is damaged or forged."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ArrayFile:
+class ArrayFile(NamedTuple):
     """A file of pictures, uint8 (N, H, W) or with channels, or of their labels, strings (N,)."""
 
     name: str
@@ -186,25 +183,26 @@ def _unpacked(name: str, content: bytes, *, n_before: int = 0) -> bytes:
 
 def _idx(name: str, plain: bytes) -> ArrayFile:
     try:
-        header = idx_header(plain[:MAX_HEADER])
+        shape = idx_shape(plain[:MAX_HEADER])
     except StudentError as error:
         raise StudentError(
             "{name}: {why} Pictures start with bytes 0 0 8 3, labels with 0 0 8 1.",
             name=shown(name),
             why=error.sentence,
         ) from None
-    if len(plain) != header.n_bytes:
+    right = idx_size(shape)
+    if len(plain) != right:
         raise StudentError(
             "{name} should have {right:,} bytes for {shape}, but has {n:,}.",
             name=shown(name),
-            shape=_sizes(header.shape),
-            right=header.n_bytes,
+            shape=_sizes(shape),
+            right=right,
             n=len(plain),
         )
-    if not all(header.shape):
+    if not all(shape):
         raise StudentError("{name} is empty.", name=shown(name))
-    check("array", header.shape[0], name=shown(name), shape=_sizes(header.shape))
-    values = np.frombuffer(plain, np.uint8, offset=header.n_header).reshape(header.shape)
+    check("array", shape[0], name=shown(name), shape=_sizes(shape))
+    values = np.frombuffer(plain, np.uint8, offset=right - math.prod(shape)).reshape(shape)
     return ArrayFile(name, values.astype(np.str_) if values.ndim == 1 else values)
 
 
@@ -236,17 +234,7 @@ def _compared(contents: Sequence[bytes], arrays: Sequence[ArrayFile]) -> list[st
 # NumPy archives
 
 
-def is_npz(content: bytes) -> bool:
-    """Return whether a zip holds arrays and nothing else."""
-    try:
-        with zip_of(content, most=MAX_FILES) as archive:
-            names = archive.namelist()
-    except ZIP_DAMAGE:
-        return False
-    return bool(names) and all(name.endswith(".npy") for name in names)
-
-
-def arrays_in_npz(name: str, content: bytes) -> Arrays:
+def arrays_in_npz(name: str, archive: zipfile.ZipFile) -> Arrays:
     """Return arrays such as ``x_train``, ``y_train``, ``x_test`` and ``y_test``.
 
     Sizes are checked before anything is unpacked. Raises StudentError.
@@ -254,14 +242,12 @@ def arrays_in_npz(name: str, content: bytes) -> Arrays:
     files: list[ArrayFile] = []
     others: list[Item] = []
     scaled: list[str] = []
-    with zip_of(content, most=MAX_FILES) as archive:
-        entries = archive.infolist()
-        check("arrays", len(entries), name=shown(name))
-        arrays: list[tuple[str, npt.NDArray[Any]]] = []
-        for entry in entries:
-            called = entry.filename.removesuffix(".npy")
-            n_before = sum(array.nbytes for _name, array in arrays)
-            arrays.append((called, _array(archive, entry, f"{name}: {called}", n_before)))
+    check("arrays", len(archive.infolist()), name=shown(name))
+    arrays: list[tuple[str, npt.NDArray[Any]]] = []
+    for entry in archive.infolist():
+        called = entry.filename.removesuffix(".npy")
+        n_before = sum(array.nbytes for _name, array in arrays)
+        arrays.append((called, _array(archive, entry, f"{name}: {called}", n_before)))
     for called, array in arrays:
         values = _values(called, array)
         if values is None:

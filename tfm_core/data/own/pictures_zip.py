@@ -11,41 +11,35 @@ import os
 import stat
 import unicodedata
 import zipfile
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
 from tfm_core.data.own.containers import (
+    ENCODINGS,
     IS_DAMAGED,
     LIMITS,
     MAX_FILES,
+    Accounting,
     Item,
+    Remark,
     begin_of,
     check,
     is_zip,
     kept,
+    likely_encoding,
     member_of,
     opened_zip,
     shown,
 )
-from tfm_core.data.own.encodings import ENCODINGS, likely_encoding
 from tfm_core.data.own.pictures import PictureForm, made_alike, part_of
 from tfm_core.data.own.pictures_arrays import (
     Arrays,
     arrays_in,
     arrays_in_npz,
     is_array_file,
-    is_npz,
 )
-from tfm_core.data.own.report import (
-    GUESSED,
-    Accounting,
-    Folders,
-    ReadAs,
-    Remark,
-    Report,
-    set_name,
-)
+from tfm_core.data.own.report import GUESSED, Folders, ReadAs, Report, set_name
 from tfm_core.data.own.sets import SPLITS
 from tfm_core.data.own_picture import looks_like_picture, why_not
 from tfm_core.sentences import N_, Paragraph, StudentError
@@ -84,11 +78,12 @@ def _inspect(
         raise StudentError("Choose a zip of folders, or IDX files.")
     first, content = files[0]
     if len(files) == 1 and is_zip(content):
-        if is_npz(content):
-            _read_arrays(report, [], arrays_in_npz(first, content), form, choices)
-            return
         with opened_zip(content, shown(first), MAX_FILES) as archive:
-            _read_zip(report, shown(first), archive, form, choices)
+            names = archive.namelist()
+            if names and all(name.endswith(".npy") for name in names):
+                _read_arrays(report, [], arrays_in_npz(first, archive), form, choices)
+            else:
+                _read_zip(report, shown(first), archive, form, choices)
         return
     if zips := [name for name, content in files if is_zip(content)]:
         raise StudentError(
@@ -165,7 +160,11 @@ def _read_zip(
     _check_labels(len(good), classes, others)
     made_alike(report, name, [*items, *good], form)
     beside = (place_of(_folders(one)) for kind, one in kinds if kind in ("folder", "other"))
-    report.findings += tuple(Remark("warning", words) for words in _empty(beside, classes))
+    empty = dict.fromkeys(place[1] for place in beside if place and place[1] not in classes)
+    if empty:
+        names = ", ".join(f"“{shown(name)}”" for name in empty)
+        words = N_("Folders without pictures, not classes: {names}.", n=len(empty), names=names)
+        report.findings += (Remark("warning", words),)
 
 
 def _folders(entry: zipfile.ZipInfo) -> Path:
@@ -236,38 +235,25 @@ def _check_labels(n: int, classes: Iterable[str], others: Iterable[zipfile.ZipIn
         raise StudentError(Paragraph("own-data/one-folder", n=n, path=path, file=file))
 
 
-def _empty(folders: Iterable[Place | None], classes: Container[str]) -> tuple[str, ...]:
-    """Return a note on class folders without pictures."""
-    empty = dict.fromkeys(place[1] for place in folders if place and place[1] not in classes)
-    if not empty:
-        return ()
-    names = ", ".join(f"“{shown(name)}”" for name in empty)
-    return (N_("Folders without pictures, not classes: {names}.", n=len(empty), names=names),)
-
-
 def _name_entries(archive: zipfile.ZipFile, encoding: str | None) -> str | None:
     """Give each entry its name, in NFC, with / between folders; it is found by its original one.
 
     encoding: a key of ``ENCODINGS``, or None to guess. Returns the one used, None where all are
     declared.
     """
-    raw_names = [(entry, _undeclared(entry)) for entry in archive.infolist()]
+    raw_names: list[tuple[zipfile.ZipInfo, bytes | None]] = []
+    for entry in archive.infolist():
+        read = entry.orig_filename.split("\0")[0]
+        is_declared = entry.flag_bits & _UTF_8 or entry.orig_filename.isascii()
+        # or an extra field says the name in Unicode, and Python took it
+        is_declared = is_declared or entry.filename not in (read, read.replace(os.sep, "/"))
+        raw_names.append((entry, None if is_declared else read.encode("cp437")))
     doubtful = [raw for _entry, raw in raw_names if raw is not None]
     used = encoding if encoding in ENCODINGS else likely_encoding(doubtful) or "cp437"
     for entry, raw in raw_names:
         name = entry.filename if raw is None else raw.decode(used, "replace")
         entry.filename = unicodedata.normalize("NFC", name.replace("\\", "/"))
     return used if doubtful else None
-
-
-def _undeclared(entry: zipfile.ZipInfo) -> bytes | None:
-    """Return the bytes of a name of undeclared encoding, else None."""
-    if entry.flag_bits & _UTF_8 or entry.orig_filename.isascii():
-        return None
-    read = entry.orig_filename.split("\0")[0]
-    if entry.filename not in (read, read.replace(os.sep, "/")):
-        return None  # an extra field says the name in Unicode, and Python took it
-    return read.encode("cp437")
 
 
 Path = tuple[str, ...]

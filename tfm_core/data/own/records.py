@@ -18,7 +18,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count, takewhile
 
-from tfm_core.data.own.containers import BadData, Item, check, kept, n_lines, read_each, skipped
+from tfm_core.data.own.containers import (
+    Accounting,
+    BadData,
+    Item,
+    check,
+    kept,
+    n_lines,
+    read_each,
+    skipped,
+)
 from tfm_core.reading import Unreadable, is_text, json_of
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, counted
 
@@ -46,26 +55,16 @@ Cells = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """All that a file holds. Its lines are in records, problems, blank or settings: ``total``."""
+    """All that a file holds. Its lines are in records or problems, blank, or of its header."""
 
     records: tuple[Item, ...]  # with all cells as contents; a cell that is no text is None
     problems: tuple[Item, ...]  # that are skipped
     width: int  # columns of each record
-    total: int
-    blank: int
+    accounting: Accounting  # of every line; none of the records is kept yet
     numbered: str  # how a place is called
     names: tuple[str, ...] = ()  # of the columns, where the format has them
-    n_settings: int = 0  # lines on the format
     notes: tuple[str, ...] = ()  # on how the file was read
     encoding: str = "utf-8"
-    is_chat: bool = False  # whether answers of chats are counted, not lines
-
-    @property
-    def counted(self) -> str:
-        """What ``total`` counts."""
-        if self.is_chat:
-            return "answers"
-        return "entries" if self.numbered in {ENTRY, TEST_ENTRY} else "lines"
 
 
 def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records:
@@ -84,7 +83,9 @@ def read_records(text: str, *, is_test: bool = False, width: int = 0) -> Records
     numbered = TEST_LINE if is_test else LINE
     check("rows", text.count("\n") // 10 - 1)
     lines = text.removesuffix("\n").split("\n")
-    if _is_json_lines(lines):
+    # JSON a line, where at least half of the first lines with text are an object or a list
+    sample = [line for line in lines[:_N_SAMPLED] if line.strip()]
+    if sum(_parsed(line) is not None for line in sample) >= 0.5 * len(sample):
         check("rows", sum(not line.isspace() for line in lines if line) - 1)
         values = [_parsed(line) if line.strip() else "" for line in lines]
         return of_values(values, numbered=numbered, width=width, wrong=_NOT_JSON)
@@ -118,7 +119,8 @@ def _of_one_width(
     records, problems = tuple(kept(rows)), tuple(skipped(rows))
     if not records:
         raise BadData(Paragraph("own-data/no-pairs", why=problems[0].why if problems else ""))
-    blank = total - n_lines(filled)
+    counted = "entries" if numbered in {ENTRY, TEST_ENTRY} else "lines"
+    accounting = Accounting(total, blank=total - n_lines(filled), counted=counted)
     unclosed = [str(row.line) for row in records if row.is_unclosed]
     note = N_(
         "Unclosed quotation marks read as text: {n:,}, on lines {lines}.",
@@ -126,7 +128,7 @@ def _of_one_width(
         lines=", ".join(unclosed[:10]) + (" …" if len(unclosed) > 10 else ""),
     )
     notes = (note,) if unclosed else ()
-    return Records(records, problems, width, total, blank, numbered, notes=notes)
+    return Records(records, problems, width, accounting, numbered, notes=notes)
 
 
 def _is_empty(cells: Cells) -> bool:
@@ -167,7 +169,8 @@ def _of_lines(lines: list[str], numbered: str, width: int) -> Records:
     if ("html", "true") in listed:
         rows = (replace(row, content=tuple(map(_without_tags, row.content))) for row in rows)
     found = _of_one_width(rows, numbered, width, delimiter)
-    found = replace(found, n_settings=n_settings, blank=found.blank - n_settings)
+    blank = found.accounting.blank - n_settings
+    found = replace(found, accounting=replace(found.accounting, blank=blank, header=n_settings))
     if not settings:
         return found
     words = ", ".join(f"{name}: {value}" for name, value in listed)[:200]
@@ -295,12 +298,6 @@ def _is_list_of_records(value: object) -> bool:
     return isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value)
 
 
-def _is_json_lines(lines: Sequence[str]) -> bool:
-    """Return whether at least half of the first lines with text are a JSON object or list."""
-    sample = [line for line in lines[:_N_SAMPLED] if line.strip()]
-    return sum(_parsed(line) is not None for line in sample) >= 0.5 * len(sample)
-
-
 def _parsed(line: str) -> dict[str, object] | list[object] | None:
     try:
         value = json_of(line)
@@ -328,10 +325,12 @@ def of_values(
     names = tuple(dict.fromkeys(name for flat in objects if flat is not None for name in flat))
     is_chat = any(every)
     notes: list[str] = []
+    counted = ""
     # other objects among chats have none of these columns, and are listed as empty
     if is_chat:
         names = ("prompt", "response")
         notes += _chat_notes(every)
+        counted = "answers"
     elif {"input", INSTRUCTION} <= set(names):
         notes.append(N_("“{name}” joins two columns; you can choose one.", name=INSTRUCTION))
     else:
@@ -358,7 +357,8 @@ def of_values(
 
     rows = chain.from_iterable(map(rows_of, count(1), values, objects, every))
     found = _of_one_width(rows, numbered, len(names) or width, None)
-    return replace(found, names=names, notes=tuple(notes), is_chat=is_chat)
+    accounting = replace(found.accounting, counted=counted or found.accounting.counted)
+    return replace(found, names=names, notes=tuple(notes), accounting=accounting)
 
 
 def _flat(value: dict[str, object]) -> dict[str, object]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from tfm_core.data.own.containers import Item
+from tfm_core.data.own.containers import Accounting, Item, Remark
 from tfm_core.data.own.layout import ColumnLayout
 from tfm_core.data.own.sets import MAX_NAME, SPLITS
 from tfm_core.data.own.tokens import Cutter
-from tfm_core.sentences import N_, whole_percent
+from tfm_core.sentences import N_
 
 MAX_PREVIEW = 50
 COLUMNS = {
@@ -21,8 +21,6 @@ COLUMNS = {
     "text": (N_("line"),),
 }
 """What the texts of a row are, by kind."""
-MAX_SHARE_LEFT_OUT = 0.05
-"""Of the lines of a file: more than that deserves a warning."""
 _NAMES = {
     "pairs": N_("My pairs"),
     "labels": N_("My labels"),
@@ -32,13 +30,6 @@ _NAMES = {
 _ENDING = re.compile(r"\.(csv|tsv|txt|json|jsonl|ndjson|tab|md|zip|npz|gz)$", re.IGNORECASE)
 
 Folders = Literal["splits", "classes"]
-
-
-class Remark(NamedTuple):
-    """A message about an upload: a "warning" or a "note"."""
-
-    level: str
-    sentence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,35 +52,6 @@ GUESSED = ReadAs()
 """Every choice is left to the reader."""
 
 
-@dataclass(frozen=True, slots=True)
-class Accounting:
-    """Where the lines or files of an upload ended up; the counts add up to ``total``."""
-
-    total: int = 0
-    kept: int = 0  # of the rows that a set holds
-    left_out: int = 0  # of rows with a problem
-    repeated: int = 0  # of duplicate rows
-    blank: int = 0  # without any text
-    header: int = 0  # of the names of columns, or on the format
-    system: int = 0  # files that an operating system adds
-    counted: str = "lines"  # or "entries" of a JSON list or a zip, or "answers" in chats
-
-    @property
-    def share_left_out(self) -> float:
-        """The share of the lines with content that have a problem."""
-        return self.left_out / max(1, self.total - self.blank - self.header - self.system)
-
-    def warnings(self, skipped: Iterable[Item]) -> list[Remark]:
-        """Return a warning that so much is skipped that the file is probably misread, if so."""
-        if self.share_left_out <= MAX_SHARE_LEFT_OUT:
-            return []
-        words = N_("{share} of the file was skipped, {n} of {total}. First reason: {why}")
-        share = whole_percent(self.share_left_out)
-        n, total = f"{self.left_out:,}", f"{self.total:,}"
-        first = next(iter(skipped)).reason
-        return [Remark("warning", N_(words, share=share, n=n, total=total, why=first))]
-
-
 @dataclass(slots=True, eq=False)
 class Report:
     """What is in an upload, before it becomes a set, and in a set; filled as it is read.
@@ -106,8 +68,8 @@ class Report:
     refusal: str | None = None  # why none of it can be kept
     read_as: ReadAs = GUESSED
     names: tuple[str, ...] = ()  # of all columns of a table, or the outer folders of a zip
-    accounting: Accounting = Accounting()
-    test_accounting: Accounting = Accounting()
+    accounting: Accounting = field(default_factory=Accounting)
+    test_accounting: Accounting = field(default_factory=Accounting)
     counts: Mapping[str, int] = field(default_factory=dict)  # examples or tokens, by split
     unit: str = ""  # see ``tokens.CUTS``, of a text ``variants.units.UNITS``
     text: str = ""

@@ -16,7 +16,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -75,14 +75,28 @@ def damaged(name: str, why: str = "") -> SetDamaged:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A set that is ready to be written."""
+class SetFacts:
+    """What a set is."""
 
-    kind: str  # a name in ``kinds.SET_KINDS``
-    name: str
-    counts: Mapping[str, int]  # examples of "train", "validation" and "test"
+    kind: Annotated[str, line(20)]  # a name in ``kinds.SET_KINDS``
+    name: Annotated[str, line(MAX_NAME)]
+    # examples of "train", "validation" and "test"
+    counts: Mapping[str, Annotated[int, whole(0, _MAX_NUMBER)]]
     split: Mapping[str, Any]  # such as ``{"by": "seed", "seed": 0}`` or ``{"by": "file"}``
     details: Mapping[str, Any]  # facts of the kind, plain JSON: lengths, vocabularies, classes
+
+
+_FACTS = tuple(one.name for one in fields(SetFacts))
+
+
+def _facts_of(one: SetFacts | OwnSet) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in _FACTS}
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared(SetFacts):
+    """A set that is ready to be written."""
+
     files: Mapping[str, bytes]  # by name: JSON, texts and safetensors, never pickles
 
     @property
@@ -93,7 +107,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnSet:
-    """A set as its folder says; parts as ``Prepared`` has them, ``files`` by their digests."""
+    """A set as its folder says; facts as ``SetFacts`` has them, ``files`` by their digests."""
 
     id: str
     folder: Path
@@ -140,24 +154,13 @@ class OwnSet:
 
 
 @dataclass(frozen=True, slots=True)
-class _SetFile:
+class _SetFile(SetFacts):
     """What ``set.json`` holds, as ``_manifest`` writes it."""
 
     format: Literal[1]
-    kind: Annotated[str, line(20)]
-    name: Annotated[str, line(MAX_NAME)]
-    counts: dict[str, Annotated[int, whole(0, _MAX_NUMBER)]]
-    split: dict[str, Any]
-    details: dict[str, Any]
     files: dict[Annotated[str, checked(_is_file)], Annotated[str, line(64)]]
 
-    @property
-    def parts(self) -> dict[str, Any]:
-        """Everything but the files."""
-        return {part: getattr(self, part) for part in _PARTS}
 
-
-_PARTS = ("kind", "name", "counts", "split", "details")
 _STORED = Stored(_SetFile, SET)
 _GONE, _CHANGED, _NO_JSON = (
     N_("{file} is missing"),
@@ -213,7 +216,7 @@ def files_of(prepared: Prepared) -> dict[str, bytes]:
 def as_prepared(own: OwnSet) -> Prepared:
     """Return a set as it can be written elsewhere. Raises SetDamaged."""
     files = {name: own.content(name) for name in own.files}
-    return Prepared(own.kind, own.name, own.counts, own.split, own.details, files)
+    return Prepared(**_facts_of(own), files=files)
 
 
 def read_from(read: Callable[[str, int], bytes]) -> Prepared:
@@ -231,7 +234,7 @@ def read_from(read: Callable[[str, int], bytes]) -> Prepared:
         room -= len(files[name])
         if _digest(files[name]) != digest:
             raise Unreadable(_CHANGED, file=name)
-    return Prepared(**manifest.parts, files=files)
+    return Prepared(**_facts_of(manifest), files=files)
 
 
 def find(set_id: str) -> OwnSet:
@@ -358,10 +361,10 @@ def opened(folder: Path) -> OwnSet:
     except Unreadable as error:
         return OwnSet(name, folder, name=name, problem=error.sentence)
     owners, since = _keepers(folder)
-    parts = dict(manifest.parts)
+    facts = _facts_of(manifest)
     if is_example:
-        parts["name"] = Sentence(parts["name"])
-    return OwnSet(name, folder, **parts, files=manifest.files, owners=owners, kept=since)
+        facts["name"] = Sentence(manifest.name)
+    return OwnSet(name, folder, **facts, files=manifest.files, owners=owners, kept=since)
 
 
 def _set_of(content: bytes) -> _SetFile:
@@ -399,9 +402,7 @@ def _manifest(prepared: Prepared | OwnSet) -> bytes:
         if isinstance(prepared, OwnSet)
         else {name: _digest(content) for name, content in prepared.files.items()}
     )
-    values = {"format": 1, "kind": prepared.kind, "name": prepared.name, "files": dict(digests)}
-    for part in ("counts", "split", "details"):
-        values[part] = dict(getattr(prepared, part))
+    values = {"format": 1, "files": dict(digests), **_facts_of(prepared)}
     return (json.dumps(values, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 

@@ -18,12 +18,13 @@ from tfm_core.choices.variants.units import normalised
 from tfm_core.data.own import sets
 from tfm_core.data.own.sets import SPLITS, OwnSet, SetDamaged
 from tfm_core.data.own.tokens import CUTS, Cutter
-from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.text.task import Pair, TextTask, check_tokens
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
 from tfm_core.reading import json_of
 from tfm_core.sentences import Paragraph, StudentError
 
 if TYPE_CHECKING:
+    from tfm_core.data.download import Progress
     from tfm_core.data.text_data import TextData
 
 
@@ -96,8 +97,8 @@ _SIZES = ("src_len", "tgt_len", "n_src", "n_tgt")
 
 
 @dataclass(frozen=True)
-class OwnTask:
-    """Pairs or labelled sentences of a set; see ``TextTask`` for the contract."""
+class OwnTask(TextTask):
+    """Pairs or labelled sentences of a set."""
 
     config: OwnTextTaskConfig
     own: OwnSet
@@ -219,8 +220,13 @@ def _known_or_unknown(vocabulary: Vocabulary, token: str) -> str:
     return token if token in vocabulary else SPECIALS[UNK]
 
 
-def load_own(config: OwnTextTaskConfig) -> TextData:
-    """Return the splits of a set on the CPU. Raises ValueError where it is missing or damaged."""
+def load_own(
+    config: OwnTextTaskConfig, *, seed: int = 0, progress: Progress | None = None
+) -> TextData:
+    """Return the splits of a set on the CPU, whatever the seed.
+
+    Raises ValueError where it is missing or damaged.
+    """
     from tfm_core.data.text_data import TextData, encoded
 
     task = own_task(config)

@@ -21,14 +21,15 @@ from tfm_core.choices.variants.units import HIDDEN, normalised
 from tfm_core.data.own import records
 from tfm_core.data.own.containers import (
     LIMITS,
+    TEXT_ENCODINGS,
     BadData,
     check,
+    encoding_of_text,
     is_zip,
     member_of,
     opened_zip,
     shown,
 )
-from tfm_core.data.own.encodings import TEXT_ENCODINGS, encoding_of_text
 from tfm_core.reading import is_text
 from tfm_core.sentences import N_, Paragraph, StudentError
 

@@ -1,4 +1,4 @@
-"""Custom sentences: checked, reported on, split and made a set.
+"""Custom texts: sentences, and a text to continue, checked, reported on, split and made a set.
 
 A split by seed keeps all lines of one source together, so that no unseen example was seen; sources
 are the same where a model reads the same tokens. Merges and vocabularies are learned from the
@@ -11,27 +11,35 @@ import json
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 
+from tfm_core.choices.config.corpus_tasks import text_problem
 from tfm_core.choices.config.own_tasks import MAX_WORDS
-from tfm_core.data.own.containers import BadData, Item, check, kept, n_lines, read_each, skipped
+from tfm_core.data.own.containers import (
+    Accounting,
+    BadData,
+    Item,
+    Remark,
+    check,
+    kept,
+    n_lines,
+    read_each,
+    skipped,
+)
 from tfm_core.data.own.layout import ColumnLayout, guess
 from tfm_core.data.own.records import NOT_TWO_TEXTS, Records
-from tfm_core.data.own.report import (
-    GUESSED,
-    MAX_PREVIEW,
-    Accounting,
-    ReadAs,
-    Remark,
-    Report,
-    set_name,
-)
-from tfm_core.data.own.running import running_text
+from tfm_core.data.own.report import GUESSED, MAX_PREVIEW, ReadAs, Report, set_name
 from tfm_core.data.own.sets import MAX_NAME, SPLITS, TOKENS, OwnSet, Prepared
 from tfm_core.data.own.task import TEST_TEXT, TEXT, own_vocabulary, rows_of, sides_of
-from tfm_core.data.own.text_files import NormalisationLog, Upload, of_test_file, read_upload
+from tfm_core.data.own.text_files import (
+    NormalisationLog,
+    Upload,
+    of_test_file,
+    read_upload,
+    texts_of,
+)
 from tfm_core.data.own.tokens import LABEL, Cutter, learned, learned_from_text
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.sentences import N_, Paragraph, StudentError
@@ -54,6 +62,12 @@ SHARE = 0.1
 """Of the examples, for validation and for the test, each."""
 _MAX_CUT = 5_000
 """Rows of a set of which the lengths are counted: the first ones."""
+MAX_TEXT = 2_000_000
+"""Characters of a text."""
+_N_PASSAGE = 40
+"""Characters of a passage that hardly occurs twice by chance."""
+_MAX_REPEATED = 0.2
+"""Share of a test that may repeat passages of training before it is worth a note."""
 _EMPTY_TEXT = N_("{place} has an empty text.")
 
 
@@ -78,7 +92,7 @@ def inspect_text(
     report = Report(kind, set_name(name, kind), split, unit=unit)
     try:
         if kind == "text":
-            running_text(report, raw, test, choices.encoding)
+            _inspect_text(report, raw, test, choices.encoding)
         else:
             _inspect_rows(report, _files_of(report, raw, test, choices), seed, choices)
     except BadData as error:
@@ -162,14 +176,12 @@ class _TextFile:
         def n_of(rows: Iterable[Item]) -> int:
             return n_lines(row for row in rows if row.numbered == records.numbered)
 
-        return Accounting(
-            total=records.total,
+        return replace(
+            records.accounting,
             kept=n_of(final),
             left_out=n_of(problems),
             repeated=self.n_lines - n_of(self.rows),
-            blank=records.blank,
-            header=records.n_settings + n_header,
-            counted=records.counted,
+            header=records.accounting.header + n_header,
         )
 
 
@@ -274,20 +286,8 @@ def _read_as(report: Report) -> dict[str, object]:
     return {"read": details} if details else {}
 
 
-def _each(
-    parts: Parts, read: Callable[[Item], Item], problems: list[Item]
-) -> dict[str, tuple[Item, ...]]:
-    """Return the rows of each part as ``read`` returns them; what it refuses become problems."""
-    every = {split: read_each(rows, read) for split, rows in parts.items()}
-    new = [row for rows in every.values() for row in skipped(rows)]
-    problems += sorted(new, key=lambda row: row.line)
-    return {split: tuple(kept(rows)) for split, rows in every.items()}
-
-
 Reader = Callable[[str], tuple[str, ...]]
 """Returns what a model reads of a text: two texts with the same one are the same to it."""
-Parts = Mapping[str, tuple[Item, ...]]
-Cutters = tuple[Cutter, Cutter]
 
 
 def _inspect_rows(report: Report, files: Sequence[_TextFile], seed: int, choices: ReadAs) -> None:
@@ -313,47 +313,43 @@ def _inspect_rows(report: Report, files: Sequence[_TextFile], seed: int, choices
         if n := file.drop_duplicates(as_read):
             notes.append(N_(dropped, n=n))
     tests = files[1].rows if files[1:] else None
-    parts = _split(kind, files[0].rows, tests, seed, read)
+    rows = _split(kind, files[0].rows, tests, seed, read)
     # byte pairs are learned after the split: the held-out parts teach no merge
-    cut_src = learned(unit, (row.content for row in parts["train"]))
+    cut_src = learned(unit, (row.content for row in rows if not row.split))
     cut_tgt = Cutter(LABEL)
     if kind != "labels":
-        cut_tgt = learned(unit, (row.label for row in parts["train"]))
+        cut_tgt = learned(unit, (row.label for row in rows if not row.split))
     cutters = cut_src, cut_tgt
-    parts = _short_enough(parts, cutters, choices.cut_at, problems)
-    n_cut = sum(row.is_cut for part in parts.values() for row in part)
-    if n_cut:
+    rows = _read_on(rows, _short_enough(cutters, choices.cut_at), problems)
+    if n_cut := sum(row.is_cut for row in rows):
         notes.append(N_("Cut at {n} tokens: {n_cut:,} examples.", n=choices.cut_at, n_cut=n_cut))
-    if kind == "labels" and any(parts.values()):
-        notes += _label_notes(parts)
-        parts = _known_labels(parts, problems)
+    if kind == "labels" and rows:
+        notes += _label_notes(rows)
+        rows = _read_on(rows, _known({row.label for row in rows if not row.split}), problems)
     report.skipped, report.cutters = tuple(problems), cutters
-    for split, sentence in _EMPTY.items():
-        if not parts[split]:
-            raise BadData(sentence)
-    report.words = _vocabularies(parts["train"], cutters)
-    report.items = tuple(row for part in parts.values() for row in part)
+    there = {row.split or 0 for row in rows}
+    if lacking := [split for at, split in enumerate(SPLITS) if at not in there]:
+        raise BadData(_EMPTY[lacking[0]])
+    train = [row for row in rows if not row.split]
+    report.words = _vocabularies(train, cutters)
+    report.items = tuple(rows)
     everything = report.distinct
-    seen = {read(row.content) for row in parts["train"]}
-    report.counts = {split: len(part) for split, part in parts.items()}
+    seen = {read(row.content) for row in train}
+    report.counts = {split: len(part) for split, part in report.rows.items()}
     report.lengths = _lengths_of(report, everything)
-    report.n_across = sum(read(row.content) in seen for row in _unseen(parts))
+    report.n_across = sum(read(row.content) in seen for row in rows if row.split)
     accounts = [file.accounting(everything, problems) for file in files]
     report.accounting, report.test_accounting = [*accounts, Accounting()][:2]
     worst = max(accounts, key=lambda one: one.share_left_out)
     of_worst = files[accounts.index(worst)].records.numbered
-    notes += _notes(report, parts, read)
+    notes += _notes(report, read)
     report.findings = (
         *worst.warnings(row for row in problems if row.numbered == of_worst),
         *(Remark("warning", note) for note in notes),
     )
 
 
-def _unseen(parts: Parts) -> list[Item]:
-    return [row for split in SPLITS[1:] for row in parts[split]]
-
-
-def _vocabularies(train: Iterable[Item], cutters: Cutters) -> tuple[tuple[str, ...], ...]:
+def _vocabularies(train: Sequence[Item], cutters: Sequence[Cutter]) -> tuple[tuple[str, ...], ...]:
     """Return every source and target token of training. Raises BadData for too many."""
     words = tuple(
         tuple(sorted({token for row in train for token in cutter.cut(row.texts[side])}))
@@ -365,12 +361,27 @@ def _vocabularies(train: Iterable[Item], cutters: Cutters) -> tuple[tuple[str, .
     return words
 
 
+def _read_on(
+    rows: Sequence[Item], read: Callable[[Item], Item], problems: list[Item]
+) -> list[Item]:
+    """Return the rows as ``read`` returns them; what it refuses becomes a problem."""
+    every = read_each(rows, read)
+    # few pairs are in every split, but each is one line
+    refused = {
+        (row.line, row.numbered, row.texts): found
+        for row, found in zip(rows, every, strict=True)
+        if found.why
+    }
+    problems += sorted(refused.values(), key=lambda row: row.line)
+    return kept(every)
+
+
 def _split(
     kind: str, rows: list[Item], tests: list[Item] | None, seed: int, read: Reader
-) -> dict[str, tuple[Item, ...]]:
-    """Split rows: one source stays in one part, training gets each label. Raises BadData.
+) -> list[Item]:
+    """Return rows that say their split, those of training first. Raises BadData.
 
-    Few pairs are in all parts.
+    One source stays in one part, and training gets each label. Few pairs are in all parts.
     """
     by_source: dict[tuple[str, ...], list[Item]] = defaultdict(list)
     for row in rows:
@@ -379,39 +390,26 @@ def _split(
     least = MIN_PAIRS if kind == "pairs" else MIN_ROWS
     if n_sources < least:
         raise BadData(N_(_TOO_FEW[kind], n=n_sources, least=least))
-    if n_sources < MIN_ROWS:
-        return _in_parts({"train": rows, "validation": rows, "test": tests or rows})
-    groups = list(by_source.values())
-    random.Random(f"own data {seed}").shuffle(groups)
-    if kind == "labels":  # the first of each label is for training
-        firsts = {group[0].label: group for group in reversed(groups)}
-        groups.sort(key=lambda group: firsts[group[0].label] is not group, reverse=True)
-    n_held = max(1, round(SHARE * len(groups)))
-    n_test = n_held if tests is None else 0
-    bounds = {
-        "train": groups[n_held + n_test :],
-        "validation": groups[:n_held],
-        "test": groups[n_held : n_held + n_test],
-    }
-    parts = {
-        split: sorted((row for group in part for row in group), key=lambda row: row.line)
-        for split, part in bounds.items()
-    }
-    return _in_parts(parts if tests is None else {**parts, "test": tests})
+    parts = [rows, rows, rows]
+    if n_sources >= MIN_ROWS:
+        groups = list(by_source.values())
+        random.Random(f"own data {seed}").shuffle(groups)
+        if kind == "labels":  # the first of each label is for training
+            firsts = {group[0].label: group for group in reversed(groups)}
+            groups.sort(key=lambda group: firsts[group[0].label] is not group, reverse=True)
+        n_held = max(1, round(SHARE * len(groups)))
+        n_test = n_held if tests is None else 0
+        bounds = groups[n_held + n_test :], groups[:n_held], groups[n_held : n_held + n_test]
+        parts = [
+            sorted((row for group in part for row in group), key=lambda row: row.line)
+            for part in bounds
+        ]
+    parts[-1] = tests or parts[-1]
+    return [replace(row, split=at) if at else row for at, part in enumerate(parts) for row in part]
 
 
-def _in_parts(parts: Mapping[str, Sequence[Item]]) -> dict[str, tuple[Item, ...]]:
-    """Return rows that say their split; one that says none is in training."""
-    return {
-        split: tuple(replace(row, split=at) if at else row for row in parts[split])
-        for at, split in enumerate(SPLITS)
-    }
-
-
-def _short_enough(
-    parts: Parts, cutters: Cutters, cut_at: int | None, problems: list[Item]
-) -> dict[str, tuple[Item, ...]]:
-    """Cut long rows, or drop them, and those without a token, which become problems."""
+def _short_enough(cutters: Sequence[Cutter], cut_at: int | None) -> Callable[[Item], Item]:
+    """Return what cuts long rows, or refuses them, and those without a token."""
     most = min(cut_at or LONGEST, LONGEST)
 
     def fitting(row: Item) -> Item:
@@ -429,7 +427,22 @@ def _short_enough(
         )
         return replace(row, content=text, label=label, is_cut=True)
 
-    return _each(parts, fitting, problems)
+    return fitting
+
+
+def _known(train_labels: Container[str]) -> Callable[[Item], Item]:
+    """Return what refuses an example whose label training lacks."""
+
+    def known(row: Item) -> Item:
+        if row.label not in train_labels:
+            raise StudentError(
+                "{place} has the label “{label}”, which never occurs in training.",
+                place=row.place,
+                label=row.label[:40],
+            )
+        return row
+
+    return known
 
 
 _EMPTY = {
@@ -470,9 +483,9 @@ def _plain_labels(report: Report, files: Sequence[_TextFile], *, is_merged: bool
             yield N_("{labels} differ only in case and stay separate.", labels=listed)
 
 
-def _label_notes(parts: Parts) -> Iterator[str]:
+def _label_notes(rows: Iterable[Item]) -> Iterator[str]:
     """Yield notes on the labels. Raises BadData where they teach nothing."""
-    balance = Counter(row.label for part in parts.values() for row in part)
+    balance = Counter(row.label for row in rows)
     check("labels", len(balance))
     if len(balance) == 1:
         raise BadData(
@@ -491,25 +504,9 @@ def _label_notes(parts: Parts) -> Iterator[str]:
         yield Paragraph("own-data/mostly-one-label", share=share, label=label[:40])
 
 
-def _known_labels(parts: Parts, problems: list[Item]) -> dict[str, tuple[Item, ...]]:
-    """Drop validation and test examples whose label training lacks, which become problems."""
-    train_labels = {row.label for row in parts["train"]}
-
-    def known(row: Item) -> Item:
-        if row.label not in train_labels:
-            raise StudentError(
-                "{place} has the label “{label}”, which never occurs in training.",
-                place=row.place,
-                label=row.label[:40],
-            )
-        return row
-
-    return _each(parts, known, problems)
-
-
-def _notes(report: Report, parts: Parts, read: Reader) -> Iterator[str]:
+def _notes(report: Report, read: Reader) -> Iterator[str]:
     """Yield notes on what no model can learn, and what unseen rows share with training or lack."""
-    train, unseen = parts["train"], _unseen(parts)
+    train, unseen = report.rows["train"], [row for row in report.items if row.split]
     sources = Counter(read(row.content) for row in train)
     if n_ambiguous := sum(n > 1 for n in sources.values()):
         yield N_(
@@ -542,3 +539,84 @@ def _tokens(report: Report) -> bytes:
         for cutter, words in zip(report.cutters, report.words, strict=True)
     ]
     return json.dumps(sides, ensure_ascii=False).encode()
+
+
+# Texts that are continued
+
+
+def _inspect_text(report: Report, raw: Upload, test: Upload | None, encoding: str | None) -> None:
+    """Check a text and its test file, and fill a report. Raises BadData."""
+    report.text, report.accounting, used, notes = _read_text(raw, encoding)
+    report.read_as = ReadAs(used)
+    _check(report.text, report.unit)
+    cutter = learned_from_text(report.unit, report.text, has_test=test is not None)
+    tokens = cutter.cut_text(report.text)
+    n_held_out = max(2, len(tokens) // 10)
+    n_train, n_test = len(tokens) - n_held_out, n_held_out
+    if test is None:
+        n_train -= n_held_out
+        start = round(len(report.text) * (1 - n_held_out / len(tokens)))
+        notes += _repeat_notes(report.text[:start], report.text[start:])
+    else:
+        with of_test_file():
+            tested, report.test_accounting, _encoding, changed = _read_text(test, encoding)
+            _check(tested, report.unit)
+        cut = cutter.cut_text(tested)
+        notes += [N_("The test file: {why}", why=note) for note in changed]
+        if tested in report.text or _joined(cut) in _joined(tokens):
+            notes.append(N_("The text contains the whole test file: its score measures memory."))
+        else:
+            notes += _repeat_notes(report.text, tested)
+        known = set(tokens)
+        if n_unknown := sum(token not in known for token in cut):
+            words = N_("Test tokens missing from training: {n:,} of {all:,}; never learned.")
+            notes.append(N_(words, n=n_unknown, all=len(cut)))
+        report.test, n_test = tested, len(cut)
+    report.findings = tuple(Remark("warning", note) for note in notes)
+    report.cutters = (cutter,)
+    report.counts = {"train": n_train, "validation": n_held_out, "test": n_test}
+    report.words = (cutter.text_vocabulary(*filter(None, (report.text, report.test))),)
+
+
+def _check(text: str, unit: str) -> None:
+    if problem := text_problem(text, unit, most=MAX_TEXT):
+        raise BadData(problem)
+
+
+def _read_text(upload: Upload, encoding: str | None) -> tuple[str, Accounting, str, list[str]]:
+    """Return a text, what became of its lines, its encoding and notes. Raises BadData.
+
+    Blank lines around it are left out.
+    """
+    ((_name, whole),), used, notes = texts_of(upload, encoding, most=1)
+    text = whole.strip("\n")
+    total, kept = (one.removesuffix("\n").count("\n") + 1 if one else 0 for one in (whole, text))
+    if not text.isascii():
+        changes = NormalisationLog()
+        lines = [changes.text(line, number) for number, line in enumerate(text.split("\n"), 1)]
+        text = "\n".join(lines)
+        notes += changes.notes()
+    return text, Accounting(total=total, kept=kept, blank=total - kept), used, notes
+
+
+def _joined(tokens: list[str]) -> str:
+    """Return tokens as one text that can be searched for a row of them."""
+    return "\0".join(["", *tokens, ""])
+
+
+def _repeat_notes(train: str, test: str) -> Iterator[str]:
+    """Yield a note where much of a test repeats long passages of training."""
+    # training is cut into passages side by side, so the ends of a repeat, of less than one passage
+    # each, are not counted
+    passages = {train[at : at + _N_PASSAGE] for at in range(0, len(train), _N_PASSAGE)}
+    repeated, end = 0, 0
+    for at in range(len(test) - _N_PASSAGE + 1):
+        if test[at : at + _N_PASSAGE] in passages:
+            repeated += at + _N_PASSAGE - max(at, end)
+            end = at + _N_PASSAGE
+    share = repeated / max(1, len(test))
+    if share > _MAX_REPEATED:
+        yield N_(
+            "{share:.0%} of the test repeats training passages: that share measures memory.",
+            share=share,
+        )

@@ -141,21 +141,31 @@ def merged(piece: str, ranks: Mapping[tuple[str, str], int]) -> list[str]:
         best = min(pairs, key=lambda pair: ranks.get(pair, len(ranks)))
         if best not in ranks:
             break
-        joined: list[str] = []
-        at = 0
-        while at < len(tokens):
-            is_best = tuple(tokens[at : at + 2]) == best
-            joined.append("".join(best) if is_best else tokens[at])
-            at += 1 + is_best
-        tokens = joined
+        tokens = apply(tokens, *best)
     return tokens
+
+
+def apply(pieces: Sequence[str], left: str, right: str) -> list[str]:
+    """Merge every ``left`` that is followed by ``right``, from the left."""
+    if left not in pieces:
+        return list(pieces)
+    merged: list[str] = []
+    i = 0
+    while i < len(pieces):
+        if pieces[i] == left and i + 1 < len(pieces) and pieces[i + 1] == right:
+            merged.append(left + right)
+            i += 2
+        else:
+            merged.append(pieces[i])
+            i += 1
+    return merged
 
 
 def learned(unit: str, texts: Iterable[str], *, n_merges: int = MAX_MERGES) -> Cutter:
     """Return how sentences are cut; merges are learned from these ones."""
     if unit != "bpe":
         return Cutter(unit)
-    return Cutter(unit, _merges([piece for text in texts for piece in pieces(text)], n_merges))
+    return Cutter(unit, merges_of([piece for text in texts for piece in pieces(text)], n_merges))
 
 
 @lru_cache(maxsize=8)
@@ -178,7 +188,7 @@ def learned_from_text(unit: str, text: str, *, has_test: bool = False) -> Cutter
             for piece in pieces_found
             if SPACE not in piece and not piece.strip(" ").isspace()
         ]
-        cutter = Cutter(unit, _merges(every, min(MAX_MERGES, end // _CHARACTERS_A_MERGE)))
+        cutter = Cutter(unit, merges_of(every, min(MAX_MERGES, end // _CHARACTERS_A_MERGE)))
         tokens = cutter.cut_text(text)
         while cutter.merges and (len(tokens) < MIN_TOKENS or len(set(tokens)) < 2):
             cutter = Cutter(unit, cutter.merges[: len(cutter.merges) // 2])
@@ -190,8 +200,11 @@ def learned_from_text(unit: str, text: str, *, has_test: bool = False) -> Cutter
         end = end_of_train
 
 
-def _merges(every: Sequence[str], n_merges: int) -> tuple[tuple[str, str], ...]:
-    """Return the merges of pieces, in the order in which they are learned."""
+def merges_of(every: Sequence[str], n_merges: int) -> tuple[tuple[str, str], ...]:
+    """Return the merges of pieces, in the order in which they are learned.
+
+    Merging ends before pairs that occur once.
+    """
     import json
 
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers

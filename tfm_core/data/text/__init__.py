@@ -6,29 +6,30 @@ from functools import lru_cache
 
 from tfm_core.choices.config.text_tasks import TextTaskConfig
 from tfm_core.choices.variants.record import resolve
-from tfm_core.data.text.task import DrawnTask, Pair, TextTask
-
-_PUZZLES = {"copy", "reverse", "sort", "select", "sort-by-key", "brackets", "parity", "two-sum"}
+from tfm_core.data.text.task import Pair, TextTask
 
 
-def generated(config: TextTaskConfig) -> DrawnTask:
+def generated(config: TextTaskConfig) -> TextTask:
     """Return the task that makes its own examples; the same settings give the same object."""
     return drawn(config.name, config.size, *((config.operation,) if config.calculates else ()))
 
 
 @lru_cache(maxsize=64)
-def drawn(name: str, size: int, *operation: str) -> DrawnTask:
+def drawn(name: str, size: int, *operation: str) -> TextTask:
     """Return the task that makes its own examples of a size.
 
     ``two-words`` is the class ``TwoWordsTask`` of ``two_words.py``, which is imported when it is
-    asked for; puzzles share a file, and each has a function in it.
+    asked for; arithmetic stands in ``numbers.py``, and puzzles share a class.
     """
+    from tfm_core.data.text.puzzles import PUZZLES, PuzzleTask
+
+    if name in PUZZLES:
+        return PuzzleTask(name, size)
     plain = name.replace("-", "_")
-    place = f"puzzles:{plain}_task"
-    if name not in _PUZZLES:
-        place = f"{plain}:{plain.title().replace('_', '')}Task"
-    task: DrawnTask = resolve(f"{__name__}.{place}")(size, *operation)
+    module = "numbers" if plain in {"addition", "modular_addition"} else plain
+    made_by = resolve(f"{__name__}.{module}:{plain.title().replace('_', '')}Task")
+    task: TextTask = made_by(size, *operation)
     return task
 
 
-__all__ = ["DrawnTask", "Pair", "TextTask", "drawn", "generated"]
+__all__ = ["Pair", "TextTask", "drawn", "generated"]

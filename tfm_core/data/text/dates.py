@@ -15,7 +15,7 @@ from functools import cache, cached_property
 from string import Formatter
 
 from tfm_core.choices.config.text_tasks import TEXT_TASKS
-from tfm_core.data.text.task import JoinedTask, Pair, Spelling, check_tokens
+from tfm_core.data.text.task import Pair, Spelling, TextTask, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 
 # fmt: off
@@ -50,23 +50,18 @@ _PATTERNS = {
 _MEANINGS = {"year": "year", "month": "month", "name": "month", "short": "month", "day": "day"}
 
 
-def ordinal(day: int) -> str:
-    """Return 1st, 2nd, 3rd, 4th, ... 11th, ... 21st, ..."""
-    if day in (11, 12, 13):
-        return f"{day}th"
-    return f"{day}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(day % 10, 'th') }"
-
-
 def written(form: str, date: datetime.date) -> list[tuple[str, str]]:
     """Return a date in a form: what each part means, "year", "month", "day" or "", and its text."""
     name = MONTHS[date.month - 1]
+    # 1st, 2nd, 3rd, 4th, … 11th, … 21st
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(date.day % 10, "th")
     texts = {
         "year": str(date.year),
         "month": str(date.month),
         "name": name,
         "short": name[:3],
         "day": str(date.day),
-        "ending": ordinal(date.day)[-2:],
+        "ending": "th" if date.day in (11, 12, 13) else ending,
         "weekday": WEEKDAYS[date.weekday()],
     }
     return [
@@ -91,7 +86,7 @@ def pattern(form: str) -> str:
 
 
 @dataclass(frozen=True)
-class DatesTask(JoinedTask):
+class DatesTask(TextTask):
     """Dates of a hundred years in the first ``n_forms`` forms, to ``2019-03-05``."""
 
     spelling = Spelling(
@@ -135,17 +130,25 @@ class DatesTask(JoinedTask):
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut into characters; the case of names, spare spaces and a final period don't matter."""
         text = " ".join(text.split()).removesuffix(".")
-        text = re.sub(r"[A-Za-z]+", _in_usual_case, text)
+        usual = {name.lower(): name for name in self.spelling.names}
+        text = re.sub(r"[A-Za-z]+", lambda word: usual.get(word[0].lower(), word[0].lower()), text)
         longest = TEXT_TASKS[self.name].max_src_len(self.n_forms)
         return check_tokens(text, self.src_vocabulary, longest=longest, kind="character")
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the ISO date; None where the source is no date in one of the forms."""
-        for form in FORMS[: self.n_forms]:
-            match = re.fullmatch(pattern(form), "".join(src), re.ASCII)
-            if match is not None:
-                return _iso(match["year"], match["month"], match["day"])
-        return None
+        found = (
+            re.fullmatch(pattern(one), "".join(src), re.ASCII) for one in FORMS[: self.n_forms]
+        )
+        match = next(filter(None, found), None)
+        if match is None:
+            return None
+        names, month = [name[:3] for name in MONTHS], match["month"]
+        number = names.index(month[:3]) + 1 if month[:3] in names else int(month)
+        try:
+            return tuple(datetime.date(int(match["year"]), number, int(match["day"])).isoformat())
+        except ValueError:  # the 30th of February
+            return None
 
 
 def _pair(date: datetime.date, form: str) -> Pair:
@@ -163,18 +166,3 @@ def _pair(date: datetime.date, form: str) -> Pair:
         for part in ("month", "day")
     )
     return Pair(tuple(src), tuple(date.isoformat()), (*year, (), *month, (), *day))
-
-
-def _iso(year: str, month: str, day: str) -> tuple[str, ...] | None:
-    names = [name[:3] for name in MONTHS]
-    number = names.index(month[:3]) + 1 if month[:3] in names else int(month)
-    try:
-        return tuple(datetime.date(int(year), number, int(day)).isoformat())
-    except ValueError:  # the 30th of February
-        return None
-
-
-def _in_usual_case(match: re.Match[str]) -> str:
-    names = {*MONTHS, *WEEKDAYS, *(name[:3] for name in MONTHS)}
-    word = match[0].capitalize()
-    return word if word in names else word.lower()

@@ -8,9 +8,9 @@ dog” is 개는 (은/는), “a dog” is 개가 (이/가). No article is trans
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from tfm_core.choices.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences, korean_words
@@ -24,6 +24,30 @@ SUFFIXES = frozenset(
     + list(korean_words.PREPOSITIONS.values())
     + [korean_words.FULL_STOP_ENDING, korean_words.LINKING_ENDING]
 )
+
+
+@cache
+def word_classes() -> dict[str, str]:
+    """Return the class of each word, English and Korean: a group of nouns, or a part of speech."""
+    words = korean_words
+    classes: dict[str, Iterable[str]] = {
+        "verb, present": [
+            form
+            for one in words.VERBS
+            for form in (one.singular, one.plural, one.korean_final, one.korean_linking)
+        ],
+        "verb, past": [form for one in words.VERBS for form in (one.past, one.korean_past)],
+        "adjective": [*words.ADJECTIVES, *words.ADJECTIVES.values()],
+        "place": [*words.ALL_PLACES, *words.ALL_PLACES.values()],
+        "time": [*words.TIMES, *(korean for korean, _ in words.TIMES.values())],
+        "preposition": words.PREPOSITIONS,
+        "article": words.ARTICLES,
+        "and": [words.AND],
+        "ending": SUFFIXES,
+    }
+    for group, nouns in words.NOUNS.items():
+        classes[group] = [form for one in nouns for form in (one.english, one.korean)]
+    return {form: name for name, forms in classes.items() for form in forms}
 
 
 @dataclass(frozen=True)

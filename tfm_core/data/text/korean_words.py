@@ -3,15 +3,15 @@
 A verb is a stem form, which an ending follows as a token of its own: 다 closes the sentence, 고
 joins the next clause. ``korean_final`` is the present stem before 다 (먹는다), ``korean_linking``
 the one before 고 (먹고), ``korean_past`` stands before both (먹었다, 먹었고). A particle has one
-form after a final consonant (batchim) and one after a vowel. Hangul syllables stand in Unicode in
-the order initial, vowel, final with 28 finals, so the code point tells (Unicode 3.12).
+form after a final consonant (batchim) and one after a vowel.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
-from tfm_core.sentences import StudentError
+from tfm_core.korean import with_particle
 
 TOPIC = ("은", "는")
 SUBJECT = ("이", "가")
@@ -19,20 +19,11 @@ OBJECT = ("을", "를")
 WITH = ("과", "와")  # "and" between nouns
 AGREEING = (TOPIC, SUBJECT, OBJECT, WITH)
 
-_FIRST, _LAST, _FINALS = 0xAC00, 0xD7A3, 28
 
-
-def has_batchim(word: str) -> bool:
-    """Return whether a Hangul word ends in a consonant. Raises ValueError for other writing."""
-    if not word or not _FIRST <= ord(word[-1]) <= _LAST:
-        raise StudentError("“{word}” does not end in a Hangul syllable.", word=word)
-    return (ord(word[-1]) - _FIRST) % _FINALS != 0
-
-
+@cache
 def particle(forms: tuple[str, str], noun: str) -> str:
-    """Return the form of a particle that agrees with a noun."""
-    after_consonant, after_vowel = forms
-    return after_consonant if has_batchim(noun) else after_vowel
+    """Return the form of a particle that agrees with a Hangul noun."""
+    return with_particle(noun, forms[0]).removeprefix(noun)
 
 
 @dataclass(frozen=True, slots=True)

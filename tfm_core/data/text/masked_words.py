@@ -2,7 +2,7 @@
 
 BERT's task (Devlin et al. 2019, "BERT", section 3.1). The target is the whole sentence; a hidden
 word is not a function of what can be seen, so the best that a model can do is to say how likely
-each word is, and here that is known exactly (``english_completions``).
+each word is, and here that is known exactly (``english_sentences.completions``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cached_property
 
 from tfm_core.choices.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences
-from tfm_core.data.text.english_completions import completions
+from tfm_core.data.text.english_sentences import completions
 from tfm_core.data.text.task import (
     Pair,
     SentenceTask,
@@ -46,11 +46,6 @@ class MaskedWordsTask(SentenceTask):
     def src_vocabulary(self) -> Vocabulary:
         """The English words, and the mask."""
         return Vocabulary((*sorted(english_sentences.WORDS), MASK))
-
-    @property
-    def tgt_vocabulary(self) -> Vocabulary:
-        """The same: each word is answered where it stands."""
-        return self.src_vocabulary
 
     def sample(self, rng: random.Random) -> Pair:
         """Draw a sentence and what is hidden of it."""

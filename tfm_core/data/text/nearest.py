@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from tfm_core.choices.config.own_tasks import OWN_TEXT_TASKS
 from tfm_core.data.text.english_korean import EnglishKoreanTask
@@ -35,8 +36,7 @@ Words = tuple[str, ...]
 Swap = Callable[[str, str], float]
 
 
-@dataclass(frozen=True, slots=True)
-class WordChange:
+class WordChange(NamedTuple):
     """A typed word and the one in its place; empty where a word was added or left out."""
 
     typed: str

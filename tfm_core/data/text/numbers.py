@@ -1,4 +1,8 @@
-"""Numbers: “four thousand and forty two” to 4 0 4 2. Unspoken zeros must be written."""
+"""Tasks of numbers: their words, their sums digit by digit, and arithmetic on a clock.
+
+“four thousand and forty two” is 4 0 4 2: unspoken zeros must be written. In “12+34” a carry may run
+through every column. “12 + 50” is 3 where 59 is 0 (Power et al. 2022, arXiv 2201.02177).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tfm_core.choices.config.text_tasks import TEXT_TASKS
-from tfm_core.data.text.task import JoinedTask, Pair, Spelling, check_tokens
+from tfm_core.choices.variants.operations import OPERATIONS
+from tfm_core.data.text.task import Pair, Spelling, TextTask, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
+from tfm_core.sentences import StudentError
 
 # fmt: off
 ONES = (
@@ -23,7 +29,7 @@ TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "nin
 
 
 @dataclass(frozen=True)
-class NumbersTask(JoinedTask):
+class NumbersTask(TextTask):
     """Number words of up to ``n_digits`` digits, to those digits."""
 
     src_gap = " "
@@ -129,3 +135,127 @@ def _read(words: list[str]) -> int | None:
         else:
             return None
     return total + value if words and total + value < 10**6 else None
+
+
+_SUM = re.compile(r"([0-9]+)\+([0-9]+)")
+
+
+@dataclass(frozen=True)
+class AdditionTask(TextTask):
+    """The sum of two numbers of up to ``n_digits`` digits each, written without leading zeros."""
+
+    spelling = Spelling("sum", "plain")
+    n_digits: int
+    name: str = "addition"
+
+    @cached_property
+    def src_vocabulary(self) -> Vocabulary:
+        """Digits and the plus sign."""
+        return Vocabulary(tuple("0123456789+"))
+
+    @cached_property
+    def tgt_vocabulary(self) -> Vocabulary:
+        """Digits."""
+        return Vocabulary(tuple("0123456789"))
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw both numbers evenly from all that have at most ``n_digits`` digits."""
+        end = 10**self.n_digits
+        return _sum_pair(rng.randrange(end), rng.randrange(end))
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return all sums, if they are at most ``limit``."""
+        end: int = 10**self.n_digits
+        return (
+            [_sum_pair(a, b) for a in range(end) for b in range(end)] if end**2 <= limit else None
+        )
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut into characters; spaces and a final “=” are dropped. Raises ValueError."""
+        written = re.sub(r"\s+", "", text).removesuffix("=")
+        tokens = check_tokens(written, self.src_vocabulary, longest=10_000, kind="character")
+        match = _SUM.fullmatch(written)
+        if match is None:
+            raise StudentError("“{written}” is not a sum. Write it as 12+34.", written=written[:30])
+        if max(map(len, match.groups())) > self.n_digits:
+            raise StudentError(
+                "Each number may have up to {n_digits} digits.", n_digits=self.n_digits
+            )
+        return tokens
+
+    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the digits of the sum; None where the source is not a sum."""
+        match = _SUM.fullmatch("".join(src))
+        return None if match is None else tuple(str(int(match[1]) + int(match[2])))
+
+
+def _sum_pair(a: int, b: int) -> Pair:
+    first, second, total = str(a), str(b), str(a + b)
+    end = len(first) + 1 + len(second)
+    alignment = []
+    for column in reversed(range(len(total))):  # 0 = ones
+        column = min(column, max(len(first), len(second)) - 1)  # a new digit is a carry from there
+        positions = []
+        if column < len(first):
+            positions.append(len(first) - 1 - column)
+        if column < len(second):
+            positions.append(end - 1 - column)
+        alignment.append(tuple(positions))
+    return Pair((*first, "+", *second), tuple(total), tuple(alignment))
+
+
+@dataclass(frozen=True)
+class ModularAdditionTask(TextTask):
+    """An operation of a and b, modulo ``modulus``; each number below it is one token."""
+
+    spelling = Spelling("residues", "plain")
+    modulus: int
+    operation: str = "add"
+    name: str = "modular-addition"
+
+    @cached_property
+    def src_vocabulary(self) -> Vocabulary:
+        """The numbers."""
+        return Vocabulary(tuple(map(str, range(self.modulus))))
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw both numbers evenly."""
+        first = int(OPERATIONS[self.operation].divides)
+        return self._pair(rng.randrange(self.modulus), rng.randrange(first, self.modulus))
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return all pairs, if they are at most ``limit``."""
+        chosen = OPERATIONS[self.operation]
+        if chosen.n_pairs(self.modulus) > limit:
+            return None
+        seconds = range(int(chosen.divides), self.modulus)
+        return [self._pair(a, b) for a in range(self.modulus) for b in seconds]
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Return both numbers; the sign between them may be left out. Raises ValueError."""
+        signs = re.escape(OPERATIONS[self.operation].signs)
+        numbers = re.sub(rf"(?<=[0-9])\s*[{signs}]\s*(?=[0-9])", " ", text)
+        written = re.findall(r"[0-9]+|[^0-9\s=]+", numbers)
+        tokens = check_tokens(written, self.src_vocabulary, longest=10_000)
+        if len(tokens) != 2:
+            raise StudentError(
+                "Write two numbers, such as {example}.", example=self.join_src(("12", "34"))
+            )
+        return tokens
+
+    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the answer; None where the source is not two numbers, or divides by 0."""
+        if len(src) != 2 or not set(src) <= set(self.src_vocabulary.tokens):
+            return None
+        a, b = map(int, src)
+        if OPERATIONS[self.operation].divides and b == 0:
+            return None
+        return self._pair(a, b).tgt
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write both numbers with the sign between them."""
+        return f" {OPERATIONS[self.operation].signs[0]} ".join(tokens)
+
+    def _pair(self, a: int, b: int) -> Pair:
+        found = OPERATIONS[self.operation].result(a, b, self.modulus)
+        return Pair((str(a), str(b)), (str(found),), ((0, 1),))

@@ -12,13 +12,15 @@ in Neural Sequence Models"). Copying past distractors is the selective copying o
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
-from tfm_core.data.text.task import JoinedTask, Pair, Spelling, check_tokens
+from tfm_core.data.text.task import Pair, Spelling, TextTask, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 
 Tokens = tuple[str, ...]
@@ -35,23 +37,33 @@ EVEN, ODD = "even", "odd"
 PAIR, NO_PAIR = "pair", "none"
 
 
-@dataclass(frozen=True)
-class PuzzleTask(JoinedTask):
-    """A source of 1 to ``longest`` rounds of ``slots``, each a choice of symbols.
+class Puzzle(NamedTuple):
+    """What a puzzle asks. A source has rounds of ``slots``, each a choice of symbols.
 
     answer: the target of a source, None where it has none. draw(rng, longest): a source that
     ``answer`` takes; None for any of one slot.
     """
 
+    slots: tuple[Tokens, ...]
+    answers: Tokens
+    answer: Callable[[Sequence[str]], Answer | None]
+    draw: Callable[[random.Random, int], Tokens] | None = None
+
+
+@dataclass(frozen=True)
+class PuzzleTask(TextTask):
+    """A puzzle whose sources have 1 to ``longest`` rounds."""
+
     src_gap = " "
     tgt_gap = " "
     spelling = Spelling("symbols", "spaced")
     name: str
-    slots: tuple[Tokens, ...]
-    answers: Tokens
-    answer: Callable[[Sequence[str]], Answer | None]
-    draw: Callable[[random.Random, int], Tokens] | None
     longest: int
+
+    @property
+    def slots(self) -> tuple[Tokens, ...]:
+        """The choices of symbols in a round."""
+        return PUZZLES[self.name].slots
 
     @cached_property
     def src_vocabulary(self) -> Vocabulary:
@@ -61,30 +73,29 @@ class PuzzleTask(JoinedTask):
     @cached_property
     def tgt_vocabulary(self) -> Vocabulary:
         """What is answered: symbols, or labels."""
-        return Vocabulary(self.answers)
+        return Vocabulary(PUZZLES[self.name].answers)
 
     def sample(self, rng: random.Random) -> Pair:
         """Draw a source."""
-        if self.draw is None:
+        puzzle = PUZZLES[self.name]
+        if puzzle.draw is None:
             src = tuple(rng.choices(self.slots[0], k=rng.randint(1, self.longest)))
         else:
-            src = self.draw(rng, self.longest)
-        found = self.answer(src)
+            src = puzzle.draw(rng, self.longest)
+        found = puzzle.answer(src)
         assert found is not None
         return Pair(src, *found)
 
     def every(self, limit: int) -> list[Pair] | None:
         """Return all sources that have an answer, if no more than ``limit`` must be tried."""
-        size = 1
-        for slot in self.slots:
-            size *= len(slot)
+        size = math.prod(map(len, self.slots))
         if sum(size**n for n in range(1, self.longest + 1)) > limit:
             return None
         return [
             Pair(src, *found)
             for n in range(1, self.longest + 1)
             for src in itertools.product(*self.slots * n)
-            if (found := self.answer(src)) is not None
+            if (found := PUZZLES[self.name].answer(src)) is not None
         ]
 
     def tokenize(self, text: str) -> Tokens:
@@ -99,78 +110,13 @@ class PuzzleTask(JoinedTask):
         slots = self.slots * whole
         if not src or rest or not all(s in slot for s, slot in zip(src, slots, strict=True)):
             return None
-        found = self.answer(src)
+        found = PUZZLES[self.name].answer(src)
         return None if found is None else found[0]
-
-
-def copy_task(size: int) -> PuzzleTask:
-    """Return the task of writing up to ``size`` letters again."""
-    return PuzzleTask("copy", (LETTERS,), LETTERS, _copied, None, size)
-
-
-def reverse_task(size: int) -> PuzzleTask:
-    """Return the task of writing up to ``size`` letters from their end."""
-    return PuzzleTask("reverse", (LETTERS,), LETTERS, _reversed, None, size)
-
-
-def sort_task(size: int) -> PuzzleTask:
-    """Return the task of writing up to ``size`` digits in ascending order."""
-
-    def answer(src: Sequence[str]) -> Answer:
-        return _ordered(src, sorted(range(len(src)), key=lambda at: src[at]))  # equal ones stay
-
-    return PuzzleTask("sort", (DIGITS,), DIGITS, answer, None, size)
-
-
-def brackets_task(size: int) -> PuzzleTask:
-    """Return the task of telling whether up to ``size`` brackets of two kinds are balanced."""
-    symbols = tuple(itertools.chain(*CLOSING.items()))
-    return PuzzleTask("brackets", (symbols,), (BALANCED, UNBALANCED), _balance, _brackets, size)
-
-
-def parity_task(size: int) -> PuzzleTask:
-    """Return the task of telling whether up to ``size`` bits have an even number of ones."""
-    return PuzzleTask("parity", (("0", "1"),), (EVEN, ODD), _parity, None, size)
-
-
-def two_sum_task(size: int) -> PuzzleTask:
-    """Return the task of telling whether two of up to ``size`` digits add up to ten."""
-    return PuzzleTask("two-sum", (DIGITS,), (PAIR, NO_PAIR), _two_sum, _digits, size)
-
-
-def select_task(size: int) -> PuzzleTask:
-    """Return the task of copying the letters of up to ``size`` symbols, and none of the dots."""
-
-    def draw(rng: random.Random, longest: int) -> Tokens:
-        length = rng.randint(1, longest)
-        src = [rng.choice(LETTERS) if rng.random() < 0.5 else BLANK for _ in range(length)]
-        src[rng.randrange(length)] = rng.choice(LETTERS)  # one at least
-        return tuple(src)
-
-    return PuzzleTask("select", ((*LETTERS, BLANK),), LETTERS, _select, draw, size)
-
-
-def sort_by_key_task(size: int) -> PuzzleTask:
-    """Return the task of writing up to ``size`` letters in the order of their keys, digits."""
-
-    def draw(rng: random.Random, longest: int) -> Tokens:
-        rounds = range(rng.randint(1, longest))
-        return tuple(symbol for _ in rounds for symbol in (rng.choice(DIGITS), rng.choice(LETTERS)))
-
-    return PuzzleTask("sort-by-key", (DIGITS, LETTERS), LETTERS, _by_key, draw, size)
 
 
 def _ordered(src: Sequence[str], order: Iterable[int]) -> Answer:
     places = tuple(order)
     return tuple(src[at] for at in places), tuple((at,) for at in places)
-
-
-def _copied(src: Sequence[str]) -> Answer:
-    return _ordered(src, range(len(src)))
-
-
-def _reversed(src: Sequence[str]) -> Answer:
-    return _ordered(src, reversed(range(len(src))))
 
 
 def _balance(src: Sequence[str]) -> Answer:
@@ -244,6 +190,38 @@ def _select(src: Sequence[str]) -> Answer | None:
     return _ordered(src, letters) if letters else None
 
 
+def _letters_and_dots(rng: random.Random, longest: int) -> Tokens:
+    length = rng.randint(1, longest)
+    src = [rng.choice(LETTERS) if rng.random() < 0.5 else BLANK for _ in range(length)]
+    src[rng.randrange(length)] = rng.choice(LETTERS)  # one at least
+    return tuple(src)
+
+
+def _keys_and_letters(rng: random.Random, longest: int) -> Tokens:
+    rounds = range(rng.randint(1, longest))
+    return tuple(symbol for _ in rounds for symbol in (rng.choice(DIGITS), rng.choice(LETTERS)))
+
+
 def _by_key(src: Sequence[str]) -> Answer:
     order = sorted(range(0, len(src), 2), key=lambda at: src[at])
     return tuple(src[at + 1] for at in order), tuple((at, at + 1) for at in order)
+
+
+_BRACKETS = tuple(itertools.chain(*CLOSING.items()))
+PUZZLES = {
+    "copy": Puzzle((LETTERS,), LETTERS, lambda src: _ordered(src, range(len(src)))),
+    "reverse": Puzzle((LETTERS,), LETTERS, lambda src: _ordered(src, reversed(range(len(src))))),
+    # of equal digits, the first of them first
+    "sort": Puzzle(
+        (DIGITS,), DIGITS, lambda src: _ordered(src, sorted(range(len(src)), key=src.__getitem__))
+    ),
+    # the letters, and none of the dots
+    "select": Puzzle(((*LETTERS, BLANK),), LETTERS, _select, _letters_and_dots),
+    # letters in the order of the digits before them
+    "sort-by-key": Puzzle((DIGITS, LETTERS), LETTERS, _by_key, _keys_and_letters),
+    "brackets": Puzzle((_BRACKETS,), (BALANCED, UNBALANCED), _balance, _brackets),
+    # whether the number of ones is even
+    "parity": Puzzle((("0", "1"),), (EVEN, ODD), _parity),
+    # whether two digits add up to ten
+    "two-sum": Puzzle((DIGITS,), (PAIR, NO_PAIR), _two_sum, _digits),
+}

@@ -103,7 +103,11 @@ class SentimentTask(SentenceTask):
         """Draw a label, then sentences until one has it."""
         label = rng.choice(LABELS)
         while True:
-            clauses, joins = self._random_clauses(rng)
+            n_joins = rng.randint(1, self.most) - 1
+            clauses, joins = [_clause(rng)], []
+            for _ in range(n_joins):
+                joins.append(rng.choice(JOINS))
+                clauses.append(_clause(rng))
             counted = _counted(joins)
             if _label(sum(_worth(clauses[index]) for index in counted)) == label:
                 break  # most have another one, and need not be judged word by word
@@ -113,16 +117,6 @@ class SentimentTask(SentenceTask):
         verdict = judged(words)
         assert verdict is not None
         return Pair(tuple(words), (label,), (verdict.decides,))
-
-    def _random_clauses(self, rng: random.Random) -> tuple[list[tuple[str, ...]], list[str]]:
-        """Return random clauses, and the words that join them."""
-        clauses: list[tuple[str, ...]] = []
-        joins: list[str] = []
-        for index in range(rng.randint(1, self.most)):
-            if index:
-                joins.append(rng.choice(JOINS))
-            clauses.append(_clause(rng))
-        return clauses, joins
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut into words, in any case, with or without punctuation. Raises ValueError."""

@@ -20,7 +20,7 @@ from math import comb
 
 from tfm_core.choices.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences
-from tfm_core.data.text.english_completions import completions
+from tfm_core.data.text.english_sentences import completions
 from tfm_core.data.text.masked_words import chance_in_data, check_gaps, n_hidden
 from tfm_core.data.text.task import Pair, SentenceTask, Spelling, check_tokens, words_of
 from tfm_core.data.vocabulary import Vocabulary
@@ -45,11 +45,6 @@ class SpanCorruptionTask(SentenceTask):
     def src_vocabulary(self) -> Vocabulary:
         """The English words, and the sentinels."""
         return Vocabulary((*sorted(english_sentences.WORDS), *SENTINELS))
-
-    @property
-    def tgt_vocabulary(self) -> Vocabulary:
-        """The same."""
-        return self.src_vocabulary
 
     def sample(self, rng: random.Random) -> Pair:
         """Draw a sentence and the spans that are hidden of it; all ways are equally likely."""

@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from tfm_core.data.text.everyday_words import EVERYDAY
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
@@ -24,43 +24,6 @@ class Pair:
     src: tuple[str, ...]
     tgt: tuple[str, ...]
     alignment: tuple[tuple[int, ...], ...]
-
-
-class TextTask(Protocol):
-    """A sequence-to-sequence task whose target is a function of its source."""
-
-    def __hash__(self) -> int:
-        """Return the same for tasks that are alike: what is drawn of one is kept by it."""
-
-    @property
-    def name(self) -> str:
-        """The name of the task in the configuration."""
-
-    @property
-    def src_vocabulary(self) -> Vocabulary:
-        """Every token that a source may hold."""
-
-    @property
-    def tgt_vocabulary(self) -> Vocabulary:
-        """Every token that a target may hold."""
-
-    def sample(self, rng: random.Random) -> Pair:
-        """Draw one pair."""
-
-    def every(self, limit: int) -> list[Pair] | None:
-        """Return every pair there is, each once; None where they are more than ``limit``."""
-
-    def tokenize(self, text: str) -> tuple[str, ...]:
-        """Cut what a person typed into source tokens. Raises ValueError with a sentence."""
-
-    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
-        """Return the true target of a source; None where the source has none."""
-
-    def join_src(self, tokens: Sequence[str]) -> str:
-        """Write source tokens as a person reads them."""
-
-    def join_tgt(self, tokens: Sequence[str]) -> str:
-        """Write target tokens as a person reads them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +46,56 @@ class Spelling:
     merges: tuple[str, ...] = ()
 
 
-class DrawnTask(TextTask, Protocol):
-    """A task whose pairs are drawn by a rule of ours."""
+class TextTask:
+    """A task of texts, whose target is a function of its source where one is known.
+
+    Tasks that are alike have the same hash: what is drawn of one is kept by it. ``src_gap`` and
+    ``tgt_gap`` stand between the tokens that a person reads.
+    """
 
     spelling: ClassVar[Spelling]
-
-
-class JoinedTask:
-    """A task whose tokens a person reads with the same gap between all of them, or none."""
-
     src_gap: ClassVar[str] = ""
     tgt_gap: ClassVar[str] = ""
+
+    if TYPE_CHECKING:  # of each task
+
+        @property
+        def name(self) -> str:
+            """The name of the task in the configuration."""
+
+        @property
+        def src_vocabulary(self) -> Vocabulary:
+            """Every token that a source may hold."""
+
+    @property
+    def tgt_vocabulary(self) -> Vocabulary:
+        """Every token that a target may hold; here the same."""
+        return self.src_vocabulary
+
+    @property
+    def missing(self) -> str | None:
+        """Why no example can be drawn, or None."""
+        return None
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw one pair."""
+        raise NotImplementedError
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return every pair there is, each once; None where they are more than ``limit``."""
+        return None
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut what a person typed into source tokens. Raises ValueError with a sentence."""
+        raise NotImplementedError
+
+    def unknown(self, text: str) -> tuple[str, ...]:
+        """Return the different tokens of a typed text that ``tokenize`` reads as ``<unk>``."""
+        return ()
+
+    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the true target of a source; None where the source has none."""
+        return None
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write source tokens as a person reads them."""
@@ -104,20 +106,14 @@ class JoinedTask:
         return self.tgt_gap.join(tokens)
 
 
-class SentenceTask:
+class SentenceTask(TextTask):
     """A task of sentences that a grammar draws, of which there are millions."""
 
-    def every(self, limit: int) -> list[Pair] | None:
-        """Return None: there are too many."""
-        return None
+    tgt_gap = " "
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write as a sentence."""
         return as_sentence(" ".join(tokens))
-
-    def join_tgt(self, tokens: Sequence[str]) -> str:
-        """Write words with spaces between them."""
-        return " ".join(tokens)
 
 
 def words_of(text: str) -> list[str]:
@@ -128,19 +124,6 @@ def words_of(text: str) -> list[str]:
 def as_sentence(text: str) -> str:
     """Return a text with a capital and a full stop; "" for none."""
     return f"{text[:1].upper()}{text[1:]}." if text else ""
-
-
-def missing_examples(task: TextTask) -> str | None:
-    """Return why a task of own data has no examples to draw from, or None."""
-    missing: str | None = getattr(task, "missing", None)
-    return missing
-
-
-def unknown_tokens(task: TextTask, text: str) -> tuple[str, ...]:
-    """Return the different tokens of a typed text that a task of own data reads as ``<unk>``."""
-    unknown = getattr(task, "unknown", None)
-    tokens: tuple[str, ...] = () if unknown is None else unknown(text)
-    return tokens
 
 
 def check_tokens(

@@ -13,16 +13,15 @@ the strongest source token.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfm_core.choices.config import Experiment
+from tfm_core.inspect.attention.trained import cached_by_folder, cached_by_snapshot
 from tfm_core.inspect.tables import Column, Columns, share
 from tfm_core.probe.labels import axes, kind_of, layer_of, modules_by_kind
 from tfm_core.probe.masks import on_examples
@@ -34,46 +33,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+Row = Mapping[str, Any]
+"""A head."""
 LEARNED = 0.5  # share from which on a head is said to align
-_WRITES = (
-    "cross",
-    "picture",
-    "slots",
-    "sequence",
-)  # kinds of attention in which target meets source
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AlignmentScore:
-    """The heads of one module; arrays (H,).
-
-    share: of attention on true source words. aer: alignment error rate, 0 is perfect. chance: the
-    share of even attention. n_tokens: target tokens that were counted.
-    """
-
-    share: Floats
-    aer: Floats
-    chance: float
-    n_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class Aligned:
-    """How many of ``n_heads`` heads align (LEARNED or more) at a step: n, least and largest share.
-
-    step: since when all of them have kept aligning, None if none does.
-    """
-
-    n: int
-    n_heads: int
-    least: float = 0.0
-    most: float = 0.0
-    step: int | None = None
-
-    @property
-    def are_all(self) -> bool:
-        """Whether every head does."""
-        return self.n == self.n_heads
+_WRITES = ("cross", "picture", "slots", "sequence")
+"""Kinds of attention in which target meets source."""
 
 
 @dataclass(eq=False)
@@ -111,14 +75,19 @@ class AlignmentTally:
         self._sure_hits = self._sure_hits + (hits & sure).sum(-1)
         self._sure += int(sure.sum())
 
-    def result(self) -> AlignmentScore:
-        """Return the score. Raises ValueError where no token with a known source was counted."""
+    def rows(self) -> list[Row]:
+        """Return a row a head. Raises StudentError where no token with a known source counted."""
         if not self.n_tokens:
             raise StudentError("No target token of this example has a known source.")
         # |A| links, one a token; |S| sure ones: 1 - (|A and S| + |A and P|) / (|A| + |S|)
         aer = 1 - (self._sure_hits + self._hits) / (self.n_tokens + self._sure)
-        share = np.asarray(self._share) / self.n_tokens
-        return AlignmentScore(share, np.asarray(aer), self._even / self.n_tokens, self.n_tokens)
+        shares = np.asarray(self._share) / self.n_tokens
+        same = {"chance": self._even / self.n_tokens, "n_tokens": self.n_tokens}
+        errors = np.asarray(aer).tolist()
+        return [
+            {"head": head, "share": share, "aer": error, **same}
+            for head, (share, error) in enumerate(zip(shares.tolist(), errors, strict=True), 1)
+        ]
 
 
 def true_cells(item: Mapping[str, Any]) -> Bools:
@@ -189,41 +158,59 @@ def even_over_source(
     return np.asarray(written[0])
 
 
+SCORES = Columns(
+    step=Column(N_("step (log)"), ",", {"type": "log"}),
+    share=share(N_("share of attention on the truth")),
+    aer=Column("", ".3f"),  # alignment error rate, 0 is perfect
+    chance=share(""),  # the share of even attention
+)
+
+
 def score(
     experiment: Experiment, probe: Probe, snapshot: Snapshot, *, tokens: Collection[str] = ()
-) -> dict[str, AlignmentScore]:
-    """Return the scores of every module that can be scored, on the examples of the probe.
+) -> pd.DataFrame:
+    """Return the scores of every head that can be scored, on the examples of the probe.
 
-    tokens: the target tokens that count; without any, all do. Raises StudentError if none occurs.
+    A row a head: step, module, kind, layer and head from 1, share (of attention on true source
+    words), aer, chance, and n_tokens, the target tokens that were counted. tokens: those that
+    count; without any, all do. Raises StudentError if none occurs.
     """
-    maps = {name: snapshot.attention.get(name) for name in scored_modules(experiment)}
-    return {
-        name: score_maps(
-            experiment,
-            name,
-            probe.items[: len(weights)],
-            weights,
-            on_examples(
-                experiment, probe.items[: len(weights)], name, snapshot.masks, weights.shape[2:]
-            ),
-            tokens=tokens,
-        )
-        for name, weights in maps.items()
-        if weights is not None
-    }
+    return _table(_rows(experiment, probe, snapshot, tokens))
 
 
-@lru_cache(maxsize=128)
-def of_step(folder: Path, step: int, changed: int) -> Mapping[str, AlignmentScore]:
-    """Return the scores at a snapshot of the run in a folder, cached; do not change them.
+def of_snapshot(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> list[Row]:
+    """Return the rows of ``score``, none where nothing can be scored; without pandas."""
+    is_known = can_be_scored(experiment, Probe(probe.kind, probe.attended))
+    return _rows(experiment, probe, snapshot) if is_known else []
 
-    changed: the snapshot's mtime in ns. Raises ValueError, in a sentence.
-    """
-    run = Run(folder)
-    experiment, probe = run.experiment, run.probe()
-    if not can_be_scored(experiment, Probe(probe.kind, probe.attended)):
-        return {}
-    return score(experiment, probe, run.snapshot(step))
+
+@cached_by_snapshot
+def of_step(run: Run, step: int) -> list[Row]:
+    """Return the rows of a snapshot of a run, cached; do not change them. Raises ValueError."""
+    return of_snapshot(run.experiment, run.probe(), run.snapshot(step))
+
+
+def _rows(
+    experiment: Experiment, probe: Probe, snapshot: Snapshot, tokens: Collection[str] = ()
+) -> list[Row]:
+    rows: list[Row] = []
+    for module in scored_modules(experiment):
+        if module in snapshot.attention:
+            weights = snapshot.attention[module]
+            items, shape = probe.items[: len(weights)], weights.shape[2:]
+            allowed = on_examples(experiment, items, module, snapshot.masks, shape)
+            place = {"step": snapshot.step, "module": module}
+            place |= {"kind": kind_of(experiment, module).name, "layer": layer_of(module) + 1}
+            found = score_maps(experiment, module, items, weights, allowed, tokens=tokens)
+            rows += [{**place, **row} for row in found]
+    return rows
+
+
+def _table(rows: Sequence[Row]) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = ("step", "module", "kind", "layer", "head", "share", "aer", "chance", "n_tokens")
+    return pd.DataFrame(list(rows), columns=list(columns))
 
 
 def score_maps(
@@ -234,8 +221,8 @@ def score_maps(
     may_attend: Bools,
     *,
     tokens: Collection[str] = (),
-) -> AlignmentScore:
-    """Return the score of one module. weights: (P, H, Q, K), padded; may_attend: (P, Q, K).
+) -> list[Row]:
+    """Return the rows of one module. weights: (P, H, Q, K), padded; may_attend: (P, Q, K).
 
     tokens: see ``score``.
     """
@@ -246,63 +233,41 @@ def score_maps(
         if tokens:
             truth &= np.array([token in tokens for token in item["tgt"]], np.bool_)[:, None]
         tally.add(rows_that_write(experiment, item, module, map_), truth, even)
-    return tally.result()
-
-
-SCORES = Columns(
-    step=Column(N_("step (log)"), ",", {"type": "log"}),
-    share=share(N_("share of attention on the truth")),
-)
+    return tally.rows()
 
 
 def score_over_training(run: Run) -> pd.DataFrame:
-    """Return one row a head and snapshot: step, module, kind, layer, head, share, aer, chance.
-
-    layer and head count from 1. Raises ValueError without a probe.
-    """
-    import pandas as pd
-
-    probe, experiment = run.probe(), run.experiment
-    rows: list[dict[str, Any]] = []
-    if can_be_scored(experiment, probe):
-        for snapshot in _snapshots(run):
-            for module, scored in score(experiment, probe, snapshot).items():
-                rows += _rows(experiment, module, scored, snapshot.step)
-    columns = ["step", "module", "kind", "layer", "head", "share", "aer", "chance"]
-    return pd.DataFrame(rows, columns=columns)
+    """Return the scores of all readable snapshots, cached. Raises ValueError without a probe."""
+    return _scores_at(run, tuple(run.snapshot_steps()))
 
 
-def best_head(frame: pd.DataFrame, step: int) -> pd.Series[Any] | None:
-    """Return the row of the head with the largest share at a step, if any."""
-    here = frame[frame["step"] == step]
-    return None if here.empty else here.loc[here["share"].idxmax()]
+@cached_by_folder
+def _scores_at(run: Run, steps: Sequence[int]) -> pd.DataFrame:
+    experiment, probe = run.experiment, run.probe()
+    rows: list[Row] = []
+    for step in steps:
+        with contextlib.suppress(ValueError):
+            rows += of_snapshot(experiment, probe, run.snapshot(step))
+    return _table(rows)
 
 
-def best_of(scores: Mapping[str, AlignmentScore]) -> tuple[str, int] | None:
-    """Return the module and the head, from 0, with the largest share; None without any."""
-    known = {name: one.share for name, one in scores.items() if not np.isnan(one.share).all()}
-    if not known:
-        return None
-    name = max(known, key=lambda module: float(np.nanmax(known[module])))
-    return name, int(np.nanargmax(known[name]))
+def best_head(rows: Iterable[Row]) -> Row | None:
+    """Return the row with the largest share, if any."""
+    known = (row for row in rows if not np.isnan(row["share"]))
+    return max(known, key=lambda row: float(row["share"]), default=None)
 
 
-def aligned(frame: pd.DataFrame, step: int) -> Aligned:
-    """Return which of the heads align at a step. frame: of ``score_over_training``."""
-    here = frame[frame["step"] == step]
-    found = here[here["share"] >= LEARNED]
-    if found.empty:
-        return Aligned(0, len(here))
-    known = frame[frame["step"] <= step]
-    formed = [formed_at(known, str(row.module), int(row.head) - 1) for row in found.itertuples()]
-    shares = found["share"]
-    since = max(first for first in formed if first is not None)
-    return Aligned(len(found), len(here), float(shares.min()), float(shares.max()), since)
+def aligned(scores: pd.DataFrame, step: int) -> pd.DataFrame:
+    """Return the rows of the heads that align at a step, with the step since when each does."""
+    found = scores[(scores["step"] == step) & (scores["share"] >= LEARNED)]
+    known = scores[scores["step"] <= step]
+    since = [formed_at(known, str(row.module), int(row.head)) for row in found.itertuples()]
+    return found.assign(since=since)
 
 
-def formed_at(frame: pd.DataFrame, module: str, head: int) -> int | None:
-    """Return the first step from which on a head (from 0) kept aligning, None where it does not."""
-    of_head = frame[(frame["module"] == module) & (frame["head"] == head + 1)].sort_values("step")
+def formed_at(scores: pd.DataFrame, module: str, head: int) -> int | None:
+    """Return the first step from which on a head (from 1) kept aligning, None where it does not."""
+    of_head = scores[(scores["module"] == module) & (scores["head"] == head)].sort_values("step")
     formed = None
     for step, found in zip(of_head["step"], of_head["share"], strict=True):
         if found < LEARNED:
@@ -310,30 +275,6 @@ def formed_at(frame: pd.DataFrame, module: str, head: int) -> int | None:
         elif formed is None:
             formed = int(step)
     return formed
-
-
-def _snapshots(run: Run) -> Iterator[Snapshot]:
-    for step in run.snapshot_steps():
-        with contextlib.suppress(ValueError):
-            yield run.snapshot(step)
-
-
-def _rows(
-    experiment: Experiment, module: str, scored: AlignmentScore, step: int
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "step": step,
-            "module": module,
-            "kind": kind_of(experiment, module).name,
-            "layer": layer_of(module) + 1,
-            "head": head + 1,
-            "share": float(share),
-            "aer": float(aer),
-            "chance": scored.chance,
-        }
-        for head, (share, aer) in enumerate(zip(scored.share, scored.aer, strict=True))
-    ]
 
 
 def _first_row(kind: str, item: Mapping[str, Any]) -> int:

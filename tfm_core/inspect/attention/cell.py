@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tfm_core.choices.config import Experiment, built
-from tfm_core.inspect.attention.inputs import inputs_of
-from tfm_core.inspect.attention.trained import model_of
+from tfm_core.inspect.attention.trained import (
+    Picture,
+    cached_by_weights,
+    inputs_of,
+    model_of,
+)
 from tfm_core.probe.labels import axes
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
@@ -44,59 +47,51 @@ class Trace:
     divisor: float | None = None
 
 
+DIMENSIONS = ("dimension", "query", "key", "product", "value", "contribution", "output")
+"""Of a cell, a row a dimension of the head. Queries and keys are after rotation if positions are
+rotary, and end where they are shorter than values, as in a linear score; product: elementwise, or v
+times tanh(query + key). contribution: weight * value; output: the sum of those of the row."""
+ROW = ("token", "score", "may_attend", "exponential", "weight")
+"""Of a cell's row, a row a key: exponential: e^(score - largest), 0 where masked."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class AttentionCell:
     """One query and one key of one head, in the order of the computation.
 
-    query and key: (D,), after rotation if positions are rotary. products: (D,), elementwise, or v
-    times tanh(query + key) if ``is_tanh``; dot: their sum. scaled = dot / scale; scale is
-    sqrt(d_head), another divisor of the model, or 1 in a recurrent model. bias: from ALiBi or T5,
-    of a look whatever else was done to the score, or 0. score = scaled + bias, before the mask
-    ``may_attend``.
-
-    row: (K,) the scores; may_attend_row: bool (K,); exponentials: (K,) e^(score - largest), 0 where
-    masked; sink: that of the sink's logit, 0 without one; total: their sum; weights: (K,); weight:
-    of this key. value: (D,); contribution = weight * value; output: (D,) their sum over the row.
-    share: contribution . output / output . output; a row's shares sum to 1, one may be negative.
+    dimensions, row: tables, see DIMENSIONS and ROW. dot: the sum of the products, with v times tanh
+    if ``is_tanh``. scaled = dot / scale; scale is sqrt(d_head), another divisor of the model, or 1
+    in a recurrent model. bias: from ALiBi or T5, of a look whatever else was done to the score, or
+    0. score = scaled + bias, before the mask ``may_attend``. sink: the exponential of the sink's
+    logit, 0 without one; total: the sum of all exponentials; weight: of this key. share:
+    contribution . output / output . output; a row's shares sum to 1, one may be negative.
     norm_share: length of the contribution over the sum of lengths (Kobayashi et al. 2020).
     """
 
     step: int
-    module: str
-    head: int
     key_index: int
     key_token: str
-    query: Floats
-    key: Floats
+    dimensions: pd.DataFrame
+    row: pd.DataFrame
     is_tanh: bool
-    products: Floats
     dot: float
     scale: float
     scaled: float
     bias: float
     score: float
     may_attend: bool
-    row: Floats
-    may_attend_row: npt.NDArray[np.bool_]
-    exponentials: Floats
     sink: float
     total: float
     weight: float
-    weights: Floats
-    value: Floats
-    contribution: Floats
-    output: Floats
     share: float
     norm_share: float
-    key_tokens: tuple[str, ...]
 
 
-def traced(
-    run: Run, item: Mapping[str, Any], module: str, picture: npt.NDArray[np.uint8] | None = None
-) -> Trace:
+@cached_by_weights
+def traced(run: Run, item: Mapping[str, Any], module: str, picture: Picture | None = None) -> Trace:
     """Send an example through the last checkpoint and keep what one attention module computed.
 
-    item and picture: of an ``Example``. Raises ValueError, in a sentence.
+    item and picture: of an ``Example``. Cached. Raises ValueError, in a sentence.
     """
     from tfm_core.probe.capture import capture
 
@@ -174,66 +169,33 @@ def cell(experiment: Experiment, trace: Trace, head: int, query: int, key: int) 
     contributions = weights[:, None] * values  # (K, D)
     output = tensors["heads"][head, query]
     lengths = np.linalg.norm(contributions, axis=-1)
+    numbers = np.arange(1, values.shape[1] + 1)
+    dimensions = (numbers, q, k, products, values[key], contributions[key], output)
+    score, contribution = float(row[key]), contributions[key]
+    bias = score - dot / scale
+    is_rounding = abs(bias) <= 1e-4 * max(1.0, abs(dot / scale))
     return AttentionCell(
         step=trace.step,
-        module=trace.module,
-        head=head,
         key_index=key,
         key_token=labels.key[key],
-        query=q,
-        key=k,
+        dimensions=pd.DataFrame(
+            {name: pd.Series(of) for name, of in zip(DIMENSIONS, dimensions, strict=True)}
+        ),
+        row=pd.DataFrame(
+            dict(zip(ROW, (labels.key, row, allowed, exponentials, weights), strict=True))
+        ),
         is_tanh=v is not None,
-        products=products,
         dot=dot,
         scale=scale,
         scaled=dot / scale,
-        bias=_bias(float(row[key]), dot / scale),
-        score=float(row[key]),
+        bias=0.0 if is_rounding else bias,
+        score=score,
         may_attend=bool(allowed[key]),
-        row=row,
-        may_attend_row=allowed,
-        exponentials=exponentials,
         sink=sink,
         total=float(exponentials.sum()) + sink,
         weight=float(weights[key]),
-        weights=weights,
-        value=values[key],
-        contribution=contributions[key],
-        output=output,
-        share=_ratio(float(contributions[key] @ output), float(output @ output)),
+        share=_ratio(float(contribution @ output), float(output @ output)),
         norm_share=_ratio(float(lengths[key]), float(lengths.sum())),
-        key_tokens=labels.key,
-    )
-
-
-def dimensions_table(cell: AttentionCell) -> pd.DataFrame:
-    """Return one row a dimension of the head: query, key, product, value, contribution, output.
-
-    Where queries and keys are shorter than values, as in a linear score, the rest of theirs is NaN.
-    """
-    columns = {
-        "dimension": np.arange(1, len(cell.value) + 1),
-        "query": cell.query,
-        "key": cell.key,
-        "product": cell.products,
-        "value": cell.value,
-        "contribution": cell.contribution,
-        "output": cell.output,
-    }
-    return pd.DataFrame({name: pd.Series(values) for name, values in columns.items()})
-
-
-def row_table(cell: AttentionCell) -> pd.DataFrame:
-    """Return one row a key of the cell's row: token, score, may attend, exponential, weight."""
-    return pd.DataFrame(
-        {
-            "key": np.arange(1, len(cell.row) + 1),
-            "token": cell.key_tokens,
-            "score": cell.row,
-            "may_attend": cell.may_attend_row,
-            "exponential": cell.exponentials,
-            "weight": cell.weights,
-        }
     )
 
 
@@ -245,12 +207,6 @@ def _check(what: str, index: int, count: int) -> None:
             index=index + 1,
             count=count,
         )
-
-
-def _bias(score: float, scaled: float) -> float:
-    """Return what was added to a score; rounding differences are 0."""
-    bias = score - scaled
-    return 0.0 if abs(bias) <= 1e-4 * max(1.0, abs(scaled)) else bias
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -1,4 +1,7 @@
-"""Attention maps for painting: weights, mask and names in one value, for canvas, plotly and SVG."""
+"""Attention maps for painting: weights, mask and names in one value, for canvas, plotly and SVG.
+
+Two maps of the same tokens can be compared. Torch-free.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ import numpy.typing as npt
 from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.example import Example
 from tfm_core.probe.labels import RowNames, axes, kind_of, modules_by_kind, rows
-from tfm_core.probe.types import Array
-from tfm_core.sentences import N_
+from tfm_core.probe.types import Array, Bools, Floats
+from tfm_core.sentences import N_, Paragraph, StudentError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,10 +89,7 @@ class MapView:
     def head(self, layer: int, head: int) -> MapView:
         """Return one of all heads, (L, H, Q, K)."""
         mask = None if self.may_attend is None else self.allowed[layer, head]
-        return MapView(
-            self.weights[layer, head], self.query, self.key, mask,
-            self.query_title, self.key_title, self.query_words, self.glosses, self.first,
-        )  # fmt: skip
+        return replace(self, weights=self.weights[layer, head], may_attend=mask)
 
 
 def map_view(
@@ -113,7 +113,10 @@ def map_view(
     called = rows(experiment, example.item, modules[0], by)
     phrases = called.words
     if glosses:
-        glossed = [with_gloss(token, glosses) for token in example.item["tgt"]]
+        glossed = [
+            f"{token} ({glosses[token]})" if token in glosses else token
+            for token in example.item["tgt"]
+        ]
         phrases = rows(experiment, {**example.item, "tgt": glossed}, modules[0], by).words
     weights, mask = example.maps(modules), example.may_attend(modules)[:, None]
     if layer is not None:
@@ -130,7 +133,36 @@ def map_view(
     )
 
 
-def with_gloss(token: str, glosses: Mapping[str, str]) -> str:
-    """Return a token with its gloss behind it, if it has one."""
-    gloss = glosses.get(token)
-    return token if gloss is None else f"{token} ({gloss})"
+def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> tuple[float, float]:
+    """Compare two maps (Q, K) of one head each, without rows that may attend to nothing.
+
+    Return the share of attention on other keys, mean over queries (total variation distance), and
+    the share of queries with the same strongest key. Raises StudentError if shapes differ.
+    """
+    if left.shape != right.shape:
+        sizes = (" by ".join(map(str, one.shape)) for one in (left, right))
+        raise StudentError(
+            Paragraph("attention/maps-differ", **dict(zip(("left", "right"), sizes, strict=True)))
+        )
+    difference = np.asarray(right, np.float32) - np.asarray(left, np.float32)
+    allowed = np.ones(left.shape, np.bool_) if may_attend is None else may_attend
+    counted = allowed.any(-1)
+    if not counted.any():
+        return 0.0, 1.0
+    by_sink = np.abs(difference.sum(-1))[counted]  # what moved to a sink, or from it
+    moved = (np.abs(difference).sum(-1)[counted] + by_sink) / 2
+    same = left.argmax(-1) == right.argmax(-1)
+    return float(moved.mean()), float(same[counted].mean())
+
+
+def check_same_tokens(
+    left: tuple[Sequence[str], Sequence[str]], right: tuple[Sequence[str], Sequence[str]]
+) -> None:
+    """Raise StudentError if two maps have different (query, key) tokens."""
+    for name, first, second in zip(("query", "key"), left, right, strict=True):
+        if tuple(first) != tuple(second):
+            index = next(
+                (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
+                min(len(first), len(second)),
+            )
+            raise StudentError(Paragraph("attention/tokens-differ", name=name, place=index + 1))

@@ -5,7 +5,7 @@ Runs belong together if their task, training and seed are the same, and their mo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +18,12 @@ from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.choices.variants.record import resolve
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.compare.seeds import sets_of
+from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.probe.labels import MapAxes, RowLabels, axes, modules_by_kind, rows
 from tfm_core.probe.masks import on_examples
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, percent
 
 RACERS = ("additive", "one-head", "many-heads")
 WIDTH = 64
@@ -143,19 +145,18 @@ def cross_attention_at(run: Run, snapshot: Snapshot | None = None) -> CrossAtten
     maps = snapshot.attention[module].astype(np.float32)  # (P, H, Q, K)
     try:
         allowed = on_examples(experiment, items, module, snapshot.masks, maps.shape[2:])
-        score = alignment.score_maps(experiment, module, items, maps[: len(items)], allowed)
+        scores = alignment.score_maps(experiment, module, items, maps[: len(items)], allowed)
+        best = max(scores, key=lambda row: row["share"])
     except ValueError:  # a task whose answers come from no one word
-        nothing = np.full(maps.shape[1], np.nan, np.float32)
-        score = alignment.AlignmentScore(nothing, nothing, float("nan"), 0)
-    head = 0 if np.isnan(score.share).all() else int(np.nanargmax(score.share))
+        best = {"head": 1, "share": np.nan, "aer": np.nan, "chance": np.nan}
     names = [axes(experiment, item, module) for item in items]
     shapes = [each.shape for each in names]
     return CrossAttentionAtStep(
         step=snapshot.step,
-        head=head,
-        share=float(score.share[head]),
-        aer=float(score.aer[head]),
-        even=score.chance,
+        head=best["head"] - 1,
+        share=best["share"],
+        aer=best["aer"],
+        even=best["chance"],
         weights=[m[:, :rows, :keys] for m, (rows, keys) in zip(maps, shapes, strict=False)],
         names=names,
         rows=[rows(experiment, item, module) for item in items],
@@ -177,3 +178,39 @@ def n_parameters(run: Run) -> int:
     from tfm_core.facts.parameter_table import parameter_table
 
     return parameter_table(run.experiment.model, data_shape(run.experiment)).total
+
+
+def about_alignment(shares: Mapping[str, float]) -> Question | None:
+    """Ask whose attention is most on the true words; None for fewer than two, or a tie.
+
+    shares: model -> share of its attention on true source words.
+    """
+    order = sorted(shares, key=lambda name: -shares[name])
+    if len(order) < 2 or shares[order[0]] == shares[order[1]]:
+        return None
+    why = {
+        name: N_("Its share on the true words is {share}.", share=percent(shares[name]))
+        for name in order
+    }
+    return choice_question(
+        N_("Whose attention lies most on the true source words?"), order[0], why, why[order[0]]
+    )
+
+
+def about_growth(n: int, rnn: float, transformer: float) -> Question:
+    """Ask how a recurrent step grows with length.
+
+    n: how many times as long the sequences are. rnn, transformer: how many times as long the steps
+    take, as measured.
+    """
+    answer = f"{rnn:.0f}"
+    return choice_question(
+        N_("Sequences {n} times as long: how many times as long is a step of the RNN?", n=n),
+        answer,
+        {
+            f"{transformer:.0f}": N_("That is the Transformer: it computes all tokens at once."),
+            "1": N_("Each further token is a further step in sequence."),
+            f"{n * n}": N_("That would be pairs of tokens; the RNN visits each token once."),
+        },
+        N_("It computes token by token; the Transformer took {times:.0f}.", times=transformer),
+    )

@@ -25,21 +25,6 @@ class DiagramColours:
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
-    """The blocks that a node stands for: the first, from 0, None outside of blocks; how many.
-
-    n_paths: how many blocks its modules' paths stand for.
-    """
-
-    first: int | None = None
-    n: int = 1
-    n_paths: int = 1
-
-
-NO_BLOCK = Blocks()
-
-
-@dataclass(frozen=True, slots=True)
 class DiagramNode:
     """A box to click, and what it is about.
 
@@ -133,10 +118,10 @@ class Drawing:
             return (N_("{n:,} parameters per block", n=n),)
         return (N_("{n:,} parameters", n=n),)
 
-    def _modules(self, paths: Sequence[str], n_folded: int) -> tuple[str, ...]:
+    def modules_below(self, paths: Sequence[str], n_folded: int) -> tuple[str, ...]:
         """Return the paths of all modules with parameters at or below some."""
         modules, folded = [part.path for part in self._below(paths)], f".layers.0–{n_folded - 1}"
-        if n_folded == 1:
+        if n_folded <= 1:
             return tuple(modules)
         return tuple(path.replace(".layers.0", folded) for path in modules)
 
@@ -165,23 +150,23 @@ class Drawing:
         paths: Sequence[str] = (),
         count: Rows | None = None,
         steps: tuple[str, ...] = (),
-        blocks: Blocks = NO_BLOCK,
+        blocks: range = range(0),
     ) -> str:
         """Draw a box and return its name; what is not given follows from label, parts and paths.
 
         paths: of the modules whose parameters are its own. count: the last lines of its label, else
-        their number.
+        their number. blocks: those that it stands for, from 0.
         """
         if count is None:
-            count = self.count(*paths, is_repeated=blocks.n > 1)
+            count = self.count(*paths, is_repeated=len(blocks) > 1)
         rows = (label,) if isinstance(label, str) else label
         self.nodes[name] = DiagramNode(
             parts,
             title or rows[0],
-            self._modules(paths, max(blocks.n, blocks.n_paths)),
+            self.modules_below(paths, len(blocks)),
             steps or next((part.steps for part in parts if part.steps), ()),
-            blocks.first,
-            blocks.n,
+            blocks.start if blocks else None,
+            max(1, len(blocks)),
             count,
         )
         text = BREAK.join(map(self.said, (*rows, *count)))

@@ -22,10 +22,11 @@ from tfm_core.inspect.attention.trained import (
     cached_by_folder,
     cached_by_weights,
     data_of,
+    model_at,
     model_of,
+    models_by_step,
 )
 from tfm_core.inspect.discover.transitions import first, stays
-from tfm_core.inspect.progress.pictures import model_at, models_by_step
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run

@@ -16,10 +16,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfm_core.choices.config import Experiment, ImageTaskConfig
-from tfm_core.inspect.attention.trained import cached_by_folder, data_of
+from tfm_core.inspect.attention.trained import cached_by_folder, data_of, model_at
 from tfm_core.inspect.compare.curves import figures
 from tfm_core.inspect.discover.transitions import since
-from tfm_core.inspect.progress.pictures import model_at
 from tfm_core.inspect.symptoms.cures import Cure
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run

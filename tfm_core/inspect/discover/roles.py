@@ -6,26 +6,17 @@ A role is taken when a head has it at a snapshot and keeps it to the last one. T
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
 
 import pandas as pd
 
-from tfm_core.inspect.attention import alignment, head_statistics
+from tfm_core.inspect.attention import heads as head_table
 from tfm_core.inspect.attention.head_roles import ROLES
-from tfm_core.inspect.attention.head_statistics import (
-    ALIGNED,
-    NO_CHOICE,
-    SPREAD,
-    UNCLEAR,
-    describe,
-    role_of,
-)
+from tfm_core.inspect.attention.heads import ALIGNED, NO_CHOICE, SPREAD, UNCLEAR
 from tfm_core.inspect.discover.transitions import first, stays
 from tfm_core.inspect.knockouts.measure import can_measure, measured
-from tfm_core.inspect.knockouts.parts import SUBLAYERS, Part, heads_of
+from tfm_core.inspect.knockouts.parts import Part, heads_of
 from tfm_core.inspect.tables import table
-from tfm_core.probe.labels import kinds_of, layer_of, modules_by_kind
-from tfm_core.runs.record.snapshots import snapshot_path
+from tfm_core.probe.labels import kinds_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_
 
@@ -53,19 +44,9 @@ def timeline(run: Run) -> pd.DataFrame:
     """
     rows = []
     for step in run.snapshot_steps():
-        run.snapshot(step)  # says in a sentence what is wrong with it
-        changed = snapshot_path(run.folder, step).stat().st_mtime_ns
-        figures = head_statistics.of_step(run.folder, step, changed)
-        scored = alignment.of_step(run.folder, step, changed)
-        if not figures:
-            continue
-        for kind, modules in modules_by_kind(run.experiment).items():
-            for module in modules:
-                stats, score = figures[module], scored.get(module)
-                for head in range(len(stats.entropy)):
-                    aligned = 0.0 if score is None else float(score.share[head])
-                    role, label = role_of(stats, head, aligned), describe(stats, head, aligned)
-                    rows.append((kind, module, layer_of(module), head, step, role, label))
+        for row in head_table.rows_of_step(run, step):
+            place = row["kind"], row["module"], row["layer"] - 1, row["head"] - 1
+            rows.append((*place, step, row["role"], row["label"]))
     return table(rows, kind=str, module=str, layer=int, head=int, step=int, role=str, label=object)
 
 
@@ -112,14 +93,6 @@ def attention_words(run: Run) -> dict[str, str]:
 def can_knock(run: Run) -> bool:
     """Whether heads of a run can be knocked out, and what is right then measured."""
     return bool(heads_of(run.experiment)) and can_measure(run)
-
-
-def part_of(module: str, head: int) -> Part:
-    """Return a head as a part that can be knocked out."""
-    stack, *_rest, name = module.split(".")
-    sublayer = next(short for short, (attention, _words) in SUBLAYERS.items() if attention == name)
-    side: Literal["encoder", "decoder"] = "encoder" if stack == "encoder" else "decoder"
-    return Part("head", side, layer_of(module), sublayer, head)
 
 
 def without(run: Run, *parts: Part) -> float:

@@ -1,45 +1,74 @@
-"""Per-example predictions on the validation set with the weights of one step.
+"""What a model answers on the validation set, example by example, with the weights of one step.
 
 A picture and a labelled sentence have one answer each. A written text has one per token, given the
 true tokens before it (teacher forcing); beside it stands what the model generates greedily. The
-test set is never touched. torch is imported late.
+test set is never touched. ``Evaluations`` computes them in the background. torch is imported late.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.choices.config import Experiment
-from tfm_core.inspect.attention.inputs import batch_of
-from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, no_checkpoint
-from tfm_core.inspect.errors.validation_errors import (
-    ValidationAnswer,
-    has_right_answers,
-    reader_of,
+from tfm_core.choices.config import CaptionerConfig, Experiment, TaskConfig
+from tfm_core.inspect.attention.trained import (
+    batch_of,
+    cached_by_weights,
+    data_of,
+    model_of,
+    model_of_step,
+    weights_mark,
 )
-from tfm_core.inspect.progress.weights import model_of_step
-from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import Paragraph, StudentError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from tfm_core.data.moving import Data
+    from tfm_core.data.vocabulary import Vocabulary
+    from tfm_core.decoding import Decoded
     from tfm_core.models.build import Model
 
 LIMIT = 2000
 """The most validation examples that are read."""
+FEW = 500
+"""Those that are read where one waits for them."""
 _AT_ONCE = 100
 _LOGITS_AT_ONCE = 2 * 10**7
+_MAX_KEPT, _MAX_WAITING = 24, 8
 
 AnswerUnit = Literal["picture", "label", "token"]
 OnProgress = Callable[[float], None]
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ValidationAnswer:
+    """One validation example and the model's answer.
+
+    item: as in the probe. predicted, truth: as a person reads them. confidence: the probability of
+    the answer, for a text of its least sure token. picture: uint8 (C, height, width) or None.
+    tokens: of the written text, without <eos>. One that is longer than the longest target is cut
+    one token after it, so it is never right.
+    """
+
+    index: int
+    item: Mapping[str, Any]
+    predicted: str
+    truth: str
+    confidence: float
+    is_right: bool
+    picture: npt.NDArray[np.uint8] | None = None
+    tokens: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,26 +111,6 @@ class Answers:
     def n_right(self) -> int:
         """Number of right answers."""
         return int(self.is_right.sum())
-
-
-def steps_of(run: Run) -> tuple[int, ...]:
-    """Return the steps with weights, the checkpoint's last. Raises StudentError without."""
-    last = run.checkpoint_step
-    kept = [step for step in run.weight_steps() if last is None or step < last]
-    steps = (*kept, *(() if last is None else (last,)))
-    if not steps:
-        raise StudentError(no_checkpoint(run))
-    return steps
-
-
-def weights_mark(run: Run, step: int) -> int:
-    """Return a cache key that changes with the weights of a step. Raises StudentError without."""
-    if step == run.checkpoint_step:
-        return checkpoint_mark(run)
-    try:
-        return weights_path(run.folder, step).stat().st_mtime_ns
-    except OSError:
-        raise StudentError("Step {step:,} has no saved weights.", step=step) from None
 
 
 def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = LIMIT) -> Answers:
@@ -202,3 +211,216 @@ def _predicted(
         places[:, 1],
     )
     return tuple(column.numpy() for column in columns)
+
+
+@cached_by_weights
+def wrong_first(run: Run, limit: int = FEW) -> tuple[ValidationAnswer, ...]:
+    """Answer the first ``limit`` validation examples with the last checkpoint. Cached.
+
+    The wrong answers, surest first, then the right ones, least sure first. Raises StudentError
+    without a checkpoint or data, and for a language model.
+    """
+    read = reader_of(run.experiment.task)
+    model, _step = model_of(run)
+    data = data_of(run.experiment)
+    readings = read(run.experiment, model, data, range(min(limit, len(data.validation))))
+    wrong = sorted((r for r in readings if not r.is_right), key=lambda r: -r.confidence)
+    right = sorted((r for r in readings if r.is_right), key=lambda r: r.confidence)
+    return (*wrong, *right)
+
+
+def read_one(run: Run, index: int) -> ValidationAnswer:
+    """Answer one validation example, from 0. Raises as ``wrong_first``, and outside the set."""
+    read = reader_of(run.experiment.task)
+    model, _step = model_of(run)
+    data = data_of(run.experiment)
+    if not 0 <= index < len(data.validation):
+        raise StudentError(
+            "There is no validation example {n:,}; the last is {most:,}.",
+            n=index + 1,
+            most=len(data.validation),
+        )
+    (reading,) = read(run.experiment, model, data, range(index, index + 1))
+    return reading
+
+
+_Reader = Callable[[Experiment, "Model", "Data", range], list[ValidationAnswer]]
+
+
+def has_right_answers(task: TaskConfig) -> bool:
+    """Return whether an answer to an unseen example is simply right or wrong."""
+    return task.data_kind != "stream" and task.is_trained_here
+
+
+def reader_of(task: TaskConfig) -> _Reader:
+    """Return what reads unseen examples with a model. Raises StudentError without right answers."""
+    if not has_right_answers(task):
+        raise StudentError(Paragraph("errors/language-model"))
+    return task.by_data(pairs=of_texts, stream=of_texts, pictures=of_pictures, captions=of_captions)
+
+
+def of_texts(
+    experiment: Experiment, model: Model, data: Data, rows: range
+) -> list[ValidationAnswer]:
+    """Return some unseen texts as the model answers them."""
+    from tfm_core.data.moving import data_as
+    from tfm_core.data.text_data import TextData
+    from tfm_core.decoding import greedy
+    from tfm_core.models.pictures import VisionTransformer
+
+    assert not isinstance(model, VisionTransformer)
+    config, data = experiment.task, data_as(data, TextData)
+    src = data.validation.src[rows.start : rows.stop]
+    written = greedy(model, src, max_len=config.n_answers)
+    task = data.task
+    pairs = data.validation.pairs[rows.start : rows.stop]
+    items = [
+        {"src": pair.src, "tgt": pair.tgt, "src_text": task.join_src(pair.src)} for pair in pairs
+    ]
+    return _written(rows, items, written, task.tgt_vocabulary, task.join_tgt)
+
+
+def _written(
+    rows: range,
+    items: Iterable[Mapping[str, Any]],
+    written: Decoded,
+    words: Vocabulary,
+    join: Callable[[Sequence[str]], str],
+    pictures: Tensor | None = None,
+) -> list[ValidationAnswer]:
+    """Return texts that a model wrote about some examples beside the true ones."""
+    readings = []
+    for place, (index, item) in enumerate(zip(rows, items, strict=True)):
+        predicted = tuple(words.decode(written.ids[place].tolist()))
+        sure = written.confidence[place, : len(predicted) + 1]
+        truth = item["tgt_text"] if "tgt_text" in item else join(item["tgt"])
+        readings.append(
+            ValidationAnswer(
+                index,
+                item,
+                join(predicted),
+                truth,
+                float(sure.min()) if len(sure) else 0.0,
+                predicted == tuple(item["tgt"]),
+                None if pictures is None else pictures[place].numpy(),
+                predicted,
+            )
+        )
+    return readings
+
+
+def of_captions(
+    experiment: Experiment, model: Model, data: Data, rows: range
+) -> list[ValidationAnswer]:
+    """Return some unseen pictures as the model describes them."""
+    import torch
+
+    from tfm_core.data.caption_words import join
+    from tfm_core.data.captions import CaptionData
+    from tfm_core.data.moving import data_as
+    from tfm_core.decoding import greedy
+    from tfm_core.models.pictures import Captioner
+    from tfm_core.probe.items import caption_items
+
+    assert isinstance(model, Captioner)
+    data = data_as(data, CaptionData)
+    pictures = data.validation.pictures(torch.tensor(rows))
+    written = greedy(model, data.normalise(pictures), max_len=data.validation.tgt.size(1) - 1)
+    patch_size = experiment.model_as(CaptionerConfig).patch_size
+    items = caption_items(data.config, data.validation, rows, patch_size)
+    config = data.config
+    return _written(
+        rows, items, written, data.vocabulary, lambda words: join(words, config), pictures
+    )
+
+
+def of_pictures(
+    experiment: Experiment, model: Model, data: Data, rows: range
+) -> list[ValidationAnswer]:
+    """Return some unseen pictures as the model classifies them."""
+    import torch
+
+    from tfm_core.data.image_data import ImageData
+    from tfm_core.data.moving import data_as
+    from tfm_core.models.pictures import VisionTransformer
+
+    assert isinstance(model, VisionTransformer)
+    data = data_as(data, ImageData)
+    names = data.facts.class_names
+    images = data.validation.images[rows.start : rows.stop]
+    with torch.inference_mode():
+        parts = [
+            model(data.normalise(images[first : first + _AT_ONCE])).float().softmax(-1)
+            for first in range(0, len(images), _AT_ONCE)
+        ]
+    best = torch.cat(parts).max(-1)
+    labels = data.validation.labels[rows.start : rows.stop].tolist()
+    return [
+        ValidationAnswer(
+            index,
+            {"label": label},
+            names[predicted],
+            names[label],
+            float(best.values[place]),
+            predicted == label,
+            images[place].numpy(),
+        )
+        for place, (index, label, predicted) in enumerate(
+            zip(rows, labels, best.indices.tolist(), strict=True)
+        )
+    ]
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """Answers that are being computed. share: the progress."""
+
+    future: Future[Answers] = field(default_factory=Future)
+    share: float = 0.0
+
+    @property
+    def is_void(self) -> bool:
+        """Whether there is no answer, and never will be: the next request tries again."""
+        future = self.future
+        return future.cancelled() or (future.done() and future.exception() is not None)
+
+    def report(self, share: float) -> None:
+        """Take the progress."""
+        self.share = share
+
+
+class Evaluations:
+    """Those of this process, by weights."""
+
+    def __init__(self) -> None:
+        """Make the thread; it starts with the first one."""
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="mistakes")
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[tuple[str, int, int], Evaluation] = OrderedDict()
+
+    @property
+    def n_waiting(self) -> int:
+        """How many are not done yet."""
+        with self._lock:
+            return sum(not one.future.done() for one in self._kept.values())
+
+    def enqueue(self, run: Run, step: int) -> Evaluation:
+        """Return the evaluation of a step's weights, cached or new.
+
+        Raises ValueError, in a sentence, without such weights or if too many wait.
+        """
+        key = (str(run.folder), step, weights_mark(run, step))
+        n_waiting = self.n_waiting
+        with self._lock:
+            found = self._kept.get(key)
+            if found is None or found.is_void:
+                if n_waiting >= _MAX_WAITING:
+                    raise StudentError(
+                        "The server is busy with other runs; try again in a few seconds."
+                    )
+                found = self._kept[key] = Evaluation()
+                found.future = self._pool.submit(answers, run, step, found.report)
+            self._kept.move_to_end(key)
+            while len(self._kept) > _MAX_KEPT:
+                self._kept.popitem(last=False)[1].future.cancel()
+            return found

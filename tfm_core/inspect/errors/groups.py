@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from tfm_core.choices.config import Experiment
 from tfm_core.data.caption_words import ENGLISH_PLACES, KOREAN_PLACES
 from tfm_core.data.text import korean_words, sentiment
 from tfm_core.data.text.dates import FORMS, pattern, written
-from tfm_core.data.text.english_korean import SUFFIXES
+from tfm_core.data.text.english_korean import word_classes
 from tfm_core.data.text.english_sentences import EnglishClause, parses
 from tfm_core.data.text.numbers import ONES
 from tfm_core.data.text.span_corruption import SENTINELS
@@ -32,38 +31,26 @@ def token_class(token: str, experiment: Experiment) -> str:
     """Return the kind of a token, in a word or two."""
     if token == SPECIALS[EOS]:
         return N_("the end")
-    if experiment.task.name in _TOY and token in _parts_of_speech():
-        return _parts_of_speech()[token]
+    if experiment.task.name in _TOY:
+        if token in {*SENTINELS, MASK}:
+            return N_("sentinel")
+        if token in word_classes():
+            return _PARTS_OF_SPEECH[word_classes()[token]]
     return _look(token)
 
 
-@cache
-def _parts_of_speech() -> dict[str, str]:
-    words = korean_words
-    kinds = {
-        N_("adjective"): {*words.ADJECTIVES, *words.ADJECTIVES.values()},
-        N_("noun"): {*words.ALL_NOUNS, *words.ALL_NOUNS.values()},
-        N_("place"): {*words.ALL_PLACES, *words.ALL_PLACES.values()},
-        N_("time"): {*words.TIMES, *(korean for korean, _ in words.TIMES.values())},
-        N_("verb"): {
-            form
-            for verb in words.VERBS
-            for form in (
-                *(verb.singular, verb.plural, verb.past),
-                *(verb.korean_final, verb.korean_linking, verb.korean_past),
-            )
-        },
-        N_("article"): {*words.ARTICLES},
-        N_("preposition"): {*words.PREPOSITIONS},
-        N_("“and”"): {words.AND},
-        N_("particle or ending"): {*SUFFIXES},
-        N_("sentinel"): {*SENTINELS, MASK},
-    }
-    found: dict[str, str] = {}
-    for kind, tokens in kinds.items():
-        for token in tokens:
-            found.setdefault(token, kind)
-    return found
+_PARTS_OF_SPEECH = {
+    **dict.fromkeys(korean_words.NOUNS, N_("noun")),
+    **dict.fromkeys(("verb, present", "verb, past"), N_("verb")),
+    "adjective": N_("adjective"),
+    "place": N_("place"),
+    "time": N_("time"),
+    "article": N_("article"),
+    "preposition": N_("preposition"),
+    "and": N_("“and”"),
+    "ending": N_("particle or ending"),
+}
+"""By the classes of ``word_classes``."""
 
 
 def _look(token: str) -> str:

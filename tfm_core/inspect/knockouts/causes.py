@@ -1,36 +1,35 @@
 """What in a run's model decides between two answers: patches and direct effects on one example.
 
-torch is imported late.
+Two inputs of one length are followed to the first place at which the model answers them
+differently; the paths from a head to that answer are drawn as a graph. torch is imported late.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tfm_core.anatomy import stacks
-from tfm_core.choices.config import CorpusTaskConfig, RecurrentConfig
+from tfm_core.choices.config import CaptionTaskConfig, CorpusTaskConfig, RecurrentConfig
 from tfm_core.data.vocabulary import MASK
-from tfm_core.inspect.attention.trained import cached_by_weights, model_of
-from tfm_core.inspect.knockouts.head_paths import HeadPaths
-from tfm_core.inspect.knockouts.parts import STACKS, SUBLAYERS, Part, heads_of, part_of
-from tfm_core.inspect.knockouts.two_inputs import (
-    AnswersAlike,
-    TwoInputs,
-    of_pictures,
-    of_texts,
-    positions_of,
-    task_of,
-    tokens_of,
-    tokens_read,
+from tfm_core.inspect.attention.trained import cached_by_weights, inputs_of, model_of
+from tfm_core.inspect.knockouts.parts import (
+    STACKS,
+    SUBLAYERS,
+    Part,
+    heads_of,
+    name_of,
+    part_of,
 )
 from tfm_core.inspect.tables import Column, Columns, table
+from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence, StudentError
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tfm_core.data.text.task import TextTask
-    from tfm_core.inspect.knockouts.patching import Floats
+    from tfm_core.inspect.knockouts.patching import Answers, Floats, Inputs
     from tfm_core.models.build import Model
 
 LENS = Columns(
@@ -50,10 +49,19 @@ EFFECTS = Columns(effect=Column(N_("difference of the logits"), "+.5f"))
 Pair = tuple[str, str] | tuple[int, int]
 """Two texts, or the numbers of two of the run's pictures: the first input, and the changed one."""
 
+MAX_TOKENS = 64
+"""Each token of a text is patched before each layer."""
+_SAME = N_("The model answers both inputs alike; change another word.")
 _CANDIDATES = 12
 _MOST_OF_PICTURES = 6e11
 """Products of weights, tokens and runs for one picture: about a minute."""
 _QUICK = 2e10  # tokens times weights, some ten of which take a nanosecond
+
+
+SENDER, _ANSWER, _OTHERS = "sender", "answer", "others"
+_MAX_PARTS = 6
+_LEAST = 0.005  # of the clean answer: less is 0.00 on an arrow
+_WIDEST = 9.0  # points
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,7 +256,11 @@ def causes_of(run: Run, pair: Pair) -> Causes:
         effects = direct_effects(model, two.clean, two.answers)
     first, second = lens_of(model, two.clean, two.answers).T
     lens = LENS.table({"depth": range(len(first)), "first": first, "second": second})
-    return Causes(step, two.written, two.words, positions_of(run, two), patches, lens, effects)
+    tokens: dict[str, tuple[str, ...]] = {}
+    for module, *_others in modules_by_kind(run.experiment).values():
+        if module.endswith("self_attention"):
+            tokens[module.split(".")[0]] = axes(run.experiment, two.item, module).query
+    return Causes(step, two.written, two.words, tokens, patches, lens, effects)
 
 
 @cached_by_weights
@@ -270,6 +282,168 @@ def _of_pair(run: Run, model: Model, pair: Pair) -> TwoInputs:
     if isinstance(pair[0], str):
         return of_texts(run, model, *pair)
     return of_pictures(run, model, *pair)
+
+
+class AnswersAlike(StudentError):
+    """The model answers two inputs alike, so nothing decides between the answers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TwoInputs:
+    """Two inputs and their answers. item: of the first, with what is written before the answer."""
+
+    clean: Inputs
+    changed: Inputs
+    answers: Answers
+    words: tuple[str, str]
+    written: str
+    item: Mapping[str, Any]
+
+
+def of_texts(run: Run, model: Model, text: str, changed: str) -> TwoInputs:
+    """Return two texts up to the first place at which the answers differ. Raises StudentError."""
+    import torch
+
+    from tfm_core.inspect.knockouts.patching import Answers
+    from tfm_core.models.text import EncoderOnly
+
+    task = task_of(run)
+    tokens, others = tokens_of(task, text), tokens_of(task, changed)
+    if len(others) != len(tokens):
+        raise StudentError(
+            "The changed input has {n} tokens; it needs {expected}, as the first.",
+            n=len(others),
+            expected=len(tokens),
+        )
+    is_text = run.experiment.task.facts.answer == "text"
+    words = task.tgt_vocabulary
+    begin = words.specials.bos
+
+    def inputs(read: Sequence[str], written: Sequence[int]) -> Inputs:
+        if is_text:
+            return torch.empty(1, 0, dtype=torch.int64), torch.tensor(
+                [[begin, *words.encode(read), *written]]
+            )
+        return torch.tensor([task.src_vocabulary.encode(read)]), torch.tensor([[begin, *written]])
+
+    if isinstance(model, EncoderOnly):
+        n_answers = run.experiment.task.n_answers
+        slots = [begin] * (n_answers - 1 if model.pool is None else 0)
+        pair = inputs(tokens, slots), inputs(others, slots)
+        position, ids = _first_place(model, *pair)
+        is_sequence = run.experiment.task.facts.answer == "sequence"
+        shown = {"src": tokens, "tgt": ("",) * (n_answers - 1) if is_sequence else ()}
+        before = ""
+    else:
+        never = list(words.specials.unwritten)
+        found = _first_token(model, lambda ids: (inputs(tokens, ids), inputs(others, ids)), never)
+        pair, ids, said = found
+        position = -1
+        written = tuple(words.decode(list(said)))
+        shown = {"src": () if is_text else tokens, "tgt": (*(tokens if is_text else ()), *written)}
+        before = task.join_tgt(written)
+    answers = words.token(ids[0]), words.token(ids[1])
+    return TwoInputs(*pair, Answers(position, *ids), answers, before, shown)
+
+
+def of_pictures(run: Run, model: Model, index: int, other_index: int) -> TwoInputs:
+    """Return two of the run's pictures, in the same way. Raises StudentError."""
+    import torch
+
+    from tfm_core.data.caption_words import join, vocabulary
+    from tfm_core.inspect.knockouts.patching import Answers
+    from tfm_core.models.pictures import VisionTransformer
+
+    experiment = run.experiment
+    probe = run.probe()
+    assert probe.images is not None
+    item = probe.items[index]
+    pictures = probe.images[index], probe.images[other_index]
+    clean, other = (inputs_of(run, item, picture)[:1] for picture in pictures)
+    if isinstance(model, VisionTransformer):
+        with torch.inference_mode():
+            first, second = (int(model(*images)[0].argmax()) for images in (clean, other))
+        if first == second:
+            raise AnswersAlike(N_("The model answers both pictures alike; choose another one."))
+        names = experiment.task.class_names
+        shown: dict[str, tuple[str, ...]] = {"src": (), "tgt": ()}
+        words = str(names[first]), str(names[second])
+        return TwoInputs(clean, other, Answers(None, first, second), words, "", shown)
+    config = experiment.task_as(CaptionTaskConfig)
+    known = vocabulary(config)
+    begin = known.specials.bos
+
+    def inputs(ids: Sequence[int]) -> tuple[Inputs, Inputs]:
+        written = torch.tensor([[begin, *ids]])
+        return (*clean, written), (*other, written)
+
+    pair, ids, said = _first_token(model, inputs, [])
+    written = tuple(known.decode(list(said)))
+    words = known.token(ids[0]), known.token(ids[1])
+    shown = {"src": item["src"], "tgt": written}
+    return TwoInputs(*pair, Answers(-1, *ids), words, join(written, config), shown)
+
+
+def _first_place(model: Any, clean: Inputs, changed: Inputs) -> tuple[int, tuple[int, int]]:
+    """Return the first position that is answered differently, and both answers."""
+    import torch
+
+    with torch.inference_mode():
+        first, second = (model(*inputs)[0].argmax(-1) for inputs in (clean, changed))
+    places = first != second
+    if model.mask_id:  # what is not hidden is no answer
+        hidden = clean[0][0] == model.mask_id
+        places = places[: len(hidden)] & hidden[: len(places)]
+    if not places.any():
+        raise AnswersAlike(_SAME)
+    at = int(places.nonzero()[0, 0])
+    return at, (int(first[at]), int(second[at]))
+
+
+def _first_token(
+    model: Any,
+    inputs: Callable[[Sequence[int]], tuple[Inputs, Inputs]],
+    never: list[int],
+) -> tuple[tuple[Inputs, Inputs], tuple[int, int], Sequence[int]]:
+    """Write both answers greedily until they differ: the inputs then, both ids, what is written."""
+    import torch
+
+    written: list[int] = []
+    for _ in range(MAX_TOKENS):
+        pair = inputs(written)
+        with torch.no_grad():
+            rows = [model(*each)[0, -1] for each in pair]
+        for row in rows:
+            row[never] = -torch.inf
+        first, second = (int(row.argmax()) for row in rows)
+        if first != second:
+            return pair, (first, second), written
+        if first == model.eos_id:
+            break
+        written.append(first)
+    raise AnswersAlike(_SAME)
+
+
+def task_of(run: Run) -> TextTask:
+    """Return the task of a run that reads texts."""
+    from tfm_core.data.tasks import text_task
+
+    return text_task(run.experiment.task)
+
+
+def tokens_of(task: TextTask, text: str) -> tuple[str, ...]:
+    """Return the tokens of a text. Raises StudentError for more than MAX_TOKENS."""
+    tokens = task.tokenize(text)
+    if len(tokens) > MAX_TOKENS:
+        raise StudentError(
+            "The text has {n} tokens; at most {most} are patched.", n=len(tokens), most=MAX_TOKENS
+        )
+    return tokens
+
+
+def tokens_read(item: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the tokens that a model reads before it answers."""
+    return tuple(item["tgt"][: item["prompt"]] if is_language(item) else item["src"])
 
 
 def _can_be_typed(task: TextTask, tokens: tuple[str, ...]) -> bool:
@@ -294,3 +468,84 @@ def _changed(tokens: Sequence[str], others: Sequence[Sequence[str]]) -> list[tup
         if other is not None
     ]
     return texts[:_CANDIDATES]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadPaths:
+    """Shares of the clean answer that a head restores in a changed input: 1 is all of it.
+
+    total: along all paths. direct: to the logits alone. through: through each later part first, the
+    strongest first. answer: the token or class.
+    """
+
+    answer: str
+    total: float
+    direct: float
+    through: tuple[tuple[Part, float], ...]
+
+    @property
+    def others(self) -> float:
+        """What the parts restore, in sum, that are not drawn."""
+        return sum(share for _part, share in self.through[len(self.drawn) :])
+
+    @property
+    def drawn(self) -> tuple[tuple[Part, float], ...]:
+        """The parts that are drawn."""
+        return tuple(one for one in self.through[:_MAX_PARTS] if abs(one[1]) >= _LEAST)
+
+    @property
+    def in_sum(self) -> float:
+        """What all later parts restore, each alone."""
+        return sum(share for _part, share in self.through)
+
+    @property
+    def together(self) -> float:
+        """What the paths add only together: the total less all of them."""
+        return self.total - self.direct - self.in_sum
+
+
+def graph(
+    found: HeadPaths, sender: Part, *, say: Callable[[str], str] = str
+) -> tuple[str, Mapping[str, str]]:
+    """Return the graph in DOT, and its nodes with their names. say: translates."""
+    nodes = {SENDER: say(name_of(sender)), _ANSWER: found.answer}
+    kinds = {SENDER: _kind(sender), _ANSWER: "output"}
+    flows = [(SENDER, _ANSWER, found.direct)]
+    by_layer: dict[tuple[str, int], list[str]] = {}
+    for part, share in found.drawn:
+        nodes[part.code], kinds[part.code] = say(name_of(part)), _kind(part)
+        flows += [(SENDER, part.code, share), (part.code, _ANSWER, share)]
+        by_layer.setdefault((part.stack, part.layer or 0), []).append(part.code)
+    if abs(found.others) >= _LEAST:
+        n = len(found.through) - len(found.drawn)
+        nodes[_OTHERS], kinds[_OTHERS] = say(N_("{n} other parts, in sum", n=n)), "norm"
+        flows += [(SENDER, _OTHERS, found.others), (_OTHERS, _ANSWER, found.others)]
+    lines = [
+        "digraph paths {",
+        'rankdir=TB; bgcolor="transparent"; nodesep=0.5; ranksep=0.55; fontname="Helvetica";',
+        'node [shape=box, style="rounded,filled", fontname="Helvetica", fontsize=12, '
+        'margin="0.14,0.07"];',
+        'edge [fontname="Helvetica", fontsize=10, arrowhead=none];',
+    ]
+    for name, words in nodes.items():
+        text = words.replace("\\", "\\\\").replace('"', "'")
+        room = ' margin="0.28,0.09",' if name == SENDER else ""  # its words are bold
+        lines.append(f'"{name}" [label="{text}",{room} class="{kinds[name]}"];')
+    rows = [
+        by_layer[key] for key in sorted(by_layer, key=lambda key: (key[0] != "encoder", key[1]))
+    ]
+    for above, below in pairwise(rows):
+        lines.append(f'"{above[0]}" -> "{below[0]}" [style=invis];')
+    top = max((abs(share) for *_ends, share in flows), default=0.0) or 1.0
+    for tail, head, share in flows:
+        if abs(share) < _LEAST:
+            continue
+        width = max(0.6, _WIDEST * abs(share) / top)
+        label = f' label=" {share:+.2f}",' if head != _ANSWER or tail == SENDER else ""
+        sign = "gain" if share >= 0 else "loss"
+        lines.append(f'"{tail}" -> "{head}" [{label} penwidth={width:.2f}, class="{sign}"];')
+    return "\n".join([*lines, "}"]), nodes
+
+
+def _kind(part: Part) -> str:
+    return {"cross": "cross", "ff": "feed-forward"}.get(part.sublayer, "attention")

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from tfm_core.inspect.attention.inputs import batch_of
 from tfm_core.inspect.attention.trained import (
     at_once,
+    batch_of,
     cached_by_weights,
     data_of,
     in_all,
@@ -52,14 +52,6 @@ class Score(NamedTuple):
     accuracy: float
     exact: float | None
     n: int
-
-
-class Importance(NamedTuple):
-    """A head: the score without it, and how much the loss rises, in nats."""
-
-    part: Part
-    score: Score
-    rise: float
 
 
 def n_validation(run: Run) -> int:
@@ -129,17 +121,21 @@ def in_words(alone: float, joint: float) -> Sentence:
     )
 
 
-def importances(run: Run, how: Replacement, n: int) -> Iterator[Importance]:
-    """Yield every head with the score without it (Michel et al. 2019, 3.2). Raises ValueError."""
+def importances(run: Run, how: Replacement, n: int) -> Iterator[int | DataFrame]:
+    """Measure the model without each head (Michel et al. 2019, 3.2). Raises ValueError.
+
+    Yield how many heads are done, then the table, a row a head: part; rise: how much the loss rises
+    without it, in nats; and the ``Score`` without it.
+    """
+    import pandas as pd
+
     whole = measured(run, (), how, n)
-    for head in heads_of(run.experiment):
+    rows = []
+    for done, head in enumerate(heads_of(run.experiment), 1):
         score = measured(run, (head,), how, n)
-        yield Importance(head, score, score.loss - whole.loss)
-
-
-def least_first(found: Sequence[Importance]) -> tuple[Part, ...]:
-    """Return the heads in pruning order: least important first."""
-    return tuple(each.part for each in sorted(found, key=lambda each: each.rise))
+        rows.append({"part": head, "rise": score.loss - whole.loss, **score._asdict()})
+        yield done
+    yield pd.DataFrame(rows)
 
 
 @cached_by_weights

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tfm_core.data.vocabulary import NONE
+from tfm_core.inspect.attention.trained import model_of_step
 from tfm_core.inspect.masks.lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
-from tfm_core.inspect.progress.weights import model_of_step
 from tfm_core.probe.labels import kind_of, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -86,17 +86,23 @@ def of_run(
     <bos>, for a decoder's self-attention the source that it translates. layer, head: from 0. step:
     None is that of the last checkpoint. Raises ValueError where the model cannot read them.
     """
-    if reads_target(run, kind):
-        return _of_decoder(run, kind, tokens, other, (layer, head, step))
-    target = other
     import torch
 
     from tfm_core.data.tasks import text_task
 
-    module = module_of(run, kind)[layer]
+    module, at = module_of(run, kind)[layer], (layer, head, step)
     config = run.experiment.task
     task = text_task(config)
+    begin, target = task.tgt_vocabulary.specials.bos, other
     words = [token for token in tokens if token != PAD_TOKEN]
+    if reads_target(run, kind):
+        _check(words, task.tgt_vocabulary.tokens)
+        if len(words) > config.max_tgt_len:
+            raise StudentError("Its task goes up to {longest} tokens.", longest=config.max_tgt_len)
+        src = torch.tensor([task.src_vocabulary.encode(other)])
+        tgt_in = torch.tensor([[begin, *task.tgt_vocabulary.encode(tokens)]])
+        read = (config.begin, *tokens)
+        return _captured(run, module, at, (src, tgt_in), (read, read), 0)
     pad = task.src_vocabulary.specials.pad
     if len(words) < len(tokens):
         if pad == NONE:
@@ -113,35 +119,13 @@ def of_run(
     if kind == "cross":
         _check(target, task.tgt_vocabulary.tokens)
     src = torch.tensor([task.src_vocabulary.encode(tokens)])
-    tgt_in = torch.tensor(
-        [[task.tgt_vocabulary.specials.bos, *task.tgt_vocabulary.encode(target)]]
-    )[:, : 1 if kind != "cross" else None]
+    written = task.tgt_vocabulary.encode(target) if kind == "cross" else ()
+    tgt_in = torch.tensor([[begin, *written]])
     if not has_source:  # a language model: the words are what it writes, behind <bos>
         src, tgt_in = src[:, :0], torch.cat([tgt_in[:, :1], src], 1)
-    query = (run.experiment.task.begin, *target) if kind == "cross" else tokens
+    query = (config.begin, *target) if kind == "cross" else tokens
     first = int(run.experiment.has_cls or not has_source)  # the mask lab shows the words alone
-    return _captured(run, module, (layer, head, step), (src, tgt_in), (query, tokens), first)
-
-
-def _of_decoder(
-    run: Run, kind: str, target: tuple[str, ...], source: tuple[str, ...], at: _At
-) -> Projected:
-    """Return the decoder's own projections of <bos> and the target, while it reads the source."""
-    import torch
-
-    from tfm_core.data.tasks import text_task
-
-    module = module_of(run, kind)[at[0]]
-    config = run.experiment.task
-    task = text_task(config)
-    words = [token for token in target if token != PAD_TOKEN]
-    _check(words, task.tgt_vocabulary.tokens)
-    if len(words) > config.max_tgt_len:
-        raise StudentError("Its task goes up to {longest} tokens.", longest=config.max_tgt_len)
-    src = torch.tensor([task.src_vocabulary.encode(source)])
-    tgt_in = torch.tensor([[task.tgt_vocabulary.specials.bos, *task.tgt_vocabulary.encode(target)]])
-    read = (run.experiment.task.begin, *target)
-    return _captured(run, module, at, (src, tgt_in), (read, read), 0)
+    return _captured(run, module, at, (src, tgt_in), (query, tokens), first)
 
 
 def _captured(

@@ -5,17 +5,18 @@ torch is imported where it is needed, so that a page that imports this stays qui
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tfm_core.inspect.masks.lab import Array, Projected
+from tfm_core.inspect.tables import table
 from tfm_core.probe.types import Bools
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from torch import Tensor
 
 TYPES = ("float32", "bfloat16", "float16")
@@ -77,47 +78,22 @@ def float_mask(projected: Projected, allowed: Bools) -> tuple[Array, Array, floa
     return flow(projected, allowed).weights, wrong, leaked
 
 
-@dataclass(frozen=True, slots=True)
-class FillResult:
-    """What a number type does with a fill value; nan marks what is not a number.
-
-    stored: the fill as the type holds it, None where PyTorch refuses it. leak: the largest weight
-    on a forbidden key. blind: the weights of a row where all is forbidden. twice: the same, after
-    two additive masks forbid the row.
-    """
-
-    dtype: str
-    fill: str
-    stored: float | None
-    leak: float = float("nan")
-    blind: tuple[float, ...] = ()
-    twice: tuple[float, ...] = ()
-
-    @property
-    def verdict(self) -> str:
-        """What to expect, in a few words."""
-        if self.stored is None:
-            return N_("error: {dtype} ends at −65,504", dtype=self.dtype)
-        if self.leak > 0:
-            return N_("leaks: a forbidden key gets weight")
-        if any(map(np.isnan, self.blind)):
-            return N_("works; a fully masked row is NaN")
-        if any(map(np.isnan, self.twice)):
-            return N_("works once; two added masks overflow")
-        return N_("works; a fully masked row averages all")
-
-
 def mixed_row(mask: Bools) -> int | None:
     """Return the first query of a mask (Q, K) that may attend to some keys and not to others."""
     mixed = np.flatnonzero(mask.any(1) & ~mask.all(1))
     return int(mixed[0]) if len(mixed) else None
 
 
-def precision(scores: Array, allowed: Bools) -> list[FillResult]:
-    """Try every type and fill on one row of scores (K,) and its mask (K,), True = may attend."""
+def precision(scores: Array, allowed: Bools) -> pd.DataFrame:
+    """Try every type and fill on one row of scores (K,) and its mask (K,), True = may attend.
+
+    A row for each: dtype, fill; stored: the fill as the type holds it, None where PyTorch refuses
+    it; leak: the largest weight on a forbidden key; blind: the weights of a row where all is
+    forbidden; twice: the same, after two additive masks forbid the row; verdict: what to expect.
+    """
     import torch
 
-    results = []
+    rows: list[tuple[object, ...]] = []
     for name in TYPES:
         dtype: torch.dtype = getattr(torch, name)
         row = torch.tensor(np.asarray(scores, np.float32)).to(dtype)
@@ -127,14 +103,26 @@ def precision(scores: Array, allowed: Bools) -> list[FillResult]:
             try:
                 filled = row.masked_fill(forbidden, value)
             except RuntimeError:  # "value cannot be converted to type c10::Half without overflow"
-                results.append(FillResult(name, fill, None))
+                refused = N_("error: {dtype} ends at −65,504", dtype=name)
+                rows.append((name, fill, None, np.nan, (), (), refused))
                 continue
             leak = float(filled.softmax(-1)[forbidden].max()) if forbidden.any() else 0.0
-            blind = row.masked_fill(torch.ones_like(forbidden), value).softmax(-1)
-            twice = (row + value + value).softmax(-1)
+            blind = row.masked_fill(torch.ones_like(forbidden), value).softmax(-1).tolist()
+            twice = (row + value + value).softmax(-1).tolist()
             stored = float(torch.tensor(value).to(dtype))
-            results.append(FillResult(name, fill, stored, leak, _plain(blind), _plain(twice)))
-    return results
+            rows.append((name, fill, stored, leak, blind, twice, _verdict(leak, blind, twice)))
+    columns = {"dtype": str, "fill": str, "stored": object, "leak": float}
+    return table(rows, **columns, blind=object, twice=object, verdict=object)
+
+
+def _verdict(leak: float, blind: Sequence[float], twice: Sequence[float]) -> str:
+    if leak > 0:
+        return N_("leaks: a forbidden key gets weight")
+    if any(map(np.isnan, blind)):
+        return N_("works; a fully masked row is NaN")
+    if any(map(np.isnan, twice)):
+        return N_("works once; two added masks overflow")
+    return N_("works; a fully masked row averages all")
 
 
 def blind_row(projected: Projected, query: int) -> dict[str, Array]:
@@ -198,7 +186,3 @@ def _kind_of_row(row: Tensor) -> str:
     if bool(row.isnan().any()):
         return "NaN"
     return N_("zeros") if not bool(row.any()) else N_("numbers")
-
-
-def _plain(row: Tensor) -> tuple[float, ...]:
-    return tuple(float(value) for value in row)

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.choices.variants.positions import NO_POSITIONS, POSITIONS, POSITIONS_OF_WORDS
-from tfm_core.inspect.attention.inputs import inputs_of
+from tfm_core.inspect.attention.trained import inputs_of, model_of_step
 from tfm_core.inspect.masks.lab import Array
-from tfm_core.inspect.progress.weights import model_of_step
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run

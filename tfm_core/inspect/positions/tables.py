@@ -1,5 +1,8 @@
 """Positions as numbers: waves, wavelengths, turning pairs, slopes, buckets, patches, tables.
 
+Learned positions of patches are shown by their likeness, as in figure 7 (centre) of "An Image is
+Worth 16x16 Words": a model that has understood the geometry finds neighbours in row and column.
+
 torch is imported where it is needed, so that a page that imports this stays quick to appear.
 """
 
@@ -13,10 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfm_core.choices.variants.positions import Position
+from tfm_core.choices.config import Experiment, built
+from tfm_core.choices.variants.positions import POSITIONS, Position
 from tfm_core.choices.variants.record import resolve
 from tfm_core.inspect.tables import Column, Columns
-from tfm_core.probe.types import RELATIVE, Snapshot
+from tfm_core.probe.labels import patches_per_side
+from tfm_core.probe.types import RELATIVE, Floats, Snapshot
 from tfm_core.sentences import N_, StudentError
 
 Array = npt.NDArray[np.floating[Any]]
@@ -82,7 +87,7 @@ def products(table: Array) -> pd.DataFrame:
 
 def cosines(table: Array) -> Array:
     """Return (T, T): the cosine of the angle between any two rows; a row of zeros has cosine 0."""
-    rows = np.asarray(table, np.float32)
+    rows = np.asarray(table, np.result_type(table, np.float32))
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     return np.asarray(unit @ unit.T)
 
@@ -133,14 +138,10 @@ def patch_table(side: int, d_model: int, base: float = 10000.0, *, is_2d: bool =
     return table
 
 
-def angles(position: int, d_head: int, base: float = 10000.0) -> Array:
-    """Return (d_head / 2,): by how much RoPE turns each pair at a position, in radians."""
-    return np.asarray(position * base ** (-np.arange(0, d_head, 2) / d_head))
-
-
 def turns(positions: Sequence[int], d_head: int, base: float = 10000.0) -> Array:
-    """Return (positions, d_head / 2): the angles of several positions, in radians."""
-    return np.stack([angles(position, d_head, base) for position in positions])
+    """Return (positions, d_head / 2): the angles of RoPE at some positions, radians."""
+    speeds = base ** (-np.arange(0, d_head, 2) / d_head)
+    return np.stack([position * speeds for position in positions])
 
 
 def rotary_scores(
@@ -238,6 +239,57 @@ def learned_table(snapshot: Snapshot, name: str) -> Array:
             "The snapshot of step {step:,} holds no table {name}.", step=snapshot.step, name=name
         )
     return np.asarray(snapshot.positions[name], np.float32)
+
+
+def tiles(table: Floats, side: int, *, has_cls: bool = False) -> Floats:
+    """Return (side, side, side, side): for the patch in row r, column c its similarity to all.
+
+    table: (T, d_model), one row a patch, after that of a CLS token if there is one. Raises
+    ValueError where the rows do not fill the square.
+    """
+    patches = table[int(has_cls) :]
+    if len(patches) != side**2:
+        raise StudentError(
+            "{n_patches} positions do not fill {side} by {side} patches.",
+            n_patches=len(patches),
+            side=side,
+        )
+    return cosines(patches.astype(np.float64)).astype(np.float32).reshape(side, side, side, side)
+
+
+def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
+    """Return the tiles of a ViT's learned positions at a snapshot.
+
+    Raises ValueError, in a sentence, for another model and where positions are not learned.
+    """
+    tables = {n: table for n, table in snapshot.positions.items() if not n.endswith(RELATIVE)}
+    # a captioner's words have a table too
+    table = tables.get("positions.table", next(iter(tables.values()), None))
+    side = patches_per_side(experiment)
+    if table is None:
+        position = built(experiment.model).position
+        if POSITIONS[position].has_table:
+            raise StudentError("Step {step:,} has no saved positions.", step=snapshot.step)
+        raise StudentError(
+            "This model's positions are {position}: training does not change them.",
+            position=position,
+        )
+    return tiles(table, side, has_cls=experiment.has_cls)
+
+
+def geometry(tiles: Floats) -> float:
+    """Return how much more alike patches of one row or column are than others, -2 to 2.
+
+    tiles: (side, side, side, side). Near 0 before training; it grows as the grid is learned.
+    """
+    side = len(tiles)
+    rows, columns = np.divmod(np.arange(side**2), side)
+    same = (rows[:, None] == rows) | (columns[:, None] == columns)
+    itself = np.eye(side**2, dtype=np.bool_)
+    flat = tiles.reshape(side**2, side**2)
+    if (~same).sum() == 0:
+        return 0.0
+    return float(flat[same & ~itself].mean() - flat[~same].mean())
 
 
 def source_of(path: str) -> type:

@@ -9,23 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfm_core.choices.config import Experiment
-from tfm_core.inspect.attention import alignment
+from tfm_core.inspect.attention import heads
+from tfm_core.inspect.attention.alignment import LEARNED, scored_modules
 from tfm_core.inspect.attention.head_roles import ROLES
-from tfm_core.inspect.attention.head_statistics import leading_role, of_step
+from tfm_core.inspect.attention.trained import cached_by_snapshot
 from tfm_core.probe import items
 from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.labels import patches_per_side as side_of
 from tfm_core.probe.types import Floats, Probe, Snapshot
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.record.outcome import MIN_PROGRESS
-from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, joined, percent
 
@@ -56,15 +55,13 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
-    """What a snapshot shows; by module, one value a head.
+    """What a snapshot shows.
 
-    aligned: share on true source words, even: the same under even attention, by module. roles: the
-    leading role and its share. ink, even_ink: the same for patches with ink. right: by example.
+    heads: rows of the table of ``heads``, by module. ink: share of each head on the patches with
+    ink, by module, and even_ink: the same under even attention. right: by example.
     """
 
-    aligned: Mapping[str, Shares]
-    even: Mapping[str, float]
-    roles: Mapping[str, tuple[tuple[str | None, float], ...]]
+    heads: Mapping[str, Sequence[Mapping[str, Any]]]
     ink: Mapping[str, Shares]
     even_ink: float
     right: tuple[bool, ...]
@@ -113,8 +110,7 @@ def moments(run: Run, steps: Sequence[int]) -> tuple[Moment, ...]:
     history, found, before = _History(), [], -1
     for step in steps:
         try:
-            changed = snapshot_path(run.folder, step).stat().st_mtime_ns
-            measured = _measure(run.folder, step, changed)
+            measured = _measure(run, step)
         except (OSError, ValueError):
             continue
         events = [*_aligning(experiment, measured), *_of_heads(experiment, measured)]
@@ -128,26 +124,16 @@ def moments(run: Run, steps: Sequence[int]) -> tuple[Moment, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=4096)
-def _measure(folder: Path, step: int, changed: int) -> _Measured:
+@cached_by_snapshot
+def _measure(run: Run, step: int) -> _Measured:
     """Return what a snapshot shows of heads and answers."""
-    run = Run(folder)
     experiment, probe, snapshot = run.experiment, run.probe(), run.snapshot(step)
-    scored = {}
-    if alignment.can_be_scored(experiment, probe):
-        scored = alignment.score(experiment, probe, snapshot)
-    roles = {}
-    for module, stats in of_step(folder, step, changed).items():
-        names = [leading_role(stats, head) for head in range(len(stats.entropy))]
-        roles[module] = tuple(
-            (name, 0.0 if name is None else float(stats.shares[name][head]))
-            for head, name in enumerate(names)
-        )
+    by_module: dict[str, list[Mapping[str, Any]]] = {}
+    for row in heads.rows_of_step(run, step):
+        by_module.setdefault(row["module"], []).append(row)
     covered = _covered(experiment, probe)
     return _Measured(
-        aligned={name: tuple(map(float, one.share)) for name, one in scored.items()},
-        even={name: one.chance for name, one in scored.items()},
-        roles=roles,
+        heads=by_module,
         ink={} if covered is None else dict(_on_ink(experiment, snapshot, covered)),
         even_ink=0.0 if covered is None else float(covered.mean()),
         right=tuple(_is_right(experiment, probe, snapshot, n) for n in range(len(probe.items))),
@@ -182,8 +168,7 @@ def attention_on_ink(run: Run, step: int) -> tuple[float, float] | None:
 
     None where no digit is read. Raises ValueError for a damaged snapshot.
     """
-    run.snapshot(step)  # raises what is wrong with it
-    measured = _measure(run.folder, step, snapshot_path(run.folder, step).stat().st_mtime_ns)
+    measured = _measure(run, step)
     shares = [share for of_module in measured.ink.values() for share in of_module]
     return (float(np.mean(shares)), measured.even_ink) if shares else None
 
@@ -204,9 +189,12 @@ def _is_right(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: i
 
 def _aligning(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
     """Yield events of heads that align, and of heads that differ in it."""
-    for module, shares in measured.aligned.items():
+    for module in scored_modules(experiment):
+        shares = [row.get("aligned", np.nan) for row in measured.heads.get(module, ())]
+        if not shares or np.isnan(shares).any():
+            continue
         layer = _named(experiment, module)
-        least = max(alignment.LEARNED, 2 * measured.even[module])
+        least = max(LEARNED, 2 * measured.heads[module][0]["even aligned"])
         align = [head for head, share in enumerate(shares) if share >= least]
         sentence: Sentence
         if len(align) == 1:
@@ -241,10 +229,11 @@ def _aligning(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
 
 def _of_heads(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
     """Yield events of heads: roles, and ink."""
-    for module, roles in measured.roles.items():
+    for module, rows in measured.heads.items():
         kind = kind_of(experiment, module).name
-        for head, (role, share) in enumerate(roles):
-            if role is not None and share >= PLAIN:
+        for head, row in enumerate(rows):
+            role = heads.leading_role(row)
+            if role is not None and (share := float(row[role])) >= PLAIN:
                 sentence: Sentence = N_(
                     "{head} now puts {share} of its attention here: {role}.",
                     head=_named(experiment, module, head),

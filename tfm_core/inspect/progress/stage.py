@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from tfm_core.choices.config import Experiment
 from tfm_core.data.text.glosses import Glosses, glosses_of, language_of
-from tfm_core.inspect.attention import head_labels
+from tfm_core.inspect.attention import heads
 from tfm_core.inspect.attention.alignment import truth_on_map
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import MapView, map_view
+from tfm_core.inspect.attention.trained import cached_by_snapshot
 from tfm_core.probe import items
 from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import CLS, AttentionKind, kinds_of, modules_by_kind, patches_per_side
 from tfm_core.probe.types import Array, Probe, Snapshot
-from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
@@ -152,7 +150,7 @@ def read(
         glosses=glosses_of(experiment),
         language=language_of(experiment),
         truth=_truth(experiment, probe, index, chosen) if chosen and surface == "map" else (),
-        telling=head_labels.telling_heads(run, frames[-1].step, chosen) if views and chosen else (),
+        telling=heads.telling_heads(run, frames[-1].step, chosen) if views and chosen else (),
     )
 
 
@@ -191,9 +189,7 @@ def _frame(
 ) -> tuple[StageFrame, MapView | None]:
     """Return what a snapshot shows, cached. Raises ValueError."""
     snapshot = run.snapshot(step)
-    path = snapshot_path(run.folder, step)
-    changed = path.stat().st_mtime_ns
-    answers = _answers(run.folder, step, changed)
+    answers = _answers(run, step)
     if kind is None:
         return StageFrame(step, answers, ()), None
     modules = modules_by_kind(run.experiment)[kind]
@@ -211,7 +207,8 @@ def _frame(
             query_words=(),
             key=view.key[cls:],
         )
-    return StageFrame(step, answers, head_labels.of_step(run, step, kind).short), view
+    rows = heads.of_kind(run.experiment, heads.rows_of_step(run, step), kind)
+    return StageFrame(step, answers, tuple(row["short"] for row in rows)), view
 
 
 def over_picture(maps: Array, *, has_cls: bool) -> Array:
@@ -221,9 +218,8 @@ def over_picture(maps: Array, *, has_cls: bool) -> Array:
     return np.asarray(maps.astype(np.float32).mean(2, keepdims=True).astype(np.float16))
 
 
-@lru_cache(maxsize=512)
-def _answers(folder: Path, step: int, changed: int) -> tuple[StageAnswer, ...]:
-    run = Run(folder)
+@cached_by_snapshot
+def _answers(run: Run, step: int) -> tuple[StageAnswer, ...]:
     probe, snapshot = run.probe(), run.snapshot(step)
     return tuple(_answer(run.experiment, probe, snapshot, n) for n in range(len(probe.items)))
 

@@ -1,11 +1,17 @@
-"""What a run's file carries besides its model, and the shell command that asks it."""
+"""What a run's file carries besides its model, and the shell command that asks it.
+
+Where a model is used elsewhere, its texts are cut into tokens and joined again as
+``TextTask.tokenize`` and ``join_tgt`` do, and this is tested against them.
+"""
 
 from __future__ import annotations
 
 import random
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tfm_core.choices.config import (
     CaptionTaskConfig,
@@ -17,14 +23,17 @@ from tfm_core.choices.config import (
     OwnTextTaskConfig,
     TextTaskConfig,
 )
+from tfm_core.choices.variants.languages import LANGUAGES
+from tfm_core.choices.variants.record import resolve
 from tfm_core.data import caption_words
 from tfm_core.data.own.sets import SetMissing
-from tfm_core.data.tasks import text_task
-from tfm_core.data.text import Pair, TextTask
+from tfm_core.data.own.task import own_task
+from tfm_core.data.own.tokens import LABEL, Cutter
+from tfm_core.data.tasks import corpus_task, text_task
+from tfm_core.data.text import Pair, TextTask, generated
 from tfm_core.data.text.task import Spelling
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.inspect.source.texts import spelling_of
 from tfm_core.probe.items import PROMPT
 from tfm_core.sentences import Paragraph, StudentError
 
@@ -148,6 +157,53 @@ def _statistics(experiment: Experiment) -> tuple[tuple[float, ...], tuple[float,
     assert isinstance(data, ImageData | CaptionData)
     mean, std = (tuple(round(x, 6) for x in one.tolist()) for one in (data.mean, data.std))
     return mean, std
+
+
+_OWN_CUTS = {"words": "running", "spaces": "spaces", "characters": "signs", "bpe": "pieces"}
+_OWN_JOINS = {
+    "words": "running",
+    "spaces": "spaced",
+    "characters": "plain",
+    "bpe": "united",
+    LABEL: "spaced",
+}
+
+
+def _corpus_spelling(task: CorpusTaskConfig) -> Spelling:
+    if task.unit == "characters":
+        return Spelling("letters", "plain")
+    if task.unit == "bpe":
+        return Spelling("parts", "plain", merges=_merges(corpus_task(task).cutter))
+    if corpus_task(task).generator is not None:
+        return Spelling("spaces", "spaced")
+    is_text = task.name != "grammar"
+    return Spelling("running" if is_text else "words", "running", has_breaks=is_text)
+
+
+def _own_spelling(task: OwnTextTaskConfig) -> Spelling:
+    src, tgt = own_task(task).cutters
+    return Spelling(_OWN_CUTS[src.unit], _OWN_JOINS[tgt.unit], merges=_merges(src))
+
+
+def _merges(cutter: Cutter) -> tuple[str, ...]:
+    return tuple(" ".join(pair) for pair in cutter.merges)
+
+
+_BY_KIND: dict[str, Callable[[Any], Spelling]] = {
+    "text": lambda task: generated(task).spelling,
+    "caption": lambda task: Spelling(
+        "", "suffixed", suffixes=tuple(sorted(resolve(LANGUAGES[task.language].grammar).joined))
+    ),
+    "corpus": _corpus_spelling,
+    "own": _own_spelling,
+}
+
+
+def spelling_of(
+    task: TextTaskConfig | CorpusTaskConfig | CaptionTaskConfig | OwnTextTaskConfig,
+) -> Spelling:
+    """Return how the texts of a task are cut and joined; captions are only joined."""
+    return _BY_KIND[task.kind](task)
 
 
 PLACEHOLDER = "your text"

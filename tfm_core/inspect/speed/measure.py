@@ -1,29 +1,29 @@
-"""The measuring process: ``python -m tfm_core.inspect.speed.measure``.
+"""Timing, and the measuring process: ``python -m tfm_core.inspect.speed.measure``.
 
-It reads one line of JSON, ``{"name": ..., "experiment": {...}, "device": "cpu"}``, and writes lines
-of JSON: ``progress``, ``case`` (checks and counts), ``round`` (seconds per call), then ``end`` or
-``failed``. It exits when its input closes.
+Every side runs in every round, there and back (A B B A): a machine that slows down slows all sides
+of a round alike, so ratios within a round hold.
+
+The process reads one line of JSON, ``{"name": ..., "experiment": {...}, "device": "cpu"}``, and
+writes lines of JSON: ``progress``, ``case`` (checks and counts), ``round`` (seconds per call), then
+``end`` or ``failed``. It exits when its input closes.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, TextIO
 
 import psutil
 
-from tfm_core.choices.config import Experiment
-from tfm_core.inspect.speed.paired import Clock, rounds, seconds_of
-from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import BenchmarkCase
+from tfm_core.choices.config import Experiment, ModelConfig
+from tfm_core.inspect.speed.report import BATCH, COMPARISONS, BenchmarkCase
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
@@ -40,7 +40,77 @@ NICENESS = 5
 MEMORY_SHARE = 0.6
 """The share of the free memory that a measurement may take."""
 
+WORDS = 48
+"""Words of each vocabulary of a timed training step, about those of the small tasks."""
+MIN_SECONDS, REPEATS = 0.1, 3
+"""A training step is timed for at least so long, and so often."""
+
+Clock = Callable[[], float]
 Emit = Callable[..., None]
+
+
+def rounds(
+    sides: Mapping[str, Callable[[], object]],
+    calls: Mapping[str, int],
+    *,
+    count: int,
+    clock: Clock = time.process_time,
+) -> Iterator[dict[str, float]]:
+    """Yield the seconds per call of every side, for each of ``count`` rounds.
+
+    A round runs all sides in order and then in reverse, ``calls`` calls of each at a time.
+    """
+    for _ in range(count):
+        gc.collect()
+        sums = dict.fromkeys(sides, 0.0)
+        for name in [*sides, *reversed(list(sides))]:
+            sums[name] += seconds_of(sides[name], calls[name], clock)
+        yield {name: seconds / (2 * calls[name]) for name, seconds in sums.items()}
+
+
+def seconds_of(call: Callable[[], object], count: int, clock: Clock) -> float:
+    """Return the seconds that ``count`` calls take together."""
+    gc.disable()  # a collection would be charged to whoever happens to run
+    try:
+        begin = clock()
+        for _ in range(count):
+            call()
+        return clock() - begin
+    finally:
+        gc.enable()
+
+
+def step_time(config: ModelConfig, length: int, *, batch: int = BATCH) -> float:
+    """Return the seconds of the fastest forward and backward pass of ``length`` tokens.
+
+    A recurrent decoder makes n steps in sequence; a Transformer a few large products, with scores
+    that grow quadratically (Vaswani et al. 2017, Table 1). One thread. Thread time, so that waiting
+    does not count; the fastest, because the rest is disturbance.
+    """
+    import torch
+
+    from tfm_core.models.build import TextShape, build_model
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = build_model(config, TextShape(WORDS, WORDS))
+        src, tgt = (torch.randint(4, WORDS, (batch, length)) for _ in range(2))
+
+    def call() -> None:
+        loss = model(src, tgt).logsumexp(-1).mean()
+        model.zero_grad()
+        loss.backward()
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        call()  # the first one pays for what is new
+        times: list[float] = []
+        while len(times) < REPEATS or sum(times) < MIN_SECONDS:
+            times.append(seconds_of(call, 1, time.thread_time))
+    finally:
+        torch.set_num_threads(threads)
+    return min(times)
 
 
 def main() -> int:
@@ -73,8 +143,12 @@ def measure(
 ) -> None:
     """Check and time a comparison of the registry; tell ``say`` everything."""
     say("progress", done=0, total=0, words=N_("Starting: loading PyTorch"))
-    settle()
+    import torch
+
     from tfm_core.inspect.speed.bench import Bench
+
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
 
     comparison = COMPARISONS[name]
     say("progress", done=0, total=0, words=N_("Building the model and its data"))
@@ -82,7 +156,7 @@ def measure(
     clock = clock_of(device)
     say("progress", done=0, total=0, words=N_("Checking that all sides agree"))
     for case in cases_of(name, bench):
-        say("case", **_checked(case))
+        say("case", **case.message())
         where = "" if case.x is None else f", {comparison.x_title.partition(' (')[0]} {case.x:,.0f}"
         _time(case, clock, count, f"Timing {case.part}{where}", say)
     say("end", peak_bytes=peak_bytes(device))
@@ -103,43 +177,28 @@ def limit_memory(share: float) -> None:
 
 def cases_of(name: str, bench: Bench) -> Iterator[BenchmarkCase]:
     """Return the cases of a comparison. Raises StudentError where it makes no sense."""
-    comparison = COMPARISONS[name]
-    why = comparison.why_not(bench.experiment)
+    why = COMPARISONS[name].why_not(bench.experiment)
     if why is not None:
         raise StudentError(why)
-    cases: Iterator[BenchmarkCase] = getattr(import_module(comparison.module), comparison.function)(
-        bench
-    )
-    return cases
+    from tfm_core.inspect.speed.bench import CASES
 
-
-def settle() -> None:
-    """Set one thread and no denormals."""
-    import torch
-
-    torch.set_num_threads(1)
-    torch.set_flush_denormal(True)
+    return CASES[name](bench)
 
 
 def clock_of(device: str) -> Clock:
     """Return CPU-seconds, or on a GPU the wall clock once its work is done."""
-    if device.startswith("cuda"):
-        import torch
+    if device != "mps" and not device.startswith("cuda"):
+        return time.process_time
+    import torch
 
-        def after_work() -> float:
-            torch.cuda.synchronize()
-            return time.perf_counter()
-
-        return after_work
-    if device == "mps":
-        import torch
-
-        def when_done() -> float:
+    def after_work() -> float:
+        if device == "mps":
             torch.mps.synchronize()
-            return time.perf_counter()
+        else:
+            torch.cuda.synchronize()
+        return time.perf_counter()
 
-        return when_done
-    return time.process_time
+    return after_work
 
 
 def clock_name(device: str) -> str:
@@ -161,26 +220,16 @@ def peak_bytes(device: str) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _checked(case: BenchmarkCase) -> dict[str, Any]:
-    return {
-        "part": case.part,
-        "sides": list(case.sides),
-        "x": case.x,
-        "equalities": [asdict(one) for one in case.equalities],
-        "n_bytes": dict(case.n_bytes),
-        "facts": dict(case.facts),
-    }
-
-
 def _time(case: BenchmarkCase, clock: Clock, count: int, words: str, say: Emit) -> None:
     say("progress", done=0, total=count, words=words)
+    sides = {name: side for name, side in case.sides.items() if side is not None}
     calls = {}
-    for name, side in case.sides.items():
+    for name, side in sides.items():
         seconds_of(side, 1, clock)
         once = max(seconds_of(side, 1, clock), 1e-6)
         calls[name] = min(MAX_CALLS, max(1, math.ceil(TURN / once)))
     begin = time.perf_counter()
-    for done, seconds in enumerate(rounds(case.sides, calls, count=count, clock=clock), 1):
+    for done, seconds in enumerate(rounds(sides, calls, count=count, clock=clock), 1):
         say("round", seconds=seconds)
         say("progress", done=done, total=count, words=words)
         if done >= MIN_ROUNDS and time.perf_counter() - begin > LONG_ENOUGH:

@@ -1,13 +1,134 @@
-"""What a comparison consists of, and the report of its measurement; torch-free."""
+"""The comparisons by name, what one consists of, and the report of its measurement; torch-free.
+
+pandas is imported where it is needed: the measuring process makes no table.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from tfm_core.inspect.speed.paired import TimeRange, ratio
+from tfm_core.choices.config import Experiment
+from tfm_core.choices.variants.precisions import PRECISIONS
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.runs.store import RECORDED
+from tfm_core.sentences import N_, Paragraph
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_BENCH = "tfm_core.inspect.speed.bench"
+PRESET = "translate"
+"""The model that was measured."""
+DEVICE = "cpu"
+MEASURED = ("attention", "checkpointing")
+"""The recorded comparisons: they count CPU-seconds, which a busy machine hardly changes."""
+RECORDED_TIMES = RECORDED.parent / "step-times.json"
+LENGTHS = (8, 16, 32, 64, 128)
+"""Tokens of the sequences whose training steps are timed, and how many of them at once."""
+BATCH = 16
+SPREADS = Columns(
+    median=Column(form=".4g"),
+    low=Column(N_("lowest round"), ".4g"),
+    high=Column(N_("highest round"), ".4g"),
+    size=Column(N_("saved for backward (MiB)"), ".3f"),
+    bytes=Column(N_("bytes"), ","),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkComparison:
+    """One way of making training fast.
+
+    sides: name -> label, the reference first. code: label -> ``module:function`` to show. x_title:
+    the axis of a curve, empty for a plain pair. seconds: roughly how long it takes.
+    """
+
+    label: str
+    help: str
+    sides: Mapping[str, str]
+    code: Mapping[str, str]
+    x_title: str = ""
+    seconds: int = 15
+    needs_blocks: bool = False
+
+    def why_not(self, experiment: Experiment) -> str | None:
+        """Return why it makes no sense for an experiment; None where it does."""
+        if self.needs_blocks and not experiment.model.has_blocks:
+            return N_("This needs Transformer blocks; choose a Transformer.")
+        return None
+
+
+COMPARISONS: dict[str, BenchmarkComparison] = {
+    "attention": BenchmarkComparison(
+        N_("Attention: explicit or fused"),
+        N_("softmax(q kᵀ) v step by step, or one call of scaled_dot_product_attention."),
+        {
+            "explicit": N_("Explicit"),
+            "einsum": N_("Explicit, two einsums"),
+            "math": N_("Fused, math back end"),
+            "fused": N_("Fused, PyTorch chooses the back end"),
+        },
+        {
+            "Explicit": f"{_BENCH}:explicit_attention",
+            N_("Two einsums"): f"{_BENCH}:einsum_attention",
+            N_("Fused"): "tfm_core.layers.attention:fused_attention",
+        },
+        needs_blocks=True,
+    ),
+    "batch": BenchmarkComparison(
+        N_("Batch size"),
+        N_("Examples per second, from one to twice your batch."),
+        {"batch": N_("Forward and backward")},
+        {"One by one": f"{_BENCH}:one_by_one", "A batch": f"{_BENCH}:one_batch"},
+        x_title=N_("batch size (examples)"),
+        seconds=20,
+    ),
+    "checkpointing": BenchmarkComparison(
+        N_("Checkpointing and 16 bits"),
+        Paragraph("speed/checkpointing-help"),
+        {
+            "plain": N_("Everything kept"),
+            "checkpointed": N_("Blocks recomputed"),
+            "bf16": PRECISIONS["bf16"].label,
+            "fp16": PRECISIONS["fp16"].label,
+            "both": N_("Blocks recomputed, in bf16"),
+        },
+        {
+            "Everything kept": f"{_BENCH}:plain_pass",
+            "Blocks recomputed": f"{_BENCH}:checkpointed",
+            "Autocast": f"{_BENCH}:autocast_pass",
+        },
+        needs_blocks=True,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """A median with the lowest and the highest of the rounds."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> TimeRange:
+        """Summarise at least one value."""
+        return cls(statistics.median(values), min(values), max(values))
+
+    def show(self, unit: str = "", digits: int = 2) -> str:
+        """Return the median and, in brackets, the range."""
+        median, low, high = (f"{value:.{digits}f}" for value in (self.median, self.low, self.high))
+        return N_("{median}{unit} ({low} to {high})", median=median, unit=unit, low=low, high=high)
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> TimeRange:
+    """Return how many times as long ``above`` takes as ``below``, compared within each round."""
+    return TimeRange.of([a / b for a, b in zip(above, below, strict=True)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,30 +149,19 @@ class Equality:
         return self.difference <= self.tolerance
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BenchmarkCase:
-    """One workload of a comparison; each side is a call that does it once.
+    """One workload of a comparison, and how long it took.
 
-    part: which work; x: its place on the axis of a curve, or None. n_bytes: by side; facts: other
-    numbers and words.
+    part: which work. sides: by name, what does it once; a report knows only the names. x: its place
+    on the axis of a curve, or None. n_bytes: saved for the backward pass, by side; facts: other
+    numbers and words. seconds: per call of each side, one number a round.
     """
 
     part: str
-    sides: Mapping[str, Callable[[], object]]
+    sides: Mapping[str, Callable[[], object] | None]
     equalities: tuple[Equality, ...] = ()
     x: float | None = None
-    n_bytes: Mapping[str, int] = field(default_factory=dict)
-    facts: Mapping[str, float | str] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class CaseReport:
-    """One case: its checks, then the seconds per call of each side, one number a round."""
-
-    part: str
-    sides: tuple[str, ...]
-    x: float | None = None
-    equalities: tuple[Equality, ...] = ()
     n_bytes: Mapping[str, int] = field(default_factory=dict)
     facts: Mapping[str, float | str] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=dict)
@@ -59,12 +169,18 @@ class CaseReport:
     @property
     def reference(self) -> str:
         """The side that others are compared with."""
-        return self.sides[0]
+        return next(iter(self.sides))
 
-    @property
-    def is_equal(self) -> bool:
-        """Whether every result is within its tolerance."""
-        return all(one.is_equal for one in self.equalities)
+    def message(self) -> dict[str, Any]:
+        """Return what a report is told before the timing starts."""
+        return {
+            "part": self.part,
+            "sides": list(self.sides),
+            "x": self.x,
+            "equalities": [asdict(one) for one in self.equalities],
+            "n_bytes": dict(self.n_bytes),
+            "facts": dict(self.facts),
+        }
 
     def time(self, side: str) -> TimeRange:
         """Return the seconds per call of a side that was timed."""
@@ -79,6 +195,19 @@ class CaseReport:
         quotient = self.time(self.reference).median / self.time(side).median
         return TimeRange(quotient, paired.low, paired.high)
 
+    def times(self) -> pd.DataFrame:
+        """Return a row a side: side, median, low, high (ms a call), gain, size (MiB), bytes."""
+        import pandas as pd
+
+        bytes_saved = [self.n_bytes.get(side, 0) for side in self.sides]
+        spreads = [asdict(self.time(side)) for side in self.sides]
+        table = 1000 * pd.DataFrame(spreads)
+        gains = [self.gain(side).median for side in self.sides]
+        sizes = [count / 2**20 for count in bytes_saved]
+        return SPREADS.table(
+            table.assign(side=[*self.sides], gain=gains, size=sizes, bytes=bytes_saved)
+        )
+
 
 @dataclass(slots=True)
 class SpeedReport:
@@ -87,7 +216,7 @@ class SpeedReport:
     name: str
     device: str
     clock: str
-    cases: list[CaseReport] = field(default_factory=list)
+    cases: list[BenchmarkCase] = field(default_factory=list)
     done: int = 0
     total: int = 0
     doing: str = ""
@@ -96,7 +225,7 @@ class SpeedReport:
     problem: str | None = None
 
     @property
-    def timed(self) -> list[CaseReport]:
+    def timed(self) -> list[BenchmarkCase]:
         """The cases of which every side has been timed."""
         return [case for case in self.cases if case.seconds.keys() == set(case.sides)]
 
@@ -104,15 +233,13 @@ class SpeedReport:
         """Take in a line of JSON; any other line is output of something else."""
         try:
             message = json.loads(line)
-            kind = message["kind"]
-        except (ValueError, TypeError, KeyError):
+            kind = message.pop("kind")
+        except (ValueError, TypeError, KeyError, AttributeError):
             return
         if kind == "case":
-            sides = tuple(message["sides"])
-            same = tuple(Equality(**one) for one in message["equalities"])
-            n_bytes, facts = message["n_bytes"], message["facts"]
-            case = CaseReport(message["part"], sides, message["x"], same, n_bytes, facts)
-            self.cases.append(case)
+            same = tuple(Equality(**one) for one in message.pop("equalities"))
+            sides = dict.fromkeys(message.pop("sides"))
+            self.cases.append(BenchmarkCase(sides=sides, equalities=same, **message))
         elif kind == "round":
             for side, seconds in message["seconds"].items():
                 self.cases[-1].seconds.setdefault(side, []).append(seconds)
@@ -123,12 +250,21 @@ class SpeedReport:
         elif kind == "failed":
             self.problem = message["sentence"]
 
+    def curve(self) -> pd.DataFrame:
+        """Return a row a timed case: x, the spread of its milliseconds, and of examples a second.
 
-PRESET = "translate"
-"""The model that was measured."""
-DEVICE = "cpu"
-MEASURED = ("attention", "checkpointing")
-"""The recorded comparisons: they count CPU-seconds, which a busy machine hardly changes."""
+        The slowest round is the lowest rate, so low and high change places.
+        """
+        rows = []
+        for case in self.timed:
+            x, seconds = case.x or 0.0, case.time(case.reference)
+            row = {"x": x} | {end: 1000 * value for end, value in asdict(seconds).items()}
+            rows.append(
+                row
+                | {"rate": x / seconds.median}
+                | {"rate_low": x / seconds.high, "rate_high": x / seconds.low}
+            )
+        return SPREADS.table(rows)
 
 
 def recorded(name: str) -> tuple[SpeedReport, str, str] | None:
@@ -142,3 +278,14 @@ def recorded(name: str) -> tuple[SpeedReport, str, str] | None:
     for line in lines:
         report.take(line)
     return report, message["torch"], message["day"]
+
+
+def recorded_times() -> tuple[pd.DataFrame, str, str]:
+    """Return the step times that come with the app, the PyTorch, and the day.
+
+    Seconds by length (rows) and model (columns).
+    """
+    import pandas as pd
+
+    kept = json.loads(RECORDED_TIMES.read_text(encoding="utf-8"))
+    return pd.DataFrame(kept["seconds"], index=kept["lengths"]), kept["torch"], kept["day"]

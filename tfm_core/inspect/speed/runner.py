@@ -20,8 +20,7 @@ from pathlib import Path
 import tfm_core
 from tfm_core.choices.config import Experiment
 from tfm_core.inspect.speed.measure import MEMORY_SHARE, clock_name
-from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import SpeedReport
+from tfm_core.inspect.speed.report import COMPARISONS, SpeedReport
 from tfm_core.sentences import N_, StudentError
 
 LIMIT = 90.0
@@ -121,11 +120,7 @@ class BenchmarkProcess:
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            env={
-                **os.environ,
-                "PYTHONPATH": path,
-                "OMP_WAIT_POLICY": "PASSIVE",
-            },
+            env={**os.environ, "PYTHONPATH": path, "OMP_WAIT_POLICY": "PASSIVE"},
             start_new_session=True,
         )
 

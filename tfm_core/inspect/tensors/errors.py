@@ -1,9 +1,12 @@
-"""Why PyTorch raised an error, in a sentence with the numbers that do not fit, and what would."""
+"""Why PyTorch raised an error, in a sentence with the numbers that do not fit, and what would.
+
+``MISTAKES`` are the famous errors, one press each: every one really raises.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.inspect.tensors.operations import Values, tupled
@@ -13,8 +16,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Inputs = tuple["Tensor", ...]
-
-
+Facts = dict[str, Any]
+"""What a sentence says of the inputs: shape, dim and dtype of x; with _2 behind them, of b."""
 UNKNOWN = N_("PyTorch rejects these tensors; its error is above.")
 
 
@@ -22,13 +25,14 @@ def explain(name: str, inputs: Inputs, values: Values, error: Exception) -> str:
     """Return the cause of an error of PyTorch's, as a sentence with the numbers at hand."""
     if isinstance(error, IndexError) and "Dimension out of range" in str(error):
         return _axis(name, inputs, values)
+    facts: Facts = {}
+    for end, tensor in zip(("", "_2"), inputs, strict=False):
+        facts[f"shape{end}"] = tupled(tuple(tensor.shape))
+        facts[f"dim{end}"] = tensor.dim()
+        facts[f"dtype{end}"] = str(tensor.dtype)[6:]
     known = _BY_NAME.get(name)
-    cause = known(inputs, values) if known else None
+    cause = known(inputs, values, facts) if known else None
     return cause or UNKNOWN
-
-
-def _shape(tensor: Tensor) -> str:
-    return tupled(tuple(tensor.shape))
 
 
 def _axis(name: str, inputs: Inputs, values: Values) -> str:
@@ -36,45 +40,40 @@ def _axis(name: str, inputs: Inputs, values: Values) -> str:
     dims = [values[key] for key in ("dim", "first", "other") if key in values]
     dims += list(values.get("dims", ()))
     wrong = next((dim for dim in dims if not -n <= dim < n), dims[0])
-    return N_(
-        "There is no axis {wrong}: {n} axes are 0 to {n_2}, or -1 to {value}.",
-        wrong=wrong,
-        n=n,
-        n_2=n - 1,
-        value=-n,
-    )
+    said = {"wrong": wrong, "n": n, "n_2": n - 1, "value": -n}
+    return N_("There is no axis {wrong}: {n} axes are 0 to {n_2}, or -1 to {value}.", **said)
 
 
-def _view(inputs: Inputs, values: Values) -> str | None:
-    x, sizes = inputs[0], values["sizes"]
-    wrong = _count(x, sizes)
-    if wrong:
-        return wrong
-    return Paragraph("tensors/not-contiguous", strides=tupled(x.stride()), sizes=tupled(sizes))
+def _view(inputs: Inputs, values: Values, facts: Facts) -> str | None:
+    sizes = tupled(values["sizes"])
+    strides = tupled(inputs[0].stride())
+    wrong = _count(inputs, values, facts)
+    return wrong or Paragraph("tensors/not-contiguous", strides=strides, sizes=sizes)
 
 
-def _count(x: Tensor, sizes: tuple[int, ...]) -> str | None:
+def _count(inputs: Inputs, values: Values, _facts: Facts) -> str | None:
     """Explain sizes that do not hold as many elements as there are."""
+    count, sizes = inputs[0].numel(), values["sizes"]
     if any(size < -1 for size in sizes):
         return N_("A size cannot be {sizes}; only -1 is allowed (inferred).", sizes=min(sizes))
     if sizes.count(-1) > 1:
         return N_("-1 (inferred) works for one size, not {count}.", count=sizes.count(-1))
     known = math.prod(size for size in sizes if size != -1)
-    if -1 in sizes and (known == 0 or x.numel() % known):
-        return Paragraph("tensors/no-divisor", x=x.numel(), known=known)
-    if -1 not in sizes and known != x.numel():
-        return Paragraph("tensors/no-room", x=x.numel(), sizes=tupled(sizes), known=known)
+    if -1 in sizes and (known == 0 or count % known):
+        return Paragraph("tensors/no-divisor", x=count, known=known)
+    if -1 not in sizes and known != count:
+        return Paragraph("tensors/no-room", x=count, sizes=tupled(sizes), known=known)
     return None
 
 
-def _permute(inputs: Inputs, values: Values) -> str:
+def _permute(inputs: Inputs, values: Values, _facts: Facts) -> str:
     n, dims = inputs[0].dim(), values.get("dims", (1, 2, 0))
     if len(dims) != n:
         return N_("x has {n} axes, but {n_dims} are listed.", n=n, n_dims=len(dims))
     return N_("{dims} lists an axis twice.", dims=tupled(dims))
 
 
-def _expand(inputs: Inputs, values: Values) -> str:
+def _expand(inputs: Inputs, values: Values, facts: Facts) -> str:
     x, sizes = inputs[0], values["sizes"]
     if len(sizes) < x.dim():
         return Paragraph("tensors/expand-few", dim=x.dim(), n_sizes=len(sizes))
@@ -87,200 +86,164 @@ def _expand(inputs: Inputs, values: Values) -> str:
     return N_("A size cannot be {sizes}.", sizes=min(sizes))
 
 
-def _join(inputs: Inputs, dim: int, name: str) -> str:
+def _join(inputs: Inputs, dim: int, facts: Facts) -> str | None:
     a, b = inputs
     if a.dim() != b.dim():
-        return N_(
-            "x has {dim} axes and b has {dim_2}: {name} needs the same number.",
-            dim=a.dim(),
-            dim_2=b.dim(),
-            name=name,
-        )
+        return N_("x has {dim} axes and b has {dim_2}: {name} needs the same number.", **facts)
     axis = dim % a.dim()
     for at, (one, other) in enumerate(zip(a.shape, b.shape, strict=True)):
         if at != axis and one != other:
-            return Paragraph(
-                "tensors/join-sizes", name=name, axis=axis, at=at, one=one, other=other
-            )
-    return N_("x is {shape}, b is {shape_2}.", shape=_shape(a), shape_2=_shape(b))
+            sizes = {"axis": axis, "at": at, "one": one, "other": other}
+            return Paragraph("tensors/join-sizes", **sizes, **facts)
+    return None
 
 
-def _matmul(inputs: Inputs, _values: Values) -> str:
+def _cat(inputs: Inputs, values: Values, facts: Facts) -> str | None:
+    return _join(inputs, values["dim"], {**facts, "name": "cat"})
+
+
+def _hstack(inputs: Inputs, _values: Values, facts: Facts) -> str | None:
+    return _join(inputs, min(1, inputs[0].dim() - 1), {**facts, "name": "hstack"})
+
+
+def _stack(_inputs: Inputs, _values: Values, facts: Facts) -> str:
+    return Paragraph("tensors/stack-shapes", **facts)
+
+
+def _matmul(inputs: Inputs, _values: Values, facts: Facts) -> str:
     a, b = inputs
     inner = b.size(-2) if b.dim() > 1 else b.size(0)
     if a.size(-1) != inner:
-        return Paragraph(
-            "tensors/inner-sizes", row=a.size(-1), column=inner, shape=_shape(a), shape_2=_shape(b)
-        )
+        return Paragraph("tensors/inner-sizes", row=a.size(-1), column=inner, **facts)
     if a.dtype != b.dtype:
-        return _types(a, b)
-    return Paragraph("tensors/batch-axes", shape=_shape(a), shape_2=_shape(b))
+        return _types(facts)
+    return Paragraph("tensors/batch-axes", **facts)
 
 
-def _mm(inputs: Inputs, values: Values) -> str:
+def _mm(inputs: Inputs, values: Values, facts: Facts) -> str:
     a, b = inputs
     if a.dim() == b.dim() == 2:
-        return _matmul(inputs, values)
-    words = N_(
-        "mm takes two matrices; x has {dim} axes and b has {dim_2}.", dim=a.dim(), dim_2=b.dim()
-    )
+        return _matmul(inputs, values, facts)
+    words = N_("mm takes two matrices; x has {dim} axes and b has {dim_2}.", **facts)
     try:
-        made = a @ b
+        made = tupled(tuple((a @ b).shape))
     except RuntimeError:
         return words
-    more = N_(
-        "@ (matmul) takes leading axes as a batch: {shape} @ {shape_2} is {made}.",
-        shape=_shape(a),
-        shape_2=_shape(b),
-        made=_shape(made),
-    )
+    facts = {**facts, "made": made}
+    more = N_("@ (matmul) takes leading axes as a batch: {shape} @ {shape_2} is {made}.", **facts)
     return joined(words, more)
 
 
-def _broadcast(inputs: Inputs, _values: Values) -> str:
-    a, b = inputs
-    pairs = zip(reversed(a.shape), reversed(b.shape), strict=False)
-    for back, (one, other) in enumerate(pairs, start=1):
-        if one != other and 1 not in {one, other}:
-            return Paragraph(
-                "tensors/broadcast-sizes",
-                shape=_shape(a),
-                shape_2=_shape(b),
-                back=back,
-                one=one,
-                other=other,
-            )
-    return N_("x is {shape}, b is {shape_2}.", shape=_shape(a), shape_2=_shape(b))
-
-
-def _types(a: Tensor, b: Tensor) -> str:
+def _types(facts: Facts) -> str:
     return N_(
-        "x holds {dtype}, b holds {dtype_2}: a product needs one type. Use x.float().",
-        dtype=str(a.dtype)[6:],
-        dtype_2=str(b.dtype)[6:],
+        "x holds {dtype}, b holds {dtype_2}: a product needs one type. Use x.float().", **facts
     )
 
 
-def _einsum(inputs: Inputs, values: Values) -> str | None:
-    equation = values["equation"]
-    left, _arrow, out = equation.partition("->")
+def _misfit(one: Sequence[int], other: Sequence[int]) -> tuple[int, int, int] | None:
+    """Return the last axis that does not broadcast, counted from the end, and both sizes."""
+    for back, (size, own) in enumerate(zip(reversed(one), reversed(other), strict=False), start=1):
+        if size != own and 1 not in {size, own}:
+            return back, size, own
+    return None
+
+
+def _broadcast(inputs: Inputs, _values: Values, facts: Facts) -> str | None:
+    found = _misfit(inputs[0].shape, inputs[1].shape)
+    if found is None:
+        return None
+    back, one, other = found
+    return Paragraph("tensors/broadcast-sizes", back=back, one=one, other=other, **facts)
+
+
+def _masked(inputs: Inputs, values: Values, facts: Facts) -> str:
+    found = _misfit(values["mask"], inputs[0].shape)
+    facts = {**facts, "mask": tupled(values["mask"]), "value": values["value"]}
+    if found is not None:
+        back, size, own = found
+        return Paragraph("tensors/mask-sizes", back=back, size=size, own=own, **facts)
+    if inputs[0].is_floating_point():
+        return N_("The mask {mask} does not fit x {shape}.", **facts)
+    return N_("x holds {dtype}, which has no {value}: use x.float() or a whole number.", **facts)
+
+
+def _einsum(inputs: Inputs, values: Values, facts: Facts) -> str | None:
+    left, _arrow, out = values["equation"].partition("->")
     parts = left.split(",")
     sizes: dict[str, tuple[int, str]] = {}
     for name, letters, x in zip("xb", parts, inputs, strict=False):
+        said: Facts = {"name": name, "letters": letters, "n_letters": len(letters)}
         if len(letters) != x.dim():
-            return Paragraph(
-                "tensors/letters",
-                letters=letters,
-                n_letters=len(letters),
-                name=name,
-                dim=x.dim(),
-                shape=_shape(x),
-            )
+            shape = tupled(tuple(x.shape))
+            return Paragraph("tensors/letters", dim=x.dim(), shape=shape, **said)
         for letter, size in zip(letters, x.shape, strict=True):
             old, owner = sizes.setdefault(letter, (size, name))
             if old != size and 1 not in {old, size}:
-                return Paragraph(
-                    "tensors/letter-sizes",
-                    letter=letter,
-                    old=old,
-                    owner=owner,
-                    size=size,
-                    name=name,
-                )
+                said = {"letter": letter, "old": old, "owner": owner, "size": size, "name": name}
+                return Paragraph("tensors/letter-sizes", **said)
     for letter in out:
         if letter not in sizes:
             return N_("The output has {letter}, which no input has.", letter=letter)
         if out.count(letter) > 1:
             return N_("The output has {letter} twice; use each letter once.", letter=letter)
-    if len({x.dtype for x in inputs[: len(parts)]}) > 1:
-        return _types(*inputs)
-    return None
+    is_of_one_type = len({x.dtype for x in inputs[: len(parts)]}) == 1
+    return None if is_of_one_type else _types(facts)
 
 
-def _decimals(inputs: Inputs, _values: Values) -> str | None:
-    dtype = inputs[0].dtype
-    if dtype.is_floating_point:
+def _decimals(inputs: Inputs, _values: Values, facts: Facts) -> str | None:
+    if inputs[0].dtype.is_floating_point:
         return None
-    return N_("x holds {dtype}, but decimals are needed: use x.float().", dtype=str(dtype)[6:])
+    return N_("x holds {dtype}, but decimals are needed: use x.float().", **facts)
 
 
-def _masked(inputs: Inputs, values: Values) -> str:
-    x, mask = inputs[0], values["mask"]
-    shape = tuple(x.shape)
-    pairs = zip(reversed(mask), reversed(shape), strict=False)
-    for back, (size, own) in enumerate(pairs, start=1):
-        if size != own and 1 not in {size, own}:
-            return Paragraph(
-                "tensors/mask-sizes",
-                mask=tupled(mask),
-                shape=tupled(shape),
-                back=back,
-                size=size,
-                own=own,
-            )
-    if not x.is_floating_point():
-        return N_(
-            "x holds {dtype}, which has no {value}: use x.float() or a whole number.",
-            dtype=str(x.dtype)[6:],
-            value=values["value"],
-        )
-    return N_("The mask {mask} does not fit x {shape}.", mask=tupled(mask), shape=tupled(shape))
+def _to(_inputs: Inputs, values: Values, _facts: Facts) -> str:
+    return Paragraph("tensors/no-device", device=values["device"])
 
 
-def _triangle(inputs: Inputs, _values: Values) -> str:
-    return N_(
-        "A triangle needs rows and columns; x has {dim} axis, {shape}.",
-        dim=inputs[0].dim(),
-        shape=_shape(inputs[0]),
-    )
+def _to_tensor(_inputs: Inputs, _values: Values, facts: Facts) -> str:
+    return N_("A picture is (Y, X, C) or (Y, X); x is {shape}.", **facts)
 
 
-def _arange(_inputs: Inputs, values: Values) -> str:
-    start, end, step = values["start"], values["end"], values["step"]
-    if step == 0:
+def _assert(_inputs: Inputs, values: Values, facts: Facts) -> str:
+    facts = {**facts, "sizes": tupled(values["sizes"])}
+    return N_("x is {shape}, not {sizes}: better here than as a wrong result later.", **facts)
+
+
+def _triangle(_inputs: Inputs, _values: Values, facts: Facts) -> str:
+    return N_("A triangle needs rows and columns; x has {dim} axis, {shape}.", **facts)
+
+
+def _arange(_inputs: Inputs, values: Values, _facts: Facts) -> str:
+    if values["step"] == 0:
         return N_("With a step of 0 the end is never reached.")
-    return N_(
-        "Steps of {step} never get from {start} to {end}: change the sign.",
-        start=start,
-        end=end,
-        step=step,
-    )
+    return N_("Steps of {step} never get from {start} to {end}: change the sign.", **values)
 
 
-def _random(_inputs: Inputs, values: Values) -> str:
-    low, high = values.get("low", 0), values.get("high", 1)
-    if low >= high:
-        return N_("Nothing lies from {low} to before {high}: make high larger.", low=low, high=high)
+def _random(_inputs: Inputs, values: Values, _facts: Facts) -> str:
+    if "low" in values and values["low"] >= values["high"]:
+        return N_("Nothing lies from {low} to before {high}: make high larger.", **values)
     return N_("The seed {seed} is below 0 or too large.", seed=values["seed"])
 
 
-_BY_NAME: dict[str, Callable[[Inputs, Any], str | None]] = {
+_BY_NAME: dict[str, Callable[[Inputs, Any, Facts], str | None]] = {
     "view": _view,
-    "reshape": lambda inputs, values: _count(inputs[0], values["sizes"]),
+    "reshape": _count,
     "permute": _permute,
     "CHW to HWC": _permute,
     "expand": _expand,
-    "cat": lambda inputs, values: _join(inputs, values["dim"], "cat"),
-    "hstack": lambda inputs, values: _join(inputs, 1 if inputs[0].dim() > 1 else 0, "hstack"),
-    "stack": lambda inputs, _values: Paragraph(
-        "tensors/stack-shapes", shape=_shape(inputs[0]), shape_2=_shape(inputs[1])
-    ),
+    "cat": _cat,
+    "hstack": _hstack,
+    "stack": _stack,
     "matmul": _matmul,
     "mm": _mm,
     "broadcast": _broadcast,
     "mean": _decimals,
-    "to": lambda _inputs, values: Paragraph("tensors/no-device", device=values["device"]),
+    "to": _to,
     "einsum": _einsum,
     "softmax": _decimals,
     "Sequential": _decimals,
-    "ToTensor": lambda inputs, _values: N_(
-        "A picture is (Y, X, C) or (Y, X); x is {shape}.", shape=_shape(inputs[0])
-    ),
-    "assert": lambda inputs, values: N_(
-        "x is {shape}, not {sizes}: better here than as a wrong result later.",
-        shape=_shape(inputs[0]),
-        sizes=tupled(values["sizes"]),
-    ),
+    "ToTensor": _to_tensor,
+    "assert": _assert,
     "masked_fill": _masked,
     "tril": _triangle,
     "triu": _triangle,
@@ -289,3 +252,39 @@ _BY_NAME: dict[str, Callable[[Inputs, Any], str | None]] = {
     "randint": _random,
     "randn": _random,
 }
+
+_WHOLE = {"shape": "2, 3", "dtype": "int64"}
+MISTAKES: dict[str, tuple[str, dict[str, str]]] = {
+    "view-transposed": ("view", {"shape": "2, 3", "sizes": "6", "prepared": "transposed"}),
+    "view-count": ("view", {"shape": "2, 3", "sizes": "4, 2"}),
+    "two-unknowns": ("view", {"shape": "2, 6", "sizes": "-1, -1"}),
+    "no-divisor": ("reshape", {"shape": "2, 3", "sizes": "-1, 4"}),
+    "no-axis": ("transpose", {"shape": "2, 3", "other": "2"}),
+    "permute-twice": ("permute", {"shape": "2, 3, 2", "dims": "0, 0, 1"}),
+    "permute-few": ("permute", {"shape": "2, 3, 2", "dims": "1, 0"}),
+    "picture-without-channels": ("CHW to HWC", {"shape": "4, 4"}),
+    "expand": ("expand", {"shape": "2, 3", "sizes": "4, 3"}),
+    "cat": ("cat", {"shape": "2, 3", "second": "2, 2"}),
+    "cat-axes": ("cat", {"shape": "2, 3", "second": "3"}),
+    "stack": ("stack", {"shape": "2, 3", "second": "2, 2"}),
+    "hstack": ("hstack", {"shape": "2, 3", "second": "3, 3"}),
+    "matmul": ("matmul", {"shape": "4, 3", "second": "4, 3"}),
+    "matmul-batch": ("matmul", {"shape": "2, 2, 3", "second": "3, 3, 2"}),
+    "matmul-types": ("matmul", _WHOLE),
+    "mm": ("mm", {"shape": "2, 2, 2, 3", "second": "2, 2, 3, 2"}),
+    "mm-transpose": ("mm", {"shape": "4, 3", "second": "4, 3"}),
+    "broadcast": ("broadcast", {"shape": "4, 3", "second": "4"}),
+    "mean-whole": ("mean", _WHOLE),
+    "argmax-axis": ("argmax", {"shape": "2, 3", "dim": "2"}),
+    "einsum-letters": ("einsum", {"shape": "2, 3", "equation": "bqd,kd->qk"}),
+    "einsum-size": ("einsum", {"shape": "2, 3", "equation": "ij,jk->ik", "second": "4, 3"}),
+    "einsum-output": ("einsum", {"shape": "2, 3", "equation": "qd,kd->qz"}),
+    "einsum-twice": ("einsum", {"shape": "2, 3", "equation": "qd,kd->qq"}),
+    "softmax-whole": ("softmax", _WHOLE),
+    "softmax-axis": ("softmax", {"shape": "2, 3", "dim": "2"}),
+    "mask-shape": ("masked_fill", {"shape": "2, 4, 4", "mask": "3, 3"}),
+    "mask-whole": ("masked_fill", {"shape": "4, 4", "dtype": "int64"}),
+    "triangle": ("tril", {"shape": "4"}),
+    "arange": ("arange", {"shape": "1", "start": "6", "end": "0"}),
+}
+"""Name -> the operation, and what its fields hold; titles are in ``content``."""

@@ -1,35 +1,46 @@
-"""The operations that the models are made of: what they take, and the code that is shown and run.
+"""The operations that the models are made of: their code, what they take, and how it is typed.
 
-``code`` gets the parameters as they were read. torch is imported where it is needed.
+Their words are in ``content/<language>/tensors.md``. What is typed is read by a small parser of our
+own; nothing of it is evaluated. torch is imported where it is needed.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Paragraph, StudentError, words
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Values = Mapping[str, Any]
 Kind = Literal["moves", "fills", "places", "computes", "makes"]
-CAUSAL, PADDING, LARGE = "future", N_("last column"), N_("larger than 2")
+ArgumentKind = Literal["int", "ints", "number", "equation", "shape", "choice"]
+MAX_ELEMENTS, MAX_AXES, MAX_RESULT = 64, 4, 128
+_LARGEST, _MAX_INTS, _MAX_DIGITS = 64, 6, 5
+_INT = re.compile(r"[-+]?\d+")
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)")
+_EQUATION = re.compile(r"[a-z]{0,4}(,[a-z]{0,4})?->[a-z]{0,4}")
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A parameter of an operation. kind: how its text is read."""
+    """A parameter of an operation.
+
+    kind: how its text is read, and how the code writes it. choices: name -> how the code has it.
+    """
 
     name: str
     label: str
     help: str
-    kind: Literal["int", "ints", "number", "equation", "shape", "choice"]
+    kind: ArgumentKind
     default: str
-    choices: tuple[str, ...] = ()
+    choices: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +50,31 @@ class TensorOperation:
     kind: "moves" elements; "fills" some with new ones; "places", which changes each where it is;
     "computes" new ones from many; "makes" a tensor from nothing.
     shape: of the first input at the start; second: of the second, None without one.
-    where: where the app's models use it; step: name of the walk's, None where none shows it.
-    numbers: the content of x at the start, empty for 0, 1, 2 …
+    template: the code, with the parameters in braces. where: where the app's models use it; step:
+    the walk's step that shows it. numbers: the content of x at the start, empty for 0, 1, 2 …
     """
 
     name: str
     help: str
     kind: Kind
     shape: str
+    template: str
     parameters: tuple[Argument, ...]
-    code: Callable[[Values], str]
     where: str
-    step: str | None = None
-    second: str | None = None
-    numbers: str = ""
+    step: str | None
+    second: str | None
+    numbers: str
+
+    def code(self, values: Values) -> str:
+        """Return the lines that are shown and run, with the parameters as they were read."""
+        texts = {}
+        for one in self.parameters:
+            if not one.choices:
+                texts[one.name] = _WRITTEN[one.kind](values[one.name])
+        for one in self.parameters:
+            if one.choices:
+                texts[one.name] = one.choices[values[one.name]].format(**texts)
+        return self.template.format(**texts)
 
     def run(self, inputs: Sequence[Tensor], values: Values) -> dict[str, Any]:
         """Run the code on ``x`` and ``b``; return all names that it made, ``y`` the result."""
@@ -67,14 +89,6 @@ class TensorOperation:
         return names
 
 
-def _dim(label: str, default: str, name: str = "dim") -> Argument:
-    return Argument(name, label, N_("From 0; -1 is the last axis."), "int", default)
-
-
-def _sizes(default: str, help: str = N_("-1 is inferred.")) -> Argument:
-    return Argument("sizes", N_("New shape"), help, "ints", default)
-
-
 def listed(numbers: tuple[int, ...]) -> str:
     """Return numbers as arguments: ``2, 3``."""
     return ", ".join(map(str, numbers))
@@ -85,300 +99,292 @@ def tupled(numbers: tuple[int, ...]) -> str:
     return f"({listed(numbers)}{',' if len(numbers) == 1 else ''})"
 
 
-def _masked_code(v: Values) -> str:
-    size = tupled(v["mask"])
-    mask = {
-        CAUSAL: f"mask = torch.ones({size}, dtype=torch.bool).triu(1)",
-        PADDING: f"mask = torch.zeros({size}, dtype=torch.bool)\nmask[..., -1] = True",
-        LARGE: "mask = x > 2",
-    }[v["which"]]
-    value = v["value"]
-    text = f'float("{value}")' if abs(value) == float("inf") else f"{value:g}"
-    return f"{mask}\ny = x.masked_fill(mask, {text})"
-
-
-def _seeded_code(v: Values, name: str, *bounds: int) -> str:
-    arguments = ", ".join([*map(str, bounds), tupled(v["sizes"])])
-    return (
-        f"generator = torch.Generator().manual_seed({v['seed']})\n"
-        f"y = torch.{name}({arguments}, generator=generator)"
-    )
-
-
-_MADE = Argument("sizes", N_("Shape"), N_("Up to 64 elements."), "shape", "2, 4")
-_SEED = Argument("seed", N_("Seed"), N_("The same seed gives the same numbers."), "int", "0")
-_DIAGONAL = _dim(N_("Diagonal"), "0", "diagonal")
-
-_SHAPES = (
-    TensorOperation(
-        "view", N_("The same memory in another shape. Never copies, so it can fail."),
-        "moves", "2, 6", (_sizes("2, 2, 3"),),
-        lambda v: f"y = x.view({listed(v['sizes'])})",
-        N_("Split heads: d_model becomes heads × d_head."), "split",
-    ),
-    TensorOperation(
-        "reshape", N_("A view where possible, else a copy."),
-        "moves", "3, 4", (_sizes("2, 6"),),
-        lambda v: f"y = x.reshape({listed(v['sizes'])})",
-        N_("Merge heads: a copy after the transpose."), "merge",
-    ),
-    TensorOperation(
-        "unsqueeze", N_("Adds an axis of size 1."),
-        "moves", "2, 3", (_dim(N_("New axis at"), "1"),),
-        lambda v: f"y = x.unsqueeze({v['dim']})",
-        N_("Masks: (B, K) becomes (B, 1, 1, K), for all heads and queries."), "masks",
-    ),
-    TensorOperation(
-        "squeeze", N_("Removes an axis of size 1; ignores a larger one silently."),
-        "moves", "2, 1, 3", (_dim(N_("Axis"), "1"),),
-        lambda v: f"y = x.squeeze({v['dim']})",
-        N_("Take the example out of a batch of one."),
-    ),
-    TensorOperation(
-        "expand",
-        N_("Repeats an axis of size 1 with stride 0: no copy."),
-        "moves", "1, 4", (_sizes("3, 4", N_("-1 keeps an axis.")),),
-        lambda v: f"y = x.expand({listed(v['sizes'])})",
-        N_("The CLS vector, for every picture of a batch."),
-    ),
-)  # fmt: skip
-_ORDERS = (
-    TensorOperation(
-        "transpose", N_("Swaps two axes by their strides; no data moves."),
-        "moves", "2, 3", (_dim(N_("First axis"), "0", "first"), _dim(N_("Second axis"), "1",
-        "other")),
-        lambda v: f"y = x.transpose({v['first']}, {v['other']})",
-        N_("Split heads: (B, T, H, D) to (B, H, T, D); Kᵀ in QKᵀ."), "split",
-    ),
-    TensorOperation(
-        "permute", N_("Reorders all axes by their strides."),
-        "moves", "2, 3, 2",
-        (Argument("dims", N_("New order"), N_("Each axis once."), "ints", "1, 0, 2"),),
-        lambda v: f"y = x.permute({listed(v['dims'])})",
-        N_("Patches: brings the pixels of a patch together."),
-    ),
-    TensorOperation(
-        "contiguous", N_("Copies the elements into row-major order, if needed."),
-        "moves", "2, 3", (), lambda v: "y = x.contiguous()",
-        N_("Before a view after a transpose; reshape does both."), "merge",
-    ),
-    TensorOperation(
-        "CHW to HWC", N_("PyTorch keeps channels first, image files last."),
-        "moves", "3, 2, 3", (),
-        lambda v: "y = x.permute(1, 2, 0)  # C, Y, X -> Y, X, C",
-        N_("Pictures: (1, 28, 28) in the model, (28, 28, 1) on screen."),
-    ),
-)  # fmt: skip
-_JOINS = (
-    TensorOperation(
-        "cat", N_("Joins along an existing axis; other sizes must agree."),
-        "moves", "2, 3", (_dim(N_("Axis"), "0"),),
-        lambda v: f"y = torch.cat([x, b], dim={v['dim']})",
-        N_("CLS in front of the patches."),
-        second="2, 3",
-    ),
-    TensorOperation(
-        "stack", N_("Joins along a new axis; all sizes must agree."),
-        "moves", "2, 3", (_dim(N_("New axis at"), "0"),),
-        lambda v: f"y = torch.stack([x, b], dim={v['dim']})",
-        N_("Sine and cosine of every position."),
-        second="2, 3",
-    ),
-    TensorOperation(
-        "hstack", N_("cat along axis 1 (axis 0 for vectors)."),
-        "moves", "2, 3", (), lambda v: "y = torch.hstack([x, b])",
-        N_("A list of heads side by side."),
-        second="2, 2",
-    ),
-)  # fmt: skip
-_PRODUCTS = (
-    TensorOperation(
-        "matmul", N_("Rows times columns; leading axes are a batch."),
-        "computes", "2, 3", (), lambda v: "y = x @ b",
-        N_("Everywhere: projections, QKᵀ, weights × V."), "scores", "3, 2",
-    ),
-    TensorOperation(
-        "mm", N_("Two matrices only; on four axes it fails where @ works."),
-        "computes", "2, 3", (),
-        lambda v: "y = torch.mm(x, b)",
-        N_("Nowhere: attention has four axes, (B, H, T, D), and uses @."),
-        second="3, 2",
-    ),
-    TensorOperation(
-        "einsum", N_("Products by letters; those not in the output are summed."),
-        "computes", "2, 3",
-        (Argument("equation", N_("Equation"), N_("Such as ij,jk->ik."), "equation", "qd,kd->qk"),),
-        lambda v: f'y = torch.einsum("{v["equation"]}", '
-        f"x{', b' if ',' in v['equation'] else ''})",
-        N_("QKᵀ of all heads: bqhd,bkhd->bhqk."),
-        second="4, 3",
-    ),
-    TensorOperation(
-        "broadcast", N_("Element by element; an axis of size 1, or none, is repeated."),
-        "computes", "4, 3",
-        (Argument("sign", N_("Sign"), "", "choice", "+", ("+", "*")),),
-        lambda v: f"y = x {v['sign']} b",
-        N_("A bias (D,) on tokens, positions (T, D) on a batch."),
-        second="3",
-    ),
-    TensorOperation(
-        "softmax", N_("Exponentials divided by their sum along an axis."),
-        "places", "3, 3", (_dim(N_("Axis that sums to 1"), "-1"),),
-        lambda v: f"y = x.softmax({v['dim']})",
-        N_("Attention weights, over the keys (last axis)."), "softmax",
-    ),
-)  # fmt: skip
-_REDUCTIONS = (
-    TensorOperation(
-        "mean", N_("The mean along an axis, which disappears unless keepdim."),
-        "computes", "2, 3",
-        (
-            _dim(N_("Axis to average"), "-1"),
-            Argument("keepdim", "keepdim", N_("True keeps the axis, so x - y fits."),
-            "choice", "False", ("False", "True")),
-        ),
-        lambda v: f"y = x.mean({v['dim']}{', keepdim=True' if v['keepdim'] == 'True' else ''})",
-        N_("LayerNorm, over d_model; mean pooling, over tokens."),
-        numbers="2, 7, 1, 3, 0, 6",
-    ),
-    TensorOperation(
-        "argmax", N_("The index of the largest number along an axis."),
-        "computes", "2, 3", (_dim(N_("Axis to search"), "-1"),),
-        lambda v: f"y = x.argmax({v['dim']})",
-        N_("The word of greedy decoding, the digit of a classifier."),
-        numbers="2, 7, 1, 3, 0, 6",
-    ),
-)  # fmt: skip
-_MASKS = (
-    TensorOperation(
-        "masked_fill", N_("Writes a value where the mask is True."),
-        "fills", "4, 4",
-        (
-            Argument("which", N_("Mask is True at"), "", "choice", CAUSAL, (CAUSAL, PADDING,
-            LARGE)),
-            Argument("mask", N_("Shape of the mask"), N_("Must fit x; 1 stretches."), "shape",
-            "4, 4"),
-            Argument("value", N_("Value"), N_("-inf is usual before a softmax."), "number",
-            "-inf"),
-        ),
-        _masked_code,
-        N_("Scores of keys that a query must not read."), "masking",
-    ),
-    TensorOperation(
-        "tril", N_("Keeps the lower triangle: the past."),
-        "fills", "4, 4", (_DIAGONAL,),
-        lambda v: f"y = x.tril({v['diagonal']})", N_("The causal mask."), "masks",
-    ),
-    TensorOperation(
-        "triu", N_("Keeps the upper triangle; with diagonal 1: the future."),
-        "fills", "4, 4", (_dim(N_("Diagonal"), "1", "diagonal"),),
-        lambda v: f"y = x.triu({v['diagonal']})",
-        N_("The causal mask of nn.Transformer, where True forbids."),
-    ),
-)  # fmt: skip
-_TYPES = ("int64", "float16", "bool", "float32")
-_MOVES = (
-    TensorOperation(
-        "to", N_("The same numbers in another type or on another device."),
-        "places", "2, 3",
-        (
-            Argument("type", N_("New type"), N_("int64 drops decimals; bool is False for 0."),
-            "choice", "int64", _TYPES),
-            Argument("device", N_("Device"), N_("Tensors in one operation must share a device."),
-            "choice", "cpu", ("cpu", "cuda", "mps")),
-        ),
-        lambda v: f'y = x.to("{v["device"]}", torch.{v["type"]})',
-        N_("Batches to the device; uint8 pixels to float32."),
-        numbers="0, 0.5, 1.9, -1.9, 2, -3",
-    ),
-    TensorOperation(
-        "ToTensor", N_("Pixels from 0 to 255, channels last, become 0 to 1, channels first."),
-        "computes", "2, 2, 3", (),
-        lambda v: "from torchvision import transforms\n\n"
-        "picture = x.byte().numpy()  # (Y, X, C), as in a file\n"
-        "y = transforms.ToTensor()(picture)",
-        N_("Pictures of digits: (28, 28) from 0 to 255 become (1, 28, 28) from 0 to 1."),
-        numbers="255, 0, 51, 204, 102, 153, 0, 255, 25, 50, 75, 100",
-    ),
-    TensorOperation(
-        "assert", N_("Python’s own check: the program stops unless the shape is this one."),
-        "moves", "2, 3", (Argument("sizes", N_("Expected shape"), "", "shape", "2, 3"),),
-        lambda v: f'assert x.shape == {tupled(v["sizes"])}, f"x is {{tuple(x.shape)}}"\ny = x',
-        N_("Before the heads are split: d_model must be divisible by n_heads."),
-    ),
-    TensorOperation(
-        "numel", N_("The number of elements: the product of the sizes."),
-        "computes", "2, 3", (),
-        lambda v: "y = torch.tensor(x.numel())",
-        N_("Parameters are counted so: sum(p.numel() for p in model.parameters())."),
-    ),
-    TensorOperation(
-        "Sequential", N_("Runs layers one after another; here Linear, ReLU, Linear."),
-        "computes", "2, 3", (_SEED,),
-        lambda v: f"from torch import nn\n\ntorch.manual_seed({v['seed']})\n"
-        "layers = nn.Linear(x.size(-1), 4), nn.ReLU(), nn.Linear(4, 2)\n"
-        "y = nn.Sequential(*layers)(x).detach()",
-        N_("The feed-forward layer: the same layers for each token."),
-    ),
-)  # fmt: skip
-_LISTS = ("[1, 2, 3]", "[1, 2.5, 3]", "[True, False]", "[[1, 2, 3], [4, 5, 6]]")
-_MAKERS = (
-    TensorOperation(
-        "arange", N_("Whole numbers from start to before end."),
-        "makes", "1",
-        (
-            _dim(N_("Start"), "0", "start"), _dim(N_("End"), "6", "end"), _dim(N_("Step"), "1",
-            "step"),
-        ),
-        lambda v: f"y = torch.arange({v['start']}, {v['end']}, {v['step']})",
-        N_("Positions of the tokens."),
-    ),
-    TensorOperation(
-        "zeros", N_("All zeros."), "makes", "1", (_MADE,),
-        lambda v: f"y = torch.zeros({tupled(v['sizes'])})",
-        N_("Biases at the start of training."),
-    ),
-    TensorOperation(
-        "ones", N_("All ones."), "makes", "1", (_MADE,),
-        lambda v: f"y = torch.ones({tupled(v['sizes'])})",
-        N_("The scale of a LayerNorm at the start; a mask, before tril."),
-    ),
-    TensorOperation(
-        "tensor", N_("Copies a list; its numbers decide the type."), "makes", "1",
-        (Argument("list", N_("List"), "", "choice", "[1, 2, 3]", _LISTS),),
-        lambda v: f"y = torch.tensor({v['list']})",
-        N_("Ids of tokens and classes, whole numbers: int64."),
-    ),
-    TensorOperation(
-        "randint", N_("Random whole numbers from low to before high."), "makes", "1",
-        (_dim(N_("Low"), "0", "low"), _dim(N_("High"), "10", "high"), _MADE, _SEED),
-        lambda v: _seeded_code(v, "randint", v["low"], v["high"]),
-        N_("Ids to try a model with, such as (2, 10) of 10,000 words."),
-    ),
-    TensorOperation(
-        "rand", N_("Uniform from 0 to 1."), "makes", "1",
-        (_MADE, _SEED), lambda v: _seeded_code(v, "rand"),
-        N_("Dropout zeroes what draws less than the rate."),
-    ),
-    TensorOperation(
-        "randn", N_("Normal with mean 0 and standard deviation 1."), "makes", "1",
-        (_MADE, _SEED), lambda v: _seeded_code(v, "randn"),
-        N_("Initial embeddings; rand would make them all positive."),
-    ),
-)  # fmt: skip
-
-
-OPERATIONS: dict[str, TensorOperation] = {
-    operation.name: operation
-    for group in (
-        _SHAPES,
-        _ORDERS,
-        _JOINS,
-        _PRODUCTS,
-        _REDUCTIONS,
-        _MASKS,
-        _MOVES,
-        _MAKERS,
-    )
-    for operation in group
+_WRITTEN: dict[str, Callable[[Any], str]] = {
+    "int": str,
+    "ints": listed,
+    "shape": tupled,
+    "number": lambda value: f'float("{value}")' if math.isinf(value) else f"{value:g}",
+    "equation": lambda equation: f'"{equation}", x{", b" if "," in equation else ""}',
 }
+
+
+def read(operation: TensorOperation, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Read what was typed for each parameter. Raises ValueError, in a sentence."""
+    readers = {"int": int_of, "ints": ints_of, "number": number_of, "shape": shape_of}
+    settings: dict[str, Any] = {}
+    for one in operation.parameters:
+        typed = texts.get(one.name, one.default)
+        if one.kind == "choice":
+            settings[one.name] = typed if typed in one.choices else one.default
+        elif one.kind == "equation":
+            settings[one.name] = equation_of(typed)
+        else:
+            settings[one.name] = readers[one.kind](typed, one.label)
+    return settings
+
+
+def ints_of(text: str, what: str) -> tuple[int, ...]:
+    """Read whole numbers, as ``2, 3`` or ``(2, 3)`` or ``2 3``; nothing typed is no number.
+
+    Raises ValueError, in a sentence that names ``what``.
+    """
+    inner = text.strip()
+    if inner[:1] in {"(", "["} and inner[-1:] in {")", "]"}:
+        inner = inner[1:-1]
+    parts = [part for part in re.split(r"[\s,x×]+", inner) if part]
+    for part in parts:
+        values = {"what": what, "part": part[:20], "largest": _LARGEST}
+        if not _INT.fullmatch(part):
+            raise StudentError("{what}: “{part}” is not a whole number, such as 2.", **values)
+        if len(part) > _MAX_DIGITS:
+            raise StudentError("{what}: “{part}” is too long; at most {largest}.", **values)
+    numbers = tuple(int(part) for part in parts)
+    if len(numbers) > _MAX_INTS:
+        raise StudentError(
+            "{what}: type at most {most_ints} numbers, not {n_numbers}.",
+            what=what,
+            n_numbers=len(numbers),
+            most_ints=_MAX_INTS,
+        )
+    for number in numbers:
+        if abs(number) > _LARGEST:
+            values = {"what": what, "number": number, "largest": _LARGEST}
+            raise StudentError("{what}: {number} is too large; at most {largest}.", **values)
+    return numbers
+
+
+def int_of(text: str, what: str) -> int:
+    """Read one whole number. Raises ValueError, in a sentence."""
+    numbers = ints_of(text, what)
+    if len(numbers) != 1:
+        values = {"what": what, "n_numbers": len(numbers)}
+        raise StudentError("{what}: type one whole number, not {n_numbers}.", **values)
+    return numbers[0]
+
+
+def shape_of(text: str, what: str = "Shape") -> tuple[int, ...]:
+    """Read a shape of at most 4 axes and 64 elements. Raises ValueError, in a sentence."""
+    shape = ints_of(text, what)
+    values: dict[str, Any] = {"what": what, "n": len(shape), "most_axes": MAX_AXES}
+    if not 1 <= len(shape) <= MAX_AXES:
+        raise StudentError("{what}: type 1 to {most_axes} axes, not {n}.", **values)
+    if min(shape) < 1:
+        values = {"what": what, "shape": min(shape)}
+        raise StudentError("{what}: an axis of {shape} is too small; at least 1.", **values)
+    if math.prod(shape) > MAX_ELEMENTS:
+        raise StudentError(
+            "{what}: {product} = {n} elements are too many; at most {most_elements}.",
+            what=what,
+            product=" × ".join(map(str, shape)),
+            n=math.prod(shape),
+            most_elements=MAX_ELEMENTS,
+        )
+    return shape
+
+
+def numbers_of(text: str, count: int) -> tuple[float, ...]:
+    """Read exactly ``count`` numbers, parted by commas or spaces. Raises ValueError."""
+    parts = [part for part in re.split(r"[\s,;]+", text.strip()) if part]
+    for part in parts:
+        if not _NUMBER.fullmatch(part):
+            raise StudentError("“{part}” is not a number, such as 1, 0.5 or -2.", part=part[:20])
+    if len(parts) != count:
+        values = {"count": count, "n_parts": len(parts)}
+        raise StudentError("The shape needs {count} numbers, not {n_parts}.", **values)
+    numbers = tuple(float(part) for part in parts)
+    if any(abs(number) > 9999 for number in numbers):
+        raise StudentError("Numbers must be between -9999 and 9999.")
+    return numbers
+
+
+def number_of(text: str, what: str) -> float:
+    """Read one number; ``-inf`` and ``inf`` are numbers too. Raises ValueError, in a sentence."""
+    word = text.strip().lower()
+    if word not in {"inf", "-inf"} and not _NUMBER.fullmatch(word):
+        values = {"what": what, "text": text[:20]}
+        raise StudentError("{what}: “{text}” is not a number, such as -1 or -inf.", **values)
+    return float(word)
+
+
+def equation_of(text: str) -> str:
+    """Read an einsum equation of one or two inputs. Raises ValueError, in a sentence."""
+    equation = re.sub(r"\s+", "", text)
+    if "->" not in equation:
+        raise StudentError("The equation needs an arrow, as in ij,jk->ik.")
+    if not _EQUATION.fullmatch(equation):
+        raise StudentError(Paragraph("tensors/no-equation", equation=equation[:30]))
+    return equation
+
+
+_CHOICES: dict[str, Mapping[str, str]] = {
+    "sign": {"+": "+", "*": "*"},
+    "keepdim": {"False": "", "True": ", keepdim=True"},
+    "which": {
+        "future": "mask = torch.ones({mask}, dtype=torch.bool).triu(1)",
+        N_("last column"): "mask = torch.zeros({mask}, dtype=torch.bool)\nmask[..., -1] = True",
+        N_("larger than 2"): "mask = x > 2",
+    },
+    "type": {name: name for name in ("int64", "float16", "bool", "float32")},
+    "device": {name: name for name in ("cpu", "cuda", "mps")},
+    "list": {
+        text: text
+        for text in ("[1, 2, 3]", "[1, 2.5, 3]", "[True, False]", "[[1, 2, 3], [4, 5, 6]]")
+    },
+}
+"""Name of a parameter -> its choices, and how the code has each."""
+_READ_AS: dict[str, ArgumentKind] = {
+    "sizes": "ints",
+    "dims": "ints",
+    "mask": "shape",
+    "value": "number",
+    "equation": "equation",
+}
+"""Name of a parameter -> how its text is read, if not as one whole number."""
+
+
+def _op(
+    name: str,
+    kind: Kind,
+    shape: str,
+    template: str,
+    *,
+    walk: str | None = None,
+    second: str | None = None,
+    numbers: str = "",
+    **starts: str,
+) -> TensorOperation:
+    """Return an operation with its words. starts: what its parameters hold at first."""
+    said = words(f"tensors/operations.{name}")
+    has_shape = kind == "makes" or name == "assert"  # such sizes are a shape, and -1 is none
+    parameters = []
+    for part, start in starts.items():
+        choices = _CHOICES.get(part, {})
+        read_as: ArgumentKind = "choice" if choices else _READ_AS.get(part, "int")
+        if part == "sizes" and has_shape:
+            read_as = "shape"
+        help = said.get(f"{part}_help", "")
+        parameters.append(Argument(part, said[part], help, read_as, start, choices))
+    return TensorOperation(
+        name=name,
+        help=said["help"],
+        kind=kind,
+        shape=shape,
+        template=template,
+        parameters=tuple(parameters),
+        where=said["where"],
+        step=walk,
+        second=second,
+        numbers=numbers,
+    )
+
+
+_TO_TENSOR = """from torchvision import transforms
+
+picture = x.byte().numpy()  # (Y, X, C), as in a file
+y = transforms.ToTensor()(picture)"""
+_SEQUENTIAL = """from torch import nn
+
+torch.manual_seed({seed})
+layers = nn.Linear(x.size(-1), 4), nn.ReLU(), nn.Linear(4, 2)
+y = nn.Sequential(*layers)(x).detach()"""
+_ASSERT = 'assert x.shape == {sizes}, f"x is {{tuple(x.shape)}}"\ny = x'
+_FILL = "{which}\ny = x.masked_fill(mask, {value})"
+_SEEDED = "generator = torch.Generator().manual_seed({seed})\ny = torch."
+_RANDINT = _SEEDED + "randint({low}, {high}, {sizes}, generator=generator)"
+_UNEVEN, _DECIMALS = "2, 7, 1, 3, 0, 6", "0, 0.5, 1.9, -1.9, 2, -3"
+_COLOURS = "255, 0, 51, 204, 102, 153, 0, 255, 25, 50, 75, 100"
+
+_ALL = (
+    _op("view", "moves", "2, 6", "y = x.view({sizes})", walk="split", sizes="2, 2, 3"),
+    _op("reshape", "moves", "3, 4", "y = x.reshape({sizes})", walk="merge", sizes="2, 6"),
+    _op("unsqueeze", "moves", "2, 3", "y = x.unsqueeze({dim})", walk="masks", dim="1"),
+    _op("squeeze", "moves", "2, 1, 3", "y = x.squeeze({dim})", dim="1"),
+    _op("expand", "moves", "1, 4", "y = x.expand({sizes})", sizes="3, 4"),
+    _op(
+        "transpose",
+        "moves",
+        "2, 3",
+        "y = x.transpose({first}, {other})",
+        walk="split",
+        first="0",
+        other="1",
+    ),
+    _op("permute", "moves", "2, 3, 2", "y = x.permute({dims})", dims="1, 0, 2"),
+    _op("contiguous", "moves", "2, 3", "y = x.contiguous()", walk="merge"),
+    _op("CHW to HWC", "moves", "3, 2, 3", "y = x.permute(1, 2, 0)  # C, Y, X -> Y, X, C"),
+    _op("cat", "moves", "2, 3", "y = torch.cat([x, b], dim={dim})", second="2, 3", dim="0"),
+    _op("stack", "moves", "2, 3", "y = torch.stack([x, b], dim={dim})", second="2, 3", dim="0"),
+    _op("hstack", "moves", "2, 3", "y = torch.hstack([x, b])", second="2, 2"),
+    _op("matmul", "computes", "2, 3", "y = x @ b", walk="scores", second="3, 2"),
+    _op("mm", "computes", "2, 3", "y = torch.mm(x, b)", second="3, 2"),
+    _op(
+        "einsum",
+        "computes",
+        "2, 3",
+        "y = torch.einsum({equation})",
+        second="4, 3",
+        equation="qd,kd->qk",
+    ),
+    _op("broadcast", "computes", "4, 3", "y = x {sign} b", second="3", sign="+"),
+    _op("softmax", "places", "3, 3", "y = x.softmax({dim})", walk="softmax", dim="-1"),
+    _op(
+        "mean",
+        "computes",
+        "2, 3",
+        "y = x.mean({dim}{keepdim})",
+        numbers=_UNEVEN,
+        dim="-1",
+        keepdim="False",
+    ),
+    _op("argmax", "computes", "2, 3", "y = x.argmax({dim})", numbers=_UNEVEN, dim="-1"),
+    _op(
+        "masked_fill",
+        "fills",
+        "4, 4",
+        _FILL,
+        walk="masking",
+        which="future",
+        mask="4, 4",
+        value="-inf",
+    ),
+    _op("tril", "fills", "4, 4", "y = x.tril({diagonal})", walk="masks", diagonal="0"),
+    _op("triu", "fills", "4, 4", "y = x.triu({diagonal})", diagonal="1"),
+    _op(
+        "to",
+        "places",
+        "2, 3",
+        'y = x.to("{device}", torch.{type})',
+        numbers=_DECIMALS,
+        type="int64",
+        device="cpu",
+    ),
+    _op("ToTensor", "computes", "2, 2, 3", _TO_TENSOR, numbers=_COLOURS),
+    _op("assert", "moves", "2, 3", _ASSERT, sizes="2, 3"),
+    _op("numel", "computes", "2, 3", "y = torch.tensor(x.numel())"),
+    _op("Sequential", "computes", "2, 3", _SEQUENTIAL, seed="0"),
+    _op(
+        "arange",
+        "makes",
+        "1",
+        "y = torch.arange({start}, {end}, {step})",
+        start="0",
+        end="6",
+        step="1",
+    ),
+    _op("zeros", "makes", "1", "y = torch.zeros({sizes})", sizes="2, 4"),
+    _op("ones", "makes", "1", "y = torch.ones({sizes})", sizes="2, 4"),
+    _op("tensor", "makes", "1", "y = torch.tensor({list})", list="[1, 2, 3]"),
+    _op("randint", "makes", "1", _RANDINT, low="0", high="10", sizes="2, 4", seed="0"),
+    _op(
+        "rand", "makes", "1", _SEEDED + "rand({sizes}, generator=generator)", sizes="2, 4", seed="0"
+    ),
+    _op(
+        "randn",
+        "makes",
+        "1",
+        _SEEDED + "randn({sizes}, generator=generator)",
+        sizes="2, 4",
+        seed="0",
+    ),
+)
+OPERATIONS: dict[str, TensorOperation] = {operation.name: operation for operation in _ALL}

@@ -1,4 +1,4 @@
-"""Tensors by sight: one operation on a small tensor, before and after, with its memory.
+"""Tensors by sight: one operation on a small tensor, before and after, and what there is to say.
 
 Everything is measured on the tensors themselves: shape, strides, storage offset, whether two share
 memory. Where each element came from is found by sending numbered elements through the operation.
@@ -10,13 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from tfm_core.inspect.by_hand.text import product
+from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.tables import Column, Columns
-from tfm_core.inspect.tensors import text
-from tfm_core.inspect.tensors.axes import axes_after, axes_before
+from tfm_core.inspect.tensors.axes import Index, axes_after, axes_before, sources
 from tfm_core.inspect.tensors.errors import explain
 from tfm_core.inspect.tensors.operations import (
+    MAX_AXES,
+    MAX_RESULT,
     OPERATIONS,
     TensorOperation,
     Values,
@@ -24,7 +27,7 @@ from tfm_core.inspect.tensors.operations import (
     tupled,
 )
 from tfm_core.probe.types import Array
-from tfm_core.sentences import N_, Paragraph, StudentError
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,23 +117,6 @@ class OperationResult:
     values: Values = field(default_factory=dict)
 
 
-def read(operation: TensorOperation, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Read what was typed for each parameter. Raises ValueError, in a sentence."""
-    readers = {"int": text.int_of, "ints": text.ints_of, "number": text.number_of}
-    settings: dict[str, Any] = {}
-    for one in operation.parameters:
-        typed = texts.get(one.name, one.default)
-        if one.kind == "choice":
-            settings[one.name] = typed if typed in one.choices else one.default
-        elif one.kind == "equation":
-            settings[one.name] = text.equation_of(typed)
-        elif one.kind == "shape":
-            settings[one.name] = text.shape_of(typed, one.label)
-        else:
-            settings[one.name] = readers[one.kind](typed, one.label)
-    return settings
-
-
 def sight(
     name: str, source: InputSpec, values: Values, second: tuple[int, ...] | None = None
 ) -> OperationResult:
@@ -155,15 +141,9 @@ def sight(
         kind, words = type(error).__name__, str(error)
         return OperationResult(operation, lines, before, None, (), words, kind, why, values)
     made: Tensor = names_made["y"]
-    if made.numel() > text.MAX_RESULT or made.dim() > text.MAX_AXES + 1:
-        raise StudentError(
-            Paragraph(
-                "tensors/result-too-large",
-                shape=tupled(tuple(made.shape)),
-                n=made.numel(),
-                most_result=text.MAX_RESULT,
-            )
-        )
+    if made.numel() > MAX_RESULT or made.dim() > MAX_AXES + 1:
+        facts = {"shape": tupled(tuple(made.shape)), "n": made.numel(), "most_result": MAX_RESULT}
+        raise StudentError(Paragraph("tensors/result-too-large", **facts))
     origins = _traced(operation, inputs, numbered, values, names_made)
     shapes = [tuple(one.shape) for one in inputs]
     names = axes_after(name, axes, shapes, tuple(made.shape), values)
@@ -267,3 +247,194 @@ def _traced(
             return numbered[0]
         return torch.empty_like(made, dtype=torch.int64).copy_(numbered[0])
     return torch.full_like(made, NEW, dtype=torch.int64)
+
+
+def arithmetic(seen: OperationResult, index: Index) -> tuple[frozenset[int], str]:
+    """Return what an element of the result is computed from, and how, written out.
+
+    The first are elements of the inputs, counted over the memory of all. seen: with a result.
+    """
+    after, name = seen.after, seen.operation.name
+    assert after is not None
+    shapes = [tensor.shape for tensor in seen.before]
+    axes = [tensor.axes for tensor in seen.before]
+    found = sources(name, axes, after.axes, shapes, index, seen.values)
+    factors = [list(zip(seen.before, term, strict=False)) for term in found]
+    used = frozenset(int(tensor.origins[at]) for row in factors for tensor, at in row)
+    values = [[float(tensor.values[at]) for tensor, at in row] for row in factors]
+    made = float(after.values[index])
+    place = "y" + "".join(f"[{i}]" for i in index)
+    if name in {"matmul", "mm", "einsum"}:
+        left, right = [row[0] for row in values], [[*row, 1.0][1] for row in values]
+        return used, f"{place} = {product(left, right, made, is_whole=True)}"
+    numbers = [f"{value:g}" for row in values for value in row]
+    terms = f"{made:.6g}"
+    if name == "argmax":
+        largest = N_(
+            "{place}: the largest of {numbers} is at {place}",
+            place=int(made),
+            numbers=", ".join(numbers),
+        )
+        return used, Sentence("{name} = {terms}", {"name": place, "terms": largest})
+    if name == "broadcast":
+        sign = f" {seen.values['sign']} "
+        terms = f"{sign.join(numbers)} = {made:g}"
+    elif name == "numel":
+        terms = f"{' × '.join(map(str, shapes[0]))} = {made:g}"
+    elif name == "mean":
+        terms = f"({' + '.join(numbers)}) / {len(numbers)} = {terms}"
+    elif name == "ToTensor":
+        terms = f"{int(values[0][0]) % 256} / 255 = {terms}"
+    elif name == "Sequential":
+        terms = f"(W₂ relu(W₁ [{', '.join(numbers)}] + b₁) + b₂)[{index[-1]}] = {terms}"
+    return used, f"{place} = {terms}"
+
+
+def note(seen: OperationResult) -> str:
+    """Return a sentence on what this result shows, or nothing. seen: with a result."""
+    after, name = seen.after, seen.operation.name
+    if after is None or not seen.before:
+        return ""
+    x = seen.before[0]
+    if name == "squeeze" and after.shape == x.shape:
+        return N_("Nothing happened: the axis is larger than 1.")
+    if name in {"reshape", "contiguous", "to"}:
+        return _copied(seen, after)
+    if name == "expand" and len(after.storage) < after.values.size:
+        return Paragraph("tensors/expanded", size=after.values.size, n_storage=len(after.storage))
+    if name == "broadcast":
+        return _stretch(seen, after.shape)
+    if name == "argmax":
+        return N_(
+            "Indices ({dtype}): no gradient passes, so a loss takes the scores.", dtype=after.dtype
+        )
+    if name == "ToTensor" and (x.values != x.values.astype("uint8")).any():
+        return N_("Pixels are whole numbers from 0 to 255: x.byte() changed others.")
+    if name == "mm":
+        return N_("The same as x @ b, but mm takes only matrices.")
+    if name == "softmax" and x.values.ndim > 1 and seen.values["dim"] % x.values.ndim == 0:
+        return Paragraph("tensors/columns-sum")
+    return ""
+
+
+def _copied(seen: OperationResult, after: TensorView) -> str:
+    """Say whether an operation that copies only where it must has copied."""
+    x, shares, name = seen.before[0], seen.shares[0], seen.operation.name
+    if name == "reshape":
+        copied = N_("Here reshape copies: x is not in row-major order.")
+        return N_("Here reshape is a view: no copy.") if shares else copied
+    if name == "contiguous":
+        return N_("x was contiguous: no copy.") if shares else N_("x was not contiguous: a copy.")
+    if shares:
+        return N_("x was {dtype} on {device} already: no copy.", dtype=x.dtype, device=x.device)
+    changed = int((x.values.astype(float) != after.values.astype(float)).sum())
+    values = {"device": after.device, "n": changed, "size": x.values.size}
+    return N_("A copy on {device}: {n} of {size} numbers changed.", **values)
+
+
+def _stretch(seen: OperationResult, made: tuple[int, ...]) -> str:
+    """Say how each input of a broadcast is read, and where both were stretched."""
+    stretched = [one for one in seen.before if one.shape != made]
+    if not stretched:
+        return N_("Both have the shape of y: nothing is broadcast.")
+    shapes = [tupled(one.shape) for one in stretched]
+    facts = {"name": stretched[0].name, "shape": shapes[0], "made": tupled(made)}
+    if len(stretched) == 2:
+        return Paragraph("tensors/both-stretched", shape_2=shapes[1], **facts)
+    one = stretched[0]
+    lead = len(made) - len(one.shape)
+    read_again = [size != new for size, new in zip(one.shape, made[lead:], strict=True)]
+    strides = [0 if again else n for again, n in zip(read_again, one.strides, strict=True)]
+    return Paragraph("tensors/stretched", strides=tupled((*[0] * lead, *strides)), **facts)
+
+
+def sums(seen: OperationResult) -> list[float]:
+    """Return the sums along the axis of a softmax, in order. seen: of a softmax, with a result."""
+    assert seen.after is not None
+    return [float(value) for value in seen.after.values.sum(axis=seen.values["dim"]).ravel()]
+
+
+def statistics(seen: OperationResult) -> str:
+    """Return smallest, mean, largest and standard deviation of a random tensor, in words."""
+    assert seen.after is not None
+    values = seen.after.values
+    spread = values.std(ddof=1) if values.size > 1 else math.nan
+    facts = {"min": values.min(), "mean": values.mean(), "max": values.max(), "spread": spread}
+    return Paragraph("tensors/statistics", **facts)
+
+
+def numpy_facts() -> list[tuple[str, str, str]]:
+    """Try out what NumPy and PyTorch share, with both of them, now.
+
+    Return lines of code, what each gave here, and what follows.
+    """
+    import numpy as np
+    import torch
+
+    array = np.arange(3, dtype=np.float32)
+    tensor, copied = torch.from_numpy(array), torch.tensor(array)
+    array[0] = 99
+    back = torch.zeros(3)
+    seen = back.numpy()
+    back[1] = 7
+    grid = np.zeros((2, 3), np.float32)
+    return [
+        ("torch.from_numpy(a); a[0] = 99", f"t = {tensor.tolist()}", N_("one memory, two names")),
+        ("torch.tensor(a); a[0] = 99", f"t = {copied.tolist()}", N_("a copy")),
+        ("n = t.numpy(); t[1] = 7", f"n = {seen.tolist()}", N_("one memory again")),
+        ("np.array([1.5]).dtype", str(np.array([1.5]).dtype), N_("NumPy counts in 64 bits")),
+        ("torch.tensor([1.5]).dtype", str(torch.tensor([1.5]).dtype), N_("PyTorch in 32")),
+        ("np.zeros((2, 3), np.float32).strides", str(grid.strides), N_("in bytes")),
+        ("torch.zeros(2, 3).stride()", str(torch.zeros(2, 3).stride()), N_("in elements")),
+    ]
+
+
+def about_strides(y: TensorView) -> Question | None:
+    """Ask for the strides after an exchange of the first and last axis; None with fewer than two.
+
+    Also None where all answers are the same.
+    """
+    if len(y.shape) < 2:
+        return None
+    swapped = _again(y).transpose(0, -1)
+    dense = tuple(swapped.contiguous().stride())
+    answer = tupled(tuple(swapped.stride()))
+    wrong = {
+        tupled(dense): N_("That needs a copy in the new order; transpose moves nothing."),
+        tupled(tuple(y.strides)): N_("Those are y's own: two axes change places."),
+        tupled(tuple(swapped.shape)): N_("That is the new shape."),
+    }
+    if not set(wrong) - {answer}:
+        return None
+    return choice_question(
+        N_("What are the strides of `y.transpose(0, -1)`?"),
+        answer,
+        wrong,
+        N_("The first and last stride change places, and no number moves."),
+    )
+
+
+def about_view(y: TensorView) -> Question | None:
+    """Ask whether the exchanged tensor can be viewed as one row; None without two axes."""
+    if len(y.shape) < 2:
+        return None
+    yes, no = N_("Yes, without a copy"), N_("No, PyTorch refuses")
+    try:
+        _again(y).transpose(0, -1).view(-1)
+        answer = yes
+        because = N_("Reading it in order still walks the memory with one stride.")
+    except RuntimeError:
+        answer = no
+        because = N_("No single stride reads it in order. `reshape` would copy.")
+    wrong: dict[str, str] = {
+        yes: N_("One row needs one stride, and here the next number is not at a fixed step."),
+        no: N_("An axis of size 1 or memory in the right order leaves one stride."),
+    }
+    return choice_question(N_("Does `y.transpose(0, -1).view(-1)` work?"), answer, wrong, because)
+
+
+def _again(y: TensorView) -> Tensor:
+    """Return a tensor with y's sizes and strides, on memory of its own."""
+    import torch
+
+    return torch.arange(len(y.storage)).as_strided(y.shape, y.strides, y.offset)

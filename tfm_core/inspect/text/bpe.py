@@ -6,7 +6,6 @@ token, and nothing within the alphabet is unknown. The ``tokenizers`` package le
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from itertools import pairwise
 
 import pandas as pd
 
+from tfm_core.data.own.tokens import apply, merges_of
 from tfm_core.data.vocabulary import SPECIALS, UNK
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.inspect.text.tokenise import Token
@@ -24,8 +24,6 @@ END = "\ue000"
 
 END_SHOWN = "</w>"
 MAX_MERGES = 200
-MIN_COUNT = 2
-"""Merging ends before pairs that occur once."""
 
 _UNKNOWN = "\ue001"
 
@@ -49,17 +47,8 @@ class Bpe:
 
 def learn(words: Sequence[str], most: int = MAX_MERGES) -> Bpe:
     """Learn up to ``most`` merges from words, the most frequent pair first, within words only."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    alphabet = sorted({*"".join(words), END})
-    trainer = trainers.BpeTrainer(
-        vocab_size=len(alphabet) + most, min_frequency=MIN_COUNT, show_progress=False
-    )
-    tokenizer.train_from_iterator([" ".join(word + END for word in words)], trainer)
-    pairs = json.loads(tokenizer.to_str())["model"]["merges"][:most]
-    return Bpe(tuple(alphabet), _counted(Counter(words), pairs))
+    pairs = merges_of([word + END for word in words], most)
+    return Bpe(tuple(sorted({*"".join(words), END})), _counted(Counter(words), pairs))
 
 
 def tokens(learned: Bpe, words: Sequence[str], k: int) -> list[Token]:
@@ -101,22 +90,6 @@ def lengths(learned: Bpe, words: Sequence[str]) -> pd.DataFrame:
         total = sum(counts[word] * len(pieces) for word, pieces in split.items())
         rows.append({"merges": k, "size": len(SPECIALS) + len(known), "length": total})
     return SIZES.table(rows)
-
-
-def apply(pieces: Sequence[str], left: str, right: str) -> list[str]:
-    """Merge every ``left`` that is followed by ``right``, from the left."""
-    if left not in pieces:
-        return list(pieces)
-    merged: list[str] = []
-    i = 0
-    while i < len(pieces):
-        if pieces[i] == left and i + 1 < len(pieces) and pieces[i + 1] == right:
-            merged.append(left + right)
-            i += 2
-        else:
-            merged.append(pieces[i])
-            i += 1
-    return merged
 
 
 def pair_counts(split: dict[str, list[str]], counts: Counter[str]) -> Counter[tuple[str, str]]:

@@ -16,8 +16,7 @@ from tfm_core.choices.config import CaptionerConfig, CaptionTaskConfig
 from tfm_core.data.caption_words import caption
 from tfm_core.data.scenes import CANVAS, PlacedDigit, are_disjoint
 from tfm_core.inspect.attention.example import Example, captured
-from tfm_core.inspect.attention.inputs import inputs_of
-from tfm_core.inspect.attention.trained import data_of, model_of
+from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
 from tfm_core.inspect.tables import table
 from tfm_core.probe.items import Box, caption_item
 from tfm_core.probe.labels import modules_by_kind
@@ -130,7 +129,7 @@ def compose_pieces(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
 def _composed(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
     import torch
 
-    from tfm_core.data.compose import compose, ink_boxes
+    from tfm_core.data.captions import compose, ink_boxes
 
     digits = torch.from_numpy(np.stack([piece.pixels for piece in pieces]))[None]
     squares = torch.tensor([[[p.placed.left, p.placed.top, p.placed.side] for p in pieces]])

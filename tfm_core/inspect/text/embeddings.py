@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +11,7 @@ import numpy.typing as npt
 
 from tfm_core.choices.config import Experiment
 from tfm_core.data.tasks import text_task
-from tfm_core.data.text import korean_words
-from tfm_core.data.text.english_korean import SUFFIXES
+from tfm_core.data.text.english_korean import word_classes
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.attention.trained import cached_by_weights, model_of, no_checkpoint
 from tfm_core.inspect.positions.tables import cosines
@@ -45,12 +43,19 @@ CLASSES = (
 """In the order in which figures and legends show them."""
 
 
+_CALLED = {
+    **dict.fromkeys(("preposition", "article", "and"), "function word"),
+    "ending": "particle or ending",
+}
+
+
 def class_of(task: str, token: str) -> str:
     """Return the class of a token of a task's vocabulary, one of ``CLASSES``."""
     if token in SPECIALS:
         return "special"
     if task == "english-korean":
-        return _grammar().get(token, "word")
+        name = word_classes().get(token, "word")
+        return _CALLED.get(name, name)
     if token.isdigit():
         return "digit"
     if len(token) == 1:
@@ -61,28 +66,6 @@ def class_of(task: str, token: str) -> str:
 def by_class(classes: tuple[str, ...]) -> list[int]:
     """Return the indices of tokens ordered by class."""
     return sorted(range(len(classes)), key=lambda index: CLASSES.index(classes[index]))
-
-
-@cache
-def _grammar() -> dict[str, str]:
-    classes: dict[str, str] = {}
-    for verb in korean_words.VERBS:
-        for form in (verb.singular, verb.plural, verb.korean_final, verb.korean_linking):
-            classes[form] = N_("verb, present")
-        for form in (verb.past, verb.korean_past):
-            classes[form] = N_("verb, past")
-    for english, korean in korean_words.ADJECTIVES.items():
-        classes |= dict.fromkeys((english, korean), "adjective")
-    for group, nouns in korean_words.NOUNS.items():
-        for noun in nouns:
-            classes |= dict.fromkeys((noun.english, noun.korean), group)
-    for location in korean_words.PLACES:
-        classes |= dict.fromkeys((location.english, location.korean), "place")
-    for english, (korean, _when) in korean_words.TIMES.items():
-        classes |= dict.fromkeys((english, korean), "time")
-    function = (*korean_words.PREPOSITIONS, *korean_words.ARTICLES, korean_words.AND)
-    classes |= dict.fromkeys(function, N_("function word"))
-    return classes | dict.fromkeys(SUFFIXES, N_("particle or ending"))
 
 
 Array = npt.NDArray[np.floating[Any]]

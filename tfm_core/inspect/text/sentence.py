@@ -16,7 +16,7 @@ import pandas as pd
 
 from tfm_core.choices.config import EncoderOnlyConfig, Experiment, TextTaskConfig
 from tfm_core.data.text.sentiment import AND, BUT, INTENSITIES, JOINS, Judged, judged
-from tfm_core.inspect.attention.explanations import relevance, rollout
+from tfm_core.inspect.attention.pictures import relevance, rollout
 from tfm_core.inspect.attention.trained import cached_by_weights, model_of
 from tfm_core.inspect.tables import Column, Columns, table
 from tfm_core.probe.labels import CLS, modules_by_kind

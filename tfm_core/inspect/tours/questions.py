@@ -13,7 +13,7 @@ import numpy as np
 from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.alignment import clearest_row, truth_on_map
 from tfm_core.inspect.attention.example import Example, example_of
-from tfm_core.inspect.attention.head_labels import first_heads
+from tfm_core.inspect.attention.heads import first_heads
 from tfm_core.inspect.knockouts import measure
 from tfm_core.inspect.knockouts.example import example_without
 from tfm_core.inspect.knockouts.measure import Score
@@ -85,12 +85,7 @@ def heads_that_align(on: TourRun) -> Question:
     scores = newest_alignment(on.run)
     cross = modules_by_kind(on.run.experiment).get("cross", [])
     n = len(cross) * on.run.experiment.model.n_heads
-    k = sum(
-        int(share >= aligns_from(score))
-        for name, score in scores.items()
-        if name in cross
-        for share in score.share
-    )
+    k = sum(row["share"] >= aligns_from(row["chance"]) for row in scores if row["module"] in cross)
     is_known = bool(scores) and (k > 0 or not on.run.status.is_active)
     answer = (NONE if not k else ALL if k == n else SOME) if is_known else UNKNOWN
     because = N_("{k} of {n} have most of their attention on the true source words.", k=k, n=n)

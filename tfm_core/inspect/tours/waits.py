@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfm_core.inspect.attention import alignment
-from tfm_core.inspect.attention.alignment import AlignmentScore
-from tfm_core.probe.labels import layer_of
+from tfm_core.inspect.attention.alignment import Row
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.record.outcome import MIN_PROGRESS, loss_progress
-from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, percent
 
@@ -64,14 +62,11 @@ def guessing_left_at(curves: Curves) -> int | None:
 
 def head_aligns(on: TourRun) -> Waited:
     """Wait until a head has most of its attention on the true source words."""
-    scores = newest_alignment(on.run)
-    best = alignment.best_of(scores)
+    best = alignment.best_head(newest_alignment(on.run))
     if best is None:
         return Waited(False, N_("No snapshot can be scored yet."))
-    module, head = best
-    share = float(scores[module].share[head])
-    values = {"layer": layer_of(module) + 1, "head": head + 1, "share": percent(share)}
-    if share >= aligns_from(scores[module]):
+    values = {"layer": best["layer"], "head": best["head"], "share": percent(best["share"])}
+    if best["share"] >= aligns_from(best["chance"]):
         sentence = N_("Layer {layer}, head {head}: {share} on the true source words.", **values)
         return Waited(True, sentence)
     return Waited(False, N_("Best so far: layer {layer}, head {head}, {share}.", **values))
@@ -86,17 +81,19 @@ def is_trained(on: TourRun) -> Waited:
     return Waited(True, "")
 
 
-def aligns_from(score: AlignmentScore) -> float:
-    """Return the share of attention on true source words from which a head is said to align."""
-    return max(alignment.LEARNED, 2 * score.chance)
+def aligns_from(chance: float) -> float:
+    """Return the share of attention on true source words from which a head is said to align.
+
+    chance: the share of even attention.
+    """
+    return max(alignment.LEARNED, 2 * chance)
 
 
-def newest_alignment(run: Run) -> dict[str, AlignmentScore]:
-    """Return the scores of the newest readable snapshot by module; empty without any."""
+def newest_alignment(run: Run) -> list[Row]:
+    """Return the scores of the heads in the newest readable snapshot; none without any."""
     for step in reversed(run.snapshot_steps()):
         try:
-            changed = snapshot_path(run.folder, step).stat().st_mtime_ns
-            return dict(alignment.of_step(run.folder, step, changed))
+            return alignment.of_step(run, step)
         except (OSError, ValueError):  # being written, or damaged
             continue
-    return {}
+    return []

@@ -27,6 +27,7 @@ from tfm_core.inspect.training_step.step import (
     copied,
     forward,
     gradients,
+    norm_of,
     outputs_of,
     rows,
     scheduled_rate,
@@ -96,7 +97,7 @@ def forgotten_zero_grad(trainer: Trainer) -> dict[str, float]:
         forward(copy)[0].backward()  # type: ignore[no-untyped-call]
     twice = {name: one.grad for name, one in copy.model.named_parameters() if one.grad is not None}
     apart = max(float((twice[name] - 2 * once[name]).abs().max()) for name in twice)
-    return {"once": _norm(list(once.values())), "twice": _norm(list(twice.values())), "d": apart}
+    return {"once": norm_of(once.values()), "twice": norm_of(twice.values()), "d": apart}
 
 
 def softmax_before_loss(trainer: Trainer) -> dict[str, Any]:
@@ -114,7 +115,7 @@ def softmax_before_loss(trainer: Trainer) -> dict[str, Any]:
         loss = F.cross_entropy(given, call.targets, ignore_index=call.ignore_index)
         loss.backward()  # type: ignore[no-untyped-call]
         gradients = [one.grad for one in copy.model.parameters() if one.grad is not None]
-        norms.append(_norm(gradients))
+        norms.append(norm_of(gradients))
         losses.append(float(loss.detach()))
     classes = call.logits.size(-1)
     (right, wrong), (right_norm, wrong_norm) = losses, norms
@@ -164,10 +165,6 @@ def _call(trainer: Trainer) -> LossCall:
     if call is None:
         raise StudentError("This mistake needs cross-entropy, which is not this model's loss.")
     return call
-
-
-def _norm(gradients: list[Tensor]) -> float:
-    return float(torch.linalg.vector_norm(torch.stack([one.norm() for one in gradients])))
 
 
 SHOWN = 6  # numbers of the first token

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -20,7 +20,8 @@ from torch.overrides import TorchFunctionMode
 
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.sentences import Paragraph, StudentError
+from tfm_core.inspect.questions import Question, choice_question
+from tfm_core.sentences import N_, Paragraph, StudentError
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import Trainer, build, seeds_of_step
 
@@ -139,12 +140,17 @@ def gradients(trainer: Trainer) -> tuple[float, dict[str, Tensor]]:
     return float(loss.detach()), by_name
 
 
+def norm_of(gradients: Iterable[Tensor]) -> float:
+    """Return the norm of gradients together."""
+    return float(torch.linalg.vector_norm(torch.stack([one.norm() for one in gradients])))
+
+
 def clip_scale(gradients: Mapping[str, Tensor], limit: float) -> tuple[float, float]:
     """Return the norm of all gradients together, and what clipping multiplies them with.
 
     As ``nn.utils.clip_grad_norm_``: limit / (norm + 1e-6), at most 1; a limit of 0 is none.
     """
-    norm = float(torch.linalg.vector_norm(torch.stack([g.norm() for g in gradients.values()])))
+    norm = norm_of(gradients.values())
     return norm, min(1.0, limit / (norm + 1e-6)) if limit else 1.0
 
 
@@ -286,4 +292,44 @@ def example() -> Experiment:
     return base.replace(
         model=base.model.replace(**model).model_dump(),
         training=base.trained.replace(**training).model_dump(),
+    )
+
+
+SAME = 1e-6
+"""A loss that changes by less counts as the same."""
+
+
+def about_guessing(n: int) -> Question:
+    """Ask for the loss of a model that finds all of n classes equally likely."""
+    even = f"{math.log(n):.2f}"
+    return choice_question(
+        N_("If all {n:,} classes were equally likely, what would the loss be?", n=n),
+        even,
+        {
+            f"{1 / n:.2g}": N_("That is the probability of each; the loss is −ln of it."),
+            f"{math.log2(n):.2f}": N_("That is in bits; the loss is in nats, with ln."),
+            f"{n:,}": N_("That is the perplexity, exp(loss)."),
+            "0": N_("Only a model that gives the right class probability 1 has loss 0."),
+        },
+        N_("−ln(1/{n}) = ln {n}: the line of guessing on every loss curve.", n=n),
+    )
+
+
+def about_step(taken: StepTaken) -> Question:
+    """Ask what a step does to the loss of its own batch."""
+    change = taken.loss_after - taken.loss_before
+    falls, same, rises = N_("It falls"), N_("It stays the same"), N_("It rises")
+    answer = same if abs(change) < SAME else falls if change < 0 else rises
+    return choice_question(
+        N_(
+            "One step with learning rate {rate:.3g}: what happens to this batch's loss?",
+            rate=taken.rate,
+        ),
+        answer,
+        {
+            falls: N_("A step follows the slope downhill, but this one goes too far."),
+            same: N_("Every weight with a gradient moves, so the loss changes."),
+            rises: N_("The step goes against the gradient, and here it is short enough."),
+        },
+        N_("From {one:.4g} to {other:.4g}.", one=taken.loss_before, other=taken.loss_after),
     )

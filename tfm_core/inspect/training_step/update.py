@@ -1,22 +1,132 @@
-"""The optimiser's own arithmetic of one weight, of a whole parameter, and of a step in two ways.
-
-The same step is taken twice: with ``nn.Module`` and its optimiser, and with functions on raw
-tensors.
-"""
+"""The optimiser's own arithmetic of one weight, and layer and step as modules and as functions."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from textwrap import dedent
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from tfm_core.choices.variants.optimisers import OPTIMISERS, Optimiser
-from tfm_core.inspect.training_step.arithmetic import ARITHMETIC, ITERATED, UpdateLine
+from tfm_core.choices.variants.optimisers import (
+    COEFFICIENTS,
+    ITERATIONS,
+    OPTIMISERS,
+    RMS,
+    Optimiser,
+)
 from tfm_core.inspect.training_step.step import StepTaken, chance, clip_scale, copied, rows
 from tfm_core.sentences import N_
 from tfm_core.training.loop import Trainer
+
+ITERATED: Final = "X"
+"""The name of what the iteration changes, in the lines of the arithmetic."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateLine:
+    """One line of the arithmetic: a name, its formula, and the number."""
+
+    name: str
+    formula: str
+    value: Any
+
+
+Arithmetic = Callable[
+    [Any, Any, Mapping[str, Any], Mapping[str, Any]], "tuple[list[UpdateLine], Any]"
+]
+"""From weight, gradient, memory and options to the lines and the new weight, of a whole tensor.
+memory: what torch keeps under its own names, empty before the first step. options: lr, weight_decay
+and what else torch's class takes, under its own names."""
+
+
+def adam(
+    weight: Any, gradient: Any, memory: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[list[UpdateLine], Any]:
+    """Return the lines and the new weight of Adam (Kingma & Ba 2015, Algorithm 1)."""
+    beta1, beta2 = options["betas"]
+    m, v = memory.get("exp_avg", 0.0), memory.get("exp_avg_sq", 0.0)
+    t = int(memory.get("step", 0)) + 1
+    gradient = gradient + options["weight_decay"] * weight
+    m = beta1 * m + (1 - beta1) * gradient
+    v = beta2 * v + (1 - beta2) * gradient**2
+    m_hat = m / (1 - beta1**t)
+    v_hat = v / (1 - beta2**t)
+    step = options["lr"] * m_hat / (v_hat**0.5 + options["eps"])
+    lines = [
+        UpdateLine("g + decay", "g + weight decay · w", gradient),
+        UpdateLine("m", "β₁ · m + (1 - β₁) · g", m),
+        UpdateLine("v", "β₂ · v + (1 - β₂) · g²", v),
+        UpdateLine("m̂", f"m / (1 - β₁^{t})", m_hat),
+        UpdateLine("v̂", f"v / (1 - β₂^{t})", v_hat),
+        UpdateLine("update", "lr · m̂ / (√v̂ + ε)", step),
+    ]
+    return lines, weight - step
+
+
+def adamw(
+    weight: Any, gradient: Any, memory: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[list[UpdateLine], Any]:
+    """Return the lines and the new weight of AdamW (Loshchilov & Hutter 2019, Algorithm 2)."""
+    pull = options["lr"] * options["weight_decay"] * weight
+    lines, after = adam(weight, gradient, memory, {**options, "weight_decay": 0.0})
+    return [UpdateLine("decay", "lr · weight decay · w", pull), *lines[1:]], after - pull
+
+
+def sgd(
+    weight: Any, gradient: Any, memory: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[list[UpdateLine], Any]:
+    """Return the lines and the new weight of SGD with momentum, as PyTorch writes it."""
+    gradient = gradient + options["weight_decay"] * weight
+    moved = options["momentum"] * memory.get("momentum_buffer", 0.0) + gradient
+    step = options["lr"] * moved
+    lines = [
+        UpdateLine("g + decay", "g + weight decay · w", gradient),
+        UpdateLine("momentum", "β₁ · momentum + g", moved),
+        UpdateLine("update", "lr · momentum", step),
+    ]
+    return lines, weight - step
+
+
+def muon(
+    weight: Any, gradient: Any, memory: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[list[UpdateLine], Any]:
+    """Return the lines and the new weights of Muon; a matrix, or several in the last two axes."""
+    beta, (a, b, c) = options["betas"][0], COEFFICIENTS
+    momentum = beta * memory.get("momentum_buffer", 0.0) + (1 - beta) * gradient
+    ahead = (1 - beta) * gradient + beta * momentum
+    norm = (ahead * ahead).sum((-2, -1), keepdims=True) ** 0.5 + 1e-30
+    x = ahead / norm
+    pull = options["lr"] * options["weight_decay"] * weight
+    lines = [
+        UpdateLine("decay", "lr · weight decay · w", pull),
+        UpdateLine("M", "β₁ · M + (1 - β₁) · g", momentum),
+        UpdateLine("N", "(1 - β₁) · g + β₁ · M", ahead),
+        UpdateLine("‖N‖", "√ of the sum of the squares of the whole matrix N", norm),
+        UpdateLine(ITERATED, "N / ‖N‖", x),
+    ]
+    for _ in range(ITERATIONS):  # Newton-Schulz
+        gram = x @ x.mT
+        x = a * x + (b * gram + c * gram @ gram) @ x
+        lines.append(UpdateLine(ITERATED, f"{a} · X - {-b} · XXᵀX + {c} · XXᵀXXᵀX", x))
+    scale = RMS * max(weight.shape[-2:]) ** 0.5
+    step = options["lr"] * scale * x
+    lines.append(UpdateLine("update", f"lr · {RMS} · √{max(weight.shape[-2:])} · X", step))
+    return lines, weight - pull - step
+
+
+ARITHMETIC: Mapping[str, tuple[Callable[..., Any], ...]] = {
+    "adam": (adam,),
+    "adamw": (adamw, adam),
+    "sgd": (sgd,),
+    "muon": (muon, adamw, adam),
+}
+"""The update of each optimiser, then the functions of ours which that calls, and those of
+``others``."""
 
 
 def one_weight(
@@ -144,3 +254,61 @@ def two_ways(trainer: Trainer, taken: StepTaken) -> dict[str, float]:
         "gradient": max(gradients),
         "weight": max(weights),
     }
+
+
+MODULES = dedent("""\
+    import torch
+    from torch import nn
+
+    torch.manual_seed(7)
+    x = torch.randn(2, 4)  # two examples, four numbers each
+
+    linear = nn.Linear(4, 3)  # an object that holds its weights
+    relu = nn.ReLU()  # an object that holds nothing
+    y = relu(linear(x))
+    y.sum().backward()
+    print(y)
+
+    for name, value in linear.named_parameters():
+        print(name, tuple(value.shape))
+    print(list(relu.parameters()))
+    """)
+FUNCTIONS = dedent("""\
+    import torch.nn.functional as F
+
+    # the same weights as plain tensors, kept by whoever calls
+    weight = linear.weight.detach().clone().requires_grad_()
+    bias = linear.bias.detach().clone().requires_grad_()
+    z = F.relu(F.linear(x, weight, bias))
+    z.sum().backward()
+    print(z)
+
+    print("same output:", torch.equal(y, z))
+    print("same gradient:", torch.equal(linear.weight.grad, weight.grad))
+    print("as by hand:", torch.allclose(z, (x @ weight.T + bias).clamp(min=0)))
+    """)
+
+
+@lru_cache(maxsize=1)
+def one_layer() -> list[tuple[str, str, str]]:
+    """Run both scripts, the second behind the first, as in one notebook.
+
+    Return of each what it shows, its code, and what it printed.
+    """
+    names: dict[str, object] = {}
+    titles = (
+        N_("**`nn.Linear`, `nn.ReLU`**: modules hold their parameters."),
+        N_("**`F.linear`, `F.relu`**: functions take theirs as arguments."),
+    )
+    made: list[tuple[str, str, str]] = []
+    with torch.random.fork_rng(devices=[]):
+        for title, code in zip(titles, (MODULES, FUNCTIONS), strict=True):
+            lines: list[str] = []
+
+            def keep(*values: object, to: list[str] = lines) -> None:
+                to.append(" ".join(map(str, values)))
+
+            names["print"] = keep  # a page is drawn in a thread: nothing else may be redirected
+            exec(code, names)
+            made.append((title, code, "\n".join(lines)))
+    return made

@@ -24,9 +24,7 @@ from tfm_core.choices.config import (
 from tfm_core.data.opened.spelling import labels
 from tfm_core.data.text.nearest import sampled_sentences
 from tfm_core.data.text.task import TextTask
-from tfm_core.inspect.attention.inputs import inputs_of
-from tfm_core.inspect.attention.trained import check_context, data_of
-from tfm_core.inspect.progress.weights import model_of_step
+from tfm_core.inspect.attention.trained import check_context, data_of, inputs_of, model_of_step
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 

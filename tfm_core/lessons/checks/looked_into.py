@@ -14,7 +14,7 @@ from tfm_core.inspect.bugs.bugs import BUGS, Bug, basis, bug_of, with_bug
 from tfm_core.inspect.experiments import result
 from tfm_core.lessons.checks.task import Asks, Task, Verdict, Work, named_run, wrong_run
 from tfm_core.lessons.words import TaskWords
-from tfm_core.probe.labels import layer_of, modules_by_kind
+from tfm_core.probe.labels import modules_by_kind
 from tfm_core.sentences import N_, StudentError, percent
 
 
@@ -50,25 +50,25 @@ class HeadAligns(Task):
         snapshot = run.snapshot(steps[-1])
         scores = alignment.score(run.experiment, run.probe(), snapshot, tokens=self.tokens)
         layer, head = (int(number) for number in answer.split("."))
-        module = next((name for name in modules if layer_of(name) == layer - 1), "")
-        if module not in scores or head > len(scores[module].share):
-            shown = [scores[name].share for name in modules if name in scores]
+        of_kind = scores[scores["kind"] == self.kind]
+        found = of_kind[(of_kind["layer"] == layer) & (of_kind["head"] == head)]
+        if found.empty:
             raise StudentError(
                 "There is no such head: layers 1 to {n_layers}, heads 1 to {n_heads}.",
                 n_layers=len(modules),
-                n_heads=max(map(len, shown), default=0),
+                n_heads=max(of_kind["head"], default=0),
             )
-        share, chance = float(scores[module].share[head - 1]), scores[module].chance
+        share, chance, n = found[["share", "chance", "n_tokens"]].iloc[0]
         words = N_(
             "Layer {layer}, head {head}: {share} of its attention is on the true source words of "
             "{n} tokens; even attention has {chance}.",
             layer=layer,
             head=head,
             share=percent(share),
-            n=scores[module].n_tokens,
+            n=int(n),
             chance=percent(chance),
         )
-        return Verdict(share >= self.share, words, run.id, {"share": share})
+        return Verdict(bool(share >= self.share), words, run.id, {"share": float(share)})
 
 
 class FailsWithout(Task):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
@@ -110,9 +111,9 @@ class Task(Config):
             raise StudentError("Enter layer and head first, both from 1.")
         return ""
 
+    @abstractmethod
     def judge(self, answer: str, work: Work) -> Verdict:
         """Return whether an answer is right. Raises StudentError where that can't be told yet."""
-        raise NotImplementedError
 
 
 def values_by_path(experiment: Experiment) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tfm_core.inspect.by_hand import arithmetic
-from tfm_core.inspect.by_hand.attention import Attended, MultiHead
+from tfm_core.inspect.by_hand import text
+from tfm_core.inspect.by_hand.attention import Attended, Matrices, MultiHead
 from tfm_core.inspect.masks.lab import MaskedAttention
 from tfm_core.plots.sheet import Board, Cells, Numbers, Place, SheetLine, written
 from tfm_core.probe.types import Bools, Floats
@@ -83,52 +83,52 @@ def mask_board(title: str, allowed: Bools, words: Sequence[str], **more: Any) ->
     return board(title, allowed, words, states=states, scale="share", **look)
 
 
-def _row(row: int, n: int) -> dict[Place, str]:
+Marks = dict[Place, str]
+
+
+def _row(row: int, n: int) -> Marks:
     return {(row, i): "used" for i in range(n)}
 
 
-def _column(column: int, n: int) -> dict[Place, str]:
+def _column(column: int, n: int) -> Marks:
     return {(i, column): "used" for i in range(n)}
 
 
-def projection_line(
-    title: str,
-    kind: str,
-    vectors: Floats,
-    matrix: Floats,
-    made: Floats,
-    words: Sequence[str],
-    cell: Place,
-) -> SheetLine:
-    """Return ``X × W = Q``; cell: the word and the dimension that are written out."""
-    word, dimension = cell
-    letter = {"query": "Q", "key": "K", "value": "V"}[kind]
-    n = matrix.shape[0]
-    terms = arithmetic.product(vectors[word], matrix[:, dimension], float(made[word, dimension]))
-    of_matrix: dict[str, Any] = {"sign": "×", "hue": kind, "marks": _column(dimension, n)}
-    product: dict[str, Any] = {
-        "sign": "=",
-        "hue": kind,
-        "name": f"made-{kind}",
-        "marks": {cell: "picked"},
-    }
-    boards = (
-        board(N_("X, the words"), vectors, words, ("word", ""), marks=_row(word, n)),
-        board(f"W_{letter}", matrix, words, ("", ""), **of_matrix),
-        board(letter, made, words, ("word", ""), **product),
+def projection_lines(
+    vectors: Floats, matrices: Matrices, head: Attended, words: Sequence[str], pick: Pick
+) -> list[SheetLine]:
+    """Return ``X × W_Q = Q``, and so for K and V."""
+    parts = (
+        (N_("Queries: what a word looks for"), "query", "Q", matrices.query, head.query),
+        (N_("Keys: what a word offers"), "key", "K", matrices.key, head.key),
+        (N_("Values: what a word passes on"), "value", "V", matrices.value, head.value),
     )
-    return SheetLine(
-        title, boards, arithmetic=(f"{letter}({words[word]}, {dimension + 1}) = {terms}",)
-    )
+    lines = []
+    for title, kind, letter, matrix, made in parts:
+        word, column = pick.query if kind == "query" else pick.key, pick.dimension
+        used, across = _row(word, len(matrix)), _column(column, len(matrix))
+        picked: Marks = {(word, column): "picked"}
+        sides = "word", ""
+        boards = (
+            board(N_("X, the words"), vectors, words, sides, marks=used),
+            board(f"W_{letter}", matrix, words, ("", ""), sign="×", hue=kind, marks=across),
+            board(
+                letter, made, words, sides, sign="=", hue=kind, name=f"made-{kind}", marks=picked
+            ),
+        )
+        terms = text.product(vectors[word], matrix[:, column], float(made[word, column]))
+        written_out = f"{letter}({words[word]}, {column + 1}) = {terms}"
+        lines.append(SheetLine(title, boards, arithmetic=(written_out,)))
+    return lines
 
 
 def attention_lines(
     attended: Attended,
     words: Sequence[str],
     pick: Pick,
-    titles: Sequence[str],
-    sentences: Sequence[str],
     letters: tuple[str, str, str] = ("Q", "K", "V"),
+    *,
+    is_scaled: bool = True,
 ) -> list[SheetLine]:
     """Return the four lines of one attention: scores, scale and mask, softmax, weighted sum."""
     parts = (
@@ -137,13 +137,25 @@ def attention_lines(
         _softmax(attended, words, pick),
         _summed(attended, words, pick, letters[2]),
     )
+    titles = [title for title, _sentence in _STEPS]
+    if not is_scaled:
+        titles[1] = N_("2 · Not divided, and mask")
     return [
         SheetLine(title, tuple(boards), sentence, tuple(terms))
-        for title, sentence, (boards, terms) in zip(titles, sentences, parts, strict=True)
+        for title, (_title, sentence), (boards, terms) in zip(titles, _STEPS, parts, strict=True)
     ]
 
 
-_PAIR = {"names": "{i},{j}", "lights": "{i},{j} q{i} k{j} t{i}"}
+_STEPS = (
+    (
+        N_("1 · Scores: each query times each key"),
+        N_("Click a number to frame what it is computed from."),
+    ),
+    (N_("2 · Scale, and mask"), N_("The spread of a sum of d products is √d.")),
+    (N_("3 · Softmax: each row adds up to 1"), N_("Exponentials, divided by their sum.")),
+    (N_("4 · Weighted sum of the values"), N_("Each output is the sum of all values, weighted.")),
+)
+_PAIR: dict[str, Any] = {"names": "{i},{j}", "lights": "{i},{j} q{i} k{j} t{i}"}
 Part = tuple[Sequence[Board], Sequence[str]]
 """Of a line: its boards, and its arithmetic."""
 
@@ -153,42 +165,35 @@ def _scores(
 ) -> Part:
     width = attended.query.shape[1]
     query, key = pick.query, pick.key
+    row, column, picked = _row(query, width), _column(key, width), {(query, key): "picked"}
     q, k, _v = letters
-    rows: dict[str, Any] = {"name": "query", "hue": "query", "marks": _row(query, width)}
-    columns: dict[str, Any] = {"name": "key", "hue": "key", "marks": _column(key, width)}
-    picked: dict[str, Any] = {"name": "scores", "marks": {(query, key): "picked"}, **_PAIR}
-    transposed = re.sub(r"\bK\b", "Kᵀ", k)
+    k = re.sub(r"\bK\b", "Kᵀ", k)
+    asks, answers = ("query", "number"), ("number", "key")
+    is_asked: dict[str, Any] = {"name": "query", "hue": "query", "names": "q{i}"}
+    is_key: dict[str, Any] = {"name": "key", "hue": "key", "names": "k{j}"}
     boards = (
-        board(q, attended.query, words, ("query", "number"), names="q{i}", **rows),
-        board(
-            transposed,
-            attended.key.T,
-            words,
-            ("number", "key"),
-            sign="×",
-            names="k{j}",
-            **columns,
-        ),
-        board("QKᵀ", attended.products, words, sign="=", **picked),
+        board(q, attended.query, words, asks, marks=row, **is_asked),
+        board(k, attended.key.T, words, answers, sign="×", marks=column, **is_key),
+        board("QKᵀ", attended.products, words, sign="=", name="scores", marks=picked, **_PAIR),
     )
-    return boards, (arithmetic.score(attended, query, key, (words[query], words[key])),)
+    return boards, (text.score(attended, query, key, (words[query], words[key])),)
 
 
 def _masked(attended: Attended, words: Sequence[str], pick: Pick) -> Part:
     cell = (pick.query, pick.key)
-    width, is_scaled = attended.query.shape[1], attended.scale != 1
-    sign = f"QKᵀ ÷ √{width} =" if is_scaled else N_("QKᵀ, not divided =")
     marks = {cell: "picked"}
-    picked: dict[str, Any] = {"marks": marks, **_PAIR}
-    title = _scaled_title(attended)
+    is_divided = attended.scale != 1
+    sign = f"QKᵀ ÷ √{attended.query.shape[1]} =" if is_divided else N_("QKᵀ, not divided =")
+    title, mask = _scaled_title(attended), N_("Mask: click a cell")
     boards = [
-        board(title, attended.scores, words, sign=sign, name="scaled", **picked),
-        mask_board(N_("Mask: click a cell"), attended.allowed, words, sign=N_("with"), marks=marks),
+        board(title, attended.scores, words, sign=sign, name="scaled", marks=marks, **_PAIR),
+        mask_board(mask, attended.allowed, words, sign=N_("with"), marks=marks),
     ]
-    terms = [arithmetic.scaled(attended, *cell)]
+    terms = [text.scaled(attended, *cell)]
     if not attended.allowed.all():
         title = N_("Masked scores")
-        boards.append(board(title, attended.masked, words, sign="=", name="masked", **picked))
+        look: dict[str, Any] = {"sign": "=", "name": "masked", "marks": marks}
+        boards.append(board(title, attended.masked, words, **look, **_PAIR))
         if not attended.allowed[cell]:
             terms.append(N_("forbidden: replaced by the lowest number, −3.4 · 10³⁸"))
     return boards, terms
@@ -200,47 +205,35 @@ def _scaled_title(attended: Attended) -> str:
 
 def _softmax(attended: Attended, words: Sequence[str], pick: Pick) -> Part:
     cell = (pick.query, pick.key)
-    row: dict[str, Any] = {"name": "exp", "marks": _row(pick.query, len(words)) | {cell: "picked"}}
-    total: dict[str, Any] = {"columns": (N_("sum"),), "marks": {(pick.query, 0): "used"}}
-    picked: dict[str, Any] = {"name": "weights", "marks": {cell: "picked"}}
+    picked: Marks = {cell: "picked"}
+    row = _row(pick.query, len(words)) | picked
     share: dict[str, Any] = {"scale": "share", **_PAIR}
-    totals = attended.totals[:, None]
+    total: dict[str, Any] = {"columns": (N_("sum"),), "names": "t{i}", "scale": "plain"}
+    total["marks"] = {(pick.query, 0): "used"}
+    title, totals = N_("e^(score − largest)"), attended.totals[:, None]
     boards = (
-        board(N_("e^(score − largest)"), attended.exponentials, words, **row, **share),
+        board(title, attended.exponentials, words, name="exp", marks=row, **share),
+        board(N_("Sum"), totals, words, ("word", ""), sign="÷", **total),
         board(
-            N_("Sum"), totals, words, ("word", ""), sign="÷", names="t{i}", scale="plain", **total
+            N_("Weights"), attended.weights, words, sign="=", name="weights", marks=picked, **share
         ),
-        board(N_("Weights"), attended.weights, words, sign="=", **picked, **share),
     )
-    return boards, arithmetic.softmaxed(attended, *cell)
+    return boards, text.softmaxed(attended, *cell)
 
 
 def _summed(attended: Attended, words: Sequence[str], pick: Pick, letter: str) -> Part:
-    n, query, dimension = len(words), pick.query, pick.dimension
-    row: dict[str, Any] = {
-        "name": "mix",
-        "marks": _row(query, n),
-        "names": "w{i}",
-        "lights": "w{i} v{j}",
-    }
-    column: dict[str, Any] = {
-        "name": "value",
-        "hue": "value",
-        "marks": _column(dimension, n),
-        "names": "v{i}",
-    }
-    picked: dict[str, Any] = {
-        "name": "output",
-        "marks": {(query, dimension): "picked"},
-        "names": "o{i},{j}",
-        "lights": "o{i},{j} w{i}",
-    }
+    query, dimension = pick.query, pick.dimension
+    row, column = _row(query, len(words)), _column(dimension, len(words))
+    mix: dict[str, Any] = {"name": "mix", "names": "w{i}", "lights": "w{i} v{j}", "marks": row}
+    value: dict[str, Any] = {"name": "value", "hue": "value", "names": "v{i}", "marks": column}
+    output: dict[str, Any] = {"name": "output", "names": "o{i},{j}", "lights": "o{i},{j} w{i}"}
+    output["marks"] = {(query, dimension): "picked"}
     boards = (
-        board(N_("Weights"), attended.weights, words, scale="share", **row),
-        board(letter, attended.value, words, ("key", "number"), sign="×", **column),
-        board(N_("Output"), attended.output, words, ("query", "number"), sign="=", **picked),
+        board(N_("Weights"), attended.weights, words, scale="share", **mix),
+        board(letter, attended.value, words, ("key", "number"), sign="×", **value),
+        board(N_("Output"), attended.output, words, ("query", "number"), sign="=", **output),
     )
-    terms = arithmetic.summed(attended, query, dimension)
+    terms = text.summed(attended, query, dimension)
     return boards, (_output_is(words[query], dimension, terms),)
 
 
@@ -249,7 +242,7 @@ def _output_is(word: str, dimension: int, terms: str) -> Sentence:
     return Sentence("{output}({word}, {n}) = {terms}", values)
 
 
-def overview_line(attended: Attended, words: Sequence[str], title: str, sentence: str) -> SheetLine:
+def overview_line(attended: Attended, words: Sequence[str]) -> SheetLine:
     """Return what every stage comes to, side by side: Q, K, scores, weights, V and the output."""
     boards = (
         board("Q", attended.query, words, ("query", "number"), hue="query"),
@@ -259,43 +252,34 @@ def overview_line(attended: Attended, words: Sequence[str], title: str, sentence
         board("V", attended.value, words, ("key", "number"), hue="value"),
         board(N_("Output"), attended.output, words, ("query", "number")),
     )
-    return SheetLine(title, boards, sentence)
+    sentence = N_("Move the training step above: every stage follows.")
+    return SheetLine(N_("All stages at this training step"), boards, sentence)
 
 
-def joined_line(
-    attended: MultiHead,
-    matrix: Floats,
-    words: Sequence[str],
-    pick: Pick,
-    title: str,
-    sentence: str,
-) -> SheetLine:
+def joined_line(attended: MultiHead, matrix: Floats, words: Sequence[str], pick: Pick) -> SheetLine:
     """Return the heads' outputs, one behind the other, times W_O."""
     width = attended.joined.shape[1]
     n = width // len(attended.heads)
-    boards = [
-        board(
-            N_("Head {n}", n=h + 1),
-            head.output,
-            words,
-            ("word", ""),
-            columns=tuple(map(str, range(h * n + 1, (h + 1) * n + 1))),
-            sign="|" if h else "",
-            marks=_row(pick.query, width),
-        )
-        for h, head in enumerate(attended.heads)
-    ]
     cell = pick.query, pick.dimension
-    column: dict[str, Any] = {"sign": "×", "marks": _column(pick.dimension, width)}
+    row, column = _row(pick.query, width), _column(pick.dimension, width)
+    boards = []
+    for h, head in enumerate(attended.heads):
+        columns = tuple(str(number + 1) for number in range(h * n, (h + 1) * n))
+        look: dict[str, Any] = {"columns": columns, "sign": "|" if h else "", "marks": row}
+        boards.append(board(N_("Head {n}", n=h + 1), head.output, words, ("word", ""), **look))
     picked: dict[str, Any] = {"sign": "=", "name": "final", "marks": {cell: "picked"}}
     boards += [
-        board("W_O", matrix, words, ("", ""), **column),
+        board("W_O", matrix, words, ("", ""), sign="×", marks=column),
         board(N_("Output"), attended.output, words, ("word", ""), **picked),
     ]
     total = float(attended.output[cell])
-    terms = arithmetic.product(attended.joined[pick.query], matrix[:, pick.dimension], total)
-    written_out = _output_is(words[pick.query], pick.dimension, terms)
-    return SheetLine(title, tuple(boards), sentence, (written_out,))
+    terms = text.product(attended.joined[pick.query], matrix[:, pick.dimension], total)
+    return SheetLine(
+        N_("5 · Concatenated, and mixed by W_O"),
+        tuple(boards),
+        N_("W_O mixes the outputs of the heads."),
+        (_output_is(words[pick.query], pick.dimension, terms),),
+    )
 
 
 def beside(
@@ -327,13 +311,9 @@ def masked_line(flow: MaskedAttention, query: Sequence[str], key: Sequence[str])
         for row in range(len(query))
     ]
     pairs: dict[str, Any] = {"columns": key, "names": "{i},{j} r{i}", "lights": "{i},{j} o{i}"}
-    top = float(np.abs(flow.scores).max())
-    scores: dict[str, Any] = {"digits": 1, "top": top, **pairs}
-    lowest: dict[str, Any] = {
-        "says": _said(N_("masked score")),
-        "lowest": N_("min"),
-    }  # what a cell has room for
-    shares: dict[str, Any] = {"texts": weights, "says": says, "marks": forbidden, **pairs}
+    scores: dict[str, Any] = {"digits": 1, "top": float(np.abs(flow.scores).max()), **pairs}
+    lowest = N_("min")  # what a cell has room for
+    shares: dict[str, Any] = {"scale": "share", "texts": weights, "marks": forbidden, **pairs}
     rows: dict[str, Any] = {"names": "o{i} o{i},{j}", "lights": "r{i} o{i},{j}", "digits": 1}
     titles = (
         N_("1 · Scores: query · key / √d"),
@@ -343,12 +323,13 @@ def masked_line(flow: MaskedAttention, query: Sequence[str], key: Sequence[str])
         N_("5 · Output: weights × values"),
     )
     sides = "query", "dimension"
+    masked, output = _said(N_("masked score")), _said(N_("output"))
     boards = (
         board(titles[0], flow.scores, query, says=_said(N_("score")), **scores),
         mask_board(titles[1], flow.allowed, query, **pairs),
-        board(titles[2], flow.masked, query, **lowest, **scores),
-        board(titles[3], flow.weights, query, scale="share", **shares),
-        board(titles[4], flow.output, query, sides, says=_said(N_("output")), **rows),
+        board(titles[2], flow.masked, query, says=masked, lowest=lowest, **scores),
+        board(titles[3], flow.weights, query, says=says, **shares),
+        board(titles[4], flow.output, query, sides, says=output, **rows),
     )
     return SheetLine("", boards)
 

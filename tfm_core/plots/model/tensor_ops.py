@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from tfm_core.inspect.tensors.sight import NEW, TensorView
+from tfm_core.inspect.tensors.axes import Index
+from tfm_core.inspect.tensors.sight import NEW, OperationResult, TensorView
 from tfm_core.plots.sheet import Board, Cells, mixed
 from tfm_core.probe.types import Array
 from tfm_core.sentences import N_
 
-Index = tuple[int, ...]
 # Lightness rises along both, so that order is seen with every kind of colour vision and in grey.
 FIRST = ("#3b2f73", "#33638d", "#1f8f88", "#4dbb6a", "#c3dd3b", "#fde56b")
 SECOND = ("#4a1236", "#8c2350", "#c8453f", "#ee7f3a", "#fbb44e", "#fde9b3")
@@ -54,6 +54,21 @@ class Colours:
         return mixed(SECOND, (origin - first) / max(1, self.sizes[1] - 1))
 
 
+def colours_of(
+    seen: OperationResult, picked: Index | None = None, used: Collection[int] = ()
+) -> tuple[Colours, Colours]:
+    """Return the colours of the inputs of an operation, and those of its result."""
+    sizes = tuple(tensor.storage.size for tensor in seen.before)
+    with_origin = len(sizes) > 1 or any(
+        # the numbers differ from their places, so places must be written too
+        (tensor.storage != tensor.storage_origins).any()
+        for tensor in seen.before
+    )
+    is_new = seen.operation.kind in {"computes", "makes", "places"}
+    of_inputs = Colours(sizes, with_origin, used=used)
+    return of_inputs, Colours(sizes, with_origin and not is_new, is_new, picked, used)
+
+
 def tensor_board(
     look: TensorView,
     title: str,
@@ -80,26 +95,22 @@ def tensor_board(
 def facts(look: TensorView) -> tuple[str, ...]:
     """Return shape, axes, strides, offset, order and type as short texts."""
     return (
-        N_("shape {sizes}", sizes=_tuple(look.shape)),
+        N_("shape {sizes}", sizes=str(look.shape)),
         " × ".join(look.axes) or N_("no axes"),
-        N_("strides {sizes}", sizes=_tuple(look.strides)),
+        N_("strides {sizes}", sizes=str(look.strides)),
         N_("offset {n}", n=look.offset),
         N_("contiguous") if look.is_contiguous else N_("not contiguous"),
         N_("{type} on {device}", type=look.dtype, device=look.device),
     )
 
 
-def _tuple(numbers: Sequence[int]) -> str:
-    return str(tuple(map(int, numbers)))
-
-
 def _parts(look: TensorView, title: str, colours: Colours) -> dict[str, Array]:
     """Return what a tensor's cells have of their own, in arrays of its shape."""
-    parts = ("fills", "says", "corners", "names", "lights", "marks")
-    made = {name: np.empty(look.shape, dtype=object) for name in parts}
+    made: dict[str, Array] = {}
     for flat, index in enumerate(np.ndindex(*look.shape)):
         origin = int(look.origins[index])
         is_new = origin == NEW
+        name = f"y{flat}" if is_new else f"e{origin}"
         mark = "out" if is_new and not colours.by_value else ""
         if index == colours.picked:
             mark = "picked"
@@ -111,19 +122,15 @@ def _parts(look: TensorView, title: str, colours: Colours) -> dict[str, Array]:
             value=float(look.values[index]),
             n=int(look.visits[flat]),
         )
-        name = f"y{flat}" if is_new else f"e{origin}"
-        own = {
-            "fills": _GREY if is_new else colours.fill(origin),
-            "says": says
-            if is_new
-            else N_("{facts}, element {name}", facts=says, name=colours.name(origin)),
-            "corners": colours.name(origin) if colours.with_origin and not is_new else "",
-            "names": name,
-            "lights": " ".join([name, *(f"e{one}" for one in colours.used)]) if is_new else name,
-            "marks": mark,
-        }
+        own = {"fills": _GREY, "says": says, "corners": "", "names": name, "marks": mark}
+        own["lights"] = " ".join([name, *(f"e{one}" for one in colours.used)])
+        if not is_new:
+            element = colours.name(origin)
+            own["says"] = N_("{facts}, element {name}", facts=says, name=element)
+            own |= {"fills": colours.fill(origin), "lights": name}
+            own["corners"] = element if colours.with_origin else ""
         for part, value in own.items():
-            made[part][index] = value
+            made.setdefault(part, np.empty(look.shape, dtype=object))[index] = value
     return made
 
 
@@ -181,28 +188,22 @@ def memory_board(look: TensorView, title: str, colours: Colours) -> Board:
     order: dict[int, list[int]] = {}
     for nth, index in enumerate(look.visits.tolist()):
         order.setdefault(index, []).append(nth)
-    scale, origins = _scale(look.storage, colours), look.storage_origins.tolist()
-    marks, says, fills, corners, names = {}, [], [], [], []
-    for index, (value, origin) in enumerate(zip(look.storage.tolist(), origins, strict=True)):
-        reads = order.get(index, [])
+    parts: dict[str, list[str]] = {"says": [], "fills": [], "corners": [], "names": []}
+    marks = {}
+    for index, (value, origin) in enumerate(zip(look.storage, look.storage_origins, strict=True)):
+        reads, is_new = order.get(index, []), origin == NEW
         times = ", ".join([*(f"{n + 1}." for n in reads[:8]), *(["…"] if len(reads) > 8 else [])])
         when = N_("read {times}", times=times) if reads else N_("never read")
-        if not reads or (origin == NEW and not colours.by_value):
+        says = N_("place {n}: {value:.6g}, {when}", n=index, value=value.item(), when=when)
+        corner = f"{reads[0] + 1}." if len(reads) == 1 else f"{len(reads)}×" if reads else ""
+        if not reads or (is_new and not colours.by_value):
             marks[0, index] = "out"
-        says.append(N_("place {n}: {value:.6g}, {when}", n=index, value=value, when=when))
-        fills.append(colours.fill(origin) if reads and origin != NEW else _GREY)
-        corners.append(
-            f"{reads[0] + 1}." if len(reads) == 1 else (f"{len(reads)}×" if reads else "")
-        )
-        names.append(f"e{origin}" if origin != NEW else f"m{title}{index}")
-    cells = Cells(
-        values=look.storage[None],
-        fills=[fills],
-        says=[says],
-        corners=[corners],
-        names=[names],
-        marks=marks,
-        wraps=True,
-        **scale,
+        parts["says"].append(says)
+        parts["fills"].append(colours.fill(int(origin)) if reads and not is_new else _GREY)
+        parts["corners"].append(corner)
+        parts["names"].append(f"m{title}{index}" if is_new else f"e{origin}")
+    texts: dict[str, Any] = {name: [row] for name, row in parts.items()}
+    scale = _scale(look.storage, colours)
+    return Board(
+        title, (Cells(values=look.storage[None], marks=marks, wraps=True, **texts, **scale),)
     )
-    return Board(title, (cells,))

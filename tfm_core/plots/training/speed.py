@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.inspect.speed.paired import SPREADS, TimeRange
 from tfm_core.plots.chart import chart
 from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
 from tfm_core.sentences import N_
@@ -17,84 +16,68 @@ from tfm_core.sentences import N_
 COLOURS = (GREY, BLUE, VERMILION, GREEN, PURPLE)  # by the order of the sides, the plain way first
 
 
-def times(
-    seconds: Mapping[str, TimeRange],
-    gains: Mapping[str, TimeRange],
-    clock: str,
-    numbers: Sequence[int] | None = None,
-) -> go.Figure:
-    """Draw milliseconds a call as bars from label -> spread; whiskers reach over all rounds.
+def times(table: pd.DataFrame, clock: str, numbers: Sequence[int]) -> go.Figure:
+    """Draw milliseconds a call as bars; whiskers reach over all rounds.
 
-    gains: label -> how many times as fast as the first; the first needs none.
+    table: side, its label; median, low, high; gain, how many times as fast as the first side.
     numbers: the places of the sides among all of their comparison, which decide their colours.
     """
-    labels, end = list(seconds), max(one.high for one in seconds.values())
-    texts = [f"{1000 * one.median:.3g} ms{_gain(gains.get(name))}" for name, one in seconds.items()]
+    axis = {"range": [0, 1.75 * table["high"].max()], "nticks": 5}
     figure = chart(
-        _spreads("side", [_broken(label) for label in labels], list(seconds.values()), 1000),
+        table.assign(side=table["side"].map(_broken)),
         "bars",
         x="median",
-        y="side",
-        orientation="h",
         ends=("low", "high"),
         hover=("low", "high"),
-        looks=[{"colour": [COLOURS[i] for i in numbers or range(len(labels))]}],
         labels={"median": N_("milliseconds per call ({clock})", clock=clock)},
-        across={"range": [0, 1750 * end], "nticks": 5},
+        across=axis,
+        **_look(numbers),
     )
-    for (label, one), text in zip(seconds.items(), texts, strict=True):
-        place = {"x": 1000 * one.high, "y": _broken(label), "xanchor": "left", "xshift": 8}
-        figure.add_annotation(text=text, showarrow=False, **place)
+    for number, row in enumerate(table.itertuples()):
+        gain = f" · <b>{row.gain:.2f}x</b>" if number else ""
+        place = {"x": row.high, "y": _broken(row.side), "xanchor": "left", "xshift": 8}
+        figure.add_annotation(text=f"{row.median:.3g} ms{gain}", showarrow=False, **place)
     return figure
 
 
-def counted(n_bytes: Mapping[str, int], numbers: Sequence[int] | None = None) -> go.Figure:
-    """Draw the bytes that the forward pass keeps for the backward pass, in MiB, label -> bytes."""
-    sizes = [value / 2**20 for value in n_bytes.values()]
-    columns = {
-        "side": [_broken(label) for label in n_bytes],
-        "size": sizes,
-        "bytes": n_bytes.values(),
-    }
+def counted(table: pd.DataFrame, numbers: Sequence[int]) -> go.Figure:
+    """Draw what the forward pass keeps for the backward pass. table: side, size (MiB), bytes."""
+    words = [f"{size:.3g} MiB" for size in table["size"]]
     return chart(
-        SPREADS.table({**columns, "words": [f"{size:.3g} MiB" for size in sizes]}),
+        table.assign(side=table["side"].map(_broken), words=words),
         "bars",
         x="size",
-        y="side",
-        orientation="h",
         text="words",
         hover=["bytes"],
-        looks=[{"colour": [COLOURS[i] for i in numbers or range(len(sizes))]}],
         across={"nticks": 5},
+        **_look(numbers),
     )
 
 
 def curve(
-    x: Sequence[float], spreads: Sequence[TimeRange], x_title: str, y_title: str
+    table: pd.DataFrame,
+    x_title: str,
+    y_title: str,
+    columns: tuple[str, str, str] = ("median", "low", "high"),
 ) -> go.Figure:
-    """Draw spreads of y over x, both axes logarithmic; whiskers reach over all rounds."""
+    """Draw spreads over x, both axes logarithmic; columns: the middle, and what whiskers reach."""
+    middle, low, high = columns
+    x = table["x"].to_list()
     texts = [f"{value:,.0f}" for value in x]
     return chart(
-        _spreads("x", x, spreads),
+        table,
         x="x",
-        y="median",
-        ends=("low", "high"),
+        y=middle,
+        ends=(low, high),
         looks=[{"colour": BLUE, "size": 8}],
-        across={"title": x_title, "type": "log", "tickvals": list(x), "ticktext": texts},
+        across={"title": x_title, "type": "log", "tickvals": x, "ticktext": texts},
         up={"title": y_title, "type": "log", "tickformat": "~g", "dtick": 1},
     )
 
 
-def _spreads(
-    name: str, places: Sequence[Any], spreads: Sequence[TimeRange], factor: float = 1
-) -> pd.DataFrame:
-    ends = ("median", "low", "high")
-    values = {end: [factor * getattr(one, end) for one in spreads] for end in ends}
-    return SPREADS.table({name: places, **values})
-
-
-def _gain(gain: TimeRange | None) -> str:
-    return "" if gain is None else f" · <b>{gain.median:.2f}x</b>"
+def _look(numbers: Sequence[int]) -> dict[str, Any]:
+    colours = [COLOURS[i] for i in numbers]
+    return {"y": "side", "orientation": "h", "looks": [{"colour": colours}]}
 
 
 def _broken(label: str) -> str:

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.inspect.training_step.batch import LOSSES
-from tfm_core.inspect.training_step.graph import LOSS, SINGLE, BackwardNode, Folded
+from tfm_core.inspect.training_step.backward import LOSS, LOSSES, SINGLE, BackwardNode, Folded
 from tfm_core.plots.chart import chart
 from tfm_core.plots.kinds import rule_above
 from tfm_core.plots.palette import BLUE, COLOURS, GREEN, GREY, VERMILION

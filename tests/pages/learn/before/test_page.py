@@ -7,7 +7,7 @@ from pages.app.runs import run_time
 from tests.inspect.constructed import constructed_run
 from tests.pages.looking import figure_of, n_drawn, revealed, said, viewed
 from tfm_core.inspect.attention.rnn_attention import racers
-from tfm_core.inspect.speed.step_times import LENGTHS
+from tfm_core.inspect.speed.report import LENGTHS
 
 PAGE = "learn/before.py"
 
@@ -57,7 +57,7 @@ def test_a_linear_score_is_drawn_with_equal_rows_and_can_be_trained(busy_queue, 
 
 
 def test_times_are_measured_on_a_press_and_the_ratio_is_said(open_page, monkeypatch):
-    monkeypatch.setattr("tfm_core.inspect.speed.step_times.MIN_SECONDS", 0.0)
+    monkeypatch.setattr("tfm_core.inspect.speed.measure.MIN_SECONDS", 0.0)
     app = viewed(open_page(PAGE), "length")
     assert "Recorded" in said(app)
     assert n_drawn(app) == 2

@@ -15,7 +15,7 @@ from pages.components.heads import (
     pack_lines,
     standalone,
 )
-from pages.look_inside.attention import deeper, maps
+from pages.look_inside.attention import deeper, maps, page
 from pages.look_inside.attention.maps import Chosen, Shown
 from tests.data.own.test_texts import PAIRS
 from tests.inspect.constructed import constructed_run, text_experiment, vit_experiment
@@ -82,7 +82,7 @@ def test_every_file_to_take_away_is_made(store, kind):
     example = example_of(experiment, probe, run.snapshot(11), 0)
     chosen = Chosen(kind=of, layer=1, head=2, rows="read", patch="mean")
     shown = Shown(run, probe, 0, example, chosen, None, film)
-    files = {name: make(shown) for name, make in deeper.FILES.items()}
+    files = {name: make(shown) for name, make in page.FILES.items()}
     svg = files["map"].decode()
     assert svg.startswith("<svg")
     assert "Constructed: " in svg

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from pages.look_inside.attention import deeper, maps
+from pages.look_inside.attention import maps
 from tests.inspect.constructed import (
     STEPS,
     constructed_run,
@@ -28,8 +28,8 @@ from tests.pages.looking import (
     shares,
     text_of,
 )
-from tfm_core.inspect.attention import alignment, head_statistics
-from tfm_core.inspect.attention.head_labels import aligning_head, first_heads
+from tfm_core.inspect.attention import alignment, heads
+from tfm_core.inspect.attention.heads import aligning_head, first_heads
 from tfm_core.inspect.progress import stage
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.labels import rows as rows_of
@@ -221,13 +221,12 @@ def test_a_head_has_one_alignment_share_and_one_rank_in_every_view(store):
     """The grid, the large map, both tables, the live stage and the export say the same of it."""
     run = aligned_run(store)
     step = STEPS[-1]
-    modules = modules_by_kind(run.experiment)["cross"]
     scores = alignment.score(run.experiment, run.probe(), run.snapshot(step))
-    shares = [float(share) for module in modules for share in scores[module].share]
+    shares = scores["share"].tolist()
     scored = alignment.score_over_training(run)
     scored = scored[(scored["step"] == step) & (scored["kind"] == "cross")]
     assert scored.sort_values(["layer", "head"])["share"].tolist() == shares
-    table = head_statistics.table(run.experiment, *deeper.measures(run, step))
+    table = heads.of_step(run, step)
     table = table[table["kind"] == "cross"].sort_values(["layer", "head"])
     assert table["aligned"].tolist() == shares
     staged = stage.read(run, "cross").frames[-1].labels

@@ -57,9 +57,13 @@ def test_parts_and_heads_that_the_model_lacks_are_said(recorded, open_page):
     app = open_page(PAGE, run="recorded-digits", off="decoder.1.cross.2,encoder.2")
     assert "“decoder.1.cross.2,en” in the link, but must be parts of this model" in said(app)
     assert app.query_params["off"] == "encoder.2"
+    app = open_page(PAGE, run="recorded-digits", step="x")
+    assert "step is “x” in the link" in app.warning[0].value
     app = open_page(PAGE, run="recorded-korean", view="pattern", head="decoder.9.self.1")
     assert any("“decoder.9.self.1” in the link" in warning.value for warning in app.warning)
     assert app.selectbox(key="knockouts-head").value == "decoder.3.cross.1"  # what is off
+    app = open_page(PAGE, run="recorded-korean", view="pattern", off="none")
+    assert app.selectbox(key="knockouts-head").value == "encoder.1.self.1"
     app = open_page(PAGE, run="recorded-additive")
     for view in ("heads", "pruning"):
         app.button_group(key="knockouts-view").set_value(view).run()

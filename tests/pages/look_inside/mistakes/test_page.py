@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import said, sent
 from tests.pages.opening import links, opened_at
-from tfm_core.inspect.errors.answers import answers, steps_of
-from tfm_core.inspect.errors.examples import n_alike
-from tfm_core.inspect.errors.scores import calibration, confusion, corpus_scores
+from tfm_core.inspect.attention.trained import steps_of
+from tfm_core.inspect.errors.answers import answers
+from tfm_core.inspect.errors.scores import calibration, confusion, corpus_scores, n_alike
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 

@@ -15,9 +15,9 @@ from tfm_core.choices.config.experiment import sequence_len
 from tfm_core.choices.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 from tfm_core.export.opening import open_run
 from tfm_core.inspect.positions import tables
-from tfm_core.inspect.walk.topics import topic_text
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.trace.shown import topic_text
 
 PAGE = "look_inside/positions.py"
 VIEWS = page_view.fields(Positions, SCOPE)["view"].parameter.names

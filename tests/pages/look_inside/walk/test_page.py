@@ -8,17 +8,17 @@ import pytest
 import torch
 
 from pages.look_inside import walk as page
-from tests.inspect.walk.test_build import FAMILIES, VARIANTS, experiment, name_of
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tests.pages.shown import shown as shown_of
+from tests.trace.test_trace import FAMILIES, VARIANTS, experiment, name_of
 from tfm_core.data.own_picture import to_text
-from tfm_core.inspect.attention import own_example
-from tfm_core.inspect.errors.answers import steps_of, weights_mark
-from tfm_core.inspect.walk.build import walk
-from tfm_core.inspect.walk.subject import subject
-from tfm_core.inspect.walk.topics import topic_text
+from tfm_core.inspect.attention import example as own_example
+from tfm_core.inspect.attention.trained import steps_of, weights_mark
+from tfm_core.trace.shown import topic_text
+from tfm_core.trace.subject import subject
+from tfm_core.trace.trace import trace
 
 
 def opened(family="encoder-decoder", **query):
@@ -33,7 +33,7 @@ def title(at):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_step_of_every_family_opens_by_next(store, family):
     at = opened(family)
-    steps = walk(subject(experiment(family)))
+    steps = trace(subject(experiment(family)))
     for number, step in enumerate(steps, 1):
         assert not at.error
         assert title(at) == f"{number} · {step.title}"
@@ -101,7 +101,7 @@ def test_a_step_that_does_not_exist_is_said(store, text):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_step_has_its_words(family):
     for variant in (one for one in VARIANTS if one[0] == family):
-        steps = walk(subject(experiment(family, **variant[1])))
+        steps = trace(subject(experiment(family, **variant[1])))
         names = {step.name for step in steps}
         for step in steps:
             assert step.topics, name_of(variant)

@@ -9,8 +9,7 @@ from tests.pages.opening import opened_at
 from tfm_core.choices.config import Experiment, OwnPicturesTaskConfig, ViTConfig
 from tfm_core.data.own import sets
 from tfm_core.data.own.kinds import proposals, report_of
-from tfm_core.data.own.pictures import PictureForm
-from tfm_core.data.own.pictures_set import Split, arranged, images_of, prepare
+from tfm_core.data.own.pictures import PictureForm, Split, arranged, images_of, prepare
 from tfm_core.runs import own_sets
 from tfm_core.runs.auth import hashed
 from tfm_core.runs.status import Status, write_status

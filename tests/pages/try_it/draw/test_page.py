@@ -14,7 +14,7 @@ from pages.try_it import draw
 from pages.try_it.draw import PICTURE
 from tests.pages.looking import part_of, said
 from tfm_core.data import own_picture
-from tfm_core.inspect.progress.pictures import PictureHistory, picture_history
+from tfm_core.inspect.attention.pictures import PictureHistory, picture_history
 
 FILE, RUN = "try_it/draw.py", "recorded-digits"
 KEY = f"draw-{RUN}"

@@ -1,0 +1,578 @@
+"""Attention by hand: every number from a few short vectors to the output, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from pages.app import show, typed
+from pages.app.address import view, view_link
+from pages.app.address.parameters import Text
+from pages.app.model import question
+from pages.app.typed import escape
+from pages.components.pickers import number_sheet
+from pages.i18n import N_, _, content, paragraph
+from tfm_core.inspect.by_hand import attention, text
+from tfm_core.inspect.by_hand import forms as by_hand_forms
+from tfm_core.inspect.by_hand.attention import Matrices
+from tfm_core.plots.chart import chart
+from tfm_core.plots.heads import by_hand as plots
+from tfm_core.plots.heads.by_hand import Pick
+from tfm_core.plots.sheet import SheetLine
+from tfm_core.probe.types import Bools, Floats
+
+SCOPE = "hand"
+MAX_LETTERS, MAX_NUMBERS = 100, 400  # characters of the words together, and of vectors or a matrix
+MAX_SEED = 9999
+RATES = (0.1, 0.3, 1.0, 2.0, 4.0)
+FORMS = ("layer", "heads", "one", "einsum", "fused", "torch")  # in their order
+LETTERS = {"query": "W_Q", "key": "W_K", "value": "W_V", "out": "W_O"}
+AT = Text("at", first="", most=20)
+TURNED = Text("turned", first="", most=MAX_NUMBERS)
+VECTORS = Text("vectors", first="", most=MAX_NUMBERS)
+MATRICES = {
+    name: Text(query, first="", most=MAX_NUMBERS)
+    for name, query in {"query": "wq", "key": "wk", "value": "wv", "out": "wo"}.items()
+}
+_KEPT, _OF = "hand-kept", "hand-vectors-of"
+_PAIRS = {"scores", "scaled", "masked", "exp", "weights", "mix", "mask"}
+_WORD_AND_NUMBER = {"query", "made-query", "output", "final"}
+_WIDTHS = {str(n): str(n) for n in range(attention.MIN, attention.MAX + 1)}
+
+
+@dataclass(frozen=True)
+class ByHand:
+    """The stage that is shown."""
+
+    stage: str = view.choice(
+        N_("Stage"),
+        {
+            "one-hot": N_("Words"),
+            "projections": N_("Projections"),
+            "heads": N_("Heads"),
+            "forms": N_("Six ways"),
+        },
+        look={"label_visibility": "collapsed"},
+    )
+
+
+def _width(default: str) -> str:
+    help = N_("d_model; heads share it equally.")
+    made: str = view.choice(N_("Numbers a word"), _WIDTHS, default, help=help)
+    return made
+
+
+@dataclass(frozen=True)
+class TypedWords:
+    """Words, the size of their vectors, and how they may attend."""
+
+    words: str = view.text(
+        N_("Your words"),
+        " ".join(attention.FIRST_WORDS),
+        MAX_LETTERS,
+        help=N_("Two to six words, separated by spaces."),
+    )
+    numbers_one: str = _width("3")
+    numbers_heads: str = _width("4")
+    mask: str = view.choice(
+        N_("Mask"),
+        {"none": N_("None"), "causal": N_("Causal"), "padding": N_("Padding")},
+        help=lambda: paragraph("by_hand/mask"),
+    )
+    scale: bool = view.flag(N_("Divide the scores by √d"), default=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """What attention is computed on: words, vectors (T, D), mask (T, T), with or without scale.
+
+    typed: the words without padding. turned: the cells of the mask that were turned over by hand.
+    """
+
+    words: tuple[str, ...]
+    typed: tuple[str, ...]
+    vectors: Floats
+    allowed: Bools
+    is_scaled: bool
+    turned: tuple[tuple[int, ...], ...]
+
+
+def page() -> None:
+    """Show one stage; the link holds which, the words and their vectors."""
+    show.header("by-hand")
+    stage = view.ask(ByHand, SCOPE).stage
+    show.prose(content(f"by_hand_{stage.replace('-', '_')}"))
+    stages = {"one-hot": one_hot, "projections": projections, "heads": heads, "forms": forms}
+    try:
+        stages[stage](_given(stage))
+    except ValueError as error:
+        show.problem(error)
+
+
+def _given(stage: str) -> Given:
+    """Draw the controls; return their values. Raises ValueError, in a sentence."""
+    label = _("Words, vectors, mask and scale")
+    with st.expander(label, icon=":material/tune:", key="hand-setup"):
+        left, right = st.columns([2, 3], gap="medium")
+        with left:
+            is_one = stage in ("one-hot", "projections")
+            hidden = {"numbers_heads" if is_one else "numbers_one"}
+            hidden |= {"scale"} if stage == "forms" else set()
+            asked = view.ask(TypedWords, SCOPE, hidden=hidden)
+        words = text.words_of(typed.within(asked.words, MAX_LETTERS))
+        with right:
+            vectors = _vectors(words, int(asked.numbers_one if is_one else asked.numbers_heads))
+    n_padding = 1 if asked.mask == "padding" else 0
+    padded, vectors = attention.filled_up(words, vectors, n_padding)
+    n = len(padded)
+    turned = _written(
+        _placed(TURNED, "turned", holds_for=f"{asked.mask} {n}"),
+        lambda pairs: text.pairs_of(pairs, n),
+        N_("The mask stays as it is."),
+    )
+    allowed = attention.mask_of(asked.mask, n)
+    for query, key in turned or ():
+        allowed[query, key] = not allowed[query, key]
+    return Given(padded, words, vectors, allowed, asked.scale, turned or ())
+
+
+def _placed(parameter: Text, name: str, **more: str) -> view.Field:
+    """Return the field of a text that no widget of its own asks for."""
+    return view.placed(view.held(parameter, **more), name, SCOPE)
+
+
+def _written(field: view.Field, read: Callable[[str], Any], instead: str) -> Any:
+    """Read what the address or the session has in a notation of its own; None where it has none.
+
+    instead: what is shown in place of what cannot be read.
+    """
+    found = view.drawn(field)
+    try:
+        return read(found) if found else None
+    except ValueError as error:
+        view_link.warn(_(error) + " " + _(instead))
+        _say(field, "")
+        return None
+
+
+def _say(field: view.Field, value: str) -> None:
+    """Put a text into the session and the address; "" is what stands there at first."""
+    st.session_state[field.parameter.key] = value
+    view_link.say(field.parameter, value)
+
+
+def _table(
+    field: view.Field, name: str, usual: Floats, instead: str, words: tuple[str, ...] = ()
+) -> Floats:
+    """Show a table to edit, kept in the address; return its numbers. Raises ValueError.
+
+    name: what a message calls it. usual: what stands there at first. words: of the rows, if any.
+    """
+    found = _written(field, lambda linked: text.table_of(linked, name, *usual.shape), instead)
+    table = usual if found is None else found
+    editor = f"{field.parameter.key}-editor"
+    base, last, version, of = st.session_state.get(editor, (table, table, 0, words))
+    is_drawn = f"{editor}-{version}" in st.session_state
+    if not is_drawn or of != words or not np.array_equal(table, last):
+        base, version = table, version + 1  # the editor starts anew
+    if words:
+        st.markdown(_("**Vectors**: click a number to change it"))
+    else:
+        st.markdown(f"**{escape(name)}**")
+    columns = [str(index + 1) for index in range(usual.shape[1])]
+    short = [[round(value, 4) for value in row] for row in base.tolist()]
+    rows: list[dict[str, Any]] = [dict(zip(columns, row, strict=True)) for row in short]
+    number = st.column_config.NumberColumn
+    config: dict[str, Any] = {
+        column: number(column, format="%.2f", step=0.01, width="small") for column in columns
+    }
+    if words:
+        rows = [{"word": word, **row} for word, row in zip(words, rows, strict=True)]
+        config["word"] = st.column_config.TextColumn(_("word"), disabled=True, width="small")
+    edited = st.data_editor(
+        rows, hide_index=True, column_config=config, key=f"{editor}-{version}", width="stretch"
+    )
+    made = text.checked(
+        [[math.nan if row[c] is None else row[c] for c in columns] for row in edited]
+    )
+    st.session_state[editor] = (base, made, version, words)
+    _say(field, "" if (made == usual).all() else text.text_of(made))
+    return made
+
+
+def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
+    """Show the vectors; a word that was there before keeps its own."""
+    field, of = _placed(VECTORS, "vectors"), (words, n_numbers)
+    key = field.parameter.key
+    usual = attention.first_vectors(len(words), n_numbers)
+    is_other = st.session_state.get(_OF) != of
+    st.session_state[_OF] = of
+    if is_other and view_link.opened(field.parameter) is None:
+        kept = attention.with_kept(words, n_numbers, st.session_state.get(_KEPT, {}))
+        st.session_state[key] = "" if (kept == usual).all() else text.text_of(kept)
+    instead = N_("The first vectors are used instead.")
+    vectors = _table(field, _("The table of vectors"), usual, instead, words)
+    kept_by_name = dict(zip(attention.named(words), vectors.tolist(), strict=True))
+    st.session_state.setdefault(_KEPT, {}).update(kept_by_name)
+
+    version = st.session_state[f"{key}-editor"][2]
+
+    def start_from(made: Floats) -> None:
+        st.session_state[key] = text.text_of(made)
+
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            _("One-hot"),
+            key="hand-one-hot",
+            help=_("Each word matches only itself."),
+            on_click=lambda: start_from(attention.one_hot(len(words), n_numbers)),
+        )
+        st.button(
+            _("Random"),
+            key="hand-random",
+            icon=":material/casino:",
+            on_click=lambda: start_from(attention.random_vectors(len(words), n_numbers, version)),
+        )
+    return vectors
+
+
+def _matrices(given: Given, *, with_out: bool) -> Matrices:
+    """Show seed, button and editors; return the matrices. Raises ValueError, in a sentence."""
+    d_model = given.vectors.shape[1]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        label = N_("Seed of the matrices")
+        entry = view.entry(label, 0, MAX_SEED, 1, look={"width": 180})
+        seed = int(view.one(entry, "draw", SCOPE))
+        st.button(
+            _("Draw new matrices"),
+            icon=":material/casino:",
+            key="hand-draw-new",
+            on_click=lambda: st.session_state.update({"hand-draw": (seed + 1) % (MAX_SEED + 1)}),
+        )
+    seeded = attention.random_matrices(d_model, seed)
+    names = [name for name in LETTERS if with_out or name != "out"]
+    made = {}
+    instead = N_("The matrix of the seed is used instead.")
+    with st.expander(_("Edit the matrices"), icon=":material/edit:"):
+        for column, name in zip((*st.columns(2), *st.columns(2)), names, strict=False):
+            field = _placed(MATRICES[name], name, of=str(d_model), holds_for=str(seed))
+            with column:
+                made[name] = _table(field, LETTERS[name], getattr(seeded, name), instead)
+    return replace(seeded, **made)
+
+
+def _keep(learned: Matrices) -> None:
+    """Go on from matrices that were learned."""
+    for name in LETTERS:
+        key = _placed(MATRICES[name], name, of=str(len(learned.query))).parameter.key
+        st.session_state[key] = text.text_of(getattr(learned, name))
+
+
+def _lesson(
+    given: Given, start: Matrices, bar: st.delta_generator.DeltaGenerator
+) -> tuple[Matrices, Callable[[], None]]:
+    """Train W_Q and W_K towards the target attention; draw the controls into ``bar``.
+
+    Returns the matrices at the chosen step, and a function that draws the learning curve.
+    """
+    with bar:
+        for_targets, for_rate, for_step, for_loss = st.columns(
+            [4, 3, 4, 4], vertical_alignment="bottom"
+        )
+        with for_targets:
+            wanted = _wanted(given.typed)
+        with for_rate:
+            rates = view.pick(N_("Learning rate"), RATES, 1.0, form="{:g}")
+            rate = view.one(rates, "rate", SCOPE)
+        try:
+            chosen = attention.targets_of(wanted, given.typed)
+            losses, weights, matrices = attention.learn(
+                given.vectors, start, chosen, given.allowed, rate=rate
+            )
+        except ValueError as error:
+            show.problem(error)
+            return start, lambda: None
+        with for_step:
+            steps = view.number(N_("Training step"), 0, len(losses) - 1, 0)
+            step = int(view.one(steps, "learned", SCOPE))
+        with for_loss:
+            first, now = float(losses[0]), float(losses[step])
+            st.markdown(_("Loss **{now:.4f}**, {first:.4f} before", now=now, first=first))
+            st.button(
+                _("Continue from here"),
+                key="hand-keep",
+                disabled=step == 0,
+                on_click=_keep,
+                args=(matrices[step],),
+            )
+
+    def draw() -> None:
+        lines = {
+            _arrow(given.typed, (query, key)): weights[:, query, key]
+            for query, key in chosen.items()
+        }
+        columns = {"step": range(len(losses)), "loss": losses, **lines}
+        table = attention.LEARNED.table(columns)
+        settings: dict[str, Any] = {"x": "step", "reference": {"x": step}, "marked": 0}
+        said = _("The loss falls as the target weight nears 1.")
+        show.figure(chart(table, y="loss", height=180, **settings), said, key="hand-lesson")
+        said = _("The weight of each chosen pair, step by step.")
+        figure = chart(table, y=[*lines], height=220, **settings)
+        show.figure(figure, said, key="hand-lesson-weights")
+
+    return matrices[step], draw
+
+
+def _wanted(words: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Choose which word should attend to which; the link has the pairs as indices, ``3-2``."""
+    indices = range(len(words))
+    pairs = {f"{query + 1}-{key + 1}": (query, key) for query in indices for key in indices}
+    offered = view.choices(
+        N_("Target attention"),
+        {name: _arrow(words, pair) for name, pair in pairs.items()},
+        (f"{len(words)}-2",),
+        of=str(len(words)),
+        help=lambda: paragraph("by_hand/target"),
+    )
+    return [pairs[name] for name in view.one(offered, "wanted", SCOPE)]
+
+
+def _arrow(words: tuple[str, ...], pair: tuple[int, int]) -> str:
+    names = [f"{word} {n + 1}" if words.count(word) > 1 else word for n, word in enumerate(words)]
+    return f"{names[pair[0]]} → {names[pair[1]]}"
+
+
+def one_hot(given: Given) -> None:
+    """Q = K = V: the words themselves."""
+    x = given.vectors
+    scaled, plain = (
+        attention.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
+    )
+    pick = _pick(given, x.shape[1])
+    attended = scaled if given.is_scaled else plain
+    _sheet(_attention(attended, given, pick, ("Q = X", "K", "V = X")), given, pick)
+    asked = text.about_scale(
+        scaled, plain, tuple(map(escape, given.words)), pick.query, is_scaled=given.is_scaled
+    )
+    numbers = f"{x.tobytes()!r} {given.allowed.tobytes()!r} {given.is_scaled}"
+    if question.ask(asked, "scale", of=f"{given.words} {numbers} {pick.query}"):
+        divided = _("Divided by √{d}", d=x.shape[1])
+        line = plots.beside(
+            [
+                (name, found.weights, _("largest {weight:.4f}", weight=found.weights.max()))
+                for name, found in ((divided, scaled), (_("Not divided"), plain))
+            ],
+            given.words,
+            _("With and without the scale"),
+            _("Without it rows are sharper, and gradients vanish."),
+            scale="share",
+        )
+        number_sheet([line], key="hand-comparison")
+    else:
+        st.caption(_("Answer to see both side by side."))
+
+
+def projections(given: Given) -> None:
+    """W_Q, W_K and W_V turn each word into a query, a key and a value."""
+    bar, overview = st.container(border=True, key="hand-lesson-bar"), st.container()
+    left, right = st.columns(2, gap="medium")
+    with right:
+        made = _matrices(given, with_out=False)
+    # the lesson starts from the matrices, and stands above them
+    matrices, draw = _lesson(given, made, bar)
+    head = _heads(given, matrices, 1).heads[0]
+    with overview:
+        number_sheet([plots.overview_line(head, given.words)], key="hand-overview")
+    words = tuple(map(escape, given.typed))
+    with left:
+        draw()
+    with right:
+        asked = text.about_symmetry(head, words)
+        question.ask(asked, "symmetry", of=f"{given.typed} {head.products.tobytes()!r}")
+    pick = _pick(given, given.vectors.shape[1])
+    lines = plots.projection_lines(given.vectors, matrices, head, given.words, pick)
+    _sheet([*lines, *_attention(head, given, pick)], given, pick)
+    question.check(
+        {
+            "three-maps": text.about_three_maps(head, words),
+            "transposed-keys": text.about_transposed_keys(head, words),
+        },
+        of=f"{given.typed} {head.products.tobytes()!r} {head.value.tobytes()!r}",
+    )
+
+
+def heads(given: Given) -> None:
+    """Heads side by side, each with its part of the numbers."""
+    d_model = given.vectors.shape[1]
+    n_heads = _n_heads(d_model)
+    matrices = _matrices(given, with_out=True)
+    attended = _heads(given, matrices, n_heads)
+    question.ask(text.about_heads(given.vectors, n_heads), "heads", of=f"{d_model} {n_heads}")
+    names = {str(n): N_("Head {n}", n=n) for n in range(1, n_heads + 1)}
+    chosen = int(view.one(view.choice(N_("Written out"), names), "head", SCOPE))
+    head = attended.heads[chosen - 1]
+    pick = _pick(given, d_model)
+    inside = pick.within(len(given.words), head.query.shape[1])
+    q, k, v = (_("{letter} of head {n}", letter=letter, n=chosen) for letter in "QKV")
+    maps = plots.beside(
+        [(_("Head {n}", n=n), head.weights, "") for n, head in enumerate(attended.heads, 1)],
+        given.words,
+        _("The maps of all heads"),
+        _("Each head has its own part of Q and K."),
+        scale="share",
+    )
+    lines = _attention(head, given, inside, (q, k, v))
+    joined = plots.joined_line(attended, matrices.out, given.words, pick)
+    _sheet([maps, *lines, joined], given, pick)
+    asked = text.about_minus_one(attended, tuple(map(escape, given.typed)))
+    question.check({"minus-one": asked}, of=f"{given.typed} {attended.joined.tobytes()!r}")
+
+
+def forms(given: Given) -> None:
+    """The same attention written in six ways."""
+    size = given.vectors.shape[1]
+    n_heads = _n_heads(size)
+    matrices = _matrices(given, with_out=True)
+    made = by_hand_forms.forms(given.vectors, matrices, n_heads, given.allowed)
+    question.ask(text.about_size(given.vectors, n_heads), "size", of=f"{size} {n_heads}")
+    _differences(made)
+    line = plots.beside(
+        [
+            (form.name, form.output, _("differs by {value:.2g}", value=form.difference))
+            for form in made
+        ],
+        given.words,
+        _("The outputs"),
+        _("Point at a number: the same one lights up in every form."),
+        ("word", ""),
+    )
+    number_sheet([line], key="hand-forms")
+    if not given.allowed.any(1).all():
+        st.caption(_("A query without keys gives NaN in nn.MultiheadAttention, zeros here."))
+    by_name = dict(zip(FORMS, made, strict=True))
+    labels = {name: form.name for name, form in by_name.items()}
+    picked = view.one(view.choice(N_("The code of"), labels, "heads"), "form", SCOPE)
+    st.code(by_name[picked].code, language="python")
+
+
+def _differences(made: tuple[by_hand_forms.CodeForm, ...]) -> None:
+    worst = max(form.difference for form in made)
+    if by_hand_forms.agree(made):
+        values = {"n": len(made), "worst": worst}
+        words = _("All {n} agree: they differ by at most **{worst:.2g}**.", **values)
+        st.success(words, icon=":material/check:")
+    elif not np.isfinite([form.difference for form in made]).all():
+        st.warning(_("One gives NaN: a query has no keys."), icon=":material/warning:")
+    show.facts(
+        [
+            (
+                _(form.name),
+                f"{form.difference:.3g}",
+                "–" if form.weight_difference is None else f"{form.weight_difference:.3g}",
+            )
+            for form in made
+        ],
+        [_("form"), _("largest difference of the output"), _("of the weights")],
+    )
+
+
+def _n_heads(d_model: int) -> int:
+    fitting = {str(n): str(n) for n in range(2, d_model + 1) if d_model % n == 0}
+    return int(view.one(view.choice(N_("Heads"), fitting), f"heads-{d_model}", SCOPE))
+
+
+def _heads(given: Given, matrices: Matrices, n_heads: int) -> attention.MultiHead:
+    return attention.multi_head(
+        given.vectors, matrices, n_heads, given.allowed, is_scaled=given.is_scaled
+    )
+
+
+def _attention(
+    attended: attention.Attended,
+    given: Given,
+    pick: Pick,
+    letters: tuple[str, str, str] = ("Q", "K", "V"),
+) -> list[SheetLine]:
+    return plots.attention_lines(attended, given.words, pick, letters, is_scaled=given.is_scaled)
+
+
+def _sheet(lines: list[SheetLine], given: Given, pick: Pick) -> None:
+    """Show the sheet that is worked on, with what the mask leaves of it."""
+    blind = [word for word, row in zip(given.words, given.allowed, strict=True) if not row.any()]
+    if blind:
+        words = ", ".join(f"“{word}”" for word in blind)
+        show.problem(_("{words} may attend to nothing and get zeros.", words=words))
+    if given.turned:
+        st.button(
+            _("Undo my clicks on the mask ({n})", n=len(given.turned)),
+            icon=":material/undo:",
+            key="hand-undo",
+            on_click=_turn,
+            args=((),),
+        )
+
+    def clicked(board: str, row: int, column: int) -> None:
+        """Write out the number that was clicked; a click on the mask also flips its cell."""
+        if board == "mask":
+            _turn({*given.turned} ^ {(row, column)})
+        if board in _PAIRS:
+            _write_out(Pick(row, column, pick.dimension))
+        elif board in _WORD_AND_NUMBER:
+            _write_out(Pick(row, pick.key, column))
+        elif board == "key":  # transposed: words across
+            _write_out(Pick(pick.query, column, row))
+        else:
+            _write_out(Pick(pick.query, row, column))
+
+    number_sheet(lines, key="hand-sheet", on_pick=clicked)
+
+
+def _turn(cells: Collection[tuple[int, ...]]) -> None:
+    st.session_state["hand-turned"] = ",".join(map(text.text_of_indices, sorted(cells)))
+
+
+def _write_out(pick: Pick) -> None:
+    st.session_state["hand-at"] = text.text_of_indices((pick.query, pick.key, pick.dimension))
+
+
+def _pick(given: Given, n_numbers: int) -> Pick:
+    """Choose the query, key and number that are written out; clicks on the tables do so too."""
+    n, field = len(given.words), _placed(AT, "at")
+    sizes = (n, n, n_numbers)
+    before = st.session_state.get("hand-at", "")
+    if before:  # there may be fewer words or numbers by this time
+        places = zip(map(int, before.split("-")), sizes, strict=True)
+        st.session_state["hand-at"] = "-".join(str(min(place, size)) for place, size in places)
+    first = (*attention.alike_pair(len(given.typed)), 0)
+    instead = N_("Another number is written out instead.")
+    found = _written(field, lambda linked: text.indices_of(linked, sizes), instead) or first
+    _say(field, "" if found == first else text.text_of_indices(found))
+    pick = Pick(*found)
+    with st.container(horizontal=True):
+        _select(_("Query"), "query", given.words, pick)
+        _select(_("Key"), "key", given.words, pick)
+        _select(_("Number"), "dimension", [str(index + 1) for index in range(n_numbers)], pick)
+    return pick
+
+
+def _select(label: str, name: str, options: tuple[str, ...] | list[str], pick: Pick) -> None:
+    key = f"hand-at-{name}"
+    st.session_state[key] = getattr(pick, name)
+    st.selectbox(
+        label,
+        range(len(options)),
+        format_func=lambda i: options[i],
+        key=key,
+        on_change=lambda: _write_out(replace(pick, **{name: st.session_state[key]})),
+        width=150,
+    )
+
+
+if __name__ == "__main__":
+    with view.drawing():  # another stage has other fields
+        page()

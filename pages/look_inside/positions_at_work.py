@@ -1,0 +1,275 @@
+"""Positions at work: words shuffled, and every kind trained on one task."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from pages.app import show, state, typed
+from pages.app.accounts import visitors
+from pages.app.address import view
+from pages.app.navigation import page_table
+from pages.app.navigation.head import Moment
+from pages.app.runs import comparison, run_actions, run_words, shown_run
+from pages.app.typed import escape
+from pages.i18n import N_, _, paragraph
+from tfm_core.choices.config import ConfigError, Experiment, built
+from tfm_core.choices.variants.positions import POSITIONS
+from tfm_core.inspect.compare.conclusions import beyond, most_right
+from tfm_core.inspect.masks import lab
+from tfm_core.inspect.positions import race as races
+from tfm_core.inspect.positions import shuffle as core
+from tfm_core.inspect.positions.race import Extrapolation, Race
+from tfm_core.plots.model import positions as plots
+from tfm_core.runs.run import Run
+
+_RACE = "positions-race"
+SCOPE = "positions"
+EXAMPLE = "dog bites man and man runs"
+MAX_TEXT = 300
+
+
+def race(run: Run | None, _step: int) -> None:
+    """Train every kind of positions on one task and compare the curves."""
+    _press(run)
+    found = races.races(visitors.with_lessons())
+    if not found:
+        st.info(_("Train all kinds, or two runs that differ in positions."), icon=":material/info:")
+        return
+    chosen = comparison.choose_group(found, key=_RACE)
+    if len(found) == 1:
+        st.markdown(f"**{comparison.group_name(chosen)}**")
+    shown_run.recorded_comparison_note(chosen.values())
+    comparison.follow(chosen.values(), partial(_race, chosen))
+
+
+def _press(run: Run | None) -> None:
+    """Offer to queue one run a kind; show why one is refused; those queued before it stay."""
+    try:
+        experiment = Experiment.parse(state.draft()) if run is None else run.experiment
+        steps_of_it = experiment.trained.steps
+    except ConfigError as error:
+        show.problem(_("The configuration on the Train page is not valid: {why}", why=_(error)))
+        return
+    except ValueError as error:  # it was opened, not trained
+        st.info(_(error), icon=":material/info:")
+        return
+    task = _(experiment.task.facts.label)
+    if run is None:
+        st.markdown(_("Task and sizes of the Train page: **{task}**.", task=task))
+    else:
+        st.markdown(_("Task and sizes of **{name}**.", name=escape(run.meta.name)))
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    with left:
+        usual = min(600, max(100, steps_of_it // 100 * 100))
+        offered = view.number(
+            N_("Steps of each run"),
+            100,
+            3000,
+            usual,
+            step=100,
+            help=N_("One seed, the same batches."),
+            of=experiment.task.name,
+        )
+        steps = int(view.one(offered, "steps", "positions"))
+    with right:
+        is_pressed = st.button(
+            _("Train all kinds"),
+            type="primary",
+            icon=":material/play_arrow:",
+            key="positions-train",
+            width="stretch",
+        )
+    if not is_pressed:
+        return
+    try:
+        racers = races.racers(experiment, steps=steps)
+    except (ValueError, OSError) as error:
+        show.problem(error)
+        return
+    named = {
+        _("{task}, positions: {kind}", task=task, kind=_(POSITIONS[name].label)): racer
+        for name, racer in reversed(racers.items())  # the newest stands first in every list
+    }
+    comparison.train_group(named, key=_RACE)
+
+
+def _race(shown: Race, _is_live: bool) -> None:
+    comparison.progress(shown.values())
+    left, right = st.columns(2)
+    with left:
+        _curves(shown)
+    with right:
+        _beyond(shown)
+    for column, (name, run) in zip(st.columns(len(shown)), shown.items(), strict=True):
+        with column:
+            st.markdown(f"**{_(POSITIONS[name].label)}**")
+            st.markdown(run_words.badge(run.status))
+            st.caption(run_words.progress(run.status))
+            st.page_link(
+                page_table.path_of("train"),
+                label=_("Watch"),
+                icon=":material/show_chart:",
+                query_params={"run": run.id, **run_actions.way_back()},
+            )
+
+
+def _curves(shown: Race) -> None:
+    first = next(iter(shown.values())).experiment
+    labels = {name: POSITIONS[name].label for name in shown}
+    column, title = _measure(first)
+    caption = _("Which kind learns the task, and how fast?")
+    last = comparison.learning_curves(
+        shown, labels, column, title, caption, key="positions-race-curves"
+    )
+    words = most_right(last, getattr(first.task, "n_validation", 0))
+    if words is not None:
+        st.markdown(_(words))
+
+
+def _measure(experiment: Experiment) -> tuple[str, str]:
+    """Return the column of the score for a task, and its axis title."""
+    answer = experiment.task.facts.answer
+    if answer in ("sequence", "blanks"):
+        return "sequence_accuracy", _("whole sequences right")
+    if answer == "text":
+        return "accuracy", _("next tokens right")
+    is_pictured = experiment.task.picture_shape is not None
+    return "accuracy", _("pictures right") if is_pictured else _("labels right")
+
+
+def _beyond(shown: Race) -> None:
+    why = races.can_extrapolate(next(iter(shown.values())).experiment)
+    if why is not None:
+        st.info(_(why), icon=":material/info:")
+        return
+    measured: dict[str, Extrapolation] = {}
+    for name, run in shown.items():
+        if run.has_checkpoint and not run.status.is_active:
+            try:
+                with st.spinner(_("Measuring longer sequences …")):
+                    measured[name] = _extrapolated(run.id, run.checkpoint_step or 0, run)
+            except ValueError as error:
+                show.problem(error)
+    if not measured:
+        words = _("Longer sequences are measured once a run finishes.")
+        st.info(words, icon=":material/hourglass_empty:")
+        return
+    series = {
+        name: (_(POSITIONS[name].label), table["length"].to_numpy(), table["tokens"].to_numpy())
+        for name, (table, _trained, _why) in measured.items()
+    }
+    table, trained, _why = next(iter(measured.values()))
+    show.figure(
+        plots.race(series, "length", _("tokens right"), trained=trained),
+        paragraph("positions/beyond", n=races.PER_LENGTH),
+        key="positions-race-beyond",
+    )
+    at = {label: float(tokens[-1]) for label, _x, tokens in series.values() if tokens[-1] >= 0}
+    conclusion = beyond(at, races.PER_LENGTH, int(table["length"].iloc[-1]), trained)
+    if conclusion is not None:
+        st.markdown(_(conclusion))
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _extrapolated(run_id: str, step: int, _run: Run) -> Extrapolation:
+    return races.extrapolate(_run)
+
+
+def shuffled(moment: Moment | None) -> None:
+    """Shuffle the words of a sentence, or the patches of a picture; see which model notices."""
+    if moment is not None and moment.run.experiment.task.class_names:
+        _shuffled_picture(moment)
+        moment = None
+    run = None if moment is None else moment.run
+    left, right = st.columns([4, 1], vertical_alignment="bottom")
+    with left:
+        sentence = view.text(
+            N_("A sentence"),
+            EXAMPLE if moment is None else str(moment.item.get("src_text") or EXAMPLE),
+            MAX_TEXT,
+            help=N_("With words of the current run's task, its model answers too."),
+            of="own" if moment is None else f"{moment.run.id}-{moment.example}",
+        )
+        text = str(view.one(sentence, "text", SCOPE))
+    with right:
+        seed = _shuffle_again("shuffle")
+    try:
+        text = typed.within(text, MAX_TEXT)
+        tokens = lab.read_tokens(text)
+    except ValueError as error:
+        show.problem(error)
+        return
+    try:
+        answered = None if moment is None else core.of_run(moment.run, text, seed, step=moment.step)
+    except ValueError as error:
+        answered = None
+        st.warning(_("The current run is left out. {why}", why=_(error)), icon=":material/info:")
+    order = core.shuffled(len(tokens), seed)
+    moved = [tokens[index] for index in order] if answered is None else answered[2]
+    st.markdown(_("Shuffled: **{words}**", words=escape(" ".join(moved))))
+    bars = _untrained(tokens, order)
+    if run is not None and answered is not None:
+        position = built(run.experiment.model).position
+        kind = _(POSITIONS[position].label)
+        if not run.experiment.model.has_blocks:
+            kind = _("reads in order")
+        bars[_("Current run: {kind}", kind=kind)] = (position, float(answered[0].mean()))
+    show.figure(plots.noticed(bars), paragraph("positions/moved"), key="positions-noticed")
+    if answered is not None:
+        before, after = (escape(answer) or "∅" for answer in answered[1])
+        with st.container(border=True):
+            st.markdown(
+                _(
+                    "The current run answers “{before}”, shuffled “{after}”",
+                    before=before,
+                    after=after,
+                )
+            )
+    show.code(core.untrained)
+
+
+def _shuffle_again(key: str) -> int:
+    """Offer another order; return the seed of the order."""
+    seed = "positions-shuffle"
+
+    def again() -> None:
+        st.session_state[seed] = st.session_state.get(seed, 0) + 1
+
+    st.button(_("Shuffle again"), icon=":material/shuffle:", key=key, on_click=again)
+    return int(st.session_state.get(seed, 0))
+
+
+def _untrained(tokens: tuple[str, ...], order: list[int]) -> dict[str, tuple[str | None, float]]:
+    """Return kind and change of an untrained model of each kind, by label."""
+    bars: dict[str, tuple[str | None, float]] = {}
+    for name, change in core.untrained(tokens, order).items():
+        if name == core.CAUSAL:
+            bars[_("None, with a causal mask")] = None, change
+        else:
+            bars[_(POSITIONS[name].label)] = name, change
+    return bars
+
+
+def _shuffled_picture(moment: Moment) -> None:
+    """Shuffle the patches of one of the run's pictures, and let its model look at both."""
+    run = moment.run
+    try:
+        images = run.probe().images
+        if images is None:
+            return
+        seed = _shuffle_again("shuffle-patches")
+        picture = images[moment.example or 0]
+        moved, before, after = core.of_picture(run, picture, seed, step=moment.step)
+    except ValueError as error:
+        show.problem(error)
+        return
+    names = run.experiment.task.class_names
+    with st.container(horizontal=True):
+        for drawn, probabilities in ((picture, before), (moved, after)):
+            best = int(probabilities.argmax())
+            pixels = drawn[0] if len(drawn) == 1 else drawn.transpose(1, 2, 0)
+            answer = f"{names[best]}, {show.percent(float(probabilities[best]))}"
+            st.image(pixels, caption=answer, width=168, alt=answer)
+    st.caption(paragraph("positions/patches-shuffled"))

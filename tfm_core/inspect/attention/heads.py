@@ -1,0 +1,474 @@
+"""What heads do, in one table: entropy, distance, shares by role and on the truth, and a label.
+
+After Clark et al. 2019 (entropy, roles) and figure 7 of the ViT paper (distance). Every query with
+a choice of keys counts the same; a role counts only queries that have such a key. The table has a
+row a head:
+
+kind, module, layer and head, both from 1; label, short: what it does in a few words, for a small
+map in fewer; role: see ``role_of``. aligned: share on the true source words or the named digit,
+aer: alignment error rate, both NaN where the truth is unknown. entropy in nats; evenness: entropy
+over that of even attention; distance in ``unit``, "tokens" or "pixels". By the names of ROLES the
+share of attention, NaN where no query has such a key; "even" before one, or before "aligned": the
+share under even attention. n_examples, n_queries: what was measured; step.
+
+torch is imported late.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.choices.config import Experiment
+from tfm_core.inspect.attention import alignment
+from tfm_core.inspect.attention.alignment import LEARNED, AlignmentTally
+from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.attention.head_roles import (
+    OF_TOKENS,
+    ROLES,
+    TokenRelations,
+    relations_of,
+)
+from tfm_core.inspect.attention.trained import (
+    at_once,
+    batch_of,
+    cached_by_snapshot,
+    cached_by_weights,
+    data_of,
+    in_all,
+    model_of,
+)
+from tfm_core.inspect.symptoms import in_heads
+from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
+from tfm_core.probe.masks import on_examples
+from tfm_core.probe.types import Bools, Floats, Probe, Snapshot
+from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, whole_percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Row = Mapping[str, Any]
+"""A head: a row of the table."""
+
+_CROSSING = frozenset({"cross", "picture"})  # kinds whose keys are other tokens than the queries
+_OF_POSITION = ("distance", "self", "previous", "next", "above", "below", "near")
+_UNSHOWN = ("short", "role", "unit", "step", "n_examples", "n_queries", "n_all")
+MAX = 0.8  # a role with more names the head alone
+MUCH = 0.4  # a role with more makes it "mostly"; and at least twice what even attention gives
+SINK = 0.005  # of a row's weight that no key gets: less is rounding
+FEW = 0.2  # of the queries have to have a key with a matching token, or the share says little
+EVEN = 0.92  # of the largest entropy there can be
+ALIGNED, SPREAD, NO_CHOICE, UNCLEAR = "aligned", "spread", "no choice", "unclear"
+
+
+LIMIT = 1000  # validation examples; the figures of more differ in the third digit
+_BATCH = 50
+TELLING = 4
+"""Heads that a small stage shows."""
+
+
+@dataclass(eq=False)
+class Tally:
+    """Sums over examples, so that a whole validation set can pass by in batches."""
+
+    n_examples: int = 0
+    _sums: dict[str, Floats] = field(default_factory=dict)
+    _counts: dict[str, float] = field(default_factory=dict)
+    _chance: dict[str, float] = field(default_factory=dict)
+    _unit: str = "tokens"
+
+    def add(self, weights: Floats, relations: TokenRelations) -> None:
+        """Count P more examples. weights: (P, H, Q, K). Raises ValueError on another shape."""
+        allowed = relations.may_attend
+        if weights.ndim != 4 or (weights.shape[0], *weights.shape[2:]) != allowed.shape:
+            raise StudentError(
+                Paragraph(
+                    "attention/shapes-differ", shape=weights.shape, allowed_shape=allowed.shape
+                )
+            )
+        weights = np.asarray(weights, np.float32)
+        options = allowed.sum(-1)  # (P, Q)
+        chooses = np.greater(options, 1)
+        self._unit = relations.unit
+        self.n_examples += len(weights)
+        rest = np.clip(1 - weights.sum(-1), 0, 1)  # (P, H, Q)
+        rest[(rest < SINK) | ~np.asarray(allowed.any(-1))[:, None]] = 0.0
+        self._add_entropy(weights, rest, options, chooses)
+        self._count("role sink", (rest * chooses[:, None]).sum((0, 2)), chooses.sum())
+        even = float((chooses / (options + 1)).sum())
+        self._chance["sink"] = self._chance.get("sink", 0.0) + even
+        self._add_distance(weights, relations.distance, chooses)
+        for name, cells in relations.roles.items():
+            self._add_role(name, weights, cells, allowed, chooses)
+
+    def _add_entropy(
+        self, weights: Floats, rest: Floats, options: npt.NDArray[Any], chooses: Bools
+    ) -> None:
+        """Count a sink, which takes the rest (P, H, Q) of a row, as one more key."""
+        surprise = np.log(weights, where=weights > 0, out=np.zeros_like(weights))
+        entropy = -np.einsum("phqk,phqk->phq", weights, surprise)
+        entropy -= rest * np.log(rest, where=rest > 0, out=np.zeros_like(rest))
+        largest = np.log(np.where(chooses, options, 2)[:, None] + (rest > 0))
+        self._count("entropy", (entropy * chooses[:, None]).sum((0, 2)), chooses.sum())
+        self._count("evenness", (entropy / largest * chooses[:, None]).sum((0, 2)), chooses.sum())
+
+    def _add_distance(self, weights: Floats, distance: Floats, chooses: Bools) -> None:
+        near = np.nan_to_num(distance)
+        known = np.logical_and(np.isfinite(distance), chooses[..., None])
+        mass = np.einsum("phqk,pqk->phq", weights, known.astype(np.float32))
+        total = np.einsum("phqk,pqk->phq", weights, near * known)
+        means = np.divide(total, mass, where=mass > 0, out=np.zeros_like(total))
+        self._count("distance", means.sum((0, 2)), known.any(-1).sum())
+
+    def _add_role(
+        self, name: str, weights: Floats, cells: Bools, allowed: Bools, chooses: Bools
+    ) -> None:
+        if name == "padding":  # forbidden, so the question is whether anything leaks
+            seen, rows = cells, np.asarray(allowed.any(-1))
+        else:
+            seen = cells & allowed
+            rows = np.logical_and(seen.any(-1), chooses)
+        counted = (seen & rows[..., None]).astype(np.float32)
+        self._count(f"role {name}", np.einsum("phqk,pqk->h", weights, counted), rows.sum())
+        options = np.maximum(allowed.sum(-1), 1)
+        even = float((counted.sum(-1) / options).sum()) if name != "padding" else 0.0
+        self._chance[name] = self._chance.get(name, 0.0) + even
+
+    def _count(self, name: str, sums: Floats, n: float) -> None:
+        self._sums[name] = self._sums.get(name, np.zeros(len(sums))) + sums
+        self._counts[name] = self._counts.get(name, 0.0) + float(n)
+
+    def _mean(self, name: str) -> Floats:
+        n = self._counts[name]
+        return self._sums[name] / n if n else np.full(len(self._sums[name]), np.nan)
+
+    def _tells(self, role: str) -> bool:
+        if role == "sink":
+            return bool(self._sums["role sink"].any())
+        n = self._counts["entropy"]
+        return role not in OF_TOKENS or self._counts[f"role {role}"] >= FEW * n
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the means over what was counted, a row a head, without the truth and words.
+
+        Raises StudentError when nothing was counted.
+        """
+        if not self.n_examples:
+            raise StudentError("There are no examples to measure.")
+        roles = [name for name in ROLES if f"role {name}" in self._sums and self._tells(name)]
+        means = {name: self._mean(name) for name in ("entropy", "evenness", "distance")}
+        means |= {name: self._mean(f"role {name}") for name in roles}
+        even = {
+            f"even {name}": self._chance[name] / max(1.0, self._counts[f"role {name}"])
+            for name in roles
+        }
+        n = {"n_examples": self.n_examples, "n_queries": int(self._counts["entropy"])}
+        return [
+            {**{name: float(values[head]) for name, values in means.items()}, **even, **n}
+            | {"unit": self._unit}
+            for head in range(len(means["entropy"]))
+        ]
+
+
+def of_snapshot(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> pd.DataFrame:
+    """Return the table of a snapshot, on the few examples of the probe."""
+    return _table(_of_snapshot(experiment, probe, snapshot))
+
+
+@cached_by_snapshot
+def of_step(run: Run, step: int) -> pd.DataFrame:
+    """Return the table of a snapshot of a run, cached; do not change it. Raises ValueError."""
+    return _table(rows_of_step(run, step))
+
+
+@cached_by_snapshot
+def rows_of_step(run: Run, step: int) -> list[Row]:
+    """Return the rows of that table, without pandas: Home appears before it is there."""
+    return _of_snapshot(run.experiment, run.probe(), run.snapshot(step))
+
+
+def _of_snapshot(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> list[Row]:
+    tallies = {}
+    for module, weights in _in_order(experiment, snapshot.attention):
+        items = probe.items[: len(weights)]
+        may_attend = on_examples(experiment, items, module, snapshot.masks, weights.shape[2:])
+        tallies[module] = _counted(experiment, items, module, weights, may_attend)
+    scores = alignment.of_snapshot(experiment, probe, snapshot)
+    return _rows(experiment, tallies, scores, step=snapshot.step)
+
+
+def of_example(experiment: Experiment, example: Example) -> list[Row]:
+    """Return the rows of the table of one example."""
+    tallies: dict[str, Tally] = {}
+    scores: list[Row] = []
+    items = [example.item]
+    for module, map_ in _in_order(experiment, example.attention):
+        weights, may_attend = map_[None], example.masks[module][None]
+        tallies[module] = _counted(experiment, items, module, weights, may_attend)
+        if module in alignment.scored_modules(experiment):
+            # nobody knows the truth of the user's own example
+            with contextlib.suppress(ValueError):
+                found = alignment.score_maps(experiment, module, items, weights, may_attend)
+                scores += [{"module": module, **row} for row in found]
+    return _rows(experiment, tallies, scores, step=example.step)
+
+
+@cached_by_weights
+def over_validation(run: Run, limit: int = LIMIT) -> pd.DataFrame:
+    """Return the table over the first ``limit`` validation examples, or fewer, and of n_all.
+
+    With the last checkpoint; sentences are read with the true target. Fewer where maps are large
+    (``in_all``). Slow, so cached. Raises StudentError without a checkpoint or data.
+    """
+    from tfm_core.probe.capture import capture
+    from tfm_core.probe.snapshot import decoder_input
+
+    experiment = run.experiment
+    model, step = model_of(run)
+    data = data_of(experiment)
+    n_all = len(data.validation)
+    n = min(in_all(experiment, limit), n_all)
+    kinds = modules_by_kind(experiment)
+    tallies = {name: Tally() for names in kinds.values() for name in names}
+    on_truth = {name: AlignmentTally() for name in alignment.scored_modules(experiment)}
+    size = at_once(experiment, _BATCH)
+    for first in range(0, n, size):
+        inputs, items = batch_of(experiment, data, slice(first, min(n, first + size)))
+        with capture(model, only={"weights", "mask"}) as cache:
+            model(inputs[0], *map(decoder_input, inputs[1:]))
+        maps = {name: value.float().numpy() for name, value in cache.of("weights").items()}
+        masks = cache.masks()
+        may_attend = {
+            name: on_examples(experiment, items, name, masks, map_.shape[2:])
+            for name, map_ in maps.items()
+        }
+        for kind, names in kinds.items():
+            relations = relations_of(experiment, items, kind, may_attend[names[0]])
+            for name in names:
+                tallies[name].add(maps[name], relations)
+        for name, tally in on_truth.items():
+            for item, map_, allowed in zip(items, maps[name], may_attend[name], strict=True):
+                even = alignment.even_over_source(experiment, item, name, allowed)
+                rows = alignment.rows_that_write(experiment, item, name, map_)
+                tally.add(rows, alignment.true_cells(item), even)
+    scores = [
+        {"module": name, **row}
+        for name, tally in on_truth.items()
+        if tally.n_tokens
+        for row in tally.rows()
+    ]
+    return _table(_rows(experiment, tallies, scores, step=step)).assign(n_all=n_all)
+
+
+def _in_order(experiment: Experiment, attention: Mapping[str, Floats]) -> list[tuple[str, Floats]]:
+    """Return the maps that there are by module, kind by kind."""
+    modules = (module for modules in modules_by_kind(experiment).values() for module in modules)
+    return [(module, attention[module]) for module in modules if module in attention]
+
+
+def _counted(
+    experiment: Experiment,
+    items: Sequence[Mapping[str, Any]],
+    module: str,
+    weights: Floats,
+    may_attend: Bools,
+) -> Tally:
+    """Return the tally of one module. weights: (P, H, Q, K); may_attend: bool (P, Q, K)."""
+    tally = Tally()
+    kind = kind_of(experiment, module).name
+    tally.add(weights, relations_of(experiment, items, kind, may_attend))
+    return tally
+
+
+def _rows(
+    experiment: Experiment, tallies: Mapping[str, Tally], scores: Sequence[Row], *, step: int
+) -> list[Row]:
+    """Return the rows of the table. scores: rows of ``alignment``, with their modules."""
+    scored = {(score["module"], score["head"]): score for score in scores}
+    rows: list[Row] = []
+    for module, tally in tallies.items():
+        kind = kind_of(experiment, module).name
+        place = {"module": module, "kind": kind, "layer": layer_of(module) + 1}
+        for head, figures in enumerate(tally.rows(), 1):
+            row = {**place, "head": head, "label": ""}
+            if (score := scored.get((module, head))) is not None:
+                row |= {"aligned": score["share"], "aer": score["aer"]}
+                figures |= {"even aligned": score["chance"]}
+            row |= {**figures, "step": step}
+            words = {"label": describe(row), "short": describe(row, is_short=True)}
+            rows.append({**row, **words, "role": role_of(row)})
+    return rows
+
+
+def _table(rows: Sequence[Row]) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = ["module", "kind", "layer", "head", "label", "short", "role", "unit", "n_examples"]
+    table = pd.DataFrame(list(rows), columns=None if rows else columns)
+    for name in ("label", "short"):  # of themselves, columns of sentences become plain texts
+        table[name] = pd.Series([row[name] for row in rows], dtype=object)
+    return table
+
+
+def of_kind(experiment: Experiment, rows: Sequence[Row], kind: str) -> list[Row]:
+    """Return the heads of a kind of attention, layer by layer; none where a layer lacks."""
+    found = [row for row in rows if row["kind"] == kind]
+    n_layers = len({row["module"] for row in found})
+    return found if n_layers == len(modules_by_kind(experiment)[kind]) else []
+
+
+def shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what a person reads of a table: not what a crossing attention's positions mean."""
+    even = [name for name in table if name.startswith("even ")]
+    kept = table.drop(columns=[*even, *_UNSHOWN], errors="ignore")
+    names = [name for name in _OF_POSITION if name in kept]
+    kept.loc[kept["kind"].isin(_CROSSING), names] = np.nan
+    return kept
+
+
+def describe(row: Row, *, is_short: bool = False) -> str:
+    """Return what a head does in a few words, with its figure: "previous token, 94%".
+
+    is_short: for a small map.
+    """
+    role, kind = role_of(row), row.get("kind", "")
+    if role == ALIGNED:
+        aligned = float(row["aligned"])
+        if is_short:
+            return N_("aligns, {share}", share=whole_percent(aligned))
+        words: str = N_("the digit named") if kind == "picture" else N_("true source words")
+        return _share_of(words, aligned)
+    if role in ROLES:
+        share = float(row[role])
+        words = ROLES[role].words(kind)
+        if is_short:
+            return N_("{words}, {share}", words=words, share=whole_percent(share))
+        return _share_of(words, share)
+    if role == NO_CHOICE:
+        return N_("no choice")
+    if role == SPREAD:
+        percent = whole_percent(float(row["evenness"]))
+        if is_short:
+            return N_("evenly spread, {share}", share=percent)
+        return N_("evenly spread, {share} of the largest entropy", share=percent)
+    # as many keys as even attention would need to be as uncertain: the perplexity of a row
+    n_keys = f"{np.exp(float(row['entropy'])):.1f}"
+    if is_short:
+        return N_("unclear, {n} keys", n=n_keys)
+    return N_("unclear: about {n} keys per row", n=n_keys)
+
+
+def in_full(row: Row) -> Sentence:
+    """Return what a head does, and on how many examples."""
+    is_mean = row["n_examples"] > 1
+    rule = N_("{what} (mean of {n} examples)") if is_mean else N_("{what} (this example)")
+    return N_(rule, what=row["label"], n=int(row["n_examples"]))
+
+
+def role_of(row: Row) -> str:
+    """Return what a head does: one of ROLES, or ALIGNED, SPREAD, NO_CHOICE or UNCLEAR."""
+    role = leading_role(row)
+    most = float(row[role]) if role is not None else MUCH
+    aligned = float(row.get("aligned", 0.0))
+    if aligned >= LEARNED and aligned > most:
+        return ALIGNED
+    if role is not None:
+        return role
+    evenness = float(row["evenness"])
+    if np.isnan(evenness):
+        return NO_CHOICE
+    return SPREAD if evenness >= EVEN else UNCLEAR
+
+
+def leading_role(row: Row) -> str | None:
+    """Return the role with more than MUCH and twice its even share, the largest; None without.
+
+    "near", which holds others, counts only where none of these does.
+    """
+    best, most = None, MUCH
+    for name in ROLES:
+        share = float(row.get(name, np.nan))
+        if name in ("padding", "near") or not share >= 2 * row.get(f"even {name}", 0.0):
+            continue
+        if share > most:
+            best, most = name, share
+    near = float(row.get("near", 0.0))
+    if best is None and near > MUCH and near >= 2 * row["even near"]:
+        return "near"
+    return best
+
+
+def _share_of(words: str, share: float) -> Sentence:
+    percent = whole_percent(share)
+    if share >= MAX:
+        return N_("{words}, {share}", words=words, share=percent)
+    return N_("mostly {words}, {share}", words=words, share=percent)
+
+
+def telling_heads(run: Run, step: int, kind: str) -> tuple[int, ...]:
+    """Return the heads of a kind of attention that show most at a snapshot, the best first.
+
+    They are numbered row by row. The largest share of attention on the true source words, else on
+    a role, comes first, then the fewest keys. Empty where nothing was recorded.
+    """
+    try:
+        rows = of_kind(run.experiment, rows_of_step(run, step), kind)
+    except (OSError, ValueError):  # damaged
+        return ()
+    worth = []
+    for row in rows:
+        role, share = leading_role(row), row.get("aligned", np.nan)
+        if np.isnan(share):
+            share = 0.0 if role is None else row[role]
+        worth.append((share, -row["entropy"]))
+    return tuple(sorted(range(len(worth)), key=worth.__getitem__, reverse=True)[:TELLING])
+
+
+HeadIndex = tuple[int, int]
+"""Layer and head, from 0."""
+
+
+def first_heads(run: Run) -> Mapping[str, HeadIndex]:
+    """Return the head to open on for each kind of attention, by the last snapshot."""
+    try:
+        return _first_heads(run, run.snapshot_steps()[-1])
+    except (OSError, ValueError, LookupError):  # being written, damaged or without maps
+        return {}
+
+
+@cached_by_snapshot
+def _first_heads(run: Run, step: int) -> Mapping[str, HeadIndex]:
+    scores = alignment.of_step(run, step)
+    differences = in_heads.of_snapshot(run.experiment, run.probe(), run.snapshot(step))
+    first = {}
+    for kind, modules in modules_by_kind(run.experiment).items():
+        scored = [row for row in scores if row["kind"] == kind]
+        best = None
+        if len({row["module"] for row in scored}) == len(modules):
+            best = _place_of(alignment.best_head(scored))
+        else:
+            kept = {name: differences[name].constant for name in modules if name in differences}
+            places = ((name, int(np.argmax(moved))) for name, moved in kept.items())
+            most = max(places, key=lambda at: float(kept[at[0]][at[1]]), default=None)
+            best = None if most is None else (layer_of(most[0]), most[1])
+        if best is not None:
+            first[kind] = best
+    return first
+
+
+def aligning_head(run: Run) -> HeadIndex | None:
+    """Return layer and head, from 0, that align best in the last snapshot; None where unknown."""
+    try:
+        return _place_of(alignment.best_head(alignment.of_step(run, run.snapshot_steps()[-1])))
+    except (OSError, ValueError, LookupError):  # being written, or without its maps
+        return None
+
+
+def _place_of(best: Row | None) -> HeadIndex | None:
+    return None if best is None else (int(best["layer"]) - 1, int(best["head"]) - 1)

@@ -1,1 +1,0 @@
-"""The model as the equations of its papers."""

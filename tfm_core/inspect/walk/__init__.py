@@ -1,1 +1,0 @@
-"""The forward pass as a walk, step by step, with the model's own tensors."""
