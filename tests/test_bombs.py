@@ -42,6 +42,7 @@ ALLOWED = {
     "tfm_core/data/download.py": "a file whose digest is known",
     "tfm_core/data/image_files.py": "a file whose digest is known",
     "tfm_core/choices/presets.py": "comes with the app",
+    "tfm_core/trace/functions.py": "comes with the app",
     "tfm_core/data/embedded/__init__.py": "comes with the app",
     "tfm_core/data/embedded/build.py": "makes what comes with the app",
     "tfm_core/recorded/build.py": "makes what comes with the app",

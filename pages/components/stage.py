@@ -23,7 +23,7 @@ from tfm_core.plots.described import LINE, LINE_AND_EXTREMES, ONE_VALUE
 from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.heads.attention import MANY_KEYS, usual_top
 from tfm_core.plots.palette import COLOURS, MASKED, ORANGE, SCALES
-from tfm_core.plots.training.stage import ROLE_COLOURS, StageLine
+from tfm_core.plots.training.stage import ROLE_COLOURS
 
 MAX_VALUES = 500_000
 """Weights of all snapshots together that are sent: 1 MB."""
@@ -31,7 +31,6 @@ MIN_SIDE = 16
 """Cells to a side that a map keeps when it is pooled; then snapshots are left out."""
 
 _FURTHER = ("average", "average_whole", "test")  # roles of curves that not every run has
-_LINE = ("quantity", "role", "steps", "values", "colour")  # what is sent of a curve
 _maps = component("stage_maps", html="")
 _stage = component(
     "stage", css=["packed.css", "stage.css", "spoken.css", "tip.css", "data_table.css"]
@@ -76,7 +75,7 @@ def stage(
 
 
 def told(
-    lines: Sequence[StageLine], *, has_wholes: bool, are_unseen: bool, **moving: Any
+    lines: Sequence[dict[str, Any]], *, has_wholes: bool, are_unseen: bool, **moving: Any
 ) -> dict[str, Any]:
     """Return the data of each update, and the words of the stage.
 
@@ -87,14 +86,14 @@ def told(
     steps at which something went wrong, each with a word or two; turns: the same where a setting
     was changed; better: between which steps validation looks better than training, and why.
     """
-    there = {(line.quantity, line.role) for line in lines}
+    there = {(line["quantity"], line["role"]) for line in lines}
     wholes = ["whole"] if has_wholes else []
     usual = {"loss": ["training", "validation"], "accuracy": ["training", "validation", *wholes]}
     return {
         **moving,
-        "lines": [{name: getattr(line, name) for name in _LINE} for line in lines],
+        "lines": lines,
         "known": [  # the curves that this run has or will have, in order
-            {"quantity": quantity, "role": role, "colour": COLOURS[ROLE_COLOURS[role]]}
+            {"quantity": quantity, "role": role, "colour": ROLE_COLOURS[role]}
             for quantity, roles in usual.items()
             for role in (*roles, *_FURTHER)
             if role in roles or (quantity, role) in there

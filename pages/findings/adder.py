@@ -10,7 +10,10 @@ from pages.app import show, state
 from pages.components.live_figure import live_figure
 from pages.findings import recipe
 from pages.i18n import _, paragraph
-from tfm_core.plots import findings as plots
+from tfm_core.plots.chart import chart
+from tfm_core.plots.model.walk import tensor_map
+from tfm_core.plots.palette import BLUE, VERMILION
+from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
 from tfm_core.studies import adder
@@ -19,6 +22,7 @@ from tfm_core.studies.phenomenon import Phenomenon
 from tfm_core.studies.study import StudyRuns
 
 _IN_A_ROW = 3  # maps
+_ROW, _AROUND = 26, 90  # pixels
 
 
 def look(chosen: Phenomenon, trained: StudyRuns) -> None:
@@ -75,7 +79,19 @@ def _carry(run: Run) -> None:
             share=show.percent(adder.read_right(found)),
         )
     )
-    figure = plots.carry(found, height=recipe.HEIGHT)
+    figure = chart(
+        adder.dots(found),
+        "points",
+        x="before",
+        y="read",
+        colour="has",
+        looks={
+            False: {"name": _("no carry"), "colour": BLUE, "size": 5},
+            True: {"name": _("carry"), "colour": VERMILION, "size": 5},
+        },
+        reference={"y": 0.5, "words": _("threshold")},
+        height=recipe.HEIGHT,
+    )
     live_figure(figure, key="discover-carry", name=_("The carry of each column"))
 
 
@@ -115,8 +131,7 @@ def _steps(run: Run) -> None:
     for column, (title, values, rows, columns) in zip(st.columns(4), maps, strict=True):
         with column:
             st.caption(title)
-            figure = plots.small_map(values, rows, columns, state.theme())
-            live_figure(figure, key=f"discover-step-{title[0]}", name=title)
+            _map(values, rows, columns, key=f"discover-step-{title[0]}", name=title)
     st.caption(paragraph("discover/adder-steps"))
 
 
@@ -126,9 +141,18 @@ def _row(parts: Sequence[adder.Weights], start: int) -> None:
         with column:
             st.markdown(f"{_(name)} · {values.shape[0]} × {values.shape[1]}")
             rows, columns = ([str(_(one)) for one in names] for names in axes)
-            figure = plots.small_map(values, rows, columns, state.theme())
-            live_figure(figure, key=f"discover-weights-{start + slot}", name=_(name))
+            key = f"discover-weights-{start + slot}"
+            _map(values, rows, columns, key=key, name=_(name))
             st.caption(_(words))
+
+
+def _map(values: Floats, rows: list[str], columns: list[str], *, key: str, name: str) -> None:
+    """Show a few numbers (rows, columns) as a map that carries them, without a scale."""
+    figure = tensor_map(values, rows, columns, row_title="", column_title="", theme=state.theme())
+    figure.update_traces(showscale=False)
+    margin = {"l": 4, "r": 4, "t": 4, "b": 4}
+    figure.update_layout(height=_AROUND + _ROW * len(rows), margin=margin)
+    live_figure(figure, key=key, name=name)
 
 
 recipe.page(ADDER, look)

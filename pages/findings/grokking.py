@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from pages.app import show, state
 from pages.components.live_figure import live_figure
 from pages.findings import recipe
-from pages.i18n import _, paragraph
+from pages.i18n import N_, _, paragraph
 from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.plots import findings as plots
+from tfm_core.plots.chart import bands_of, cells, name_colours
+from tfm_core.plots.kinds import pale
+from tfm_core.plots.palette import GREEN, GREY, SCALES
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
 from tfm_core.studies import grokking
@@ -18,6 +21,12 @@ from tfm_core.studies.phenomenon import Phenomenon, first, over_runs
 from tfm_core.studies.study import StudyRuns
 
 _TABLE = 440  # pixels
+_STATES = {  # of a sum; the trained ones are darker
+    N_("new, wrong"): pale(GREY, 0.3),
+    N_("new, right"): pale(GREEN, 0.5),
+    N_("trained, wrong"): GREY,
+    N_("trained, right"): GREEN,
+}
 
 
 def look(chosen: Phenomenon, trained: StudyRuns) -> None:
@@ -36,7 +45,22 @@ def look(chosen: Phenomenon, trained: StudyRuns) -> None:
         return
     st.markdown(_("**Frequencies of the embedding** over the training"))
     steps, shares = grokking.power_over_time(run)
-    figure = plots.frequencies(steps, shares, height=recipe.HEIGHT, theme=state.theme())
+    figure = cells(
+        shares.T,
+        SCALES[state.theme()],
+        (0, float(shares.max(initial=0))),
+        height=recipe.HEIGHT,
+        says=_(
+            "step {step}, frequency {k}: {share}",
+            step="%{x}",
+            k="%{y}",
+            share="%{z:.1%}<extra></extra>",
+        ),
+        gap=0,
+        x={"title": _("step"), "range": [int(steps[0]), int(steps[-1])]},
+        y={"title": _("frequency"), "autorange": True},
+        trace={"x": steps, "y": np.arange(1, shares.shape[1] + 1)},
+    )
     live_figure(figure, key="discover-frequencies", name=_("Power of each frequency"))
     if recipe.is_done(run):
         _without(run)
@@ -68,7 +92,21 @@ def _table(run: Run) -> None:
             new=show.percent(float(is_right[~is_trained].mean())),
         )
     )
-    figure = plots.sums(is_right, is_trained, height=_TABLE)
+    states, colours = [_(name) for name in _STATES], list(_STATES.values())
+    state_of = 2 * is_trained.astype(np.int8) + is_right
+    figure = cells(
+        state_of,
+        bands_of(colours),
+        (-0.5, len(states) - 0.5),
+        height=_TABLE,
+        top=30,
+        says=_("{a} + {b}: {state}", a="%{y}", b="%{x}", state="%{customdata}<extra></extra>"),
+        gap=0,
+        x={"title": _("b"), "constrain": "domain"},
+        y={"title": _("a"), "scaleanchor": "x"},
+        trace={"customdata": np.array(states, object)[state_of]},
+    )
+    name_colours(figure, dict(zip(states, colours, strict=True)))
     live_figure(figure, key="discover-sums", name=_("All sums a + b"))
 
 

@@ -19,9 +19,9 @@ from pages.findings import recipe
 from pages.findings.trainings import N_SEEDS, Trainings, trainings
 from pages.i18n import _, ngettext, paragraph
 from tfm_core import settings
-from tfm_core.plots import findings as plots
 from tfm_core.plots.chart import chart
-from tfm_core.plots.palette import BLUE, GREY
+from tfm_core.plots.films import planes
+from tfm_core.plots.palette import BLUE, COLOURS, GREY
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import whole_percent
 from tfm_core.studies import superposition as core
@@ -158,22 +158,37 @@ def _planes(training: ToyTraining) -> None:
         if is_done
         else _("**Features as vectors**, by sparsity: step {step}", step=f"{steps[-1]:,}")
     )
-    figure = plots.planes(steps, vectors, core.SPARSITIES, height=recipe.HEIGHT + 80)
+    figure = planes(steps, vectors, core.SPARSITIES, height=recipe.HEIGHT + 80)
     live_figure(figure, key="superposition-planes", name=_("Features as vectors, by sparsity"))
 
 
 def _shares(seeds: Sequence[ToyTraining], best: Floats) -> None:
     st.markdown(_("**Loss** as a share of that of keeping nothing"))
-    two_kept = core.loss_of_keeping(2) / core.loss_of_keeping(0)
-    references = {_("only two kept"): two_kept, _("lowest known"): best}
-    name = _("found: mean and range, n = {n}", n=len(seeds))
-    figure = plots.shares(
-        core.SPARSITIES,
-        references,
-        np.array([one.shares for one in seeds]),
-        name,
+    found = np.array([one.shares for one in seeds])
+    table = core.SHARES.table(
+        {
+            "sparsity": [whole_percent(float(one)) for one in core.SPARSITIES],
+            "kept": core.loss_of_keeping(2) / core.loss_of_keeping(0),
+            "best": best,
+            "value": found.mean(0),
+            "low": found.min(0),
+            "high": found.max(0),
+        }
+    )
+    grey = [{"colour": COLOURS["floor"], "dash": dash} for dash in ("dot", "solid")]
+    figure = chart(
+        table,
+        x="sparsity",
+        y={"kept": _("only two kept"), "best": _("lowest known")},
+        looks=grey,
+        marked=0,
         height=recipe.HEIGHT,
     )
+    name = _("found: mean and range, n = {n}", n=len(seeds))
+    look = {"name": name, "colour": BLUE, "size": 9}
+    ends = ("low", "high")
+    means = chart(table, "points", x="sparsity", y="value", ends=ends, looks=[look])
+    figure.add_traces(means.data)
     live_figure(figure, key="superposition-shares", name=_("Loss by sparsity"))
 
 

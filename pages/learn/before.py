@@ -20,6 +20,7 @@ from pages.i18n import N_, _, content, paragraph
 from tfm_core.choices.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.positions import Style
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.attention.rnn_attention import (
@@ -30,8 +31,10 @@ from tfm_core.inspect.attention.rnn_attention import (
 )
 from tfm_core.inspect.compare import conclusions
 from tfm_core.inspect.speed.report import BATCH, LENGTHS, recorded_times
-from tfm_core.plots.heads import before as plots
+from tfm_core.inspect.tables import Column, Columns
+from tfm_core.plots.chart import chart
 from tfm_core.plots.heads.attention import head_map, outline_cells
+from tfm_core.plots.model.positions import looks_of
 from tfm_core.plots.palette import ORANGE
 from tfm_core.runs.run import Run
 from tfm_core.studies.study import changed
@@ -39,6 +42,13 @@ from tfm_core.studies.study import changed
 SCOPE = "before"
 TICK = 1.5  # seconds
 _CONTEST, _SENTENCE, _ROUND = "before-contest", "before-sentence", "before-round"
+TIMES = Columns(length=Column(form=","), value=Column(form=".2f"))
+STYLES = {
+    "additive": Style("vermilion", "dash", "square"),
+    "one-head": Style("blue", "solid", "circle"),
+    "many-heads": Style("green", "dashdot", "diamond"),
+}
+"""Of each model, in every figure."""
 LABELS = {
     "additive": N_("RNN, additive attention (2015)"),
     "one-head": N_("Transformer, one head (2017)"),
@@ -234,7 +244,7 @@ def _draw(contest: Contest, was_live: bool) -> None:
             _("whole sequences right"),
             _("Whole unseen sequences right, during training."),
             key="before-curves",
-            styles=plots.STYLES,
+            styles=STYLES,
         )
     with right:
         asked = rnn_attention.about_alignment(_aligned(attentions))
@@ -407,24 +417,38 @@ def _measured(number: int, was_open: bool) -> None:
 
 def _figures(frame: pd.DataFrame, *, is_whole: bool = True) -> None:
     """Draw milliseconds by length (rows) and model (columns)."""
-    ratio = frame[["additive"]].div(frame["one-head"], axis=0)
+    lengths = frame.index.tolist()
+    table = TIMES.table(frame.assign(ratio=frame["additive"] / frame["one-head"], length=lengths))
+    across = {
+        "title": _("source and target tokens, each"),
+        "type": "log",
+        "tickvals": lengths,
+        "ticktext": [f"{n:.0f}" for n in lengths],
+    }
     left, right = st.columns(2, gap="medium")
     with left:
-        series = {name: (_(LABELS[name]), frame.index, frame[name]) for name in frame}
-        show.figure(
-            plots.times(series, _("source and target tokens, each"), _("ms per step")),
-            _("Which line is steeper? Both axes are logarithmic."),
-            key="before-times",
+        times = chart(
+            table,
+            x="length",
+            y={name: _(LABELS[name]) for name in frame},
+            looks=[looks_of(STYLES[name]) for name in frame],
+            across=across,
+            up={"title": _("ms per step"), "type": "log", "dtick": "D2", "tickformat": "~g"},
         )
+        words = _("Which line is steeper? Both axes are logarithmic.")
+        show.figure(times, words, key="before-times")
     with right:
-        series = {
-            "additive": (_("RNN / Transformer, 1 head"), ratio.index, ratio["additive"]),
-        }
-        show.figure(
-            plots.times(series, _("source and target tokens, each"), _("ratio"), is_ratio=True),
-            _("RNN time over Transformer time. Dotted: equal."),
-            key="before-ratios",
+        ratios = chart(
+            table,
+            x="length",
+            y={"ratio": _("RNN / Transformer, 1 head")},
+            looks=[looks_of(STYLES["additive"])],
+            across=across,
+            up={"title": _("ratio"), "rangemode": "tozero"},
+            reference={"y": 1},
         )
+        words = _("RNN time over Transformer time. Dotted: equal.")
+        show.figure(ratios, words, key="before-ratios")
     if is_whole:
         _sentence(frame)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 
 from pages.app import show, state, typed
@@ -29,7 +30,9 @@ from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import beside_pictures, bpe, embeddings, questions, tokenise
 from tfm_core.inspect.text.embeddings import EmbeddingTable, by_class
 from tfm_core.inspect.text.tokenise import PaddedBatch, Token
-from tfm_core.plots.texts import embeddings as embedding_plots
+from tfm_core.plots.chart import Look, chart
+from tfm_core.plots.films import projected
+from tfm_core.plots.palette import BLUE, GREY, VERMILION
 from tfm_core.plots.texts import tokens as plots
 
 SCOPE = "words"
@@ -44,6 +47,7 @@ NEEDS = Needs(
     is_ready=lambda run: embeddings.can_show(run) is None,
 )
 _MAX = 1500  # characters
+_SYMBOLS = ("square", "diamond", "triangle-up")
 _TABLES = {"src_embedding": N_("Source words"), "tgt_embedding": N_("Target words")}
 CORPORA = {
     "text": N_("This text"),
@@ -207,7 +211,7 @@ def _pairs(text: str, source: str) -> None:
     left, right = st.columns([3, 2])
     with left:
         show.figure(
-            plots.sizes(bpe.lengths(learned, words), k, _others(text, source)),
+            _sizes(bpe.lengths(learned, words), k, _others(text, source)),
             _("Each merge adds a token and shortens the text."),
             key="words-sizes",
         )
@@ -281,6 +285,31 @@ def _check(text: str, cut: Callable[[str], list[Token]]) -> None:
         tokens = cut(word)
         asked = questions.about_compound(escape(word), tokens)
         question.check({"compound": asked}, of=f"{word} {[token.id for token in tokens]}")
+
+
+def _sizes(curve: pd.DataFrame, k: int, others: dict[str, tuple[int, int]]) -> go.Figure:
+    """Draw vocabulary size against tokens of the text; k merges, and other tokenisers, marked."""
+    chosen = _("after {k} merges", k=k)
+    figure = chart(
+        curve,
+        x="size",
+        y={"length": _("byte-pair encoding")},
+        hover=["merges"],
+        looks=[{"colour": BLUE, "width": 2.5}],
+        marked=0,
+        top=36,
+    )
+    points = pd.DataFrame(
+        [(chosen, *curve.loc[k, ["size", "length"]])]
+        + [(name, *place) for name, place in others.items()],
+        columns=["name", "size", "length"],
+    )
+    looks: list[Look] = [{"colour": VERMILION, "size": 13}]
+    looks += [{"colour": GREY, "size": 11, "symbol": symbol} for symbol in _SYMBOLS]
+    marks = chart(
+        bpe.SIZES.table(points), "points", x="size", y="length", colour="name", looks=looks
+    )
+    return figure.add_traces(marks.data)
 
 
 def _others(text: str, source: str) -> dict[str, tuple[int, int]]:
@@ -467,7 +496,7 @@ def _lookup(table: EmbeddingTable, index: int) -> None:
     last = table.values[-1]
     lookup = embeddings.look_up(last, index)
     show.figure(
-        embedding_plots.lookup(last, lookup, table.tokens, state.theme()),
+        plots.lookup(last, lookup, table.tokens, state.theme()),
         _("One-hot vector times table: one row."),
         key="words-lookup",
     )
@@ -501,7 +530,7 @@ def _alike(table: EmbeddingTable, index: int) -> None:
             st.dataframe(_nearest(table, at, index), hide_index=True, key=f"words-near{at}")
             within, between = embeddings.class_likeness(values, table.classes, len(SPECIALS))
             show.figure(
-                embedding_plots.likeness(cosines(values), table.tokens, order, state.theme()),
+                plots.likeness(cosines(values), table.tokens, order, state.theme()),
                 paragraph("words/likeness", within=within, between=between),
                 key=f"words-like{at}",
             )
@@ -551,9 +580,7 @@ def _moving() -> None:
         )
     name = f"words-moving-{table.name}-{in_space}-{has_labels}"
     show.figure(
-        embedding_plots.projected(
-            table, projection, in_space=in_space == "3", has_labels=bool(has_labels)
-        ),
+        projected(table, projection, in_space=in_space == "3", has_labels=bool(has_labels)),
         paragraph(
             "words/moving",
             n=in_space,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -20,26 +23,29 @@ from tfm_core.choices.variants.precisions import PRECISIONS
 from tfm_core.facts.compute import grown, lengths, macs, unasked
 from tfm_core.facts.memory import PROCESS_BYTES, Memory, memory
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.plots.model import architecture as plots
+from tfm_core.inspect.tables import Column, Columns
+from tfm_core.plots.chart import DASHES, chart
+from tfm_core.plots.palette import COLOURS, OCHRE
 
 SCOPE = "parameters"
 MOST = 2**17  # of a batch, and of tokens
 LABELS = {"batch": N_("Batch"), "src": N_("Source tokens"), "tgt": N_("Target tokens")}
+COSTS = Columns(part=Column(), size=Column(form=",.4g"), value=Column(form=",.4g"))
 FACTORS = (1, 2, 3, 4, 6, 8)
 PARTS = {
-    "embedding": N_("embedding"),
-    "recurrence": N_("recurrence"),
-    "projections": N_("projections"),
-    "scores": N_("scores"),
-    "cross-attention": N_("cross-attention"),
-    "feed-forward": N_("feed-forward"),
-    "output": N_("output"),
-    "weights": N_("weights"),
-    "gradients": N_("gradients"),
-    "optimiser": N_("optimiser"),
-    "activations": N_("activations"),
+    "embedding": (N_("embedding"), COLOURS["key"]),
+    "recurrence": (N_("recurrence"), COLOURS["encoder"]),
+    "projections": (N_("projections"), COLOURS["query"]),
+    "scores": (N_("scores"), COLOURS["decoder"]),
+    "cross-attention": (N_("cross-attention"), COLOURS["cross"]),
+    "feed-forward": (N_("feed-forward"), COLOURS["value"]),
+    "output": (N_("output"), OCHRE),
+    "weights": (N_("weights"), COLOURS["query"]),
+    "gradients": (N_("gradients"), COLOURS["gradient"]),
+    "optimiser": (N_("optimiser"), OCHRE),
+    "activations": (N_("activations"), COLOURS["value"]),
 }
-"""What the parts of arithmetic and memory are called."""
+"""What the parts of arithmetic and memory are called, and their colours."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ def _costs(chosen: Chosen, asked: Costs) -> None:
         unit, divisor = _unit(max(work.values()))
         scaled = {name: value / divisor for name, value in work.items()}
         show.figure(
-            plots.bars(scaled, _("{unit}, one forward pass", unit=unit), _labels()),
+            bars(scaled, _("{unit}, one forward pass", unit=unit)),
             paragraph("architecture/macs-recurrent")
             if not chosen.model.has_blocks
             else _("1 MAC is 2 FLOPs. Scores: QKᵀ and weights × V."),
@@ -102,13 +108,12 @@ def _costs(chosen: Chosen, asked: Costs) -> None:
     }
     with right:
         show.figure(
-            plots.bars(
+            bars(
                 {name: value / 2**20 for name, value in parts.items()},
                 _(
                     "MiB, one training step in {precision}",
                     precision=PRECISIONS[training.precision].name,
                 ),
-                _labels(),
             ),
             _("Only activations grow with the batch size."),
             key="costs-memory",
@@ -253,14 +258,70 @@ def _growth(chosen: Chosen, asked: Costs) -> None:
     kind = "growth" if chosen.model.has_blocks else "growth-recurrent"
     scaled = {name: [value / divisor for value in values] for name, values in series.items()}
     show.figure(
-        plots.growth(xs, scaled, titles[axis], unit, _labels()),
+        growth_lines(xs, scaled, titles[axis], unit),
         paragraph(f"architecture/{kind}-{axis}"),
         key="costs-growth",
     )
 
 
-def _labels() -> dict[str, str]:
-    return {name: _(label) for name, label in PARTS.items()}
+def bars(values: Mapping[str, float], title: str) -> go.Figure:
+    """Draw each part as a bar with its value."""
+    names = [name for name, value in values.items() if value][::-1]
+    sizes = [values[name] for name in names]
+    columns = {
+        "part": [_(PARTS[name][0]) for name in names],
+        "size": sizes,
+        "words": [f"{size:.3g}" for size in sizes],
+    }
+    look = {
+        "colour": [PARTS[name][1] for name in names],
+        "textposition": "auto",
+        "textangle": 0,  # beside a bar too short for it, never on its side
+    }
+    return chart(
+        COSTS.table(columns),
+        "bars",
+        x="size",
+        y="part",
+        orientation="h",
+        text="words",
+        looks=[look],
+        labels={"size": title},
+    )
+
+
+def growth_lines(
+    xs: Sequence[float], parts: Mapping[str, Sequence[float]], x_title: str, y_title: str
+) -> go.Figure:
+    """Draw how each part grows along one quantity; both axes are linear, so a square bends.
+
+    Parts that lie on one line share it, with all their names.
+    """
+    lines: list[tuple[list[str], Sequence[float]]] = []
+    for name, values in parts.items():
+        same = next((names for names, others in lines if np.allclose(values, others)), None)
+        if same is not None:
+            same.append(name)
+        elif any(values):
+            lines.append(([name], values))
+    looks = [
+        {
+            "colour": PARTS[names[-1]][1],
+            "width": 3 if "scores" in names else 2,
+            "dash": DASHES[i % len(DASHES)],
+        }
+        for i, (names, _values) in enumerate(lines)
+    ]
+    columns = {" = ".join(_(PARTS[name][0]) for name in names): line for names, line in lines}
+    return chart(
+        COSTS.table({"size": xs, **columns}),
+        x="size",
+        y=[*columns],
+        looks=looks,
+        labels={"size": x_title, "value": y_title},
+        across={"rangemode": "tozero"},
+        up={"rangemode": "tozero"},
+    )
 
 
 def _unit(most: float) -> tuple[str, float]:

@@ -26,11 +26,12 @@ from tfm_core.facts.differences import differences
 from tfm_core.facts.parameter_table import ParameterRow, most_in, parameter_table
 from tfm_core.inspect import activations, experts
 from tfm_core.inspect.attention.trained import weight_histograms
-from tfm_core.plots.chart import LOOKS, chart
+from tfm_core.plots.chart import LOOKS, cells, chart, texts_of
+from tfm_core.plots.heads.attention import short
 from tfm_core.plots.kinds import reference_line
-from tfm_core.plots.model import architecture as plots
-from tfm_core.plots.palette import COLOURS, GREY, HUES
+from tfm_core.plots.palette import COLOURS, GREY, HUES, SCALES
 from tfm_core.plots.training.curves import learning_curve
+from tfm_core.plots.treemap import treemap
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
 
@@ -196,7 +197,7 @@ def _table(chosen: Chosen, scheme: Scheme) -> None:
             icon=":material/download:",
         )
     show.figure(
-        plots.treemap(parameters.folded, parameters.total, state.theme()),
+        treemap(parameters.folded, parameters.total, state.theme()),
         paragraph("architecture/treemap", most=_(most_in(parameters.folded))),
         key="parameters-treemap",
     )
@@ -356,8 +357,24 @@ def _routes(run: Run, steps: list[int], names: Mapping[str, str]) -> None:
     snapshot = run.snapshot(step)
     gates = snapshot.routing[module]
     routed = experts.routed(run.experiment, items[index], gates[min(index, len(gates) - 1)], module)
+    tokens, shares = routed
+    numbers = range(1, shares.shape[1] + 1)
+    figure = cells(
+        shares.T,
+        SCALES[state.theme()],
+        (0, 1),
+        says=texts_of(
+            N_("{token}, expert {n}: {share}"),
+            rows={"n": numbers},
+            columns={"token": tokens},
+            share=[[f"{share:.2f}" for share in row] for row in shares.T.tolist()],
+        ),
+        height=min(max(130 + 26 * len(numbers), 190), 520),
+        x={"title": _("token"), "names": list(map(short, tokens)), "tickangle": -45},
+        y={"title": _("expert"), "names": list(map(str, numbers))},
+    )
     show.figure(
-        plots.routes(*routed, state.theme()),
+        figure,
         _("Step {n}: the share of each expert in each token.", n=f"{step:,}"),
         key="experts-routes",
     )

@@ -30,8 +30,8 @@ from tfm_core.inspect.text import sentence as reading
 from tfm_core.inspect.text.blanks import Blank
 from tfm_core.inspect.text.sentence import SentenceReading
 from tfm_core.plots.chart import chart
-from tfm_core.plots.palette import BLUE, GREEN
-from tfm_core.plots.texts import reading as plots
+from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
+from tfm_core.plots.texts.gpt import head_rows, with_signs
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
 
@@ -222,11 +222,22 @@ def _classified(run: Run) -> None:
 def _answer(sentence: SentenceReading) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
-        show.figure(
-            plots.label_bars(sentence.labels, sentence.probabilities),
-            _("The model's answer."),
-            key="encoders-labels",
+        colours = {"negative": VERMILION, "neutral": GREY, "positive": GREEN}
+        look = {
+            "colour": [colours.get(one, BLUE) for one in sentence.labels],
+            "textposition": "auto",
+        }
+        figure = chart(
+            reading.chances(sentence),
+            "bars",
+            x="chance",
+            y="label",
+            orientation="h",
+            text="words",
+            looks=[look],
+            across={"range": [0, 1], "dtick": 0.25},
         )
+        show.figure(figure, _("The model's answer."), key="encoders-labels")
     with right, st.container(border=True):
         st.markdown(_rule(sentence))
 
@@ -266,7 +277,7 @@ def _words(run: Run, sentence: SentenceReading) -> None:
         if shift:
             words = _("Attention of the CLS token, by head. ▸: deciding words.")
         show.figure(
-            plots.head_rows(
+            head_rows(
                 sentence.heads,
                 sentence.keys,
                 theme=state.theme(),
@@ -280,16 +291,25 @@ def _words(run: Run, sentence: SentenceReading) -> None:
         of = f"{run.id} {sentence.step} {sentence.words}"
         if asked is not None and not question.guess(asked, "word", of=of):
             return
-        values = {
-            "needed": sentence.needed,
-            "relevance": sentence.relevance,
-            "rollout": sentence.rollout,
-        }
-        show.figure(
-            plots.word_bars(sentence.words, values, marked),
-            _("Probability lost without each word; relevance; rollout."),
-            key="encoders-words",
+        table = reading.explained(sentence)
+        figure = chart(
+            table,
+            "bars",
+            x="word",
+            y="value",
+            colour="name",
+            ticks=with_signs(sentence.words, marked),
+            hover=["number"],
+            looks={
+                "needed": {"name": _("lost without it"), "colour": VERMILION, "pattern": ""},
+                "relevance": {"name": _("relevance"), "colour": BLUE, "pattern": "/"},
+                "rollout": {"name": _("rollout"), "colour": PURPLE, "pattern": "x"},
+            },
+            across={"tickangle": -40},
+            up={"range": [1.05 * min(0.0, table["value"].min()), 1.05]},
         )
+        words = _("Probability lost without each word; relevance; rollout.")
+        show.figure(figure, words, key="encoders-words")
 
 
 def _pairs(run: Run, sentence: SentenceReading) -> None:
@@ -392,7 +412,7 @@ def _blank(run: Run, step: int, tokens: tuple[str, ...], blank: Blank) -> None:
         _choice(left, step, blank)
     with right:
         show.figure(
-            plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.position]),
+            head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.position]),
             _("Attention of the gap (▸), by head."),
             key=f"encoders-gap-{blank.position}",
         )

@@ -51,12 +51,12 @@ def test_thinned_and_smoothed_lines_keep_ends_spikes_and_the_early_steps():
         smooth(values, 2), np.array([1, 1, 3, 3, np.nan], dtype=np.float32)
     )
     lines = curve_lines(curves(5000), has_wholes=True)
-    batch = next(line for line in lines if (line.quantity, line.role) == ("loss", "batch"))
-    assert len(batch.steps) <= 2 * MAX_POINTS
-    assert batch.steps[0] == 1
-    assert batch.steps[-1] == 5000
-    assert max(value for value in batch.values if value is not None) > 7
-    assert list(batch.steps) == sorted(set(batch.steps))
+    batch = next(line for line in lines if is_of(line, "loss", "batch"))
+    assert len(batch["steps"]) <= 2 * MAX_POINTS
+    assert batch["steps"][0] == 1
+    assert batch["steps"][-1] == 5000
+    assert max(value for value in batch["values"] if value is not None) > 7
+    assert list(batch["steps"]) == sorted(set(batch["steps"]))
 
 
 @pytest.mark.parametrize("is_log", [False, True])
@@ -72,16 +72,16 @@ def test_figures_without_steps_or_values_stand_and_wrong_pictures_say_so():
     assert figure.data
     assert all(min(line.x) >= 1 for line in figure.data)
     assert not learning_curve(Curves(), "loss").data
-    roles = {(line.quantity, line.role) for line in curve_lines(curves(50), has_wholes=True)}
+    roles = {(line["quantity"], line["role"]) for line in curve_lines(curves(50), has_wholes=True)}
     assert ("loss", "validation") in roles
     assert not {("accuracy", "validation"), ("accuracy", "whole"), ("loss", "test")} & roles
     made = curves(30)
     made.extend([{"event": "step", "step": 31, "loss": None}])
     lines = curve_lines(made, has_wholes=False, is_patient=True)
-    batch = next(line for line in lines if (line.quantity, line.role) == ("loss", "batch"))
-    assert batch.values[-1] is None
-    best = next(line for line in lines if (line.quantity, line.role) == ("loss", "best"))
-    assert (best.steps, best.values) == ((30,), (0.5,))
+    batch = next(line for line in lines if is_of(line, "loss", "batch"))
+    assert batch["values"][-1] is None
+    best = next(line for line in lines if is_of(line, "loss", "best"))
+    assert (best["steps"], best["values"]) == ([30], [0.5])
     image = np.zeros((1, 1, 5, 5), np.uint8)
     html = picture_cards(image, [1], np.array([[0.75, 0.25]]), ["cat", "dog"])
     assert "✗ cat, truly dog" in html
@@ -95,6 +95,10 @@ def test_pictures_come_out_pixel_by_pixel(channels):
     pixels = np.asarray(Image.open(io.BytesIO(data))).reshape(5, 7, channels)
     np.testing.assert_array_equal(np.moveaxis(pixels, -1, 0), image)
     assert "&lt;dog&gt;" in html
+
+
+def is_of(line, quantity, role):
+    return (line["quantity"], line["role"]) == (quantity, role)
 
 
 def curves(n: int) -> Curves:

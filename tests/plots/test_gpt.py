@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tfm_core.plots.texts import reading
-from tfm_core.plots.texts.gpt import digit_map, guesses, lens_map
+from tfm_core.plots.texts.gpt import digit_map, guesses, head_rows, lens_map
 from tfm_core.plots.texts.writing import surprise_text, written_text
 
 EVIL = "<img src=x onerror=alert(1)>"
@@ -61,8 +60,8 @@ WORDS = ("<b>the", "food", "was", "good")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_head_is_a_row_and_every_word_a_column(theme):
     heads = np.random.default_rng(1).random((2, 3, 4))
-    figure = reading.head_rows(heads, WORDS, theme=theme, marked=[3])
+    figure = head_rows(heads, WORDS, theme=theme, marked=[3])
     np.testing.assert_allclose(figure.data[0].z, heads.reshape(6, 4), rtol=1e-6)
     assert figure.layout.xaxis.ticktext == ("&lt;b&gt;the", "food", "was", "▸ good")
     with pytest.raises(ValueError, match="but there are 3 words"):
-        reading.head_rows(heads, WORDS[:3], theme=theme)
+        head_rows(heads, WORDS[:3], theme=theme)

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from pages.look_inside.costs import bars, growth_lines
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.compute import PARTS
 from tfm_core.facts.parameter_table import most_in, parameter_table
-from tfm_core.plots.model.architecture import bars, growth, treemap
+from tfm_core.plots.treemap import treemap
 
 
 def test_areas_add_up_and_bars_leave_out_what_is_nothing():
@@ -22,10 +23,9 @@ def test_areas_add_up_and_bars_leave_out_what_is_nothing():
             if parent:
                 assert value <= sizes[parent]
     values = {**dict.fromkeys(PARTS, 0.0), "scores": 2.0, "output": 3.0}
-    labels = {name: name for name in PARTS}
-    assert list(bars(values, "GMAC", labels).data[0].y) == ["output", "scores"]
+    assert list(bars(values, "GMAC").data[0].y) == ["output", "scores"]
     parts = {name: [v, 4 * v] for name, v in values.items()}
-    figure = growth([1, 2], parts, "length", "GMAC", labels)
+    figure = growth_lines([1, 2], parts, "length", "GMAC")
     assert [line.name for line in figure.data] == ["scores", "output"]
     assert figure.data[0].y.dtype == np.float32
 

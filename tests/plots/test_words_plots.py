@@ -7,8 +7,8 @@ import pytest
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text.embeddings import EmbeddingTable, principal
 from tfm_core.inspect.text.tokenise import Token, batch
-from tfm_core.plots.texts import embeddings, tokens
-from tfm_core.plots.texts.embeddings import SIDES, sides, width
+from tfm_core.plots.films import SIDES, projected, sides, width
+from tfm_core.plots.texts import tokens
 
 RNG = np.random.default_rng(5)
 WORDS = ("<pad>", "<bos>", "<eos>", "<unk>", "dog", "cat", "<b>")
@@ -43,7 +43,7 @@ def test_ids_have_the_shape_of_the_batch_and_likeness_is_ordered():
     assert (kinds[made.ids > 3] == 2).all()
     assert "&lt;b&gt;" in ids.hovertext[1][1]
     like = cosines(TABLE.values[-1])
-    heat = embeddings.likeness(like, WORDS, [4, 5, 6, 0, 1, 2, 3]).data[0]
+    heat = tokens.likeness(like, WORDS, [4, 5, 6, 0, 1, 2, 3]).data[0]
     assert heat.z[0][1] == pytest.approx(like[4, 5])
     assert heat.hovertext[0][1] == f"dog and cat<br>cosine {like[4, 5]:.4f}"
     assert sides(np.array([[0.5, 0.999]]), ["dog"], size=SIZE) != ["top center"]
@@ -52,7 +52,7 @@ def test_ids_have_the_shape_of_the_batch_and_likeness_is_ordered():
 @pytest.mark.parametrize("in_space", [False, True])
 def test_words_move_and_nothing_else(in_space):
     projection = principal(TABLE.values[-1])
-    figure = embeddings.projected(TABLE, projection, in_space=in_space)
+    figure = projected(TABLE, projection, in_space=in_space)
     assert [frame.name for frame in figure.frames] == ["0", "3", "11"]
     points = projection.of(TABLE.values)
     for frame, expected in zip(figure.frames, points, strict=True):

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.tables import Column
+from tfm_core.plots import described
 from tfm_core.plots.kinds import (
     COLORWAY,
     band,
@@ -23,7 +24,7 @@ from tfm_core.plots.kinds import (
     reference_line,
     ticks,
 )
-from tfm_core.sentences import Sentence
+from tfm_core.sentences import N_, Sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,18 +99,10 @@ def chart(
     if is_flat:
         axes[1]["autorange"] = "reversed"
     axes = [{**axes[0], **details.get("across", {})}, {**axes[1], **details.get("up", {})}]
-    said = [
-        *(
-            (axis["title"], letter, one.form)
-            for axis, letter, one in zip(axes, "xy", read, strict=True)
-        ),
-        *(
-            (columns[name].title, f"customdata[{n}]", columns[name].form)
-            for n, name in enumerate(details.get("hover", ()))
-        ),
-    ]
-    if is_flat:  # what a row is called, then its number
-        said[:2] = said[1::-1]
+    order = (1, 0) if is_flat else (0, 1)  # what a place is called, then its number
+    said = [(axes[n]["title"], "xy"[n], read[n].form) for n in order]
+    for n, own in enumerate(details.get("hover", ())):
+        said.append((columns[own].title, f"customdata[{n}]", columns[own].form))
     if is_flat and "text" in details and isinstance(of, str):
         low, high = min(0.0, table[of].min()), max(0.0, table[of].max())
         room = 0.3 * ((high - low) or 1)  # for what is written beside the bars
@@ -120,6 +113,7 @@ def chart(
         traces += _traces(kind, table, rows, ends, look, details)
         traces[-1].setdefault("name", name)
         traces[-1].setdefault("hovertemplate", _hover(said, traces[-1]["name"]))
+        traces[-1]["meta"] = _heard(traces[-1], axes, is_flat=is_flat)
     layout: dict[str, Any] = {
         "height": 90 + _ROW * table[place].nunique() if is_flat else 340,
         "top": 36 if len(traces) > 1 else 8,
@@ -130,6 +124,24 @@ def chart(
     if reference := details.get("reference"):
         reference_line(figure, **reference)
     return figure
+
+
+def _heard(
+    trace: Mapping[str, Any], axes: Sequence[Mapping[str, Any]], *, is_flat: bool
+) -> Sentence | None:
+    """Return what a screen reader says of a series. axes: settings of x and y."""
+    x, y = trace["x"], trace["y"]
+    if not len(y):
+        return None
+    is_bar = trace["type"] == "bar"
+    is_share = str(axes[not is_flat].get("tickformat")).endswith("%")
+    title = axes[0 if is_bar and is_flat else 1]["title"]
+    name = trace["name"] or title or N_("Values")
+    name = described.plain(name if isinstance(name, str) else str(name))
+    if is_bar:
+        places, values = (y, x) if is_flat else (x, y)
+        return described.bars(name, (places, axes[is_flat]), values, is_share=is_share)
+    return described.scatter(name, x, y, has_line="lines" in trace["mode"], is_share=is_share)
 
 
 _ROW = 32  # pixels
@@ -283,8 +295,13 @@ def cells(
         trace["texttemplate" if isinstance(texts, str) else "text"] = texts
     layout: dict[str, Any] = {"height": 340}
     layout |= {name: one for name, one in details.items() if name in _OF_CELLS}
-    y = {"autorange": "reversed", **_named(y)}
-    return go.Figure([{**trace, **own}], layout_of(x=_named(x), y=y, **layout))
+    x, y = _named(x), {"autorange": "reversed", **_named(y)}
+    trace |= own
+    if len(trace["z"]):
+        title = trace.get("colorbar", {}).get("title", {}).get("text")
+        name = described.plain(title or N_("Map"))
+        trace["meta"] = described.cells(name, trace["z"], (trace.get("y"), y), (trace.get("x"), x))
+    return go.Figure([trace], layout_of(x=x, y=y, **layout))
 
 
 _OF_CELLS = ("height", "top", "right", "plot_bgcolor", "title")
@@ -302,7 +319,35 @@ def _named(axis: Mapping[str, Any]) -> dict[str, Any]:
     return named | {name: one for name, one in axis.items() if name != "names"}
 
 
+def texts_of(
+    template: str,
+    *,
+    rows: Mapping[str, Sequence[Any]],
+    columns: Mapping[str, Sequence[Any]],
+    **values: npt.ArrayLike,
+) -> list[list[Sentence]]:
+    """Return what the pointer reads of each cell: a template and what fills it, by name.
+
+    rows, columns: a value for each row and for each column. values: for each cell.
+    """
+    names = [*rows, *columns, *values]
+    down = [np.asarray(one, object)[:, None] for one in rows.values()]
+    grids = [*down, *(np.asarray(one, object) for one in (*columns.values(), *values.values()))]
+    filled = [grid.tolist() for grid in np.broadcast_arrays(*grids)]
+    return [
+        [Sentence(template, dict(zip(names, cell, strict=True))) for cell in zip(*row, strict=True)]
+        for row in zip(*filled, strict=True)
+    ]
+
+
 def bands_of(colours: Sequence[str]) -> list[tuple[float, str]]:
     """Return a colour scale of equal bands without transitions."""
     n = len(colours)
     return [(at, colour) for i, colour in enumerate(colours) for at in (i / n, (i + 1) / n)]
+
+
+def name_colours(figure: go.Figure, names: Mapping[str, str]) -> None:
+    """Add a legend of colours by name to a figure of cells."""
+    for name, colour in names.items():
+        marker = {"color": colour, "symbol": "square", "size": 10}
+        figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name=name)

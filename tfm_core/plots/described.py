@@ -1,11 +1,11 @@
-"""What a figure shows, in sentences for a screen reader, computed from its own numbers."""
+"""What a figure shows, in sentences for a screen reader, made from the numbers that are drawn."""
 
 from __future__ import annotations
 
 import html
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,14 +29,17 @@ _MARKUP = re.compile(r"(?:\s*</?(?:br|b|i|em|sub|sup|span|a)\b[^>]*>\s*)+")
 
 
 def described(figure: go.Figure) -> Sentence:
-    """Return sentences on axes, ends and extremes of a figure's lines, points, bars and maps."""
-    read = [trace for trace in figure.data if trace.hoverinfo != "skip" and _size(trace)]
-    if not read:
+    """Return what its axes are, and what its first traces say of themselves in their ``meta``."""
+    spoken = [trace.meta for trace in figure.data if trace.meta]
+    if not spoken:
         return N_("Nothing is drawn yet.")
-    sentences = [_axes(figure), *(_trace(figure, trace) for trace in read[:MAX_TRACES])]
-    if len(read) > MAX_TRACES:
-        sentences.append(N_("And {n} more.", n=len(read) - MAX_TRACES))
-    return joined(*filter(None, sentences))
+    x, y = (plain(axis.title.text or "") for axis in (figure.layout.xaxis, figure.layout.yaxis))
+    if x:
+        axes = N_("Across: {x}. Up: {y}.", x=x, y=y) if y else N_("Across: {x}.", x=x)
+        spoken.insert(0, axes)
+    most = MAX_TRACES + bool(x)
+    more = [N_("And {n} more.", n=len(spoken) - most)] if len(spoken) > most else []
+    return joined(*spoken[:most], *more)
 
 
 Values = Sequence[Any] | npt.NDArray[Any]
@@ -88,110 +91,19 @@ def number(value: Any) -> str:
     return f"{value:.3g}"
 
 
-def _axes(figure: go.Figure) -> Sentence | None:
-    across, up = (axis.title.text for axis in (figure.layout.xaxis, figure.layout.yaxis))
-    if across and up:
-        return N_("Across: {x}. Up: {y}.", x=_plain(across), y=_plain(up))
-    return N_("Across: {x}.", x=_plain(across)) if across else None
+def scatter(
+    name: str, x: Values, y: Values, *, has_line: bool = False, is_share: bool = False
+) -> Sentence:
+    """Return where a line begins and ends, and its extremes; of points, how far they reach.
 
-
-def _trace(figure: go.Figure, trace: Any) -> Sentence:
-    if trace.type == "treemap":
-        return _tree(trace)
-    name = _name(figure, trace)
-    if trace.type == "heatmap":
-        return _map(figure, trace, name)
-    if trace.type == "image":
-        height, width = np.shape(trace.z)[:2]
-        return N_("{name}: {n} by {m} pixels.", name=name, n=width, m=height)
-    if trace.type == "bar":
-        return _bars(figure, trace, name)
-    x, y = range(len(trace.y)) if trace.x is None else trace.x, trace.y
-    is_flat = _is_text(y) and not _is_text(x)  # numbers across, texts up
-    of, values = (y, x) if is_flat else (x, y)
-    if trace.type == "scatter" and (len(y) == 1 or "lines" in (trace.mode or "lines")):
+    Where y are texts, the numbers run to the right. is_share: numbers are read as per cent.
+    """
+    of, values = (y, x) if _is_text(y) and not _is_text(x) else (x, y)
+    if has_line or len(y) == 1:
         if _is_text(values):
             return _count(name, len(y))
-        axis = _axis(figure, trace, "x" if is_flat else "y")
-        return line(name, of, values, is_share=_is_share(axis))
-    return _points(name, x, y)
-
-
-def _map(figure: go.Figure, trace: Any, name: str) -> Sentence:
-    cells = np.asarray(
-        [_numbers(row) for row in trace.z] if not isinstance(trace.z, np.ndarray) else trace.z,
-        np.float64,
-    )
-    rows, columns = cells.shape
-    known = np.isfinite(cells)
-    if not known.any():
-        return N_("{name}: no values yet.", name=name)
-    high = np.unravel_index(np.where(known, cells, -np.inf).argmax(), cells.shape)
-    low = np.unravel_index(np.where(known, cells, np.inf).argmin(), cells.shape)
-    if cells[high] == cells[low]:
-        return N_(
-            "{name}: {rows} rows, {columns} columns, all {value}.",
-            name=name,
-            rows=rows,
-            columns=columns,
-            value=number(cells[high]),
-        )
-    return N_(
-        "{name}: {rows} rows, {columns} columns; largest {high} in row {row}, column {column}; "
-        "smallest {low}.",
-        name=name,
-        rows=rows,
-        columns=columns,
-        high=number(cells[high]),
-        row=_label(figure, trace, "y", int(high[0])),
-        column=_label(figure, trace, "x", int(high[1])),
-        low=number(cells[low]),
-    )
-
-
-def _tree(trace: Any) -> Sentence:
-    """Return the whole of a tree and its largest leaf."""
-    leaves = set(trace.ids) - set(trace.parents)
-    value, leaf = max(
-        (value, name) for name, value in zip(trace.ids, trace.values, strict=True) if name in leaves
-    )
-    return N_(
-        "{n} parts of {total}; the largest is {leaf} with {value}.",
-        n=len(leaves),
-        total=number(max(trace.values)),
-        leaf=leaf,
-        value=number(value),
-    )
-
-
-def _bars(figure: go.Figure, trace: Any, name: str) -> Sentence:
-    is_flat = trace.orientation == "h"
-    values = _numbers(trace.x if is_flat else trace.y)
-    letter = "y" if is_flat else "x"
-    axis = _axis(figure, trace, "x" if is_flat else "y")
-    known = np.flatnonzero(np.isfinite(values))
-    if not len(known):
-        return N_("{name}: no values yet.", name=name)
-    low, high = (int(known[pick(values[known])]) for pick in (np.argmin, np.argmax))
-    said = [
-        percent(float(v)) if _is_share(axis) else number(v) for v in (values[low], values[high])
-    ]
-    if low == high:
-        at = _label(figure, trace, letter, high)
-        return Sentence(ONE_VALUE, {"name": name, "value": said[1], "at": at})
-    return N_(
-        "{name}, {n} bars: highest {high} at {high_at}, lowest {low} at {low_at}.",
-        name=name,
-        n=len(known),
-        high=said[1],
-        high_at=_label(figure, trace, letter, high),
-        low=said[0],
-        low_at=_label(figure, trace, letter, low),
-    )
-
-
-def _points(name: str, x: Values, y: Values) -> Sentence:
-    ends = [_ends(values) for values in (x, y)]
+        return line(name, of, values, is_share=is_share)
+    ends = [_ends(one) for one in (x, y)]
     if None in ends:
         return _count(name, len(y))
     (left, right), (low, high) = (pair for pair in ends if pair is not None)
@@ -203,6 +115,55 @@ def _points(name: str, x: Values, y: Values) -> Sentence:
         right=right,
         low=low,
         high=high,
+    )
+
+
+def cells(name: str, values: Values, y: Axis, x: Axis) -> Sentence:
+    """Return the size of a map (rows, columns), and its extremes."""
+    numbers = np.asarray(values, np.float64)
+    rows, columns = numbers.shape
+    known = np.isfinite(numbers)
+    if not known.any():
+        return N_("{name}: no values yet.", name=name)
+    high = np.unravel_index(np.where(known, numbers, -np.inf).argmax(), numbers.shape)
+    low = np.unravel_index(np.where(known, numbers, np.inf).argmin(), numbers.shape)
+    size = {"name": name, "rows": rows, "columns": columns}
+    if numbers[high] == numbers[low]:
+        return N_(
+            "{name}: {rows} rows, {columns} columns, all {value}.",
+            value=number(numbers[high]),
+            **size,
+        )
+    return N_(
+        "{name}: {rows} rows, {columns} columns; largest {high} in row {row}, column {column}; "
+        "smallest {low}.",
+        high=number(numbers[high]),
+        row=label(y, int(high[0])),
+        column=label(x, int(high[1])),
+        low=number(numbers[low]),
+        **size,
+    )
+
+
+def bars(name: str, places: Axis, values: Values, *, is_share: bool = False) -> Sentence:
+    """Return the highest and the lowest bar, and where they stand."""
+    values = _numbers(values)
+    known = np.flatnonzero(np.isfinite(values))
+    if not len(known):
+        return N_("{name}: no values yet.", name=name)
+    low, high = (int(known[pick(values[known])]) for pick in (np.argmin, np.argmax))
+    told = [percent(float(v)) if is_share else number(v) for v in (values[low], values[high])]
+    if low == high:
+        at = label(places, high)
+        return Sentence(ONE_VALUE, {"name": name, "value": told[1], "at": at})
+    return N_(
+        "{name}, {n} bars: highest {high} at {high_at}, lowest {low} at {low_at}.",
+        name=name,
+        n=len(known),
+        high=told[1],
+        high_at=label(places, high),
+        low=told[0],
+        low_at=label(places, low),
     )
 
 
@@ -227,53 +188,23 @@ def _is_text(values: Values) -> bool:
     return False
 
 
-def _size(trace: Any) -> int:
-    letter = {"heatmap": "z", "image": "z", "treemap": "values"}.get(trace.type, "y")
-    values = trace[letter]
-    return 0 if values is None else len(values)
+Axis = tuple[Values | None, Mapping[str, Any]]
+"""The places along an axis, None for 0, 1, …; and its settings, whose ticks may name places."""
 
 
-def _name(figure: go.Figure, trace: Any) -> str:
-    """Return what a trace is called: its name, else what its values are."""
-    if trace.name:
-        return _plain(trace.name)
-    if trace.type == "heatmap":
-        return _plain(trace.colorbar.title.text or N_("Map"))
-    if trace.type == "image":
-        return N_("Picture")
-    letter = "x" if trace.type == "bar" and trace.orientation == "h" else "y"
-    axis = None if trace.type == "scatter3d" else _axis(figure, trace, letter)
-    return _plain((axis is not None and axis.title.text) or N_("Values"))
-
-
-def _axis(figure: go.Figure, trace: Any, letter: str) -> Any:
-    """Return the axis of a trace. letter: ``x`` or ``y``."""
-    which = getattr(trace, f"{letter}axis", None) or letter
-    return figure.layout[f"{letter}axis{which[1:]}"]
-
-
-def _label(figure: go.Figure, trace: Any, letter: str, at: int) -> str:
+def label(axis: Axis, at: int) -> str:
     """Return what an axis says at the place of a cell or a bar."""
-    values = getattr(trace, letter)
-    place = at if values is None else values[at]
-    axis = _axis(figure, trace, letter)
-    texts = axis.ticktext
-    if texts is not None and axis.tickvals is not None:
-        for value, text in zip(axis.tickvals, texts, strict=False):
-            if value == place and text:
-                return _plain(str(text))
-    return _place(place)
+    places, settings = axis
+    place = at if places is None else places[at]
+    names = dict(zip(settings.get("tickvals", ()), settings.get("ticktext", ()), strict=False))
+    return _place(names.get(place) or place)
 
 
 def _place(value: Any) -> str:
     """Return a place on an axis; rows and columns count from where the axis does."""
     if isinstance(value, str | bytes) or value is None:
-        return _plain(str(value))
+        return plain(str(value))
     return number(value)
-
-
-def _is_share(axis: Any) -> bool:
-    return bool(axis.tickformat and axis.tickformat.endswith("%"))
 
 
 def _numbers(values: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -283,7 +214,7 @@ def _numbers(values: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array([math.nan if value is None else value for value in values], np.float64)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return a text without plotly's marks; a sentence without marks stays one."""
     bare = html.unescape(_MARKUP.sub(" ", text)).strip()
     return text if bare == text else bare

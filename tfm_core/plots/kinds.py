@@ -117,27 +117,25 @@ def ticks(names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-LEGEND: dict[str, Any] = {  # above the map, where it takes no width from it
-    "orientation": "h",
-    "thickness": 8,
-    "len": 0.6,
-    "x": 0.5,
-    "xanchor": "center",
-    "y": 1.0,
-    "yanchor": "bottom",
-    "ypad": 4,
-    "tickformat": ".2~g",
-    "tickmode": "array",
-}
-
-
 def legend_to(
     low: float, high: float, title: str = N_("weight"), largest: float = 0.0
 ) -> dict[str, Any]:
     """Return the legend of a scale, which says its ends and, of weights, what lies beyond."""
-    words = {"text": title, "side": "right", "font": {"size": 12}}
     middle = (low + high) / 2
-    legend = {**LEGEND, "title": words, "tickvals": [low, middle, high]}
+    legend = {  # above the map, where it takes no width from it
+        "orientation": "h",
+        "thickness": 8,
+        "len": 0.6,
+        "x": 0.5,
+        "xanchor": "center",
+        "y": 1.0,
+        "yanchor": "bottom",
+        "ypad": 4,
+        "tickformat": ".2~g",
+        "tickmode": "array",
+        "title": {"text": title, "side": "right", "font": {"size": 12}},
+        "tickvals": [low, middle, high],
+    }
     if largest <= high:
         return legend
     return {**legend, "ticktext": ["0", f"{middle:.2g}", f"≥ {high:.2g}"]}

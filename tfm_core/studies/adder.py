@@ -190,6 +190,7 @@ def read_right(table: pd.DataFrame) -> float:
     return float(((table["read"] > 0.5) == table["has_carry"]).mean())
 
 
+_MAX_DOTS = 60  # of each total
 CARRY = Columns(
     before=Column(
         N_("the column before comes to"), axis={"tickvals": [0, 1, 2, 3], "showgrid": False}
@@ -230,6 +231,18 @@ def carry_of(run: Run) -> pd.DataFrame:
     return CARRY.table(
         {"read": read(rest) @ probe, "before": before, "has_carry": flat(carry, rest) == 1}
     )
+
+
+def dots(found: pd.DataFrame) -> pd.DataFrame:
+    """Return some columns of each total beside each other, and whether each has a carry.
+
+    found: of ``carry_of``.
+    """
+    some = found.groupby("before").head(_MAX_DOTS).sort_values("before", kind="stable")
+    each = some.groupby("before")["read"]
+    place = each.cumcount() / (each.transform("size") - 1).clip(lower=1)
+    spread = some["before"] - 0.3 + 0.6 * place
+    return CARRY.table(some.assign(before=spread, has=some["before"] >= 2))
 
 
 @cached_by_weights

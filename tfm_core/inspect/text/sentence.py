@@ -22,7 +22,7 @@ from tfm_core.inspect.tables import Column, Columns, table
 from tfm_core.probe.labels import CLS, modules_by_kind
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, StudentError, percent
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -73,6 +73,22 @@ class SentenceReading:
             return np.zeros(len(self.words), np.float32)
         lost: Floats = self.probabilities[self.predicted] - self.without[:, self.predicted]
         return lost
+
+
+def chances(reading: SentenceReading) -> pd.DataFrame:
+    """Return the probability of each label, as a number and in words."""
+    shares = reading.probabilities
+    words = [percent(share) for share in shares]
+    return CHANCES.table({"label": reading.labels, "chance": shares, "words": words})
+
+
+def explained(reading: SentenceReading) -> pd.DataFrame:
+    """Return what each explanation says of each word: number, and value of 1 for the largest."""
+    ways = ("needed", "relevance", "rollout")
+    parts = [pd.DataFrame({"number": getattr(reading, name), "name": name}) for name in ways]
+    table = pd.concat(parts).reset_index(names="word")
+    largest = table.groupby("name")["number"].transform(lambda one: one.abs().max())
+    return CHANCES.table(table.assign(value=table["number"] / largest.clip(lower=1e-9)))
 
 
 def reads_labels(experiment: Experiment) -> bool:

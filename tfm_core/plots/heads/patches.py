@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from tfm_core.plots import described
+from tfm_core.plots.chart import texts_of
 from tfm_core.plots.heads.attention import Theme, top_of
 from tfm_core.plots.kinds import frame, lay_out, layout_of, legend_to, picture_axes
 from tfm_core.plots.palette import MASKED, SKY, VERMILION
@@ -37,13 +39,13 @@ def patch_overlay(
     side = weights.shape[0]
     size = picture.shape[-1] / side  # pixels to a side of a patch
     end = top_of(weights)
-    texts = [
-        [
-            N_("patch {row},{column}: weight {w:.4f}", row=row, column=column, w=weight)
-            for column, weight in enumerate(line, 1)
-        ]
-        for row, line in enumerate(weights, 1)
-    ]
+    numbers = range(1, side + 1)
+    texts = texts_of(
+        N_("patch {row},{column}: weight {w:.4f}"),
+        rows={"row": numbers},
+        columns={"column": numbers},
+        w=weights,
+    )
     overlay = veil(
         weights, size, end, colorbar=legend_to(0, end), hoverinfo="text", hovertext=texts
     )
@@ -86,7 +88,12 @@ def numbered(
         place = {"x": left, "y": top, "xanchor": "left", "yanchor": "top", "showarrow": False}
         notes.append({**text, **place, "bgcolor": colour})
     x, y = picture_axes(picture.shape[-1])
-    shown = picture_trace(picture).update(hoverinfo=None, hovertemplate="%{z}<extra></extra>")
+    height, width = picture.shape[-2:]
+    shown = picture_trace(picture).update(
+        hoverinfo=None,
+        hovertemplate="%{z}<extra></extra>",
+        meta=N_("{name}: {n} by {m} pixels.", name=N_("Picture"), n=width, m=height),
+    )
     layout = layout_of(height=340, x=x, y=y, shapes=shapes)
     return go.Figure(shown, layout | {"annotations": notes if len(notes) <= _MAX_NUMBERED else []})
 
@@ -118,6 +125,7 @@ def picture_trace(picture: npt.NDArray[np.uint8]) -> go.Image:
 def veil(weights: Floats, size: float, top: float, **more: Any) -> go.Heatmap:
     """Return attention (side, side) to lay over a picture. size: pixels to a side of a patch."""
     centres = (np.arange(len(weights)) + 0.5) * size - 0.5
+    name = more["colorbar"]["title"]["text"] if "colorbar" in more else N_("Map")
     return go.Heatmap(
         z=weights,
         x=centres,
@@ -127,5 +135,6 @@ def veil(weights: Floats, size: float, top: float, **more: Any) -> go.Heatmap:
         colorscale=[list(stop) for stop in OVERLAY],
         xgap=1,
         ygap=1,
+        meta=described.cells(name, weights, (centres, {}), (centres, {})),
         **more,
     )

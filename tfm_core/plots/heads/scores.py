@@ -14,8 +14,7 @@ from tfm_core.inspect.knockouts.measure import PRUNED
 from tfm_core.plots.chart import DASHES, Look, cells, chart
 from tfm_core.plots.heads.attention import Theme, short
 from tfm_core.plots.kinds import reference_line
-from tfm_core.plots.model.walk import AROUND_ZERO
-from tfm_core.plots.palette import COLOURS, GREY, MASKED, VERMILION
+from tfm_core.plots.palette import COLOURS, DIVERGING, GREY, MASKED, VERMILION
 from tfm_core.sentences import N_
 
 _MAX_WRITTEN = 16  # columns whose cells carry their number
@@ -116,7 +115,7 @@ def restored_map(
     ]
     return cells(
         shares,
-        AROUND_ZERO[theme],
+        DIVERGING[theme],
         (-top, top),
         says=says,
         texts="%{z:.2f}" if len(names) <= _MAX_WRITTEN else "",

@@ -12,7 +12,8 @@ import plotly.graph_objects as go
 from tfm_core.choices.variants.positions import POSITIONS, Style
 from tfm_core.inspect.positions.race import RACE
 from tfm_core.inspect.positions.shuffle import CHANGES
-from tfm_core.plots.chart import Look, cells, chart
+from tfm_core.plots.chart import Look, cells, chart, texts_of
+from tfm_core.plots.described import line
 from tfm_core.plots.heads.attention import Theme, short
 from tfm_core.plots.kinds import HIDDEN, from_zero, lay_out
 from tfm_core.plots.palette import COLOURS, DIVERGING, GREY, HUES, SCALES
@@ -78,10 +79,12 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
         for row, position in enumerate(positions):
             angle = float(turns[row, pair])
             is_last = row == len(positions) - 1
+            x, y = [centre, centre + np.cos(angle)], [0.0, np.sin(angle)]
             figure.add_scatter(
-                x=[centre, centre + np.cos(angle)],
-                y=[0.0, np.sin(angle)],
+                x=x,
+                y=y,
                 mode="lines+markers",
+                meta=line(N_("Values"), x, y),
                 marker={"size": [0, 7 if is_last else 4]},
                 line={"color": COLOURS["query"], "width": 3 if is_last else 1},
                 opacity=1.0 if is_last else 0.25,
@@ -94,8 +97,8 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
                 ),
             )
     across = [-1.2, 2.4 * (n_pairs - 1) + 1.2]
-    y = {"scaleanchor": "x", "range": [-1.6, 1.2], **HIDDEN}
-    return lay_out(figure, height=230, x={"range": across, **HIDDEN}, y=y)
+    up = {"scaleanchor": "x", "range": [-1.6, 1.2], **HIDDEN}
+    return lay_out(figure, height=230, x={"range": across, **HIDDEN}, y=up)
 
 
 CAUSAL = Style("orange", "dot", "star")
@@ -172,6 +175,7 @@ def race(
 
 
 _GAP = 1  # empty cells between two tiles
+_MAX_WORDS = 8  # patches to a side whose cells have texts of their own
 
 
 def position_tiles(tiles: Floats, theme: Theme = "light") -> go.Figure:
@@ -215,33 +219,23 @@ def mosaic_of(tiles: Floats) -> tuple[Floats, str | list[list[str]]]:
     size = side * pitch - _GAP
     mosaic = np.full((size, size), np.nan, np.float32)
     texts = np.full((size, size), "", object)
-    is_few = side <= 8
-    for row in range(side):
-        for column in range(side):
-            top, left = row * pitch, column * pitch
-            mosaic[top : top + side, left : left + side] = tiles[row, column]
-            if is_few:
-                texts[top : top + side, left : left + side] = _texts(
-                    tiles[row, column], row, column
-                )
-    if not is_few:
-        return mosaic, N_("%{z:.2f}<extra></extra>")
-    return mosaic, texts.tolist()
-
-
-def _texts(tile: Floats, row: int, column: int) -> list[list[str]]:
-    return [
-        [
-            N_(
-                "patch {row},{column} and patch {other_row},{other_column}"
-                "<br>similarity {value:.3f}",
+    numbers = range(1, side + 1)
+    for row, column in np.ndindex(side, side):
+        top, left = row * pitch, column * pitch
+        place = slice(top, top + side), slice(left, left + side)
+        mosaic[place] = tiles[row, column]
+        if side <= _MAX_WORDS:
+            texts[place] = texts_of(
+                N_(
+                    "patch {row},{column} and patch {other_row},{other_column}"
+                    "<br>similarity {value:.3f}"
+                ),
+                rows={"other_row": numbers},
+                columns={"other_column": numbers},
                 row=row + 1,
                 column=column + 1,
-                other_row=r + 1,
-                other_column=c + 1,
-                value=value,
+                value=tiles[row, column],
             )
-            for c, value in enumerate(values)
-        ]
-        for r, values in enumerate(tile.tolist())
-    ]
+    if side > _MAX_WORDS:
+        return mosaic, N_("%{z:.2f}<extra></extra>")
+    return mosaic, texts.tolist()

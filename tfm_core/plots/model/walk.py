@@ -10,14 +10,9 @@ import plotly.graph_objects as go
 
 from tfm_core.plots.chart import cells
 from tfm_core.plots.heads.attention import Theme, short
-from tfm_core.plots.palette import MASKED, SCALES
+from tfm_core.plots.palette import DIVERGING, MASKED, SCALES
 from tfm_core.probe.types import Floats
 
-# Two hues that every kind of colour vision tells apart, with the paper between them.
-AROUND_ZERO: dict[Theme, tuple[str, ...]] = {
-    "light": ("#7a3803", "#d55e00", "#f6f4ee", "#2f7fc1", "#08306b"),
-    "dark": ("#ffc08a", "#d55e00", "#1a1e25", "#3f95d6", "#d8ecfb"),
-}
 _MAX_WRITTEN = 200  # cells that carry their number
 
 
@@ -59,7 +54,7 @@ def tensor_map(
     is_small = values.size <= _MAX_WRITTEN and max(values.shape) <= 16
     return cells(
         values,
-        (SCALES if is_positive else AROUND_ZERO)[theme],
+        (SCALES if is_positive else DIVERGING)[theme],
         (0 if is_positive else -largest, largest),
         says=texts,
         texts=(template if words is None else f"%{{text}}<br>{template}") if is_small else "",

@@ -1,4 +1,4 @@
-"""Figures of a language model: what may come next, the logit lens, a sum digit by digit."""
+"""Figures of models that read: guesses, the logit lens, a sum by digits, what heads look at."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.text.gpt_writing import NEXT
-from tfm_core.plots.chart import cells, chart
+from tfm_core.plots.chart import cells, chart, texts_of
 from tfm_core.plots.kinds import frame, legend_to
 from tfm_core.plots.palette import COLOURS, GREY, SCALES, ThemeName
 from tfm_core.plots.texts.writing import marked
@@ -67,33 +67,30 @@ def lens_map(
     """
     depth, length = len(probability), min(most, probability.shape[1])
     labels = [N_("embedding"), *(N_("layer {n}", n=i) for i in range(1, depth))]
-    hover = [
-        [
-            N_(
-                "after {token}, {depth}: {says}, p = {p:.4f}<br>"
-                "the model’s own answer {answer} has p = {final:.4f} here",
-                token=shown(read[t]),
-                depth=labels[d],
-                says=shown(says[d][t]),
-                p=float(probability[d, t]),
-                answer=shown(says[-1][t]),
-                final=float(final[d, t]),
-            )
-            for d in range(depth)
-        ]
-        for t in range(length)
-    ]
+    tokens = [shown(token) for token in read[:length]]
+    answers = [[shown(said[t]) for said in says] for t in range(length)]
+    hover = texts_of(
+        N_(
+            "after {token}, {depth}: {says}, p = {p:.4f}<br>"
+            "the model’s own answer {answer} has p = {final:.4f} here"
+        ),
+        rows={"token": tokens, "answer": [row[-1] for row in answers]},
+        columns={"depth": labels},
+        says=answers,
+        p=probability[:, :length].T,
+        final=final[:, :length].T,
+    )
     return cells(
         probability[:, :length].T,
         SCALES[theme],
         (0, 1),
         says=hover,
-        texts=[[shown(says[d][t]) for d in range(depth)] for t in range(length)],
+        texts=answers,
         trace={"colorbar": _LEGEND, "showscale": True},
         height=150 + 28 * length,
         top=64,
         x={"title": N_("answer after"), "names": labels},
-        y={"title": N_("token read"), "names": [shown(token) for token in read[:length]]},
+        y={"title": N_("token read"), "names": tokens},
     )
 
 
@@ -133,3 +130,43 @@ def digit_map(truth: Sequence[str], table: pd.DataFrame, theme: ThemeName) -> go
         ends = (column + 0.5, row - 0.5, column + 1.5, row + 0.5)
         figure.add_shape(frame(*ends, colour=COLOURS["right"], width=3))
     return figure
+
+
+def with_signs(words: Sequence[str], marked: Sequence[int] = ()) -> list[str]:
+    """Return words for an axis, the marked ones with a sign."""
+    names = [escape(word, quote=False) for word in words]
+    return [f"▸ {name}" if index in marked else name for index, name in enumerate(names)]
+
+
+def head_rows(
+    heads: Floats, words: Sequence[str], *, theme: ThemeName, marked: Sequence[int] = ()
+) -> go.Figure:
+    """Draw the attention of one query in every head: heads (L, H, n), head down, word across.
+
+    marked: places of words with a sign. Raises ValueError when weights and words do not fit.
+    """
+    heads = np.asarray(heads, np.float32)
+    if heads.shape[2] != len(words):
+        raise ValueError(f"weights are {heads.shape}, but there are {len(words)} words.")
+    n_layers, n_heads, n = heads.shape
+    rows = [
+        N_("layer {layer}, head {head}", layer=i + 1, head=j + 1)
+        for i in range(n_layers)
+        for j in range(n_heads)
+    ]
+    return cells(
+        heads.reshape(-1, n),
+        SCALES[theme],
+        (0, float(heads.max(initial=1e-6))),
+        trace={"y": rows, "customdata": [with_signs(words)] * len(rows)},
+        says=N_("%{y} attends to “%{customdata}”: %{z:.4f}<extra></extra>"),
+        height=150 + 26 * len(rows),
+        right=44,  # tilted words
+        x={
+            "title": N_("key: the word read"),
+            "side": "top",
+            "names": with_signs(words, marked),
+            "tickangle": -40,
+        },
+        y={"title": N_("attention head")},
+    )

@@ -1,4 +1,4 @@
-"""Tokens as coloured chips with their numbers, batches of them, and what a vocabulary buys.
+"""Tokens as coloured chips with their numbers, batches of them, and their embeddings.
 
 Chips are small pieces of HTML, because text should wrap and be readable by a screen reader. Equal
 tokens have equal colours; what is unknown is dashed and says <unk>.
@@ -6,27 +6,25 @@ tokens have equal colours; what is unknown is dashed and says <unk>.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from itertools import cycle
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.inspect.text.bpe import SIZES
+from tfm_core.inspect.text.embeddings import Lookup
 from tfm_core.inspect.text.tokenise import PaddedBatch, Token
 from tfm_core.korean import lang
-from tfm_core.plots.chart import bands_of, cells, chart
-from tfm_core.plots.heads.attention import Theme
+from tfm_core.plots.chart import bands_of, cells, texts_of
+from tfm_core.plots.heads.attention import Theme, short
 from tfm_core.plots.kinds import COLORWAY
-from tfm_core.plots.palette import BLUE, CARDS, COLOURS, GREY, INKS, SCALES, VERMILION
+from tfm_core.plots.palette import CARDS, COLOURS, DIVERGING, INKS, SCALES
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Say
 
 MAX_CHIPS = 400
-_SYMBOLS = ("square", "diamond", "triangle-up", "star")
 
 
 def chips(tokens: Sequence[Token], most: int = MAX_CHIPS, *, say: Say = str) -> str:
@@ -38,34 +36,6 @@ def chips(tokens: Sequence[Token], most: int = MAX_CHIPS, *, say: Say = str) -> 
     more = len(tokens) - most
     rest = f'<span class="more">{say(N_("and {n:,} more", n=more))}</span>' if more > 0 else ""
     return f'{_STYLE}<div class="tfm-tokens">{"".join(parts)}{rest}</div>'
-
-
-def sizes(curve: pd.DataFrame, k: int, others: Mapping[str, tuple[int, int]]) -> go.Figure:
-    """Draw vocabulary size (x) against tokens of the text (y), of ``bpe.lengths``.
-
-    k: the merges that are chosen. others: label -> size and tokens of another tokeniser.
-    """
-    points = {
-        N_("after {k} merges", k=k): {"colour": VERMILION, "size": 13},
-        **{
-            escape(label, quote=False): {"colour": GREY, "size": 11, "symbol": symbol}
-            for label, symbol in zip(others, cycle(_SYMBOLS), strict=False)
-        },
-    }
-    places = [curve.loc[k, ["size", "length"]], *others.values()]
-    table = pd.DataFrame(np.array(places), columns=["size", "length"])
-    table["name"] = pd.Series([*points], dtype=object)
-    figure = chart(
-        curve,
-        x="size",
-        y={"length": N_("byte-pair encoding")},
-        hover=["merges"],
-        looks=[{"colour": BLUE, "width": 2.5}],
-        marked=0,
-        top=36,
-    )
-    marks = chart(SIZES.table(table), "points", x="size", y="length", colour="name", looks=points)
-    return figure.add_traces(marks.data)
 
 
 def _chip(token: Token, say: Say) -> str:
@@ -110,26 +80,19 @@ def ids(batch: PaddedBatch, theme: Theme = "light") -> go.Figure:
     """Draw the numbers of a batch, with their words where there is room."""
     is_special = (batch.ids < len(SPECIALS)) & batch.mask
     kinds = batch.mask.astype(np.int64) * 2 - is_special
-    shades = (CARDS[theme], _SPECIAL[theme], SCALES[theme][1])
-    return _cells(batch, kinds, shades, _labels(batch), theme)
+    labels = batch.ids.astype(str).tolist()
+    if batch.ids.shape[1] <= 12:
+        labels = [
+            [f"{id}<br>{_cut(token)}" for id, token in zip(row, words, strict=True)]
+            for row, words in zip(labels, batch.tokens, strict=True)
+        ]
+    return _cells(batch, kinds, (CARDS[theme], _SPECIAL[theme], SCALES[theme][1]), labels, theme)
 
 
 def mask(batch: PaddedBatch, theme: Theme = "light") -> go.Figure:
     """Draw the padding mask: 1 where there is a token, 0 where there is padding."""
-    shades = (CARDS[theme], SCALES[theme][1])
-    labels = [[str(int(cell)) for cell in row] for row in batch.mask]
-    return _cells(batch, batch.mask.astype(np.int64), shades, labels, theme)
-
-
-def _labels(batch: PaddedBatch) -> list[list[str]]:
-    wide = batch.ids.shape[1] <= 12
-    return [
-        [
-            f"{id}<br>{_cut(token)}" if wide else str(id)
-            for id, token in zip(row, words, strict=True)
-        ]
-        for row, words in zip(batch.ids.tolist(), batch.tokens, strict=True)
-    ]
+    ones = batch.mask.astype(np.int64)
+    return _cells(batch, ones, (CARDS[theme], SCALES[theme][1]), ones.astype(str).tolist(), theme)
 
 
 def _cut(token: str) -> str:
@@ -143,33 +106,95 @@ def _cells(
     labels: list[list[str]],
     theme: Theme,
 ) -> go.Figure:
-    n, length = batch.ids.shape
-    texts = [
-        [
-            N_(
-                "sentence {n}, place {place}<br>{token} = {id}<br>{kind}",
-                n=b + 1,
-                place=t + 1,
-                token=escape(word, quote=False),
-                id=int(batch.ids[b, t]),
-                kind=N_("token") if batch.mask[b, t] else N_("padding: masked"),
-            )
-            for t, word in enumerate(words)
-        ]
-        for b, words in enumerate(batch.tokens)
-    ]
+    rows, columns = (np.arange(1, n + 1).tolist() for n in batch.ids.shape)
+    says = texts_of(
+        N_("sentence {n}, place {place}<br>{token} = {id}<br>{kind}"),
+        rows={"n": rows},
+        columns={"place": columns},
+        token=[[escape(word, quote=False) for word in words] for words in batch.tokens],
+        id=batch.ids,
+        kind=np.array([N_("padding: masked"), N_("token")], object)[batch.mask.astype(int)],
+    )
     return cells(
         values,
         bands_of(shades),
         (0, len(shades) - 1),
-        says=texts,
+        says=says,
         texts=labels,
         gap=2,
-        trace={"textfont": {"size": 11 if length <= 16 else 9, "color": INKS[theme]}},
-        height=90 + 44 * n,
+        trace={"textfont": {"size": 11 if len(columns) <= 16 else 9, "color": INKS[theme]}},
+        height=90 + 44 * len(rows),
         x={
-            "title": N_("position T = {length}", length=length),
-            "names": [str(i + 1) for i in range(length)],
+            "title": N_("position T = {length}", length=len(columns)),
+            "names": list(map(str, columns)),
         },
-        y={"title": N_("sentence B = {n}", n=n), "names": [str(i + 1) for i in range(n)]},
+        y={"title": N_("sentence B = {n}", n=len(rows)), "names": list(map(str, rows))},
+    )
+
+
+_DIMENSIONS_SHOWN = 8
+
+
+def likeness(
+    like: Floats, tokens: Sequence[str], order: Sequence[int], theme: Theme = "light"
+) -> go.Figure:
+    """Draw the cosines (V, V) of all words with all, in an order."""
+    shown = like[np.ix_(order, order)]
+    names = [escape(tokens[index], quote=False) for index in order]
+    says = texts_of(
+        N_("{a} and {b}<br>cosine {value:.4f}"),
+        rows={"a": names},
+        columns={"b": names},
+        value=shown,
+    )
+    axis = {"names": [short(tokens[index]) for index in order], "constrain": "domain"}
+    return cells(
+        shown,
+        DIVERGING[theme],
+        (-1, 1),
+        says=says,
+        legend=N_("cosine  "),
+        gap=0,
+        height=500,
+        top=52,
+        x={"title": N_("word"), "tickangle": -90, **axis},
+        y={"title": N_("word"), "scaleanchor": "x", "constraintoward": "top", **axis},
+    )
+
+
+def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme) -> go.Figure:
+    """Draw a window of the table (V, D) around the row that is looked up, the one-hot beside it.
+
+    The first column is the one-hot vector, the others are the first dimensions of the table.
+    """
+    first = max(0, min(looked_up.id - 3, len(table) - 7))
+    rows = range(first, min(len(table), first + 7))
+    shown = table[rows.start : rows.stop, :_DIMENSIONS_SHOWN]
+    one_hot = np.array([[float(row == looked_up.id)] for row in rows])
+    top = float(np.abs(shown).max())
+    values = np.concatenate([one_hot * top, np.full((len(rows), 1), np.nan), shown], 1)
+    texts = [
+        [f"{hot[0]:.0f}", "", *(f"{v:z.2f}" for v in row)]
+        for hot, row in zip(one_hot, shown, strict=True)
+    ]
+    names = ["one-hot", "", *(str(n + 1) for n in range(shown.shape[1]))]
+    return cells(
+        values,
+        DIVERGING[theme],
+        (-top, top),
+        says="%{y}<br>%{x}: %{text}<extra></extra>",
+        texts=texts,
+        height=300,
+        x={
+            "title": N_(
+                "one-hot, and dimensions 1 to {n} of {d_model}",
+                n=shown.shape[1],
+                d_model=table.shape[1],
+            ),
+            "names": names,
+        },
+        y={
+            "title": N_("table row: its word"),
+            "names": [f"{row}: {short(tokens[row])}" for row in rows],
+        },
     )

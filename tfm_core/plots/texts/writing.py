@@ -19,6 +19,7 @@ from tfm_core.inspect.writing.beams import BeamNode
 from tfm_core.inspect.writing.beside import WAYS, parts_at
 from tfm_core.inspect.writing.steps import in_nats
 from tfm_core.korean import lang
+from tfm_core.plots.described import scatter
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
 from tfm_core.sentences import N_, Say
@@ -52,11 +53,8 @@ def surprise_text(
                 p=float(np.exp(-loss)),
             )
         )
-        end = "<br>" if token == "\n" else gap
-        spans.append(
-            f'<span class="{" ".join(classes)}" style="--s:{_strength(bits):.0f}%" '
-            f'title="{escape(hint)}"{lang(token)}>{escape(visible(token))}</span>{end}'
-        )
+        look = f'class="{" ".join(classes)}" style="--s:{_strength(bits):.0f}%"'
+        spans.append(_span(token, f'{look} title="{escape(hint)}"', gap))
     scale = "".join(
         f'<span class="t{" high" if bits >= SURPRISED else ""}" '
         f'style="--s:{_strength(bits):.0f}%">{bits:.0f}{"+" if bits >= SURPRISED else ""}</span>'
@@ -82,16 +80,10 @@ def written_text(
     chances: the probability of each written token, said on hover. say: translates.
     """
     shown = running(tokens)
-    parts = [
-        f'<span class="given"{lang(token)}>{escape(visible(token))}</span>'
-        f"{'<br>' if token == chr(10) else gap}"
-        for token in shown[:n_prompt]
-    ]
+    parts = [_span(token, 'class="given"', gap) for token in shown[:n_prompt]]
     for token, chance in zip(shown[n_prompt:], chances, strict=True):
-        parts.append(
-            f'<span class="t own" title="p = {chance:.3g}" style="--s:{100 * chance:.0f}%"'
-            f"{lang(token)}>{escape(visible(token))}</span>{'<br>' if token == chr(10) else gap}"
-        )
+        look = f'class="t own" title="p = {chance:.3g}" style="--s:{100 * chance:.0f}%"'
+        parts.append(_span(token, look, gap))
     scale = " ".join(
         f'<span class="t own" style="--s:{share}%">{share}%</span>' for share in (10, 50, 90)
     )
@@ -100,6 +92,11 @@ def written_text(
     )
     legend = f'<div class="tfm-gpt scale">{words}</div>' if chances else ""
     return f'{_STYLE}<div class="tfm-gpt text">{"".join(parts) or "–"}</div>{legend}'
+
+
+def _span(token: str, attributes: str, gap: str) -> str:
+    end = "<br>" if token == "\n" else gap
+    return f"<span {attributes}{lang(token)}>{escape(visible(token))}</span>{end}"
 
 
 def visible(token: str) -> str:
@@ -179,9 +176,11 @@ def beam_tree(nodes: Sequence[BeamNode], *, most: int = 16) -> go.Figure:
 
 
 def _marks(nodes: Sequence[BeamNode], colour: str) -> dict[str, object]:
+    x, y = [node.step + 1 for node in nodes], [node.place + 1 for node in nodes]
     return {
-        "x": [node.step + 1 for node in nodes],
-        "y": [node.place + 1 for node in nodes],
+        "x": x,
+        "y": y,
+        "meta": scatter(N_("beam rank"), x, y) if nodes else None,
         "mode": "markers+text",
         "text": [_label(node) for node in nodes],
         "textposition": "top center",

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from tfm_core.plots import described
 from tfm_core.plots.chart import DASHES, MAX_MARKED
 from tfm_core.plots.kinds import COLORWAY, band
 from tfm_core.plots.palette import GREY
@@ -29,6 +30,7 @@ N_LOOKS = len(COLORWAY) * len(_DASHES)
 MAX_POINTS, MIN_POINTS, ALL_POINTS = 400, 60, 12_000
 MAX_HOVERED = 12
 """Lines that the pointer reads all at once; of more it reads the nearest."""
+_GAP = 0.07  # between panels, as a share of the figure
 _REACH = 100  # pixels: validations stand far apart
 MAX_NAMED = 8
 """Lines that a legend names; of more the table does."""
@@ -113,51 +115,94 @@ def comparison(
     but those of shares.
     """
     most = most_points(panels, window)
+    share = (1 - _GAP * (len(panels) - 1)) / max(1, len(panels))
     traces: list[dict[str, Any]] = []
-    most_named = 0
-    for number, panel in enumerate(panels, start=1):
-        axes = {"xaxis": "x", "yaxis": "y" if number == 1 else f"y{number}"}
+    axes: dict[str, dict[str, Any]] = {}
+    n_named, has_means = 0, False
+    for number, panel in enumerate(panels):
+        letter = f"y{number + 1}" if number else "y"
         named = sorted(
             (one for one in panel.lines if not one.is_faint), key=lambda one: one.low is None
         )
-        most_named = max(most_named, len(named))
+        n_named = max(n_named, len(named))
+        has_means = has_means or any(one.low is not None for one in named)
         is_many = len(named) > MAX_NAMED
-        traces += [one | axes for one in _measured(panel, window, most, is_log_x, is_many)]
         is_marked = not panel.is_noisy and len(named) <= MAX_HOVERED
+        drawn = list(_measured(panel, window, most, is_log_x, is_many))
         for line in named:
-            style, is_mean = style_of(line.slot), line.low is not None
-            shared = {**axes, "legendgroup": f"band {line.slot}" if is_mean else str(line.slot)}
-            y = smooth(line.y, window) if panel.is_noisy and not is_mean else line.y
-            if line.low is not None and line.high is not None:
-                shown = line.x > 0 if is_log_x else slice(None)
-                x, y, low, high = (
-                    np.asarray(one[shown], np.float32) for one in (line.x, y, line.low, line.high)
-                )
-                traces += band(x, low, high, style.colour, showlegend=False, **shared)
-            else:
-                x, y = _kept(line.x, y, most, is_log_x=is_log_x)
-            has_marks = is_marked and not is_mean and len(x) <= MAX_MARKED
-            traces.append(
-                {
-                    "type": "scatter",
-                    "x": x,
-                    "y": y,
-                    "mode": "lines+markers" if has_marks else "lines",
-                    "line": {
-                        "color": style.colour,
-                        "width": 3 if is_mean else 2.2,
-                        "dash": style.dash,
-                    },
-                    "marker": {"size": 6},
-                    "name": escape(line.name, quote=False),
-                    "showlegend": number == 1,
-                    "hovertemplate": _value(panel),
-                    **shared,
-                }
-            )
-    figure = go.Figure(traces)
-    _lay_out(figure, panels, x_title, is_log_x, is_log_y, height, most_named)
-    return figure
+            drawn += _line(line, panel, window, most, is_log_x, is_marked)
+            drawn[-1]["showlegend"] = not number
+        traces += [{**trace, "xaxis": "x", "yaxis": letter} for trace in drawn]
+        top = 1 - number * (share + _GAP)
+        is_log = is_log_y and not panel.is_share
+        axes[letter.replace("y", "yaxis")] = {
+            "domain": [max(0.0, top - share), top],
+            "anchor": "x",
+            "title": {"text": panel.title},
+            "type": "log" if is_log else "linear",
+            "rangemode": "normal" if is_log else "tozero",
+            **({"range": [0, 1.04], "tickformat": ".0%"} if panel.is_share else {}),
+        }
+    is_read_at_once = n_named <= MAX_HOVERED
+    is_drawn_fast = not is_read_at_once and not has_means  # see pages/components/live_figure
+    layout = {
+        "height": height,
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "hovermode": "x unified" if is_read_at_once else "closest",
+        "hoversubplots": "axis" if is_read_at_once else "single",
+        "hoverdistance": _REACH,
+        "showlegend": n_named <= MAX_NAMED,
+        "legend": {"font": {"size": 12}},
+        "meta": {"manyLines": True} if is_drawn_fast else None,
+        "xaxis": {
+            "anchor": f"y{len(panels)}" if len(panels) > 1 else "y",
+            "title": {
+                "text": Sentence("{title} (log)", {"title": x_title}) if is_log_x else x_title
+            },
+            "type": "log" if is_log_x else "linear",
+            "rangemode": "normal" if is_log_x else "tozero",
+            "hoverformat": ",.4~g",
+            "separatethousands": True,
+            "showspikes": is_read_at_once,
+            "spikemode": "across",
+            "spikesnap": "cursor",
+        },
+    }
+    return go.Figure(traces, {**layout, **axes})
+
+
+def _line(
+    line: RunLine, panel: CurvePanel, window: int, most: int, is_log_x: bool, is_marked: bool
+) -> list[dict[str, Any]]:
+    """Return the line of a run that has a name, or a mean with its spread below it."""
+    style, below = style_of(line.slot), []
+    group = {"legendgroup": str(line.slot)}
+    if line.low is not None and line.high is not None:
+        shown = line.x > 0 if is_log_x else slice(None)
+        x, y, low, high = (
+            np.asarray(one[shown], np.float32) for one in (line.x, line.y, line.low, line.high)
+        )
+        group = {"legendgroup": f"band {line.slot}"}
+        below = band(x, low, high, style.colour, showlegend=False, **group)
+    else:
+        y = smooth(line.y, window) if panel.is_noisy else line.y
+        x, y = _kept(line.x, y, most, is_log_x=is_log_x)
+    has_marks = is_marked and not below and len(x) <= MAX_MARKED
+    form = ".1%" if panel.is_share else ".4~g"
+    trace = {
+        "type": "scatter",
+        "x": x,
+        "y": y,
+        "mode": "lines+markers" if has_marks else "lines",
+        "line": {"color": style.colour, "width": 3 if below else 2.2, "dash": style.dash},
+        "marker": {"size": 6},
+        "name": escape(line.name, quote=False),
+        "hovertemplate": f"%{{y:{form}}} {escape(panel.title, quote=False)}",
+        **group,
+    }
+    if len(x):
+        trace["meta"] = described.line(line.name, x, y, is_share=panel.is_share)
+    return [*below, trace]
 
 
 def hide_after(figure: go.Figure, x: float, last: float) -> None:
@@ -168,6 +213,10 @@ def hide_after(figure: go.Figure, x: float, last: float) -> None:
     for trace in figure.data:
         seen = ~(np.asarray(trace.x) > x)  # the gaps between lines, too
         trace.update(x=np.asarray(trace.x)[seen], y=np.asarray(trace.y)[seen])
+        if trace.meta:
+            axis = figure.layout[f"yaxis{(trace.yaxis or 'y')[1:]}"]
+            is_share = axis.tickformat is not None
+            trace.meta = described.line(trace.name, trace.x, trace.y, is_share=is_share)
     figure.update_layout(xaxis={"range": [0, last]})
     place = {"x0": x, "x1": last, "y0": 0, "y1": 1, "yref": "paper"}
     figure.add_shape(type="rect", fillcolor=GREY, opacity=0.15, line={"width": 0}, **place)
@@ -187,15 +236,13 @@ def _measured(
     if is_smoothed:
         members = [replace(line, y=smooth(line.y, window)) for line in lines]
         lines = [one for one in panel.lines if not one.is_faint and one.low is None] + members
-    together: dict[str, list[tuple[Floats, Floats]]] = {}
-    groups: dict[str, str] = {}
+    together: dict[tuple[str, int], list[RunLine]] = {}
     for line in lines:
         colour = style_of(line.slot).colour
-        name = colour if is_many else f"{colour} {line.slot}"
-        together.setdefault(name, []).append(_kept(line.x, line.y, most, is_log_x=is_log_x))
-        groups[name] = str(line.slot)
+        together.setdefault((colour, 0 if is_many else line.slot), []).append(line)
     gap = np.array([np.nan], np.float32)
-    for name, parts in together.items():
+    for (colour, _slot), group in together.items():
+        parts = [_kept(line.x, line.y, most, is_log_x=is_log_x) for line in group]
         x, y = (
             np.concatenate([each for part in parts for each in (part[of], gap)][:-1])
             for of in (0, 1)
@@ -207,16 +254,10 @@ def _measured(
             "mode": "lines",
             "opacity": 0.4,
             "hoverinfo": "skip",
-            "line": {"color": name.split()[0], "width": 1},
+            "line": {"color": colour, "width": 1},
             "showlegend": False,
-            "legendgroup": groups[name],
+            "legendgroup": str(group[-1].slot),
         }
-
-
-def _value(panel: CurvePanel) -> str:
-    """Return what the pointer reads, and of which quantity; the name stands beside it."""
-    title = escape(panel.title, quote=False)
-    return f"%{{y:.1%}} {title}" if panel.is_share else f"%{{y:.4~g}} {title}"
 
 
 def _kept(
@@ -229,58 +270,3 @@ def _kept(
     else:
         kept = thin(x, y, most=most)
     return np.asarray(x[kept], np.float32), np.asarray(y[kept], np.float32)
-
-
-def _lay_out(
-    figure: go.Figure,
-    panels: Sequence[CurvePanel],
-    x_title: str,
-    is_log_x: bool,
-    is_log_y: bool,
-    height: int,
-    n_named: int,
-) -> None:
-    n, gap = max(1, len(panels)), 0.07
-    share = (1 - gap * (n - 1)) / n
-    is_read_at_once = n_named <= MAX_HOVERED
-    figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 8, "t": 8, "b": 8},
-        hovermode="x unified" if is_read_at_once else "closest",
-        hoversubplots="axis" if is_read_at_once else "single",
-        hoverdistance=_REACH,
-        showlegend=n_named <= MAX_NAMED,
-        legend={"font": {"size": 12}},
-    )
-    lowest = "y" if n == 1 else f"y{n}"
-    log = Sentence("{title} (log)", {"title": x_title})
-    if not is_read_at_once and not any(
-        line.low is not None for panel in panels for line in panel.lines
-    ):
-        figure.update_layout(meta={"manyLines": True})  # see pages/components/live_figure
-    figure.update_layout(
-        xaxis={
-            "anchor": lowest,
-            "title": {"text": log if is_log_x else x_title},
-            "type": "log" if is_log_x else "linear",
-            "rangemode": "normal" if is_log_x else "tozero",
-            "hoverformat": ",.4~g",
-            "separatethousands": True,
-            "showspikes": is_read_at_once,
-            "spikemode": "across",
-            "spikesnap": "cursor",
-        }
-    )
-    for number, panel in enumerate(panels, start=1):
-        top = 1 - (number - 1) * (share + gap)
-        is_log = is_log_y and not panel.is_share
-        axis = {
-            "domain": [max(0.0, top - share), top],
-            "anchor": "x",
-            "title": {"text": panel.title},
-            "type": "log" if is_log else "linear",
-            "rangemode": "normal" if is_log else "tozero",
-        }
-        if panel.is_share:
-            axis |= {"range": [0, 1.04], "tickformat": ".0%"}
-        figure.update_layout({"yaxis" if number == 1 else f"yaxis{number}": axis})

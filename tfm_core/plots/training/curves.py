@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.tables import Column, Columns, share
 from tfm_core.plots.chart import Look, chart
+from tfm_core.plots.described import scatter
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.training.stage import ROLE_COLOURS, curve_points
 from tfm_core.runs.curves import Curves
@@ -78,7 +79,7 @@ def learning_curve(
         across = {"title": N_("step (log)"), "type": "log", "range": [0, end], "dtick": 1}
     looks = {}
     for role, look in _LOOKS.items():
-        looks[role] = {"colour": COLOURS[ROLE_COLOURS[role]], "mode": "lines+markers", "size": 7}
+        looks[role] = {"colour": ROLE_COLOURS[role], "mode": "lines+markers", "size": 7}
         looks[role] |= look
     best = table[table["role"] == "best"]["step"]
     if len(best):
@@ -101,11 +102,13 @@ def mark_turns(figure: go.Figure, turns: Sequence[tuple[int, str]]) -> None:
     line = next((one for one in figure.data if one.name == N_("training")), None)
     if not turns or line is None:
         return
-    steps = [step for step, _words in turns]
+    steps, name = [step for step, _words in turns], N_("setting changed")
+    values = np.interp(steps, line.x, line.y)
     figure.add_scatter(
         x=steps,
-        y=np.interp(steps, line.x, line.y),
-        name=N_("setting changed"),
+        y=values,
+        name=name,
+        meta=scatter(name, steps, values),
         mode="markers",
         marker={"color": COLOURS["train"], "symbol": "diamond-tall", "size": 12},
         text=[words for _step, words in turns],

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,39 +54,21 @@ def smooth(y: Floats, window: int) -> npt.NDArray[np.float32]:
         return np.where(counts > 0, sums / counts, np.nan).astype(np.float32)
 
 
-Quantity = Literal["loss", "accuracy"]
-Role = Literal[
-    "batch", "training", "validation", "whole", "average", "average_whole", "test", "best"
-]
-ROLE_COLOURS: dict[str, str] = {
-    "batch": "train",
-    "training": "train",
-    "validation": "validation",
-    "whole": "validation",
-    "average": "average",
-    "average_whole": "average",
-    "test": "test",
-    "best": "validation",
+ROLE_COLOURS = {
+    "batch": COLOURS["train"],
+    "training": COLOURS["train"],
+    "validation": COLOURS["validation"],
+    "whole": COLOURS["validation"],
+    "average": COLOURS["average"],
+    "average_whole": COLOURS["average"],
+    "test": COLOURS["test"],
+    "best": COLOURS["validation"],
 }
-"""What each line is called in the palette."""
+"""What is drawn of a run, in order: each batch and their running mean, validation and test, those
+of whole sequences and of averaged weights, and the best validation."""
 WINDOW = 10
 """Batches that the line of training averages, looking back only."""
 MAX_POINTS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class StageLine:
-    """One series: what it is of, ascending steps, and values of four digits; None where unknown.
-
-    batch: what each batch of training said; training: its running mean; whole: whole sequences.
-    average: validation of averaged weights; average_whole: its whole sequences.
-    """
-
-    quantity: Quantity
-    role: Role
-    steps: tuple[int, ...]
-    values: tuple[float | None, ...]
-    colour: str
 
 
 def curve_points(
@@ -97,7 +78,7 @@ def curve_points(
     window: int = WINDOW,
     has_wholes: bool = False,
     is_patient: bool = False,
-) -> dict[Role, tuple[Floats, Floats]]:
+) -> dict[str, tuple[Floats, Floats]]:
     """Return role → steps and values: of each line 400 points at most, and each spike.
 
     window: batches that the line of training averages. has_wholes: whether whole sequences are
@@ -120,8 +101,8 @@ def curve_points(
     if best is not None:
         row = slice(best, best + 1)
         lines["best"] = curves.unseen["step"][row], curves.unseen[quantity][row]
-    points: dict[Role, tuple[Floats, Floats]] = {}
-    for role in get_args(Role):
+    points: dict[str, tuple[Floats, Floats]] = {}
+    for role in ROLE_COLOURS:
         steps, values = lines.get(role, (np.empty(0, np.float32), np.empty(0, np.float32)))
         if (role == "batch" and window <= 1) or not np.isfinite(values).any():
             continue
@@ -134,13 +115,18 @@ def curve_points(
     return points
 
 
-def curve_lines(curves: Curves, *, has_wholes: bool, is_patient: bool = False) -> list[StageLine]:
-    """Return the lines of both figures. The arguments are those of ``curve_points``."""
+def curve_lines(
+    curves: Curves, *, has_wholes: bool, is_patient: bool = False
+) -> list[dict[str, Any]]:
+    """Return what the browser draws of both figures: the values with four digits, None for a gap.
+
+    The arguments are those of ``curve_points``.
+    """
     lines = []
     for quantity in ("loss", "accuracy"):
         points = curve_points(curves, quantity, has_wholes=has_wholes, is_patient=is_patient)
         for role, (steps, values) in points.items():
             rounded = [float(f"{one:.4g}") if np.isfinite(one) else None for one in values.tolist()]
-            whole, colour = tuple(map(int, steps)), COLOURS[ROLE_COLOURS[role]]
-            lines.append(StageLine(quantity, role, whole, tuple(rounded), colour))
+            line = {"quantity": quantity, "role": role, "colour": ROLE_COLOURS[role]}
+            lines.append({**line, "steps": list(map(int, steps)), "values": rounded})
     return lines

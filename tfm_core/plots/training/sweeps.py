@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -12,6 +13,7 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.plots.chart import chart
+from tfm_core.plots.described import scatter
 from tfm_core.plots.palette import BLUE, VERMILION
 from tfm_core.sentences import N_
 from tfm_core.sweeps import space as spaces
@@ -45,24 +47,45 @@ TRIALS = Columns(
 
 def points(plan: Plan, most: int = 400) -> go.Figure:
     """Draw the points of a plan's grid on its first two settings; one alone stands on a line."""
-    label = [spaces.label_of(plan.base, one.path) for one in plan.space]
-    paths = [one.path for one in plan.space]
-    grid = [point for point, _n in zip(spaces.grid(plan.space), range(most), strict=False)]
+    grid = list(islice(spaces.grid(plan.space), most))
+    places, axes = [], []
+    name: str = N_("Values")  # of what is up
+    for one in plan.space[:2]:
+        name = spaces.label_of(plan.base, one.path)
+        values = [point[one.path] for point in grid]
+        places.append([spaces.shown(v) if isinstance(v, bool | str) else v for v in values])
+        axes.append({"title": {"text": name}, **_ticks(one)})
+    if len(places) == 1:
+        places.append([""] * len(grid))
+        axes.append({})
+        name = N_("Values")
+    x, y = places
     figure = go.Figure(
         go.Scatter(
-            x=[_coordinate(point[paths[0]]) for point in grid],
-            y=[_coordinate(point[paths[1]]) if len(paths) > 1 else "" for point in grid],
+            x=x,
+            y=y,
             mode="markers",
             marker={"symbol": "circle-open", "size": 14, "color": BLUE, "line": {"width": 2}},
             hovertext=[spaces.words(plan.base, point) for point in grid],
             hoverinfo="text",
+            meta=scatter(name, x, y) if grid else None,
         )
     )
-    _axis(figure.update_xaxes, plan, 0, label)
-    if len(paths) > 1:
-        _axis(figure.update_yaxes, plan, 1, label)
-    figure.update_layout(height=300, margin=_MARGIN, showlegend=False)
-    return figure
+    return figure.update_layout(
+        xaxis=axes[0], yaxis=axes[1], height=300, margin=_MARGIN, showlegend=False
+    )
+
+
+def _ticks(one: Dimension) -> dict[str, Any]:
+    """Return the scale of a setting, and where its tried values stand."""
+    values = one.grid()
+    scale = {"type": "log"} if isinstance(one, Range) and one.is_log else {}
+    if any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
+        return {"type": "category"}
+    if len(values) > 12:
+        return scale
+    names = [spaces.shown(value) for value in values]
+    return {**scale, "tickmode": "array", "tickvals": list(values), "ticktext": names}
 
 
 def figures(plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
@@ -74,31 +97,35 @@ def figures(plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study, n_over = optuna_study(plan, trials, _names(plan)), n_finished(plan, trials)
+    names = _names(plan)
+    study, n_over = optuna_study(plan, trials, names), n_finished(plan, trials)
     found: dict[str, go.Figure] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if any(map(_is_measured, trials)):
-            found["history"] = _history(trials, plan.looks_for)
+        measured = [one.value if one.state == "complete" else None for one in trials]
+        if any(value is not None for value in measured):
+            found["history"] = _history(measured, plan.looks_for)
         if n_over >= 2:
             found["slice"] = _slices(study, plan)
-        if n_over >= ENOUGH:
-            weighed = _weighed(plan, trials)
-            if weighed:
-                found["importance"] = _importance(study, weighed)
-            if len(plan.space) > 1 and n_over >= _ENOUGH_BETWEEN:
-                found["contour"] = _contour(study, plan, _foremost(study, weighed))
+        if n_over < ENOUGH:
+            return found
+        shares: dict[str, float] = {}
+        if weighed := _weighed(plan, trials):
+            shares = optuna.importance.get_param_importances(study, params=weighed)
+            found["importance"] = _importance(shares)
+        if len(names) > 1 and n_over >= _ENOUGH_BETWEEN:
+            # the two that mattered most, of those that could be weighed; then others
+            tried = study.get_trials(deepcopy=False)[0].params
+            foremost = list(dict.fromkeys([*shares, *tried]))[:2]
+            found["contour"] = _contour(study, plan, foremost)
     return found
 
 
-def _scored(plan: Plan, trials: Sequence[Trial]) -> list[tuple[Trial, dict[str, Value], float]]:
-    """Return the finished trials in the plan's space, with their values by label."""
-    names, found = _names(plan), []
-    for trial in trials:
-        values = spaces.point_in(plan.base, plan.space, trial.values)
-        if values is not None and trial.value is not None and trial.state == "complete":
-            found.append((trial, {names[path]: one for path, one in values.items()}, trial.value))
-    return found
+def _scored(plan: Plan, trials: Sequence[Trial]) -> list[dict[str, Value]]:
+    """Return the values, by path, of the finished trials in the plan's space."""
+    finished = (one for one in trials if one.state == "complete" and one.value is not None)
+    points = (spaces.point_in(plan.base, plan.space, trial.values) for trial in finished)
+    return [dict(point) for point in points if point is not None]
 
 
 def n_finished(plan: Plan, trials: Sequence[Trial]) -> int:
@@ -114,13 +141,10 @@ def thin_values(plan: Plan, trials: Sequence[Trial]) -> list[tuple[str, Value, i
     """
     names, scored, found = _names(plan), _scored(plan, trials), []
     for one in plan.space:
-        if not isinstance(one, Choices):
-            continue
-        name = names[one.path]
-        for value in one.values:
-            n = sum(values[name] == value for _, values, _ in scored)
+        for value in one.values if isinstance(one, Choices) else ():
+            n = sum(point[one.path] == value for point in scored)
             if 0 < n < MIN_FINISHED:
-                found.append((name, value, n))
+                found.append((names[one.path], value, n))
     return found
 
 
@@ -140,6 +164,8 @@ def _slices(study: optuna.Study, plan: Plan) -> go.Figure:
 
     figure = visualization.plot_slice(study, target_name=plan.looks_for.label)
     figure.update_layout(title=None, template=None, height=300, margin=_MARGIN)
+    for trace in figure.data:
+        trace.meta = scatter(trace.name or plan.looks_for.label, trace.x, trace.y)
     figure.update_traces(marker={"color": BLUE, "showscale": False, "size": 8})
     if _is_far([value for trace in figure.data for value in trace.y], plan.looks_for):
         figure.update_yaxes(type="log")
@@ -172,16 +198,17 @@ def _contour(study: optuna.Study, plan: Plan, foremost: list[str]) -> go.Figure:
     bar = {"title": {"text": None}, "thickness": 12, "outlinewidth": 0}
     figure.update_traces(colorscale=_SCALE, colorbar=bar, selector={"type": "contour"})
     figure.update_traces(marker={"size": 7}, selector={"type": "scatter"})
+    for trace in figure.data:
+        trace.meta = scatter(trace.name or figure.layout.yaxis.title.text, trace.x, trace.y)
     by_name = {_names(plan)[one.path]: one for one in plan.space}
     for axis in (figure.layout.xaxis, figure.layout.yaxis):
         _search_range(axis, by_name[axis.title.text])
     return figure
 
 
-def _history(trials: Sequence[Trial], looks_for: Objective) -> go.Figure:
+def _history(measured: Sequence[float | None], looks_for: Objective) -> go.Figure:
     """Draw what each trial came to, and the best so far, by the app's numbers."""
-    values = {n: one.value for n, one in enumerate(trials) if _is_measured(one)}
-    found = pd.Series(values, dtype=float)
+    found = pd.Series(measured, dtype=float).dropna()
     best = found.cummax() if looks_for.is_maximized else found.cummin()
     return chart(
         TRIALS.table({"trial": found.index, "value": found, "best": best}),
@@ -197,14 +224,11 @@ def _history(trials: Sequence[Trial], looks_for: Objective) -> go.Figure:
     )
 
 
-def _importance(study: optuna.Study, weighed: list[str]) -> go.Figure:
+def _importance(shares: Mapping[str, float]) -> go.Figure:
     """Draw how much of the result's spread each setting explains, as Optuna finds it."""
-    import optuna
-
-    found = optuna.importance.get_param_importances(study, params=weighed)
-    words = [f"{share:.2f}" if share >= 0.01 else "<0.01" for share in found.values()]
+    words = [f"{share:.2f}" if share >= 0.01 else "<0.01" for share in shares.values()]
     return chart(
-        TRIALS.table({"setting": [*found], "importance": found.values(), "words": words}),
+        TRIALS.table({"setting": [*shares], "importance": shares.values(), "words": words}),
         "bars",
         x="importance",
         y="setting",
@@ -223,40 +247,7 @@ def _names(plan: Plan) -> dict[str, str]:
     }
 
 
-def _foremost(study: optuna.Study, weighed: list[str]) -> list[str]:
-    """Return the two settings that mattered most, of those that could be weighed; then others."""
-    import optuna
-
-    known = list(optuna.importance.get_param_importances(study, params=weighed)) if weighed else []
-    others = [name for name in study.get_trials(deepcopy=False)[0].params if name not in known]
-    return [*known, *others][:2]
-
-
-def _is_measured(trial: Trial) -> bool:
-    return trial.state == "complete" and trial.value is not None
-
-
 def _is_far(values: Sequence[float], looks_for: Objective) -> bool:
     """Return whether figures are losses of several orders of magnitude."""
     is_loss = not looks_for.is_maximized and bool(values) and min(values) > 0
     return is_loss and max(values) > _FAR * min(values)
-
-
-def _coordinate(value: Value) -> Value:
-    return spaces.shown(value) if isinstance(value, bool | str) else value
-
-
-def _axis(update: Any, plan: Plan, number: int, labels: Sequence[str]) -> None:
-    one = plan.space[number]
-    values = one.grid()
-    is_log = isinstance(one, Range) and one.is_log
-    numbers = all(
-        isinstance(value, int | float) and not isinstance(value, bool) for value in values
-    )
-    update(title=labels[number])
-    if is_log:
-        update(type="log")
-    if numbers and len(values) <= 12:
-        update(tickmode="array", tickvals=list(values), ticktext=[spaces.shown(v) for v in values])
-    elif not numbers:
-        update(type="category")
