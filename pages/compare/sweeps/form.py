@@ -1,4 +1,4 @@
-"""The form of a sweep: what varies, how to search, and how far."""
+"""The form of a sweep: its experiment, what varies, how to search, and how far."""
 
 from __future__ import annotations
 
@@ -9,18 +9,79 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.app import show, state
+from pages.app.accounts import visitors
+from pages.app.lessons import open_lesson
 from pages.app.settings.fields import Setting, settings_of
 from pages.i18n import _
-from tfm_core.choices.config import Experiment
+from tfm_core.choices.config import ConfigError, Experiment
 from tfm_core.choices.config.base import plain
+from tfm_core.choices.presets import PRESETS
 from tfm_core.sentences import StudentError
-from tfm_core.sweeps import objectives, space
+from tfm_core.sweeps import objectives, ready, space
 from tfm_core.sweeps.objectives import OBJECTIVES
 from tfm_core.sweeps.plan import MAX_AT_ONCE, MAX_RUNS, Plan
 from tfm_core.sweeps.searches import SEARCHES
 from tfm_core.sweeps.space import MAX_SETTINGS, Choices, Dimension, Range, Value
 
 RANGE, VALUES = "range", "values"
+_BASE, _DRAFT = "sweeps-base", "draft"
+_MAX_RUNS = 40  # to choose from
+
+
+def chosen_base(choices: DeltaGenerator) -> tuple[str, Plan] | None:
+    """Ask for the base experiment; return a key for the widgets and the proposed plan.
+
+    choices: the place of how many steps a run takes.
+    """
+    runs = [run for run in visitors.at_hand() if run.problem is None][:_MAX_RUNS]
+    names = {
+        **{f"preset:{name}": _(preset.label) for name, preset in PRESETS.items()},
+        _DRAFT: _("Configuration on Train"),
+        **{f"run:{run.id}": _("Run: {name}", name=run.meta.name) for run in runs},
+    }
+    at_first = _DRAFT if open_lesson.few_open() is not None else f"preset:{ready.PRESET}"
+    options = sorted(names, key=lambda name: name != at_first)
+    if st.session_state.get(_BASE) not in names:
+        st.session_state[_BASE] = options[0]
+    chosen = st.selectbox(
+        _("Experiment"),
+        options,
+        format_func=names.__getitem__,
+        key=_BASE,
+        persist_state="session",
+    )
+    try:
+        first = _proposed(chosen, names[chosen])
+    except ConfigError as error:
+        show.problem(_("Invalid configuration: {why}", why=_(error)))
+        return None
+    steps = choices.number_input(
+        _("Steps per run"),
+        1,
+        1_000_000,
+        first.base.trained.steps,
+        step=100,
+        key=f"{chosen}-steps",
+        width=140,
+    )
+    training = first.base.trained.replace(steps=int(steps))
+    base = first.base.replace(training=training.model_dump())
+    return f"new-{chosen}", dataclasses.replace(first, base=base)
+
+
+def _proposed(chosen: str, name: str) -> Plan:
+    """Return the default plan for an experiment. Raises ConfigError."""
+    kind, _colon, which = chosen.partition(":")
+    if which == ready.PRESET:
+        return dataclasses.replace(ready.plan(), name=_("Rate and warm-up"))
+    if kind == "preset":
+        base = PRESETS[which].experiment
+    elif kind == _DRAFT:
+        base = Experiment.parse(state.draft())
+    else:
+        base = next(run for run in visitors.at_hand() if run.id == which).experiment
+    return ready.proposed(base, name.partition(": ")[2] if kind == "run" else name)
 
 
 def plan(

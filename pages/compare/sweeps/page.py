@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from pages.app import show, state
+from pages.app import show
 from pages.app.accounts import visitors
 from pages.app.fact_line import fact_line, joined
 from pages.app.lessons import open_lesson
@@ -15,8 +14,6 @@ from pages.app.runs import run_time
 from pages.app.typed import escape
 from pages.compare.sweeps import actions, form, running
 from pages.i18n import _, ngettext
-from tfm_core.choices.config import ConfigError, Experiment
-from tfm_core.choices.presets import PRESETS
 from tfm_core.plots.training import sweeps as plots
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.sweeps import ready, space
@@ -25,8 +22,6 @@ from tfm_core.sweeps.plan import Plan
 from tfm_core.sweeps.searches import SEARCHES
 from tfm_core.sweeps.space import Dimension, Range
 
-_BASE, _DRAFT = "sweeps-base", "draft"
-_MAX_RUNS = 40  # to choose from
 _SAMPLED = 6  # combinations whose time is estimated
 
 
@@ -44,7 +39,7 @@ def _new_sweep() -> None:
     left, right = st.columns([9, 11], gap="medium")
     with right, st.container(gap="small"):
         facts, choices = fact_line("sweeps")
-        base = _base(choices)
+        base = form.chosen_base(choices)
         if base is None:
             return
         key, first = base
@@ -81,61 +76,6 @@ def _facts(plan: Plan) -> str:
         minutes,
         _(OBJECTIVES[plan.objective].label),
     )
-
-
-def _base(choices: DeltaGenerator) -> tuple[str, Plan] | None:
-    """Ask for the base experiment; return a key for the widgets and the proposed plan.
-
-    choices: the place of how many steps a run takes.
-    """
-    runs = [run for run in visitors.at_hand() if run.problem is None][:_MAX_RUNS]
-    names = {
-        **{f"preset:{name}": _(preset.label) for name, preset in PRESETS.items()},
-        _DRAFT: _("Configuration on Train"),
-        **{f"run:{run.id}": _("Run: {name}", name=run.meta.name) for run in runs},
-    }
-    at_first = _DRAFT if open_lesson.few_open() is not None else f"preset:{ready.PRESET}"
-    options = sorted(names, key=lambda name: name != at_first)
-    if st.session_state.get(_BASE) not in names:
-        st.session_state[_BASE] = options[0]
-    chosen = st.selectbox(
-        _("Experiment"),
-        options,
-        format_func=names.__getitem__,
-        key=_BASE,
-        persist_state="session",
-    )
-    try:
-        first = _proposed(chosen, names[chosen])
-    except ConfigError as error:
-        show.problem(_("Invalid configuration: {why}", why=_(error)))
-        return None
-    steps = choices.number_input(
-        _("Steps per run"),
-        1,
-        1_000_000,
-        first.base.trained.steps,
-        step=100,
-        key=f"{chosen}-steps",
-        width=140,
-    )
-    training = first.base.trained.replace(steps=int(steps))
-    base = first.base.replace(training=training.model_dump())
-    return f"new-{chosen}", dataclasses.replace(first, base=base)
-
-
-def _proposed(chosen: str, name: str) -> Plan:
-    """Return the default plan for an experiment. Raises ConfigError."""
-    kind, _colon, which = chosen.partition(":")
-    if which == ready.PRESET:
-        return dataclasses.replace(ready.plan(), name=_("Rate and warm-up"))
-    if kind == "preset":
-        base = PRESETS[which].experiment
-    elif kind == _DRAFT:
-        base = Experiment.parse(state.draft())
-    else:
-        base = next(run for run in visitors.at_hand() if run.id == which).experiment
-    return ready.proposed(base, name.partition(": ")[2] if kind == "run" else name)
 
 
 def _start_bar(plan: Plan, problem: Exception | None, key: str) -> None:
