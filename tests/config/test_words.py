@@ -22,6 +22,7 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.record import Registry
 from tfm_core.data.own.pictures import FITS
 from tfm_core.data.own.tokens import CUTS
+from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.sentences import Paragraph, paragraphs
 
 pytestmark = pytest.mark.quick
@@ -39,6 +40,8 @@ RECORDS = [
     *PRESETS.values(),
     *TRAINS.values(),
     *(facts_of(name) for config in TASK_CONFIGS.values() for name in config.tasks),
+    *OPERATIONS.values(),
+    *(one for operation in OPERATIONS.values() for one in operation.parameters),
 ]
 
 
