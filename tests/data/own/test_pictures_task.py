@@ -174,6 +174,13 @@ def test_duplicates_are_counted_within_across_and_against_the_labels():
     assert said[2] == "Duplicate pictures: 3; 30.png equals 0.png."
 
 
+def test_pictures_of_one_colour_are_counted():
+    images = np.random.default_rng(0).integers(0, 256, (40, 1, 16, 16))
+    images[30], images[31] = 255, 3
+    parts = np.repeat(np.array([0, 2], np.int8), 20)
+    assert "Blank pictures: 2 of 40." in sentences(with_parts(of(np.arange(40) % 2, images), parts))
+
+
 def three(n=10):
     """Return pictures of three classes, ``n`` of each."""
     rng = np.random.default_rng(1)

@@ -164,6 +164,17 @@ def test_a_drawn_digit_is_walked_through_as_the_model_reads_it(store, recorded):
     np.testing.assert_allclose(logits.softmax(-1).numpy(), read, atol=1e-5)
 
 
+def test_a_drawing_is_kept_as_the_model_reads_it_until_it_is_taken_back(recorded, monkeypatch):
+    run, kept = recorded.get("recorded-digits"), {}
+    monkeypatch.setattr(page.st, "session_state", kept)
+    page.draw(run, DRAWING)
+    digit, _notes = own_example.read_picture(run, DRAWING)
+    assert kept[page.DIGIT.key] == f"picture-{to_text(digit)}"
+    for nothing in (np.zeros_like(DRAWING), None):
+        page.draw(run, nothing)
+        assert kept[page.DIGIT.key] == ""
+
+
 @pytest.mark.parametrize("text", ["picture-eJw", "picture-", "seven", "picture-" + "a" * 5000])
 def test_a_drawing_that_a_link_says_wrong_is_said_and_the_example_shown(store, recorded, text):
     at = opened(run="recorded-digits", **{"walk-digit": text})
