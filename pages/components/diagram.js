@@ -51,7 +51,7 @@ function fit(state) {
   const wide = room / (state.size[0] * NATURAL);
   if (presentedHeight(state.view)) return setZoom(state, Math.max(READABLE, Math.min(1, wide)));
   if (state.fitted === "width") return setZoom(state, Math.max(0.55, Math.min(1, wide)));
-  const most = parseFloat(getComputedStyle(state.view).maxHeight) || window.innerHeight * 0.78;
+  const most = state.view.clientHeight;
   setZoom(state, Math.min(1, wide, (most - 18) / (state.size[1] * NATURAL)));
 }
 
