@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from pages.app.tour.stops import TOURS
-from pages.components.presenter import KINDS
+from pages.components.presenter import KINDS, STEPS
 from tests.browser.conftest import OpenTab
 from tests.browser.tab import Tab
 
@@ -170,6 +170,8 @@ def test_steps_of_a_page_are_beats(open_tab: OpenTab) -> None:
     title = tab.main.locator("h2").first
     for key, by in (("PageDown", 1), ("PageDown", 1), ("ArrowLeft", -1)):
         tab.settle()  # the buttons that lead on stand below what has come
+        for button in STEPS:
+            expect(tab.page.locator(button)).to_be_enabled()
         at = int((title.text_content() or "").split(" ")[0])
         tab.page.keyboard.press(key)
         expect(title).to_contain_text(f"{at + by} · ")

@@ -1,5 +1,6 @@
 """The walk: its steps and questions, the picture of the model, and where words look."""
 
+import json
 import re
 
 import pytest
@@ -24,6 +25,17 @@ CAMERA = "node => Object.values(node.closest('.picture').picture.camera)"
 PLOTLY = """() => performance.getEntriesByType('resource').map(({ name }) => name.split('/').at(-1))
     .filter((name) => name.startsWith('plotly') && name.endsWith('.js'))"""
 """JavaScript: the bundles of plotly that were loaded, in order."""
+
+
+def await_likeliest(tab: Tab, toggle: Locator, condition: str) -> None:
+    """Wait until the picture has other answers. condition: on ``found``, all of them as JSON."""
+    found = f"JSON.stringify(({LIKELIEST})(toggle))"
+    tab.await_js(f"(toggle) => ((found) => {condition})({found})", toggle.element_handle())
+
+
+def as_json(answers: list[str]) -> str:
+    """Return answers as JavaScript writes them, as a string of JavaScript."""
+    return json.dumps(json.dumps(answers, separators=(",", ":")))
 
 
 def at_step(tab: Tab, words: str) -> None:
@@ -140,15 +152,15 @@ def test_a_digit_is_drawn_in_the_picture_and_the_example_comes_back(open_tab: Op
     tab.page.mouse.up()
     expect(tab.page).to_have_url(re.compile(r"\bwalk-digit=picture-"))
     expect(tab.main.get_by_text("Your digit.")).to_be_visible()
-    assert toggle.evaluate(LIKELIEST)[0] == "7"
+    await_likeliest(tab, toggle, "JSON.parse(found)[0] === '7'")
     tab.main.get_by_role("button", name="Back to the example").click()
     expect(tab.main.get_by_text("Your digit.")).to_have_count(0)
     expect(tab.page).not_to_have_url(re.compile("walk-digit"))
-    assert toggle.evaluate(LIKELIEST) == example
+    await_likeliest(tab, toggle, f"found === {as_json(example)}")
 
     tab.main.locator(".st-key-head").get_by_role("slider").press("Home")
     expect(tab.page).to_have_url(re.compile(r"\bstep=0\b"))
-    assert toggle.evaluate(LIKELIEST) != example
+    await_likeliest(tab, toggle, f"found !== {as_json(example)}")
 
 
 def test_fingers_move_and_zoom_the_picture_and_scroll_the_page(open_tab: OpenTab) -> None:
