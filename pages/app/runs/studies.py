@@ -186,3 +186,5 @@ def lines(chosen: Study, trained: StudyRuns, *, stopped: Mapping[str, Run] | Non
                     help=_("Open “{name}” on Train.", name=name),
                 ):
                     run_actions.watch(run)
+                if status.reason:
+                    st.caption(escape(_(status.reason)), width="content")

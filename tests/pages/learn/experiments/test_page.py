@@ -75,6 +75,12 @@ def test_runs_that_are_there_are_shown_and_nothing_is_left_to_train(store):
     assert not any(label.startswith("Train") for label in labels(app))
 
 
+def test_a_run_that_failed_says_why(store):
+    why = "The disk is full"
+    made_run(store, experiment=ONE.experiment(ONE.arms[0]), state="failed", reason=why)
+    assert why in said(guessed(opened_at(PAGE, experiment=ONE.name)))
+
+
 @pytest.mark.parametrize("name", [LAST_OF_THEMES[-1], "heads"])
 def test_nothing_gives_the_outcome_away_before_a_guess(recorded, name):
     app = opened_at(PAGE, experiment=name)
