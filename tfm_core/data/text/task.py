@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -46,7 +47,7 @@ class Spelling:
     merges: tuple[str, ...] = ()
 
 
-class TextTask:
+class TextTask(ABC):
     """A task of texts, whose target is a function of its source where one is known.
 
     Tasks that are alike have the same hash: what is drawn of one is kept by it. ``src_gap`` and
@@ -77,17 +78,17 @@ class TextTask:
         """Why no example can be drawn, or None."""
         return None
 
+    @abstractmethod
     def sample(self, rng: random.Random) -> Pair:
         """Draw one pair."""
-        raise NotImplementedError
 
     def every(self, limit: int) -> list[Pair] | None:
         """Return every pair there is, each once; None where they are more than ``limit``."""
         return None
 
+    @abstractmethod
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut what a person typed into source tokens. Raises ValueError with a sentence."""
-        raise NotImplementedError
 
     def unknown(self, text: str) -> tuple[str, ...]:
         """Return the different tokens of a typed text that ``tokenize`` reads as ``<unk>``."""
@@ -145,11 +146,8 @@ def check_tokens(
         forms = [vocabulary.known_form(token) for token in tokens]
     else:
         forms = [token if vocabulary.id_of(token) > UNK else None for token in tokens]
-    unknown = [
-        token
-        for token, form in dict(zip(tokens, forms, strict=True)).items()
-        if form is None and not reads_unknown
-    ]
+    found = dict(zip(tokens, forms, strict=True))
+    unknown = [] if reads_unknown else [token for token, form in found.items() if form is None]
     if unknown and kind == "word":
         raise StudentError(_unknown_words(unknown[:5], vocabulary))
     if unknown:
