@@ -14,7 +14,7 @@ from pages.learn import before, by_hand, experiments, find_the_bug, practice, sp
 from pages.learn.training_step import state as training_step
 from pages.look_inside import build, costs, masks, mistakes, parameters, positions, walk, walk_step
 from pages.look_inside.attention import deeper, maps, own
-from pages.look_inside.knockouts import closer
+from pages.look_inside.knockouts import causes, closer
 from pages.look_inside.knockouts import page as knockouts
 from pages.teach import classroom
 from pages.train.own_data import report as own_report
@@ -79,7 +79,7 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "captions": _of_views(captions),
     "draw": _of(draw),
     "mistakes": _of_views(mistakes) | _of(mistakes.CELL),
-    "knockouts": _of_views(knockouts) | _of_views(closer) | _of(OFF),
+    "knockouts": _of_views(knockouts) | _of_views(closer) | _of_views(causes) | _of(OFF),
     "experiments": _of_views(experiments),
     "find-the-bug": _of_views(find_the_bug) | _of(find_the_bug.PAIR),
     "compare": _of(compare) | _of_views(compare),
