@@ -62,7 +62,8 @@ AREAS = {
     "learn": (
         "pages/learn", "tfm_core/inspect/by_hand", "tfm_core/studies/practice",
         "tfm_core/inspect/speed", "tfm_core/inspect/tensors", "tfm_core/inspect/text",
-        "tfm_core/inspect/training_step",
+        "tfm_core/trace/learning", "tfm_core/trace/backward", "tfm_core/trace/update",
+        "tfm_core/trace/mistakes",
     ),
     "use": (
         "pages/try_it", "pages/compare", "pages/train/own_data", "pages/app/model",
