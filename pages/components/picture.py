@@ -17,6 +17,7 @@ from pages.components.component import component, is_name, is_whole, pack_bytes,
 from pages.components.digits import SIDE, board_words, decode
 from pages.i18n import _
 from tfm_core.plots.palette import COLOURS, DIVERGING, MASKED, SCALES, ThemeName
+from tfm_core.probe.labels import STACKS
 from tfm_core.trace.picture import N_ANSWERS, Picture, Stage, pooled_columns, stages
 
 
@@ -140,7 +141,6 @@ def pack(
     described: list[list[dict[str, Any]]] = [[] for _lane in shown.lanes]
     offset = 0
     columns, has_scores, has_maps = _sent(shown)
-    titles = {"encoder": _("Encoder"), "decoder": _("Decoder")}
     codes = knocks.codes if knocks else {}
     for lane, _place, stage in stages(shown):
         header, values = _described(stage, columns)
@@ -164,7 +164,7 @@ def pack(
         "lanes": [
             {
                 "name": lane.name,
-                "title": titles.get(lane.name, lane.name),
+                "title": _(STACKS.get(lane.name, lane.name)),
                 "tokens": lane.tokens,
                 "stages": made,
             }

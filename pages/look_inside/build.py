@@ -16,8 +16,8 @@ from pages.app.navigation import head, page_table
 from pages.app.runs.shown_run import MODELS
 from pages.app.settings import controls, drafts, model_choice, names_choice
 from pages.app.settings.model_choice import Chosen
-from pages.components.diagram import FILLS, looks
 from pages.components.diagram import diagram as component
+from pages.components.diagram import looks
 from pages.i18n import N_, _, paragraph
 from tfm_core.anatomy.names import Scheme
 from tfm_core.choices.config import built
@@ -25,17 +25,15 @@ from tfm_core.choices.variants.forms import RESIDUALS
 from tfm_core.facts.compute import layers, macs
 from tfm_core.facts.parameter_table import named_parameters, parameter_table
 from tfm_core.inspect.attention.trained import no_checkpoint
-from tfm_core.inspect.diagram import graph as drawing
-from tfm_core.inspect.diagram.graph import DiagramColours
-from tfm_core.inspect.equations import equations
-from tfm_core.inspect.source.carried import Carried, carried, command
-from tfm_core.inspect.source.file import AttentionForm, printed, source_code
 from tfm_core.plots.examples.pictures import png
-from tfm_core.plots.palette import INKS, LINES
 from tfm_core.runs.run import Run
+from tfm_core.trace import diagram as drawing
+from tfm_core.trace.equations import equations
+from tfm_core.trace.source.carried import Carried, carried, command
+from tfm_core.trace.source.file import AttentionForm, printed, source_code
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.diagram.drawing import DiagramNode, Drawing
+    from tfm_core.trace.drawing import DiagramNode, Drawing
 
 SCOPE = "build"
 MANY = 12
@@ -143,7 +141,6 @@ def _diagram(chosen: Chosen, opened: range, scheme: Scheme) -> None:
     diagram = drawing.diagram(
         chosen.model,
         chosen.shape,
-        DiagramColours(INKS["light"], LINES["light"], FILLS["light"]),
         src_len=architecture.src_len,
         tgt_len=architecture.tgt_len,
         opened=opened,
@@ -226,7 +223,7 @@ def _pick(nodes: Mapping[str, DiagramNode]) -> str:
 
 def _close_up(chosen: Chosen, node: DiagramNode, scheme: Scheme) -> None:
     """Show a block's equations, parameters and code, and lead to its steps of the walk."""
-    from tfm_core.inspect.diagram.graph import code_of
+    from tfm_core.trace.diagram import code_of
 
     by_module = equations(chosen.model, chosen.shape)
     for name in node.equations:
@@ -242,7 +239,7 @@ def _close_up(chosen: Chosen, node: DiagramNode, scheme: Scheme) -> None:
 
 
 def _parameters(chosen: Chosen, node: DiagramNode, scheme: Scheme) -> None:
-    from tfm_core.inspect.diagram.graph import parameters_of
+    from tfm_core.trace.diagram import parameters_of
 
     rows = parameters_of(node, chosen.model, chosen.shape, scheme)
     if not rows:

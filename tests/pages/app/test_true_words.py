@@ -4,17 +4,16 @@ import re
 
 from torch import nn
 
-from tests.inspect.diagram.test_graph import LOOK
 from tests.models.variants import SMALL, TEXT_FAMILIES, text_config
 from tfm_core.choices.config import MODEL_CONFIGS
 from tfm_core.choices.config.shape import TextShape
 from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.architectures import ARCHITECTURES, of_experiment
-from tfm_core.inspect.diagram.graph import diagram
-from tfm_core.inspect.equations import equations
-from tfm_core.inspect.source.file import source_code
 from tfm_core.models.build import build_model
+from tfm_core.trace.diagram import diagram
+from tfm_core.trace.equations import equations
 from tfm_core.trace.shown import axis_words, topic_text
+from tfm_core.trace.source.file import source_code
 from tfm_core.trace.subject import by_shape
 from tfm_core.trace.trace import trace
 
@@ -26,9 +25,7 @@ LANGUAGE = [name for name, known in KNOWN.items() if not getattr(known.shape, "h
 
 
 def drawn(known):
-    return diagram(
-        known.model, known.shape, LOOK, src_len=known.src_len, tgt_len=known.tgt_len
-    )  # fmt: skip
+    return diagram(known.model, known.shape, src_len=known.src_len, tgt_len=known.tgt_len)
 
 
 def label(graph, node):
@@ -72,7 +69,7 @@ def test_the_diagram_says_what_a_model_reads_and_its_cls_token():
         graph = drawn(KNOWN[name])
         assert [label(graph, node) for node in graph.nodes if node.endswith(" ids")] == reads
     config = MODEL_CONFIGS["encoder-only"].parse({**SMALL, "pooling": "cls"})
-    graph = diagram(config, TextShape(17, 7, head="cls", n_labels=3), LOOK, src_len=5)
+    graph = diagram(config, TextShape(17, 7, head="cls", n_labels=3), src_len=5)
     assert label(graph, "src ids") == "Token ids, CLS in front"
     assert label(graph, "pool") == "Take the CLS token"
 
@@ -99,7 +96,7 @@ def test_equations_and_ties_are_said_where_the_model_has_them():
                 assert truth == (is_tied and (family != "encoder-only" or words[0] == words[1]))
                 assert (r"E^\top" in equations(config, shape)["model"].latex) == truth
                 assert ("tied" in source_code(config, shape)) == truth
-                graph = diagram(config, shape, LOOK, src_len=7, tgt_len=5)
+                graph = diagram(config, shape, src_len=7, tgt_len=5)
                 assert ("the embedding’s matrix: tied" in label(graph, "output")) == truth
     for family, settings, keys in [
         ("decoder-only", {}, r"_{j \le i}"),

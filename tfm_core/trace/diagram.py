@@ -2,8 +2,8 @@
 
 It is a loop over the parts of the model. Equal blocks of a stack are drawn once, in a frame that
 says how many there are, or one by one: all of them, or a few and the rest in one box. The browser
-lays the DOT out, so no Graphviz is needed here. Each node has its kind as its class, so that a page
-can give it the colours of its theme.
+lays the DOT out, so no Graphviz is needed here. Each node has its kind as its class, which gives it
+the colours of the theme.
 """
 
 from __future__ import annotations
@@ -28,18 +28,16 @@ from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.choices.variants.sinks import SINKS
 from tfm_core.choices.variants.stems import STEMS
 from tfm_core.facts.parameter_table import ParameterRow, parameter_table
-from tfm_core.inspect.diagram.drawing import DiagramColours, DiagramNode, Drawing, Rows
-from tfm_core.inspect.source.file import source_code
 from tfm_core.inspect.syntax import statements
+from tfm_core.probe.labels import STACKS
 from tfm_core.sentences import N_, listed
-
-__all__ = ["DiagramColours", "diagram"]
+from tfm_core.trace.drawing import DiagramNode, Drawing, Rows
+from tfm_core.trace.source.file import source_code
 
 
 def diagram(
     config: ModelConfig,
     shape: Shape,
-    look: DiagramColours,
     *,
     src_len: int = 0,
     tgt_len: int = 0,
@@ -52,7 +50,7 @@ def diagram(
     where it is empty the blocks are drawn once. say: translates what is drawn.
     """
     model = anatomy(config, shape)
-    drawing = Drawing(model, model.at(src_len, tgt_len), src_len, look, opened, say)
+    drawing = Drawing(model, model.at(src_len, tgt_len), src_len, opened, say)
     for part in model.parts:
         draw = _DRAWN.get(part.layer) or _DRAWN.get(part.kind)
         if draw is not None:
@@ -202,7 +200,6 @@ def _answer(drawing: Drawing, part: Part) -> None:
     drawing.lead(drawing.box("logits", "data", label, part), drawing.shape(part.outputs[0]))
 
 
-STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 _SUBLAYERS = {
     "self_attention": N_("self-attention"),
     "cross_attention": N_("cross-attention"),

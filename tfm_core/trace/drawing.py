@@ -1,4 +1,4 @@
-"""A diagram while it is drawn: nodes, frames and arrows in DOT."""
+"""A diagram while it is drawn: nodes, frames and arrows in DOT, without colours."""
 
 from __future__ import annotations
 
@@ -13,15 +13,6 @@ from tfm_core.sentences import N_
 BREAK = "\\n"  # as DOT writes it
 Rows = tuple[str, ...]
 """The lines of a label, each a sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class DiagramColours:
-    """Colours of a diagram: ink, lines, and the fill of each kind of node."""
-
-    ink: str
-    line: str
-    fills: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +69,6 @@ class Drawing:
     model: Anatomy
     sizes: Mapping[str, int]
     src_len: int
-    look: DiagramColours
     opened: range
     say: Callable[[str], str] = str
     last: str = ""
@@ -170,11 +160,10 @@ class Drawing:
             count,
         )
         text = BREAK.join(map(self.said, (*rows, *count)))
-        fill = f'fillcolor="{self.look.fills[kind]}"'
-        style = f'{fill}, tooltip="{text}", class="{kind}"'
+        style = f'tooltip="{text}", class="{kind}"'
         if kind == "sum":
-            style = f'shape=circle, width=0.28, fixedsize=true, class="{kind}", {fill}, '
-            style += f'tooltip="{self.said(N_("residual: the sum of both"))}"'
+            tip = self.said(N_("residual: the sum of both"))
+            style = f'shape=circle, width=0.28, fixedsize=true, class="{kind}", tooltip="{tip}"'
         self.lines.append(f'"{name}" [label="{text}", {style}];')
         return name
 
@@ -222,8 +211,7 @@ class Drawing:
         self.lines += [
             f'subgraph "cluster {name}" {{',
             f'label="{rows}"; labeljust=l; labelloc={"b" if below else "t"}; fontsize=13; '
-            f'style="rounded,filled"; class="{kind}"; '
-            f'color="{self.look.line}"; fillcolor="{self.look.fills[kind]}";',
+            f'style="rounded,filled"; class="{kind}";',
         ]
 
     def edge(
@@ -256,14 +244,11 @@ class Drawing:
 
     def document(self) -> str:
         """Return the DOT source."""
-        ink, line = self.look.ink, self.look.line
         font = 'fontname="Helvetica"'
         head = [
             "digraph model {",
-            'rankdir=TB; bgcolor="transparent"; nodesep=0.55; ranksep=0.32; '
-            f'{font}; fontcolor="{ink}";',
-            f'node [shape=box, style="rounded,filled", {font}, fontsize=12, fontcolor="{ink}", '
-            f'color="{line}", margin="0.16,0.07"];',
-            f'edge [{font}, fontsize=10, fontcolor="{ink}", color="{ink}", arrowsize=0.6];',
+            f'rankdir=TB; bgcolor="transparent"; nodesep=0.55; ranksep=0.32; {font};',
+            f'node [shape=box, style="rounded,filled", {font}, fontsize=12, margin="0.16,0.07"];',
+            f"edge [{font}, fontsize=10, arrowsize=0.6];",
         ]
         return "\n".join([*head, *self.lines, *self.edges, "}"])

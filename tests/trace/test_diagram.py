@@ -13,13 +13,10 @@ from tfm_core.choices.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.differences import differences
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.inspect.diagram.graph import DiagramColours, code_of, diagram, parameters_of
-from tfm_core.inspect.equations import equations
+from tfm_core.trace.diagram import code_of, diagram, parameters_of
+from tfm_core.trace.equations import equations
 from tfm_core.trace.trace import index
 
-KINDS = ("data", "embedding", "attention", "cross", "feed-forward", "norm", "output", "sum",
-         "encoder", "decoder")  # fmt: skip
-LOOK = DiagramColours("#000000", "#cccccc", dict.fromkeys(KINDS, "#ffffff"))
 SHAPES = {"vit": ImageShape(6, 3, 5), "captioner": CAPTION_SHAPE}
 PATCHES = {"vit": {"patch_size": 2}, "captioner": {"patch_size": 2}}
 
@@ -39,7 +36,7 @@ SHARED = {"encoder.relative", "decoder.relative"}  # by all blocks of a stack
 
 
 def parts(config, shape, opened=range(0)):
-    return diagram(config, shape, LOOK, src_len=7, tgt_len=5, opened=opened).nodes
+    return diagram(config, shape, src_len=7, tgt_len=5, opened=opened).nodes
 
 
 def owned(found, config, shape):
@@ -49,14 +46,14 @@ def owned(found, config, shape):
 
 
 def drawn(config, shape, **options):
-    return diagram(config, shape, LOOK, src_len=7, tgt_len=5, **options).document()
+    return diagram(config, shape, src_len=7, tgt_len=5, **options).document()
 
 
 @pytest.mark.parametrize(("family", "settings", "shape"), MODELS, ids=spelled)
 def test_every_block_says_what_it_reads_and_holds_code_and_equations(family, settings, shape):
     config = config_of(family, settings)
     for opened in (range(0), range(9)):
-        found = diagram(config, shape, LOOK, src_len=7, tgt_len=5, opened=opened)
+        found = diagram(config, shape, src_len=7, tgt_len=5, opened=opened)
         read = {name: found.reads(name) for name in found.nodes}
         inputs = {name for name, reads in read.items() if not reads}
         assert {found.nodes[name].parts[0].kind for name in inputs} == {"input"}
@@ -104,7 +101,7 @@ def test_captioners_are_drawn_to_their_words_and_arrows_carry_shapes():
 def test_residuals_stay_in_their_frames_and_two_stacks_stand_side_by_side(norm_first, opened):
     sizes = {**SMALL, "n_encoder_layers": 2, "n_decoder_layers": 2, "norm_first": norm_first}
     config = MODEL_CONFIGS["encoder-decoder"].parse(sizes)
-    made = diagram(config, TextShape(17, 19), LOOK, src_len=7, tgt_len=5, opened=opened)
+    made = diagram(config, TextShape(17, 19), src_len=7, tgt_len=5, opened=opened)
     dashed = [line for line in made.document().splitlines() if "style=dashed" in line]
     assert len(dashed) == (2 + 3) * max(1, len(opened))
     for line in dashed:  # from a point inside the block's frame to a sum inside it
@@ -198,7 +195,7 @@ def test_a_block_has_a_dashed_arrow_for_each_residual(mistakes, n_dashed):
 )
 def test_a_few_blocks_are_opened_and_those_around_them_share_a_box(opened, frames, boxes):
     config = MODEL_CONFIGS["encoder-only"].parse({**SMALL, "n_layers": 7})
-    drawn = diagram(config, TextShape(17, 17), LOOK, src_len=7, tgt_len=7, opened=opened)
+    drawn = diagram(config, TextShape(17, 17), src_len=7, tgt_len=7, opened=opened)
     assert drawn.document().count("subgraph") == frames
     assert sum("-" in name.rpartition(".")[2] for name in drawn.nodes) == boxes
 
