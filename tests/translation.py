@@ -85,7 +85,10 @@ AREAS = {
         "tfm_core/inspect/speed",
         "tfm_core/inspect/tensors",
         "tfm_core/inspect/text",
-        "tfm_core/inspect/training_step",
+        "tfm_core/trace/learning",
+        "tfm_core/trace/backward",
+        "tfm_core/trace/update",
+        "tfm_core/trace/mistakes",
     ),
     "use": (
         "pages/try_it",

@@ -10,8 +10,17 @@ from pages.app.address.parameters import Parameter
 from pages.app.settings import model_choice, names_choice, your_notebook
 from pages.compare import compare
 from pages.compare.sweeps import running as sweeps
-from pages.learn import before, by_hand, experiments, find_the_bug, practice, speed, tensors, words
-from pages.learn.training_step import state as training_step
+from pages.learn import (
+    before,
+    by_hand,
+    experiments,
+    find_the_bug,
+    practice,
+    speed,
+    tensors,
+    training_step,
+    words,
+)
 from pages.look_inside import build, costs, masks, mistakes, parameters, positions, walk, walk_step
 from pages.look_inside.attention import deeper, maps, own
 from pages.look_inside.knockouts import causes, closer
@@ -98,7 +107,7 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "before": _of_views(before),
     "encoders": _of_views(encoders),
     "gpt": _of_views(gpt),
-    "training-step": _of(training_step, _MODEL),
+    "training-step": _of_views(training_step) | _of(_MODEL),
     "speed": _of_views(speed) | _of(_MODEL),
     "practice": _of_views(practice),
 }

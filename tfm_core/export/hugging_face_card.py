@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tfm_core.choices.config.shape import ImageShape, TextShape
 from tfm_core.export.readme import summary
-from tfm_core.inspect.source.carried import Carried
 from tfm_core.runs.run import Run
+from tfm_core.trace.source.carried import Carried
 
 if TYPE_CHECKING:
     from tfm_core.pretrained.architectures import Fit
