@@ -2,8 +2,7 @@
 //
 // A table is {caption, head, rows}; the first cell of each row names it.
 
-import { actButton, element } from "./dom.js";
-import { decoded } from "./typed_arrays.js";
+import { actButton, bytes, element } from "./dom.js";
 
 const [MAX_ROWS, MAX_COLUMNS] = [200, 40]; // on screen; the file has them all
 
@@ -164,4 +163,19 @@ export function openTables(near, name, tables, words, ...more) {
   dialog.addEventListener("close", () => dialog.remove());
   near.append(dialog);
   dialog.showModal();
+}
+
+// Arrays as plotly sends them: base64 of numbers, of one dimension or two.
+
+const KINDS = {
+  f4: Float32Array, f8: Float64Array, i1: Int8Array, u1: Uint8Array, i2: Int16Array, u2: Uint16Array, i4: Int32Array, u4: Uint32Array,
+};
+
+// The values of an array, or its rows; what is not packed is returned as it is.
+export function decoded(packed) {
+  if (!packed?.bdata) return packed;
+  const values = new KINDS[packed.dtype](bytes(packed.bdata).buffer);
+  const [rows, columns] = String(packed.shape ?? "").split(",").map(Number);
+  if (!columns) return values;
+  return Array.from({ length: rows }, (_row, i) => values.subarray(i * columns, (i + 1) * columns));
 }

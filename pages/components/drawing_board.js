@@ -1,5 +1,6 @@
 // A board to draw on: white ink on black, as MNIST is, stroke by stroke, so that one can be undone.
 
+import { pictured } from "./cells.js";
 import { actButton, element } from "./dom.js";
 
 const INK = 0.085; // width of a line, of the board's side: about 2.4 of MNIST's 28 pixels
@@ -46,11 +47,9 @@ export class DrawingBoard {
   }
 
   // Show grey values, size x size, in place of what is drawn.
-  show(values, size) {
-    const small = element("canvas", "", { width: size, height: size });
-    small.getContext("2d").putImageData(greys(values, size), 0, 0);
+  show(values) {
     this.strokes = [];
-    this.picture = small;
+    this.picture = pictured(values);
     this.#draw();
   }
 
@@ -120,14 +119,12 @@ export class DrawingBoard {
   }
 }
 
-// Grey values, size x size, as a canvas takes them.
-export function greys(values, size) {
-  const image = new ImageData(size, size);
-  for (let i = 0; i < size * size; i += 1) {
-    image.data.fill(values[i], 4 * i, 4 * i + 3);
-    image.data[4 * i + 3] = 255;
-  }
-  return image;
+// A board of its own: after each stroke its grey values go to the server, an empty text for an empty board.
+export default function ({ data, parentElement, setStateValue }) {
+  const root = parentElement.querySelector(".drawing-board");
+  root.send = setStateValue;
+  if (root.board) return;
+  const tell = () => root.send("pixels", root.board.isEmpty ? "" : root.board.encoded());
+  root.board = new DrawingBoard(data.side, data.words, { onStroke: tell });
+  root.replaceChildren(root.board.node, root.board.tools(data.words, tell));
 }
-
-export const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));

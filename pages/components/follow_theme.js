@@ -1,6 +1,6 @@
 // Says when the page's theme is no longer the one that the server drew its figures for.
 
-import { isDark } from "./theme.js";
+import { isDark } from "./dom.js";
 
 const LOOK = 500; // milliseconds
 

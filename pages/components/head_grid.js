@@ -1,13 +1,11 @@
 // All heads as small maps on canvases; the animation moves them.
 
-import { cellUnder, nameAt, paintCells, paintVeil, part, showTip, strongest, weightInk, weightOf } from "./cells.js";
-import { abgr, colours, rgb } from "./colours.js";
+import { abgr, cellUnder, colours, nameAt, paintCells, paintVeil, part, pictured, rgb, showTip, strongest, unpack, weightInk, weightOf } from "./cells.js";
 import { openTables } from "./data_table.js";
-import { actButton, drawn, element, headName, paper, presentedHeight, saveButtons, fill } from "./dom.js";
+import { actButton, bytes, drawn, element, headName, paper, presentedHeight, saveButtons, fill } from "./dom.js";
 import { showAnimation, startAt, stopAnimation, tellDrawn } from "./animation.js";
 import { forgetFrame } from "./events.js";
-import { unpack } from "./packed.js";
-import { moved, stopAt } from "./roving.js";
+import { moved, stopAt } from "./keys.js";
 
 const LAYER = 54; // pixels that the names of the layers take
 const LARGEST = 190;
@@ -27,19 +25,6 @@ export function received(weights, rows, columns, { first, row }) {
     else for (let r = 0; r < rows; r += 1) patches[i] += weights[r * columns + first + i] / rows;
   }
   return patches;
-}
-
-// The picture (C, size, size) as a canvas of its own pixels.
-function pictured({ pixels, size, channels }) {
-  const canvas = element("canvas", "", { width: size, height: size });
-  const bytes = Uint8Array.from(atob(pixels), (c) => c.charCodeAt(0));
-  const image = new ImageData(size, size);
-  for (let i = 0; i < size * size; i += 1) {
-    for (let c = 0; c < 3; c += 1) image.data[4 * i + c] = bytes[(channels === 3 ? c : 0) * size * size + i];
-    image.data[4 * i + 3] = 255;
-  }
-  canvas.getContext("2d").putImageData(image, 0, 0);
-  return canvas;
 }
 
 // As top_of in Python: a weight that one in a hundred exceeds.
@@ -247,7 +232,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   view.table = colours(view.scale);
   view.maskedInk = abgr(rgb(view.masked));
   view.keys = view.key.map((name, i) => `${i + 1 + (view.first ?? 0)}: ${name}`);
-  if (view.over) view.over.canvas = pictured(view.over);
+  if (view.over) view.over.canvas = pictured(bytes(view.over.pixels), view.over.channels);
   const state = (root.headGrid ??= { listening: false, at: null, show, blend });
   const call = {};
   Object.assign(state, { call, send: setTriggerValue });

@@ -1,9 +1,8 @@
 // What one head attends to, as lines from keys to queries.
 
-import { shortened } from "./cells.js";
+import { shortened, unpack } from "./cells.js";
 import { drawn, element, paper, saveButtons, fill } from "./dom.js";
 import { followFrames, lastFrame } from "./events.js";
-import { unpack } from "./packed.js";
 
 const LINES = 1500; // drawn at most while no token is held; the strongest
 const ROW = 24;

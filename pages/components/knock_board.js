@@ -1,7 +1,7 @@
 // The parts of a model as buttons: pressed is off.
 
 import { actButton, element, fill, named } from "./dom.js";
-import { roving } from "./roving.js";
+import { roving } from "./keys.js";
 
 // What is said of a part: its name, and what it is worth where that was measured.
 export const said = (cell) => [cell.name, cell.worth].filter(Boolean).join("; ");

@@ -1,15 +1,13 @@
 // A plotly figure on a node that stays: new data changes the lines and keeps zoom, hover, hidden lines.
 
-import { attempt } from "./attempts.js";
 import { status } from "./announcing.js";
 import { openTables, tablesOf } from "./data_table.js";
-import { actButton, fill, isCalm, tell } from "./dom.js";
+import { actButton, fill, isCalm, isDark, tell } from "./dom.js";
 import { followFrames, lastFrame } from "./events.js";
 import { barButtons, drawnLayout, followZoom, heatmap, pointWords, share } from "./insides.js";
 import { clearManyLines, drawManyLines, isOfManyLines, resizeManyLines } from "./many_lines.js";
-import { moved } from "./roving.js";
-import { isDark } from "./theme.js";
-import { loadPlotly, loadUplot } from "./vendors.js";
+import { moved } from "./keys.js";
+import { attempt, loadPlotly, loadUplot } from "./vendors.js";
 
 const nodes = new WeakMap();
 const MAX_TRIMS = 5; // of a figure's height, before it is left as it is

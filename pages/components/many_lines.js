@@ -2,7 +2,7 @@
 // its elements. What is drawn is a plotly figure, which is also what is saved.
 
 import { actButton, element, zoomOf } from "./dom.js";
-import { decoded } from "./typed_arrays.js";
+import { decoded } from "./data_table.js";
 import { loadPlotly, loadUplot } from "./vendors.js";
 
 const REACH = 30; // pixels from the pointer to the line that it reads

@@ -1,10 +1,9 @@
 // Lines of boards of grids of numbers. What is pointed at lights up wherever it stands, and is said where a
 // sheet says it. In a mask that is edited clicked cells turn over at once: a quick hand loses none.
 
-import { inkOn, mix, rgb } from "./colours.js";
-import { element, filled } from "./dom.js";
-import { moved, stopAt } from "./roving.js";
-import { isDark } from "./theme.js";
+import { inkOn, mix, rgb } from "./cells.js";
+import { element, filled, isDark } from "./dom.js";
+import { moved, stopAt } from "./keys.js";
 
 const sheets = new WeakMap();
 const ON = 0.25; // the shade of a cell that is on

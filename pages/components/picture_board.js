@@ -22,7 +22,7 @@ export class BoardPanel {
   take(view) {
     this.back.hidden = !view.board.isOwn;
     const image = view.lanes[0].stages.find((stage) => stage.kind === "image");
-    if (view.board.isOwn && !this.isTaken) this.board.show(image.values, image.shape.at(-1));
+    if (view.board.isOwn && !this.isTaken) this.board.show(image.values);
     this.isTaken = true;
   }
 

@@ -3,7 +3,7 @@
 import { cellUnder, nameAt, paintCells, paintVeil, part, shortened, showTip, strongest, weightInk, weightOf } from "./cells.js";
 import { openTables } from "./data_table.js";
 import { actButton, element, headName, pixelRatio, presentedHeight } from "./dom.js";
-import { moved, stopAt } from "./roving.js";
+import { moved, stopAt } from "./keys.js";
 
 const GAP = 6;
 const LINE = 16; // pixels of a line of words below a map
@@ -402,7 +402,7 @@ function paintOver(canvas, state, number, size) {
   const { values } = drawnOf(state, number);
   const [width, height] = size.map((pixels) => Math.round(pixels * pixelRatio(canvas)));
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-  paintVeil(canvas, state.heads.picture, values, Math.max(...values) || 1, 1);
+  paintVeil(canvas, state.heads.picture, values, Math.max(...values) || 1, { gap: 1 });
 }
 
 const titleOf = (state, number, frame) => {

@@ -1,7 +1,7 @@
 // Pictures in a row, one of them chosen: a click or the arrow keys choose another.
 
 import { dress, element } from "./dom.js";
-import { moved, stopAt } from "./roving.js";
+import { moved, stopAt } from "./keys.js";
 
 function build(root, data) {
   dress(root, { role: "radiogroup", "aria-label": data.label });

@@ -2,10 +2,9 @@
 // of them, and where the model looked. Every step is here, so stepping asks nobody; forcing does.
 
 import { status } from "./announcing.js";
-import { rgb } from "./colours.js";
-import { actButton, drawn, element, fill, isCalm, zoomOf } from "./dom.js";
-import { roving } from "./roving.js";
-import { unpack } from "./packed.js";
+import { paintVeil, pictured, rgb, unpack } from "./cells.js";
+import { actButton, bytes, dress, drawn, element, fill, isCalm, zoomOf } from "./dom.js";
+import { roving } from "./keys.js";
 
 const PACE = 420; // milliseconds a token, while it plays
 const MIN = 0.03; // thinner links are not drawn
@@ -173,21 +172,9 @@ function drawLinks(state, row) {
 function drawPicture(state, row) {
   const { canvas, view } = state;
   const { size, side, pixels } = view.picture;
-  const bytes = Uint8Array.from(atob(pixels), (letter) => letter.charCodeAt(0));
-  canvas.width = size;
-  canvas.height = size;
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(size, size);
-  const ink = rgb(view.colours.ink);
-  const most = Math.max(...row);
-  const patch = size / side;
-  for (let i = 0; i < size * size; i += 1) {
-    const cell = Math.floor(Math.floor(i / size) / patch) * side + Math.floor((i % size) / patch);
-    const part = 0.75 * (row[cell] / most);
-    ink.forEach((value, channel) => { image.data[4 * i + channel] = bytes[i] * (1 - part) + value * part; });
-    image.data[4 * i + 3] = 255;
-  }
-  context.putImageData(image, 0, 0);
+  dress(canvas, { width: size, height: size });
+  const ink = rgb(view.colours.ink).join();
+  paintVeil(canvas, pictured(bytes(pixels)), row.subarray(0, side ** 2), Math.max(...row), { ink });
   const best = strongest(view, state.at, 3).map(([name, weight]) => `${name}: ${weight.toFixed(2)}`);
   canvas.setAttribute("aria-label", said(view.words.picture, { patches: best.join("; ") }));
 }

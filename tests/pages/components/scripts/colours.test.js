@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { colours, inkOn, mix, rgb } from "../../../../pages/components/colours.js";
+import { colours, inkOn, mix, rgb } from "../../../../pages/components/cells.js";
 
 test("a hexadecimal colour is three numbers", () => {
   assert.deepEqual(rgb("#102fff"), [16, 47, 255]);

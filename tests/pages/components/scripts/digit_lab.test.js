@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { strongest } from "../../../../pages/components/cells.js";
-import { mapOf } from "../../../../pages/components/digit_lab.js";
+import { mapOf } from "../../../../pages/components/digit_reader.js";
 
 test("a map is found by its time and its number", () => {
   const values = Uint8Array.from({ length: 2 * 3 * 4 }, (_none, i) => i);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { stepOf } from "../../../../pages/components/moving.js";
-import { moved } from "../../../../pages/components/roving.js";
+import { moved } from "../../../../pages/components/keys.js";
 import { completions } from "../../../../pages/components/word_chips.js";
 import { changed, isInSight } from "../../../../pages/components/reveal.js";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { unpack } from "../../../../pages/components/packed.js";
+import { unpack } from "../../../../pages/components/cells.js";
 
 function message(header, body) {
   const text = new TextEncoder().encode(JSON.stringify(header).padEnd(64));
