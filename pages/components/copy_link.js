@@ -131,11 +131,9 @@ export default function ({ data: [data], parentElement, setStateValue }) {
     }
     fillCode(state);
   }
-  state.hearing?.abort();
   const hearing = new AbortController();
-  state.hearing = hearing;
   window.addEventListener("keydown", (event) => {
     if (state.parts.board.dialog.open) event.stopPropagation(); // Escape closes the code, not the menu, too
   }, { signal: hearing.signal, capture: true });
-  return () => hearing.abort(); // its own only: a newer draw has another
+  return () => hearing.abort();
 }

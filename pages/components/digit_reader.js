@@ -4,7 +4,7 @@
 import { paintVeil, part, pictured, strongest } from "./cells.js";
 import { actButton, bytes, dress, element, filled, label, named, slider } from "./dom.js";
 import { DrawingBoard } from "./drawing_board.js";
-import { roving } from "./keys.js";
+import { roving, tabStop } from "./keys.js";
 
 const PAUSE = 150; // milliseconds between two looks at a stroke that is still being drawn
 const REST = 700; // milliseconds after the last stroke, when the address takes up the drawing
@@ -108,8 +108,10 @@ class Reader {
       button.append(pictured(part(all, i, size ** 2), size));
       return button;
     });
-    roving(buttons);
-    return element("div", "samples", { role: "group", "aria-label": this.words.samples }, ...buttons);
+    const group = element("div", "samples", { role: "group", "aria-label": this.words.samples }, ...buttons);
+    tabStop(buttons, buttons[0]);
+    roving(group, () => buttons);
+    return group;
   }
 
   #training() {
@@ -197,7 +199,9 @@ class Lab extends Reader {
     bars.append(element("p", "title", data.words.press), list);
     top.append(large, this.headGrid());
     this.rows.forEach(({ row }, index) => this.askMeant(row, index));
-    roving(this.rows.map(({ row }) => row.firstElementChild));
+    const classes = this.rows.map(({ row }) => row.firstElementChild);
+    tabStop(classes, classes[0]);
+    roving(list, () => classes);
   }
 
   // A drawing of another address is shown in place of what stands on the board.
@@ -300,7 +304,9 @@ class Lab extends Reader {
       grid.append(button);
       return { canvas, button, name };
     });
-    roving([...grid.children]);
+    const buttons = [...grid.children];
+    tabStop(buttons, buttons[0]);
+    roving(grid, () => buttons);
     return element("div", "maps", element("p", "title", words.heads), grid);
   }
 

@@ -5,7 +5,7 @@ import { openTables } from "./data_table.js";
 import { actButton, bytes, drawn, element, headName, paper, presentedHeight, saveButtons, fill } from "./dom.js";
 import { showAnimation, startAt, stopAnimation, tellDrawn } from "./animation.js";
 import { forgetFrame } from "./events.js";
-import { moved, stopAt } from "./keys.js";
+import { roving, tabStop } from "./keys.js";
 
 const LAYER = 54; // pixels that the names of the layers take
 const LARGEST = 190;
@@ -148,7 +148,7 @@ function mark(state, [layer, head]) {
   const { buttons } = state.parts;
   const chosen = buttons[layer * state.view.shape[1] + head];
   buttons.forEach((button) => button.setAttribute("aria-selected", String(button === chosen)));
-  stopAt(buttons, chosen);
+  tabStop(buttons, chosen);
 }
 
 function pick(state, index, wait) {
@@ -165,15 +165,7 @@ function listen(root, state) {
   root.addEventListener("click", (event) => {
     if (at(event) >= 0) pick(state, at(event), 0);
   });
-  root.addEventListener("keydown", (event) => {
-    const from = at(event);
-    const to = from < 0 ? -1 : moved(event.key, from, state.parts.buttons.length, state.view.shape[1]);
-    if (to < 0) return;
-    event.preventDefault();
-    if (to === from) return;
-    pick(state, to, 120);
-    state.parts.buttons[to].focus();
-  });
+  roving(root, () => state.parts.buttons, { columnsOf: () => state.view.shape[1], arrived: (to) => pick(state, to, 120) });
   root.addEventListener("pointermove", (event) => {
     const { over, shape } = state.view;
     const canvas = event.target.closest("button canvas");
@@ -226,6 +218,17 @@ function blend({ parts, view }) {
   parts.buttons.forEach((button, i) => paint(button.firstChild, view, i));
 }
 
+function watch(root, state) {
+  const observer = new ResizeObserver(() => fit(root, state));
+  observer.observe(root);
+  return () => {
+    observer.disconnect();
+    stopAnimation(state);
+    forgetFrame();
+    state.end = null;
+  };
+}
+
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".heads");
   const view = unpack(data);
@@ -234,8 +237,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   view.keys = view.key.map((name, i) => `${i + 1 + (view.first ?? 0)}: ${name}`);
   if (view.over) view.over.canvas = pictured(bytes(view.over.pixels), view.over.channels);
   const state = (root.headGrid ??= { listening: false, at: null, show, blend });
-  const call = {};
-  Object.assign(state, { call, send: setTriggerValue });
+  state.send = setTriggerValue;
   const shape = view.shape.slice(0, 2).join();
   const before = state.view;
   state.view = view;
@@ -256,15 +258,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (!state.listening) { listen(root, state); state.listening = true; }
   fit(root, state);
   fill(root);
-  if (!state.observer) {
-    state.observer = new ResizeObserver(() => fit(root, state));
-    state.observer.observe(root);
-  }
-  return () => {
-    if (state.call !== call) return; // a newer one came while this one was on its way
-    state.observer.disconnect();
-    state.observer = null;
-    stopAnimation(state);
-    forgetFrame();
-  };
+  state.end ??= watch(root, state);
+  return state.end;
 }

@@ -21,6 +21,14 @@ export const kept = (name) => take(local, name);
 export const keepInTab = (name, value) => put(session, name, value);
 export const keptInTab = (name) => take(session, name);
 
+const YEAR = 31536000; // seconds
+
+// Keep a cookie for a year; an empty one goes.
+export function keepCookie(name, value, path) {
+  const secure = window.location.protocol === "https:" ? "; secure" : "";
+  document.cookie = `${name}=${value}; path=${path}; max-age=${value ? YEAR : 0}; samesite=lax${secure}`;
+}
+
 // What the browser remembers of a tour; null for anything else.
 export function rememberedTour(text) {
   let value;

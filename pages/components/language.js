@@ -2,14 +2,8 @@
 // language too, with what Streamlit itself writes.
 
 import { element } from "./dom.js";
+import { keepCookie } from "./kept.js";
 import { reword } from "./streamlit_words.js";
-
-const YEAR = 31536000;
-
-function keep({ cookie, path }, code) {
-  const secure = window.location.protocol === "https:" ? "; secure" : "";
-  document.cookie = `${cookie}=${code}; path=${path}; max-age=${YEAR}; samesite=lax${secure}`;
-}
 
 function draw(root, data, send) {
   const { names, spoken, label } = data;
@@ -25,7 +19,7 @@ function draw(root, data, send) {
     element("option", "", names[code], { value: code, lang: code })));
   select.value = spoken;
   select.onchange = () => {
-    keep(data, select.value);
+    keepCookie(data.cookie, select.value, data.path);
     send("chosen", [select.value, Date.now()]);
   };
 }

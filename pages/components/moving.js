@@ -37,7 +37,5 @@ export default function ({ data, parentElement }) {
   state.data = data;
   draw(state, lastFrame());
   fill(root);
-  state.end?.(); // of the draw before: Streamlit ends only the last one
-  state.end = followFrames((frame) => draw(state, frame));
-  return state.end;
+  return followFrames((frame) => draw(state, frame));
 }

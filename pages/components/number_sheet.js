@@ -3,7 +3,7 @@
 
 import { inkOn, mix, rgb } from "./cells.js";
 import { element, filled, isDark } from "./dom.js";
-import { moved, stopAt } from "./keys.js";
+import { roving } from "./keys.js";
 
 const sheets = new WeakMap();
 const ON = 0.25; // the shade of a cell that is on
@@ -271,18 +271,6 @@ function take(state, data) {
   if (state.pointed) light(state, state.pointed); // with the new numbers
 }
 
-function move({ cells }, event) {
-  const cell = cells.get(event.target);
-  if (!cell?.board.name) return;
-  const buttons = [...event.target.closest("figure").querySelectorAll("button")];
-  const to = moved(event.key, buttons.indexOf(event.target), buttons.length, cell.grid.shades[0].length);
-  if (to < 0) return;
-  event.preventDefault();
-  event.stopPropagation();
-  stopAt(buttons, buttons[to]);
-  buttons[to].focus();
-}
-
 function mount(parentElement) {
   const root = parentElement.querySelector(".sheet");
   const state = { root, data: null, send: null };
@@ -295,7 +283,8 @@ function mount(parentElement) {
   root.addEventListener("pointerover", (event) => point(at(event)));
   root.addEventListener("pointerleave", () => point());
   root.addEventListener("focusin", (event) => point(at(event)));
-  root.addEventListener("keydown", (event) => move(state, event));
+  const cellsOf = (node) => [...(node.closest("figure")?.querySelectorAll("button.cell") ?? [])];
+  roving(root, cellsOf, { columnsOf: (node) => state.cells.get(node).grid.shades[0].length });
   root.addEventListener("click", (event) => {
     const cell = at(event);
     if (!cell?.board.name) return;
@@ -303,26 +292,25 @@ function mount(parentElement) {
     if (state.data.edit) flip(state, cell);
     else state.send("pick", { board, cell: [Number(row), Number(column)] });
   });
-  state.theme = setInterval(() => root.isConnected && isDark(root) !== state.dark && draw(state), 500);
-  state.observer = new ResizeObserver(() => fit(state));
-  state.observer.observe(root);
+  const theme = setInterval(() => root.isConnected && isDark(root) !== state.dark && draw(state), 500);
+  const observer = new ResizeObserver(() => fit(state));
+  observer.observe(root);
   sheets.set(parentElement, state);
+  state.end = () => {
+    clearInterval(theme);
+    observer.disconnect();
+    sheets.delete(parentElement);
+  };
   return state;
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const state = sheets.get(parentElement) ?? mount(parentElement);
   const text = JSON.stringify(data);
-  const call = {};
-  Object.assign(state, { call, send: setTriggerValue });
+  state.send = setTriggerValue;
   if (text !== state.text && !isLate(state, data)) {
     state.text = text;
     take(state, JSON.parse(text)); // its own: a click changes it
   }
-  return () => {
-    if (state.call !== call) return; // a newer one came while this one was on its way
-    clearInterval(state.theme);
-    state.observer.disconnect();
-    sheets.delete(parentElement);
-  };
+  return state.end;
 }

@@ -104,11 +104,9 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   dress(input, { placeholder: label, title: hint, "aria-label": label, "aria-keyshortcuts": "/" });
   list.setAttribute("aria-label", label);
   if (list.hidden) close(state);
-  state.hearing?.abort();
   const hearing = new AbortController();
-  state.hearing = hearing;
   document.addEventListener("keydown", (event) => onSlash(state, event), { signal: hearing.signal });
-  return () => hearing.abort(); // its own only: a newer draw has another
+  return () => hearing.abort();
 }
 
 // Which entries of the search fit what is typed, the best first.

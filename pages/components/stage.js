@@ -545,9 +545,8 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   const isNew = !root.stage;
   const state = root.stage ?? begun(root, data);
   root.stage = state;
-  const call = {};
   const before = isNew ? null : state.data;
-  Object.assign(state, { call, data, send: setTriggerValue });
+  Object.assign(state, { data, send: setTriggerValue });
   root.classList.toggle("compact", data.compact);
   root.classList.toggle("alone", Boolean(data.alone));
   recolour(state);
@@ -559,7 +558,5 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   take(state);
   if (data.glossed !== state.toldGlossed) { state.toldGlossed = data.glossed; state.glossed = null; fitAnew(state); }
   state.ask(true);
-  return () => {
-    if (state.call === call) state.unwatch?.();
-  };
+  return state.unwatch;
 }

@@ -3,7 +3,7 @@
 import { cellUnder, nameAt, paintCells, paintVeil, part, shortened, showTip, strongest, weightInk, weightOf } from "./cells.js";
 import { openTables } from "./data_table.js";
 import { actButton, element, headName, pixelRatio, presentedHeight } from "./dom.js";
-import { moved, stopAt } from "./keys.js";
+import { roving, tabStop } from "./keys.js";
 
 const GAP = 6;
 const LINE = 16; // pixels of a line of words below a map
@@ -78,7 +78,7 @@ export function buildHeads(state) {
       lead.scrollIntoView({ block: "nearest" });
     }
   });
-  grid.addEventListener("keydown", (event) => roam(state, event));
+  roving(grid, () => heads.buttons, { columnsOf: () => heads.columns });
   room.addEventListener("pointermove", (event) => point(state, event));
   large.addEventListener("pointermove", (event) => point(state, event));
   [box, large].forEach((part) => part.addEventListener("pointerleave", () => { tip.hidden = true; }));
@@ -89,21 +89,11 @@ export function buildHeads(state) {
   return heads;
 }
 
-function roam(state, event) {
-  const { columns, buttons } = state.heads;
-  const from = buttons.indexOf(event.target.closest("button"));
-  const to = from < 0 ? -1 : moved(event.key, from, buttons.length, columns);
-  if (to < 0) return;
-  event.preventDefault();
-  stopAt(buttons, buttons[to]);
-  buttons[to].focus();
-}
-
 // Beside the others, larger and with its words.
 function putFirst(state, number) {
   const { heads } = state;
   heads.first = number;
-  stopAt(heads.buttons, heads.buttons.find((button) => Number(button.dataset.number) === number) ?? heads.buttons[0]);
+  tabStop(heads.buttons, heads.buttons.find((button) => Number(button.dataset.number) === number) ?? heads.buttons[0]);
   heads.buttons.forEach((button) => button.setAttribute("aria-pressed", String(!heads.lead.hidden && Number(button.dataset.number) === number)));
   state.ask(true);
 }

@@ -4,7 +4,7 @@
 import { status } from "./announcing.js";
 import { paintVeil, pictured, rgb, unpack } from "./cells.js";
 import { actButton, bytes, dress, drawn, element, fill, isCalm, zoomOf } from "./dom.js";
-import { roving } from "./keys.js";
+import { roving, tabStop } from "./keys.js";
 
 const PACE = 420; // milliseconds a token, while it plays
 const MIN = 0.03; // thinner links are not drawn
@@ -53,6 +53,7 @@ function build(state) {
   readRow(state);
   writtenRow(state);
   state.weighed = element("div", "weighed");
+  roving(state.weighed, () => choicesOf(state));
   root.append(bar, element("div", "body", state.text, state.weighed));
 }
 
@@ -97,12 +98,8 @@ function writtenRow(state) {
     return chip;
   });
   row.append(...state.chips);
-  roving(state.chips);
-  row.addEventListener("keydown", (event) => {
-    if (!event.key.startsWith("Arrow")) return;
-    const at = state.chips.indexOf(row.getRootNode().activeElement) + 1; // the focus has moved there
-    if (at) go(state, at);
-  });
+  tabStop(state.chips, state.chips[0]);
+  roving(row, () => state.chips, { arrived: (at) => go(state, at + 1) });
   part.append(row);
   if (view.own) part.append(element("div", "own", `${view.words.own} `, element("strong", "", view.own_text)));
 }
@@ -179,6 +176,8 @@ function drawPicture(state, row) {
   canvas.setAttribute("aria-label", said(view.words.picture, { patches: best.join("; ") }));
 }
 
+const choicesOf = ({ weighed }) => [...weighed.querySelectorAll("button")];
+
 function drawChoices(state) {
   const { view, at, weighed } = state;
   const step = view.steps[at - 1];
@@ -197,7 +196,8 @@ function drawChoices(state) {
     choice.removeAttribute("aria-label"); // what is seen, and its title says what a press does
     weighed.append(choice);
   });
-  roving([...weighed.querySelectorAll("button")], step.best.findIndex(([id]) => id === step.id));
+  const choices = choicesOf(state);
+  tabStop(choices, choices[step.best.findIndex(([id]) => id === step.id)]);
   if (view.is_drawn) weighed.append(legend(view, step));
   if (held) weighed.querySelector(".own-choice")?.focus();
 }
@@ -285,10 +285,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
   } else draw(state);
   state.server = view.at;
   fill(root);
-  state.end?.(); // of the draw before: Streamlit ends only the last one
-  const observer = new ResizeObserver(() => drawLinks(state, weights(state.view, state.at)));
-  observer.observe(state.text);
+  state.observer ??= new ResizeObserver(() => drawLinks(state, weights(state.view, state.at)));
+  state.observer.observe(state.text);
   document.fonts?.ready.then(() => drawLinks(state, weights(state.view, state.at)));
-  state.end = () => { observer.disconnect(); };
-  return () => { observer.disconnect(); clearTimeout(state.timer); clearTimeout(state.waits); state.timer = null; };
+  state.end ??= () => {
+    state.observer.disconnect();
+    clearTimeout(state.waits);
+    stop(state, false);
+  };
+  return state.end;
 }
