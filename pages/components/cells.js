@@ -34,7 +34,7 @@ export function pictured(values, channels = 1) {
 }
 
 // The patches of a square picture: the more they get, the more ink lies over them.
-export function paintVeil(canvas, picture, weights, top, { gap = 0, ink = VEIL } = {}) {
+export function paintVeil(canvas, picture, weights, top, gap = 0) {
   const { width, height } = canvas;
   const pen = canvas.getContext("2d");
   const side = Math.sqrt(weights.length);
@@ -43,7 +43,7 @@ export function paintVeil(canvas, picture, weights, top, { gap = 0, ink = VEIL }
   pen.clearRect(0, 0, width, height);
   if (picture) pen.drawImage(picture, 0, 0, width, height);
   weights.forEach((weight, i) => {
-    pen.fillStyle = `rgba(${ink}, ${(MOST * Math.min(1, weight / top)).toFixed(3)})`;
+    pen.fillStyle = `rgba(${VEIL}, ${(MOST * Math.min(1, weight / top)).toFixed(3)})`;
     pen.fillRect((i % side) * wide, Math.floor(i / side) * high, wide - gap, high - gap);
   });
 }
@@ -64,7 +64,17 @@ export function cellUnder(event, canvas, [rows, columns], area = null) {
   return row < 0 || column < 0 || row >= rows || column >= columns ? null : [row, column];
 }
 
-// What is said of what the pointer is at; a finger covers it.
+// What is said of what the pointer is at, while it is over one of the roots. textAt: gets the event.
+export function tipOver(roots, textAt) {
+  const tip = element("div", "tip", { hidden: true });
+  roots.forEach((root) => {
+    root.addEventListener("pointermove", (event) => showTip(tip, event, textAt(event)));
+    root.addEventListener("pointerleave", () => { tip.hidden = true; });
+  });
+  return tip;
+}
+
+// A finger covers what is said beside it.
 export function showTip(tip, event, text) {
   tip.hidden = !text || event.pointerType === "touch";
   if (tip.hidden) return;
@@ -78,9 +88,12 @@ export function nameAt(names, at, block) {
   return many.length > 1 ? `${many[0]} … ${many.at(-1)}` : many[0] ?? "";
 }
 
-// A token as an axis can carry it: cut where it is long, and seen where it is blank.
+// A token, seen where it is blank.
+export const visible = (token) => (token.trim() ? token.replace(/^ /, "␣") : "␣");
+
+// A token as an axis can carry it: cut where it is long.
 export function shortened(token) {
-  const seen = token.trim() ? token.replace(/^ /, "␣") : "␣";
+  const seen = visible(token);
   return seen.length > LETTERS ? `${seen.slice(0, LETTERS - 1)}…` : seen;
 }
 

@@ -24,7 +24,7 @@ function copyBySelection(field) {
 
 function build(root) {
   const rows = element("div");
-  const said = status("said");
+  const said = status();
   const board = buildBoard();
   root.append(rows, said.region, board.dialog);
   return { rows, said, board };

@@ -2,7 +2,7 @@
 //
 // A table is {caption, head, rows}; the first cell of each row names it.
 
-import { actButton, bytes, element } from "./dom.js";
+import { actButton, bytes, download, element, whole } from "./dom.js";
 
 const [MAX_ROWS, MAX_COLUMNS] = [200, 40]; // on screen; the file has them all
 
@@ -137,17 +137,15 @@ function drawn({ caption, head, rows }, words) {
   if (rows.length > MAX_ROWS || head.length > MAX_COLUMNS + 1) {
     const shown = [Math.min(rows.length, MAX_ROWS), rows.length, Math.min(head.length - 1, MAX_COLUMNS), head.length - 1];
     box.append(element("p", "cut", ["{rows}", "{all_rows}", "{columns}", "{all_columns}"].reduce(
-      (sentence, name, i) => sentence.replace(name, shown[i].toLocaleString("en")), words.cut)));
+      (sentence, name, i) => sentence.replace(name, whole(shown[i])), words.cut)));
   }
   return box;
 }
 
-function download(tables) {
-  const link = element("a");
-  link.href = URL.createObjectURL(new Blob(["\ufeff", csvOf(tables)], { type: "text/csv" }));
-  link.download = "figure.csv";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+function saveCsv(tables) {
+  const url = URL.createObjectURL(new Blob(["\ufeff", csvOf(tables)], { type: "text/csv" }));
+  download("figure.csv", url);
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
 // Open the tables over the page; closing gives the focus back. near: what they are of. more: buttons.
@@ -156,7 +154,7 @@ export function openTables(near, name, tables, words, ...more) {
   const shown = tables.length ? tables.map((table) => drawn(table, words)) : [element("p", "", words.none)];
   const room = element("div", "tables", ...shown, { tabIndex: 0, role: "group", "aria-label": words.table }); // arrow keys scroll it
   dialog.append(
-    element("div", "table-bar", ...more, actButton("", words.csv, () => download(tables)), actButton("", words.close, () => dialog.close())),
+    element("div", "table-bar", ...more, actButton("", words.csv, () => saveCsv(tables)), actButton("", words.close, () => dialog.close())),
     room,
   );
   dialog.addEventListener("keydown", (event) => event.stopPropagation()); // the page has keys of its own

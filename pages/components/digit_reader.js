@@ -2,7 +2,7 @@
 // the model sees of the strokes, and where it looks.
 
 import { paintVeil, part, pictured, strongest } from "./cells.js";
-import { actButton, bytes, dress, element, filled, label, named, slider } from "./dom.js";
+import { actButton, bytes, dress, element, filled, label, named, slider, whole } from "./dom.js";
 import { DrawingBoard } from "./drawing_board.js";
 import { roving, tabStop } from "./keys.js";
 
@@ -10,7 +10,6 @@ const PAUSE = 150; // milliseconds between two looks at a stroke that is still b
 const REST = 700; // milliseconds after the last stroke, when the address takes up the drawing
 const ZOOM = 8; // pixels of a canvas to one of the picture, so that the edges of patches are sharp
 
-const whole = (number) => number.toLocaleString("en");
 export const highest = (shares) => shares.indexOf(Math.max(...shares));
 export const percent = (share) => `${Math.round(100 * share)}%`;
 
@@ -30,8 +29,7 @@ class Reader {
       onMove: () => this.#tellMeanwhile(),
     });
     const top = element("div", "top", this.board.node, this.#bars());
-    const tools = this.board.tools(data.words, () => this.#tell());
-    const choices = element("div", "choices", tools, this.#samples(data));
+    const choices = element("div", "choices", this.board.tools, this.#samples(data));
     this.said = element("p", "said", { "aria-live": "polite" });
     root.append(top, choices, this.#training(), this.said);
     this.furnish({ root, top, data });
@@ -59,7 +57,7 @@ class Reader {
   // What the server has answered; an answer to an older drawing is shown until the newest comes.
   take(data) {
     this.note = data.note;
-    if (data.reading && !(this.board.isEmpty)) this.#read(data.reading);
+    if (data.reading && !this.board.isEmpty) this.#read(data.reading);
     else if (data.shown[0] === this.number) this.#read(null);
   }
 
@@ -77,7 +75,7 @@ class Reader {
     this.board.show(part(all, index, size ** 2));
   }
 
-  #tell(value = this.board.isEmpty ? "" : this.board.encoded()) {
+  #tell(value = this.board.encoded()) {
     this.number += 1;
     this.sentAt = performance.now();
     this.send("drawn", [this.number, value]);

@@ -33,6 +33,14 @@ export function actButton(className, text, act, does = "") {
   return made;
 }
 
+// Show on a button whether a press on it plays or pauses.
+export function showPlaying(button, isPlaying, words) {
+  const text = isPlaying ? "❚❚" : "▶";
+  if (button.textContent === text) return;
+  button.textContent = text;
+  label(button, isPlaying ? words.pause : words.play);
+}
+
 export const isCalm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // A slider; act: gets its value.
@@ -99,6 +107,18 @@ export const zoomOf = (node) => node.currentCSSZoom ?? 1;
 // Pixels of the screen for each of an element's own.
 export const pixelRatio = (node) => (window.devicePixelRatio || 1) * zoomOf(node);
 
+// The pen of a canvas of so many of its own pixels, sharp on every screen and cleared.
+export function penOf(canvas, width, height) {
+  const ratio = pixelRatio(canvas);
+  const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== wide || canvas.height !== high) dress(canvas, { width: wide, height: high });
+  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  return pen;
+}
+
 // Pixels of its own that a figure may be high in presenter mode; 0 outside it.
 export const presentedHeight = (node) => parseFloat(getComputedStyle(node).getPropertyValue("--presented-height")) || 0;
 
@@ -120,15 +140,13 @@ export function fill(root) {
 // A template with its {names} filled in.
 export const filled = (template, values) => template.replace(/\{(\w+)\}/g, (_all, name) => values[name]);
 
-// What a head is called; layer and head from 0.
-export const headName = (words, layer, head) => words.named.replace("{layer}", layer + 1).replace("{head}", head + 1);
+// A whole number, such as a step, as it is read.
+export const whole = (number) => Math.round(number).toLocaleString("en");
 
-function download(name, url) {
-  const link = element("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-}
+// What a head is called; layer and head from 0.
+export const headName = (words, layer, head) => filled(words.named, { layer: layer + 1, head: head + 1 });
+
+export const download = (name, href) => element("a", "", { href, download: name }).click();
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -7,7 +7,7 @@ const INK = 0.085; // width of a line, of the board's side: about 2.4 of MNIST's
 
 // What is drawn, as side x side grey values.
 export class DrawingBoard {
-  // heard: onStroke() when a stroke has ended, onMove() while the pen moves.
+  // heard: onStroke() when a stroke has ended or was taken back or away, onMove() while the pen moves.
   constructor(side, words, heard) {
     this.side = side;
     this.heard = heard;
@@ -17,6 +17,12 @@ export class DrawingBoard {
     this.canvas = element("canvas", "", { width: side, height: side, role: "img", "aria-label": words.pad });
     this.hint = element("div", "hint", words.hint);
     this.node = element("div", "board", this.canvas, this.hint);
+    const takes = (does) => () => { does(); this.heard.onStroke(); };
+    this.tools = element(
+      "div", "tools",
+      actButton("", words.undo, takes(() => this.undo())),
+      actButton("", words.clear, takes(() => this.clear())),
+    );
     this.context = this.canvas.getContext("2d", { willReadFrequently: true });
     this.#listen();
     this.#draw();
@@ -24,15 +30,6 @@ export class DrawingBoard {
 
   get isEmpty() {
     return !this.strokes.length && !this.picture;
-  }
-
-  // What is drawn is taken back or away by them; told() hears of it.
-  tools(words, told) {
-    return element(
-      "div", "tools",
-      actButton("", words.undo, () => { this.undo(); told(); }),
-      actButton("", words.clear, () => { this.clear(); told(); }),
-    );
   }
 
   undo() {
@@ -53,8 +50,9 @@ export class DrawingBoard {
     this.#draw();
   }
 
-  // The grey values as base64.
+  // The grey values as base64; an empty text for an empty board.
   encoded() {
+    if (this.isEmpty) return "";
     const { data } = this.context.getImageData(0, 0, this.side, this.side);
     let text = "";
     for (let i = 0; i < data.length; i += 4) text += String.fromCharCode(data[i]);
@@ -119,12 +117,11 @@ export class DrawingBoard {
   }
 }
 
-// A board of its own: after each stroke its grey values go to the server, an empty text for an empty board.
+// A board of its own: after each stroke the server gets what is drawn.
 export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector(".drawing-board");
   root.send = setStateValue;
   if (root.board) return;
-  const tell = () => root.send("pixels", root.board.isEmpty ? "" : root.board.encoded());
-  root.board = new DrawingBoard(data.side, data.words, { onStroke: tell });
-  root.replaceChildren(root.board.node, root.board.tools(data.words, tell));
+  root.board = new DrawingBoard(data.side, data.words, { onStroke: () => root.send("pixels", root.board.encoded()) });
+  root.replaceChildren(root.board.node, root.board.tools);
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pages.components.component import component
 
-_effects = component("effects", css=["spoken.css"])  # each is sent as its name and its data
+_effects = component("effects")  # each is sent as its name and its data
 
 
 def arrival(place: str, part: str, *, title: str, key: str) -> None:

@@ -1,6 +1,7 @@
 // A run as one page that asks nobody: what the stage and the model need stands in the page itself.
 
 import { answered, classified, cut, idsOf, joined, likeMnist, pixels, tokensOf } from "./asking.js";
+import { visible } from "./cells.js";
 import { bytes, element, filled, isCalm } from "./dom.js";
 import { DrawingBoard } from "./drawing_board.js";
 import { followTheme, openedPart, playFilm } from "./film_page.js";
@@ -118,7 +119,7 @@ function showText(state, before, ids, sure) {
   answer.append(element("p", "said", element("span", "given", before), isSpaced && " ", element("b", "", joined(tokens, told))));
   if (!sure) return;
   const parts = tokens.map((token, i) => (
-    element("span", "t", token.trim() ? token.replace(/^ /, "␣") : "␣", element("small", "", percent(sure[i])))
+    element("span", "t", visible(token), element("small", "", percent(sure[i])))
   ));
   answer.append(element("p", "tokens", ...parts), element("p", "note", tokens.length ? words.sure : words.silent));
 }
@@ -126,13 +127,13 @@ function showText(state, before, ids, sure) {
 function board(state) {
   const { words } = state;
   const box = element("div", "pad");
-  const pad = new DrawingBoard(SIDE, words, { onStroke: () => read() });
-  const read = () => {
+  const onStroke = () => {
     const picture = pad.isEmpty ? null : likeMnist(bytes(pad.encoded()), SIDE, state.sizes.images[2]);
     if (picture) answerPicture(state, picture);
     else { state.asked += 1; state.parts.answer.textContent = ""; }
   };
-  box.append(pad.node, pad.tools(words, read));
+  const pad = new DrawingBoard(SIDE, words, { onStroke });
+  box.append(pad.node, pad.tools);
   state.parts.pad = pad;
   return box;
 }

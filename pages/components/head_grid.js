@@ -1,8 +1,8 @@
 // All heads as small maps on canvases; the animation moves them.
 
-import { abgr, cellUnder, colours, nameAt, paintCells, paintVeil, part, pictured, rgb, showTip, strongest, unpack, weightInk, weightOf } from "./cells.js";
+import { abgr, cellUnder, colours, nameAt, paintCells, paintVeil, part, pictured, rgb, strongest, tipOver, unpack, weightInk, weightOf } from "./cells.js";
 import { openTables } from "./data_table.js";
-import { actButton, bytes, drawn, element, headName, paper, presentedHeight, saveButtons, fill } from "./dom.js";
+import { actButton, bytes, drawn, element, headName, paper, presentedHeight, saveButtons, fill, whole } from "./dom.js";
 import { showAnimation, startAt, stopAnimation, tellDrawn } from "./animation.js";
 import { forgetFrame } from "./events.js";
 import { roving, tabStop } from "./keys.js";
@@ -79,13 +79,12 @@ function build(root, view) {
   const top = element("div", "row", { role: "row" }, element("span"), ...names);
   const grid = element("div", "grid", { role: "grid" }, top, ...rows);
   grid.style.gridTemplateColumns = `auto repeat(${heads}, auto)`;
-  const tip = element("div", "tip", { hidden: true });
   const animation = element("div", "animation");
   const title = element("h2", "title", view.title);
   const bar = saveButtons(words, () => picture(root));
   bar.prepend(actButton("small", words.table, () => openTables(root, words.grid, [table(root.headGrid)], words)));
-  root.replaceChildren(...(view.title ? [title] : []), animation, grid, tip, bar);
-  return { grid, buttons: [...grid.querySelectorAll("button")], tip, animation, title };
+  root.replaceChildren(...(view.title ? [title] : []), animation, grid, bar);
+  return { grid, buttons: [...grid.querySelectorAll("button")], animation, title };
 }
 
 // A row a head: what it does, and its strongest cell.
@@ -93,7 +92,7 @@ function table({ view, at, spots }) {
   const { words } = view;
   const heads = view.shape[1];
   return {
-    caption: `${words.step} ${view.frames[at].step.toLocaleString("en")}`,
+    caption: `${words.step} ${whole(view.frames[at].step)}`,
     head: [words.head, words.does, words.largest, words.query, words.key],
     rows: spots.map(({ value, row, column }, i) => [
       headName(words, Math.floor(i / heads), i % heads),
@@ -166,13 +165,12 @@ function listen(root, state) {
     if (at(event) >= 0) pick(state, at(event), 0);
   });
   roving(root, () => state.parts.buttons, { columnsOf: () => state.view.shape[1], arrived: (to) => pick(state, to, 120) });
-  root.addEventListener("pointermove", (event) => {
+  root.after(tipOver([root], (event) => {
     const { over, shape } = state.view;
     const canvas = event.target.closest("button canvas");
     const cell = canvas && cellUnder(event, canvas, over ? [over.side, over.side] : shape.slice(2));
-    showTip(state.parts.tip, event, cell && describe(state.view, at(event), ...cell));
-  });
-  root.addEventListener("pointerleave", () => { state.parts.tip.hidden = true; });
+    return cell && describe(state.view, at(event), ...cell);
+  }));
 }
 
 // The whole grid as one <svg>, its maps as pictures of their own cells.

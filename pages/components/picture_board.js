@@ -11,9 +11,8 @@ export class BoardPanel {
     this.toggle = actButton("small", words.draw, () => this.#show(this.node.hidden));
     this.board = new DrawingBoard(side, words, { onStroke: () => this.#tell() });
     this.back = actButton("", words.back, () => { this.board.clear(); this.#tell(); this.#show(false); this.toggle.focus(); });
-    const tools = this.board.tools(words, () => this.#tell());
-    tools.prepend(this.back);
-    this.node = element("div", "panel", this.board.node, tools);
+    this.board.tools.prepend(this.back);
+    this.node = element("div", "panel", this.board.node, this.board.tools);
     this.#show(false);
     this.take(view);
   }
@@ -27,7 +26,7 @@ export class BoardPanel {
   }
 
   #tell() {
-    this.send(this.board.isEmpty ? "" : this.board.encoded());
+    this.send(this.board.encoded());
   }
 
   #show(isShown) {

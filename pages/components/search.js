@@ -6,7 +6,7 @@ function build(root) {
   const field = { role: "combobox", "aria-autocomplete": "list", "aria-controls": "found" };
   const input = element("input", "", { type: "search", ...field, autocomplete: "off", spellcheck: false });
   const list = element("div", "found", { id: "found", role: "listbox", hidden: true });
-  const said = status("said");
+  const said = status();
   root.append(input, list, said.region);
   return { input, list, said };
 }

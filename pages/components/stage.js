@@ -3,9 +3,9 @@
 // Nothing here asks the server but the choice of another kind of attention or another example.
 
 import { announcer, news } from "./announcing.js";
-import { abgr, colours, rgb } from "./cells.js";
+import { abgr, colours, rgb, visible } from "./cells.js";
 import { openTables } from "./data_table.js";
-import { actButton, dress, element, isCalm, isDark, paper, slider } from "./dom.js";
+import { actButton, dress, element, filled, isCalm, isDark, paper, showPlaying, slider, whole } from "./dom.js";
 import { across, buildCurves, compactNumber, curveTables, drawCurves, drawKey, instrument, lastStep, nameCurves, percent, pitch, range, said, stepFrom, stepTicks } from "./stage_curves.js";
 import { buildHeads, enlarge, fillHeads, fitHeads, glossOf, paintHeads } from "./stage_heads.js";
 import { ARRIVED, frameAt, isBetween, kept, momentAt, nextMoment, pace, positionOf, stepAt, valueAt, weightsAt } from "./stage_time.js";
@@ -14,9 +14,8 @@ const HOLD = 1800; // milliseconds at the end before it begins again
 const READ = 1300; // at a snapshot at which something happened
 const ARRIVE = 600; // in which a new snapshot moves in
 const LOOK = 500; // between two looks at the colours of the page
-const number = (step) => Math.round(step).toLocaleString("en");
 
-const stepOfTotal = (template, step, total) => template.replace("{step}", number(step)).replace("{total}", number(total));
+const stepOfTotal = (template, step, total) => filled(template, { step: whole(step), total: whole(total) });
 
 const stepsOf = (state) => state.view?.frames.map((frame) => frame.step) ?? [];
 const end = (state) => Math.max(0, (state.view?.frames.length ?? 1) - 1);
@@ -269,7 +268,7 @@ function captionOf({ data }, step, frame) {
   const found = unseen ?? seen;
   if (!found) return "";
   const name = unseen ? words.validation_accuracy : words.training_accuracy;
-  return words.measured.replace("{name}", name).replace("{value}", percent(found.value));
+  return filled(words.measured, { name, value: percent(found.value) });
 }
 
 function showBar(state, step, hasFrames, caption) {
@@ -280,18 +279,13 @@ function showBar(state, step, hasFrames, caption) {
   if (Number(parts.slider.value) !== share) parts.slider.value = share;
   parts.slider.dataset.snapshots = hasFrames ? last + 1 : 0;
   showScale(state);
-  const spoken = `${words.step} ${number(step)}. ${caption}`;
+  const spoken = `${words.step} ${whole(step)}. ${caption}`;
   if (parts.slider.getAttribute("aria-valuetext") !== spoken) parts.slider.setAttribute("aria-valuetext", spoken);
   parts.slider.disabled = !last;
   parts.play.disabled = !last;
   parts.back.disabled = !hasFrames || state.position <= 0;
   parts.next.disabled = !hasFrames || state.position >= last;
-  const label = state.playing ? words.pause : words.play;
-  if (parts.play.title !== label) {
-    parts.play.textContent = state.playing ? "❚❚" : "▶";
-    parts.play.setAttribute("aria-label", label);
-    parts.play.title = label;
-  }
+  showPlaying(parts.play, state.playing, words);
   const where = stepOfTotal(words.step_of, step, Math.max(data.total, data.now));
   if (parts.where.textContent !== where) parts.where.textContent = where;
   parts.follow.hidden = !(data.live && !state.follows);
@@ -338,7 +332,7 @@ function showFigures(state, step) {
     const part = figures.parts[i];
     drawKey(part.firstChild, line);
     if (part.lastChild.textContent !== value) part.lastChild.textContent = value;
-    part.title = at ? `${words.step} ${number(at.step)}` : "";
+    part.title = at ? `${words.step} ${whole(at.step)}` : "";
   });
   if (isNew && figures.scrollHeight > figures.clientHeight + 4) figures.classList.add("long"); // words of this language
 }
@@ -432,7 +426,7 @@ function showAnswers(state, frame) {
     if (!parts.length) answer.append(element("i", "", words.nothing));
     answer.classList.toggle("letters", letters(said.tokens));
     parts.forEach(({ token, verdict: its }, i) => {
-      const part = element("span", `t ${its}`, token.trim() ? token.replace(/^ /, "␣") : "␣");
+      const part = element("span", `t ${its}`, visible(token));
       const hint = its ? [words[its]] : [];
       if (its === "wrong" && i < example.tokens.length) hint.push(`${words.truth}: ${example.tokens[i]}`);
       if (i < said.sure.length && its !== "missing") hint.push(`${words.probability} ${percent(said.sure[i])}`);

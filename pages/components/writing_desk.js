@@ -2,7 +2,7 @@
 // of them, and where the model looked. Every step is here, so stepping asks nobody; forcing does.
 
 import { status } from "./announcing.js";
-import { paintVeil, pictured, rgb, unpack } from "./cells.js";
+import { paintVeil, pictured, unpack } from "./cells.js";
 import { actButton, bytes, dress, drawn, element, fill, isCalm, zoomOf } from "./dom.js";
 import { roving, tabStop } from "./keys.js";
 
@@ -170,8 +170,7 @@ function drawPicture(state, row) {
   const { canvas, view } = state;
   const { size, side, pixels } = view.picture;
   dress(canvas, { width: size, height: size });
-  const ink = rgb(view.colours.ink).join();
-  paintVeil(canvas, pictured(bytes(pixels)), row.subarray(0, side ** 2), Math.max(...row), { ink });
+  paintVeil(canvas, pictured(bytes(pixels)), row.subarray(0, side ** 2), Math.max(...row));
   const best = strongest(view, state.at, 3).map(([name, weight]) => `${name}: ${weight.toFixed(2)}`);
   canvas.setAttribute("aria-label", said(view.words.picture, { patches: best.join("; ") }));
 }
