@@ -103,7 +103,7 @@ class Reader {
     const buttons = Array.from({ length: all.length / size ** 2 }, (_none, i) => {
       const button = actButton("", "", () => { this.#show(all, size, i); this.#tell(String(i)); });
       button.setAttribute("aria-label", filled(this.words.sample, { digit: this.words.names[i] }));
-      button.append(pictured(part(all, i, size ** 2), size));
+      button.append(pictured(part(all, i, size ** 2)));
       return button;
     });
     const group = element("div", "samples", { role: "group", "aria-label": this.words.samples }, ...buttons);
