@@ -2,7 +2,7 @@
 
 import { shortened, unpack } from "./cells.js";
 import { drawn, element, paper, saveButtons, fill } from "./dom.js";
-import { followFrames, lastFrame } from "./events.js";
+import { followFrames } from "./events.js";
 
 const LINES = 1500; // drawn at most while no token is held; the strongest
 const ROW = 24;
@@ -196,7 +196,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     drawLines(state);
   };
   const unfollow = followFrames(follow);
-  follow(lastFrame());
   const observer = new ResizeObserver(() => {
     const fits = Math.max(NARROWEST, Math.min(WIDEST, root.clientWidth));
     if (root.clientWidth > 0 && Math.abs(fits - state.width) > 12) { buildLines(state); drawLines(state); }
