@@ -45,8 +45,7 @@ export const isCalm = () => window.matchMedia("(prefers-reduced-motion: reduce)"
 
 // A slider; act: gets its value.
 export function slider(name, act, settings = {}) {
-  const made = Object.assign(element("input"), { type: "range", min: 0, ...settings });
-  made.setAttribute("aria-label", name);
+  const made = element("input", "", { type: "range", min: 0, "aria-label": name, ...settings });
   made.addEventListener("input", () => act(Number(made.value)));
   return made;
 }

@@ -61,15 +61,11 @@ async function ask(state, question) {
 function textForm(state) {
   const { told, words } = state;
   const form = element("form");
-  const label = element("label", "", words.type);
-  const input = element(told.how === "continue" ? "textarea" : "input");
+  const field = { id: "asked-text", autocomplete: "off", spellcheck: false };
+  const input = element(told.how === "continue" ? "textarea" : "input", "", field);
   input.value = state.examples[0]?.text ?? told.example;
-  input.id = "asked-text";
-  label.htmlFor = input.id;
-  input.setAttribute("autocomplete", "off");
-  input.spellcheck = false;
-  const button = element("button", "small", told.how === "continue" ? words.go_on : words.ask);
-  form.append(label, input, button);
+  const button = element("button", "small", told.how === "continue" ? words.go_on : words.ask, { type: "submit" });
+  form.append(element("label", "", words.type, { for: field.id }), input, button);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     readText(state, input.value);

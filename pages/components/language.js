@@ -15,8 +15,7 @@ function draw(root, data, send) {
     root.append(select);
   }
   select.setAttribute("aria-label", label);
-  select.replaceChildren(...codes.map((code) =>
-    element("option", "", names[code], { value: code, lang: code })));
+  select.replaceChildren(...codes.map((code) => element("option", "", names[code], { value: code, lang: code })));
   select.value = spoken;
   select.onchange = () => {
     keepCookie(data.cookie, select.value, data.path);

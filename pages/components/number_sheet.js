@@ -74,21 +74,10 @@ function dress(state, cell) {
 }
 
 function cellOf(state, board, grid, row, column, firstRow) {
-  const node = element(board.name ? "button" : "div", "cell");
-  const cell = { board, grid, row, column, node };
-  if (board.name) {
-    node.tabIndex = -1;
-    node.setAttribute("role", "gridcell");
-  }
+  const node = element(board.name ? "button" : "div", "cell", board.name && { tabIndex: -1, role: "gridcell" });
   Object.assign(node.dataset, { board: board.name, row: firstRow + row, column });
-  state.cells.set(node, cell);
+  state.cells.set(node, { board, grid, row, column, node });
   return node;
-}
-
-function titled(className, text) {
-  const made = element("span", className, text);
-  made.title = text;
-  return made;
 }
 
 function gridOf(state, grid, board, firstRow) {
@@ -96,13 +85,9 @@ function gridOf(state, grid, board, firstRow) {
   if (grid.wraps) return element("div", "wraps", ...rows.flat());
   const hasSide = grid.rows.length > 0;
   const width = grid.columns.length || rows[0].length;
-  grid.tops = grid.columns.map((name) => titled("top", name));
-  grid.sides = grid.rows.map((name) => titled("side", name));
-  const box = element("div", "grid");
-  if (board.name) {
-    box.setAttribute("role", "grid");
-    box.setAttribute("aria-label", board.title);
-  }
+  grid.tops = grid.columns.map((name) => element("span", "top", name, { title: name }));
+  grid.sides = grid.rows.map((name) => element("span", "side", name, { title: name }));
+  const box = element("div", "grid", board.name && { role: "grid", "aria-label": board.title });
   box.style.gridTemplateColumns = `${hasSide ? "auto " : ""}repeat(${width}, var(--cell))`;
   if (grid.row_title || grid.column_title) {
     if (hasSide) box.append(element("span", "axis side", grid.row_title && `${grid.row_title} ↓`));
@@ -112,9 +97,7 @@ function gridOf(state, grid, board, firstRow) {
   }
   if (grid.tops.length) box.append(...(hasSide ? [element("span")] : []), ...grid.tops);
   rows.forEach((cells, i) => {
-    const row = element("div", "row", grid.sides[i], ...cells);
-    if (board.name) row.setAttribute("role", "row");
-    box.append(row);
+    box.append(element("div", "row", board.name && { role: "row" }, grid.sides[i], ...cells));
   });
   return box;
 }
@@ -128,12 +111,11 @@ function boardOf(state, board) {
   });
   const facts = board.facts.map((fact) => element("span", "", fact));
   const figure = element(
-    "figure", facts.length ? "told" : "",
+    "figure", facts.length ? "told" : "", board.hue && { "--hue": board.hue },
     element("figcaption", "", board.title),
     element("div", "panels", ...panels),
     facts.length > 0 && element("div", "facts", ...facts),
   );
-  if (board.hue) figure.style.setProperty("--hue", board.hue);
   return element("div", "slot", board.sign && element("span", "sign", board.sign), figure);
 }
 
@@ -228,8 +210,7 @@ function build(state) {
   state.pointed = null;
   root.replaceChildren(...data.lines.map((line) => lineOf(state, line)));
   root.classList.toggle("fit", data.fits);
-  state.readout = data.edit ? element("div", "readout", data.edit.hint) : null;
-  state.readout?.setAttribute("aria-live", "polite");
+  state.readout = data.edit ? element("div", "readout", data.edit.hint, { "aria-live": "polite" }) : null;
   if (state.readout) root.querySelector(".boards").append(state.readout);
 }
 
