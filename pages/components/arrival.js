@@ -11,8 +11,7 @@ const CONTROL = "a[href], button, summary, [tabindex='0'], input:is([type=checkb
 const ABOVE = ".st-key-changes, .st-key-hand-lesson-bar";
 const BELOW = ".st-key-start-bar";
 
-// One for the document: a change of page may make this component anew.
-const state = (document[Symbol.for("arrival")] ??= { last: null, outside: null, opened: null, overlay: null, title: null });
+let state; // one for the document: a change of page may make this component anew
 
 const isGone = (node) => !node.isConnected || node.matches(":disabled") || !node.checkVisibility({ visibilityProperty: true });
 const heading = () => found(document.documentElement.dataset.title);
@@ -101,7 +100,7 @@ function measure() {
   document.documentElement.style.setProperty("--covered-below", `${height(BELOW)}px`);
 }
 
-// What a press has opened out of sight (reveal.js).
+// What a press has opened out of sight (effects.js).
 function open({ detail: target }) {
   measure();
   state.opened = { target, from: state.last };
@@ -109,7 +108,8 @@ function open({ detail: target }) {
   give(target.querySelector("h2, h3, h4") ?? target, { preventScroll: true });
 }
 
-export default function ({ data }) {
+export function arrival({ data }) {
+  state = (document[Symbol.for("arrival")] ??= { last: null, outside: null, opened: null, overlay: null, title: null });
   const { dataset } = document.documentElement;
   const [page, part] = [dataset.place, dataset.part];
   Object.assign(dataset, data);

@@ -1,8 +1,7 @@
 // Graphviz in the browser. A diagram is laid out once; picking a node only marks it.
 
 import { openTables } from "./data_table.js";
-import { actButton, drawn, element, named, presentedHeight } from "./dom.js";
-import { isDark } from "./theme.js";
+import { actButton, drawn, element, isDark, named, presentedHeight } from "./dom.js";
 import { loadViz } from "./vendors.js";
 
 const MAX_STOPS = 40; // nodes that the tab key visits one by one; with more, only the marked one

@@ -16,6 +16,14 @@ function take(store, name) {
   try { return store().getItem(name); } catch { return null; }
 }
 
+const YEAR = 31536000; // seconds
+
+// Keep a cookie for a year; an empty one goes.
+export function keepCookie(name, value, path) {
+  const secure = window.location.protocol === "https:" ? "; secure" : "";
+  document.cookie = `${name}=${value}; path=${path}; max-age=${value ? YEAR : 0}; samesite=lax${secure}`;
+}
+
 export const keep = (name, value) => put(local, name, value);
 export const kept = (name) => take(local, name);
 export const keepInTab = (name, value) => put(session, name, value);

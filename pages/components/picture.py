@@ -102,10 +102,7 @@ _FEW_COLUMNS = 64  # of a vector, where there are many
 _component = component(
     "picture",
     css=[
-        "packed.css",
-        "spoken.css",
         "data_table.css",
-        "tip.css",
         "drawing_board.css",
         "picture.css",
     ],

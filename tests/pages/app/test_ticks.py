@@ -15,7 +15,7 @@ MARKS = st.text("abcz019-", min_size=1, max_size=40)
 
 def kept(app: AppTest) -> dict[str, object]:
     """Return the value that the browser is asked to store."""
-    (data,) = sent(app, "cookie")[0]
+    ((data,),) = [data for name, *data in sent(app, "effects") if name == "cookie"]
     return dict(data)
 
 

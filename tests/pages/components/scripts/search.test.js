@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { matching } from "../../../../pages/components/matching.js";
+import { matching } from "../../../../pages/components/search.js";
 
 const entry = (name, also = "", about = "") => ({ name, also, about });
 const ENTRIES = [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { attempt } from "../../../../pages/components/attempts.js";
+import { attempt } from "../../../../pages/components/vendors.js";
 
 const failing = (times) => {
   const calls = { n: 0 };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { phrasebook } from "../../../../pages/components/phrases.js";
+import { phrasebook } from "../../../../pages/components/streamlit_words.js";
 
 const KOREAN = { Open: "열기", "Remove {label}": "{label} 지우기", "{size} per file": "파일당 {size}" };
 
