@@ -266,7 +266,7 @@ PLACES = (
     _Place("Train", "Train", "deep('.st-key-start button').length", is_tab=False),
     _Place("Look inside", "Masks", "deep('.lab .cell').length"),
     _Place("Runs", "Runs", "says('h1', 'Runs')", is_tab=False),
-    _Place("Look inside", "Build", "deep('.diagram g.node').length"),
+    _Place("Look inside", "Build", "deep('.picture canvas.model').length"),
     _Place("Look inside", "Positions", "plot('positions-')?.length"),
     _Place("Look inside", "Attention", "deep('.heads canvas').length"),
     _Place("Look inside", "Parameters", "says('h1', 'Parameters')"),

@@ -159,26 +159,23 @@ def _rate(model_at: ModelAtStep) -> float:
         return learning.scheduled_rate(trainer), trainer.step >= trainer.experiment.trained.steps
 
     rate, is_over = model_at.use(read)
-    with left:
-        follows = st.toggle(
-            _("The schedule's learning rate: {rate}", rate=f"{rate:.3g}"),
-            value=True,
-            key="training-step-follow",
-            help=_("The schedule has ended: this is its peak.")
-            if is_over
-            else _("The rate that training itself would use."),
-        )
+    follows = left.toggle(
+        _("The schedule's learning rate: {rate}", rate=f"{rate:.3g}"),
+        value=True,
+        key="training-step-follow",
+        help=_("The schedule has ended: this is its peak.")
+        if is_over
+        else _("The rate that training itself would use."),
+    )
     if not follows:
-        nearest = min(RATES, key=lambda shown: abs(math.log(shown / max(rate, 1e-9))))
-        with right:
-            rate = st.select_slider(
-                _("Learning rate"),
-                RATES,
-                value=nearest,
-                format_func=lambda shown_rate: f"{shown_rate:g}",
-                key="training-step-rate",
-                persist_state="session",
-            )
+        rate = right.select_slider(
+            _("Learning rate"),
+            RATES,
+            value=min(RATES, key=lambda shown: abs(math.log(shown / max(rate, 1e-9)))),
+            format_func=lambda shown_rate: f"{shown_rate:g}",
+            key="training-step-rate",
+            persist_state="session",
+        )
     n = len(model_at.rates)
     most = _("{n} steps at most.", n=MAX_STEPS) if n >= MAX_STEPS else None
     start, further = replace(model_at, rates=()), model_at.after(rate)

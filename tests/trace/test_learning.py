@@ -139,6 +139,14 @@ def test_both_codes_take_the_step_of_every_kind_of_optimiser(optimizer):
     assert two_ways(take(trainer, 0.01))["weight"] < 1e-4
 
 
+def test_both_codes_leave_the_weights_that_two_modules_share():
+    trainer = start(chosen(model={"mistakes": "shared-norm"}))
+    _loss, before = gradients(trainer)
+    two_ways(take(trainer, 0.01))
+    _loss, after = gradients(trainer)
+    assert worst(before, after) == 0
+
+
 def test_clipping_is_pytorchs_and_pictures_words_and_windows_are_named():
     trainer = start(chosen())
     _loss, found = gradients(trainer)
@@ -174,9 +182,8 @@ def test_every_example_has_its_loss_minus_the_log_of_its_probability(fresh):
     table, right = one_answer(fresh, number, shown=3)
     call, _owners = answers(fresh)
     target = int(call.targets[number])
-    assert right["loss"] == pytest.approx(
-        -float(call.given.log_softmax(-1)[number, target]), abs=1e-5
-    )
+    log_p = float(call.given.detach().log_softmax(-1)[number, target])
+    assert right["loss"] == pytest.approx(-log_p, abs=1e-5)
     assert len(table) == 3
     (one,) = table[table["class"] == right["target"]].to_dict("records")
     assert right["loss"] == pytest.approx(one["nats"], abs=1e-5)

@@ -250,8 +250,8 @@ def two_ways(taken: StepTaken) -> dict[str, float]:
         group["lr"] = taken.rate
     with chance(trainer) as generator:
         module_loss = with_modules(copy, rows(trainer), generator)
-    with chance(trainer) as generator:
-        loss, by_name = with_functions(trainer, rows(trainer), generator)
+    with chance(trainer) as generator:  # on a copy: it leaves tied weights as plain tensors
+        loss, by_name = with_functions(copied(trainer), rows(trainer), generator)
     _norm, scale = clip_scale(by_name, trainer.experiment.trained.clip_norm)
     gradients, weights = [], []
     for name, moved in copy.model.named_parameters():

@@ -1,4 +1,4 @@
-"""The diagram, the equations and the differences follow the settings."""
+"""The parts, the equations and the differences follow the settings."""
 
 from collections import Counter
 
@@ -7,14 +7,16 @@ import pytest
 from tests.anatomy.configurations import config_of, samples
 from tests.fresh import some, spelled
 from tests.models.variants import CAPTION_SHAPE, SMALL, text_config
-from tfm_core.choices.config import MODEL_CONFIGS, ViTConfig
+from tfm_core.choices.config import MODEL_CONFIGS
 from tfm_core.choices.config.shape import ImageShape, TextShape
 from tfm_core.choices.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.differences import differences
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.trace.diagram import code_of, diagram, parameters_of
 from tfm_core.trace.equations import equations
+from tfm_core.trace.parts import code_of, name_of, open_parts, parameters_of
+from tfm_core.trace.picture import picture, stages
+from tfm_core.trace.subject import by_shape
 from tfm_core.trace.trace import index
 
 SHAPES = {"vit": ImageShape(6, 3, 5), "captioner": CAPTION_SHAPE}
@@ -35,85 +37,54 @@ MODELS = some(sampled(0), sampled)
 SHARED = {"encoder.relative", "decoder.relative"}  # by all blocks of a stack
 
 
-def parts(config, shape, opened=range(0)):
-    return diagram(config, shape, src_len=7, tgt_len=5, opened=opened).nodes
+def parts(config, shape):
+    return open_parts(config, shape, src_len=7, tgt_len=5)
 
 
 def owned(found, config, shape):
-    """Return the parameters of all blocks, each row once."""
+    """Return the parameters of all parts, each row once."""
     rows = {row.module: row for one in found.values() for row in parameters_of(one, config, shape)}
     return sum(row.n_parameters for row in rows.values())
 
 
-def drawn(config, shape, **options):
-    return diagram(config, shape, src_len=7, tgt_len=5, **options).document()
+def said(config, shape, part):
+    return " ".join(parts(config, shape)[part].rows)
 
 
 @pytest.mark.parametrize(("family", "settings", "shape"), MODELS, ids=spelled)
-def test_every_block_says_what_it_reads_and_holds_code_and_equations(family, settings, shape):
+def test_every_part_holds_code_and_equations_and_every_stage_opens_one(family, settings, shape):
     config = config_of(family, settings)
-    for opened in (range(0), range(9)):
-        found = diagram(config, shape, src_len=7, tgt_len=5, opened=opened)
-        read = {name: found.reads(name) for name in found.nodes}
-        inputs = {name for name, reads in read.items() if not reads}
-        assert {found.nodes[name].parts[0].kind for name in inputs} == {"input"}
-        assert {name for reads in read.values() for name, _words in reads} <= set(found.nodes)
-    dot, known = drawn(config, shape), equations(config, shape)
-    assert dot.count("{") == dot.count("}")
-    assert "[," not in dot
+    found, known = parts(config, shape), equations(config, shape)
     for one in known.values():
         assert one.latex.count("{") == one.latex.count("}")
         assert one.latex.count(r"\left(") == one.latex.count(r"\right)")
     steps = set(index(config, shape))
-    for opened in (range(0), range(9), range(1)):
-        found = parts(config, shape, opened)
-        assert owned(found, config, shape) == parameter_table(config, shape).total
-        rows = Counter(
-            row.module for one in found.values() for row in parameters_of(one, config, shape)
-        )
-        assert {name for name, n in rows.items() if n > 1} <= SHARED
-        for one in found.values():
-            assert code_of(one, config, shape)
-            assert set(one.equations) <= set(known)
-            assert steps & set(one.steps), one.title
+    assert owned(found, config, shape) == parameter_table(config, shape).total
+    rows = Counter(
+        row.module for one in found.values() for row in parameters_of(one, config, shape)
+    )
+    assert {name for name, n in rows.items() if n > 1} <= SHARED
+    for one in found.values():
+        assert code_of(one, config, shape)
+        assert set(one.equations) <= set(known)
+        assert steps & set(one.steps), one.title
+    shown = picture(by_shape(config, shape, batch=1, src_len=7, tgt_len=5))
+    opened = {name_of(stage) for _lane, _place, stage in stages(shown)}
+    assert opened <= set(found)
+    layers = {name for name in found if name.endswith(("_attention", "feed_forward"))}
+    assert layers <= opened
 
 
-def test_captioners_are_drawn_to_their_words_and_arrows_carry_shapes():
+def test_captioners_have_equations_of_patches_and_words():
     config = MODEL_CONFIGS["captioner"].parse({**SMALL, "patch_size": 2})
-    dot = drawn(config, CAPTION_SHAPE)
-    for words in ("(B, 3, 6, 6)", "memory\\n(B, 9, 12)", "Target ids", "Cross-attention", "19"):
-        assert words in dot, words
     latex = equations(config, CAPTION_SHAPE)
     assert r"\mathrm{patch}_t" in latex["embedding"].latex
     assert "E_{w_t}" in latex["embedding"].latex
     assert "CrossAttention" in latex["block"].latex
-    config = MODEL_CONFIGS["encoder-decoder"].parse(SMALL)
-    dot = drawn(config, TextShape(17, 19))
-    for shape in ("(B, 7)", "(B, 5)", "memory\\n(B, 7, 12)", "(B, 5, 12)", "(B, 5, 19)"):
-        assert shape in dot
-    assert "(B, 10, 12)" in drawn(
-        ViTConfig(**SMALL, patch_size=2, pooling="cls"), ImageShape(6, 3, 5)
-    )
-
-
-@pytest.mark.parametrize("opened", [range(0), range(2)])
-@pytest.mark.parametrize("norm_first", [True, False])
-def test_residuals_stay_in_their_frames_and_two_stacks_stand_side_by_side(norm_first, opened):
-    sizes = {**SMALL, "n_encoder_layers": 2, "n_decoder_layers": 2, "norm_first": norm_first}
-    config = MODEL_CONFIGS["encoder-decoder"].parse(sizes)
-    made = diagram(config, TextShape(17, 19), src_len=7, tgt_len=5, opened=opened)
-    dashed = [line for line in made.document().splitlines() if "style=dashed" in line]
-    assert len(dashed) == (2 + 3) * max(1, len(opened))
-    for line in dashed:  # from a point inside the block's frame to a sum inside it
-        tail, head = line.split(" [")[0].replace('"', "").split(" -> ")
-        assert tail.removesuffix(" fork") == head.removesuffix(" +")
-    crossed = [f"decoder.layers.{n}.cross_attention" for n in opened or (0,)]
-    assert made.across == [("memory", head) for head in crossed]
-    assert '{rank=same; "src ids"; "tgt ids";}' in made.document()
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
-def test_blocks_of_published_models_hold_all_parameters(name):
+def test_parts_of_published_models_hold_all_parameters(name):
     known = ARCHITECTURES[name]
     found = parts(known.model, known.shape)
     assert owned(found, known.model, known.shape) == parameter_table(known.model, known.shape).total
@@ -145,15 +116,15 @@ def test_equations_code_and_differences_follow_the_settings():
         )
         assert own == (functions if kind.is_inside else set()), position
         assert not cross, position
-    said = " ".join(differences(ARCHITECTURES["gpt2-small"], ARCHITECTURES["gpt2-medium"]))
-    assert "d_model: 1,024, not 768." in said
-    assert "Layers: 24, not 12." in said
-    assert "2.85 times the parameters: 354,823,168, not 124,439,808." in said
+    words = " ".join(differences(ARCHITECTURES["gpt2-small"], ARCHITECTURES["gpt2-medium"]))
+    assert "d_model: 1,024, not 768." in words
+    assert "Layers: 24, not 12." in words
+    assert "2.85 times the parameters: 354,823,168, not 124,439,808." in words
     base, bert, gpt = (ARCHITECTURES[name] for name in ("transformer-base", "bert-base", "gpt2-xl"))
-    said = " ".join(differences(base, bert))
-    assert "512 instead of 64" not in said
+    words = " ".join(differences(base, bert))
+    assert "512 instead of 64" not in words
     table = "Longest sequence: BERT-base has 512 positions; Transformer base (2017) has no limit."
-    assert table in said
+    assert table in words
     assert table in " ".join(differences(bert, base))
     assert "Longest sequence: 1,024, not 512." in differences(bert, gpt)
     assert not [s for s in differences(base, ARCHITECTURES["transformer-big"]) if "Longest" in s]
@@ -172,32 +143,37 @@ MISTAKES = [  # settings, then what the equations of attention and of a block sa
 ]
 
 
-@pytest.mark.parametrize(("settings", "part", "said"), MISTAKES)
-def test_equations_and_diagram_show_a_mistake(settings, part, said):
+@pytest.mark.parametrize(("settings", "part", "latex"), MISTAKES)
+def test_equations_show_a_mistake(settings, part, latex):
     shape = TextShape(17, 19)
     right, wrong = (text_config("decoder-only", **more) for more in ({}, settings))
-    assert said in equations(wrong, shape)[part].latex
-    assert said not in equations(right, shape)[part].latex
-    assert drawn(wrong, shape) != drawn(right, shape)
+    assert latex in equations(wrong, shape)[part].latex
+    assert latex not in equations(right, shape)[part].latex
 
 
 @pytest.mark.parametrize(
-    ("mistakes", "n_dashed"), [("", 2), ("no-residuals", 0), ("residual-from-normed", 2)]
+    ("settings", "words"),
+    [
+        ({"mistakes": "no-scale"}, "scores not scaled"),
+        ({"mistakes": "mask-transposed"}, "causal mask transposed"),
+        ({"window": 3, "full_every": 2, "n_layers": 3}, "window 3 in 2 of 3 blocks"),
+        ({"sink": "learned"}, "sink"),
+    ],
 )
-def test_a_block_has_a_dashed_arrow_for_each_residual(mistakes, n_dashed):
-    config = text_config("decoder-only", mistakes=mistakes, n_layers=1)
-    assert drawn(config, TextShape(17, 19)).count("dashed") == n_dashed
+def test_an_attention_says_what_it_does_otherwise(settings, words):
+    shape, part = TextShape(17, 19), "decoder.layers.0.self_attention"
+    assert words in said(text_config("decoder-only", **settings), shape, part)
+    assert words not in said(text_config("decoder-only"), shape, part)
 
 
 @pytest.mark.parametrize(
-    ("opened", "frames", "boxes"),
-    [(range(0), 1, 0), (range(7), 7, 0), (range(2, 4), 2, 2), (range(0, 1), 1, 1)],
+    ("mistakes", "n_sums"), [("", 2), ("no-residuals", 0), ("residual-from-normed", 2)]
 )
-def test_a_few_blocks_are_opened_and_those_around_them_share_a_box(opened, frames, boxes):
-    config = MODEL_CONFIGS["encoder-only"].parse({**SMALL, "n_layers": 7})
-    drawn = diagram(config, TextShape(17, 17), src_len=7, tgt_len=7, opened=opened)
-    assert drawn.document().count("subgraph") == frames
-    assert sum("-" in name.rpartition(".")[2] for name in drawn.nodes) == boxes
+def test_a_block_has_a_sum_for_each_residual(mistakes, n_sums):
+    config = text_config("decoder-only", mistakes=mistakes, n_layers=2)
+    found = parts(config, TextShape(17, 19))
+    assert sum(name.endswith(" +") for name in found) == n_sums
+    assert {one.n_blocks for one in found.values()} == {0, 2}
 
 
 @pytest.mark.parametrize(
@@ -206,22 +182,21 @@ def test_a_few_blocks_are_opened_and_those_around_them_share_a_box(opened, frame
         ("image", {"picture"}),
         ("stem", {"patches", "patch-projection"}),
         ("positions", {"positions"}),
-        ("encoder.layers.1.feed_forward", {"feed-forward"}),
+        ("encoder.layers.0.feed_forward", {"feed-forward"}),
         ("tgt ids", {"tokens", "masks"}),
         ("tgt_positions", {"word-positions"}),
-        ("decoder.layers.2.self_attention", {"decoder-attention"}),
-        ("decoder.layers.2.cross_attention", {"cross-attention", "decoder-add-norm"}),
-        ("decoder.layers.2.feed_forward", {"decoder-feed-forward", "logits"}),
+        ("decoder.layers.0.self_attention", {"decoder-attention"}),
+        ("decoder.layers.0.cross_attention", {"cross-attention", "decoder-add-norm"}),
+        ("decoder.layers.0.feed_forward", {"decoder-feed-forward", "logits"}),
         ("output", {"logits"}),
-        ("logits", {"whole"}),
+        ("answer", {"whole"}),
     ],
 )
-def test_a_block_of_a_captioner_leads_to_its_own_steps_and_its_own_block(node, steps):
+def test_a_part_of_a_captioner_leads_to_its_own_steps(node, steps):
     config = text_config("captioner", patch_size=2, n_decoder_layers=3)
-    one = parts(config, CAPTION_SHAPE, range(9))[node]
+    one = parts(config, CAPTION_SHAPE)[node]
     assert set(index(config, CAPTION_SHAPE)) & set(one.steps) == steps
-    layer = node.split(".")[2] if "." in node else None
-    assert one.layer == (None if layer is None else int(layer))
+    assert one.n_blocks == (3 if node.startswith("decoder") else one.n_blocks)
 
 
 @pytest.mark.parametrize(("norm", "expected"), [("layernorm", ("norm",)), ("none", ())])
