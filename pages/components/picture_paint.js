@@ -460,7 +460,7 @@ function facts(context, state, { stage, x, y, w, h }) {
   const { k } = state.camera;
   const isNarrow = w * k < 56;
   const lines = stage.facts.slice(0, Math.floor(((isNarrow ? w : h) * k - 2) / LINE));
-  if (!lines.length || h * k < 48) return;
+  if (!lines.length || h * k < 48 || (isNarrow && stage.kind === "heads")) return;
   const high = (LINE * lines.length + 8) / k;
   if (stage.kind === "heads") { // over the lines between its heads
     context.fillStyle = state.paper;
