@@ -249,7 +249,7 @@ def test_containers_write_where_they_may_and_others_images_are_pinned() -> None:
 @pytest.mark.parametrize("block", PYTHON.values(), ids=[one.place for one in PYTHON.values()])
 def test_python_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if block.heading == "Transformers and Lightning":
-        pytest.skip("tests/looking/test_adapters.py runs both where they are installed")
+        pytest.skip("tests/looking/test_training.py runs both where they are installed")
     settle(monkeypatch, tmp_path)
     monkeypatch.setitem(PRESETS, "translate", SimpleNamespace(experiment=tiny()))
     own = OWN
