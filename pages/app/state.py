@@ -246,15 +246,15 @@ def close_menus() -> None:
     st.session_state[_MENUS] = st.session_state.get(_MENUS, 0) + 1
 
 
-def open_dialog(key: str, run_id: str) -> None:
-    """Open a dialog on a run at the next rerun, in place of any other."""
-    st.session_state[_DIALOG] = (key, run_id)
+def open_dialog(run_id: str) -> None:
+    """Open the dialog on a run's labels at the next rerun."""
+    st.session_state[_DIALOG] = run_id
 
 
-def dialog_run(key: str) -> str | None:
-    """Return the run that a dialog is open on, or None."""
-    opened, run_id = st.session_state.get(_DIALOG, (None, None))
-    return run_id if opened == key else None
+def dialog_run() -> str | None:
+    """Return the run that the dialog is open on, or None."""
+    run_id: str | None = st.session_state.get(_DIALOG)
+    return run_id
 
 
 def close_dialog() -> None:

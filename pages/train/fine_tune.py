@@ -9,7 +9,6 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.navigation import page_table
 from pages.app.runs import comparison
 from pages.app.runs.run_actions import Start
 from pages.app.settings import own_choice
@@ -38,12 +37,7 @@ def area(run: Run) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             own = _data(kind)
             part = _part(run)
-        st.page_link(
-            page_table.path_of("own-data"),
-            label=_("Preview or add your own"),
-            icon=":material/upload_file:",
-            query_params={"kind": kind, **({} if own is None else {"set": own.id})},
-        )
+        own_choice.link(kind, "" if own is None else own.id)
         experiment: Experiment | None = None
         try:
             part = _schedule(part, fine_tuning.planned(run, own, part))

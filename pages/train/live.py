@@ -16,10 +16,12 @@ import streamlit as st
 from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.model import stage_view
-from pages.app.runs import run_actions, run_dialogs, run_words, runs_access, shown_run
+from pages.app.navigation import page_table
+from pages.app.runs import run_actions, run_words, runs_access, shown_run
+from pages.app.runs.run_buttons import RunButtons
 from pages.app.typed import escape
 from pages.i18n import N_, _, language, ngettext, paragraph
-from pages.train import crowd, doctor, fine_tune, live_keys, opened, play, run_buttons
+from pages.train import crowd, doctor, fine_tune, live_keys, opened, play
 from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.of_run import is_in_nats
 from tfm_core.plots.training.curves import learning_curve, mark_turns
@@ -54,7 +56,12 @@ def page(run: Run) -> None:
     if run.problem:
         st.title(name, anchor=False)
         show.problem(run.problem)
-        run_buttons.away()
+        with st.container(horizontal=True, gap="small"):
+            if st.button(
+                _("Start a new run"), icon=":material/add:", key="run-new", type="primary"
+            ):
+                run_actions.configure()
+            st.page_link(page_table.path_of("runs"), label=_("All runs"), icon=":material/list:")
         return
     if run.status.state == "opened" and run.experiment.training is None:
         state.set_current_run(run.id)
@@ -86,7 +93,6 @@ def page(run: Run) -> None:
     st.fragment(_details, run_every=later)(run)
     if fine_tuning.why_not(run) is None:
         fine_tune.area(run)
-    run_dialogs.TWIN_DIALOG.draw()
 
 
 def _pace(run: Run, status: Status) -> float | None:
@@ -125,8 +131,10 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
             if not run.meta.recorded:  # which are finished
                 badges = f"{run_words.badge(status, run.outcome)} {badges}"
             st.markdown(badges, width="content")
-            run_buttons.row(run, status)
-        run_buttons.watcher(run)
+            RunButtons(run, status).stage()
+        if visitors.watches(run):
+            words = visitors.watchers_words(run, is_active=status.is_active)
+            st.caption(f":material/visibility: {words}")
         live_keys.line(run, status, _state_words(run, status), doctor.healthy_text(run))
         _state_messages(run, status)
         doctor.panel(run)

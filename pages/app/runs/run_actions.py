@@ -21,6 +21,7 @@ from pages.app.address import view_link
 from pages.app.lessons import open_lesson
 from pages.app.navigation import page_table
 from pages.app.runs import runs_access
+from pages.app.settings import drafts
 from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext
 from tfm_core.choices.config import Experiment
@@ -30,6 +31,7 @@ from tfm_core.runs.process.requests import RequestKind
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
+from tfm_core.runs.store import RunNotFound
 from tfm_core.studies.study import Arm, changed
 
 
@@ -58,11 +60,16 @@ def start_preset(name: str) -> None:
 
 
 def start(
-    experiment: Experiment, *, name: str | None = None, preset: str | None = None, threads: int = 1
+    experiment: Experiment,
+    *,
+    name: str | None = None,
+    preset: str | None = None,
+    threads: int = 1,
+    group: str | None = None,
 ) -> Run | None:
     """Create and queue a run on the chosen device; show why and return None if refused."""
     with _refusals(show.problem):
-        return enqueue(Start(experiment, state.device(), name, preset, threads))
+        return enqueue(Start(experiment, state.device(), name, preset, threads), group=group)
     return None
 
 
@@ -149,7 +156,39 @@ def watch(run: Run) -> None:
     """Open a run on Train, which links back to this page."""
     back = way_back()
     state.set_current_run(run.id)
+    if page_table.at(state.page()).name == "train":
+        st.rerun()
     st.switch_page(page_table.path_of("train"), query_params={"run": run.id, **back})
+
+
+_REPEATED = "repeated-run"
+
+
+def configure(experiment: Experiment | None = None, *, beside: Run | None = None) -> None:
+    """Open the settings of a new run on Train: those given, else the ones there.
+
+    beside: a run with these settings, to be compared with the new one.
+    """
+    if experiment is not None:
+        state.set_draft(experiment.model_dump())
+    st.session_state[_REPEATED] = None if beside is None else beside.id
+    state.set_current_run(None)
+    if page_table.at(state.page()).name == "train":
+        st.rerun()
+    st.switch_page(page_table.path_of("train"))
+
+
+def repeated() -> Run | None:
+    """Return the run that the draft repeats with a change, as long as it began as that run."""
+    run_id = st.session_state.get(_REPEATED)
+    try:
+        run = None if run_id is None else runs_access.store().get(run_id)
+    except RunNotFound:
+        return None
+    if run is None or run.problem is not None:
+        return None
+    begun = state.current_draft().begun
+    return None if drafts.differences(run.experiment.model_dump(), begun) else run
 
 
 def ask(run: Run, kind: str) -> bool:

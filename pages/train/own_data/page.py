@@ -11,7 +11,6 @@ from pages.app import show
 from pages.app import state as session
 from pages.app.accounts import visitors
 from pages.app.address import view, view_link
-from pages.app.navigation import page_table
 from pages.app.runs import run_actions, run_time, runs_access
 from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext
@@ -86,9 +85,7 @@ def _offers(own: OwnSet) -> None:
         if run is not None:
             run_actions.watch(run)
     if is_edited:
-        session.set_draft(experiment.model_dump())
-        session.set_current_run(None)
-        st.switch_page(page_table.path_of("train"))
+        run_actions.configure(experiment)
 
 
 def _sets(kind: str) -> list[OwnSet]:
