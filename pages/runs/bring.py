@@ -171,13 +171,16 @@ def _imported(file: io.BytesIO, progress: Callable[[float, str], None]) -> Run:
             own_sets.discard(set_id, store=store, visitor=visitor)
         store.discard(run)
 
-    given: dict[str, Any] = {
-        "limits": queue.limits,
-        "most": MAX_UNPACKED,
-        "progress": progress,
-        "keep": keep,
-    }
-    return _admitted(lambda store, **who: import_run(file, store, **given, **who), discard)
+    read = partial(
+        import_run,
+        file,
+        store,
+        limits=queue.limits,
+        most=MAX_UNPACKED,
+        progress=progress,
+        keep=keep,
+    )
+    return run_actions.admitted(read, queue.admit, discard)
 
 
 def _opened_look(name: str, content: memoryview) -> Run:
@@ -189,8 +192,8 @@ def _opened_look(name: str, content: memoryview) -> Run:
         path = Path(place) / "look.safetensors"
         path.write_bytes(content)
         look = load(path, Seen, called=name, check=check_room)
-    stem = Path(name).stem[:MAX_NAME]
-    return _admitted(lambda store, **who: open_look(look, store, name=stem, **who))
+    opened = partial(open_look, look, runs_access.store(), name=Path(name).stem[:MAX_NAME])
+    return run_actions.admitted(opened, runs_access.queue().admit)
 
 
 def _take_folder(files: list[Any]) -> None:
@@ -211,19 +214,8 @@ def _take_folder(files: list[Any]) -> None:
             target.write_bytes(file.getbuffer())
         words = size_of(folder)
         with _progress(_("Checking the folder")) as progress:
-            run = _admitted(lambda store, **who: open_run(folder, store, progress=progress, **who))
+            opened = partial(open_run, folder, runs_access.store(), progress=progress)
+            run = run_actions.admitted(opened, runs_access.queue().admit)
     st.toast(escape(_(words)), icon=":material/info:", duration="long")
     state.set_current_run(run.id)
     st.session_state[_OPENED] = True
-
-
-def _admitted(open_in: Callable[..., Run], discard: Callable[[Run], None] | None = None) -> Run:
-    """Make a run of the visitor's; take it back where there is no room for it."""
-    visitor, queue, store = run_actions.acting_visitor(), runs_access.queue(), runs_access.store()
-    run = open_in(store, owner=visitor.owner, owner_name=visitor.name)
-    try:
-        run_actions.notify_deleted(queue.admit(run))
-    except ValueError:
-        (discard or store.discard)(run)
-        raise
-    return run

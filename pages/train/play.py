@@ -273,7 +273,7 @@ def _restart(run: Run, path: str, value: object) -> None:
     except (ValueError, OSError) as error:
         st.session_state[_PROBLEM] = run.id, _(error)
         return
-    run_actions.label([run.id], group=group)
+    run_actions.join_group([run.id], group)
     st.session_state[_REPLACED] = run.id
     state.set_draft(experiment.model_dump())
     state.set_current_run(new.id)

@@ -247,7 +247,7 @@ def _queued_seeds(starts: Sequence[Start]) -> list[str]:
             for run in there
             if not run.meta.recorded and not visitors.watches(run) and run.labels.group is None
         ]
-        run_actions.label(own, group=group)
+        run_actions.join_group(own, group)
     else:
         state.notify(_("All {n} seeds exist.", n=n))
     return [run.id for run in (*there, *begun)]

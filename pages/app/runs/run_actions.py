@@ -78,29 +78,46 @@ def enqueue(start: Start, *, group: str | None = None) -> Run:
 
     What the open lesson locks is checked here, whatever the controls sent.
     """
-    who, store = acting_visitor(), runs_access.store()
     lesson = open_lesson.check(start.experiment)
+    create = partial(
+        runs_access.store().create,
+        start.experiment,
+        device=start.device,
+        threads=start.threads,
+        name=start.name or _(start.experiment.task.facts.label),
+        preset=start.preset,
+        group=group,
+        cure_of=start.cure_of,
+        is_suspect=start.is_suspect,
+        lesson=lesson,
+    )
+
+    def submit(run: Run) -> int:
+        open_lesson.note_run(run)
+        return runs_access.queue().submit(run)
+
     with _counted_start():
-        run = store.create(
-            start.experiment,
-            device=start.device,
-            threads=start.threads,
-            name=start.name or _(start.experiment.task.facts.label),
-            preset=start.preset,
-            owner=who.owner,
-            owner_name=who.name,
-            group=group,
-            cure_of=start.cure_of,
-            is_suspect=start.is_suspect,
-            lesson=lesson,
-        )
-        try:
-            open_lesson.note_run(run)
-            gone = runs_access.queue().submit(run)
-        except ValueError:
-            store.discard(run)
-            raise
-    notify_deleted(gone)
+        return admitted(create, submit)
+
+
+def admitted(
+    make: Callable[..., Run],
+    admit: Callable[[Run], int],
+    discard: Callable[[Run], None] | None = None,
+) -> Run:
+    """Make a run of the visitor's, and take it back where the queue refuses it.
+
+    admit: the queue's; returns how many runs it deleted to make room. Raises ValueError and
+    OSError.
+    """
+    who = acting_visitor()
+    run = make(owner=who.owner, owner_name=who.name)
+    try:
+        n_deleted = admit(run)
+    except ValueError:
+        (discard or runs_access.store().discard)(run)
+        raise
+    notify_deleted(n_deleted)
     return run
 
 
@@ -227,16 +244,6 @@ def train_further(
     return None
 
 
-def name_and_label(run_id: str, *, name: str, group: str, tags: str, note: str) -> None:
-    """Set a run's name and labels. Raises ValueError and OSError, and then changes nothing.
-
-    name: as it is shown; one that stays is not taken for the run's own.
-    """
-    run = _owned(run_id)
-    given = None if name == run.meta.name else name
-    runs_access.store().label(run.id, name=given, tags=[tags], note=note, group=group)
-
-
 def cure(run: Run, chosen: Arm) -> Run | None:
     """Start a fix of a run as a new run; say why and return None if refused.
 
@@ -268,36 +275,35 @@ def branch(run: Run, name: str) -> Run | None:
 
 def _resumed_copy(make: Callable[..., Run]) -> Run:
     """Make a copy of a run for the visitor, and resume it. Raises ValueError and OSError."""
-    who = acting_visitor()
     with _counted_start():
-        copy = make(owner=who.owner, owner_name=who.name)
-        try:
-            gone = runs_access.queue().resume(copy)
-        except ValueError:
-            runs_access.store().discard(copy)
-            raise
-    notify_deleted(gone)
-    return copy
+        return admitted(make, runs_access.queue().resume)
 
 
 def label(
     run_ids: Iterable[str],
     *,
+    name: str | None = None,
     tags: Sequence[str] | None = None,
     note: str | None = None,
     group: str | None = None,
     adds_tags: bool = False,
 ) -> None:
-    """Set tags, note or group of runs; None keeps one. adds_tags: keep existing tags.
+    """Set name, tags, note or group of runs; None keeps one. adds_tags: keep existing tags.
 
-    If one is refused, show why and leave the rest unchanged.
+    Raises ValueError and OSError at the first run that is refused, and leaves the rest unchanged.
     """
+    for run_id in run_ids:
+        run = _owned(run_id)
+        old_tags = run.labels.tags if adds_tags else ()
+        new_tags = None if tags is None else [*old_tags, *tags]
+        new_name = None if name == run.meta.name else name  # else it would be taken for its own
+        runs_access.store().label(run.id, name=new_name, tags=new_tags, note=note, group=group)
+
+
+def join_group(run_ids: Iterable[str], group: str) -> None:
+    """Put runs into a group; show why where one is refused."""
     with _refusals(_notify):
-        for run_id in run_ids:
-            run = _owned(run_id)
-            old_tags = run.labels.tags if adds_tags else ()
-            new_tags = None if tags is None else [*old_tags, *tags]
-            runs_access.store().label(run.id, tags=new_tags, note=note, group=group)
+        label(run_ids, group=group)
 
 
 def delete(run: Run) -> None:

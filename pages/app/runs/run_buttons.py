@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -252,8 +254,8 @@ class RunButtons:
                 _("Name, tags and note"),
                 ":material/sell:",
                 width="stretch",
-                on_click=_open_labels,
-                args=(run.id,),
+                on_click=open_labels,
+                args=([run.id],),
             )
 
 
@@ -274,9 +276,10 @@ def _rate_words(training: TrainingConfig, done: int, steps: int, *, stays_low: b
     return paragraph("train/rate-jumps", steps=f"{steps:,}", **rates)
 
 
-def _open_labels(run_id: str) -> None:
+def open_labels(run_ids: Sequence[str]) -> None:
+    """Open the dialog on the labels of runs at the next rerun."""
     st.session_state.pop(_REFUSED, None)
-    state.open_dialog(run_id)
+    state.open_dialog(run_ids)
     state.close_menus()
 
 
@@ -286,50 +289,71 @@ def _close_labels() -> None:
 
 
 def labels_dialog() -> None:
-    """Draw the dialog on a run's name and labels if it is open; once a page, in no fragment."""
-    run_id = state.dialog_run()
-    if run_id is None:
+    """Draw the dialog on labels if it is open; once a page, in no fragment."""
+    runs = []
+    for run_id in state.dialog_runs():
+        with suppress(RunNotFound):
+            runs.append(runs_access.store().get(run_id))
+    runs = [run for run in runs if run.problem is None]
+    if not runs:
+        state.close_dialog()
         return
-    try:
-        run = runs_access.store().get(run_id)
-    except RunNotFound:
-        _close_labels()
-        return
-    if run.problem is None:
-        dialog = st.dialog(
-            _("Name and labels"), icon=":material/sell:", width="small", on_dismiss=_close_labels
-        )
-        dialog(_labels)(run)
+    dialog = st.dialog(_("Name and labels"), icon=":material/sell:", on_dismiss=_close_labels)
+    dialog(_labels)(runs)
 
 
-def _labels(run: Run) -> None:
-    labels = run.labels
-    name = st.text_input(_("Name"), value=run.meta.name, max_chars=MAX_NAME, key=f"name-{run.id}")
+def _labels(runs: list[Run]) -> None:
+    """Ask for the labels of runs, and of a single one for its name and a note."""
+    own = [run for run in runs if not run.meta.recorded and not visitors.watches(run)]
+    if len(own) < len(runs):
+        st.caption(_("Recorded and other visitors' runs keep their labels."))
+    one, of = (runs[0], runs[0].id) if len(runs) == 1 else (None, "picked")
+    name = note = None
+    if one is not None:
+        name = st.text_input(_("Name"), value=one.meta.name, max_chars=MAX_NAME, key=f"name-{of}")
+    groups = {run.labels.group or "" for run in own}
+    before = groups.pop() if len(groups) == 1 else ""
     group = st.text_input(
-        _("Group"), value=labels.group or "", max_chars=MAX_GROUP, key=f"group-{run.id}"
+        _("Group"),
+        value=before,
+        max_chars=MAX_GROUP,
+        key=f"group-{of}",
+        placeholder=_("Empty removes the group") if before else None,
     )
     tags = st.text_input(
-        _("Tags"),
-        value=", ".join(labels.tags),
+        _("Tags") if one is not None else _("Add tags"),
+        value="" if one is None else ", ".join(one.labels.tags),
         max_chars=MAX_TAGS * (MAX_TAG + 2),
-        key=f"tags-{run.id}",
+        key=f"tags-{of}",
         placeholder=_("baseline, to repeat"),
         help=_("Separate with commas."),
     )
-    note = st.text_area(
-        _("Note"), value=labels.note, max_chars=MAX_NOTE, key=f"note-{run.id}", height=110
-    )
+    if one is not None:
+        note = st.text_area(
+            _("Note"), value=one.labels.note, max_chars=MAX_NOTE, key=f"note-{of}", height=110
+        )
     if st.button(
-        _("Save"), key=f"label-{run.id}", type="primary", icon=":material/check:", width="stretch"
+        _("Save"),
+        key=f"label-{of}",
+        type="primary",
+        icon=":material/check:",
+        width="stretch",
+        disabled=not own,
     ):
         st.session_state.pop(_REFUSED, None)
         try:
-            run_actions.name_and_label(run.id, name=name, group=group, tags=tags, note=note)
+            run_actions.label(
+                [run.id for run in own],
+                name=name,
+                group=None if group == before else group,
+                tags=[tags],
+                note=note,
+                adds_tags=one is None,
+            )
         except (ValueError, OSError) as error:
             st.session_state[_REFUSED] = _(error)
         else:
             _close_labels()
             st.rerun()
-    refused = st.session_state.get(_REFUSED)
-    if refused:
+    if refused := st.session_state.get(_REFUSED):
         controls.complaint(refused)

@@ -83,16 +83,12 @@ def _start(chosen: Study, arm: Arm, experiment: Experiment) -> Start:
     return Start(experiment, state.device(), name, None, state.threads())
 
 
-def _cure(run: Run, cure: Arm) -> None:
-    run_actions.cure(run, cure)
-
-
 def cure_button(
     run: Run,
     cure: Arm,
     *,
     key: str,
-    on_click: Callable[[Run, Arm], None] | None = None,
+    on_click: Callable[[Run, Arm], object] = run_actions.cure,
     is_first: bool = False,
     words: str = "",
 ) -> None:
@@ -105,7 +101,7 @@ def cure_button(
         key=key,
         help=escape(why_not) or words or None,
         disabled=bool(why_not),
-        on_click=on_click or _cure,
+        on_click=on_click,
         args=(run, cure),
     )
 

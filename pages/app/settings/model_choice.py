@@ -154,16 +154,6 @@ def line(
     return model, facts, choices
 
 
-def shows_run() -> bool:
-    """Return whether the page will show the run of the head, before its choice is drawn."""
-    query = view_link.query()
-    settings = url_config.settings_in(query)
-    if settings and SHOW.query not in query and settings != st.session_state.get(_MIRRORED):
-        return False
-    linked = view_link.opened(SHOW)
-    return (linked if linked in _NAMES else st.session_state.get(SHOW.key, RUN)) == RUN
-
-
 def chosen(
     run: Run | None,
     *,

@@ -89,10 +89,10 @@ def test_ticked_runs_are_grouped_and_tagged_together(store, open_page):
     store.label(runs[0].id, tags=["old"])
     app = open_page(PAGE)
     pick(app, *runs[:2])
-    app.text_input(key="picked-group").set_value("Pair").run()
-    app.button(key="picked-set-group").click().run()
-    app.text_input(key="picked-tags").set_value("new, old").run()
-    app.button(key="picked-add-tags").click().run()
+    app.button(key="runs-label").click().run()
+    app.text_input(key="group-picked").set_value("Pair").run()
+    app.text_input(key="tags-picked").set_value("new, old").run()
+    app.button(key="label-picked").click().run()
     found = [store.get(run.id).labels for run in runs]
     assert found == [
         Labels(tags=("old", "new"), group="Pair"),
@@ -101,6 +101,10 @@ def test_ticked_runs_are_grouped_and_tagged_together(store, open_page):
     ]
     app.button(key=f"labels-{runs[0].id}").click().run()
     assert app.text_input(key=f"group-{runs[0].id}").value == "Pair"
+    app.button(key="runs-label").click().run()
+    app.text_input(key="tags-picked").set_value("late").run()
+    app.button(key="label-picked").click().run()
+    assert [store.get(run.id).labels.group for run in runs[:2]] == ["Pair", "Pair"]
 
 
 def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
@@ -113,15 +117,18 @@ def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
     app = open_page(PAGE, token=TOKEN)
     assert f"labels-{other.id}" not in keys(app)
     pick(app, other, own)
-    app.text_input(key="picked-group").set_value("Mine").run()
-    app.button(key="picked-set-group").click().run()
+    app.button(key="runs-label").click().run()
     assert "other visitors' runs keep their labels" in captions(app)
+    app.text_input(key="group-picked").set_value("Mine").run()
+    app.button(key="label-picked").click().run()
     assert store.get(own.id).labels.group == "Mine"
     assert store.get(other.id).labels == Labels()
     # a button that is forged
     monkeypatch.setattr("pages.app.accounts.visitors.watches", lambda run: False)
-    app.run().button(key="picked-set-group").click().run()
-    assert "This run belongs to another visitor" in app.info[0].value
+    app.button(key="runs-label").click().run()
+    app.text_input(key="group-picked").set_value("Theirs").run()
+    app.button(key="label-picked").click().run()
+    assert "This run belongs to another visitor" in captions(app)
     assert store.get(other.id).labels == Labels()
 
 
