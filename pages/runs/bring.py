@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.app import state
+from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.navigation import page_table
 from pages.app.runs import run_actions, runs_access
@@ -126,12 +126,11 @@ def _imported_row() -> None:
     ):
         st.markdown(f":material/move_to_inbox: {words}", width="stretch")
         is_look = not run.problem and run.status.state == "opened"
-        st.page_link(
-            page_table.path_of("attention" if is_look else "train"),
-            label=_("Look into {name}", name=name) if is_look else _("Watch {name}", name=name),
+        show.link(
+            "attention" if is_look else "train",
+            _("Look into {name}", name=name) if is_look else _("Watch {name}", name=name),
+            {"run": run.id},
             icon=":material/visibility:" if is_look else ":material/play_arrow:",
-            query_params={"run": run.id},
-            width="content",
         )
 
 
@@ -140,11 +139,11 @@ def _progress(words: str) -> Iterator[Callable[[float, str], None]]:
     """Show a bar while a file is read, and yield what hears how far that is, in words."""
     bar = st.progress(0.0, words)
 
-    def show(share: float, words: str) -> None:
+    def hear(share: float, words: str) -> None:
         bar.progress(share, _(words))
 
     try:
-        yield show
+        yield hear
     finally:
         bar.empty()
 

@@ -134,22 +134,21 @@ def _schedule(part: Part, usual: Experiment) -> Part:
 
 
 def _buttons(run: Run, own: OwnSet | None, part: Part, *, is_off: bool) -> None:
-    why_not = visitors.why_not()
     with st.container(horizontal=True, gap="small"):
         alone = st.button(
             _("Fine-tune"),
             type="primary",
             icon=":material/model_training:",
             key="fine-tune-start",
-            disabled=is_off or bool(why_not),
-            help=escape(why_not) or None,
+            **visitors.allowed(is_off=is_off),
         )
         both = st.button(
             _("Also from scratch"),
             icon=":material/compare_arrows:",
             key="fine-tune-both",
-            disabled=is_off or bool(why_not),
-            help=escape(why_not) or _("Trains random weights on the same data: two curves."),
+            **visitors.allowed(
+                _("Trains random weights on the same data: two curves."), is_off=is_off
+            ),
         )
     if not (alone or both):
         return

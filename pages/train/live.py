@@ -19,7 +19,6 @@ import streamlit as st
 from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.model import stage_view
-from pages.app.navigation import page_table
 from pages.app.runs import run_actions, run_words, runs_access, shown_run
 from pages.app.runs.run_buttons import RunButtons
 from pages.app.typed import escape
@@ -74,7 +73,7 @@ def page(run: Run) -> None:
                 _("Start a new run"), icon=":material/add:", key="run-new", type="primary"
             ):
                 run_actions.configure()
-            st.page_link(page_table.path_of("runs"), label=_("All runs"), icon=":material/list:")
+            show.link("runs", _("All runs"), icon=":material/list:")
         return
     if run.status.state == "opened" and run.experiment.training is None:
         state.set_current_run(run.id)

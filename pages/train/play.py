@@ -23,7 +23,6 @@ from pages.app.runs.run_actions import Start
 from pages.app.settings import controls, drafts
 from pages.app.settings.drafts import CheckedDraft
 from pages.app.settings.fields import Setting, settings_by_path
-from pages.app.typed import escape
 from pages.i18n import _
 from tfm_core.choices.config import Experiment, TunedConfig
 from tfm_core.choices.config.turns import TURNABLE, Turn, checked, possible, turned
@@ -165,11 +164,10 @@ def last_turn(run: Run) -> None:
             _("Branch here with {old}", old=old),
             icon=":material/alt_route:",
             key=f"play-branch-{run.id}",
-            help=escape(visitors.why_not()) or _("Trains the twin, and compares both."),
             width="stretch",
-            disabled=bool(visitors.why_not()),
             on_click=_branch,
             args=(run.id, f"{_(setting.label)} {old}"),
+            **visitors.allowed(_("Trains the twin, and compares both.")),
         )
     if (pair := st.session_state.pop("play-branched", None)) is not None:
         comparison.open_comparison(pair)

@@ -16,7 +16,6 @@ from pages.app.accounts import visitors
 from pages.app.navigation import page_table
 from pages.app.runs import run_actions, runs_access
 from pages.app.runs.run_actions import Start
-from pages.app.typed import escape
 from pages.i18n import _, ngettext
 from tfm_core.choices.config import FAMILIES, Experiment
 from tfm_core.choices.variants.positions import Style
@@ -297,15 +296,14 @@ def seed_button(
 
     what: returns the configurations when it is pressed. on_refused, stays: see ``train_seeds``.
     """
-    n, why_not = n_seeds(), visitors.why_not()
+    n = n_seeds()
     words = _("Trains missing seeds.") if stays else _("Trains missing seeds and compares all.")
     with st.container(horizontal=True, gap=None, width="content", key=f"seeds-{key}"):
         pressed = st.button(
             ngettext("{n} seed", "{n} seeds", n, n=n),
             icon=":material/casino:",
             key=f"{key}-seeds",
-            disabled=disabled or bool(why_not),
-            help=escape(why_not) or words,
+            **visitors.allowed(words, is_off=disabled),
         )
         with st.popover(_("How many seeds"), type="tertiary", key=f"{key}-seeds-how-many"):
             number = f"{key}-seeds-number"

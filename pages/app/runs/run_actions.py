@@ -455,11 +455,9 @@ def link_back(run_id: str) -> None:
     if origin is None or name not in page_table.PAGES:
         return
     origins[run_id] = origin
-    facts = page_table.PAGES[name]
-    st.page_link(
-        facts.path,
-        label=_("Back to {page}", page=_(facts.title)),
+    show.link(
+        name,
+        _("Back to {page}", page=_(page_table.PAGES[name].title)),
+        {**dict(parse_qsl(query)), state.RUN_QUERY: run_id},
         icon=":material/arrow_back:",
-        query_params={**dict(parse_qsl(query)), state.RUN_QUERY: run_id},
-        width="content",
     )

@@ -146,14 +146,12 @@ class RunButtons:
         device = names[0]
         if names != [run.meta.device]:
             device = run_time.choose_device(run, names, key="run-further-on")
-        why_not = visitors.why_not()
         if self._button(
             "further",
             _("Train a copy"),
             ":material/fast_forward:",
             type="secondary" if self.is_row else "primary",
-            disabled=bool(why_not),
-            help=escape(why_not) or None,
+            **visitors.allowed(),
         ):
             copy = run_actions.train_further(run, steps, device=device, stays_low=stays_low)
             if copy is not None:
@@ -171,16 +169,14 @@ class RunButtons:
 
     def repeat(self) -> None:
         """Draw the button that opens Train to change something and compare both runs."""
-        why_not = visitors.why_not()
         if isinstance(self.run.experiment.task, TunedConfig):
             return
         if self._button(
             "twin",
             _("Repeat with a change"),
             ":material/alt_route:",
-            help=escape(why_not) or _("Change settings and compare both runs."),
-            disabled=bool(why_not),
             width="stretch" if self.is_row else "content",
+            **visitors.allowed(_("Change settings and compare both runs.")),
         ):
             run_actions.configure(self.run.experiment, beside=self.run)
 
@@ -232,7 +228,7 @@ class RunButtons:
 
     def _whole(self) -> None:
         """Draw in a row's menu what needs a run that can be read."""
-        run, why_not = self.run, visitors.why_not()
+        run = self.run
         if self.status.state != "opened" and not self.status.is_active:
             take_away.button(run, key=f"take-{run.id}", width="stretch")
         if self._is_ours:
@@ -242,9 +238,8 @@ class RunButtons:
                 "seeds",
                 ngettext("{n} seed", "{n} seeds", n, n=n),
                 ":material/casino:",
-                help=escape(why_not) or _("Trains missing seeds and compares all."),
                 width="stretch",
-                disabled=bool(why_not),
+                **visitors.allowed(_("Trains missing seeds and compares all.")),
             ):
                 comparison.train_seeds([comparison.start_like(run)])
             self.repeat()

@@ -10,7 +10,6 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.navigation import page_table
 from pages.app.runs import comparison, run_actions, run_time, run_words, runs_access, shown_run
 from pages.app.runs.run_actions import Start
 from pages.app.typed import escape
@@ -24,17 +23,6 @@ from tfm_core.runs.run import Run
 from tfm_core.studies.study import Arm, Study, StudyRuns, missing, runs_of
 
 _HEIGHT, _PER_PANEL = 70, 150  # pixels
-
-
-def link(page: str, label: str, query: dict[str, str]) -> None:
-    """Draw a link to another page that shows runs, or an arm."""
-    st.page_link(
-        page_table.path_of(page),
-        label=label,
-        icon=page_table.PAGES[page].icon,
-        query_params=query,
-        width="content",
-    )
 
 
 def at_hand(chosen: Study) -> StudyRuns:
@@ -93,16 +81,14 @@ def cure_button(
     words: str = "",
 ) -> None:
     """Draw the button of an arm that goes on from a run. words: what it does."""
-    why_not = visitors.why_not()
     st.button(
         escape(_(cure.label)),
         icon=":material/healing:",
         type="primary" if is_first else "secondary",
         key=key,
-        help=escape(why_not) or words or None,
-        disabled=bool(why_not),
         on_click=on_click,
         args=(run, cure),
+        **visitors.allowed(words),
     )
 
 

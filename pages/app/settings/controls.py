@@ -13,10 +13,9 @@ from typing import Any
 
 import streamlit as st
 
-from pages.app import state
+from pages.app import show, state
 from pages.app.address import view
 from pages.app.lessons import open_lesson
-from pages.app.navigation import page_table
 from pages.app.navigation.terms import BY_SETTING
 from pages.app.settings import drafts, fields
 from pages.app.settings.drafts import CheckedDraft, Draft
@@ -79,14 +78,7 @@ def _lessons(settings: Sequence[Setting]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(_("Explained on:"), width="content")
         for name in dict.fromkeys(term.page for term in terms):
-            page = page_table.PAGES[name]
-            st.page_link(
-                page.path,
-                label=_(page.title),
-                icon=page.icon,
-                width="content",
-                query_params=views[name],
-            )
+            show.link(name, query=views[name])
 
 
 def grid(settings: Sequence[Setting], draw: Callable[[Setting], None]) -> None:

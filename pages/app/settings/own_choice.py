@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.app import state
+from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.navigation import page_table
 from pages.app.runs import runs_access
 from pages.app.settings import controls, drafts
 from pages.app.settings.drafts import CheckedDraft, Values
@@ -63,12 +62,8 @@ def area(checked: CheckedDraft) -> None:
 
 def link(kind: str, set_id: str) -> None:
     """Link to Own data, where sets of a kind are looked at and added."""
-    st.page_link(
-        page_table.path_of("own-data"),
-        label=_("Preview or add your own"),
-        icon=":material/upload_file:",
-        query_params={"kind": kind, **({"set": set_id} if set_id else {})},
-    )
+    query = {"kind": kind, **({"set": set_id} if set_id else {})}
+    show.link("own-data", _("Preview or add your own"), query, icon=":material/upload_file:")
 
 
 def _text(checked: CheckedDraft) -> None:
