@@ -58,16 +58,8 @@ _ORDERS: dict[str, tuple[str, Callable[[Run], float | str | None], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RunPage:
-    """A page of runs, the index of its first, and the number of matches."""
-
-    runs: list[Run]
-    first: int
-    n: int
-
-
-def choose(runs: list[Run]) -> RunPage:
+def choose(runs: list[Run]) -> tuple[list[Run], int, int]:
+    """Ask which runs to show; return a page of them, the index of its first, and how many match."""
     rows = [ListedRun.of(run) for run in runs]
     kinds = {name: [row for row in rows if test(row)] for name, (_label, test) in _KINDS.items()}
     who = visitors.visitor()
@@ -112,11 +104,11 @@ def choose(runs: list[Run]) -> RunPage:
     matching = ordered(matching, order)
     n_pages = -(-len(matching) // PER_PAGE)
     if n_pages < 2:
-        return RunPage(matching, 0, len(matching))
+        return matching, 0, len(matching)
     if not 1 <= (st.session_state.get("runs-page") or 1) <= n_pages:
         del st.session_state["runs-page"]  # fewer matches than before
     first = ((st.session_state.get("runs-page") or 1) - 1) * PER_PAGE
-    return RunPage(matching[first : first + PER_PAGE], first, len(matching))
+    return matching[first : first + PER_PAGE], first, len(matching)
 
 
 def _group(groups: list[str]) -> str | None:
@@ -140,15 +132,18 @@ def read_ahead(run: Run) -> None:
     quota.folder_size(run.folder)
 
 
-def turn(page: RunPage) -> None:
-    if page.n <= len(page.runs):
+def turn(shown: Sequence[Run], first: int, n: int) -> None:
+    """Draw the choice of a page of runs. first: the index of the first one shown; n: of all."""
+    if n <= len(shown):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.pagination(-(-page.n // PER_PAGE), key="runs-page")
-        first, last, n = (
-            f"{number:,}" for number in (page.first + 1, page.first + len(page.runs), page.n)
+        st.pagination(-(-n // PER_PAGE), key="runs-page")
+        words = _(
+            "{first} to {last} of {n} runs",
+            first=f"{first + 1:,}",
+            last=f"{first + len(shown):,}",
+            n=f"{n:,}",
         )
-        words = _("{first} to {last} of {n} runs", first=first, last=last, n=n)
         st.caption(words, width="content")
 
 

@@ -20,17 +20,17 @@ bring.area()
 runs = room.with_deleted(visitors.listed(with_suspects=True))
 if runs:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        page = filter.choose(runs)
+        shown, first, n = filter.choose(runs)
         selection.bar(runs)
-    filter.turn(page)
+    filter.turn(shown, first, n)
     gone = room.deleted_ids()
-    apart = filter.distinguishing_names(page.runs)
-    for run in page.runs:
+    apart = filter.distinguishing_names(shown)
+    for run in shown:
         if run.id in gone:
             run_list.gone(run)
         else:
             run_list.row(run, menu=True, apart=apart.get(run.id, ""), before=selection.box)
-    if not page.runs:
+    if not shown:
         st.caption(_("No run matches."))
 else:
     show.empty(_("No runs yet."), _("Choose a task"), "home")

@@ -7,7 +7,7 @@ from typing import Any
 
 from pages.app.address import view
 from pages.app.address.parameters import Parameter
-from pages.app.settings import model_choice, names_choice, your_notebook
+from pages.app.settings import model_choice, names_choice
 from pages.compare import compare
 from pages.compare.sweeps import running as sweeps
 from pages.learn import before, by_hand, experiments, find_the_bug, practice, speed, tensors, words
@@ -24,7 +24,7 @@ from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 
-_MODEL = (model_choice.SHOW, your_notebook.TEXT)
+_MODEL = (model_choice.SHOW, model_choice.NOTEBOOK_TEXT)
 _SIZED_MODEL = (
     *_MODEL, model_choice.SRC_VOCABULARY, model_choice.TGT_VOCABULARY, model_choice.SRC_LEN,
     model_choice.TGT_LEN, view.placed(names_choice.NAMES, "names", "").parameter,

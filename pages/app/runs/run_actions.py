@@ -23,14 +23,13 @@ from pages.app.navigation import page_table
 from pages.app.runs import runs_access
 from pages.app.settings import drafts
 from pages.app.typed import escape
-from pages.i18n import N_, _, ngettext
+from pages.i18n import _, ngettext
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.auth import Visitor
 from tfm_core.runs.process.requests import RequestKind
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import Run
-from tfm_core.runs.status import State, Status
 from tfm_core.runs.store import RunNotFound
 from tfm_core.studies.study import Arm, changed
 
@@ -218,17 +217,12 @@ def ask(run: Run, kind: str) -> bool:
     return False
 
 
-def resume_here(run: Run, device: str | None = None) -> None:
-    """Resume a run without leaving the page, on its own device unless given."""
-    with _refusals(_toast):
+def resume(run: Run, device: str | None = None, *, opens: bool = False) -> None:
+    """Resume a run, on its own device unless given. opens: on Train, too."""
+    with _refusals(show.problem if opens else _toast):
         _resume(run, device)
-
-
-def resume(run: Run) -> None:
-    """Resume a run and open it."""
-    with _refusals(show.problem):
-        _resume(run)
-        watch(run)
+        if opens:
+            watch(run)
 
 
 def train_further(
@@ -358,49 +352,6 @@ def _toast(error: Exception) -> None:
 
 ANSWER_WITHIN = 0.3
 """Seconds that a press waits for the worker's answer before the page is drawn again."""
-
-
-@dataclass(frozen=True, slots=True)
-class RequestButton:
-    """A request to a worker as a button, and the states in which it makes sense."""
-
-    kind: RequestKind
-    label: str
-    icon: str
-    help: str
-    states: frozenset[State]
-
-
-REQUEST_BUTTONS = (
-    RequestButton(
-        "pause", N_("Pause"), ":material/pause:", N_("Nothing is lost."), frozenset({"running"})
-    ),
-    RequestButton(
-        "resume",
-        N_("Resume"),
-        ":material/play_arrow:",
-        N_("Continues the training."),
-        frozenset({"paused"}),
-    ),
-    RequestButton(
-        "stop",
-        N_("Stop"),
-        ":material/stop:",
-        N_("You can resume it later."),
-        frozenset({"starting", "running", "paused"}),
-    ),
-    RequestButton(
-        "stop",
-        N_("Cancel"),
-        ":material/close:",
-        N_("Leaves the queue. You can resume later."),
-        frozenset({"queued"}),
-    ),
-)
-
-
-def possible_requests(status: Status) -> list[RequestButton]:
-    return [button for button in REQUEST_BUTTONS if status.state in button.states]
 
 
 def ask_and_wait(run: Run, kind: RequestKind, times: int = 1) -> None:

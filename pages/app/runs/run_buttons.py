@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -17,18 +17,51 @@ from pages.app.runs import comparison, run_actions, run_time, runs_access
 from pages.app.settings import controls
 from pages.app.typed import escape
 from pages.components.buttons import counted_button
-from pages.i18n import _, ngettext, paragraph
+from pages.i18n import N_, _, ngettext, paragraph
 from tfm_core.choices.config import TunedConfig
 from tfm_core.choices.config.training import LOW, TrainingConfig
+from tfm_core.runs.process.requests import RequestKind
 from tfm_core.runs.record.labels import MAX_GROUP, MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS
 from tfm_core.runs.run import Run
-from tfm_core.runs.status import Status
+from tfm_core.runs.status import State, Status
 from tfm_core.runs.store import RunNotFound
 
 MAX_STEPS = 1_000_000
 _SKIP = "M6 18l8.5-6L6 6v12zM16 6v12h2V6h-2z"
 _JUMP = 2  # from this ratio on, a rise of the rate is mentioned
 _REFUSED = "labels-refused"
+
+
+class _Request(NamedTuple):
+    """A request to a worker, and the states in which it makes sense."""
+
+    kind: RequestKind
+    label: str
+    icon: str
+    help: str
+    states: tuple[State, ...]
+
+
+_REQUESTS = (
+    _Request("pause", N_("Pause"), ":material/pause:", N_("Nothing is lost."), ("running",)),
+    _Request(
+        "resume", N_("Resume"), ":material/play_arrow:", N_("Continues the training."), ("paused",)
+    ),
+    _Request(
+        "stop",
+        N_("Stop"),
+        ":material/stop:",
+        N_("You can resume it later."),
+        ("starting", "running", "paused"),
+    ),
+    _Request(
+        "stop",
+        N_("Cancel"),
+        ":material/close:",
+        N_("Leaves the queue. You can resume later."),
+        ("queued",),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +98,9 @@ class RunButtons:
         run = self.run
         if not (self._is_ours and self._is_changeable):
             return
-        for request in run_actions.possible_requests(self.status):
+        for request in _REQUESTS:
+            if self.status.state not in request.states:
+                continue
             is_resume = request.kind == "resume"
             self._button(
                 request.kind,
@@ -96,7 +131,7 @@ class RunButtons:
             if not run.has_checkpoint:
                 help = _("Starts over: there is no checkpoint.")
             if self._button("resume", words, icon, help=help):
-                run_actions.resume(run)
+                run_actions.resume(run, opens=True)
             return
         repeats = run.outcome is not None and run.outcome.repeats
         self._button(
@@ -104,7 +139,7 @@ class RunButtons:
             words,
             icon,
             type="secondary" if repeats else "primary",
-            on_click=run_actions.resume_here,
+            on_click=run_actions.resume,
             args=(run,),
         )
         others = [name for name in run_time.device_choices(run) if name != run.meta.device]
@@ -116,7 +151,7 @@ class RunButtons:
                 _("Resume on {device}", device=show.device(device)),
                 key="run-again-there",
                 type="primary",
-                on_click=run_actions.resume_here,
+                on_click=run_actions.resume,
                 args=(run, device),
             )
 

@@ -42,7 +42,7 @@ def act(token: str, run: Run, action: str, monkeypatch: pytest.MonkeyPatch) -> N
         "pause": lambda: run_actions.ask(run, "pause"),
         "step": lambda: run_actions.ask(run, "step"),
         "stop": lambda: run_actions.ask(run, "stop"),
-        "resume": lambda: run_actions.resume_here(run),
+        "resume": lambda: run_actions.resume(run),
         "rename": lambda: rename(run, "Ben was here"),
         "delete": lambda: run_actions.delete(run),
     }
