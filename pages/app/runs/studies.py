@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+import numpy.typing as npt
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -132,12 +133,20 @@ def _panel(chosen: Study, trained: StudyRuns, metric: str) -> CurvePanel:
             for curve in tracks
         ]
         if len(tracks) > 1:
-            found_band = band([(curve.x, curve.values) for curve in tracks])
-            if len(found_band.steps):
-                words = comparison.mean_label(label, found_band.n_curves, len(runs))
-                spread = found_band.mean, found_band.low, found_band.high
-                lines.append(RunLine(words, slot, found_band.steps, *spread))
+            seeds = [(curve.x, curve.values) for curve in tracks]
+            lines += mean_band(label, slot, seeds, len(runs))
     return CurvePanel(_(facts.label), lines, is_share=facts.is_share, is_noisy=is_noisy)
+
+
+def mean_band(
+    name: str, slot: int, curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], n_runs: int
+) -> list[RunLine]:
+    """Return the mean of the curves of seeds with its band, where they have steps in common."""
+    found = band(curves)
+    if not len(found.steps):
+        return []
+    words = comparison.mean_label(name, found.n_curves, n_runs)
+    return [RunLine(words, slot, found.steps, found.mean, found.low, found.high)]
 
 
 def lines(chosen: Study, trained: StudyRuns, *, stopped: Mapping[str, Run] | None = None) -> None:

@@ -126,13 +126,19 @@ class Chosen:
 
     name: str
     label: str
-    model: ModelConfig
-    shape: Shape
     architecture: Architecture
     experiment: Experiment | None = None
     run: Run | None = None
     by_task: Architecture | None = None
     problem: str = ""
+
+    @property
+    def model(self) -> ModelConfig:
+        return self.architecture.model
+
+    @property
+    def shape(self) -> Shape:
+        return self.architecture.shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +224,11 @@ def chosen(
         _mirror_choice(picked, run, first)
         if example is not None and picked == example.name:
             one = of_experiment(example.experiment, _(example.label))
-            return Chosen(picked, one.label, one.model, one.shape, one, example.experiment)
+            return Chosen(picked, one.label, one, example.experiment)
         if picked == NOTEBOOK:
             one = _notebook_model()
             view_link.forget(_SIZES.values())
-            return Chosen(picked, _(one.label), one.model, one.shape, one)
+            return Chosen(picked, _(one.label), one)
         view_link.forget([NOTEBOOK_TEXT])
         choice = _resolve(picked, run, is_edited=is_edited)
         if is_trained:
@@ -304,7 +310,7 @@ def _draft_with_sizes(draft: Chosen, *, is_edited: bool) -> Chosen:
     chosen = replace(draft, by_task=known, problem=problem)
     if new is known:
         return chosen
-    return replace(chosen, shape=new.shape, architecture=new, experiment=None)
+    return replace(chosen, architecture=new, experiment=None)
 
 
 def _take_run() -> None:
@@ -363,12 +369,12 @@ def _resolve(name: str, run: Run | None, *, is_edited: bool = False) -> Chosen:
     """Return a model by name. run: what the name ``run`` means."""
     if name in ARCHITECTURES:
         published = ARCHITECTURES[name]
-        return Chosen(name, _(published.label), published.model, published.shape, published)
+        return Chosen(name, _(published.label), published)
     shown = run if name == RUN else None
     experiment = _draft(is_edited=is_edited) if shown is None else shown.experiment
     label = _label(name, shown, {})
     one = of_experiment(experiment, label)
-    return Chosen(name, label, one.model, one.shape, one, experiment, shown)
+    return Chosen(name, label, one, experiment, shown)
 
 
 def _draft(*, is_edited: bool) -> Experiment:
