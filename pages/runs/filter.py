@@ -1,4 +1,4 @@
-"""Filter, order and paging of the list of runs."""
+"""The list of runs: filter, order, paging, and what is picked from it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.app.accounts import visitors
-from pages.app.runs import run_words, runs_access
-from pages.i18n import N_, _
+from pages.app.runs import comparison, run_buttons, run_words, runs_access
+from pages.app.typed import escape
+from pages.i18n import N_, _, ngettext
 from tfm_core.inspect.compare.differences import differences, is_found
 from tfm_core.inspect.compare.names import names
 from tfm_core.runs.disk import quota
@@ -19,6 +20,7 @@ from tfm_core.runs.status import STATES, Status
 
 PER_PAGE = 12
 _MINE = "mine"
+_PICKED = "runs-picked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +185,58 @@ def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
                 run.id: str(_(name)) for run, name in zip(group, names(experiments), strict=True)
             }
     return endings
+
+
+def tick(run: Run) -> None:
+    """Draw the box that picks a run."""
+    key = f"pick-{run.id}"
+    st.session_state[key] = run.id in _picked()
+    st.checkbox(
+        _("Choose {name}", name=escape(run.meta.name)),
+        key=key,
+        label_visibility="collapsed",
+        on_change=_take_tick,
+        args=(key, run.id),
+        width="content",
+    )
+
+
+def picked_bar(runs: Sequence[Run]) -> None:
+    """Draw the buttons that compare, label or forget the picked runs."""
+    picked = [run for run in runs if run.id in _picked()]
+    n = len(picked)
+    words = ngettext("Compare {n} run", "Compare {n} runs", n, n=n) if n else _("Compare")
+    if st.button(
+        words,
+        key="runs-compare",
+        type="primary" if n > 1 else "secondary",
+        disabled=not n,
+        help=None if n else _("Tick runs in the list first."),
+    ):
+        comparison.open_comparison([run.id for run in picked])
+    if n:
+        st.button(
+            _("Label"),
+            icon=":material/sell:",
+            key="runs-label",
+            on_click=run_buttons.open_labels,
+            args=([run.id for run in picked],),
+        )
+        st.button(
+            _("Clear selection"),
+            key="picked-none",
+            icon=":material/remove_done:",
+            on_click=_picked().clear,
+        )
+
+
+def _picked() -> dict[str, None]:
+    picked: dict[str, None] = st.session_state.setdefault(_PICKED, {})
+    return picked
+
+
+def _take_tick(key: str, run_id: str) -> None:
+    if st.session_state.get(key):
+        _picked()[run_id] = None
+    else:
+        _picked().pop(run_id, None)

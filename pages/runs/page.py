@@ -9,7 +9,7 @@ from pages.app.accounts import visitors
 from pages.app.runs import run_buttons, run_list
 from pages.app.typed import escape
 from pages.i18n import _
-from pages.runs import bring, filter, room, selection
+from pages.runs import bring, filter, room
 
 show.header("runs")
 room.storage_problem()
@@ -21,7 +21,7 @@ runs = room.with_deleted(visitors.listed(with_suspects=True))
 if runs:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         shown, first, n = filter.choose(runs)
-        selection.bar(runs)
+        filter.picked_bar(runs)
     filter.turn(shown, first, n)
     gone = room.deleted_ids()
     apart = filter.distinguishing_names(shown)
@@ -29,7 +29,7 @@ if runs:
         if run.id in gone:
             run_list.gone(run)
         else:
-            run_list.row(run, menu=True, apart=apart.get(run.id, ""), before=selection.box)
+            run_list.row(run, menu=True, apart=apart.get(run.id, ""), before=filter.tick)
     if not shown:
         st.caption(_("No run matches."))
 else:
