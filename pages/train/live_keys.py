@@ -132,7 +132,8 @@ def _cards(run: Run, curves: Curves) -> list[tuple[str, str, str]]:
 
 def _pace(run: Run, status: Status, curves: Curves) -> list[str]:
     """Return the speed, and the time left or taken."""
-    task, left = run.experiment.task, None
+    task = run.experiment.task
+    left: float | None = None
     if run.experiment.training is None:  # what a step of somebody else's loop is, only it knows
         label, pace = _("Steps/s"), _steps_per_second(curves)
         value = "" if pace is None else f"{pace:.3g}"

@@ -240,12 +240,11 @@ def _threads(device: str, choices: Sequence[int]) -> None:
 
 def _start(start: Start, original: Run | None) -> None:
     """Start a run and show it, beside the one that it repeats."""
+    name, group = start.name, None
+    if original is not None:
+        name, group = name or original.meta.name, original.labels.group
     run = run_actions.start(
-        start.experiment,
-        name=start.name or (original and original.meta.name),
-        preset=start.preset,
-        threads=start.threads,
-        group=original and original.labels.group,
+        start.experiment, name=name, preset=start.preset, threads=start.threads, group=group
     )
     if run is None:
         return

@@ -337,8 +337,10 @@ def _labels(runs: list[Run]) -> None:
     own = [run for run in runs if not run.meta.recorded and not visitors.watches(run)]
     if len(own) < len(runs):
         st.caption(_("Recorded and other visitors' runs keep their labels."))
-    one, of = (runs[0], runs[0].id) if len(runs) == 1 else (None, "picked")
-    name = note = None
+    one = runs[0] if len(runs) == 1 else None
+    of = "picked" if one is None else one.id
+    name: str | None = None
+    note: str | None = None
     if one is not None:
         name = st.text_input(_("Name"), value=one.meta.name, max_chars=MAX_NAME, key=f"name-{of}")
     groups = {run.labels.group or "" for run in own}
