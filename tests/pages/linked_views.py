@@ -84,7 +84,11 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "find-the-bug": _of_views(find_the_bug) | _of(find_the_bug.PAIR),
     "compare": _of(compare) | _of_views(compare),
     "sweeps": _of(sweeps),
-    "own-data": _of(own_upload) | _of_views(own_upload) | _of_views(own_report),
+    "own-data": (
+        _of(own_upload, view.placed(own_upload.KIND, "kind", own_upload.SCOPE).parameter)
+        | _of_views(own_upload)
+        | _of_views(own_report)
+    ),
     "build": _of_views(build) | _of(_SIZED_MODEL),
     "parameters": (
         _of_views(parameters) | _of_views(costs) | _of((*_SIZED_MODEL, model_choice.VERSUS))

@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.app import state as session
 from pages.app.accounts import visitors
-from pages.app.address import parameters, view, view_link
+from pages.app.address import view, view_link
 from pages.app.address.parameters import Text
 from pages.app.navigation import ticks
 from pages.app.runs import run_actions, runs_access
@@ -58,11 +58,10 @@ _LIKE = {
 }
 
 Files = tuple[tuple[str, bytes], ...]
-KIND = parameters.named(
-    "kind",
+KIND = view.choice(
+    N_("Data"),
     {name: SET_KINDS[name] for name in ("pictures", "pairs", "labels", "text")},
-    first="pictures",
-    key="own-data-kind",
+    look={"label_visibility": "collapsed"},
 )
 SET = Text("set", first="", key="own-data-set", most=40)
 
