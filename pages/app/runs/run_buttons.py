@@ -177,10 +177,12 @@ class RunButtons:
             help=_("Constant, {share:.0%} of the peak.", share=LOW),
         )
         st.caption(_rate_words(run.experiment.trained, done, steps, stays_low=stays_low))
-        names = run_time.device_choices(run)
-        device = names[0]
-        if names != [run.meta.device]:
-            device = run_time.choose_device(run, names, key="run-further-on")
+        device: str | None = None
+        if not self.is_row:  # a list would look for GPUs, which loads torch
+            names = run_time.device_choices(run)
+            device = names[0]
+            if names != [run.meta.device]:
+                device = run_time.choose_device(run, names, key="run-further-on")
         if self._button(
             "further",
             _("Train a copy"),
