@@ -156,6 +156,7 @@ def _counted_start() -> Iterator[None]:
 
     Raises OnlyWatches, and StudentError, such as LimitReached.
     """
+    acting_visitor()  # who only watches touches nothing, not even the lock
     with runs_access.queue().one_at_a_time():
         n_active_allowed()
         yield

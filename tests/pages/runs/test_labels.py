@@ -7,7 +7,7 @@ from pages.app.accounts import visitors
 from pages.runs import filter
 from tests.pages.looking import keys
 from tests.pages.made_runs import made_run
-from tests.pages.runs.test_page import PAGE, TOKEN, captions, names, places
+from tests.pages.runs.test_page import PAGE, TOKEN, captions, in_dialog, names, places
 from tests.runs.waiting import tiny
 from tfm_core.runs.auth import Visitor, hashed
 from tfm_core.runs.record.labels import Labels
@@ -118,7 +118,7 @@ def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
     assert f"labels-{other.id}" not in keys(app)
     pick(app, other, own)
     app.button(key="runs-label").click().run()
-    assert "other visitors' runs keep their labels" in captions(app)
+    assert "other visitors' runs keep their labels" in in_dialog(app)
     app.text_input(key="group-picked").set_value("Mine").run()
     app.button(key="label-picked").click().run()
     assert store.get(own.id).labels.group == "Mine"
@@ -128,7 +128,7 @@ def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
     app.button(key="runs-label").click().run()
     app.text_input(key="group-picked").set_value("Theirs").run()
     app.button(key="label-picked").click().run()
-    assert "This run belongs to another visitor" in captions(app)
+    assert "This run belongs to another visitor" in in_dialog(app)
     assert store.get(other.id).labels == Labels()
 
 
