@@ -72,12 +72,16 @@ def _start(chosen: Study, arm: Arm, experiment: Experiment) -> Start:
     return Start(experiment, state.device(), name, None, state.threads())
 
 
+def _cure(run: Run, cure: Arm) -> None:
+    run_actions.cure(run, cure)
+
+
 def cure_button(
     run: Run,
     cure: Arm,
     *,
     key: str,
-    on_click: Callable[[Run, Arm], object] = run_actions.cure,
+    on_click: Callable[[Run, Arm], None] = _cure,
     is_first: bool = False,
     words: str = "",
 ) -> None:
