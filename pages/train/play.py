@@ -235,7 +235,7 @@ def _take(key: str, path: str, change: Change) -> None:
         change(path, st.session_state[key])
 
 
-def _change(run_id: str, path: str, value: object) -> None:
+def _change(run_id: str, path: str, value: Any) -> None:
     """Give a run another value while it trains, or note the wish for a new run with it."""
     if st.session_state.get(_REPLACED) == run_id:
         return  # the browser still sends the old page's sliders
@@ -244,16 +244,13 @@ def _change(run_id: str, path: str, value: object) -> None:
     if path not in TURNABLE or run.status.state not in _RUNNING:
         st.session_state[_WISH] = run_id, path, value
         return
+    wanted = _wanted(run)
     try:
-        _turn(run, path, value)
+        turn = checked(run.experiment, Turn(1, path, value))
+        if wanted.get(path) != turn.value and run_actions.ask(run, turning(path, turn.value)):
+            st.session_state[_WANTED] = run.id, {**wanted, path: turn.value}
     except (ValueError, OSError) as error:
         st.session_state[_PROBLEM] = run_id, _(error)
-
-
-def _turn(run: Run, path: str, value: Any) -> None:
-    turn, wanted = checked(run.experiment, Turn(1, path, value)), _wanted(run)
-    if wanted.get(path) != turn.value and run_actions.ask(run, turning(path, turn.value)):
-        st.session_state[_WANTED] = run.id, {**wanted, path: turn.value}
 
 
 def _restart(run: Run, path: str, value: object) -> None:
