@@ -215,19 +215,21 @@ def picked_bar(runs: Sequence[Run]) -> None:
     ):
         comparison.open_comparison([run.id for run in picked])
     if n:
-        st.button(
-            _("Label"),
-            icon=":material/sell:",
-            key="runs-label",
-            on_click=run_buttons.open_labels,
-            args=([run.id for run in picked],),
-        )
-        st.button(
-            _("Clear selection"),
-            key="picked-none",
-            icon=":material/remove_done:",
-            on_click=_picked().clear,
-        )
+        with st.container(horizontal=True, gap="small", width="content", key="run-picked"):
+            st.button(
+                _("Label"),
+                icon=":material/sell:",
+                key="runs-label",
+                on_click=run_buttons.open_labels,
+                args=([run.id for run in picked],),
+            )
+            st.button(
+                f":gray[{_('Clear selection')}]",  # for screen readers: there is no more room
+                key="picked-none",
+                icon=":material/remove_done:",
+                help=_("Clear selection"),
+                on_click=_picked().clear,
+            )
 
 
 def _picked() -> dict[str, None]:

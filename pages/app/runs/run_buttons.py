@@ -171,14 +171,15 @@ class RunButtons:
         )
         done = run.checkpoint_step or status.step
         steps = done + int(more)
-        stays_low = st.toggle(
-            _("Keep the learning rate low"),
-            key=f"run-low-{run.id}",
-            help=_("Constant, {share:.0%} of the peak.", share=LOW),
-        )
-        st.caption(_rate_words(run.experiment.trained, done, steps, stays_low=stays_low))
         device: str | None = None
-        if not self.is_row:  # a list would look for GPUs, which loads torch
+        stays_low = False
+        if not self.is_row:  # a menu has no room, and a list looks for no GPUs: that loads torch
+            stays_low = st.toggle(
+                _("Keep the learning rate low"),
+                key=f"run-low-{run.id}",
+                help=_("Constant, {share:.0%} of the peak.", share=LOW),
+            )
+            st.caption(_rate_words(run.experiment.trained, done, steps, stays_low=stays_low))
             names = run_time.device_choices(run)
             device = names[0]
             if names != [run.meta.device]:
@@ -188,6 +189,7 @@ class RunButtons:
             _("Train a copy"),
             ":material/fast_forward:",
             type="secondary" if self.is_row else "primary",
+            width="stretch" if self.is_row else "content",
             **visitors.allowed(),
         ):
             copy = run_actions.train_further(run, steps, device=device, stays_low=stays_low)
@@ -326,7 +328,6 @@ def labels_dialog() -> None:
     for run_id in state.dialog_runs():
         with suppress(RunNotFound):
             runs.append(runs_access.store().get(run_id))
-    runs = [run for run in runs if run.problem is None]
     if not runs:
         state.close_dialog()
         return
