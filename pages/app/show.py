@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -187,6 +187,20 @@ def empty(sentence: str, button: str, page: str) -> None:
         st.markdown(sentence, width="content")
         if st.button(button, type="primary", key=f"empty-{page}"):
             st.switch_page(page_table.path_of(page))
+
+
+def link(
+    page: str, label: str = "", query: Mapping[str, str] | None = None, *, icon: str = ""
+) -> None:
+    """Draw a link to a page, with the page's title and icon unless others are given."""
+    facts = page_table.PAGES[page]
+    st.page_link(
+        facts.path,
+        label=label or _(facts.title),
+        icon=icon or facts.icon,
+        query_params=query,
+        width="content",
+    )
 
 
 def duration(seconds: float) -> str:

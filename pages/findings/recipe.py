@@ -54,7 +54,7 @@ def _draw(
         studies.buttons(chosen, trained, stays=True)
         first = shown_run(chosen, watched)
         if first is not None:
-            studies.link("attention", _("Look inside"), {"run": first.id})
+            show.link("attention", _("Look inside"), {"run": first.id})
         tour.start("discover", _("Tour: eight findings"))
     pieces = (
         f":orange[**{text}**]" if is_marked else text

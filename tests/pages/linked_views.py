@@ -7,7 +7,7 @@ from typing import Any
 
 from pages.app.address import view
 from pages.app.address.parameters import Parameter
-from pages.app.settings import model_choice, names_choice, your_notebook
+from pages.app.settings import model_choice, names_choice
 from pages.compare import compare
 from pages.compare.sweeps import running as sweeps
 from pages.learn import (
@@ -33,7 +33,7 @@ from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 
-_MODEL = (model_choice.SHOW, your_notebook.TEXT)
+_MODEL = (model_choice.SHOW, model_choice.NOTEBOOK_TEXT)
 _SIZED_MODEL = (
     *_MODEL, model_choice.SRC_VOCABULARY, model_choice.TGT_VOCABULARY, model_choice.SRC_LEN,
     model_choice.TGT_LEN, view.placed(names_choice.NAMES, "names", "").parameter,
@@ -93,7 +93,11 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "find-the-bug": _of_views(find_the_bug) | _of(find_the_bug.PAIR),
     "compare": _of(compare) | _of_views(compare),
     "sweeps": _of(sweeps),
-    "own-data": _of(own_upload) | _of_views(own_upload) | _of_views(own_report),
+    "own-data": (
+        _of(own_upload, view.placed(own_upload.KIND, "kind", own_upload.SCOPE).parameter)
+        | _of_views(own_upload)
+        | _of_views(own_report)
+    ),
     "build": _of_views(build) | _of(_SIZED_MODEL),
     "parameters": (
         _of_views(parameters) | _of_views(costs) | _of((*_SIZED_MODEL, model_choice.VERSUS))

@@ -31,12 +31,6 @@ def test_a_long_paste_is_kept_and_answered(open_page, page, query, key):
 
 LARGE = [
     ("try_it/gpt.py", {"part": "train"}, "text_area", "gpt-own-text"),
-    (
-        "train/page.py",
-        {"model.family": "decoder-only", "task.name": "own-text"},
-        "text_area",
-        "corpus-text",
-    ),
     ("learn/words.py", {}, "text_area", "words-text"),
     ("look_inside/masks.py", {}, "text_input", "masks-own-one-text"),
 ]
