@@ -86,7 +86,7 @@ CONTENT_AREAS = {
     ),
     "lessons, tours, class": ("lessons", "class", "tour", "tours"),
     "learn": (
-        "words", "tensors", "by_hand", "before", "training_step", "practice", "speed",
+        "numbers", "words", "tensors", "by_hand", "before", "training_step", "practice", "speed",
         "experiments", "find_the_bug",
     ),
     "use": (

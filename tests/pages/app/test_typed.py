@@ -37,7 +37,7 @@ LARGE = [
         "text_area",
         "corpus-text",
     ),
-    ("learn/words.py", {}, "text_area", "words-text"),
+    ("learn/numbers/page.py", {}, "text_area", "words-text"),
     ("look_inside/masks.py", {}, "text_input", "masks-own-one-text"),
 ]
 

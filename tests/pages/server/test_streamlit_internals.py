@@ -274,7 +274,7 @@ COMPONENT_PAGES = {
     "attention": {"run": "recorded-korean", "tour": "translate.5"},
     "translate": {"run": "recorded-korean"},
     "knockouts": {"run": "recorded-korean"}, "walk": {"run": "recorded-korean"}, "build": {},
-    "mistakes": {"run": "recorded-digits"}, "captions": {}, "gpt": {}, "words": {},
+    "mistakes": {"run": "recorded-digits"}, "captions": {}, "gpt": {}, "numbers": {},
 }  # fmt: skip
 
 
