@@ -27,9 +27,8 @@ SUBJECTS = {
     "experiments": "[data-testid=stForm], .live-figure",
     "own-data": "img",
     "lessons": ".st-key-lesson-cards",
-    "words": ".tfm-tokens",
+    "numbers": ".tfm-tokens",
     "gpt": ".tfm-gpt",
-    "speed": "[data-testid=stForm], .live-figure",
     "glossary": "[data-testid=stExpander]",
     "class": "[data-testid=stAlert]",  # without a teacher's key it says how to get one
 }

@@ -134,6 +134,7 @@ CONTENT_AREAS = {
     ),
     "lessons, tours, class": ("lessons", "class", "tour", "tours"),
     "learn": (
+        "numbers",
         "words",
         "tensors",
         "by_hand",

@@ -42,14 +42,16 @@ def words(name: str) -> PageWords:
     return PageWords(title.removeprefix("# ").strip(), " ".join(intro.split()), more.strip())
 
 
-def header(name: str) -> None:
+def header(name: str, *, is_article: bool = False) -> None:
     """Show the pages of the place, this one as the title, and the next page of the path.
 
-    The goal of a page on the path, its minutes and its text are the help.
+    The goal of a page on the path, its minutes and its text are the help; an article shows its
+    text itself.
     """
     texts, page, after = words(name), page_table.PAGES[name], page_table.after(name)
     goal = _("{goal} · {n}\u00a0min", goal=_(page.goal), n=page.minutes) if page.goal else ""
-    help = "\n\n".join(filter(None, (goal, texts.intro, texts.more)))
+    text = () if is_article else (texts.intro, texts.more)
+    help = "\n\n".join(filter(None, (goal, *text)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="page-title"):
         for other in page_table.beside(name):
             if other is page:

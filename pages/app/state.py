@@ -370,17 +370,17 @@ def _exists(run_id: str) -> bool:
     return True
 
 
-def body(draw: Callable[[], None]) -> None:
+def body(draw: Callable[[], None], *, of: str = "") -> None:
     """Draw the body of a page as a fragment: pressing something in it does not redraw the frame.
 
     The frame shows the current run and links to the configuration, so a change of either reruns
-    the whole page.
+    the whole page. of: which part of the page it is, where there are several.
     """
     before: tuple[object, ...] | None = None
 
     def part() -> None:
         nonlocal before
-        with view.drawing():
+        with view.drawing(of):
             draw()
         now = current_run_id(), current_draft().edition
         if before not in (None, now):

@@ -9,6 +9,7 @@ const LOOK = 150; // milliseconds
 const LOOKS = 3; // at a page that has come to rest, before something gets the focus: another may be coming
 const CONTROL = "a[href], button, summary, [tabindex='0'], input:is([type=checkbox], [type=radio], [type=range])";
 const ABOVE = ".st-key-changes, .st-key-hand-lesson-bar";
+const FIGURE = "[class*=st-key-figure-]"; // which an address can lead to
 const BELOW = ".st-key-start-bar";
 
 let state; // one for the document: a change of page may make this component anew
@@ -66,7 +67,9 @@ function arrive(now) {
   const title = heading();
   const isThere = title && (title !== state.title.before || !isDrawing());
   if (isThere && now !== title) give(title);
-  if (isThere && !isDrawing()) state.title = null;
+  if (!isThere || isDrawing()) return;
+  if (title.matches(FIGURE)) title.scrollIntoView({ block: "start" }); // what stands above it has grown
+  state.title = null;
 }
 
 // A popover stands at the end of the document: the focus goes there, not behind it.
@@ -113,7 +116,8 @@ export function arrival({ data }) {
   const { dataset } = document.documentElement;
   const [page, part] = [dataset.place, dataset.part];
   Object.assign(dataset, data);
-  const isOther = page !== undefined && (page !== data.place || part !== data.part);
+  const isAsked = page === undefined && data.title.includes(".st-key-figure-");
+  const isOther = isAsked || page !== undefined && (page !== data.place || part !== data.part);
   if (isOther) {
     state.title = { before: heading() };
     close();

@@ -42,7 +42,7 @@ DOORS = (
         ":material/edit:",
         {"run": TRANSLATOR, "example": "own"},
     ),
-    Door("words", N_("**Learn** step by step"), ":material/school:"),
+    Door("numbers", N_("**Learn** step by step"), ":material/school:"),
 )
 
 

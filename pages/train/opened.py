@@ -26,8 +26,8 @@ from tfm_core.runs import fine_tuning
 from tfm_core.runs.run import Run
 
 _PAGES = {
-    "decoder-only": ("attention", "gpt", "knockouts", "walk", "words"),
-    "encoder-only": ("attention", "walk", "words"),
+    "decoder-only": ("attention", "gpt", "knockouts", "walk", "numbers"),
+    "encoder-only": ("attention", "walk", "numbers"),
     "encoder-decoder": ("attention", "translate", "walk", "knockouts"),
     "vit": ("attention", "walk", "knockouts", "parameters"),
 }

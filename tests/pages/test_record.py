@@ -33,8 +33,8 @@ ASKING = {
     "encoders": "run=recorded-masked-words&view=blanks", "experiments": "experiment=no-positions",
     "find-the-bug": "", "gpt": "run=recorded-grammar", "grokking": "", "induction": "",
     "memorising": "", "practice": "", "sinks": "run=recorded-grammar", "specialise": "",
-    "superposition": "", "tensors": "", "training-step": "stage=loss",
-    "walk": "run=recorded-korean", "words": "run=recorded-korean",
+    "numbers": "run=recorded-korean", "superposition": "", "training-step": "stage=loss",
+    "walk": "run=recorded-korean",
 }  # fmt: skip
 """The pages that ask before they show, with the query of each."""
 

@@ -46,11 +46,11 @@ from tfm_core.sentences import N_, StudentError, listed
 PAGES = (
     "adder", "attention", "before", "build", "by-hand", "captions", "chains", "compare", "draw",
     "encoders", "experiments", "find-the-bug", "gpt", "grokking", "induction", "knockouts", "masks",
-    "memorising", "mistakes", "own-data", "parameters", "positions", "practice", "runs", "sinks",
-    "specialise", "speed", "superposition", "sweeps", "tensors", "train", "training-step",
-    "translate", "walk", "words",
+    "memorising", "mistakes", "numbers", "own-data", "parameters", "positions", "practice", "runs",
+    "sinks", "specialise", "superposition", "sweeps", "train", "training-step", "translate",
+    "walk", "speed", "tensors", "words",
 )  # fmt: skip
-"""The pages on which a lesson can work."""
+"""The pages on which a lesson can work; the last ones are older names."""
 
 MAX_BYTES = 65_536
 """Of each file of a lesson."""

@@ -43,7 +43,8 @@ def task(lesson: Lesson, one: Task, *, place: str) -> None:
 
 def page_link(one: Task, *, place: str) -> None:
     """Draw the link to the page of a task, in the lesson; for Train without a run."""
-    facts = page_table.PAGES.get(one.page)
+    name, view = page_table.found(one.page, one.view)
+    facts = page_table.PAGES.get(name)
     if facts is None or facts.name == state.page():
         return
     label = _("Open {page}", page=_(facts.title))
@@ -52,7 +53,7 @@ def page_link(one: Task, *, place: str) -> None:
         if st.session_state.pop(_GO, False):
             st.switch_page(facts.path, query_params=open_lesson.query())
         return
-    query = {**one.view, **open_lesson.query()}
+    query = {**view, **open_lesson.query()}
     st.page_link(facts.path, label=label, icon=facts.icon, query_params=query, width="content")
 
 

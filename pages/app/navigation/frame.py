@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages import i18n
-from pages.app import show, state, typed
+from pages.app import article, show, state, typed
 from pages.app.accounts import login, visitors
 from pages.app.address import view_link
 from pages.app.lessons import open_lesson
@@ -65,7 +65,13 @@ def navigation() -> st.Page:
                 visibility="visible" if is_first and place != page_table.MENU else "hidden",
             )
             entries.append(entry)
+    for old, (name, _place) in page_table.MOVED.items():
+        title = _(page_table.PAGES[name].title)
+        entries.append(st.Page(_moved, title=title, url_path=old, visibility="hidden"))
     page = st.navigation(entries, position="hidden" if _is_embedded() else "top")
+    if page.url_path in page_table.MOVED:
+        name, query = page_table.found(page.url_path, view_link.query())
+        st.switch_page(page_table.path_of(name), query_params=query)
     ticks.mark_change()
     if state.set_page(page.url_path):
         view_link.leave()
@@ -79,6 +85,10 @@ def navigation() -> st.Page:
         look = "font-weight: 600; box-shadow: inset 0 -2px 0 light-dark(#1f6aa8, #6db3ea)"
         st.html(f"<style>{place} {{ {look} }}</style>")
     return page
+
+
+def _moved() -> None:
+    """Draw nothing: an older address leads to another page."""
 
 
 def _is_embedded() -> bool:
@@ -143,10 +153,16 @@ def _arrive(run_id: str | None) -> None:
     """Lead to the title of another page, run on Train, stop of a tour, or lesson."""
     place, query = state.page(), view_link.query()
     parts = query.get("tour"), query.get(open_lesson.LESSON_QUERY), state.n_jumps()
+    figure = query.get(article.FIGURE, "")
+    title = ".st-key-page h1"
+    if parts[0]:
+        title = ".st-key-tour >>> h2"
+    elif re.fullmatch(r"[a-z0-9-]+", figure):
+        title = f":is(.st-key-figure-{figure}, [class*='st-key-figure-{figure}-'])"
     arrival(
         f"{place}?{run_id}" if place == "train" else place,
         " ".join(map(str, parts)),
-        title=".st-key-tour >>> h2" if parts[0] else ".st-key-page h1",
+        title=title,
         key="arrival",
     )
 

@@ -46,6 +46,9 @@ OLD_NAMES = {
     "walk": {"step": "part", "weights": "step"},
     "translate": {"weights": "step"},
     "positions": {"picture": "example"},
+    "numbers": {"view": "figure"},
+    "before": {"view": "figure"},
+    "practice": {"step": "figure"},
 }
 """What older links called a parameter of a page → its name now. A number is a step as ever."""
 _TICK = 2.0  # seconds

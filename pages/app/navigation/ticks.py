@@ -12,6 +12,7 @@ import streamlit as st
 
 from pages.app import state
 from pages.app.address import view_link
+from pages.app.navigation import page_table
 from pages.app.navigation.page_table import PAGES, WAY, PageFacts
 from pages.components import addresses
 from pages.components.effects import keep_cookie
@@ -102,10 +103,11 @@ def read(text: object) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for part in text.split("/") if isinstance(text, str) and len(text) <= 4000 else ():
         name, *words = part.split(":")
-        page = PAGES.get(name)
+        page = PAGES.get(page_table.found(name, {})[0])
         if page is not None and page.chapter:
+            before = found.setdefault(page.name, set())
             some = dict.fromkeys(word for word in words if _MARK.fullmatch(word))
-            found.setdefault(name, set()).update(list(some)[: _needed(page)])
+            before.update(list(some)[: _needed(page) - len(before)])
     return found
 
 

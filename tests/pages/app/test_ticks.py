@@ -32,11 +32,14 @@ def test_any_cookie_at_all_is_read(text):
 
 
 def test_a_forged_cookie_marks_no_other_pages_and_no_more_than_there_is():
-    text = "masks:act/home:act/nowhere:act/words:a:b:c:d/tensors:<b>:A b/gpt"
+    text = "masks:act/home:act/nowhere:act/encoders:a:b:c:d/numbers:<b>:A b/gpt"
     found = ticks.read(text)
-    assert found == {"masks": {"act"}, "words": {"a", "b"}, "tensors": set(), "gpt": set()}
-    assert ticks.written(found) == "masks:act/words:a:b"
+    assert found == {"masks": {"act"}, "encoders": {"a", "b"}, "numbers": set(), "gpt": set()}
+    assert ticks.written(found) == "encoders:a:b/masks:act"
     assert ticks.read("masks:act/" * 999) == {}
+    older = ticks.read("tensors:strides/words:a:b:c:d:e")  # both are one page
+    assert older.keys() == {"numbers"}
+    assert len(older["numbers"]) == PAGES["numbers"].questions
 
 
 def test_a_page_without_questions_is_done_once_the_reader_changed_what_it_shows(open_page):
@@ -52,7 +55,7 @@ def test_home_counts_leads_to_the_next_page_and_forgets_on_a_press(store, open_p
     made_run(store)
     app = open_page()
     assert "of 25 done" not in said(app)
-    app.session_state["ticks"] = {WAY[0].name: {"a", "b"}, "masks": {"act"}}
+    app.session_state["ticks"] = {WAY[0].name: {"a", "b", "c", "d"}, "masks": {"act"}}
     app.run()
     assert f"2 of {len(WAY)} done" in said(app)
     links = [link.proto for link in app.get("page_link")]

@@ -305,7 +305,7 @@ COMPONENT_PAGES = {
     "mistakes": {"run": "recorded-digits"},
     "captions": {},
     "gpt": {},
-    "words": {},
+    "numbers": {},
 }
 
 

@@ -1,4 +1,4 @@
-"""Making it fast, through the frame: measure, read, stop, wait for others."""
+"""The figure of speed, through the frame: measure, read, stop, wait for others."""
 
 import json
 
@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from pages.i18n import paragraph
-from pages.learn import speed
+from pages.learn.practice import speed
 from tests.inspect.speed.test_bench import small
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
@@ -15,7 +15,7 @@ from tfm_core.inspect.speed import runner as runners
 from tfm_core.inspect.speed.measure import measure
 from tfm_core.inspect.speed.report import COMPARISONS, BenchmarkCase, SpeedReport
 
-PAGE = "learn/speed.py"
+PAGE = "learn/practice/page.py"
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def runner():
 
 
 def opened(experiment=None, compare="attention"):
-    at = opened_at(PAGE, draft=experiment or small("vit"))
+    at = opened_at(PAGE, draft=experiment or small("vit"), figure="speed")
     at.selectbox(key="speed-compare").set_value(compare).run()
     return at
 
@@ -50,7 +50,7 @@ def test_a_measurement_is_read_in_three_parts(store, runner):
     assert "recorded" in said(at).lower()
     at.button(key="speed-start").click().run()
     finished(at)
-    titles = [one.value for one in at.header]
+    titles = [one.value for one in at.subheader]
     assert titles[:3] == ["1 · The same numbers?", "2 · What is gained", "3 · When not to use it"]
     assert "**Yes.**" in at.success[0].value
     assert "recorded" not in said(at).lower()
@@ -79,7 +79,7 @@ def test_who_comes_second_waits_with_a_sentence_and_can_leave(store, runner):
 
 
 def test_every_comparison_opens_and_what_makes_no_sense_is_said(store):
-    at = opened_at(PAGE, draft=small("vit"))
+    at = opened_at(PAGE, draft=small("vit"), figure="speed")
     for name in COMPARISONS:
         at.selectbox(key="speed-compare").set_value(name).run()
         assert not at.error

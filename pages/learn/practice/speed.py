@@ -1,4 +1,4 @@
-"""Making it fast: each technique against the plain code, measured on the reader's model."""
+"""The figure of speed: each technique against the plain code, measured on the reader's model."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.address import view
+from pages.app.article import Made
 from pages.app.runs import runs_access, shown_run
 from pages.app.settings import model_choice
 from pages.app.typed import escape
@@ -65,8 +66,8 @@ class BenchmarkRequest:
         return f"{self.name} {self.device} {to_json(self.experiment)}"
 
 
-def page() -> None:
-    show.header("speed")
+def speed(_made: Made) -> None:
+    """Compare a technique with the plain code; show the recorded result until it is measured."""
     request = _pick()
     if request is None:
         return
@@ -201,7 +202,7 @@ def _result(report: SpeedReport) -> None:
     if not timed:
         return
     _equal(report)
-    st.header(_("2 · What is gained"), anchor=False)
+    st.subheader(_("2 · What is gained"), anchor=False)
     if COMPARISONS[report.name].x_title:
         _curves(report)
     else:
@@ -215,14 +216,14 @@ def _result(report: SpeedReport) -> None:
                 size=show.size(report.peak_bytes),
             )
         )
-    st.header(_("3 · When not to use it"), anchor=False)
+    st.subheader(_("3 · When not to use it"), anchor=False)
     for sentence in verdict(report):
         st.markdown(sentence)
 
 
 def _equal(report: SpeedReport) -> None:
     """Say whether all sides compute the same numbers."""
-    st.header(_("1 · The same numbers?"), anchor=False)
+    st.subheader(_("1 · The same numbers?"), anchor=False)
     equalities = [equality for case in report.timed for equality in case.equalities]
     worst = max(equalities, key=lambda equality: equality.difference / (equality.tolerance or 1.0))
     values = {"difference": worst.difference, "what": _(worst.what), "tolerance": worst.tolerance}
@@ -242,7 +243,7 @@ def _equal(report: SpeedReport) -> None:
 
 def _pair(report: SpeedReport, case: BenchmarkCase, number: int) -> None:
     part = _(case.part)
-    st.subheader(part[:1].upper() + part[1:], anchor=False)
+    st.markdown(f"**{part[:1].upper() + part[1:]}**")
     every = list(COMPARISONS[report.name].sides)
     numbers = [every.index(side) for side in case.sides]
     table = case.times()
@@ -363,7 +364,3 @@ _FINDINGS: dict[str, Callable[[SpeedReport], list[str]]] = {
     "batch": _batch,
     "checkpointing": _checkpointing,
 }
-
-
-if __name__ == "__main__":
-    page()

@@ -1,4 +1,4 @@
-"""Tensors by sight: what view, transpose, einsum and their kin do to a small tensor."""
+"""The figures of tensors: what view, transpose, einsum and their kin do to a small one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import streamlit as st
 
 from pages.app import show, typed
 from pages.app.address import view, view_link
+from pages.app.article import Made, keep
 from pages.app.fact_line import fact_line, joined
-from pages.app.model import question
 from pages.app.navigation import page_table
 from pages.app.typed import escape
 from pages.components.pickers import number_sheet
@@ -78,15 +78,18 @@ def fields_of(chosen: TensorOperation, numbers: str = "") -> dict[str, Any]:
     }
 
 
-def page() -> None:
-    """Show one operation on a tensor of the user's, and the mistakes that are worth seeing."""
-    show.header("tensors")
-    operation = _operation()
+def operation(made: Made) -> None:
+    """Show one operation on a tensor of the reader's; a link may hold it."""
+    left, right = st.columns([1, 3], vertical_alignment="bottom")
+    with left:
+        chosen = OPERATIONS[view.ask(Tensors, SCOPE).op]
+    with right:
+        st.markdown(_(chosen.help))
     given, seen_code = st.columns(2, gap="medium")
     try:
         with given:
-            source, values, second = _inputs(operation)
-        result = sight.sight(operation.name, source, values, second)
+            source, values, second = _inputs(chosen)
+        result = sight.sight(chosen.name, source, values, second)
     except ValueError as error:
         with given:
             show.problem(error)
@@ -96,26 +99,20 @@ def page() -> None:
         if result.after is None:
             _refused(result)
         else:
-            _result(result)
-    _used(operation)
-    own = [name for name, (of, _fields) in MISTAKES.items() if of == operation.name]
+            _result(result, result.after)
+            of = f"{result.after.shape} {result.after.strides}"
+            keep(made, of, strides=sight.about_strides(result.after))
+            keep(made, of, view=sight.about_view(result.after))
+    _used(chosen)
+    own = [name for name, (of, _fields) in MISTAKES.items() if of == chosen.name]
     if own:
         st.caption(_("Common errors"))
         _mistakes(own, "own")
-    label = _("Try all {n} common errors", n=len(MISTAKES))
-    with st.expander(label, icon=":material/error:"):
-        _mistakes(list(MISTAKES), "all")
-    _numpy()
 
 
-def _operation() -> TensorOperation:
-    """Choose the operation; a link may hold it."""
-    left, right = st.columns([1, 3], vertical_alignment="bottom")
-    with left:
-        chosen = OPERATIONS[view.ask(Tensors, SCOPE).op]
-    with right:
-        st.markdown(_(chosen.help))
-    return chosen
+def errors(_made: Made) -> None:
+    """Offer every famous error; a press sets up the operation above."""
+    _mistakes(list(MISTAKES), "all")
 
 
 def _inputs(chosen: TensorOperation) -> tuple[InputSpec, Values, tuple[int, ...] | None]:
@@ -216,10 +213,8 @@ def _refused(outcome: OperationResult) -> None:
         number_sheet([SheetLine(_("Inputs"), boards)], key="tensors-given")
 
 
-def _result(outcome: OperationResult) -> None:
+def _result(outcome: OperationResult, after: TensorView) -> None:
     """Show the tensors before and after, the memory behind them, and the order of reading."""
-    after = outcome.after
-    assert after is not None
     kind = outcome.operation.kind
     index = _picked(outcome, after)
     used, written = (frozenset[int](), "") if index is None else sight.arithmetic(outcome, index)
@@ -265,8 +260,6 @@ def _result(outcome: OperationResult) -> None:
         st.markdown(_("Sums along axis {dim}: **{sums}**", dim=outcome.values["dim"], sums=sums))
     elif outcome.operation.name in {"rand", "randn", "randint"}:
         st.markdown(_("Measured: {found}.", found=_(sight.statistics(outcome))))
-    asked = {"strides": sight.about_strides(after), "view": sight.about_view(after)}
-    question.check(asked, of=f"{after.shape} {after.strides}")
     if outcome.operation.name == "einsum":
         _loops(outcome, after)
     _memory(outcome, after, inputs, output)
@@ -323,13 +316,8 @@ def _picked(outcome: OperationResult, after: TensorView) -> Index | None:
     return tuple(min(i, size - 1) for i, size in zip(index, after.shape, strict=True))
 
 
-def _numpy() -> None:
-    st.header(_("NumPy and PyTorch"), anchor=False)
+def numpy(_made: Made) -> None:
+    """Show what an array and a tensor share, computed here."""
     facts = sight.numpy_facts()
     rows = [(f"`{code}`", f"`{found}`", _(meaning)) for code, found, meaning in facts]
     show.facts(rows, [_("code"), _("gives here"), _("so")])
-
-
-if __name__ == "__main__":
-    with view.drawing():  # another operation has other fields
-        page()

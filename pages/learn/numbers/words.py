@@ -1,4 +1,4 @@
-"""Words into tensors: tokens, ids, batches, embeddings and patches."""
+"""The figures of words: tokens, ids, batches, embeddings and patches."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import streamlit as st
 from pages.app import show, state, typed
 from pages.app.accounts import visitors
 from pages.app.address import view, view_link
+from pages.app.article import Made, keep
 from pages.app.fact_line import fact_line, joined
-from pages.app.model import question
 from pages.app.navigation import page_table
 from pages.app.runs import shown_run
 from pages.app.runs.shown_run import Needs
 from pages.app.typed import escape
-from pages.i18n import N_, _, content, ngettext, paragraph
+from pages.i18n import N_, _, ngettext, paragraph
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.data.own import tokens as byte_pairs
@@ -48,29 +48,20 @@ NEEDS = Needs(
 )
 _MAX = 1500  # characters
 _SYMBOLS = ("square", "diamond", "triangle-up")
+Cut = Callable[[str], list[Token]]
+CODE = {
+    "bpe": byte_pairs.apply,
+    "word": tokenise.vocabulary,
+    "character": tokenise.by_character,
+    "byte": tokenise.by_byte,
+}
+"""The source of each way to cut."""
 _TABLES = {"src_embedding": N_("Source words"), "tgt_embedding": N_("Target words")}
 CORPORA = {
     "text": N_("This text"),
     "english": N_("Toy grammar, English"),
     "korean": N_("Toy grammar, Korean"),
 }
-
-
-@dataclass(frozen=True)
-class TextToTensors:
-    """The step from words to tensors that is shown."""
-
-    view: str = view.choice(
-        N_("Step"),
-        {
-            "tokens": N_("Tokenise"),
-            "batch": N_("Ids and padding"),
-            "embeddings": N_("Embeddings"),
-            "moving": N_("While learning"),
-            "patches": N_("Words and patches"),
-        },
-        look={"label_visibility": "collapsed"},
-    )
 
 
 @dataclass(frozen=True)
@@ -115,29 +106,16 @@ class MovingWords:
     dimensions: str = view.choice(N_("Dimensions"), {"2": "2", "3": "3"}, query="words-dimensions")
 
 
-def page() -> None:
-    show.header("words")
-    views = {
-        "tokens": _tokens,
-        "batch": _batch,
-        "embeddings": _embeddings,
-        "moving": _moving,
-        "patches": _patches,
-    }
-    views[view.ask(TextToTensors, SCOPE).view]()
-
-
-def _patches() -> None:
-    show.prose(paragraph("words/patches"))
+def patches(_made: Made) -> None:
+    """Put a model that reads words beside one that reads pictures."""
     language, words = _side("translate", is_words=True)
     vision, pixels = _side("vit-digits", is_words=False)
     rows = beside_pictures.aspects(language, vision)
     show.facts([[_(text) for text in row] for row in rows], ["", words, pixels])
-    for page, label in (
-        ("encoders", _("What CLS and patches learn")),
-        ("positions", _("Positions, fixed and learned")),
+    for page, query, label in (
+        ("encoders", {"view": "patches"}, _("What CLS and patches learn")),
+        ("positions", {}, _("Positions, fixed and learned")),
     ):
-        query = {"view": "patches"} if page == "encoders" else {}
         st.page_link(page_table.path_of(page), label=label, query_params=query)
 
 
@@ -150,7 +128,8 @@ def _side(preset: str, *, is_words: bool) -> tuple[Experiment, str]:
     return PRESETS[preset].experiment, _("preset “{name}”", name=_(PRESETS[preset].label))
 
 
-def _tokens() -> None:
+def tokens(made: Made) -> None:
+    """Cut the reader's text into tokens, in four ways."""
     raw = st.text_area(
         _("Your text"),
         EXAMPLE,
@@ -158,7 +137,7 @@ def _tokens() -> None:
         height=68,
         persist_state="session",
     )
-    cut = view.ask(TokenCut, SCOPE).cut
+    way = view.ask(TokenCut, SCOPE).cut
     facts, choices = fact_line("words-tokens")
     problems = st.container()
     with choices, view_link.warnings_in(problems):
@@ -171,16 +150,27 @@ def _tokens() -> None:
     except ValueError as error:
         show.problem(error)
         return
+    made["text"] = text
     source = text if corpus == "text" else tokenise.grammar_corpus(corpus)
     source = source.lower() if is_lower else source
-    {"bpe": _pairs, "word": _words, "character": _characters, "byte": _bytes}[cut](text, source)
+    if way == "bpe":
+        cut = _pairs(text, source)
+    elif way == "byte":
+        cut = tokenise.by_byte
+        _chips(cut(text), tokenise.FIRST_BYTE + 256)
+    else:
+        cut = _whole(text, source, by_words=way == "word")
+    if word := questions.compound_of(text):
+        cuts = cut(word)
+        asked = questions.about_compound(escape(word), cuts)
+        keep(made, f"{word} {[token.id for token in cuts]}", compound=asked)
+    show.code(CODE[way])
 
 
-def _pairs(text: str, source: str) -> None:
-    learned = _learned(source)
+def _pairs(text: str, source: str) -> Cut:
+    """Merge pairs, show what each merge costs and saves; return how words are cut then."""
+    learned, words = _learned(source), tokenise.words_of(text)
     most = len(learned.merges)
-    if not most:
-        st.info(_("No pair occurs twice: nothing to merge."))
     k = 0
     if most:
         k = st.slider(
@@ -191,11 +181,26 @@ def _pairs(text: str, source: str) -> None:
             key=f"words-merges-{most}",
             help=_("Each merge joins the most frequent pair."),
         )
-    words = tokenise.words_of(text)
+    else:
+        st.info(_("No pair occurs twice: nothing to merge."))
     _chips(bpe.tokens(learned, words, k), len(SPECIALS) + len(learned.vocabulary(k)))
-    if not most:
-        _check(text, lambda word: bpe.tokens(learned, [word], k))
-        return
+    if most:
+        _merges(learned, k)
+        left, right = st.columns([3, 2])
+        with left:
+            show.figure(
+                _sizes(bpe.lengths(learned, words), k, _others(text, source)),
+                _("Each merge adds a token and shortens the text."),
+                key="words-sizes",
+            )
+        with right:
+            table = _merge_table(learned, k)
+            st.dataframe(table, hide_index=True, height=320, key=f"words-merge-table-{most}")
+            st.caption(_("Merges in order, with the pair's count."))
+    return lambda word: bpe.tokens(learned, [word], k)
+
+
+def _merges(learned: bpe.Bpe, k: int) -> None:
     first, second, count = learned.merges[k - 1] if k else learned.merges[0]
     values = {
         "left": _code(first),
@@ -208,28 +213,14 @@ def _pairs(text: str, source: str) -> None:
         if k
         else _("First merge: **{left}** + **{right}** → **{merged}**, {n} times.", **values)
     )
-    left, right = st.columns([3, 2])
-    with left:
-        show.figure(
-            _sizes(bpe.lengths(learned, words), k, _others(text, source)),
-            _("Each merge adds a token and shortens the text."),
-            key="words-sizes",
-        )
-    with right:
-        st.dataframe(
-            _merge_table(learned, k), hide_index=True, height=320, key=f"words-merge-table-{most}"
-        )
-        st.caption(_("Merges in order, with the pair's count."))
-    _check(text, lambda word: bpe.tokens(learned, [word], k))
-    _byte_note(text)
-    show.code(byte_pairs.apply)
 
 
-def _words(text: str, source: str) -> None:
-    counts = tokenise.word_counts(source)
+def _whole(text: str, source: str, *, by_words: bool) -> Cut:
+    """Cut at words, of which the reader keeps some, or at every character."""
+    counts = tokenise.word_counts(source) if by_words else Counter(source)
     n = len(counts)
     size = n
-    if n > 1:
+    if by_words and n > 1:
         size = st.slider(
             _("Words in the vocabulary"),
             1,
@@ -239,30 +230,9 @@ def _words(text: str, source: str) -> None:
             help=_("The most frequent words; all others become <unk>."),
         )
     vocabulary = tokenise.vocabulary(counts, size)
-    _chips(tokenise.by_word(text, vocabulary), len(vocabulary))
-    _check(text, lambda word: tokenise.by_word(word, vocabulary))
-    st.markdown(
-        _(
-            "Unknown words become number {n}; “dog” and “dogs” are unrelated.",
-            n=SPECIALS.index("<unk>"),
-        )
-    )
-    show.code(tokenise.vocabulary)
-
-
-def _characters(text: str, source: str) -> None:
-    vocabulary = tokenise.vocabulary(Counter(source))
-    _chips(tokenise.by_character(text, vocabulary), len(vocabulary))
-    _check(text, lambda word: tokenise.by_character(word, vocabulary))
-    st.markdown(_("Small vocabulary, long sequence: attention costs the square of its length."))
-    show.code(tokenise.by_character)
-
-
-def _bytes(text: str, source: str) -> None:
-    _chips(tokenise.by_byte(text), tokenise.FIRST_BYTE + 256)
-    _check(text, tokenise.by_byte)
-    _byte_note(text, is_open=True)
-    show.code(tokenise.by_byte)
+    by = tokenise.by_word if by_words else tokenise.by_character
+    _chips(by(text, vocabulary), len(vocabulary))
+    return lambda word: by(word, vocabulary)
 
 
 def _chips(tokens: list[Token], size: int) -> None:
@@ -277,14 +247,6 @@ def _chips(tokens: list[Token], size: int) -> None:
         share = show.percent(tokenise.unknown_share(tokens))
         parts.append(_("**{n}** unknown ({share})", n=unknown, share=share))
     st.caption(" · ".join(parts))
-
-
-def _check(text: str, cut: Callable[[str], list[Token]]) -> None:
-    """Ask how a new word is cut. cut: as the text above is."""
-    if word := questions.compound_of(text):
-        tokens = cut(word)
-        asked = questions.about_compound(escape(word), tokens)
-        question.check({"compound": asked}, of=f"{word} {[token.id for token in tokens]}")
 
 
 def _sizes(curve: pd.DataFrame, k: int, others: dict[str, tuple[int, int]]) -> go.Figure:
@@ -335,11 +297,11 @@ def _merge_table(learned: bpe.Bpe, k: int) -> pd.DataFrame:
     )
 
 
-def _byte_note(text: str, *, is_open: bool = False) -> None:
-    with st.expander(_("Bytes: no unknown tokens"), expanded=is_open):
-        show.prose(content("words_bytes"))
-        rows = pd.DataFrame(tokenise.bytes_of(text), columns=[_("character"), _("bytes of UTF-8")])
-        st.dataframe(rows, hide_index=True, height=220, key="words-bytes")
+def utf8(made: Made) -> None:
+    """Show the bytes of each character of the reader's text."""
+    columns = [_("character"), _("bytes of UTF-8")]
+    rows = pd.DataFrame(tokenise.bytes_of(made.get("text", "")), columns=columns)
+    st.dataframe(rows, hide_index=True, height=220, key="words-bytes")
 
 
 def _code(token: str) -> str:
@@ -351,7 +313,8 @@ def _learned(source: str) -> bpe.Bpe:
     return bpe.learn(tokenise.words_of(source))
 
 
-def _batch() -> None:
+def batch(made: Made) -> None:
+    """Fill the reader's sentences up to a rectangle of ids, and mask what fills it."""
     text = st.text_area(
         _("Your sentences, one per line"),
         SENTENCES,
@@ -373,25 +336,24 @@ def _batch() -> None:
         )
         has_eos = st.toggle("<eos>", True, key="words-eos", help=_("Teaches a model where to end."))
         length = _length(sentences, has_bos=has_bos, has_eos=has_eos)
-    made = tokenise.batch(sentences, length=length, has_bos=has_bos, has_eos=has_eos)
+    padded = tokenise.batch(sentences, length=length, has_bos=has_bos, has_eos=has_eos)
     left, right = st.columns(2)
     with left:
         show.figure(
-            plots.ids(made, state.theme()),
+            plots.ids(padded, state.theme()),
             _("Ids: words blue, special sand (0 to 3), padding grey."),
             key="words-ids",
         )
     with right:
         show.figure(
-            plots.mask(made, state.theme()),
+            plots.mask(padded, state.theme()),
             _("Mask: 1 may be attended to, 0 may not."),
             key="words-mask",
         )
-    _what_happened(made)
-    if not any(made.cut):
-        asked = questions.about_padding(made)
-        question.check({"padding": asked}, of=f"{made.mask.sum(1)}")
-    _vocabulary(made)
+    _what_happened(padded)
+    if not any(padded.cut):
+        keep(made, padded.mask.sum(1), padding=questions.about_padding(padded))
+    _vocabulary(padded)
     show.code(tokenise.batch)
 
 
@@ -410,18 +372,18 @@ def _length(sentences: list[list[str]], *, has_bos: bool, has_eos: bool) -> int:
     )
 
 
-def _what_happened(made: PaddedBatch) -> None:
-    n, length = made.ids.shape
+def _what_happened(padded: PaddedBatch) -> None:
+    n, length = padded.ids.shape
     st.markdown(
         _(
             "Shape **({n}, {length})**: {share} padding; {pairs} pairs per head.",
             n=n,
             length=length,
-            share=show.percent(made.padding_share),
+            share=show.percent(padded.padding_share),
             pairs=show.count(n * length * length),
         )
     )
-    lost = [(number, words) for number, words in enumerate(made.cut, 1) if words]
+    lost = [(number, words) for number, words in enumerate(padded.cut, 1) if words]
     if not lost:
         st.caption(_("Nothing was cut."))
         return
@@ -433,10 +395,10 @@ def _what_happened(made: PaddedBatch) -> None:
     st.warning("\n".join(lines), icon=":material/content_cut:")
 
 
-def _vocabulary(made: PaddedBatch) -> None:
-    with st.expander(_("Vocabulary: {n} tokens", n=len(made.known)), icon=":material/list:"):
+def _vocabulary(padded: PaddedBatch) -> None:
+    with st.expander(_("Vocabulary: {n} tokens", n=len(padded.known)), icon=":material/list:"):
         st.dataframe(
-            pd.DataFrame(tokenise.entries(made.known)),
+            pd.DataFrame(tokenise.entries(padded.known)),
             column_config={"token": _("token"), "special": _("special")},
             hide_index=True,
             key="words-vocabulary",
@@ -445,7 +407,8 @@ def _vocabulary(made: PaddedBatch) -> None:
         st.caption(_("<pad> is masked, <unk> any unknown word. Others by frequency."))
 
 
-def _embeddings() -> None:
+def lookup(made: Made) -> None:
+    """Choose a table and a word of it; show that its vector is a row."""
     table = _table()
     if table is None:
         return
@@ -457,8 +420,18 @@ def _embeddings() -> None:
         key=f"words-word-{table.name}-{len(table.tokens)}",
     )
     index = choices[0] if picked is None else int(picked)
-    _lookup(table, index)
-    _alike(table, index)
+    made.update(table=table, index=index)
+    last = table.values[-1]
+    found = embeddings.look_up(last, index)
+    show.figure(
+        plots.lookup(last, found, table.tokens, state.theme()),
+        _("One-hot vector times table: one row."),
+        key="words-lookup",
+    )
+    show.prose(
+        paragraph("words/lookup", n=f"{found.n_products:,}", id=index, difference=found.difference)
+    )
+    show.code(embeddings.look_up)
 
 
 def _table() -> EmbeddingTable | None:
@@ -492,27 +465,12 @@ def _table() -> EmbeddingTable | None:
     return table
 
 
-def _lookup(table: EmbeddingTable, index: int) -> None:
-    last = table.values[-1]
-    lookup = embeddings.look_up(last, index)
-    show.figure(
-        plots.lookup(last, lookup, table.tokens, state.theme()),
-        _("One-hot vector times table: one row."),
-        key="words-lookup",
-    )
-    show.prose(
-        paragraph(
-            "words/lookup",
-            n=f"{lookup.n_products:,}",
-            id=index,
-            difference=lookup.difference,
-        )
-    )
-    show.code(embeddings.look_up)
-
-
-def _alike(table: EmbeddingTable, index: int) -> None:
-    st.header(_("Similar words"), anchor=False)
+def likeness(made: Made) -> None:
+    """Compare all words of the table, before and after training."""
+    table: EmbeddingTable | None = made.get("table")
+    if table is None:
+        return
+    index: int = made["index"]
     order = by_class(table.classes)
     before, after = (
         embeddings.class_likeness(table.values[at], table.classes, len(SPECIALS)) for at in (0, -1)
@@ -562,8 +520,9 @@ def _recorded() -> None:
             return
 
 
-def _moving() -> None:
-    table = _table()
+def moving(made: Made) -> None:
+    """Play how the words of the table move while they are learned."""
+    table: EmbeddingTable | None = made.get("table")
     if table is None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
@@ -589,7 +548,3 @@ def _moving() -> None:
         key=name,
     )
     show.code(embeddings.principal)
-
-
-if __name__ == "__main__":
-    page()

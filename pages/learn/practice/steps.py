@@ -1,9 +1,8 @@
-"""Good practice: one guided way from a split to a number on the test set, in seven steps."""
+"""The figures of good practice: from a split to a number on the test set, in seven steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -11,10 +10,10 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import view
+from pages.app.article import Made, keep
 from pages.app.model import question
 from pages.app.runs import comparison, run_time, runs_access, shown_run, studies
-from pages.i18n import N_, _, content, paragraph
+from pages.i18n import N_, _, paragraph
 from tfm_core import byte_cache
 from tfm_core.choices.config import to_json
 from tfm_core.inspect.compare import conclusions
@@ -31,7 +30,7 @@ from tfm_core.studies.practice import STUDY, Evaluation
 from tfm_core.studies.study import StudyRuns, runs_of
 from tfm_core.training.progress import Patience
 
-SCOPE = "practice"
+STEPS = ("split", "train", "early", "augment", "errors", "save", "test")
 Runs = dict[str, Run]
 """The guided runs, by the name of their arm."""
 _WINDOW = 20
@@ -39,72 +38,33 @@ _SHOWN = 20
 _TRIES = (1, 2, 5, 10, 20, 50, 100)
 _CHOOSING = "choosing"
 _MODEL_WIDTH, _DIFFERENCE_WIDTH, _DIGIT_WIDTH = 220, 110, 64  # pixels: all ten classes in view
-_TRAIN_GUIDED = N_("Train the guided run ({time})")
 _BY_RUN = {"train": "plain", "early": "early", "augment": "augmented"}
 """The steps that are done once a run is."""
 _DONE = "practice-done"
 
 
-@dataclass(frozen=True)
-class Practice:
-    """The step that is shown."""
-
-    step: str = view.choice(
-        N_("Step"),
-        {
-            "split": N_("1 Split"),
-            "train": N_("2 Train and watch"),
-            "early": N_("3 Stop early"),
-            "augment": N_("4 Augment"),
-            "errors": N_("5 Look at errors"),
-            "save": N_("6 Save and load"),
-            "test": N_("7 Test, once"),
-        },
-        is_list=False,
-        look={"label_visibility": "collapsed"},
-    )
-
-
-def page() -> None:
-    """Show one step at a time, with what is done; a link holds which."""
-    show.header("practice")
+def _runs() -> Runs:
+    """Return the guided runs that are there, by arm; those that a reader stopped, too."""
     found = runs_of(STUDY, visitors.with_lessons())
     every = {**found.stopped, **found.shown}
-    runs = {arm.name: every[arm.name] for arm in STUDY.arms if arm.name in every}
-    name = _choose(runs)
-    words, _rule, mistake = content(f"practice_{name}").partition("\n---\n")
-    st.markdown(words)
-    steps: dict[str, Callable[[Runs], None]] = {
-        "split": _split,
-        "train": _train,
-        "early": _early,
-        "augment": _augmentation,
-        "errors": _errors,
-        "save": _save,
-        "test": _test,
-    }
-    steps[name](runs)
-    words = _("**The common mistake.** {words}", words=mistake.strip())
-    st.warning(words, icon=":material/report:")
+    return {arm.name: every[arm.name] for arm in STUDY.arms if arm.name in every}
 
 
-def _choose(runs: Runs) -> str:
-    """Choose a step; show which ones are done."""
-    names = view.fields(Practice, SCOPE)["step"].settings["options"]
-    done = {name for name in names if _is_marked(name)}
+def progress(_made: Made) -> None:
+    """Show which steps are done."""
+    runs = _runs()
+    done = {name for name in STEPS if _is_marked(name)}
     if _is_own("plain", runs):
         done.add("split")
     for name, arm in _BY_RUN.items():
         if _is_own(arm, runs) and runs[arm].status.state == "finished":
             done.add(name)
-    picked = view.ask(Practice, SCOPE).step
     badges = " ".join(
         f":green-badge[✓ {number}]" if name in done else f":gray-badge[{number}]"
-        for number, name in enumerate(names, 1)
+        for number, name in enumerate(STEPS, 1)
     )
-    words = _("{n} of {all} done", n=len(done), all=len(names))
+    words = _("{n} of {all} done", n=len(done), all=len(STEPS))
     st.markdown(f"{badges} {words}")
-    return picked
 
 
 def _is_own(arm: str, runs: Runs) -> bool:
@@ -150,20 +110,23 @@ def _starter(arms: list[str], label: str, runs: Runs) -> None:
 
 
 def _follow(arms: list[str], runs: Runs, draw: Callable[[Runs], None]) -> None:
-    """Draw what runs of arms show, as long as they train."""
+    """Draw what runs of arms show, as long as they train, and the line of the last one."""
     shown = {name: runs[name] for name in arms if name in runs}
+    last = {name: {0: run} for name, run in shown.items() if name == arms[-1]}
 
     def part(_was_live: bool) -> None:
-        with st.container(horizontal=True, gap="medium"):
-            studies.lines(STUDY, StudyRuns({name: {0: run} for name, run in shown.items()}))
+        if last:
+            with st.container(horizontal=True, gap="medium"):
+                studies.lines(STUDY, StudyRuns(last))
         draw(shown)
 
     if shown:
         comparison.follow(shown.values(), part)
 
 
-def _chosen(runs: Runs) -> tuple[str, Run] | None:
-    """Return and show the run that validation chooses; show what is missing if there is none."""
+def _chosen(*, is_told: bool = False) -> tuple[str, Run] | None:
+    """Return the run that validation chooses, or show what is missing. is_told: say why it is."""
+    runs = _runs()
     ready = {
         name: (run, runs_access.curves(run))
         for name, run in runs.items()
@@ -172,18 +135,18 @@ def _chosen(runs: Runs) -> tuple[str, Run] | None:
     best = practice.best_of(ready)
     if best is None:
         st.info(_("This step needs a finished run: train one first."))
-        _starter(["plain"], _TRAIN_GUIDED, runs)
         return None
     name, step, loss = best
-    show.prose(
-        paragraph(
-            "practice/chosen",
-            name=_(STUDY.arm(name).label),
-            step=f"{step:,}",
-            loss=f"{loss:.3f}",
-            n=len(ready),
+    if is_told:
+        show.prose(
+            paragraph(
+                "practice/chosen",
+                name=_(STUDY.arm(name).label),
+                step=f"{step:,}",
+                loss=f"{loss:.3f}",
+                n=len(ready),
+            )
         )
-    )
     return name, runs[name]
 
 
@@ -198,7 +161,8 @@ def _evaluate(folder: Path, mark: int, split: str) -> Evaluation:
     return practice.evaluate(Run(folder), split)
 
 
-def _split(runs: Runs) -> None:
+def split(made: Made) -> None:
+    """Count the pictures of each class in each split, and show how wide their intervals are."""
     try:
         with st.spinner(_("Counting the pictures …")):
             counts, n_shared = _splits()
@@ -224,14 +188,14 @@ def _split(runs: Runs) -> None:
         columns = [_("split"), _("pictures"), _("who learns"), _("seen")]
         table = pd.DataFrame(roles, columns=columns)
         st.dataframe(table, hide_index=True, key="practice-roles", column_config=form)
-        _width()
-    question.ask(practice.about_choosing(), _CHOOSING)
+        _width(made)
+    keep(made, "", choosing=practice.about_choosing())
     if question.is_revealed(_CHOOSING):
         _mark_done("split")
     show.code(conclusions.wilson)
 
 
-def _width() -> None:
+def _width(made: Made) -> None:
     n = st.select_slider(
         _("Pictures in the validation split"),
         [20, 50, 100, 200, 500, 1000, 2000, 5000, 10000],
@@ -249,7 +213,7 @@ def _width() -> None:
         ),
         help=_("95% confidence (Wilson 1927)."),
     )
-    question.check({"precision": practice.about_precision(n)}, of=f"{n}")
+    keep(made, n, precision=practice.about_precision(n))
 
 
 @st.cache_data(show_spinner=False)
@@ -257,14 +221,16 @@ def _splits() -> tuple[pd.DataFrame, int]:
     return practice.splits_of(STUDY.base)
 
 
-def _train(runs: Runs) -> None:
+def train(_made: Made) -> None:
     """Train the guided run and mark where it begins to overfit."""
-    _starter(["plain"], _TRAIN_GUIDED, runs)
+    runs = _runs()
+    _starter(["plain"], N_("Train the guided run ({time})"), runs)
     _follow(["plain"], runs, _one)
 
 
-def _augmentation(runs: Runs) -> None:
+def augment(_made: Made) -> None:
     """Put the run without and the run with augmentation side by side, from one seed."""
+    runs = _runs()
     arms = ["plain", "augmented"]
     show.prose(paragraph("practice/augment", **practice.AUGMENTATION))
     _starter(arms, N_("Train with augmentation ({time})"), runs)
@@ -324,7 +290,7 @@ def _side_by_side(shown: Runs) -> None:
     for column in ("loss", "accuracy"):
         for area, (kind, run) in zip(st.columns(len(shown)), shown.items(), strict=True):
             with area:
-                _curves_of(run, column, name=kind)
+                _curves_of(run, column, name=f"beside-{kind}")
     gaps, can_be_negative = [], False
     for kind, run in shown.items():
         turn = practice.overfitting(runs_access.curves(run))
@@ -345,7 +311,9 @@ def _side_by_side(shown: Runs) -> None:
         st.caption(words)
 
 
-def _early(runs: Runs) -> None:
+def early(_made: Made) -> None:
+    """Train until the validation loss has not fallen for a while."""
+    runs = _runs()
     show.prose(
         paragraph(
             "practice/patience",
@@ -378,8 +346,9 @@ def _draw_early(shown: Runs) -> None:
     )
 
 
-def _errors(runs: Runs) -> None:
-    picked = _chosen(runs)
+def errors(_made: Made) -> None:
+    """Show which digits are taken for which, by the run that validation chooses."""
+    picked = _chosen(is_told=True)
     if picked is None:
         return
     try:
@@ -430,8 +399,9 @@ def _errors(runs: Runs) -> None:
     show.code(Evaluation)
 
 
-def _save(runs: Runs) -> None:
-    picked = _chosen(runs)
+def save(_made: Made) -> None:
+    """Save the chosen run, load it into a fresh model, and compare the answers."""
+    picked = _chosen()
     if picked is None:
         return
     run = picked[1]
@@ -519,8 +489,9 @@ def _round_trip(run_id: str, mark: int, _run: Run) -> tuple[bytes, int, int, dic
     return practice.round_trip(_run)
 
 
-def _test(runs: Runs) -> None:
-    picked = _chosen(runs)
+def test(_made: Made) -> None:
+    """Open the test set once, and hold its score against that of validation."""
+    picked = _chosen()
     if picked is None:
         return
     if not _is_marked("test"):
@@ -592,7 +563,3 @@ def _luck(tested: Evaluation) -> None:
         ),
         help=_("Expected best of that many binomial draws."),
     )
-
-
-if __name__ == "__main__":
-    page()

@@ -1,22 +1,16 @@
-"""The page of good practice, through the frame."""
+"""The steps of good practice, through the frame."""
 
 import json
 
 import pytest
 
 from tests.pages.guided_runs import guided_run
-from tests.pages.looking import answered, figure_of, revealed, said
+from tests.pages.looking import answered, figure_of, said
 from tests.pages.made_runs import with_worker
 from tfm_core.studies.practice import STUDY
 from tfm_core.studies.study import runs_of
 
-PAGE = "learn/practice.py"
-STEPS = ("split", "train", "early", "augment", "errors", "save", "test")
-
-
-def at_step(app, step):
-    app.button_group(key="practice-step").set_value(step).run()
-    return app
+PAGE = "learn/practice/page.py"
 
 
 def test_the_split_is_counted_and_a_right_answer_does_the_step(open_page):
@@ -32,15 +26,11 @@ def test_the_split_is_counted_and_a_right_answer_does_the_step(open_page):
 
 
 @pytest.mark.parametrize(
-    ("step", "key", "kinds"),
-    [
-        ("train", "plain", ["plain"]),
-        ("early", "early", ["early"]),
-        ("augment", "augmented", ["plain", "augmented"]),
-    ],
+    ("key", "kinds"),
+    [("plain", ["plain"]), ("early", ["early"]), ("augmented", ["plain", "augmented"])],
 )
-def test_a_press_queues_what_is_missing(busy_queue, open_page, step, key, kinds):
-    app = at_step(open_page(PAGE), step)
+def test_a_press_queues_what_is_missing(busy_queue, open_page, key, kinds):
+    app = open_page(PAGE)
     app.button(key=f"practice-{key}").click().run()
     found = runs_of(STUDY, busy_queue.store.list()).shown
     assert list(found) == kinds
@@ -50,22 +40,20 @@ def test_a_press_queues_what_is_missing(busy_queue, open_page, step, key, kinds)
 
 def test_a_finished_run_fills_every_step(store, open_page):
     guided_run(store, "plain")
-    app = at_step(open_page(PAGE), "train")
+    app = open_page(PAGE)
     assert "Overfitting begins at step **150**" in said(app)
     assert "2 of 7 done" in said(app)
 
-    at_step(app, "errors")
     assert "Validation chooses **No augmentation**, step **300**" in said(app)
     assert "of 500 wrong" in said(app)
-    revealed(app)
+    *_others, last = [button for button in app.button if button.label == "Show the answer"]
+    last.click().run()
     assert "3 of 7 done" in said(app)
 
-    at_step(app, "save")
     app.button(key="practice-save").click().run()
     assert "**exactly** the same" in app.success[0].value
     assert "4 of 7 done" in said(app)
 
-    at_step(app, "test")
     assert "the test says" not in said(app)
     app.button(key="practice-open").click().run()
     assert "the test says" in said(app)
@@ -76,7 +64,7 @@ def test_a_finished_run_fills_every_step(store, open_page):
 
 def test_the_curves_of_a_run_that_trains_grow_on_the_page(store, open_page):
     run = with_worker(guided_run(store, "plain"), "running")
-    app = at_step(open_page(PAGE), "train")
+    app = open_page(PAGE)
     for figure in ("practice-plain-loss", "practice-plain-accuracy"):
         assert max(figure_of(app, figure).data[0].x) == 300
     with (run.folder / "events.jsonl").open("a") as file:
@@ -90,11 +78,9 @@ def test_runs_that_stopped_early_or_were_augmented_stand_beside(store, open_page
     guided_run(store, "plain")
     early = guided_run(store, "early")
     guided_run(store, "augmented", lower=0.5)
-    app = at_step(open_page(PAGE), "early")
+    app = open_page(PAGE)
     assert "Stopped at step **300**" in said(app)
     saved = 1 - 300 / early.status.total_steps
     assert f"{100 * saved:.0f}" in said(app).partition("Stopped at step **300**")[2][:120]
-    at_step(app, "augment")
     assert said(app).count("ahead of validation") == 2
-    at_step(app, "errors")
     assert "Validation chooses **With augmentation**" in said(app)
