@@ -56,8 +56,7 @@ AREAS = {
         "tfm_core/choices/variants", "tfm_core/doctor", "tfm_core/choices/mistakes",
     ),
     "lessons, tours, class": (
-        "pages/teach", "pages/learn/lessons", "pages/app/lessons", "pages/app/tour",
-        "tfm_core/lessons", "tfm_core/inspect/tours",
+        "pages/teach", "pages/learn/lessons", "pages/app/lessons", "tfm_core/lessons",
     ),
     "learn": (
         "pages/learn", "tfm_core/inspect/by_hand", "tfm_core/studies/practice",
@@ -84,7 +83,7 @@ CONTENT_AREAS = {
         "home", "train", "runs", "terms", "glossary", "settings", "variants", "symptoms",
         "training", "moments", "made-with", "tasks", "presets",
     ),
-    "lessons, tours, class": ("lessons", "class", "tour", "tours"),
+    "lessons, tours, class": ("lessons", "class", "tours"),
     "learn": (
         "words", "tensors", "by_hand", "before", "training_step", "practice", "speed",
         "experiments", "find_the_bug",

@@ -140,13 +140,12 @@ def _change_language(code: str) -> None:
 
 
 def _arrive(run_id: str | None) -> None:
-    """Lead to the title of another page, run on Train, stop of a tour, or lesson."""
-    place, query = state.page(), view_link.query()
-    parts = query.get("tour"), query.get(open_lesson.LESSON_QUERY), state.n_jumps()
+    """Lead to the title of another page, run on Train, or task of a lesson or tour."""
+    place, task = state.page(), view_link.query().get(open_lesson.LESSON_QUERY, "")
     arrival(
         f"{place}?{run_id}" if place == "train" else place,
-        " ".join(map(str, parts)),
-        title=".st-key-tour >>> h2" if parts[0] else ".st-key-page h1",
+        f"{task} {state.n_jumps()}",
+        title=".st-key-task-bar h2" if "." in task else ".st-key-page h1",
         key="arrival",
     )
 
