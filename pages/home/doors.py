@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from pages.app import show
+from pages.app.lessons import bar
 from pages.app.navigation import ticks
 from pages.app.navigation.page_table import WAY
 from pages.app.runs import run_time, shown_run
-from pages.app.tour import bar as tour
 from pages.home.hero import TRANSLATOR
 from pages.i18n import N_, _
 from tfm_core.choices.presets import PRESETS
@@ -51,8 +51,8 @@ def doors() -> None:
     with st.container(key="doors", horizontal=True, vertical_alignment="center", gap="medium"):
         with st.container(width="content"):
             st.fragment(_train_button)()  # a press redraws only this part
-        tour.start("translate", _("**Take the tour**"))
-        tour.resume()
+        bar.start("translate", _("**Take the tour**"))
+        bar.resume()
         for door in DOORS:
             page = ticks.upcoming().name if door.page == WAY[0].name else door.page
             show.link(page, _(door.label), door.query, icon=door.icon)

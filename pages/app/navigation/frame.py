@@ -150,18 +150,17 @@ def _change_language(code: str) -> None:
 
 
 def _arrive(run_id: str | None) -> None:
-    """Lead to the title of another page, run on Train, stop of a tour, or lesson."""
+    """Lead to the title of another page, run on Train, figure, or task of a lesson or tour."""
     place, query = state.page(), view_link.query()
-    parts = query.get("tour"), query.get(open_lesson.LESSON_QUERY), state.n_jumps()
-    figure = query.get(article.FIGURE, "")
+    task, figure = query.get(open_lesson.LESSON_QUERY, ""), query.get(article.FIGURE, "")
     title = ".st-key-page h1"
-    if parts[0]:
-        title = ".st-key-tour >>> h2"
+    if "." in task:
+        title = ".st-key-task-bar h2"
     elif re.fullmatch(r"[a-z0-9-]+", figure):
         title = f":is(.st-key-figure-{figure}, [class*='st-key-figure-{figure}-'])"
     arrival(
         f"{place}?{run_id}" if place == "train" else place,
-        " ".join(map(str, parts)),
+        f"{task} {state.n_jumps()}",
         title=title,
         key="arrival",
     )

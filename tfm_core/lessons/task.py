@@ -1,4 +1,4 @@
-"""What a task of a lesson is: what its check may look at, and what it says."""
+"""What a task of a lesson or a tour is: what its check may look at, and what it says."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tfm_core.choices.config.base import Config
 from tfm_core.inspect.compare.differences import settings
 from tfm_core.lessons.words import TaskWords
 from tfm_core.reading import is_number, is_whole
+from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import ID, LESSON_ID, Run
 from tfm_core.runs.store import LESSONS, RECORDED, RunStore
 from tfm_core.sentences import N_, StudentError
@@ -42,14 +43,28 @@ Value = str | bool | int | float | list[str]
 class Work:
     """What a check may look at.
 
-    runs: of one participant in the lesson, the newest first. experiment: what the lesson starts
-    from, None where nothing is trained. words: of the task.
+    runs: of one participant in the lesson, the newest first; of a tour, the run that it leads over.
+    experiment: what the lesson starts from, None where nothing is trained. words: of the task.
+    curves: of the run of a tour so far. is_answered: whether its question was answered; what takes
+    seconds to measure is left out before that.
     """
 
     words: TaskWords
     experiment: Experiment | None
     runs: Sequence[Run]
     store: RunStore
+    curves: Curves = field(default_factory=Curves)
+    is_answered: bool = False
+
+    @property
+    def run(self) -> Run:
+        """The run of a tour."""
+        return self.runs[0]
+
+    @property
+    def can_be_measured(self) -> bool:
+        """Whether an answer is wanted, and the run has weights to measure it with."""
+        return self.is_answered and self.run.has_checkpoint
 
     @property
     def finished(self) -> list[Run]:

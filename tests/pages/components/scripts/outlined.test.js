@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { found, isInSight } from "../../../../pages/components/outlined.js";
-import { rememberedAnswers } from "../../../../pages/components/kept.js";
-import { left } from "../../../../pages/components/tour_resume.js";
 
 const place = (inner = null, children = []) => ({
   shadowRoot: inner && { querySelector: (selector) => inner[selector] ?? null },
@@ -31,24 +29,4 @@ test("what fits stands between the strip and the bar, what does not begins there
   assert.ok(isInSight(box(110, 900), room));
   assert.ok(!isInSight(box(60, 900), room));
   assert.ok(!isInSight(box(400, 900), room));
-});
-
-test("a browser's memory is taken only if it names a stop", () => {
-  const tours = { digit: { title: "A digit", count: 6 } };
-  assert.deepEqual(left('["digit.3","abc"]', tours), { name: "digit", n: 3, value: ["digit.3", "abc"] });
-  assert.deepEqual(left('["digit.3","abc",{"digit.1":0}]', tours).value, ["digit.3", "abc"]);
-  for (const text of [null, "", "{", "7", "[]", '["digit.3"]', '["digit.0","a"]', '["digit.7","a"]', '["digit.x","a"]',
-    '["toString.1","a"]', '["digit.3",5]', '[["digit.3"],"a"]']) {
-    assert.equal(left(text, tours), null, text);
-  }
-});
-
-test("answers are remembered of one tour over one run", () => {
-  const text = '["digit.3","abc",{"digit.1":0,"digit.2":"x","digit.3":2}]';
-  assert.deepEqual(rememberedAnswers(text, { place: "digit.5", run: "abc" }), { "digit.1": 0, "digit.3": 2 });
-  assert.deepEqual(rememberedAnswers(text, { place: "digit.5", run: "other" }), {});
-  assert.deepEqual(rememberedAnswers(text, { place: "translate.5", run: "abc" }), {});
-  for (const bad of [null, "{", '["digit.3","abc"]', '["digit.3","abc",[1]]', '["digit.3","abc",7]']) {
-    assert.deepEqual(rememberedAnswers(bad, { place: "digit.3", run: "abc" }), {}, bad);
-  }
 });
