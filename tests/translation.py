@@ -90,7 +90,7 @@ CONTENT_AREAS = {
         "experiments", "find_the_bug",
     ),
     "use": (
-        "translate", "beam", "sampling", "draw", "encoders", "gpt", "captions", "compare",
+        "try", "beam", "sampling", "compare",
         "sweeps", "own-data", "own_data", "bugs", "conclusions", "findings", "figures", "questions",
     ),
     "look inside": (

@@ -134,10 +134,10 @@ def _patches() -> None:
     rows = beside_pictures.aspects(language, vision)
     show.facts([[_(text) for text in row] for row in rows], ["", words, pixels])
     for page, label in (
-        ("encoders", _("What CLS and patches learn")),
+        ("try", _("What CLS and patches learn")),
         ("positions", _("Positions, fixed and learned")),
     ):
-        query = {"view": "patches"} if page == "encoders" else {}
+        query = {"view": "patches"} if page == "try" else {}
         st.page_link(page_table.path_of(page), label=label, query_params=query)
 
 

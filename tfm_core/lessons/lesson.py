@@ -48,9 +48,9 @@ PAGES = (
     "encoders", "experiments", "find-the-bug", "gpt", "grokking", "induction", "knockouts", "masks",
     "memorising", "mistakes", "own-data", "parameters", "positions", "practice", "runs", "sinks",
     "specialise", "speed", "superposition", "sweeps", "tensors", "train", "training-step",
-    "translate", "walk", "words",
+    "translate", "try", "walk", "words",
 )  # fmt: skip
-"""The pages on which a lesson can work."""
+"""The pages on which a lesson can work; of "try" also by the names of its parts."""
 
 MAX_BYTES = 65_536
 """Of each file of a lesson."""

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.app import state
+from pages.app.address import old_addresses
 from pages.app.lessons import open_lesson, score_report
 from pages.app.navigation import page_table
 from pages.app.typed import escape
@@ -43,7 +44,8 @@ def task(lesson: Lesson, one: Task, *, place: str) -> None:
 
 def page_link(one: Task, *, place: str) -> None:
     """Draw the link to the page of a task, in the lesson; for Train without a run."""
-    facts = page_table.PAGES.get(one.page)
+    name, view = old_addresses.current(one.page, one.view)
+    facts = page_table.PAGES.get(name)
     if facts is None or facts.name == state.page():
         return
     label = _("Open {page}", page=_(facts.title))
@@ -52,7 +54,7 @@ def page_link(one: Task, *, place: str) -> None:
         if st.session_state.pop(_GO, False):
             st.switch_page(facts.path, query_params=open_lesson.query())
         return
-    query = {**one.view, **open_lesson.query()}
+    query = {**view, **open_lesson.query()}
     st.page_link(facts.path, label=label, icon=facts.icon, query_params=query, width="content")
 
 

@@ -73,7 +73,7 @@ def address(stop: Stop, run: Run) -> tuple[str, dict[str, str]]:
 
 
 def _sentence(run: Run) -> Query:
-    return {"method": "greedy", "text": str(run.probe().items[0]["src_text"])}
+    return {"view": "write", "method": "greedy", "text": str(run.probe().items[0]["src_text"])}
 
 
 def _first_head(run: Run, kind: str) -> Query:
@@ -136,7 +136,7 @@ _TRANSLATE = Tour(
             asks=questions.without_mask, waits=waits.is_trained,
         ),
         Stop(
-            "writing", "translate", N_("One token at a time"), (".st-key-translate-desk",),
+            "writing", "try", N_("One token at a time"), (".st-key-write-desk",),
             query=_sentence, asks=questions.decoder_passes, waits=waits.is_trained,
         ),
         Stop(
@@ -176,7 +176,10 @@ _DIGIT = Tour(
             },
             asks=questions.attention_on_ink, veils=(".st-key-attention-heads",),
         ),
-        Stop("drawing", "draw", N_("Your turn"), ("[class*='st-key-draw-'] >>> .lab",)),
+        Stop(
+            "drawing", "try", N_("Your turn"), ("[class*='st-key-draw-'] >>> .lab",),
+            query=lambda _run: {"view": "draw"},
+        ),
         Stop(
             "positions", "knockouts", N_("Without positions"),
             (".st-key-knockouts-outcome", "[class*='st-key-knockouts-board-']"),

@@ -32,11 +32,12 @@ def test_any_cookie_at_all_is_read(text):
 
 
 def test_a_forged_cookie_marks_no_other_pages_and_no_more_than_there_is():
-    text = "masks:act/home:act/nowhere:act/words:a:b:c:d/tensors:<b>:A b/gpt"
+    text = "masks:act/home:act/nowhere:act/words:a:b:c:d/tensors:<b>:A b/before"
     found = ticks.read(text)
-    assert found == {"masks": {"act"}, "words": {"a", "b"}, "tensors": set(), "gpt": set()}
+    assert found == {"masks": {"act"}, "words": {"a", "b"}, "tensors": set(), "before": set()}
     assert ticks.written(found) == "masks:act/words:a:b"
     assert ticks.read("masks:act/" * 999) == {}
+    assert ticks.read("gpt:order/captions:swap/draw:act") == {"try": {"order", "swap"}}
 
 
 def test_a_page_without_questions_is_done_once_the_reader_changed_what_it_shows(open_page):

@@ -30,7 +30,7 @@ def test_a_long_paste_is_kept_and_answered(open_page, page, query, key):
 
 
 LARGE = [
-    ("try_it/gpt.py", {"part": "train"}, "text_area", "gpt-own-text"),
+    ("try_it/page.py", {"view": "train"}, "text_area", "train-own-text"),
     (
         "train/page.py",
         {"model.family": "decoder-only", "task.name": "own-text"},
