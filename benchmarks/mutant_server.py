@@ -26,9 +26,17 @@ HUNG_SECONDS = 120  # CPU-seconds after which a test is taken to hang, and the f
 HANGS = "a test that hangs or dies"
 NOT_FOUND = "what all tests import"
 _PRELOADED = (
-    "torch", "numpy", "pandas", "pytest", "safetensors", "pydantic", "plotly.graph_objects",
-    "scipy.stats", "hypothesis", "streamlit.testing.v1",
-)  # fmt: skip
+    "torch",
+    "numpy",
+    "pandas",
+    "pytest",
+    "safetensors",
+    "pydantic",
+    "plotly.graph_objects",
+    "scipy.stats",
+    "hypothesis",
+    "streamlit.testing.v1",
+)
 
 
 def _serve() -> None:

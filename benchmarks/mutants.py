@@ -58,12 +58,25 @@ _UNSEEN = frozenset(
 )
 """Keywords whose values are layout, or have no effect that a test should look for."""
 _COMPARED: dict[type[ast.cmpop], str] = {
-    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
-    ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
-}  # fmt: skip
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.In: "not in",
+    ast.NotIn: "in",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+}
 _COMPUTED: dict[type[ast.operator], str] = {
-    ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "/", ast.Mod: "*",
-}  # fmt: skip
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "/",
+    ast.Div: "*",
+    ast.FloorDiv: "/",
+    ast.Mod: "*",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +174,9 @@ def by_hand(root: Path) -> list[Mutant]:
 def _places(text: str) -> list[tuple[str, int, str, str]]:
     """Return the kind, the start and both texts of each change that can be made."""
     tree, places = ast.parse(text), []
-    left_out = {id(node) for top in ast.walk(tree) for part in _passed(top) for node in
-                ast.walk(part)}  # fmt: skip
+    left_out = {
+        id(node) for top in ast.walk(tree) for part in _passed(top) for node in ast.walk(part)
+    }
     lines = [0]
     for line in text.splitlines(keepends=True):
         lines.append(lines[-1] + len(line))
@@ -216,8 +230,10 @@ def _changes(node: ast.expr) -> Iterator[tuple[str, str]]:
         case ast.UnaryOp(ast.Not(), operand):
             yield "condition", f"({ast.unparse(operand)})"
         case ast.IfExp(test, body, orelse):
-            yield "condition", f"({ast.unparse(orelse)} if {ast.unparse(test)} else "\
-                f"{ast.unparse(body)})"  # fmt: skip
+            yield (
+                "condition",
+                f"({ast.unparse(orelse)} if {ast.unparse(test)} else {ast.unparse(body)})",
+            )
 
 
 class Covering:
@@ -289,8 +305,9 @@ def _copied(copy: Path) -> Path:
             shutil.copy2(ROOT / name, copy / name)
     for top in ("tests", "tfm_core", "pages"):
         mode = compileall.py_compile.PycInvalidationMode.CHECKED_HASH  # type: ignore[attr-defined]
-        compileall.compile_dir(copy / top, quiet=2, rx=re.compile("recorded"),
-                               invalidation_mode=mode)  # fmt: skip
+        compileall.compile_dir(
+            copy / top, quiet=2, rx=re.compile("recorded"), invalidation_mode=mode
+        )
     return copy
 
 
@@ -314,8 +331,13 @@ def _killers(
     copy: Path, mutants: Sequence[Mutant], covering: Covering, left: SimpleQueue[int]
 ) -> Iterator[tuple[int, str]]:
     """Take mutants while there are some; yield the number of each and what noticed it."""
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "TFM_SEED": str(SEED),
-                   "OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}  # fmt: skip
+    environment = {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TFM_SEED": str(SEED),
+        "OPENBLAS_NUM_THREADS": "1",
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+    }
     with subprocess.Popen(
         [sys.executable, "-m", "benchmarks.mutant_server"],
         cwd=copy,

@@ -122,11 +122,13 @@ def _cold(browser: Browser, rounds: int) -> Table:
         "From the start of the server's process to a Home that can be used",
         ["", "seconds since the start", "of which here", "target"],
         rows,
-        [f"{rounds} starts, each seen by a browser that knows nothing of the app, in a window that",
-         "was open before: for a new one Chromium loads pages of its own, a second of a processor.",
-         "It can be used when its script has ended and the scrubber of its stage can be moved."],
+        [
+            f"{rounds} starts, each seen by a browser that knows nothing of the app, in a window",
+            "that was open before: for a new one Chromium loads pages of its own, for a second.",
+            "It can be used when its script has ended and the scrubber of its stage can be moved.",
+        ],
         {"cold start": Figure(before)},
-    )  # fmt: skip
+    )
 
 
 def _moments(page: Page) -> dict[str, float]:
@@ -199,8 +201,11 @@ def _first_points(browser: Browser, served: Served, rounds: int) -> Table:
             click = page.evaluate("() => performance.timeOrigin + began") / 1000
             times = {name: at - click for name, at in seen.items()}
         served.end_runs()
-        times |= {"its page is drawn": drawn, "the stage shows a point": staged,
-                  "the figure below shows a point": figured}  # fmt: skip
+        times |= {
+            "its page is drawn": drawn,
+            "the stage shows a point": staged,
+            "the figure below shows a point": figured,
+        }
         for name, seconds in times.items():
             found.setdefault(name, []).append(seconds)
     rows = []
@@ -266,7 +271,7 @@ PLACES = (
     _Place("Train", "Train", "deep('.st-key-start button').length", is_tab=False),
     _Place("Look inside", "Masks", "deep('.lab .cell').length"),
     _Place("Runs", "Runs", "says('h1', 'Runs')", is_tab=False),
-    _Place("Look inside", "Build", "deep('.diagram g.node').length"),
+    _Place("Look inside", "Build", "deep('.picture canvas.model').length"),
     _Place("Look inside", "Positions", "plot('positions-')?.length"),
     _Place("Look inside", "Attention", "deep('.heads canvas').length"),
     _Place("Look inside", "Parameters", "says('h1', 'Parameters')"),

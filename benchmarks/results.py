@@ -61,8 +61,19 @@ def text(results: Mapping[str, Result]) -> str:
     for name, one in results.items():
         goal = GOALS[name]
         figure = one.figure
-        rows.append([name, goal.what, show(name, figure), figure.seeds, str(goal),
-                     verdict(name, figure), one.machine, one.date, one.commit])  # fmt: skip
+        rows.append(
+            [
+                name,
+                goal.what,
+                show(name, figure),
+                figure.seeds,
+                str(goal),
+                verdict(name, figure),
+                one.machine,
+                one.date,
+                one.commit,
+            ]
+        )
     n_met = sum(row[5] == "met" for row in rows)
     table = Table(f"{n_met} of {len(GOALS)} goals are met", COLUMNS, rows)
     missing = [f"`{name}`" for name in GOALS if name not in results]

@@ -53,9 +53,7 @@ from tfm_core.training.checkpoints import load_model
 
 ROOM = 900 * 2**20
 """Bytes that a reader may take, twice what an upload may unpack to."""
-GUARDS = (
-    "check_header", "content_of", "json_of", "object_of", "open_tensors", "toml_of", "zip_of",
-)  # fmt: skip
+GUARDS = ("check_header", "content_of", "json_of", "object_of", "open_tensors", "toml_of", "zip_of")
 MET: set[str] = set()
 """Modules that called a guard."""
 MILLION = 10**6
@@ -203,13 +201,13 @@ def tokenizers() -> dict[str, bytes]:
                     "unk_token": "[UNK]",
                     "continuing_subword_prefix": "##",
                     "max_input_chars_per_word": 100,
-                },
+                }
             },
             "WordLevel without [UNK]": {
-                "model": {"type": "WordLevel", "vocab": words, "unk_token": "[UNK]"},
+                "model": {"type": "WordLevel", "vocab": words, "unk_token": "[UNK]"}
             },
             "Unigram without unk_id": {
-                "model": {"type": "Unigram", "vocab": [["b", 0.0]], "unk_id": None},
+                "model": {"type": "Unigram", "vocab": [["b", 0.0]], "unk_id": None}
             },
         }.items()
     }
@@ -421,14 +419,21 @@ def bombs(readers: Readers) -> dict[str, Callable[[], object]]:
     add("adapter", every_safetensors, readers.in_adapter, "adapter_model.safetensors")
     add("head.safetensors", every_safetensors, readers.head)
     for name in (
-        "experiment.json", "meta.json", "status.json", "events.jsonl", "probe.json", "labels.json",
+        "experiment.json",
+        "meta.json",
+        "status.json",
+        "events.jsonl",
+        "probe.json",
+        "labels.json",
         "origin.json",
-    ):  # fmt: skip
+    ):
         add(f"{name} of a run", every_json, readers.in_run, name)
     for name in (
-        "snapshots/00000000.safetensors", "curves.safetensors",
-        "weights/00000000.safetensors", "checkpoints/last/checkpoint.safetensors",
-    ):  # fmt: skip
+        "snapshots/00000000.safetensors",
+        "curves.safetensors",
+        "weights/00000000.safetensors",
+        "checkpoints/last/checkpoint.safetensors",
+    ):
         add(f"{name} of a run", every_safetensors, readers.in_run, name)
     for name in ("tokens.json", "train.jsonl"):
         add(f"{name} of a set", every_json, readers.own_set, name, "pairs")

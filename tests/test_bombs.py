@@ -22,14 +22,35 @@ ROOT = Path(tfm_core.__file__).parents[1]
 SECONDS = 60
 """Of a processor, for one file; the slowest takes three."""
 PARSERS = {
-    "json.load", "json.loads", "tomllib.load", "tomllib.loads", "zipfile.ZipFile",
+    "json.load",
+    "json.loads",
+    "tomllib.load",
+    "tomllib.loads",
+    "zipfile.ZipFile",
     "safetensors.safe_open",
-    "safetensors.numpy.load", "safetensors.torch.load", "Image.open", "np.load", "gzip.open",
-    "gzip.decompress", "tarfile.open", "csv.reader", "Tokenizer.from_buffer", "Tokenizer.from_file",
-    "Tokenizer.from_str", "Tokenizer.from_pretrained", "torch.load", "pickle.load", "pickle.loads",
-    "ast.literal_eval", "ElementTree.parse", "pd.read_csv", "pd.read_excel", "pd.read_parquet",
-    "safetensors.numpy.load_file", "safetensors.torch.load_file",
-}  # fmt: skip
+    "safetensors.numpy.load",
+    "safetensors.torch.load",
+    "Image.open",
+    "np.load",
+    "gzip.open",
+    "gzip.decompress",
+    "tarfile.open",
+    "csv.reader",
+    "Tokenizer.from_buffer",
+    "Tokenizer.from_file",
+    "Tokenizer.from_str",
+    "Tokenizer.from_pretrained",
+    "torch.load",
+    "pickle.load",
+    "pickle.loads",
+    "ast.literal_eval",
+    "ElementTree.parse",
+    "pd.read_csv",
+    "pd.read_excel",
+    "pd.read_parquet",
+    "safetensors.numpy.load_file",
+    "safetensors.torch.load_file",
+}
 ALLOWED = {
     "tfm_core/reading.py": "limits what it parses",
     "tfm_core/export/archive.py": "limits what it parses; a bomb reads it",
@@ -61,9 +82,7 @@ ALLOWED = {
     "pages/home/preset_list.py": "what the page has just written",
     "pages/server/static_files.py": "a script that comes with Streamlit",
 }
-NOT_READ_BY_A_BOMB = {
-    "tfm_core.pretrained.base": "weights that the app wrote, by their digest",
-}
+NOT_READ_BY_A_BOMB = {"tfm_core.pretrained.base": "weights that the app wrote, by their digest"}
 
 
 @pytest.mark.wide

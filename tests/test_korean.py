@@ -55,20 +55,26 @@ def test_template_chooses_the_particle_of_its_value() -> None:
 @pytest.mark.parametrize(
     ("template", "values", "expected"),
     [
-        ("{head:이} {word:을} 봅니다.", {"head": "3번 헤드", "word": "“egg”"},
-         "3번 헤드가 “egg”를 봅니다."),
+        (
+            "{head:이} {word:을} 봅니다.",
+            {"head": "3번 헤드", "word": "“egg”"},
+            "3번 헤드가 “egg”를 봅니다.",
+        ),
         ("{n:으로} 나누어떨어지지 않습니다.", {"n": 7}, "7로 나누어떨어지지 않습니다."),
         ("{n:,:은} 너무 큽니다.", {"n": 20_000}, "20,000은 너무 큽니다."),
         ("정확도는 {share:.0f:이에요}", {"share": 97.6}, "정확도는 98이에요"),
         ("{name:은} {n:을} 곱합니다.", {"name": "`d_ff`", "n": "2"}, "`d_ff`는 2를 곱합니다."),
-        ("{a:과} {b:을} 비교하세요.", {"a": "GPT-2", "b": "BERT-base"},
-         "GPT-2와 BERT-base를 비교하세요."),
+        (
+            "{a:과} {b:을} 비교하세요.",
+            {"a": "GPT-2", "b": "BERT-base"},
+            "GPT-2와 BERT-base를 비교하세요.",
+        ),
         ("{run:을} 여세요.", {"run": "**숫자(recorded)**"}, "**숫자(recorded)**를 여세요."),
         ("{step:으로} 돌아갑니다.", {"step": "스텝 1,000"}, "스텝 1,000으로 돌아갑니다."),
         ("{task:이면} 됩니다.", {"task": N_("copy")}, "copy면 됩니다."),
         ("{size:이} 필요합니다.", {"size": "3.4 MiB"}, "3.4 MiB가 필요합니다."),
     ],
-)  # fmt: skip
+)
 def test_sentence_takes_the_particles_of_its_values(
     template: str, values: dict[str, object], expected: str
 ) -> None:

@@ -170,7 +170,7 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
         {
             "pages/look_inside/walk/steps.py": "@st.cache_data\ndef f():\n    return _('Step')\n"
             "@cache\ndef g(spoken):\n    return _('Step')\n"
-            "def h():\n    return _('Step')\n",
+            "def h():\n    return _('Step')\n"
         },
         {"pages/look_inside/walk/steps.py:3"},
     ),
@@ -182,11 +182,7 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
             "tfm_core/training/a.py": 'Paragraph("train/rate")\nParagraph("train/gone")\n',
             "pages/learn/words.py": 'paragraph(f"walk/step-{n}")\nparagraph("train/rate")\n',
         },
-        {
-            "tfm_core/content/en/train.md:4",
-            "tfm_core/training/a.py:2",
-            "pages/learn/words.py:2",
-        },
+        {"tfm_core/content/en/train.md:4", "tfm_core/training/a.py:2", "pages/learn/words.py:2"},
     ),
     (
         "words_of_records_are_marked",

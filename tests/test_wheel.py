@@ -93,8 +93,11 @@ def test_wheel_brings_the_recorded_runs_and_no_other(commands: Path, tmp_path: P
     python = commands / Path(sys.executable).name
     listed = subprocess.run(
         [python, "-m", "tfm_core", "runs", "--json"],
-        cwd=tmp_path, check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     recorded = [run_id for run_id, one in RECORDINGS.items() if not one.is_lesson]
     assert sorted(run["id"] for run in json.loads(listed.stdout)) == sorted(recorded)
     assert not any(run["problem"] for run in json.loads(listed.stdout))

@@ -57,7 +57,7 @@ function fitted(state, box, margin = MARGIN, beside = 0) {
 }
 
 const isNarrow = (state) => state.size.w <= NARROW;
-const focused = (state) => fitted(state, boxOf(state, state.focus), MARGIN, isNarrow(state) ? 0 : INSPECTOR);
+const focused = (state) => fitted(state, boxOf(state, state.focus), MARGIN, isNarrow(state) || state.view.opens ? 0 : INSPECTOR);
 const whole = (state) => fitted(state, { x: -6, y: 0, w: state.laid.w + 12, h: state.laid.h }, 8);
 
 function first(state) {
@@ -175,6 +175,8 @@ function focusOn(state, focus) {
   moveTo(state, state.focus ? focused(state) : first(state));
   inspect(state);
   trail(state);
+  const name = state.focus?.spot?.stage.name;
+  if (name && name !== state.opened) { state.opened = name; state.send("open", name); }
 }
 
 const pinned = ({ focus }) => (focus?.spot && focus.row !== null ? { lane: focus.spot.lane, row: laneRow(focus.spot, focus.row) } : null);
@@ -243,7 +245,7 @@ function describe(state, hit) {
   if (hit.block) return `${lanes[hit.block.lane].title}, ${words.block.replace("{n}", hit.block.block)}`;
   const { spot, head, row, column } = hit;
   const { stage } = spot;
-  const title = `${stage.title} (${stage.whole.join(" × ")})`;
+  const title = [`${stage.title} (${stage.whole.join(" × ")})`, ...(stage.facts ?? [])].join("\n");
   if (row === null) return title;
   if (stage.kind === "tokens") return rowName(state, spot, row);
   if (stage.kind === "image") return stage.rows.length ? words.patch.replace("{patch}", rowName(state, spot, row)) : title;
@@ -359,7 +361,8 @@ function legend(state) {
     swatch.style.background = colour;
     return element("span", "item", swatch, text);
   };
-  const items = [item(`linear-gradient(to right, ${scale.join(", ")})`, words.weightScale), item(`linear-gradient(to right, ${diverging.join(", ")})`, words.numberScale, "–")];
+  const hasValues = state.view.lanes.some((lane) => lane.stages.some((stage) => stage.values));
+  const items = !hasValues ? [] : [item(`linear-gradient(to right, ${scale.join(", ")})`, words.weightScale), item(`linear-gradient(to right, ${diverging.join(", ")})`, words.numberScale, "–")];
   const isMasked = state.view.lanes.some((lane) => lane.stages.some((stage) => stage.kind === "heads" && stage.values?.some(Number.isNaN)));
   if (isMasked) items.push(item(masked, words.masked));
   const { truths = [], answers } = state.view.lanes.at(-1).stages.at(-1);
@@ -372,11 +375,11 @@ function legend(state) {
 // of the whole model the answers, too.
 function tables(state) {
   const { focus, view } = state;
-  if (focus?.spot) return tablesOf(state, focus.spot, focus.head);
-  const spots = state.laid.places.filter(({ lane, stage }) => !focus || (lane === focus.lane && stage.block === focus.block));
+  if (focus?.spot && !view.opens) return tablesOf(state, focus.spot, focus.head);
+  const spots = state.laid.places.filter(({ lane, stage }) => !focus?.block || (lane === focus.lane && stage.block === focus.block));
   const { words } = view;
   const place = ({ lane, stage }) => [view.lanes[lane].title, ...(stage.block ? [words.block.replace("{n}", stage.block)] : []), stage.title].join(", ");
-  const parts = { caption: "", head: [words.part, words.shapeOf], rows: spots.map((spot) => [place(spot), spot.stage.whole.join(" × ")]) };
+  const parts = { caption: "", head: [words.part, words.shapeOf, ...(view.opens ? [words.factsOf] : [])], rows: spots.map((spot) => [place(spot), spot.stage.whole.join(" × "), ...(view.opens ? [spot.stage.facts.join(", ")] : [])]) };
   const last = state.laid.places.findLast(({ stage }) => stage.kind === "answers");
   return focus || !last ? [parts] : [parts, ...tablesOf(state, last, null)];
 }
@@ -414,7 +417,7 @@ const nameOf = ({ focus, view }) => (focus?.spot ? focus.spot.stage.title : view
 function inspect(state) {
   const { focus, view, inspector } = state;
   const { words } = view;
-  inspector.hidden = !focus;
+  inspector.hidden = !focus || view.opens; // a part opens beside the picture
   if (!focus) { state.spoken.say(words.whole); return; }
   if (focus.block) {
     const parts = [element("strong", "", describe(state, { block: { ...focus } })), ...knockButton(state, `${view.lanes[focus.lane].name}.layers.${focus.block - 1}`, null)];
@@ -660,6 +663,18 @@ function display(state, view) {
   outs(state);
   legend(state);
   inspect(state);
+  openChosen(state);
+}
+
+// Show the part that was opened elsewhere.
+function openChosen(state) {
+  const { chosen } = state.view;
+  const isOther = state.opened !== undefined && chosen !== state.opened;
+  state.opened = chosen;
+  if (!isOther) return;
+  const places = state.laid.places.filter(({ stage }) => stage.name === chosen);
+  const spot = places.find(({ stage }) => stage.block === state.focus?.spot?.stage.block) ?? places[0];
+  if (spot) focusOn(state, { spot, head: null, row: null, column: null });
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {

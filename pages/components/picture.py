@@ -6,7 +6,7 @@ whole model to the arithmetic of one number, happens in the browser.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pages.components.component import component, is_name, is_whole, pack_bytes, table_words
+from pages.components.diagram import FILLS
 from pages.components.digits import SIDE, board_words, decode
 from pages.i18n import _
 from tfm_core.plots.palette import COLOURS, DIVERGING, MASKED, SCALES, ThemeName
+from tfm_core.probe.labels import STACKS
 from tfm_core.trace.picture import N_ANSWERS, Picture, Stage, pooled_columns, stages
 
 
@@ -46,6 +48,20 @@ class Board:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """Parts that a click opens.
+
+    of: the name of the part of each stage, a list a lane. facts: lines on each. chosen: the name of
+    the one that is open. on_open: gets a name.
+    """
+
+    of: Sequence[Sequence[str]]
+    facts: Mapping[str, Sequence[str]]
+    chosen: str
+    on_open: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
 class Training:
     """The steps of a training whose weights were saved, ascending, and the one that is shown.
 
@@ -64,6 +80,21 @@ class Training:
         return {**steps, "about": self.about, "isLive": self.is_live}
 
 
+_FILLS = {
+    "embedding": "embedding",
+    "positions": "embedding",
+    "stem": "embedding",
+    "segments": "embedding",
+    "stack": "attention",
+    "block": "attention",
+    "attention": "attention",
+    "feed-forward": "feed-forward",
+    "readout": "feed-forward",
+    "norm": "norm",
+    "residual": "sum",
+    "head": "output",
+}
+"""Kind of a part -> the colour of a stage that has only a shape; others are data."""
 MAX_COLUMNS = 256  # of a vector; of a longer one each is the mean of several
 MAX_NUMBERS = 8_000_000  # that are sent: 16 MB
 _LONGEST = 16  # letters of an answer
@@ -128,21 +159,32 @@ def draw(
     )
 
 
+def draw_parts(shown: Picture, *, theme: ThemeName, parts: Parts, key: str) -> None:
+    """Draw a picture whose parts open with a click."""
+
+    def opened(name: object) -> None:
+        if is_name(name, parts.facts):
+            parts.on_open(name)
+
+    more = {"training": None, "board": None, "glosses": {}}
+    _component(pack(shown, theme=theme, parts=parts, more=more), on={"open": opened}, key=key)
+
+
 def pack(
     shown: Picture,
     *,
     theme: ThemeName,
     knocks: Knocks | None = None,
+    parts: Parts | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> bytes:
     """Return what the browser gets: header length (uint32), JSON header, float16 values."""
-    parts: list[np.ndarray[Any, Any]] = []
+    arrays: list[np.ndarray[Any, Any]] = []
     described: list[list[dict[str, Any]]] = [[] for _lane in shown.lanes]
     offset = 0
     columns, has_scores, has_maps = _sent(shown)
-    titles = {"encoder": _("Encoder"), "decoder": _("Decoder")}
     codes = knocks.codes if knocks else {}
-    for lane, _place, stage in stages(shown):
+    for lane, place, stage in stages(shown):
         header, values = _described(stage, columns)
         if stage.kind == "heads" and not has_maps:
             values = None
@@ -154,8 +196,14 @@ def pack(
         for name, numbers in kept.items():
             header[name] = -1 if numbers is None else offset
             if numbers is not None:
-                parts.append(numbers.astype(np.float16).ravel())
+                arrays.append(numbers.astype(np.float16).ravel())
                 offset += numbers.size
+        if parts is not None:
+            name = header["name"] = parts.of[lane][place]
+            header["facts"] = [_(line) for line in parts.facts[name]]
+            is_cross = stage.path.endswith("cross_attention")
+            fill = "cross" if is_cross else _FILLS.get(stage.part.kind, "data")
+            header["fill"] = FILLS[theme][fill]
         described[lane].append(header)
     header = {
         "codes": {f"{path} {head}": code for (path, head), code in codes.items()},
@@ -164,7 +212,7 @@ def pack(
         "lanes": [
             {
                 "name": lane.name,
-                "title": titles.get(lane.name, lane.name),
+                "title": _(STACKS.get(lane.name, lane.name)),
                 "tokens": lane.tokens,
                 "stages": made,
             }
@@ -175,9 +223,11 @@ def pack(
         "diverging": DIVERGING[theme],
         "ink": {name: COLOURS[name] for name in ("encoder", "decoder", "cross", "query", "wrong")},
         "words": _words(),
+        "opens": parts is not None,
+        "chosen": "" if parts is None else parts.chosen,
         **(more or {}),
     }
-    values = np.concatenate(parts) if parts else np.zeros(0, np.float16)
+    values = np.concatenate(arrays) if arrays else np.zeros(0, np.float16)
     return pack_bytes(header, values)
 
 
@@ -232,6 +282,7 @@ def _words() -> dict[str, str]:
         **table_words(),
         "part": _("Part"),
         "shapeOf": _("Shape"),
+        "factsOf": _("Numbers"),
         "token": _("Token"),
         "answer": _("Answer"),
         "share": _("Probability"),

@@ -329,6 +329,7 @@ function heads(context, state, spot) {
   for (let head = 0; head < n; head += 1) {
     const map = mapAt(spot, head);
     if (stage.images) context.drawImage(stage.images[head], map.x, map.y, map.w, map.h);
+    else if (stage.fill) { context.fillStyle = stage.fill; context.fillRect(map.x, map.y, map.w, map.h); }
     context.strokeStyle = state.focus?.spot === spot && state.focus.head === head ? view.ink.query : state.line;
     context.lineWidth = 1 / camera.k;
     context.strokeRect(map.x, map.y, map.w, map.h);
@@ -442,7 +443,7 @@ export function paint(state) {
     else if (stage.kind === "heads") heads(context, state, spot);
     else {
       if (stage.images) context.drawImage(stage.images[0], spot.x, spot.y, spot.w, spot.h);
-      else { context.fillStyle = state.card; context.fillRect(spot.x, spot.y, spot.w, spot.h); }
+      else { context.fillStyle = stage.fill ?? state.card; context.fillRect(spot.x, spot.y, spot.w, spot.h); }
       context.strokeStyle = state.focus?.spot === spot ? view.ink.query : state.line;
       context.lineWidth = (state.focus?.spot === spot ? 2 : 1) / camera.k;
       context.strokeRect(spot.x, spot.y, spot.w, spot.h);
@@ -450,8 +451,32 @@ export function paint(state) {
       else if (stage.values) negatives(context, state, spot);
     }
   });
+  seen.forEach((spot) => facts(context, state, spot));
   crosses(context, state);
   titles(context, state);
+}
+
+const LINE = 14; // pixels of the screen, of a line on a part
+
+// What a part without numbers is, as far as there is room; in a narrow one the lines stand upright.
+function facts(context, state, { stage, x, y, w, h }) {
+  if (stage.values || !stage.facts || stage.kind === "tokens") return;
+  const { k } = state.camera;
+  const isNarrow = w * k < 56;
+  const lines = stage.facts.slice(0, Math.floor(((isNarrow ? w : h) * k - 2) / LINE));
+  if (!lines.length || h * k < 48) return;
+  const high = (LINE * lines.length + 8) / k;
+  if (stage.kind === "heads") { // over the lines between its heads
+    context.fillStyle = state.paper;
+    context.fillRect(x + 2 / k, y + (h - high) / 2, w - 4 / k, high);
+  }
+  context.fillStyle = state.ink;
+  lines.forEach((line, i) => {
+    const off = ((i - (lines.length - 1) / 2) * LINE) / k;
+    const [across, down] = isNarrow ? [off, 0] : [0, off];
+    const look = { wide: (isNarrow ? h : w) - 8 / k, align: "center", tilt: isNarrow ? -Math.PI / 2 : 0 };
+    say(context, state, line, x + w / 2 + across, y + h / 2 + down, look);
+  });
 }
 
 // Names of lanes, blocks and parts; below its name the shape of a part, wherever there is room.

@@ -16,7 +16,6 @@ from pages.app.tour import bar as tour
 from pages.app.typed import escape
 from pages.components.live_figure import live_figure
 from pages.findings import recipe
-from pages.findings.trainings import N_SEEDS, Trainings, trainings
 from pages.i18n import _, ngettext, paragraph
 from tfm_core import settings
 from tfm_core.plots.chart import chart
@@ -29,6 +28,7 @@ from tfm_core.studies.phenomenon import spread
 from tfm_core.studies.superposition import KEPT, LABELS, TOLERANCE, ToyTraining
 
 NAME = "superposition"
+N_SEEDS = 5
 TICK = 0.6
 """Seconds between two looks at a training."""
 DENSE = 0
@@ -37,28 +37,27 @@ DENSE = 0
 
 def page() -> None:
     show.header(NAME)
-    running = trainings()
-    is_live = running.is_busy
-    st.fragment(_draw, run_every=TICK if is_live else None)(running, is_live)
+    is_live = bool(core.TRAININGS.n_waiting)
+    st.fragment(_draw, run_every=TICK if is_live else None)(is_live)
 
 
-def _draw(running: Trainings, was_live: bool) -> None:
-    if was_live and not running.is_busy:
+def _draw(was_live: bool) -> None:
+    if was_live and not core.TRAININGS.n_waiting:
         state.draw_anew()  # once: redrawn, it no longer polls
-    _buttons(running)
-    _progress(running)
+    _buttons()
+    _progress()
     if not question.guess(core.QUESTION, NAME):
         return
     st.markdown(_("**Expect:** {words}", words=_(core.QUESTION.because)))
     try:
-        _look(running)
+        _look()
     except Exception as error:  # of the thread: shown once, and the seed can be trained again
         show.problem(error)
     recipe.cite(core.PAPER, core.ADDRESS, core.DIFFERS)
 
 
-def _buttons(running: Trainings) -> None:
-    every, why_not = running.every, visitors.why_not()
+def _buttons() -> None:
+    every, why_not = [asked.work for asked in core.begun()], visitors.why_not()
     if settings.read().only_shows:
         why_not = why_not or _("This server only shows trained runs.")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -91,14 +90,15 @@ def _buttons(running: Trainings) -> None:
             )
         tour.start("discover", _("Tour: eight findings"))
     if pressed is not None:
-        running.start(pressed)
+        core.start(pressed)
         state.draw_anew()
 
 
-def _progress(running: Trainings) -> None:
-    if not running.is_busy:
+def _progress() -> None:
+    if not core.TRAININGS.n_waiting:
         return
-    if waiting := running.waiting:
+    waiting = [asked.work for asked in core.begun() if not asked.future.done()]
+    if waiting:
         first = waiting[0]
         words = _("Seed {seed}: step {step}", seed=first.seed, step=f"{first.step:,}")
         st.progress(first.step / core.STEPS, words)
@@ -106,10 +106,13 @@ def _progress(running: Trainings) -> None:
         st.caption(_("Looking for the lowest possible loss …"))
 
 
-def _look(running: Trainings) -> None:
+def _look() -> None:
     """Show the features of the first seed, the loss of all seeds, and what one feature does."""
-    running.check()
-    every, best = running.every, running.best
+    every, best = [], core.best_known()
+    for asked in core.begun():
+        if asked.is_void:
+            asked.future.result()  # raises what stopped it
+        every.append(asked.work)
     if not every or not every[0].snapshots:
         return
     first = every[0]

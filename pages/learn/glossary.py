@@ -16,7 +16,7 @@ def page() -> None:
     for chapter, title in CHAPTERS.items():
         some = sorted(
             (term for term in TERMS if PAGES[term.page].chapter == chapter),
-            key=lambda term: _(term.name).casefold(),
+            key=lambda term: term.name.casefold(),
         )
         with (
             st.expander(_("{title}: {n} terms", title=_(title), n=len(some))),
@@ -26,7 +26,7 @@ def page() -> None:
                 facts = PAGES[term.page]
                 words = " ".join(term.sentences)
                 where = _("See it: {page}", page=_(facts.title))
-                label = f"**{_(term.name)}** {words} :blue[{where}]"
+                label = f"**{term.name}** {words} :blue[{where}]"
                 st.page_link(facts.path, label=label, query_params=dict(term.view))
 
 

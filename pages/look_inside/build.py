@@ -1,4 +1,4 @@
-"""Build: the diagram, equations and code of exactly one model."""
+"""Build: the picture, equations and code of exactly one model."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from pages.app.navigation import head, page_table
 from pages.app.runs.shown_run import MODELS
 from pages.app.settings import controls, drafts, model_choice, names_choice
 from pages.app.settings.model_choice import Chosen
-from pages.components.diagram import FILLS, looks
-from pages.components.diagram import diagram as component
+from pages.components import picture as model_picture
 from pages.i18n import N_, _, paragraph
+from tfm_core import byte_cache
 from tfm_core.anatomy.names import Scheme
-from tfm_core.choices.config import built
+from tfm_core.choices.config import ModelConfig, built
+from tfm_core.choices.config.shape import Shape
 from tfm_core.choices.variants.forms import RESIDUALS
-from tfm_core.facts.compute import layers, macs
+from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import named_parameters, parameter_table
 from tfm_core.inspect.attention.trained import no_checkpoint
-from tfm_core.inspect.diagram import graph as drawing
-from tfm_core.inspect.diagram.graph import DiagramColours
-from tfm_core.inspect.equations import equations
-from tfm_core.inspect.source.carried import Carried, carried, command
-from tfm_core.inspect.source.file import AttentionForm, printed, source_code
 from tfm_core.plots.examples.pictures import png
-from tfm_core.plots.palette import INKS, LINES
 from tfm_core.runs.run import Run
+from tfm_core.trace.equations import equations
+from tfm_core.trace.parts import OpenPart, code_of, name_of, open_parts, parameters_of
+from tfm_core.trace.source.carried import Carried, carried, command
+from tfm_core.trace.source.file import AttentionForm, printed, source_code
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.diagram.drawing import DiagramNode, Drawing
+    from tfm_core.trace.picture import Picture
 
 SCOPE = "build"
-MANY = 12
-"""Blocks of a stack from which on those to draw are chosen: more are slow to lay out."""
 MAX_ROWS = 8
 _EDITOR = "build-editor"
 _BLOCK, _LIST = "build-block", "build-block-list"
-_FIRST = ("attention", "encoder.layers.0.self_attention", "decoder.layers.0.self_attention")
+_FIRST = (
+    "encoder.layers.0.self_attention",
+    "decoder.layers.0.self_attention",
+    "decoder.cross_attention",
+)
 
 
 @dataclass(frozen=True)
 class Build:
-    """How the model is drawn and written."""
+    """How the model is written."""
 
-    unfolded: bool = view.flag(N_("Draw every block"), help=N_("Off: equal blocks are drawn once."))
     form: str = view.choice(
         N_("Attention"),
         {"written": N_("Written out"), "fused": N_("Fused kernel")},
@@ -69,23 +69,10 @@ def page() -> None:
         _facts(chosen)
     if chosen.name == model_choice.DRAFT:
         _editor(chosen)
-    drawn = st.container()
-    blocks = st.container(horizontal=True, vertical_alignment="center")
+    st.fragment(_parts)(chosen, scheme)  # a click on a part draws the part alone
     _structure(chosen, scheme)
     st.header(_("Code"), anchor=False)
-    form = st.container()
-    n_blocks = max(layers(chosen.model))
-    possible = {"unfolded": n_blocks > 1, "form": chosen.model.has_blocks}
-    asked = view.ask(
-        Build,
-        SCOPE,
-        places={"unfolded": blocks, "form": form},
-        hidden=[name for name, is_possible in possible.items() if not is_possible],
-    )
-    with blocks:
-        opened = _opened(n_blocks) if asked.unfolded else range(0)
-    with drawn:  # a fragment: a click on a block draws the block alone
-        st.fragment(_diagram)(chosen, opened, scheme)
+    asked = view.ask(Build, SCOPE, hidden=() if chosen.model.has_blocks else ("form",))
     _code(chosen, scheme, cast("AttentionForm", asked.form))
 
 
@@ -123,70 +110,41 @@ def _editor(chosen: Chosen) -> None:
             model_choice.sizes_editor(chosen.by_task, chosen.problem)
 
 
-def _opened(n: int) -> range:
-    """Ask which blocks of a stack to draw one by one."""
-    if n <= MANY:
-        return range(n)
-    first, last = st.slider(
-        _("Blocks to draw, of {n}", n=n),
-        1,
-        n,
-        (1, 3),
-        key=f"build-range-{n}",
-        persist_state="session",
-    )
-    return range(first - 1, last)
-
-
-def _diagram(chosen: Chosen, opened: range, scheme: Scheme) -> None:
+def _parts(chosen: Chosen, scheme: Scheme) -> None:
     architecture = chosen.architecture
-    diagram = drawing.diagram(
-        chosen.model,
-        chosen.shape,
-        DiagramColours(INKS["light"], LINES["light"], FILLS["light"]),
-        src_len=architecture.src_len,
-        tgt_len=architecture.tgt_len,
-        opened=opened,
-        say=_,
-    )
-    nodes = diagram.nodes
-    left, right = st.columns([5, 4], gap="medium")
-    with right:  # first: the diagram marks the block that the list picks
-        name = _pick(nodes)
-    with left:
-        component(
-            diagram.document(),
-            {name: _(node.title) for name, node in nodes.items()},
-            across=tuple(diagram.across),
-            chosen=name,
-            looks=looks(),
-            table=_table(diagram),
-            on_pick=_remember,
-            key="build-diagram",
+    lengths = {"src_len": architecture.src_len, "tgt_len": architecture.tgt_len}
+    parts = open_parts(chosen.model, chosen.shape, **lengths)
+    picture = _by_shape(chosen.model, chosen.shape, **lengths)
+    drawn = st.container()
+    left, right = st.columns(2, gap="medium")
+    with left:  # first: the picture shows the part that the list picks
+        name = _pick(parts)
+        _close_up(chosen, parts[name], scheme)
+    with right:
+        st.header(_("Its code"), anchor=False)
+        code = code_of(parts[name], chosen.model, chosen.shape)
+        st.code(code, language="python", height=420, wrap_lines=True)
+    with drawn:
+        model_picture.draw_parts(
+            picture,
+            theme=state.theme(),
+            parts=model_picture.Parts(
+                [[name_of(stage) for stage in lane.stages] for lane in picture.lanes],
+                {name: part.rows for name, part in parts.items()},
+                name,
+                _remember,
+            ),
+            key="build-picture",
         )
         st.caption(_below(chosen))
-    with right:
-        _close_up(chosen, nodes[name], scheme)
 
 
-def _table(diagram: Drawing) -> list[list[str]]:
-    """Return each block with its numbers and the blocks it reads from, below a head."""
+@byte_cache.cached
+def _by_shape(model: ModelConfig, shape: Shape, *, src_len: int, tgt_len: int) -> Picture:
+    from tfm_core.trace.picture import picture
+    from tfm_core.trace.subject import by_shape
 
-    def read(name: str, words: str) -> str:
-        title = _(diagram.nodes[name].title)
-        return f"{title}: {_(words)}" if words else title
-
-    return [
-        [_("Block"), _("Numbers"), _("Reads from")],
-        *(
-            [
-                _(node.title),
-                ", ".join(map(_, node.count)),
-                ", ".join(read(*one) for one in diagram.reads(name)),
-            ]
-            for name, node in diagram.nodes.items()
-        ),
-    ]
+    return picture(by_shape(model, shape, batch=1, src_len=src_len, tgt_len=tgt_len))
 
 
 def _below(chosen: Chosen) -> str:
@@ -207,56 +165,48 @@ def _remember(name: str) -> None:
     st.session_state[_BLOCK] = name
 
 
-def _pick(nodes: Mapping[str, DiagramNode]) -> str:
-    """Draw the list of blocks; it and the diagram mark the same block."""
+def _pick(parts: Mapping[str, OpenPart]) -> str:
+    """Draw the list of parts; it and the picture open the same one."""
     name = st.session_state.get(_BLOCK)
-    if name not in nodes:
-        first = [name for name in _FIRST if name in nodes]
-        name = first[0] if first else next(iter(nodes))
+    if name not in parts:
+        name = next(first for first in (*_FIRST, *parts) if first in parts)
     st.session_state[_LIST] = name
     st.selectbox(
         _("One block close up"),
-        list(nodes),
-        format_func=lambda name: _(nodes[name].title),
+        list(parts),
+        format_func=lambda name: _(parts[name].title),
         key=_LIST,
         on_change=lambda: _remember(st.session_state[_LIST]),
     )
     return str(name)
 
 
-def _close_up(chosen: Chosen, node: DiagramNode, scheme: Scheme) -> None:
-    """Show a block's equations, parameters and code, and lead to its steps of the walk."""
-    from tfm_core.inspect.diagram.graph import code_of
-
+def _close_up(chosen: Chosen, part: OpenPart, scheme: Scheme) -> None:
+    """Show a part's equations and parameters, and lead to its steps of the walk."""
+    st.caption(" · ".join(map(_, part.rows)))
     by_module = equations(chosen.model, chosen.shape)
-    for name in node.equations:
+    for name in part.equations:
         equation = by_module[name]
         st.markdown(f"**{_(equation.title)}** · {_(equation.source)}")
         st.latex(_(equation.latex))
-    _parameters(chosen, node, scheme)
-    _steps(chosen, node)
-    st.header(_("Its code"), anchor=False)
-    st.code(
-        code_of(node, chosen.model, chosen.shape), language="python", height=420, wrap_lines=True
-    )
+    _parameters(chosen, part, scheme)
+    _steps(chosen, part)
 
 
-def _parameters(chosen: Chosen, node: DiagramNode, scheme: Scheme) -> None:
-    from tfm_core.inspect.diagram.graph import parameters_of
-
-    rows = parameters_of(node, chosen.model, chosen.shape, scheme)
+def _parameters(chosen: Chosen, part: OpenPart, scheme: Scheme) -> None:
+    rows = parameters_of(part, chosen.model, chosen.shape, scheme)
     if not rows:
         st.markdown(_("**No parameters** of its own."))
         return
     total = sum(row.n_parameters for row in rows)
     lines = [_("**{n} parameters**", n=f"{total:,}")]
-    if node.n_blocks > 1:
-        each = sum(row.n_parameters for row in rows if row.repeats > 1) // node.n_blocks
+    if part.n_blocks > 1:
+        each = sum(row.n_parameters for row in rows if row.repeats > 1) // part.n_blocks
         lines = [
             _(
                 "**{n} parameters** in all {blocks} blocks, {each} in each",
                 n=f"{total:,}",
-                blocks=node.n_blocks,
+                blocks=part.n_blocks,
                 each=f"{each:,}",
             )
         ]
@@ -270,7 +220,7 @@ def _parameters(chosen: Chosen, node: DiagramNode, scheme: Scheme) -> None:
     st.markdown("\n".join([lines[0], "", *lines[1:]]))
 
 
-def _steps(chosen: Chosen, node: DiagramNode) -> None:
+def _steps(chosen: Chosen, part: OpenPart) -> None:
     from tfm_core.trace.trace import index
 
     try:
@@ -278,14 +228,14 @@ def _steps(chosen: Chosen, node: DiagramNode) -> None:
     except ValueError as error:
         st.caption(_(error))
         return
-    entries = {name: entry for name, entry in numbered.items() if name in node.steps}
+    entries = {name: entry for name, entry in numbered.items() if name in part.steps}
     if not entries:
         return
     link = {"show": chosen.name, "walk-source": "mine"} | (
         {"run": chosen.run.id} if chosen.run else {}
     )
-    if node.layer is not None:
-        link["block"] = str(node.layer + 1)
+    if part.n_blocks:
+        link["block"] = "1"
     if chosen.experiment is None:  # a published model has no numbers here
         st.markdown(_("**Walk through its shapes**"))
     else:

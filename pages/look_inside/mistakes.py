@@ -21,12 +21,13 @@ from pages.app.runs.shown_run import MODELS
 from pages.app.typed import escape
 from pages.components import live_figure as component
 from pages.i18n import N_, _, paragraph
+from tfm_core.background import Asked
 from tfm_core.choices.config import OwnTextTaskConfig
 from tfm_core.data.own.task import own_task
 from tfm_core.inspect.attention.trained import steps_of
 from tfm_core.inspect.compare.conclusions import wilson
 from tfm_core.inspect.errors import scores as core
-from tfm_core.inspect.errors.answers import Answers, Evaluation, Evaluations
+from tfm_core.inspect.errors.answers import EVALUATIONS, Answers, Evaluation, evaluate
 from tfm_core.inspect.errors.groups import GROUPINGS, groupings, of_examples
 from tfm_core.inspect.errors.scores import (
     OTHERS,
@@ -138,16 +139,11 @@ def page() -> None:
         st.markdown(measured_then(run, step))
         return
     _draw(run, answers)
-    if step != steps[-1] and not evaluations().n_waiting:  # the steps beside it come meanwhile
+    if step != steps[-1] and not EVALUATIONS.n_waiting:  # the steps beside it come meanwhile
         at = steps.index(step)
         with suppress(ValueError):  # weights that were deleted meanwhile
             for near in steps[max(at - 1, 0) : at + 2]:
-                evaluations().enqueue(run, near)
-
-
-@st.cache_resource(show_spinner=False)
-def evaluations() -> Evaluations:
-    return Evaluations()
+                evaluate(run, near)
 
 
 def answers_at(run: Run, step: int) -> Answers | None:
@@ -155,16 +151,16 @@ def answers_at(run: Run, step: int) -> Answers | None:
 
     Raises ValueError, in a sentence, without such weights or data.
     """
-    before: Evaluation | None
+    before: Asked[Evaluation] | None
     wanted, (asked, before) = (run.id, step), st.session_state.pop(_REQUESTED, (None, None))
     if before is not None and asked == wanted and before.future.done():
         evaluation = before  # a failed one too: restarted, it would fail again
     else:
-        evaluation = evaluations().enqueue(run, step)
+        evaluation = evaluate(run, step)
         if before is not None and before is not evaluation:
             before.future.cancel()  # the visitor has gone on
     try:
-        evaluated = evaluation.future.result(timeout=AT_ONCE)
+        evaluated: Answers = evaluation.future.result(timeout=AT_ONCE)
     except TimeoutError:
         st.session_state[_REQUESTED] = (wanted, evaluation)
         st.fragment(_progress, run_every=_TICK)(evaluation, step)
@@ -174,11 +170,11 @@ def answers_at(run: Run, step: int) -> Answers | None:
     return evaluated
 
 
-def _progress(evaluation: Evaluation, step: int) -> None:
+def _progress(evaluation: Asked[Evaluation], step: int) -> None:
     if evaluation.future.done():
         state.draw_anew()
     words = _("The weights of step {step} answer the validation set …", step=f"{step:,}")
-    st.progress(evaluation.share, words)
+    st.progress(evaluation.work.share, words)
 
 
 def choose_cell(cell: Cell | None) -> None:

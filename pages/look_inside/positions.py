@@ -38,12 +38,12 @@ from tfm_core.choices.variants.positions import (
 from tfm_core.inspect.positions import tables
 from tfm_core.plots.chart import chart
 from tfm_core.plots.model import positions as plots
+from tfm_core.probe.labels import STACKS
 from tfm_core.runs.run import Run
 
 KINDS = {kind.name: kind for kind in POSITIONS_OF_WORDS.values() if kind.acts_on != "nothing"}
 BASES = (2.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0, 1000000.0)
 WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
-STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 N_CLOCKS = 6
 SCOPE = "positions"
 

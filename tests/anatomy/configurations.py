@@ -23,20 +23,40 @@ from tfm_core.choices.variants.stems import STEMS
 
 SRC, TGT = 7, 5
 FIELDS = {
-    "norm": NORMS, "activation": ACTIVATIONS, "final_norm": FINAL_NORMS, "stem": STEMS,
-    "pooling": POOLINGS, "cell": CELLS, "attention": ALIGNMENT_SCORES,
-    "text_position": ADDED_TO_WORDS, "rope_scaling": ROPE_SCALINGS, "sink": SINKS,
-}  # fmt: skip
+    "norm": NORMS,
+    "activation": ACTIVATIONS,
+    "final_norm": FINAL_NORMS,
+    "stem": STEMS,
+    "pooling": POOLINGS,
+    "cell": CELLS,
+    "attention": ALIGNMENT_SCORES,
+    "text_position": ADDED_TO_WORDS,
+    "rope_scaling": ROPE_SCALINGS,
+    "sink": SINKS,
+}
 NUMBERS = {
-    "window": [0, 2], "full_every": [0, 2], "n_kv_heads": [0, 1], "n_experts": [0, 3],
+    "window": [0, 2],
+    "full_every": [0, 2],
+    "n_kv_heads": [0, 1],
+    "n_experts": [0, 3],
     "head_dim": [0, 6],
-    "top_k": [1, 2], "dropout": [0.0, 0.1], "norm_eps": [1e-5, 0.03], "query_key_gain": [1.0, 2.0],
-    "n_layers": [1, 2, 3], "n_decoder_layers": [1, 2, 3], "d_ff": [11, 0],
-}  # fmt: skip
+    "top_k": [1, 2],
+    "dropout": [0.0, 0.1],
+    "norm_eps": [1e-5, 0.03],
+    "query_key_gain": [1.0, 2.0],
+    "n_layers": [1, 2, 3],
+    "n_decoder_layers": [1, 2, 3],
+    "d_ff": [11, 0],
+}
 FLAGS = (
-    "norm_first", "bias", "projection_bias", "tie_embeddings", "is_bidirectional", "qk_norm",
+    "norm_first",
+    "bias",
+    "projection_bias",
+    "tie_embeddings",
+    "is_bidirectional",
+    "qk_norm",
     "qkv_bias",
-)  # fmt: skip
+)
 
 
 def _positions(family):

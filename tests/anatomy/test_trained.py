@@ -31,18 +31,31 @@ def reader(trains):
     model = EncoderOnlyConfig(**SIZES, n_layers=LAYERS, norm_first=False)
     shape = TextShape(43, 7, head="mean", n_labels=3, n_segments=2, scale_embedding=False)
     task = TunedLabelsConfig(
-        architecture="bert", n_words=43, pad_id=0, context=SRC, n_tgt=7, n_segments=2,
-        base=BASE, trains=trains, n_last=1, rank=5,
-    )  # fmt: skip
+        architecture="bert",
+        n_words=43,
+        pad_id=0,
+        context=SRC,
+        n_tgt=7,
+        n_segments=2,
+        base=BASE,
+        trains=trains,
+        n_last=1,
+        rank=5,
+    )
     return model, shape, task
 
 
 def writer(trains):
     model = DecoderOnlyConfig(**SIZES, n_layers=LAYERS, max_len=TGT, tie_embeddings=True)
     shape = TextShape(
-        43, 43, pad_id=None, one_vocabulary=True, output_bias=False, scale_embedding=False,
+        43,
+        43,
+        pad_id=None,
+        one_vocabulary=True,
+        output_bias=False,
+        scale_embedding=False,
         has_source=False,
-    )  # fmt: skip
+    )
     task = TunedTextConfig(
         architecture="gpt2", n_words=43, context=TGT, base=BASE, trains=trains, n_last=1, rank=5
     )

@@ -125,7 +125,7 @@ def test_who_is_quicker_than_the_answer_stays_connected_and_what_is_gone_is_sent
     # what the app serves beside its pages is found behind the proxy
     expect(tab.main.locator(".live-figure .main-svg").first).to_be_visible()
     tab.go_to("Look inside", "Build")
-    expect(tab.main.locator(".diagram svg g.node").first).to_be_visible()
+    expect(tab.main.locator(".picture canvas.model").first).to_be_visible()
     with urllib.request.urlopen(f"{tab.url}/health", timeout=PATIENCE / 1000) as answer:
         assert answer.status == 200
         assert json.load(answer)["ok"]

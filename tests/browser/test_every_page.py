@@ -88,10 +88,7 @@ SHARE_BY_KEYBOARD = 1.0 if IS_NIGHTLY else 0.2
 DRAWN = """() => document.fonts.status === "loaded"
     && [...document.querySelectorAll("[data-testid=stMain] .live-figure")].every((node) =>
         node.querySelector("canvas") || (node.querySelector(".main-svg")
-            && Math.abs(node._fullLayout.height - node.clientHeight) < 2))
-    && [...document.querySelectorAll("[data-testid=stMain] .st-key-build-diagram")].every((box) =>
-        box.querySelector("[data-testid=stBidiComponentIsolated]")?.shadowRoot
-            ?.querySelector("svg g.node"))"""
+            && Math.abs(node._fullLayout.height - node.clientHeight) < 2))"""
 """JavaScript: every figure is drawn in the size that it has now."""
 NOW = """new Promise((done) => requestIdleCallback(() => requestIdleCallback(
     () => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))))"""

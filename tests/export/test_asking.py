@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from pages.components.files import FOLDER
-from tests.inspect.source.test_use import PEOPLE
+from tests.trace.source.test_use import PEOPLE
 from tests.training.test_loop import experiment
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.codec import default_sections
@@ -17,7 +17,7 @@ from tfm_core.data.own.tokens import learned
 from tfm_core.data.tasks import text_task
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.export.query_settings import as_json, query_settings
-from tfm_core.inspect.source.carried import carried
+from tfm_core.trace.source.carried import carried
 
 NODE = shutil.which("node")
 RUNNER = """

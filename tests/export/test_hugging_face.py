@@ -22,13 +22,13 @@ from tfm_core.data.tasks import data_shape, text_task
 from tfm_core.export import hugging_face
 from tfm_core.export.exports import EXPORTS
 from tfm_core.export.tokenizer_json import both, one_text
-from tfm_core.inspect.source.carried import carried
 from tfm_core.models.build import build_model
 from tfm_core.pretrained.architectures import ARCHITECTURES, Unexportable, fit
 from tfm_core.pretrained.model import check_folder, load_model
 from tfm_core.pretrained.writing import answer_of, first_target, tensors_of
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
+from tfm_core.trace.source.carried import carried
 
 needs_transformers = pytest.mark.skipif(
     find_spec("transformers") is None, reason="Transformers is not installed"

@@ -13,8 +13,8 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.data.tasks import data_shape
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.parameter_table import named_parameters, parameter_table
-from tfm_core.inspect.source.file import source_code
 from tfm_core.models.build import build_model, init_on_meta
+from tfm_core.trace.source.file import source_code
 
 
 @given(models(), st.sampled_from(list(SCHEME_LABELS)))

@@ -12,10 +12,9 @@ from tfm_core.choices.variants.norms import NORMS
 from tfm_core.inspect.attention.cell import Trace, cell
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.compare.names import names
-from tfm_core.inspect.training_step.backward import answers, one_answer
-from tfm_core.inspect.training_step.mistakes import residual_from_norm, shared_norm
-from tfm_core.inspect.training_step.step import start
 from tfm_core.probe.labels import kind_of
+from tfm_core.trace.learning import answers, batch, one_answer, start
+from tfm_core.trace.mistakes import residual_from_norm, shared_norm
 
 DECODER = "decoder.layers.0.self_attention"
 FIELDS = {
@@ -54,14 +53,16 @@ def test_runs_and_their_losses_are_called_what_they_are():
         start(changed("training__mistakes", name)) for name in ("", "softmax-before-loss")
     )
     for trainer, is_softmaxed in ((right, False), (wrong, True)):
-        found = answers(trainer)
-        example = next(n for n in range(4) if found.of(n))
-        table, right_one = one_answer(trainer, found, found.of(example)[0])
+        examples, loss = batch(trainer)
+        there = next(numbers for numbers in examples["answers"] if numbers)
+        table, right_one = one_answer(trainer, there[0])
         assert right_one["is_changed"] is is_softmaxed
-        counted = found.losses[found.counts].mean()
-        assert float(counted) == pytest.approx(found.loss, abs=1e-5)
+        n_answers = examples["answers"].map(len)
+        counted = (examples["loss"] * n_answers).sum() / n_answers.sum()
+        assert float(counted) == pytest.approx(loss, abs=1e-5)
         assert bool((abs(table["logit"] - 0.5) <= 0.5).all()) is is_softmaxed
-    assert sorted(answers(right).owners.tolist()) == sorted(answers(wrong).owners.tolist())
+    owners = [answers(trainer)[1].tolist() for trainer in (right, wrong)]
+    assert sorted(owners[0]) == sorted(owners[1])
 
 
 @pytest.mark.parametrize("name", SCALES)

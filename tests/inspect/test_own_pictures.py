@@ -18,11 +18,11 @@ from tfm_core.inspect.errors.answers import answers, wrong_first
 from tfm_core.inspect.errors.scores import confusion
 from tfm_core.inspect.progress import stage
 from tfm_core.inspect.progress.moments import moments
-from tfm_core.inspect.source.carried import carried
-from tfm_core.inspect.source.file import source_code
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
+from tfm_core.trace.source.carried import carried
+from tfm_core.trace.source.file import source_code
 from tfm_core.trace.subject import subject
 
 

@@ -22,8 +22,8 @@ from tfm_core.inspect.text.questions import (
     compound_of,
 )
 from tfm_core.inspect.text.sentence import SentenceReading
-from tfm_core.inspect.training_step.step import StepTaken, about_guessing, about_step
 from tfm_core.studies.practice import Evaluation, about_choosing, about_precision, about_weakest
+from tfm_core.trace.learning import about_guessing, about_step
 
 
 def sound(question: Question) -> Question:
@@ -122,8 +122,7 @@ def test_heads_classes_and_steps_are_asked_about_as_measured() -> None:
     asked = sound(about_guessing(43))
     assert float(asked.answer) == pytest.approx(np.log(43), abs=0.005)
     for after, said in ((1.3, "falls"), (2.1, "rises"), (1.7, "same"), (np.inf, "rises")):
-        taken = StepTaken(0.1, 1.7, after, 1.0, 1.0, {}, {}, {}, {}, {})
-        assert said in sound(about_step(taken)).answer
+        assert said in sound(about_step(0.1, 1.7, after)).answer
 
 
 def evaluation(wrong: dict[int, int]) -> Evaluation:

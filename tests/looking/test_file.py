@@ -23,7 +23,8 @@ from tfm_core.__main__ import main
 from tfm_core.choices.config import ForeignModelConfig, ForeignTaskConfig
 from tfm_core.looking import opening
 from tfm_core.looking.file import FORMAT, MARK
-from tfm_core.looking.opening import left_out, open_look, stacks_of
+from tfm_core.looking.foreign import stacks_of
+from tfm_core.looking.opening import left_out, open_look
 from tfm_core.looking.result import Look
 from tfm_core.looking.unseen import sentence_of
 from tfm_core.probe.labels import modules_by_kind

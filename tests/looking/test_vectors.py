@@ -29,7 +29,8 @@ from tests.looking.test_written_elsewhere import states as narrow
 from tests.models.variants import text_batch, text_model, vit_model
 from tfm_core import look
 from tfm_core.inspect.attention.cell import cell, seen
-from tfm_core.looking.opening import open_look, stacks_of
+from tfm_core.looking.foreign import stacks_of
+from tfm_core.looking.opening import open_look
 from tfm_core.looking.result import Look
 from tfm_core.looking.seen import AttentionMap
 from tfm_core.probe.labels import axes, modules_by_kind

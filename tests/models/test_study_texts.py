@@ -11,8 +11,8 @@ from tfm_core.data.tasks import data_shape
 from tfm_core.facts.architectures import ARCHITECTURES, FROM_TEXTS
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import own_name, own_names, parameter_table
-from tfm_core.inspect.source.file import source_code
 from tfm_core.models.build import build_model, init_on_meta
+from tfm_core.trace.source.file import source_code
 
 
 def laid_out(config, shape):

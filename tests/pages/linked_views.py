@@ -10,11 +10,20 @@ from pages.app.address.parameters import Parameter
 from pages.app.settings import model_choice, names_choice, your_notebook
 from pages.compare import compare
 from pages.compare.sweeps import running as sweeps
-from pages.learn import before, by_hand, experiments, find_the_bug, practice, speed, tensors, words
-from pages.learn.training_step import state as training_step
+from pages.learn import (
+    before,
+    by_hand,
+    experiments,
+    find_the_bug,
+    practice,
+    speed,
+    tensors,
+    training_step,
+    words,
+)
 from pages.look_inside import build, costs, masks, mistakes, parameters, positions, walk, walk_step
 from pages.look_inside.attention import deeper, maps, own
-from pages.look_inside.knockouts import closer
+from pages.look_inside.knockouts import causes, closer
 from pages.look_inside.knockouts import page as knockouts
 from pages.teach import classroom
 from pages.train.own_data import report as own_report
@@ -78,7 +87,7 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "attention": _of_views(maps) | _of_views(own) | _of_views(deeper),
     "try": _of_views(writing) | _of_views(pictures) | _of((pictures.BOARD, try_it.VIEW)),
     "mistakes": _of_views(mistakes) | _of(mistakes.CELL),
-    "knockouts": _of_views(knockouts) | _of_views(closer) | _of(OFF),
+    "knockouts": _of_views(knockouts) | _of_views(closer) | _of_views(causes) | _of(OFF),
     "experiments": _of_views(experiments),
     "find-the-bug": _of_views(find_the_bug) | _of(find_the_bug.PAIR),
     "compare": _of(compare) | _of_views(compare),
@@ -95,7 +104,7 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "tensors": _of_views(tensors) | _of(*map(fields_of_operation, OPERATIONS)),
     "by-hand": _of(by_hand) | _of_views(by_hand),
     "before": _of_views(before),
-    "training-step": _of(training_step, _MODEL),
+    "training-step": _of_views(training_step) | _of(_MODEL),
     "speed": _of_views(speed) | _of(_MODEL),
     "practice": _of_views(practice),
 }

@@ -6,7 +6,7 @@ The runs are made once, of two steps on a little data; the models are those of t
 import pytest
 
 from pages.app.navigation.page_table import PAGES
-from pages.learn.training_step.state import STAGE
+from pages.learn.training_step import STAGES
 from tests.pages.linked_views import PARAMETERS
 from tests.pages.opening import opened_at
 from tfm_core.choices.config import Experiment
@@ -86,7 +86,7 @@ def test_every_page_opens_with_a_run_of_every_kind(ids, name):
 @pytest.mark.core(3)
 @pytest.mark.parametrize("name", one_of_each_kind())
 def test_a_training_step_is_taken_apart_with_every_kind(ids, name):
-    for stage in STAGE.names:
+    for stage in STAGES:
         query = {"show": "run", "stage": stage, "run": ids[name]}
         app = opened_at(PAGES["training-step"].file, **query)
         assert not app.error, stage

@@ -162,7 +162,7 @@ SHOWN: list[tuple[str, Query, Query]] = [
     ("build", {"show": "gpt2-small", "names": "hugging-face"}, {}),
     ("parameters", {"show": "gpt2-small", "versus": "vit-b", "names": "transformer-lens"}, {}),
     ("parameters", {"show": "mixtral-8x7b", "tab": "experts"}, {}),
-    ("build", {"unfolded": "true", "form": "fused"}, KOREAN),
+    ("build", {"form": "fused"}, KOREAN),
     ("parameters", {"search": "norm", "fold": "false"}, KOREAN),
     ("parameters", {"tab": "compute", "batch": "3", "src": "7", "tgt": "5", "grows": "width"},
      KOREAN),

@@ -16,12 +16,12 @@ from tfm_core.data.tasks import data_shape, text_task
 from tfm_core.inspect.attention.example import look_at_text
 from tfm_core.inspect.attention.trained import data_of, model_of, steps_of
 from tfm_core.inspect.errors.answers import answers, wrong_first
-from tfm_core.inspect.source.carried import carried
-from tfm_core.inspect.source.file import source_code
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs import RunStore
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.queue.run_queue import RunQueue
+from tfm_core.trace.source.carried import carried
+from tfm_core.trace.source.file import source_code
 from tfm_core.trace.subject import subject
 from tfm_core.trace.trace import trace
 

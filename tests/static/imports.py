@@ -7,7 +7,7 @@ from tests.static.repository import Repository, Source, Violation, is_for_type_c
 
 ORDER = (  # each part of tfm_core may import those in the lines above its own, and itself
     ("languages",),
-    ("korean", "sentences", "machine", "disk", "byte_cache"),
+    ("korean", "sentences", "machine", "disk", "byte_cache", "background"),
     ("spoken",),
     ("reading", "made_with", "settings"),
     ("stored",),

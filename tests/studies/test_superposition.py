@@ -52,7 +52,7 @@ def test_outputs_and_the_loss_of_a_pentagon_are_those_of_two_tied_layers():
 @pytest.fixture(scope="module")
 def trained():
     training = toy.ToyTraining(0)
-    training.run()
+    training()
     return training
 
 

@@ -9,7 +9,7 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.choices.variants.record import UnknownVariant, resolve
 from tfm_core.choices.variants.schedules import SCHEDULES
-from tfm_core.inspect.training_step.update import ARITHMETIC
+from tfm_core.trace.update import ARITHMETIC
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
 from tfm_core.training.optimisation import make_optimizer

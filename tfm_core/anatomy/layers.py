@@ -12,13 +12,7 @@ from dataclasses import dataclass, replace
 
 from tfm_core.anatomy.formula import Formula, formula
 from tfm_core.anatomy.names import names_of
-from tfm_core.anatomy.part import (
-    NONE_SAVED,
-    Parameter,
-    Part,
-    Saved,
-    Tensor,
-)
+from tfm_core.anatomy.part import NONE_SAVED, Parameter, Part, Saved, Tensor
 from tfm_core.choices.config import ModelConfig
 from tfm_core.choices.variants.norms import NORMS
 from tfm_core.choices.variants.positions import NO_POSITIONS, POSITIONS, Position
@@ -94,27 +88,51 @@ class Maker:
         )
 
     def embedding(
-        self, path: str, words: str, length: str, *, own_name: str = "", tied_to: str = "",
-        is_second_name: bool = False, saved: Saved = NONE_SAVED,
-    ) -> Part:  # fmt: skip
+        self,
+        path: str,
+        words: str,
+        length: str,
+        *,
+        own_name: str = "",
+        tied_to: str = "",
+        is_second_name: bool = False,
+        saved: Saved = NONE_SAVED,
+    ) -> Part:
         """Return a table of words with its scale; tied_to: the table whose weight it is."""
         ids, rows = tensor("ids", length), tensor("rows", length, "d_model")
         weight = self.parameter(f"{path}.table.weight", words, "d_model", tied_to=tied_to)
         table = Part(
-            kind="embedding", path=f"{path}.table", layer="Embedding", inputs=(ids,),
-            outputs=(rows,), parameters=(weight,), saved=saved,
+            kind="embedding",
+            path=f"{path}.table",
+            layer="Embedding",
+            inputs=(ids,),
+            outputs=(rows,),
+            parameters=(weight,),
+            saved=saved,
             names=names_of(self.family, f"{path}.table"),
-        )  # fmt: skip
+        )
         return Part(
-            kind="embedding", path=path, layer="TokenEmbedding", inputs=(ids,), outputs=(rows,),
-            steps=("embedding",), own_name=own_name, is_second_name=is_second_name,
+            kind="embedding",
+            path=path,
+            layer="TokenEmbedding",
+            inputs=(ids,),
+            outputs=(rows,),
+            steps=("embedding",),
+            own_name=own_name,
+            is_second_name=is_second_name,
             children=(table,),
-        )  # fmt: skip
+        )
 
     def positions(
-        self, path: str, name: str, length: str, rows: str, *, own_name: str = "",
+        self,
+        path: str,
+        name: str,
+        length: str,
+        rows: str,
+        *,
+        own_name: str = "",
         step: str = "positions",
-    ) -> Part:  # fmt: skip
+    ) -> Part:
         """Return what adds positions to ``length`` vectors; ``rows`` of a table, if it has one.
 
         A kind that acts elsewhere adds nothing here.
@@ -125,15 +143,21 @@ class Maker:
             parameters = (self.parameter(f"{path}.table", rows, "d_model"),)
         x = tensor("x", length, "d_model")
         return Part(
-            kind="positions", path=path, layer=_class_of(kind), variant=name, inputs=(x,),
-            outputs=(x,), parameters=parameters, steps=(step,), own_name=own_name,
+            kind="positions",
+            path=path,
+            layer=_class_of(kind),
+            variant=name,
+            inputs=(x,),
+            outputs=(x,),
+            parameters=parameters,
+            steps=(step,),
+            own_name=own_name,
             names=names_of(self.family, path),
-        )  # fmt: skip
+        )
 
     def norm(
-        self, path: str, name: str, length: str, *, saved: Saved = NONE_SAVED,
-        tied_to: str = "",
-    ) -> Part:  # fmt: skip
+        self, path: str, name: str, length: str, *, saved: Saved = NONE_SAVED, tied_to: str = ""
+    ) -> Part:
         """Return a norm over ``length`` vectors. tied_to: the norm whose numbers it shares."""
         x = (tensor("x", *((length,) if length else ()), "d_model"),)
         layer = NORMS[name].layer.partition(":")[2]
@@ -143,21 +167,42 @@ class Maker:
             for n, shape in NORMS[name].parameters.items()
         )
         made = Part(
-            kind="norm", path=inner, layer=layer, variant=name, inputs=x, outputs=x,
-            parameters=parameters, saved=saved, names=names_of(self.family, inner),
-        )  # fmt: skip
+            kind="norm",
+            path=inner,
+            layer=layer,
+            variant=name,
+            inputs=x,
+            outputs=x,
+            parameters=parameters,
+            saved=saved,
+            names=names_of(self.family, inner),
+        )
         if not tied_to:
             return made
         return Part(
-            kind="norm", path=path, layer="SharedNorm", variant=name, inputs=x, outputs=x,
-            children=(made,), names=names_of(self.family, path),
-        )  # fmt: skip
+            kind="norm",
+            path=path,
+            layer="SharedNorm",
+            variant=name,
+            inputs=x,
+            outputs=x,
+            children=(made,),
+            names=names_of(self.family, path),
+        )
 
 
 _WIDTHS = (
-    "d_model", "n_heads", "n_kv_heads", "d_head", "d_q", "d_kv", "d_qkv", "d_ff", "n_experts",
+    "d_model",
+    "n_heads",
+    "n_kv_heads",
+    "d_head",
+    "d_q",
+    "d_kv",
+    "d_qkv",
+    "d_ff",
+    "n_experts",
     "top_k",
-)  # fmt: skip
+)
 
 
 def _class_of(kind: Position) -> str:

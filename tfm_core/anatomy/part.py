@@ -10,15 +10,43 @@ from tfm_core.anatomy.formula import NOTHING, Formula, collected
 from tfm_core.choices.variants.stems import STEMS
 
 Kind = Literal[
-    "input", "embedding", "positions", "segments", "stem", "stack", "block", "attention",
-    "projection", "head-norm", "sink", "relative", "mask", "scores", "feed-forward", "activation",
-    "norm", "residual", "pooling", "selection", "head", "cell", "bridge", "readout", "answer",
-]  # fmt: skip
+    "input",
+    "embedding",
+    "positions",
+    "segments",
+    "stem",
+    "stack",
+    "block",
+    "attention",
+    "projection",
+    "head-norm",
+    "sink",
+    "relative",
+    "mask",
+    "scores",
+    "feed-forward",
+    "activation",
+    "norm",
+    "residual",
+    "pooling",
+    "selection",
+    "head",
+    "cell",
+    "bridge",
+    "readout",
+    "answer",
+]
 
 Work = Literal[
-    "", "embedding", "recurrence", "projections", "scores", "cross-attention", "feed-forward",
+    "",
+    "embedding",
+    "recurrence",
+    "projections",
+    "scores",
+    "cross-attention",
+    "feed-forward",
     "output",
-]  # fmt: skip
+]
 """The part of the arithmetic that multiply-accumulates belong to."""
 
 _SHOWN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

@@ -41,13 +41,18 @@ def encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> tuple[Mak
     """Return the parts of the Transformer of 2017."""
     make = maker_of(config, shape)
     tied_to = "src_embedding.table.weight" if shape.one_vocabulary else ""
-    encoder = StackMaker(
-        make, config, "encoder", config.n_encoder_layers, "S", read="S",
-    )  # fmt: skip
+    encoder = StackMaker(make, config, "encoder", config.n_encoder_layers, "S", read="S")
     decoder = StackMaker(
-        make, config, "decoder", config.n_decoder_layers, "T", keys="S", read="T", has_order=True,
+        make,
+        config,
+        "decoder",
+        config.n_decoder_layers,
+        "T",
+        keys="S",
+        read="T",
+        has_order=True,
         steps=WRITING,
-    )  # fmt: skip
+    )
     return make, [
         model_input("src ids", "S", steps=_FIRST),
         make.embedding("src_embedding", "src_words", "S", saved=IDS["S"]),
@@ -80,19 +85,32 @@ def decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> tuple[Maker, li
     """Return the parts of a GPT, which reads source and target as one sequence."""
     make = maker_of(config, shape)
     src, one = "src_embedding.table.weight", shape.one_vocabulary
-    stack = StackMaker(
-        make, config, "decoder", config.n_layers, "T", has_order=True,
-    )  # fmt: skip
+    stack = StackMaker(make, config, "decoder", config.n_layers, "T", has_order=True)
     tables = [
-        make.embedding("src_embedding", "src_words", "T", saved=IDS["T"],
-                       own_name="token_embedding" if one else "source_embedding"),
-        make.embedding("tgt_embedding", "tgt_words", "T", tied_to=src if one else "",
-                       own_name="" if one else "target_embedding", is_second_name=one),
-    ]  # fmt: skip
+        make.embedding(
+            "src_embedding",
+            "src_words",
+            "T",
+            saved=IDS["T"],
+            own_name="token_embedding" if one else "source_embedding",
+        ),
+        make.embedding(
+            "tgt_embedding",
+            "tgt_words",
+            "T",
+            tied_to=src if one else "",
+            own_name="" if one else "target_embedding",
+            is_second_name=one,
+        ),
+    ]
     # those of the sequence that answer are taken out of it
-    selection = Part(kind="selection", path="", inputs=(tensor("x", "T", "d_model"),),
-                 outputs=(tensor("y", "A", "d_model"),), saved=Saved(full=formula("T d_model"),
-                 products=formula("A d_model")))  # fmt: skip
+    selection = Part(
+        kind="selection",
+        path="",
+        inputs=(tensor("x", "T", "d_model"),),
+        outputs=(tensor("y", "A", "d_model"),),
+        saved=Saved(full=formula("T d_model"), products=formula("A d_model")),
+    )
     tied_to = src if one else "tgt_embedding.table.weight"
     return make, [
         model_input("src ids", "T", steps=_FIRST),
@@ -111,15 +129,14 @@ def encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> tuple[Maker, li
     asks = "Q" if shape.has_cls else ""
     read = "A" if shape.head == "tokens" else "S"
     read = asks if shape.is_label else read
-    stack = StackMaker(
-        make, config, "encoder", config.n_layers, "S", read=read, last_queries=asks,
-    )  # fmt: skip
+    stack = StackMaker(make, config, "encoder", config.n_layers, "S", read=read, last_queries=asks)
     parts = [
         model_input("src ids", "S", steps=_FIRST),
-        make.embedding("src_embedding", "src_words", "S", saved=IDS["S"],
-                       own_name="token_embedding"),
+        make.embedding(
+            "src_embedding", "src_words", "S", saved=IDS["S"], own_name="token_embedding"
+        ),
         make.positions("src_positions", config.position, "S", "max_len", own_name="positions"),
-    ]  # fmt: skip
+    ]
     if shape.n_segments:
         parts.append(_segments(make, config))
     return make, [*parts, stack.stack(), *_reader(make, config, shape)]
@@ -129,16 +146,22 @@ def _segments(make: Maker, config: EncoderOnlyConfig) -> Part:
     """Return BERT's segments: a vector that is added, then a norm."""
     x = tensor("x", "S", "d_model")
     table = Part(
-        kind="segments", path="segments.table", layer="Embedding",
+        kind="segments",
+        path="segments.table",
+        layer="Embedding",
         parameters=(make.parameter("segments.table.weight", "n_segments", "d_model"),),
         names=names_of(make.family, "segments.table"),
-    )  # fmt: skip
+    )
     norm = (make.norm("segments.norm", config.norm, "S"),) if config.has_norms else ()
     return Part(
-        kind="segments", path="segments", layer="Segments", inputs=(x,), outputs=(x,),
+        kind="segments",
+        path="segments",
+        layer="Segments",
+        inputs=(x,),
+        outputs=(x,),
         steps=("embedding",),
         children=(table, *norm),
-    )  # fmt: skip
+    )
 
 
 def _reader(make: Maker, config: EncoderOnlyConfig, shape: TextShape) -> list[Part]:
@@ -149,10 +172,17 @@ def _reader(make: Maker, config: EncoderOnlyConfig, shape: TextShape) -> list[Pa
         words = output(make, config, shape, "src_embedding.table.weight")
         return [words, model_output("A", "tgt_words")]
     if shape.head == "states":
-        return [Part(kind="head", path="output", layer="Identity", inputs=(answering,),
-                     outputs=(tensor("y", "A", "d_model"),),
-                     saved=Saved(full=formula(f"A d_model + {ID} A"))),
-                model_output("A", "d_model", steps=())]  # fmt: skip
+        return [
+            Part(
+                kind="head",
+                path="output",
+                layer="Identity",
+                inputs=(answering,),
+                outputs=(tensor("y", "A", "d_model"),),
+                saved=Saved(full=formula(f"A d_model + {ID} A")),
+            ),
+            model_output("A", "d_model", steps=()),
+        ]
     if shape.head == "pooler":
         dense = replace(
             make.linear(
@@ -160,16 +190,30 @@ def _reader(make: Maker, config: EncoderOnlyConfig, shape: TextShape) -> list[Pa
             ),
             work="output",
         )
-        return [Part(kind="head", path="output", layer="Pooler", inputs=(answering,),
-                     outputs=(tensor("y", "d_model"),), children=(dense,), steps=("logits",),
-                     saved=Saved(full=formula(f"d_model + {ID} A"))),
-                model_output("d_model")]  # fmt: skip
+        return [
+            Part(
+                kind="head",
+                path="output",
+                layer="Pooler",
+                inputs=(answering,),
+                outputs=(tensor("y", "d_model"),),
+                children=(dense,),
+                steps=("logits",),
+                saved=Saved(full=formula(f"d_model + {ID} A")),
+            ),
+            model_output("d_model"),
+        ]
     assert shape.pooling is not None
     pooled = Part(
-        kind="pooling", path="", variant=shape.pooling.name, inputs=(states,),
-        outputs=(tensor("y", "1", "d_model"),), steps=("pooling",),
-        macs=formula("S d_model" if shape.pooling.reads_padding else ""), work="output",
-    )  # fmt: skip
+        kind="pooling",
+        path="",
+        variant=shape.pooling.name,
+        inputs=(states,),
+        outputs=(tensor("y", "1", "d_model"),),
+        steps=("pooling",),
+        macs=formula("S d_model" if shape.pooling.reads_padding else ""),
+        work="output",
+    )
     has_bias, last = config.bias and shape.output_bias, "d_model"
     layers = []
     if shape.n_hidden:
@@ -197,24 +241,41 @@ def _reader(make: Maker, config: EncoderOnlyConfig, shape: TextShape) -> list[Pa
     answered = (tensor("logits", "1", "tgt_words"),)
     return [
         pooled,
-        Part(kind="head", path="output", layer="LabelOutput", inputs=pooled.outputs,
-             outputs=answered, children=(*layers, labels), steps=("logits",)),
+        Part(
+            kind="head",
+            path="output",
+            layer="LabelOutput",
+            inputs=pooled.outputs,
+            outputs=answered,
+            children=(*layers, labels),
+            steps=("logits",),
+        ),
         model_output("n_labels"),
-    ]  # fmt: skip
+    ]
 
 
 def output(make: Maker, config: TextModelConfig, shape: TextShape, table: str) -> Part:
     """Return the matrix that answers with words; ``table``: the one it is where both are tied."""
     return head(
-        make, "output", "tgt_words", "A", bias=config.bias and shape.output_bias,
+        make,
+        "output",
+        "tgt_words",
+        "A",
+        bias=config.bias and shape.output_bias,
         tied_to=table if config.is_tied(shape) else "",
-    )  # fmt: skip
+    )
 
 
 def head(
-    make: Maker, path: str, answers: str, length: str, *, bias: bool = True, tied_to: str = "",
+    make: Maker,
+    path: str,
+    answers: str,
+    length: str,
+    *,
+    bias: bool = True,
+    tied_to: str = "",
     step: str = "logits",
-) -> Part:  # fmt: skip
+) -> Part:
     """Return a linear layer that answers; logits and answers are kept for the loss."""
     return replace(
         make.linear(

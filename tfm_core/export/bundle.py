@@ -23,8 +23,6 @@ from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.tasks import data_shape
 from tfm_core.export import layout, metrics, readme
 from tfm_core.export.exports import Progress
-from tfm_core.inspect.source.carried import Carried, carried
-from tfm_core.inspect.source.file import source_code
 from tfm_core.made_with import versions
 from tfm_core.probe.types import Array
 from tfm_core.reading import Unreadable, content_of, is_plain, open_tensors
@@ -32,6 +30,8 @@ from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Say, StudentError
+from tfm_core.trace.source.carried import Carried, carried
+from tfm_core.trace.source.file import source_code
 
 MAX_SNAPSHOT_BYTES = 12_000_000
 """Bytes of snapshots, and as many of weights over the training, that a zip holds: of more, some."""

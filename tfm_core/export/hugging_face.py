@@ -33,10 +33,10 @@ from tfm_core.export.exports import Progress
 from tfm_core.export.hugging_face_card import card
 from tfm_core.export.tokenizer_json import both, one_text
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
-from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.pretrained.pictures import PREPROCESSOR
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
+from tfm_core.trace.source.carried import Carried, carried
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

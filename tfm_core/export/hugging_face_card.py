@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tfm_core.choices.config.shape import ImageShape, TextShape
 from tfm_core.export.readme import summary
-from tfm_core.inspect.source.carried import Carried
 from tfm_core.runs.run import Run
+from tfm_core.trace.source.carried import Carried
 
 if TYPE_CHECKING:
     from tfm_core.pretrained.architectures import Fit
@@ -25,13 +25,24 @@ def card(run: Run, data: Carried, fit: Fit, *, step: int, has_tokenizer: bool) -
     auto = fit.architecture.auto
     title = " ".join(run.meta.name.split()) or "Model"
     lines = [
-        "---", "library_name: transformers", f"pipeline_tag: {_TASKS[auto]}", "---", "",
-        f"# {title}", "",
-        summary(run), f"These are the weights of step {step:,}.", "",
+        "---",
+        "library_name: transformers",
+        f"pipeline_tag: {_TASKS[auto]}",
+        "---",
+        "",
+        f"# {title}",
+        "",
+        summary(run),
+        f"These are the weights of step {step:,}.",
+        "",
         f"The architecture is Transformers' `{fit.architecture.model_class}`; no other code is "
-        "needed:", "",
-        "```python", _code(fit, data, has_tokenizer), "```", "",
-    ]  # fmt: skip
+        "needed:",
+        "",
+        "```python",
+        _code(fit, data, has_tokenizer),
+        "```",
+        "",
+    ]
     lines += [f"- {note}" for note in _notes(fit, has_tokenizer=has_tokenizer)]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -46,13 +46,13 @@ from tfm_core.data.vocabulary import BOS, SPECIALS
 from tfm_core.export import bundle as zips
 from tfm_core.export.exports import Progress
 from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
-from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.models.build import Model
 from tfm_core.models.recurrent import RecurrentTranslator
 from tfm_core.models.text import EncoderOnly
 from tfm_core.probe.types import Array
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
+from tfm_core.trace.source.carried import Carried, carried
 
 OPSET = 18
 """The version of ONNX's operations: runtimes since 2023 read it."""

@@ -11,8 +11,8 @@ from tfm_core.choices.config.shape import TextShape
 from tfm_core.data.tasks import data_shape
 from tfm_core.data.text.task import Spelling
 from tfm_core.data.vocabulary import BOS, PAD, UNK
-from tfm_core.inspect.source.carried import Carried
 from tfm_core.probe.items import LENGTH
+from tfm_core.trace.source.carried import Carried
 
 How = Literal["write", "slots", "continue", "classes"]
 """write: token after token, behind a source or a picture; slots: all at once; continue: a text;

@@ -20,9 +20,9 @@ from tfm_core.data.own.texts import MAX_LINE as MAX_TOKEN
 from tfm_core.data.tasks import load, text_task
 from tfm_core.export import layout
 from tfm_core.export.archive import Archive, Refused
-from tfm_core.inspect.source.carried import spelling_of
 from tfm_core.reading import Unreadable, is_text
 from tfm_core.sentences import StudentError
+from tfm_core.trace.source.carried import spelling_of
 
 _BAD_VALUES = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
 """What reading raises of values that no set of this app has."""

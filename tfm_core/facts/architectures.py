@@ -46,12 +46,19 @@ _DROPPED_AFTER = N_(
     "Dropout is before the sum, as in the paper; the notebook has it after each norm."
 )
 _SIZES: dict[str, object] = {
-    "d_model": 512, "n_heads": 8, "d_ff": 2048, "dropout": 0.1, "norm_first": False,
+    "d_model": 512,
+    "n_heads": 8,
+    "d_ff": 2048,
+    "dropout": 0.1,
+    "norm_first": False,
     "activation": "relu",
-}  # fmt: skip
+}
 _LIBRARY: dict[str, object] = {
-    "position": "learned", "max_len": _LONGEST, "projection_bias": False, "final_norm": "always",
-}  # fmt: skip
+    "position": "learned",
+    "max_len": _LONGEST,
+    "projection_bias": False,
+    "final_norm": "always",
+}
 """What the models of one notebook have in common."""
 
 
@@ -125,9 +132,15 @@ FROM_TEXTS = (
         "text-captions",
         N_("From the notebook: ImageCaptioning, 36 regions"),
         CaptionerConfig.parse(
-            _SIZES | {
-                "n_decoder_layers": 6, "stem": "patches", "patch_size": 1, "position": "none",
-                "text_position": "learned", "projection_bias": False, "final_norm": "always",
+            _SIZES
+            | {
+                "n_decoder_layers": 6,
+                "stem": "patches",
+                "patch_size": 1,
+                "position": "none",
+                "text_position": "learned",
+                "projection_bias": False,
+                "final_norm": "always",
             }
         ),
         CaptionShape(6, 2048, _WORDS, _LONGEST, has_regions=True),
@@ -151,15 +164,21 @@ FROM_TEXTS = (
         "text-vit",
         N_("From the notebook: MyVIT for MNIST"),
         ViTConfig(
-            d_model=8, n_heads=2, d_ff=24, n_layers=2, patch_size=4, pooling="cls",
-            final_norm="never", mistakes=("feed-forward-residual-from-normed", "sliced-heads"),
+            d_model=8,
+            n_heads=2,
+            d_ff=24,
+            n_layers=2,
+            patch_size=4,
+            pooling="cls",
+            final_norm="never",
+            mistakes=("feed-forward-residual-from-normed", "sliced-heads"),
         ),
         ImageShape(28, 1, 10),
         n_parameters=1_770,
         batch=128,
         note=Paragraph("facts/study-vit"),
     ),
-)  # fmt: skip
+)
 """The models, in the order of the notebooks."""
 
 
@@ -180,9 +199,16 @@ def of_experiment(experiment: Experiment, label: str) -> Architecture:
 
 def _paper(name: str, label: str, d_model: int, n_heads: int, row: str) -> Architecture:
     model = EncoderDecoderConfig(
-        d_model=d_model, n_heads=n_heads, d_ff=4 * d_model, n_encoder_layers=6, n_decoder_layers=6,
-        dropout=0.1, norm_first=False, activation="relu", tie_embeddings=True,
-    )  # fmt: skip
+        d_model=d_model,
+        n_heads=n_heads,
+        d_ff=4 * d_model,
+        n_encoder_layers=6,
+        n_decoder_layers=6,
+        dropout=0.1,
+        norm_first=False,
+        activation="relu",
+        tie_embeddings=True,
+    )
     shape = TextShape(37000, 37000, one_vocabulary=True, output_bias=False)
     source = N_("Vaswani et al. 2017, Table 3: {row}; no fixed vocabulary", row=row)
     return Architecture(name, label, model, shape, 128, 128, None, source)
@@ -190,10 +216,20 @@ def _paper(name: str, label: str, d_model: int, n_heads: int, row: str) -> Archi
 
 def _t5(name: str, label: str, width: int, heads: int, layers: int, count: int) -> Architecture:
     model = EncoderDecoderConfig(
-        d_model=width, n_heads=heads, d_ff=4 * width, n_encoder_layers=layers,
-        n_decoder_layers=layers, dropout=0.1, activation="relu", norm="rmsnorm", norm_eps=1e-6,
-        bias=False, position="t5-bias", mistakes=("no-scale",), tie_embeddings=True,
-    )  # fmt: skip
+        d_model=width,
+        n_heads=heads,
+        d_ff=4 * width,
+        n_encoder_layers=layers,
+        n_decoder_layers=layers,
+        dropout=0.1,
+        activation="relu",
+        norm="rmsnorm",
+        norm_eps=1e-6,
+        bias=False,
+        position="t5-bias",
+        mistakes=("no-scale",),
+        tie_embeddings=True,
+    )
     shape = TextShape(
         32128, 32128, pad_id=None, one_vocabulary=True, output_bias=False, scale_embedding=False
     )
@@ -222,9 +258,16 @@ def _bart() -> Architecture:
 
 def _bert(name: str, label: str, width: int, heads: int, layers: int, count: int) -> Architecture:
     model = EncoderOnlyConfig(
-        d_model=width, n_heads=heads, d_ff=4 * width, n_layers=layers, dropout=0.1,
-        norm_first=False, norm_eps=1e-12, position="learned", max_len=512,
-    )  # fmt: skip
+        d_model=width,
+        n_heads=heads,
+        d_ff=4 * width,
+        n_layers=layers,
+        dropout=0.1,
+        norm_first=False,
+        norm_eps=1e-12,
+        position="learned",
+        max_len=512,
+    )
     shape = TextShape(
         30522, 30522, one_vocabulary=True, head="pooler", n_segments=2, scale_embedding=False
     )
@@ -233,13 +276,25 @@ def _bert(name: str, label: str, width: int, heads: int, layers: int, count: int
 
 def _gpt2(name: str, label: str, width: int, heads: int, layers: int, count: int) -> Architecture:
     model = DecoderOnlyConfig(
-        d_model=width, n_heads=heads, d_ff=4 * width, n_layers=layers, dropout=0.1,
-        activation="gelu_tanh", position="learned", max_len=1024, tie_embeddings=True,
-    )  # fmt: skip
+        d_model=width,
+        n_heads=heads,
+        d_ff=4 * width,
+        n_layers=layers,
+        dropout=0.1,
+        activation="gelu_tanh",
+        position="learned",
+        max_len=1024,
+        tie_embeddings=True,
+    )
     shape = TextShape(
-        50257, 50257, pad_id=None, one_vocabulary=True, output_bias=False, scale_embedding=False,
+        50257,
+        50257,
+        pad_id=None,
+        one_vocabulary=True,
+        output_bias=False,
+        scale_embedding=False,
         has_source=False,
-    )  # fmt: skip
+    )
     return Architecture(name, label, model, shape, 0, 1024, count, "Radford et al. 2019")
 
 
@@ -261,9 +316,14 @@ def _vit(
 ) -> Architecture:
     width, heads, layers = sizes
     model = ViTConfig(
-        d_model=width, n_heads=heads, d_ff=4 * width, n_layers=layers, patch_size=patch,
-        pooling="cls", norm_eps=1e-6,
-    )  # fmt: skip
+        d_model=width,
+        n_heads=heads,
+        d_ff=4 * width,
+        n_layers=layers,
+        patch_size=patch,
+        pooling="cls",
+        norm_eps=1e-6,
+    )
     return Architecture(name, label, model, ImageShape(224, 3, 1000), 0, 0, count, source)
 
 

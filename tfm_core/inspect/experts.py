@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from tfm_core.choices.config import Experiment
-from tfm_core.inspect.diagram.graph import STACKS
 from tfm_core.inspect.tables import Column, Columns
-from tfm_core.probe.labels import axes
+from tfm_core.probe.labels import STACKS, axes
 from tfm_core.probe.types import Floats, Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError

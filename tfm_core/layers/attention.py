@@ -239,10 +239,15 @@ class MultiHeadAttention(nn.Module):
             group = self.n_heads // self.n_kv_heads
             k, v = (part.repeat_interleave(group, 1) for part in (k, v))
         recorder.record(
-            self, query_input=x, key_value_input=x if memory is None else memory,
-            projected_query=query, projected_key=key, projected_value=value,
-            split_query=self._heads(query), normed_query=q if self.query_norm is not None else None,
-        )  # fmt: skip
+            self,
+            query_input=x,
+            key_value_input=x if memory is None else memory,
+            projected_query=query,
+            projected_key=key,
+            projected_value=value,
+            split_query=self._heads(query),
+            normed_query=q if self.query_norm is not None else None,
+        )
         return q, k, v
 
     def _heads(self, projected: Tensor, norm: nn.RMSNorm | None = None) -> Tensor:
@@ -289,9 +294,18 @@ class MultiHeadAttention(nn.Module):
         weights = recorder.changed(self, "weights", masked_softmax(masked, mask, sink), mask)
         heads = F.dropout(weights, self.dropout, self.training) @ v
         recorder.record(
-            self, query=q, key=k, value=v, scores=scores, masked_scores=masked, weights=weights,
-            heads=heads, mask=mask, bias=bias, sink=sink,
-        )  # fmt: skip
+            self,
+            query=q,
+            key=k,
+            value=v,
+            scores=scores,
+            masked_scores=masked,
+            weights=weights,
+            heads=heads,
+            mask=mask,
+            bias=bias,
+            sink=sink,
+        )
         return heads
 
     def merge(self, heads: Tensor) -> Tensor:

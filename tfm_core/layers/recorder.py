@@ -19,9 +19,21 @@ Change = Callable[[Any, Any], Any]
 """From the value at a hook point, and what it was made from, to the value that replaces it."""
 
 CHANGEABLE = frozenset(
-    {"input", "output", "residual", "normed", "skipped", "change", "joined", "placed", "mask",
-     "relative", "weights", "merged"}
-)  # fmt: skip
+    {
+        "input",
+        "output",
+        "residual",
+        "normed",
+        "skipped",
+        "change",
+        "joined",
+        "placed",
+        "mask",
+        "relative",
+        "weights",
+        "merged",
+    }
+)
 """The kinds of hook points that call ``changed``."""
 
 _T = TypeVar("_T")

@@ -77,12 +77,17 @@ def save(look: Seen, path: str | os.PathLike[str]) -> Path:
         unseen=[str(one) for one in look.unseen],
         maps=[
             _Map(
-                one.name, one.kind, [one.queries.start, one.queries.stop],
-                [one.keys.start, one.keys.stop], list(one.length), one.is_fused, one.is_over_keys,
+                one.name,
+                one.kind,
+                [one.queries.start, one.queries.stop],
+                [one.keys.start, one.keys.stop],
+                list(one.length),
+                one.is_fused,
+                one.is_over_keys,
             )
             for one in maps
         ],
-    )  # fmt: skip
+    )
     tensors: dict[str, Tensor] = {}
     for number, one in enumerate(maps):
         tensors[f"{number}.weights"] = one.weights.contiguous()
@@ -193,10 +198,17 @@ def _map(file: Any, number: int, facts: _Map, device: str = "cpu") -> AttentionM
         if allowed.dtype != torch.bool or not fits:
             raise Unreadable("the mask of “{name}” does not fit its weights", name=facts.name)
     return AttentionMap(
-        facts.name, facts.kind, weights, allowed, queries, keys,
-        (facts.length[0], facts.length[1]), facts.is_fused, facts.is_over_keys,
+        facts.name,
+        facts.kind,
+        weights,
+        allowed,
+        queries,
+        keys,
+        (facts.length[0], facts.length[1]),
+        facts.is_fused,
+        facts.is_over_keys,
         None if device == "meta" else _vectors(file, number, facts.name, weights),
-    )  # fmt: skip
+    )
 
 
 def _vectors(file: Any, number: int, called: str, weights: Tensor) -> Vectors | None:

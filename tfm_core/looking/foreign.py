@@ -7,8 +7,7 @@ as many heads and tokens, and says which it leaves out.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -88,6 +87,14 @@ class Stacks:
         """Every map."""
         return (*self.both, *self.past, *self.cross)
 
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """The positions of the source and of the target, 0 for none."""
+        crossing = self.cross[0].weights.shape[2:] if self.cross else (0, 0)
+        src = self.both[0].weights.shape[-1] if self.both else crossing[1]
+        tgt = self.past[0].weights.shape[-1] if self.past else crossing[0]
+        return src, tgt
+
     def experiment(self, look: Seen, **task: Any) -> Experiment:
         """Return what a run says of the model and of what it read. Raises ConfigError."""
         model = {
@@ -123,6 +130,45 @@ class Stacks:
             vectors=vectors if n_bytes <= _MAX_VECTOR_BYTES else {},
             **words,
         )
+
+
+def stacks_of(look: Seen) -> Stacks:
+    """Return the maps that a run can show: as many as have one shape."""
+    cross = _alike(one for one in look.maps.values() if one.kind == "cross")
+    own = [one for one in look.maps.values() if one.kind == "self" and _is_square(one)]
+    alike = _alike(own)
+    if not cross and not own:
+        return Stacks()
+    if not cross:
+        return Stacks(past=alike) if alike[0].is_causal else Stacks(both=alike)
+    batch, n_heads, n_queries, n_keys = cross[0].weights.shape
+
+    def square(size: int, *, writes: bool) -> tuple[AttentionMap, ...]:
+        shape = (batch, n_heads, size, size)
+        fitting = [one for one in own if one.weights.shape == shape and _writes(one) is writes]
+        return tuple(fitting[:MAX_LAYERS])
+
+    encoder, decoder = square(n_keys, writes=False), square(n_queries, writes=True)
+    if len(alike) > len(cross) and not encoder and not decoder:
+        return Stacks(past=alike) if alike[0].is_causal else Stacks(both=alike)
+    return Stacks(encoder, decoder if len(decoder) == len(cross) else (), cross)
+
+
+def _alike(maps: Iterable[AttentionMap]) -> tuple[AttentionMap, ...]:
+    """Return the maps of the shape that most have."""
+    groups: dict[tuple[Any, ...], list[AttentionMap]] = {}
+    for one in maps:
+        groups.setdefault((one.is_causal, *one.weights.shape), []).append(one)
+    largest: list[AttentionMap] = max(groups.values(), key=len, default=[])
+    return tuple(largest[:MAX_LAYERS])
+
+
+def _is_square(one: AttentionMap) -> bool:
+    return one.weights.shape[-2] == one.weights.shape[-1]
+
+
+def _writes(one: AttentionMap) -> bool:
+    return one.is_causal or "decoder" in one.name.split(".")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +230,8 @@ class Plan:
 
 def plan_of(look: Seen) -> Plan:
     """Return which maps of a look a run keeps. Raises StudentError for very long examples."""
-    maps = [one for one in look.maps.values() if not one.problem]
-    common = Counter(tuple(one.weights.shape[:2]) for one in maps).most_common(1)
-    size = common[0][0] if common else (0, 1)
-    kept = {
-        kind: _alike([one for one in maps if _kind(one) == kind and one.weights.shape[:2] == size])
-        for kind in KINDS
-    }
-    (src_len, tgt_len) = _lengths(kept)
-    kept["cross"] = [one for one in kept["cross"] if one.weights.shape[2:] == (tgt_len, src_len)]
+    kept = stacks_of(look)
+    src_len, tgt_len = kept.lengths
     if max(src_len, tgt_len) > MAX_TOKENS:
         raise StudentError(
             "The probe has {n:,} tokens; the limit is {most:,}. Give shorter inputs.",
@@ -200,8 +239,8 @@ def plan_of(look: Seen) -> Plan:
             most=MAX_TOKENS,
         )
     plan = {
-        kind: {one.name: tuple(one.weights.shape[1:]) for one in found}
-        for kind, found in kept.items()
+        kind: {one.name: tuple(one.weights.shape[1:]) for one in getattr(kept, kind)}
+        for kind in KINDS
     }
     shown = {name for names in plan.values() for name in names}
     others = [_called(name) for name in look.maps if name not in shown]
@@ -217,29 +256,11 @@ def plan_of(look: Seen) -> Plan:
     )
     return Plan(
         maps=plan,
-        n_examples=size[0],
+        n_examples=len(kept.all[0].weights) if kept.all else 0,
         src_len=src_len,
         tgt_len=tgt_len,
         left_out=left_out,
     )
-
-
-def _kind(one: AttentionMap) -> str:
-    return "cross" if one.kind == "cross" else "past" if one.is_causal else "both"
-
-
-def _alike(maps: Sequence[AttentionMap]) -> list[AttentionMap]:
-    """Return the maps of the most frequent size."""
-    sizes = Counter(one.weights.shape[2:] for one in maps).most_common(1)
-    return [one for one in maps if one.weights.shape[2:] == sizes[0][0]][:MAX_LAYERS]
-
-
-def _lengths(kept: Mapping[str, Sequence[AttentionMap]]) -> tuple[int, int]:
-    """Return the positions of the source and of the target, 0 for none."""
-    crossing = kept["cross"][0].weights.shape[2:] if kept["cross"] else (0, 0)
-    src = kept["both"][0].weights.shape[-1] if kept["both"] else crossing[1]
-    tgt = kept["past"][0].weights.shape[-1] if kept["past"] else crossing[0]
-    return src, tgt
 
 
 def _called(name: str) -> str:

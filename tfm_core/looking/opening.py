@@ -6,14 +6,14 @@ most; ``left_out`` names the rest, which stay in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tfm_core.choices.config import ConfigError, Experiment
 from tfm_core.data.opened.spelling import text_of
-from tfm_core.looking.foreign import Stacks
-from tfm_core.looking.seen import AttentionMap, Seen
+from tfm_core.looking.foreign import Stacks, stacks_of
+from tfm_core.looking.seen import Seen
 from tfm_core.looking.unseen import sizes
 from tfm_core.probe.form import MAX_EXAMPLES
 from tfm_core.runs.record import snapshots
@@ -27,51 +27,9 @@ _MAX_NUMBERS = 2**27
 _MAX_TEXTS, _MAX_TEXT = 100_000, 120
 
 
-def stacks_of(look: Seen) -> Stacks:
-    """Return the maps that a run can show: as many as have one shape. Raises StudentError."""
-    if not look.maps:
-        raise StudentError("This look has no map to open.")
-    cross = _alike(one for one in look.maps.values() if one.kind == "cross")
-    own = [one for one in look.maps.values() if one.kind == "self" and _is_square(one)]
-    if not cross and not own:
-        raise StudentError(
-            "No map of this look can be opened: its keys are other positions than its queries."
-        )
-    alike = _alike(own)
-    if not cross:
-        return Stacks(past=alike) if alike[0].is_causal else Stacks(both=alike)
-    batch, n_heads, n_queries, n_keys = cross[0].weights.shape
-
-    def square(size: int, *, writes: bool) -> tuple[AttentionMap, ...]:
-        shape = (batch, n_heads, size, size)
-        return tuple(one for one in own if one.weights.shape == shape and _writes(one) is writes)
-
-    encoder, decoder = square(n_keys, writes=False), square(n_queries, writes=True)
-    if len(alike) > len(cross) and not encoder and not decoder:
-        return Stacks(past=alike) if alike[0].is_causal else Stacks(both=alike)
-    return Stacks(encoder, decoder if len(decoder) == len(cross) else (), cross)
-
-
-def _alike(maps: Iterable[AttentionMap]) -> tuple[AttentionMap, ...]:
-    """Return the maps of the shape that most have."""
-    groups: dict[tuple[Any, ...], list[AttentionMap]] = {}
-    for one in maps:
-        groups.setdefault((one.is_causal, *one.weights.shape), []).append(one)
-    largest: list[AttentionMap] = max(groups.values(), key=len, default=[])
-    return tuple(largest)
-
-
-def _is_square(one: AttentionMap) -> bool:
-    return one.weights.shape[-2] == one.weights.shape[-1]
-
-
-def _writes(one: AttentionMap) -> bool:
-    return one.is_causal or "decoder" in one.name.split(".")
-
-
 def check_room(look: Seen) -> None:
     """Raise StudentError where no run can show a look. Asks only for the shapes of its weights."""
-    _n_examples(stacks_of(look))
+    _n_examples(look)
 
 
 def left_out(look: Seen) -> tuple[str, ...]:
@@ -89,8 +47,7 @@ def open_look(
     owner_name: str | None = None,
 ) -> Run:
     """Make a run of a look for ``owner``. Raises ValueError, in a sentence, with no run made."""
-    stacks = stacks_of(look)
-    n_examples = _n_examples(stacks)
+    stacks, n_examples = stacks_of(look), _n_examples(look)
     experiment = _experiment(look, stacks)
     items = [_item(look, stacks, number) for number in range(1, n_examples + 1)]
     snapshot = stacks.snapshot(experiment, 0, n_examples)
@@ -110,8 +67,15 @@ def open_look(
     )
 
 
-def _n_examples(stacks: Stacks) -> int:
+def _n_examples(look: Seen) -> int:
     """Return how many examples of the batch a run keeps. Raises StudentError if not even one."""
+    stacks = stacks_of(look)
+    if not look.maps:
+        raise StudentError("This look has no map to open.")
+    if not stacks.all:
+        raise StudentError(
+            "No map of this look can be opened: its keys are other positions than its queries."
+        )
     each = sum(one.weights[0].numel() for one in stacks.all)
     if each > _MAX_NUMBERS:
         raise StudentError(

@@ -363,9 +363,14 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if (masked := self._forbidden(scores)) is not None:
             forbidden |= masked
         self._softmaxes[facts.value] = Softmax(
-            self._where(), scores, forbidden, weights, dim % weights.ndim, pair,
+            self._where(),
+            scores,
+            forbidden,
+            weights,
+            dim % weights.ndim,
+            pair,
             None if operands is None else Operands(*operands, before.scale),
-        )  # fmt: skip
+        )
 
     def _consumed(self, one: Tensor, other: Tensor) -> tuple[Softmax, Tensor] | None:
         """Return the softmax whose weights ``one`` holds, and those, if ``other`` holds values."""
@@ -393,9 +398,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             n_keys = one.shape[axes[1] if one.ndim > 1 else 0]
             rows, columns = axes_of(one, weights, axes, made.dim, made.place)
             self._take(
-                made, weights, rows, columns, n_keys=n_keys,
+                made,
+                weights,
+                rows,
+                columns,
+                n_keys=n_keys,
                 values=partial(values_of, other, one, is_left=is_left),
-            )  # fmt: skip
+            )
             return
 
     def _broadcast(self, left: Tensor, right: Tensor, *, out: Tensor) -> None:
@@ -456,15 +465,28 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             kept = slice(queries.start, queries.stop)
             vectors = self._counted(
                 vectors_of(
-                    made.operands.arranged(shown.shape), values(shown), scores[..., kept, :],
-                    shown[..., kept, :], allowed=allowed, scale=made.operands.scale,
-                    queries=queries, keys=keys,
+                    made.operands.arranged(shown.shape),
+                    values(shown),
+                    scores[..., kept, :],
+                    shown[..., kept, :],
+                    allowed=allowed,
+                    scale=made.operands.scale,
+                    queries=queries,
+                    keys=keys,
                 )
-            )  # fmt: skip
+            )
         found = AttentionMap(
-            made.place.module, kind, kept_values(shown[part]), allowed, queries, keys,
-            (shown.shape[-2], n_keys), False, is_over_keys, vectors,
-        )  # fmt: skip
+            made.place.module,
+            kind,
+            kept_values(shown[part]),
+            allowed,
+            queries,
+            keys,
+            (shown.shape[-2], n_keys),
+            False,
+            is_over_keys,
+            vectors,
+        )
         self.found.append((made.place, found))
 
     # ---- a fused operation
@@ -506,14 +528,27 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         vectors = None
         if self._keeps_vectors:
             computed_from = vectors_of(
-                [(query, key)], value, scores, weights, allowed=allowed, scale=scale,
-                queries=queries, keys=keys,
-            )  # fmt: skip
+                [(query, key)],
+                value,
+                scores,
+                weights,
+                allowed=allowed,
+                scale=scale,
+                queries=queries,
+                keys=keys,
+            )
             vectors = self._counted(computed_from)
         found = AttentionMap(
-            place.module, kind, kept_values(weights[..., columns]), allowed, queries, keys,
-            (n_queries, n_keys), True, vectors=vectors,
-        )  # fmt: skip
+            place.module,
+            kind,
+            kept_values(weights[..., columns]),
+            allowed,
+            queries,
+            keys,
+            (n_queries, n_keys),
+            True,
+            vectors=vectors,
+        )
         self.found.append((place, found))
 
     def _counted(self, vectors: Vectors | None) -> Vectors | None:

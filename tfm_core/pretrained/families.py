@@ -75,9 +75,12 @@ class PretrainedFamily(Named):
 
 
 BENDS = {
-    "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
-    "gelu_fast": "gelu_tanh", "relu": "relu",
-}  # fmt: skip
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "relu": "relu",
+}
 GATES = {"silu": "swiglu", "gelu": "geglu"}
 TRANSPOSED = ("in_projection.weight", "out_projection.weight", "up.weight", "down.weight")
 
@@ -87,17 +90,19 @@ def _gpt2(settings: Settings, names: Set[str]) -> Plan:
     settings.only("scale_attn_weights", True)
     settings.only("scale_attn_by_inverse_layer_idx", False)
     width = settings.whole("n_embd", "hidden_size")
-    model = DecoderOnlyConfig.parse({
-        "d_model": width,
-        "n_heads": settings.whole("n_head", "num_attention_heads"),
-        "n_layers": settings.whole("n_layer", "num_hidden_layers"),
-        "d_ff": settings.whole("n_inner", default=4 * width),
-        "activation": settings.chosen("activation_function", "gelu_new", BENDS),
-        "norm_eps": settings.number("layer_norm_epsilon", 1e-5),
-        "position": "learned",
-        "max_len": settings.whole("n_positions", "max_position_embeddings"),
-        "tie_embeddings": settings.boolean("tie_word_embeddings", True),
-    })  # fmt: skip
+    model = DecoderOnlyConfig.parse(
+        {
+            "d_model": width,
+            "n_heads": settings.whole("n_head", "num_attention_heads"),
+            "n_layers": settings.whole("n_layer", "num_hidden_layers"),
+            "d_ff": settings.whole("n_inner", default=4 * width),
+            "activation": settings.chosen("activation_function", "gelu_new", BENDS),
+            "norm_eps": settings.number("layer_norm_epsilon", 1e-5),
+            "position": "learned",
+            "max_len": settings.whole("n_positions", "max_position_embeddings"),
+            "tie_embeddings": settings.boolean("tie_word_embeddings", True),
+        }
+    )
     shape = _writing(settings)
     head = head_of(settings, names, n_words=shape.tgt_vocabulary, width=width)
     return Plan(model, shape, _turned, head=head)
@@ -107,9 +112,14 @@ def _writing(settings: Settings) -> TextShape:
     """Return the shape of a language model."""
     words = _words(settings)
     return TextShape(
-        words, words, pad_id=None, one_vocabulary=True, output_bias=False,
-        scale_embedding=False, has_source=False,
-    )  # fmt: skip
+        words,
+        words,
+        pad_id=None,
+        one_vocabulary=True,
+        output_bias=False,
+        scale_embedding=False,
+        has_source=False,
+    )
 
 
 def _turned(name: str, parts: list[Tensor]) -> Tensor:
@@ -120,22 +130,29 @@ def _turned(name: str, parts: list[Tensor]) -> Tensor:
 def _bert(settings: Settings, names: Set[str]) -> Plan:
     settings.only("position_embedding_type", "absolute")
     settings.only("is_decoder", False)
-    model = EncoderOnlyConfig.parse({
-        "d_model": settings.whole("hidden_size"),
-        "n_heads": settings.whole("num_attention_heads"),
-        "n_layers": settings.whole("num_hidden_layers"),
-        "d_ff": settings.whole("intermediate_size"),
-        "activation": settings.chosen("hidden_act", "gelu", BENDS),
-        "norm_eps": settings.number("layer_norm_eps", 1e-12),
-        "norm_first": False, "position": "learned",
-        "max_len": settings.whole("max_position_embeddings"),
-    })  # fmt: skip
+    model = EncoderOnlyConfig.parse(
+        {
+            "d_model": settings.whole("hidden_size"),
+            "n_heads": settings.whole("num_attention_heads"),
+            "n_layers": settings.whole("num_hidden_layers"),
+            "d_ff": settings.whole("intermediate_size"),
+            "activation": settings.chosen("hidden_act", "gelu", BENDS),
+            "norm_eps": settings.number("layer_norm_eps", 1e-12),
+            "norm_first": False,
+            "position": "learned",
+            "max_len": settings.whole("max_position_embeddings"),
+        }
+    )
     words = _words(settings)
     shape = TextShape(
-        words, words, pad_id=settings.token("pad_token_id", 0), one_vocabulary=True,
+        words,
+        words,
+        pad_id=settings.token("pad_token_id", 0),
+        one_vocabulary=True,
         head="pooler" if "pooler.dense.weight" in names else "states",
-        n_segments=settings.whole("type_vocab_size", default=2), scale_embedding=False,
-    )  # fmt: skip
+        n_segments=settings.whole("type_vocab_size", default=2),
+        scale_embedding=False,
+    )
     return Plan(model, shape, head=head_of(settings, names, n_words=words, width=model.d_model))
 
 
@@ -143,16 +160,20 @@ def _vit(settings: Settings, names: Set[str]) -> Plan:
     settings.only("qkv_bias", True)
     if "classifier.weight" not in names:
         raise Unopenable(Paragraph("pretrained/no-classes"))
-    model = ViTConfig.parse({
-        "d_model": settings.whole("hidden_size"),
-        "n_heads": settings.whole("num_attention_heads"),
-        "n_layers": settings.whole("num_hidden_layers"),
-        "d_ff": settings.whole("intermediate_size"),
-        "activation": settings.chosen("hidden_act", "gelu", BENDS),
-        "norm_eps": settings.number("layer_norm_eps", 1e-12),
-        "patch_size": settings.whole("patch_size", default=16),
-        "pooling": "cls", "position": "learned", "stem": "patches",
-    })  # fmt: skip
+    model = ViTConfig.parse(
+        {
+            "d_model": settings.whole("hidden_size"),
+            "n_heads": settings.whole("num_attention_heads"),
+            "n_layers": settings.whole("num_hidden_layers"),
+            "d_ff": settings.whole("intermediate_size"),
+            "activation": settings.chosen("hidden_act", "gelu", BENDS),
+            "norm_eps": settings.number("layer_norm_eps", 1e-12),
+            "patch_size": settings.whole("patch_size", default=16),
+            "pooling": "cls",
+            "position": "learned",
+            "stem": "patches",
+        }
+    )
     size = settings.whole("image_size", default=224, most=4096)
     if size % model.patch_size:
         raise unsupported("patch_size", model.patch_size, f"image_size {size}")
@@ -181,18 +202,27 @@ def _t5(settings: Settings, names: Set[str]) -> Plan:
     is_scaled = settings.boolean(
         "scale_decoder_outputs", settings.boolean("tie_word_embeddings", True)
     )
-    model = EncoderDecoderConfig.parse({
-        "d_model": width, "n_heads": heads, "d_ff": settings.whole("d_ff"),
-        "head_dim": 0 if d_kv * heads == width else d_kv, "n_encoder_layers": layers,
-        "n_decoder_layers": n_decoder_layers, "activation": activation,
-        "norm": "rmsnorm", "norm_eps": settings.number("layer_norm_epsilon", 1e-6),
-        "bias": False, "position": "t5-bias", "mistakes": ("no-scale",),
-        "tie_embeddings": "lm_head.weight" not in names,
-    })  # fmt: skip
+    model = EncoderDecoderConfig.parse(
+        {
+            "d_model": width,
+            "n_heads": heads,
+            "d_ff": settings.whole("d_ff"),
+            "head_dim": 0 if d_kv * heads == width else d_kv,
+            "n_encoder_layers": layers,
+            "n_decoder_layers": n_decoder_layers,
+            "activation": activation,
+            "norm": "rmsnorm",
+            "norm_eps": settings.number("layer_norm_epsilon", 1e-6),
+            "bias": False,
+            "position": "t5-bias",
+            "mistakes": ("no-scale",),
+            "tie_embeddings": "lm_head.weight" not in names,
+        }
+    )
     # T5 begins what it writes with its padding, which is attended to like any other token
     shape = TextShape(
-        words, words, pad_id=None, one_vocabulary=True, output_bias=False, scale_embedding=False,
-    )  # fmt: skip
+        words, words, pad_id=None, one_vocabulary=True, output_bias=False, scale_embedding=False
+    )
     if not is_scaled:
         return Plan(model, shape, sources=sources)
 
@@ -227,16 +257,23 @@ def _llama(settings: Settings, names: Set[str]) -> Plan:
     kv_heads = settings.whole("num_key_value_heads", default=heads)
     usual = max(1, width // heads)
     d_head = settings.whole("head_dim", default=usual)
-    model = DecoderOnlyConfig.parse({
-        "d_model": width, "n_heads": heads, "n_kv_heads": kv_heads if kv_heads != heads else 0,
-        "head_dim": d_head if d_head != usual else 0,
-        "n_layers": settings.whole("num_hidden_layers"),
-        "d_ff": settings.whole("intermediate_size"),
-        "activation": settings.chosen("hidden_act", "silu", GATES),
-        "norm": "rmsnorm", "norm_eps": settings.number("rms_norm_eps", 1e-6),
-        "bias": False, "position": "rotary", **_rope(settings),
-        "tie_embeddings": settings.boolean("tie_word_embeddings", False),
-    })  # fmt: skip
+    model = DecoderOnlyConfig.parse(
+        {
+            "d_model": width,
+            "n_heads": heads,
+            "n_kv_heads": kv_heads if kv_heads != heads else 0,
+            "head_dim": d_head if d_head != usual else 0,
+            "n_layers": settings.whole("num_hidden_layers"),
+            "d_ff": settings.whole("intermediate_size"),
+            "activation": settings.chosen("hidden_act", "silu", GATES),
+            "norm": "rmsnorm",
+            "norm_eps": settings.number("rms_norm_eps", 1e-6),
+            "bias": False,
+            "position": "rotary",
+            **_rope(settings),
+            "tie_embeddings": settings.boolean("tie_word_embeddings", False),
+        }
+    )
 
     def adapt(name: str, parts: list[Tensor]) -> Tensor:
         """Pair i is dimensions i and i + d_head / 2 there, 2i and 2i + 1 here."""
@@ -280,20 +317,28 @@ def _words(settings: Settings) -> int:
 PRETRAINED = Registry(
     "pretrained model",
     PretrainedFamily(
-        name="gpt2", base="transformer.", heads=("score.",),
-        buffers=r"h\.\d+\.attn\.(masked_)?bias", plan=_gpt2,
+        name="gpt2",
+        base="transformer.",
+        heads=("score.",),
+        buffers=r"h\.\d+\.attn\.(masked_)?bias",
+        plan=_gpt2,
     ),
     PretrainedFamily(
-        name="llama", base="model.", heads=("score.",),
-        buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", plan=_llama,
+        name="llama",
+        base="model.",
+        heads=("score.",),
+        buffers=r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq",
+        plan=_llama,
     ),
     PretrainedFamily(
-        name="bert", base="bert.", heads=("cls.", "classifier.", "qa_outputs."),
-        buffers=r"embeddings\.position_ids|cls\.predictions\.decoder\.(weight|bias)", plan=_bert,
+        name="bert",
+        base="bert.",
+        heads=("cls.", "classifier.", "qa_outputs."),
+        buffers=r"embeddings\.position_ids|cls\.predictions\.decoder\.(weight|bias)",
+        plan=_bert,
     ),
     PretrainedFamily(name="vit", base="vit.", heads=(), buffers=r"(?!)", plan=_vit),
     PretrainedFamily(
-        name="t5", base=None, heads=(),
-        buffers=r"(encoder|decoder)\.embed_tokens\.weight", plan=_t5,
+        name="t5", base=None, heads=(), buffers=r"(encoder|decoder)\.embed_tokens\.weight", plan=_t5
     ),
-)  # fmt: skip
+)

@@ -32,6 +32,7 @@ class AttentionKind:
     is_named_by_written: bool = False
 
 
+STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
 _EARLIER = N_("Every token attends to itself and to earlier ones.")
 
 KINDS: dict[str, AttentionKind] = {

@@ -46,8 +46,18 @@ EMBEDDED_EVERY = 4
 DIGITS = 5  # significant ones of the numbers in the events
 STEPS = 200
 """Most steps that the events of a recording tell of."""
-_KEPT = ("experiment.json", "meta.json", "status.json", "events.jsonl", "best.json", "probe.json",
-         "probe.safetensors", "snapshots", "checkpoints", "weights")  # fmt: skip
+_KEPT = (
+    "experiment.json",
+    "meta.json",
+    "status.json",
+    "events.jsonl",
+    "best.json",
+    "probe.json",
+    "probe.safetensors",
+    "snapshots",
+    "checkpoints",
+    "weights",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +107,7 @@ FINDINGS = {
 
 
 def _of_preset(
-    preset: str,
-    name: str,
-    snapshots: int = 4,
-    *,
-    attended: int = 6,
-    weight_sets: int = 0,
+    preset: str, name: str, snapshots: int = 4, *, attended: int = 6, weight_sets: int = 0
 ) -> Recording:
     experiment = PRESETS[preset].experiment
     return Recording(name, experiment, preset, snapshots, attended, weight_sets)
@@ -192,12 +197,7 @@ RECORDINGS = {
         "Digits, recorded", _digits(), "vit-digits", 34, attended=2, weight_sets=9
     ),
     "recorded-korean": Recording(
-        "English to Korean, recorded",
-        _translator(),
-        "translate",
-        34,
-        attended=2,
-        weight_sets=8,
+        "English to Korean, recorded", _translator(), "translate", 34, attended=2, weight_sets=8
     ),
     "recorded-sentiment": _of_preset("sentiment", "Sentiment, recorded"),
     "recorded-masked-words": _of_preset("masked-words", "Masked words, recorded"),

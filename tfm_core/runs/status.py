@@ -17,9 +17,16 @@ from tfm_core.sentences import N_, Sentence, joined
 from tfm_core.stored import Device, Step, Stored, WrongValue, line, number, text, unstored, whole
 
 State = Literal[
-    "queued", "starting", "running", "paused", "finished", "stopped", "failed", "interrupted",
+    "queued",
+    "starting",
+    "running",
+    "paused",
+    "finished",
+    "stopped",
+    "failed",
+    "interrupted",
     "opened",
-]  # fmt: skip
+]
 """``interrupted`` is never written: it is the state of a run whose worker is gone. ``opened`` is
 that of a model that was trained elsewhere."""
 

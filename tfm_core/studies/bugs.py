@@ -16,10 +16,10 @@ from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.choices.presets import PRESETS
 from tfm_core.data.tasks import data_shape
 from tfm_core.inspect.attention.trained import data_of, model_of
-from tfm_core.inspect.source.file import source_code
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, joined
 from tfm_core.studies.study import Arm, changed
+from tfm_core.trace.source.file import source_code
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfm_core import byte_cache
+from tfm_core.background import Asked, Background
 from tfm_core.inspect.questions import choice_question
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.probe.types import Floats
@@ -110,7 +111,7 @@ class ToyTraining:
     seconds: float | None = None
     shares: Floats | None = None
 
-    def run(self) -> None:
+    def __call__(self) -> None:
         """Train the seed to its end, on one thread."""
         import torch
 
@@ -145,6 +146,34 @@ class ToyTraining:
         since = next((k for k in range(len(found), 0, -1) if found[k - 1] != found[-1]), 0)
         is_new = since > 0 and found[-1] != IRREGULAR
         return found[-1], self.snapshots[since][0] if is_new else None
+
+
+TRAININGS = Background("superposition")
+"""Those of this process, one for each seed, which always gives the same weights."""
+BEST = "best"
+"""What is asked of ``TRAININGS`` beside the seeds: the lowest loss that can be."""
+
+
+def start(seeds: Iterable[int]) -> None:
+    """Train seeds that are missing or failed; look for the lowest loss behind the first one."""
+    for seed in seeds:
+        TRAININGS.ask(seed, ToyTraining(seed))
+        TRAININGS.ask(BEST, best)
+
+
+def begun() -> list[Asked[ToyTraining]]:
+    """Return the trainings by seed."""
+    seeds = {seed: asked for seed, asked in TRAININGS.asked.items() if isinstance(seed, int)}
+    return [seeds[seed] for seed in sorted(seeds)]
+
+
+def best_known() -> Best | None:
+    """Return the lowest loss; None until it is found. Raises what stopped the search."""
+    asked = TRAININGS.asked.get(BEST)
+    if asked is None or not asked.future.done():
+        return None
+    known: Best = asked.future.result()
+    return known
 
 
 def train(seed: int) -> Iterator[Snapshot]:

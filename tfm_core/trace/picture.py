@@ -41,7 +41,7 @@ _TITLES: dict[str, dict[str, str]] = {
 class Stage:
     """One thing in the picture.
 
-    path: of its part. title: what it is. key: what was recorded, as a capture calls it. values:
+    part: of the model. title: what it is. key: what was recorded, as a capture calls it. values:
     vectors (rows, width), maps (H, rows, keys) with NaN where masked, probabilities (rows, 5), or a
     picture (channels, size, size); None where there is only a shape. shape: of the values. rows:
     the row of the lane that each of its rows belongs to, -1 where it belongs to all. keys: the lane
@@ -56,7 +56,7 @@ class Stage:
     """
 
     kind: Kind
-    path: str
+    part: Part
     title: str
     key: str
     values: npt.NDArray[np.float32] | None
@@ -73,6 +73,11 @@ class Stage:
     were: tuple[str, ...] = ()
     sure: tuple[float, ...] = ()
     truths: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The path of its part."""
+        return self.part.path
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,12 +159,12 @@ class _Lane:
             n_patches = len(self.subject.tokens("patches", self.example) or ())
             rows = tuple(range(len(self.kept)))[-n_patches:] if n_patches else ()
             self.stages.append(
-                Stage("image", "", N_("Picture"), "", image, image.shape, rows, step=_step(part))
+                Stage("image", part, N_("Picture"), "", image, image.shape, rows, step=_step(part))
             )
         elif not self.stages:
             rows = tuple(range(len(self.kept)))
             self.stages.append(
-                Stage("tokens", "", N_("Tokens"), "", None, (len(rows),), rows, step=_step(part))
+                Stage("tokens", part, N_("Tokens"), "", None, (len(rows),), rows, step=_step(part))
             )
 
     def _add_stack(self, stack: Part) -> None:
@@ -221,7 +226,7 @@ class _Lane:
         shape = (n_heads, len(self.kept), len(columns))
         rows = tuple(range(len(self.kept)))
         self.stages.append(
-            Stage("heads", part.path, title, f"{part.path}.weights", values, shape, rows,
+            Stage("heads", part, title, f"{part.path}.weights", values, shape, rows,
                   keys, block, _step(part, "softmax"), scores=scores)
         )  # fmt: skip
 
@@ -244,7 +249,7 @@ class _Lane:
         values, rows = self._rows_of(tensor)
         shape = (len(rows), tensor.size(-1))
         self.stages.append(
-            Stage("vectors", part.path, title, key, values, shape, rows, 0, block, _step(part),
+            Stage("vectors", part, title, key, values, shape, rows, 0, block, _step(part),
                   skips_from=skips_from, is_norm=part.kind == "norm")
         )  # fmt: skip
 
@@ -283,7 +288,7 @@ class _Lane:
             shape = (len(rows), logits.size(-1))
             title = N_("Vector of the text") if self.subject.reader == "pooler" else N_("Logits")
             self.stages.append(
-                Stage("vectors", part.path, title, "logits", scores, shape, rows, step=step)
+                Stage("vectors", part, title, "logits", scores, shape, rows, step=step)
             )
             return
         now = torch.from_numpy(scores).softmax(-1)
@@ -297,7 +302,7 @@ class _Lane:
             were = tuple(names[i] for i in most[:, 0].tolist())
             sure = tuple(float(part.gather(-1, most).mean()) for part in (then, now))
         self.stages.append(
-            Stage("answers", part.path, N_("Probabilities"), "logits", best.values.numpy(),
+            Stage("answers", part, N_("Probabilities"), "logits", best.values.numpy(),
                   tuple(best.values.shape), rows, step=step, words=words, before=before, were=were,
                   sure=sure, truths=self._truths(len(rows)))
         )  # fmt: skip

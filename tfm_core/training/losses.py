@@ -3,14 +3,48 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from tfm_core.choices.mistakes import MISTAKES
 
 NO_TARGET = -100
 """The target that PyTorch ignores by default."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LossCall:
+    """A cross-entropy and what it was computed from: logits (N, classes) and targets (N,).
+
+    given: what stood in the place of the logits, by mistake. ignored: the target that does not
+    count. smoothing: of labels.
+    """
+
+    loss: Tensor
+    logits: Tensor
+    given: Tensor
+    targets: Tensor
+    ignored: int
+    smoothing: float
+
+
+_calls: ContextVar[list[LossCall] | None] = ContextVar("calls", default=None)
+
+
+@contextmanager
+def loss_calls() -> Iterator[list[LossCall]]:
+    """Collect the cross-entropies within the context, whichever objective computes them."""
+    calls: list[LossCall] = []
+    token = _calls.set(calls)
+    try:
+        yield calls
+    finally:
+        _calls.reset(token)
 
 
 def cross_entropy(
@@ -26,11 +60,15 @@ def cross_entropy(
 
     mistakes: those of training, by name. ignored: the target that does not count.
     """
-    change = _loss_input(mistakes)
-    inputs = logits.float() if change is None else change(logits.float())
-    return nn.functional.cross_entropy(
-        inputs, targets, ignore_index=ignored, label_smoothing=smoothing, reduction=reduction
+    change, logits = _loss_input(mistakes), logits.float()
+    given = logits if change is None else change(logits)
+    loss = nn.functional.cross_entropy(
+        given, targets, ignore_index=ignored, label_smoothing=smoothing, reduction=reduction
     )
+    # while torch compiles, reading a ContextVar would cut the traced graph in two
+    if not torch.compiler.is_compiling() and (calls := _calls.get()) is not None:
+        calls.append(LossCall(loss, logits, given, targets, ignored, smoothing))
+    return loss
 
 
 def _loss_input(mistakes: tuple[str, ...]) -> Callable[[Tensor], Tensor] | None:

@@ -221,7 +221,7 @@ def _said(value: object) -> str:
 def _asking(run: Run, onnx: OnnxFile) -> dict[str, Any]:
     """Return what the page needs beside the model to ask it."""
     from tfm_core.export.query_settings import as_json, query_settings
-    from tfm_core.inspect.source.carried import carried
+    from tfm_core.trace.source.carried import carried
 
     data = carried(run.experiment)
     return {

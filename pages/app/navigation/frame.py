@@ -281,7 +281,7 @@ def _meaning(term: Term) -> Meaning:
     facts = page_table.PAGES[term.page]
     where = _("See it: {page}", page=_(facts.title))
     href = state.address(facts.url_path, term.view)
-    return Meaning(_(term.name), " ".join(term.sentences), where, href)
+    return Meaning(term.name, " ".join(term.sentences), where, href)
 
 
 @lru_cache(maxsize=32)
@@ -306,7 +306,10 @@ def _fields() -> Mapping[str, PageFacts]:
         files = path.parent.glob("*.py") if path.name == "page.py" else [path]
         for label in set(_LABEL.findall("".join(file.read_text("utf-8") for file in files))):
             found.setdefault(label, []).append(facts)
-    others = {*(facts.title for facts in page_table.PAGES.values()), *(term.name for term in TERMS)}
+    others = {
+        *(facts.title for facts in page_table.PAGES.values()),
+        *(term.english for term in TERMS),
+    }
     return {
         label: pages[0] for label, pages in found.items() if len(pages) == 1 and label not in others
     }
@@ -335,5 +338,4 @@ def _lesson(lesson: Lesson) -> SearchEntry:
 def _term(term: Term) -> SearchEntry:
     facts = page_table.PAGES[term.page]
     about = f"{term.sentences[0]} → {_(facts.title)}"
-    also = f"{i18n.elsewhere(term.name)} {term.also}".strip()
-    return SearchEntry(_(term.name), about, state.address(facts.url_path, term.view), also)
+    return SearchEntry(term.name, about, state.address(facts.url_path, term.view), term.finding)

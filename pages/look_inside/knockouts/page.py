@@ -18,7 +18,7 @@ from pages.app.settings import glosses
 from pages.components.effects import Tree, moving
 from pages.components.pickers import PartButton, PartGroup, PartRow, knock_board
 from pages.i18n import N_, _, ngettext, paragraph
-from pages.look_inside.knockouts import closer
+from pages.look_inside.knockouts import causes, closer
 from pages.look_inside.knockouts.closer import SCOPE, Knocked
 from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.example import Example
@@ -145,7 +145,7 @@ def _closer(asked: Knocked, importances: pd.DataFrame | None, *, is_next: bool) 
     if chosen == "attention":
         _attention(asked)
     elif chosen == "causes":
-        closer.causes(asked.run, asked.example)
+        causes.causes(asked.run, asked.example)
     elif not heads_of(asked.run.experiment):
         st.info(_("A recurrent network has no heads."))
     elif chosen == "pattern":

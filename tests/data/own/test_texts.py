@@ -8,7 +8,7 @@ import pytest
 
 from tests.data.own.files import packed, sentences
 from tfm_core.data.corpus.task import read_text
-from tfm_core.data.own import build_examples, records, text_files, texts
+from tfm_core.data.own import build_examples, continued, records, text_files
 from tfm_core.data.own.containers import LIMITS, TEXT_ENCODINGS, BadData
 from tfm_core.data.own.layout import ColumnLayout, guess
 from tfm_core.data.own.records import read_records
@@ -437,7 +437,7 @@ def test_a_test_part_that_repeats_passages_of_training_is_said():
 def test_a_text_may_be_long_but_not_endless(monkeypatch):
     raw = "once upon a time there was a text. " * 20_000
     assert inspect_text("text", raw).refusal is None
-    monkeypatch.setattr(texts, "MAX_TEXT", 1000)
+    monkeypatch.setattr(continued, "MAX_TEXT", 1000)
     assert "to 1,000" in inspect_text("text", raw).refusal
 
 

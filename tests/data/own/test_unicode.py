@@ -14,8 +14,8 @@ from tfm_core.data.own.kinds import report_of
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.data.own.tokens import CUTS, Cutter, learned, pieces
 from tfm_core.data.tasks import text_task
-from tfm_core.inspect.source.carried import spelling_of
-from tfm_core.inspect.source.file import text_functions
+from tfm_core.trace.source.carried import spelling_of
+from tfm_core.trace.source.file import text_functions
 
 pytestmark = pytest.mark.quick
 

@@ -7,13 +7,7 @@ import pytest
 
 from tests.inspect.compare.test_differences import BASE, changed
 from tfm_core.choices.presets import PRESETS
-from tfm_core.inspect.compare.curves import (
-    AXES,
-    METRICS,
-    caveats,
-    figures,
-    track,
-)
+from tfm_core.inspect.compare.curves import AXES, METRICS, caveats, figures, track
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.store import RECORDED, RunStore
 
@@ -29,14 +23,25 @@ def recorded(steps: int = 5, *, has_times: bool = True, **started: Any) -> Curve
     for step in range(1, steps + 1):
         times = {"seconds": 2.0 * step, "cpu_seconds": 3.0 * step} if has_times else {}
         records.append(
-            {"event": "step", "step": step, "loss": 4.0 / step, "accuracy": step / 7,
-             "examples_per_second": 32.0, **times}
-        )  # fmt: skip
+            {
+                "event": "step",
+                "step": step,
+                "loss": 4.0 / step,
+                "accuracy": step / 7,
+                "examples_per_second": 32.0,
+                **times,
+            }
+        )
     for step, loss in ((2, 0.5), (4, 0.7)):
         records.append(
-            {"event": "measured", "step": step, "split": "validation", "loss": loss,
-             "accuracy": loss}
-        )  # fmt: skip
+            {
+                "event": "measured",
+                "step": step,
+                "split": "validation",
+                "loss": loss,
+                "accuracy": loss,
+            }
+        )
     curves = Curves()
     curves.extend(records)
     return curves

@@ -44,9 +44,10 @@ def test_settings_that_differ_are_found_and_shown_with_their_values() -> None:
     assert rows["model.cell"].texts == (ABSENT, "GRU")
     for family, config in MODEL_CONFIGS.items():
         task = next(
-            preset.experiment for preset in PRESETS.values()
+            preset.experiment
+            for preset in PRESETS.values()
             if preset.experiment.model.family == family
-        )  # fmt: skip
+        )
         known = settings(task)
         for name in config.model_fields:
             if name != "max_len":

@@ -73,17 +73,28 @@ MY_CLASS = 10
     ("text", "expected"),
     [  # what the notebooks' own classes have, counted by building them
         (TRANSLATOR, 59_610_896),
-        (f"{TRANSLATOR}model = Transformer(src_vocab_size, tgt_vocab_size, src_max_length,\n"
-         "    tgt_max_length, embed_size, num_heads, num_layers, hidden_dim, dropout)", 59_610_896),
-        (f"{SYNTHETIC}model = My_Transformer(\n  src_vocab, tgt_vocab, d_model, num_heads,\n"
-         "  num_layers, d_ff, max_seq)", 43_747_256),
+        (
+            f"{TRANSLATOR}model = Transformer(src_vocab_size, tgt_vocab_size, src_max_length,\n"
+            "    tgt_max_length, embed_size, num_heads, num_layers, hidden_dim, dropout)",
+            59_610_896,
+        ),
+        (
+            f"{SYNTHETIC}model = My_Transformer(\n  src_vocab, tgt_vocab, d_model, num_heads,\n"
+            "  num_layers, d_ff, max_seq)",
+            43_747_256,
+        ),
         (VIT, 1_770),
-        (f"{VIT}model = MyVIT(n_patches=MY_PATCH, n_blocks=MY_ENCODER,\n  hidden_d=MY_HIDDEN, "
-         "n_heads=MY_HEAD, out_d=MY_CLASS)", 1_770),
-        ("english, korean = 1, 2\nwords = 10000\nmodel = EncoderDecoderTransformer(words, 8000)",
-         62_543_680),
+        (
+            f"{VIT}model = MyVIT(n_patches=MY_PATCH, n_blocks=MY_ENCODER,\n  hidden_d=MY_HIDDEN, "
+            "n_heads=MY_HEAD, out_d=MY_CLASS)",
+            1_770,
+        ),
+        (
+            "english, korean = 1, 2\nwords = 10000\nmodel = EncoderDecoderTransformer(words, 8000)",
+            62_543_680,
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_cells_of_the_notebooks_give_the_counts_of_their_classes(text, expected):
     assert total(text) == expected
 
@@ -109,12 +120,14 @@ def test_a_name_may_be_divided_and_a_constructor_has_defaults():
         (SYNTHETIC, ["No class is called", "Positions are taken for sinusoids"]),
         ("Captioning(vocab_size=10000)", ["The class Captioning is not known"]),
         ("Encoder(3, 16, 4, 2)", ["no embedding: 1,600 parameters"]),
-        ("d_model = 48, n_heads = 6, patch_size = 4, vocab_size = 70",
-         ["No class is called", "Not applied: src_vocabulary"]),
+        (
+            "d_model = 48, n_heads = 6, patch_size = 4, vocab_size = 70",
+            ["No class is called", "Not applied: src_vocabulary"],
+        ),
         ("My_Transformer(2500, 3000)", []),
         ("ImageCaptioning(vocab_size=10000)", []),
     ],
-)  # fmt: skip
+)
 def test_what_a_count_rests_on_stands_beside_it(text, words):
     assumed = your_model(text).assumed
     assert len(assumed) == len(words)
@@ -176,21 +189,41 @@ def test_calls_and_settings_of_notebooks_give_their_models():
         ("vocab_size = 99999999999", "from 1 to"),
         ("(fc): Linear(in_features=3, out_features=4, bias=True)", "tfm_core.look"),
         ("| a.W.weight | 16 |", "tfm_core.look"),
-        ("class Encoder(nn.Module):\n    def __init__(self, d_model):\n"
-         "        self.d_model = d_model", "This is code.*tfm_core.look"),
+        (
+            "class Encoder(nn.Module):\n    def __init__(self, d_model):\n"
+            "        self.d_model = d_model",
+            "This is code.*tfm_core.look",
+        ),
         ("x" * 10_001, "are read"),
         ("__import__('os').system('true')", "No model was found"),
     ],
-)  # fmt: skip
+)
 def test_wrong_input_is_answered_with_a_sentence(text, word):
     with pytest.raises(StudentError, match=word):
         your_model(text)
 
 
-LINES = ["Encoder(3, 16, 4, 2)", "MyVIT()", "nn.Transformer(8)", "n_heads = 0", "dropout = 2",
-         "mistakes = x", "family = vit", "head = y", "max_len = 1", "one_vocabulary = maybe",
-         "norm_eps = 1e99", "n_layers = 1000", "position = rotary", "d_model = 48",
-         "vocab_size = 70", "Transformer(", ")", "d_ff = d_model", "head_dim = 64"]  # fmt: skip
+LINES = [
+    "Encoder(3, 16, 4, 2)",
+    "MyVIT()",
+    "nn.Transformer(8)",
+    "n_heads = 0",
+    "dropout = 2",
+    "mistakes = x",
+    "family = vit",
+    "head = y",
+    "max_len = 1",
+    "one_vocabulary = maybe",
+    "norm_eps = 1e99",
+    "n_layers = 1000",
+    "position = rotary",
+    "d_model = 48",
+    "vocab_size = 70",
+    "Transformer(",
+    ")",
+    "d_ff = d_model",
+    "head_dim = 64",
+]
 
 
 @given(st.lists(st.sampled_from(LINES) | st.text(max_size=40), max_size=20))

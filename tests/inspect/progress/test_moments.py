@@ -87,21 +87,32 @@ def test_heads_that_do_not_align_are_not_told(store, look):
 
 def test_the_shares_of_right_answers_are_told_with_the_step_since_which_they_last(store):
     found = curved(
-        store, started(), measured(0, 4.0, 0.02), measured(100, 1.0, 0.569, 0.1),
+        store,
+        started(),
+        measured(0, 4.0, 0.02),
+        measured(100, 1.0, 0.569, 0.1),
         measured(200, 0.1, 0.969, 0.9),
-    )  # fmt: skip
+    )
     assert "accuracy: 56.9%" in found[100]
     assert "accuracy: 96.9%" in found[200] or "sequence accuracy: 90.0%" in found[200]
     found = curved(
-        store, started(), measured(0, 4.0, 0.02, 0.0), measured(100, 0.1, 1.0, 1.0),
-        measured(200, 0.1, 1.0, 1.0), steps=(0, 241),
-    )  # fmt: skip
+        store,
+        started(),
+        measured(0, 4.0, 0.02, 0.0),
+        measured(100, 0.1, 1.0, 1.0),
+        measured(200, 0.1, 1.0, 1.0),
+        steps=(0, 241),
+    )
     assert "accuracy: 100%" in found[241]
     assert "since step 100" in found[241]
     found = curved(
-        store, started(), measured(50, 0.1, 1.0), measured(100, 1.0, 0.7),
-        measured(150, 0.1, 1.0), steps=(0, 200),
-    )  # fmt: skip
+        store,
+        started(),
+        measured(50, 0.1, 1.0),
+        measured(100, 1.0, 0.7),
+        measured(150, 0.1, 1.0),
+        steps=(0, 200),
+    )
     assert "since step 150" in found[200]
 
 

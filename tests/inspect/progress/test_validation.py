@@ -24,8 +24,15 @@ def curves_of(losses, validation, *, accuracy=0.5, turns=()):
     ]
     for step, told in validation.items():
         loss, right = told if isinstance(told, tuple) else (told, 0.1)
-        events.append({"event": "measured", "step": step, "split": "validation", "loss": loss,
-                       "accuracy": right})  # fmt: skip
+        events.append(
+            {
+                "event": "measured",
+                "step": step,
+                "split": "validation",
+                "loss": loss,
+                "accuracy": right,
+            }
+        )
     events += [{"event": "turned", "step": n, "setting": name, "value": v} for n, name, v in turns]
     curves.extend(events)
     return curves

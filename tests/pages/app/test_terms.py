@@ -145,7 +145,7 @@ FOUND = {  # what is typed -> the first thing that is found
 def test_names_of_code_and_korean_words_find_their_term(tmp_path):
     assert NODE is not None
     entries = [{"name": page.title, "also": "", "about": ""} for page in PAGES.values()]
-    entries += [{"name": t.name, "also": t.also, "about": t.sentences[0]} for t in TERMS]
+    entries += [{"name": t.name, "also": t.finding, "about": t.sentences[0]} for t in TERMS]
     script = tmp_path / "find.mjs"
     script.write_text(
         f"import {{ matching }} from {json.dumps(str(FOLDER / 'matching.js'))};\n"

@@ -4,17 +4,16 @@ import re
 
 from torch import nn
 
-from tests.inspect.diagram.test_graph import LOOK
 from tests.models.variants import SMALL, TEXT_FAMILIES, text_config
 from tfm_core.choices.config import MODEL_CONFIGS
 from tfm_core.choices.config.shape import TextShape
 from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.architectures import ARCHITECTURES, of_experiment
-from tfm_core.inspect.diagram.graph import diagram
-from tfm_core.inspect.equations import equations
-from tfm_core.inspect.source.file import source_code
 from tfm_core.models.build import build_model
+from tfm_core.trace.equations import equations
+from tfm_core.trace.parts import open_parts
 from tfm_core.trace.shown import axis_words, topic_text
+from tfm_core.trace.source.file import source_code
 from tfm_core.trace.subject import by_shape
 from tfm_core.trace.trace import trace
 
@@ -25,22 +24,14 @@ KNOWN = {
 LANGUAGE = [name for name, known in KNOWN.items() if not getattr(known.shape, "has_source", True)]
 
 
-def drawn(known):
-    return diagram(
-        known.model, known.shape, LOOK, src_len=known.src_len, tgt_len=known.tgt_len
-    )  # fmt: skip
-
-
-def label(graph, node):
-    """What stands in a box of the diagram."""
-    return re.search(rf'"{re.escape(node)}" \[label="([^"]*)"', graph.document())[1]
+def parts(known):
+    return open_parts(known.model, known.shape, src_len=known.src_len, tgt_len=known.tgt_len)
 
 
 def said(known):
-    """Every text of the diagram, its blocks, the generated file and the walk."""
-    graph = drawn(known)
-    for name, node in graph.nodes.items():
-        yield from (label(graph, name), node.title)
+    """Every text of the parts of the picture, the generated file and the walk."""
+    for one in parts(known).values():
+        yield from (one.title, *one.rows)
     yield from (one.title for one in equations(known.model, known.shape).values())
     yield source_code(known.model, known.shape)
     looked = by_shape(known.model, known.shape, batch=1, src_len=7, tgt_len=11)
@@ -53,7 +44,7 @@ def said(known):
             yield from (axes[axis] for axis in one.axes)
 
 
-def test_the_diagram_says_what_a_model_reads_and_its_cls_token():
+def test_the_parts_say_what_a_model_reads_and_its_cls_token():
     for name, reads in [
         ("transformer-base", ["Source ids", "Target ids, shifted right"]),
         ("bert-base", ["Token ids"]),
@@ -69,12 +60,12 @@ def test_the_diagram_says_what_a_model_reads_and_its_cls_token():
         ("captions", ["Target ids, shifted right"]),
         ("vit-h", []),
     ]:
-        graph = drawn(KNOWN[name])
-        assert [label(graph, node) for node in graph.nodes if node.endswith(" ids")] == reads
+        found = parts(KNOWN[name])
+        assert [one.title for part, one in found.items() if part.endswith(" ids")] == reads
     config = MODEL_CONFIGS["encoder-only"].parse({**SMALL, "pooling": "cls"})
-    graph = diagram(config, TextShape(17, 7, head="cls", n_labels=3), LOOK, src_len=5)
-    assert label(graph, "src ids") == "Token ids, CLS in front"
-    assert label(graph, "pool") == "Take the CLS token"
+    found = open_parts(config, TextShape(17, 7, head="cls", n_labels=3), src_len=5)
+    assert found["src ids"].title == "Token ids, CLS in front"
+    assert found["pooling"].title == "Take the CLS token"
 
 
 def test_language_models_have_no_source_and_one_pass_no_slots():
@@ -99,8 +90,8 @@ def test_equations_and_ties_are_said_where_the_model_has_them():
                 assert truth == (is_tied and (family != "encoder-only" or words[0] == words[1]))
                 assert (r"E^\top" in equations(config, shape)["model"].latex) == truth
                 assert ("tied" in source_code(config, shape)) == truth
-                graph = diagram(config, shape, LOOK, src_len=7, tgt_len=5)
-                assert ("the embedding’s matrix: tied" in label(graph, "output")) == truth
+                rows = open_parts(config, shape, src_len=7, tgt_len=5)["output"].rows
+                assert ("the embedding’s matrix: tied" in rows) == truth
     for family, settings, keys in [
         ("decoder-only", {}, r"_{j \le i}"),
         ("decoder-only", {"window": 2}, r"_{i - 2 \le j \le i}"),

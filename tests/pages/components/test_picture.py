@@ -5,6 +5,7 @@ import pytest
 
 from pages.components import picture as component
 from tests.pages.looking import header_of
+from tfm_core.anatomy import Part
 from tfm_core.trace.picture import Lane, Picture, Stage
 
 HEADS, TOKENS, WIDTH = 3, 11, 300
@@ -15,8 +16,16 @@ def shown() -> Picture:
     maps = random.random((HEADS, TOKENS, TOKENS), np.float32)
     vectors = random.random((TOKENS, WIDTH), np.float32)
     stages = (
-        Stage("heads", "a", "Attention", "a.weights", maps, maps.shape, scores=maps),
-        Stage("vectors", "b", "Norm", "b.normed", vectors, vectors.shape),
+        Stage(
+            "heads",
+            Part(kind="attention", path="a"),
+            "Attention",
+            "a.weights",
+            maps,
+            maps.shape,
+            scores=maps,
+        ),
+        Stage("vectors", Part(kind="norm", path="b"), "Norm", "b.normed", vectors, vectors.shape),
     )
     return Picture((Lane("encoder", tuple("abcdefghijk"), stages),))
 

@@ -1,32 +1,32 @@
 """The page of superposition: cold, while a seed trains, with seeds, and where nothing may start."""
 
+from collections.abc import Callable
 from concurrent.futures import Future
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.findings.trainings import trainings
 from tests.pages.learn.experiments.test_page import guessed, labels
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
+from tfm_core.background import Asked, Background
 from tfm_core.studies import superposition as core
 from tfm_core.studies.superposition import ideal
 
 
 @pytest.fixture
-def shared(store):
+def shared(store, monkeypatch):
     """The trainings of this process, with none so far."""
-    trainings.clear()
-    yield trainings()
-    trainings.clear()
+    monkeypatch.setattr(core, "TRAININGS", Background("superposition"))
+    return core.TRAININGS
 
 
 def page() -> AppTest:
     return opened_at("findings/superposition.py")
 
 
-def done(seed: int, *sparse: str) -> tuple[core.ToyTraining, Future[None]]:
+def done(seed: int, *sparse: str) -> Asked[core.ToyTraining]:
     """A training that is done: shapes of the sparsest features, the others at a right angle."""
     training = core.ToyTraining(seed)
     for number, name in enumerate(("nothing", *sparse)):
@@ -37,13 +37,13 @@ def done(seed: int, *sparse: str) -> tuple[core.ToyTraining, Future[None]]:
     training.finish(2.0)
     future: Future[None] = Future()
     future.set_result(None)
-    return training, future
+    return Asked(training, future)
 
 
-def known() -> Future[core.Best]:
+def known() -> Asked[Callable[[], core.Best]]:
     future: Future[core.Best] = Future()
     future.set_result((np.full(core.N_SPARSITIES, 0.1), ("square",) * core.N_SPARSITIES))
-    return future
+    return Asked(future.result, future)
 
 
 def test_one_press_trains_every_seed_once_for_all_visitors(shared, monkeypatch):
@@ -51,49 +51,48 @@ def test_one_press_trains_every_seed_once_for_all_visitors(shared, monkeypatch):
 
     def run(training: core.ToyTraining) -> None:
         asked.append(training.seed)
-        training.snapshots = done(training.seed, "pentagon")[0].snapshots
+        training.snapshots = done(training.seed, "pentagon").work.snapshots
         training.finish(2.0)
 
-    monkeypatch.setattr(core.ToyTraining, "run", run)
-    monkeypatch.setattr(core, "best", known().result)
+    monkeypatch.setattr(core.ToyTraining, "__call__", run)
+    monkeypatch.setattr(core, "best", known().future.result)
     app = page()
     app.button(key="superposition-start").click().run()
     app.button(key="superposition-seeds").click().run()
     other = page()  # somebody else: all is there
-    for _training, future in shared._begun.values():
-        future.result()
-    assert [one.seed for one in shared.every] == [0, 1, 2, 3, 4]
+    shared.wait()
+    assert [asked.work.seed for asked in core.begun()] == [0, 1, 2, 3, 4]
     assert asked == [0, 1, 2, 3, 4]
     assert "5 seeds" not in labels(other.run())
 
 
 def test_seeds_are_named_by_what_formed_and_counted(shared):
-    shared._begun = {
+    shared._kept |= {
         0: done(0, "pentagon"),
         1: done(1, "square", "pentagon"),
         2: done(2, "square", "square"),
+        core.BEST: known(),
     }
-    shared._best = known()
     words = said(guessed(page()))
     assert "95%: pentagon, formed at step 150 ± 71, in 2 of 3 seeds" in words
     assert "Dense: two at a right angle, in 3 of 3." in words
 
 
 def test_a_seed_that_goes_on_or_failed_says_so(shared):
-    one, _future = done(0, "square", "pentagon")
-    shared._begun = {0: (core.ToyTraining(0, one.snapshots), Future())}
+    one = done(0, "square", "pentagon").work
+    shared._kept[0] = Asked(core.ToyTraining(0, one.snapshots), Future())
     app = guessed(page())
     assert "step 200" in said(app)
     failed: Future[None] = Future()
     failed.set_exception(MemoryError("no memory left"))
-    shared._begun = {0: (core.ToyTraining(0), failed)}
+    shared._kept[0] = Asked(core.ToyTraining(0), failed)
     app = guessed(page())
     assert "no memory left" in said(app)
     assert "5 seeds" in labels(app)
 
 
 def test_a_feature_that_is_switched_on_changes_the_error(shared):
-    shared._begun, shared._best = {0: done(0, "square")}, known()
+    shared._kept |= {0: done(0, "square"), core.BEST: known()}
     app = guessed(page())
     before = said(app)
     assert "**Trained on dense features:** error 0.000" in before

@@ -13,11 +13,30 @@ from starlette.websockets import WebSocket
 from pages.server.guards import Hosts, allowed
 
 LOOPBACK = ("127.0.0.1", "127.0.1.1", "::1", "::ffff:127.0.0.1")
-FOREIGN = ("evil.example", "evil.example:8501", "127.0.0.1.evil.example", "evil.example.",
-           "a.b:c:d", "localhost.evil.example", "[::1", "EVIL.EXAMPLE",
-           "127.0.0.1@evil.example")  # fmt: skip
-OWN = ("localhost", "localhost:8501", "LOCALHOST", "127.0.0.1:8501", "127.9.9.9", "[::1]:8501",
-       "app.localhost:1", "my-computer:8501", "192.168.0.5", "localhost.", "")  # fmt: skip
+FOREIGN = (
+    "evil.example",
+    "evil.example:8501",
+    "127.0.0.1.evil.example",
+    "evil.example.",
+    "a.b:c:d",
+    "localhost.evil.example",
+    "[::1",
+    "EVIL.EXAMPLE",
+    "127.0.0.1@evil.example",
+)
+OWN = (
+    "localhost",
+    "localhost:8501",
+    "LOCALHOST",
+    "127.0.0.1:8501",
+    "127.9.9.9",
+    "[::1]:8501",
+    "app.localhost:1",
+    "my-computer:8501",
+    "192.168.0.5",
+    "localhost.",
+    "",
+)
 
 
 async def fine(_request: object) -> PlainTextResponse:
@@ -47,9 +66,14 @@ def answered(
 
     given = [(b"host", host.encode())] + [(k.encode(), v.encode()) for k, v in headers.items()]
     scope = {
-        "type": kind, "method": "GET", "path": "/", "root_path": "", "query_string": b"",
-        "headers": given, "server": server,
-    }  # fmt: skip
+        "type": kind,
+        "method": "GET",
+        "path": "/",
+        "root_path": "",
+        "query_string": b"",
+        "headers": given,
+        "server": server,
+    }
     asyncio.run(app(scope, receive, send))
     if kind == "http":
         assert sent[0]["status"] in (200, 421)

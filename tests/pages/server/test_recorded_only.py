@@ -108,8 +108,11 @@ def test_the_whole_app_says_that_it_lacks_pytorch_and_what_to_do(tmp_path):
     environment = without({"torch"}, tmp_path) | {"TFM_RECORDED_ONLY": "0"}
     done = subprocess.run(
         [sys.executable, "-c", "import app"],
-        cwd=ROOT, env=environment, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 2
     assert "TFM_RECORDED_ONLY=1" in done.stderr
     assert "Traceback" not in done.stderr

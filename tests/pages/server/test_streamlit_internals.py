@@ -262,20 +262,48 @@ FORMS: dict[str, Callable[[WidgetState], object]] = {
     "nothing": lambda one: None,
 }
 VALUES = (
-    None, True, -1, 0, 10**400, 1.5, "", "x", "x" * 500, [], {}, [None], [[[]]], [1, 2],
-    ["a", 1], [1.5, 0], [True, False], [-1, -1], [10**9, 10**9], {"a": {"b": []}},
-    {"version": 0, "cells": [[]]}, {"board": "a", "cell": None}, [None, None], [{}, {}],
-    ["x", "x"], [0, "x" * 500],
-)  # fmt: skip
+    None,
+    True,
+    -1,
+    0,
+    10**400,
+    1.5,
+    "",
+    "x",
+    "x" * 500,
+    [],
+    {},
+    [None],
+    [[[]]],
+    [1, 2],
+    ["a", 1],
+    [1.5, 0],
+    [True, False],
+    [-1, -1],
+    [10**9, 10**9],
+    {"a": {"b": []}},
+    {"version": 0, "cells": [[]]},
+    {"board": "a", "cell": None},
+    [None, None],
+    [{}, {}],
+    ["x", "x"],
+    [0, "x" * 500],
+)
 N_SHARES = 4
 """Parts that the values are cut into; a page gets one."""
 COMPONENT_PAGES = {
-    "home": {}, "train": {"run": "recorded-korean"}, "masks": {}, "by-hand": {},
+    "home": {},
+    "train": {"run": "recorded-korean"},
+    "masks": {},
+    "by-hand": {},
     "attention": {"run": "recorded-korean", "tour": "translate.5"},
     **{f"try {view}": {"view": view} for view in ("write", "draw", "scene", "continue")},
-    "knockouts": {"run": "recorded-korean"}, "walk": {"run": "recorded-korean"}, "build": {},
-    "mistakes": {"run": "recorded-digits"}, "words": {},
-}  # fmt: skip
+    "knockouts": {"run": "recorded-korean"},
+    "walk": {"run": "recorded-korean"},
+    "build": {},
+    "mistakes": {"run": "recorded-digits"},
+    "words": {},
+}
 
 
 @pytest.fixture

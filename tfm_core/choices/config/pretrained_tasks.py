@@ -184,10 +184,17 @@ class PretrainedPicturesConfig(OpenedConfig, ImageTaskConfig):
 
     tasks: ClassVar[dict[str, ImageTaskFacts]] = {
         "pretrained-pictures": ImageTaskFacts(
-            N_("Pretrained model"), _HELP, 224, 3, ("0", "1"), 0, 0, ground="any",
+            N_("Pretrained model"),
+            _HELP,
+            224,
+            3,
+            ("0", "1"),
+            0,
+            0,
+            ground="any",
             unseen=Paragraph("settings/unseen-opened"),
         )
-    }  # fmt: skip
+    }
     kind: Literal["pretrained-pictures"] = "pretrained-pictures"  # type: ignore[assignment]
     name: Literal["pretrained-pictures"] = task_setting("pretrained-pictures")
     side: int = set_fact(N_("Pixels to a side"), default=224, ge=1, le=4096)
@@ -212,9 +219,8 @@ class PretrainedPicturesConfig(OpenedConfig, ImageTaskConfig):
         names = self.classes.split(BETWEEN)
         if not 1 <= len(names) <= MAX_CLASSES or not all(map(is_class_name, names)):
             raise CrossError(
-                "classes",
-                "A model has 1 to {most:,} classes, each with a name.", most=MAX_CLASSES,
-            )  # fmt: skip
+                "classes", "A model has 1 to {most:,} classes, each with a name.", most=MAX_CLASSES
+            )
         if {len(self.mean), len(self.std)} != {3 if self.is_coloured else 1}:
             raise CrossError("mean", "Each channel has a mean and a deviation.")
         return self
@@ -224,9 +230,12 @@ class PretrainedPicturesConfig(OpenedConfig, ImageTaskConfig):
 def _picture_facts(config: PretrainedPicturesConfig) -> ImageTaskFacts:
     usual = config.tasks[config.name]
     return replace(
-        usual, label=config.label, image_size=config.side, channels=3 if config.is_coloured else 1,
+        usual,
+        label=config.label,
+        image_size=config.side,
+        channels=3 if config.is_coloured else 1,
         class_names=tuple(config.classes.split(BETWEEN)),
-    )  # fmt: skip
+    )
 
 
 class ForeignTaskConfig(NamedTaskConfig):

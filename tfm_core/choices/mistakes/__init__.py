@@ -1,7 +1,7 @@
 """Mistakes that people make in the code of a Transformer, one record each.
 
 A mistake is an intervention on a healthy model; its record also says what generated code,
-equations, diagrams and walks change with it.
+equations, pictures and walks change with it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Mistake(Variant):
     the mistaken line of code.
 
     apply: the name of what makes it in a healthy model, or in a part of one, in place; idempotent.
-    form: replaces the healthy form, such as a ``Residual``, in equations, diagrams, walks and
+    form: replaces the healthy form, such as a ``Residual``, in equations, pictures, walks and
     generated code. changes_attention_weights: whether attention has other weights. refusal: why the
     settings of a model leave no place for it, or None.
 

@@ -17,7 +17,7 @@ from tfm_core.sentences import N_
 class Causality(Named):
     """sees_past, sees_future: whether a query sees the tokens before it, and those behind it.
 
-    Of those behind it only while training, the answers among them. note: in a diagram, beside the
+    Of those behind it only while training, the answers among them. note: in a picture, beside the
     attention. rule: from a window, 0 for none: which keys j query i may ask, in LaTeX, None for
     all. function: what makes the mask in a generated file, out of ``torch.ones(length, length)``
     with ``cut``, None for nothing, behind it; says: what that is.

@@ -14,7 +14,7 @@ class Pooling(Variant):
     layer: from vectors (B, T, d_model) and bool (B, T), True for a token, or None where
     that is everywhere, to (B, 1, d_model). latex: the vector. of_patches: code for (B, d_model)
     from ``{x}``. of_words: lines of code for (B, 1, d_model) from ``{x}`` and ``{keep}``, the last
-    one an expression. drawn: how the diagram calls it, with ``{tokens}``. text_source: of its use
+    one an expression. drawn: how the picture calls it, with ``{tokens}``. text_source: of its use
     on texts.
     """
 

@@ -12,7 +12,7 @@ class Sink(Variant):
     """is_there: whether there is an extra logit. is_learned: whether each head trains its own.
 
     Otherwise it is 0. latex: its exponential in the softmax's denominator, None without one.
-    phrase: in the diagram.
+    phrase: in the picture.
     """
 
     is_there: bool

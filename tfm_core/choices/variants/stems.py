@@ -56,7 +56,7 @@ class Stem(Variant):
     picture and patch_size, whether it can be; misfit: a sentence where it can't, with
     ``{patch_size}``, ``{size}``, ``{label}`` of the data and ``{fitting}`` sizes. latex: what is
     projected. rows: what that is made of. code: what makes it in a generated file. drawn: how the
-    diagram calls it. walk: its paragraph in the walk, walk_seen: what the convolutions made there;
+    picture calls it. walk: its paragraph in the walk, walk_seen: what the convolutions made there;
     None without any.
     """
 

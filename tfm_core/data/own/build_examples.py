@@ -82,9 +82,17 @@ _TOPICS = {
     ),
 }
 _WHEN = (
-    "today", "tomorrow", "this morning", "on monday", "in the evening", "again", "this week",
-    "last night", "every day", "after work",
-)  # fmt: skip
+    "today",
+    "tomorrow",
+    "this morning",
+    "on monday",
+    "in the evening",
+    "again",
+    "this week",
+    "last night",
+    "every day",
+    "after work",
+)
 _BEGUN = ("", "well, ", "i think ", "they say ")
 _N_LABELLED = 480
 

@@ -162,10 +162,19 @@ def _best(curves: Curves, column: str, sign: int) -> tuple[float | None, int | N
 
 
 _HARMLESS = {
-    "task.n_train", "task.shift", "task.rotation", "task.scale", "task.slant",
-    "task.label_noise", "task.base", "task.trains", "task.n_last", "task.rank", "task.alpha",
+    "task.n_train",
+    "task.shift",
+    "task.rotation",
+    "task.scale",
+    "task.slant",
+    "task.label_noise",
+    "task.base",
+    "task.trains",
+    "task.n_last",
+    "task.rank",
+    "task.alpha",
     "task.called",
-}  # fmt: skip
+}
 """Settings of a task that change the training alone, not what is asked."""
 
 

@@ -2,21 +2,19 @@
 
 A picture and a labelled sentence have one answer each. A written text has one per token, given the
 true tokens before it (teacher forcing); beside it stands what the model generates greedily. The
-test set is never touched. ``Evaluations`` computes them in the background. torch is imported late.
+test set is never touched. ``evaluate`` computes them in the background. torch is imported late.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.background import Asked, Background
 from tfm_core.choices.config import CaptionerConfig, Experiment, TaskConfig
 from tfm_core.inspect.attention.trained import (
     batch_of,
@@ -43,7 +41,10 @@ FEW = 500
 """Those that are read where one waits for them."""
 _AT_ONCE = 100
 _LOGITS_AT_ONCE = 2 * 10**7
-_MAX_KEPT, _MAX_WAITING = 24, 8
+_MAX_WAITING = 8
+
+EVALUATIONS = Background("mistakes", most=24)
+"""Those of this process, by weights."""
 
 AnswerUnit = Literal["picture", "label", "token"]
 OnProgress = Callable[[float], None]
@@ -373,54 +374,27 @@ def of_pictures(
 
 @dataclass(slots=True)
 class Evaluation:
-    """Answers that are being computed. share: the progress."""
+    """The work of ``answers``. share: the progress."""
 
-    future: Future[Answers] = field(default_factory=Future)
+    run: Run
+    step: int
     share: float = 0.0
 
-    @property
-    def is_void(self) -> bool:
-        """Whether there is no answer, and never will be: the next request tries again."""
-        future = self.future
-        return future.cancelled() or (future.done() and future.exception() is not None)
+    def __call__(self) -> Answers:
+        """Return the answers."""
+        return answers(self.run, self.step, self._report)
 
-    def report(self, share: float) -> None:
-        """Take the progress."""
+    def _report(self, share: float) -> None:
         self.share = share
 
 
-class Evaluations:
-    """Those of this process, by weights."""
+def evaluate(run: Run, step: int) -> Asked[Evaluation]:
+    """Return the evaluation of a step's weights, cached or new.
 
-    def __init__(self) -> None:
-        """Make the thread; it starts with the first one."""
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="mistakes")
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[str, int, int], Evaluation] = OrderedDict()
-
-    @property
-    def n_waiting(self) -> int:
-        """How many are not done yet."""
-        with self._lock:
-            return sum(not one.future.done() for one in self._kept.values())
-
-    def enqueue(self, run: Run, step: int) -> Evaluation:
-        """Return the evaluation of a step's weights, cached or new.
-
-        Raises ValueError, in a sentence, without such weights or if too many wait.
-        """
-        key = (str(run.folder), step, weights_mark(run, step))
-        n_waiting = self.n_waiting
-        with self._lock:
-            found = self._kept.get(key)
-            if found is None or found.is_void:
-                if n_waiting >= _MAX_WAITING:
-                    raise StudentError(
-                        "The server is busy with other runs; try again in a few seconds."
-                    )
-                found = self._kept[key] = Evaluation()
-                found.future = self._pool.submit(answers, run, step, found.report)
-            self._kept.move_to_end(key)
-            while len(self._kept) > _MAX_KEPT:
-                self._kept.popitem(last=False)[1].future.cancel()
-            return found
+    Raises ValueError, in a sentence, without such weights or if too many wait.
+    """
+    key = (str(run.folder), step, weights_mark(run, step))
+    known = EVALUATIONS.asked.get(key)
+    if (known is None or known.is_void) and EVALUATIONS.n_waiting >= _MAX_WAITING:
+        raise StudentError("The server is busy with other runs; try again in a few seconds.")
+    return EVALUATIONS.ask(key, Evaluation(run, step))

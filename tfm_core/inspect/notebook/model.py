@@ -29,10 +29,17 @@ _REGIONS: Mapping[str, int] = {
 }
 """The same of what a captioner reads: 36 regions of 2,048 features."""
 _PYTORCH: Mapping[str, object] = {
-    "family": "encoder-decoder", "d_model": 512, "n_heads": 8, "n_encoder_layers": 6,
-    "n_decoder_layers": 6, "d_ff": 2048, "dropout": 0.1, "activation": "relu",
-    "norm_first": False, "final_norm": "always",
-}  # fmt: skip
+    "family": "encoder-decoder",
+    "d_model": 512,
+    "n_heads": 8,
+    "n_encoder_layers": 6,
+    "n_decoder_layers": 6,
+    "d_ff": 2048,
+    "dropout": 0.1,
+    "activation": "relu",
+    "norm_first": False,
+    "final_norm": "always",
+}
 """What ``nn.Transformer`` is where its call does not say."""
 _OF_OTHERS = (
     "family",

@@ -27,24 +27,33 @@ CURVES = Columns(
 )
 _LOOKS: dict[str, Look] = {
     "batch": {
-        "name": N_("training, this batch"), "mode": "lines", "width": 1, "opacity": 0.35,
-        "showlegend": False, "legendgroup": "train",
+        "name": N_("training, this batch"),
+        "mode": "lines",
+        "width": 1,
+        "opacity": 0.35,
+        "showlegend": False,
+        "legendgroup": "train",
     },
     "training": {"name": N_("training"), "mode": "lines", "width": 2.5, "legendgroup": "train"},
     "validation": {"name": N_("validation"), "symbol": "circle"},
     "whole": {"name": N_("whole sequences"), "dash": "dash", "symbol": "diamond"},
     "average": {"name": N_("averaged weights"), "symbol": "circle"},
-    "average_whole": {
-        "name": N_("averaged, whole sequences"), "dash": "dash", "symbol": "diamond"
-    },
+    "average_whole": {"name": N_("averaged, whole sequences"), "dash": "dash", "symbol": "diamond"},
     "test": {
-        "name": N_("test"), "mode": "markers", "symbol": "star", "size": 15, "cliponaxis": False
-    },
-    "best": {
-        "mode": "markers", "symbol": "circle-open", "size": 17, "marker": {"line": {"width": 2.5}},
+        "name": N_("test"),
+        "mode": "markers",
+        "symbol": "star",
+        "size": 15,
         "cliponaxis": False,
     },
-}  # fmt: skip
+    "best": {
+        "mode": "markers",
+        "symbol": "circle-open",
+        "size": 17,
+        "marker": {"line": {"width": 2.5}},
+        "cliponaxis": False,
+    },
+}
 
 
 def learning_curve(

@@ -11,15 +11,29 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.inspect.training_step.backward import LOSS, LOSSES, SINGLE, BackwardNode, Folded
 from tfm_core.plots.chart import chart
 from tfm_core.plots.kinds import rule_above
-from tfm_core.plots.palette import BLUE, COLOURS, GREEN, GREY, VERMILION
+from tfm_core.plots.palette import (
+    BLUE,
+    COLOURS,
+    GREEN,
+    GREY,
+    INKS,
+    LINES,
+    VERMILION,
+    ThemeName,
+)
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Say, counted
+from tfm_core.trace.backward import LOSS, SINGLE, BackwardNode, Folded
+from tfm_core.trace.learning import LOSSES, StepTaken
 
 _MAX_BARS = 40
 _ROUNDING = 1e-9
+_FILLS = {
+    "light": {"loss": "#f6d9c3", "group": "#cfe2f3", "single": "#fbfaf7", "parameter": "#ecd5e4"},
+    "dark": {"loss": "#5a3216", "group": "#1d3d5a", "single": "#14171c", "parameter": "#4a2d40"},
+}
 
 
 def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figure:
@@ -168,11 +182,12 @@ def rates(
     return figure.add_vline(x=chosen, line=line)
 
 
-def graph(folded: Folded, *, ink: str, line: str, fills: dict[str, str], say: Say = str) -> str:
+def graph(folded: Folded, theme: ThemeName, say: Say = str) -> str:
     """Return the graph in DOT: gradients flow down, from the loss to the parameters.
 
-    fills: for ``loss``, ``group``, ``single`` and ``parameter``. say: translates.
+    say: translates.
     """
+    ink, line, fills = INKS[theme], LINES[theme], _FILLS[theme]
     font = 'fontname="Helvetica"'
     lines = [
         "digraph backward {",
@@ -212,3 +227,20 @@ def _label(key: str, nodes: Sequence[BackwardNode], say: Say) -> str:
         facts = N_("{n:,} parameters, gradient {norm:.3g}", n=n_values, norm=norm)
         words.append(say(facts))
     return "\\n".join(words)
+
+
+def history(taken: Sequence[StepTaken]) -> go.Figure:
+    """Draw the losses of the batches of some steps, before and after each."""
+    n = len(taken)
+    columns = {
+        "step": range(1, n + 1),
+        "before": [one.loss_before for one in taken],
+        "after": [one.loss_after for one in taken],
+    }
+    return chart(
+        LOSSES.table(columns),
+        x="step",
+        y={"before": N_("before the step"), "after": N_("after it, same batch")},
+        across={"dtick": max(1, n // 10)},
+        height=280,
+    )

@@ -63,7 +63,7 @@ def test_drafts_that_do_not_fit_keep_the_last_one_which_is_laid_out_once(open_pa
     assert not calls
 
 
-@pytest.mark.parametrize("path", [*PATHS, "learn/training_step/page.py"])
+@pytest.mark.parametrize("path", [*PATHS, "learn/training_step.py"])
 def test_any_run_can_be_the_model_and_the_link_keeps_it(open_page, store, path):
     digits = made_run(store, name="Digits", experiment=PRESETS["vit-digits"].experiment)
     words = made_run(store, name="Words", experiment=PRESETS["translate"].experiment)
@@ -233,7 +233,7 @@ def test_build_follows_the_current_run_and_what_is_edited_is_the_other_choice(op
 GIVEN = "d_model = 16, n_heads = 4\nn_layers = 1, d_ff = 2\nand a line of no use"
 
 
-@pytest.mark.parametrize("path", ["learn/speed.py", "learn/training_step/page.py"])
+@pytest.mark.parametrize("path", ["learn/speed.py", "learn/training_step.py"])
 def test_a_pasted_model_is_no_experiment(open_page, path):
     app = open_page(path, show="notebook")
     assert app.selectbox(key="model-choice").value == "notebook"

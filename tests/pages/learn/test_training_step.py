@@ -5,16 +5,16 @@ import re
 import pytest
 
 from tests.inspect.constructed import small
-from tests.inspect.training_step.test_step import chosen
 from tests.pages.looking import revealed, said
 from tests.pages.opening import opened_at
 from tests.pages.shown import shown
+from tests.trace.test_learning import chosen
 from tests.training.test_loop import experiment as learns
 from tfm_core.choices.mistakes import made_in
-from tfm_core.inspect.training_step.step import scheduled_rate, start, take
+from tfm_core.trace.learning import scheduled_rate, start, take
 from tfm_core.training.checkpoints import FILE, save
 
-PAGE = "learn/training_step/page.py"
+PAGE = "learn/training_step.py"
 STAGES = ("batch", "loss", "backward", "update", "after", "ways", "mistakes")
 
 
@@ -47,7 +47,7 @@ def test_a_cold_page_takes_a_step_and_one_of_an_edit_shows_no_example(store):
     run = store.create(chosen())
     assert opened_at(PAGE, run=run.id).selectbox(key="model-choice").value == "run"
     trainer = start(chosen())
-    _after, taken = take(trainer, scheduled_rate(trainer))
+    taken = take(trainer, scheduled_rate(trainer))
     at = at_stage(opened(), "after")
     assert not at.metric  # what happens is asked first
     revealed(at)
@@ -94,7 +94,7 @@ def test_the_run_is_untouched_and_its_memory_is_there(store):
     experiment = small(chosen(model={"dropout": 0.0}))
     run = store.create(experiment)
     trained = start(experiment)
-    trained, _taken = take(trained, 0.01)
+    trained = take(trained, 0.01).after
     folder = run.folder / "checkpoints" / "last"
     save(trained, folder)
     before = (folder / FILE).read_bytes()

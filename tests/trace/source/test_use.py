@@ -20,12 +20,12 @@ from tfm_core.data.tasks import data_shape, text_task
 from tfm_core.decoding import next_logits
 from tfm_core.inspect.attention.example import look_at_picture, look_at_text
 from tfm_core.inspect.attention.trained import data_of, inputs_of
-from tfm_core.inspect.source.carried import carried, spelling_of
-from tfm_core.inspect.source.file import source_code, text_functions
 from tfm_core.inspect.text import blanks, sentence
 from tfm_core.inspect.text.caption_look import look_at_unseen
 from tfm_core.inspect.writing.source import source_of
 from tfm_core.runs.store import RunStore
+from tfm_core.trace.source.carried import carried, spelling_of
+from tfm_core.trace.source.file import source_code, text_functions
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import build
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,15 +14,11 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from tfm_core.choices.variants.optimisers import (
-    COEFFICIENTS,
-    ITERATIONS,
-    OPTIMISERS,
-    RMS,
-    Optimiser,
-)
-from tfm_core.inspect.training_step.step import StepTaken, chance, clip_scale, copied, rows
+from tfm_core.choices.variants.optimisers import COEFFICIENTS, ITERATIONS, RMS
+from tfm_core.inspect.syntax import source
+from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
+from tfm_core.trace.learning import StepTaken, chance, clip_scale, copied, rows
 from tfm_core.training.loop import Trainer
 
 ITERATED: Final = "X"
@@ -34,14 +32,6 @@ class UpdateLine:
     name: str
     formula: str
     value: Any
-
-
-Arithmetic = Callable[
-    [Any, Any, Mapping[str, Any], Mapping[str, Any]], "tuple[list[UpdateLine], Any]"
-]
-"""From weight, gradient, memory and options to the lines and the new weight, of a whole tensor.
-memory: what torch keeps under its own names, empty before the first step. options: lr, weight_decay
-and what else torch's class takes, under its own names."""
 
 
 def adam(
@@ -126,40 +116,70 @@ ARITHMETIC: Mapping[str, tuple[Callable[..., Any], ...]] = {
     "muon": (muon, adamw, adam),
 }
 """The update of each optimiser, then the functions of ours which that calls, and those of
-``others``."""
+``others``.
+
+They take weight, gradient, memory and options of a whole tensor. memory: what torch keeps under its
+own names, empty before the first step. options: lr, weight_decay and what else torch's class takes.
+"""
 
 
 def one_weight(
-    taken: StepTaken, name: str, index: tuple[int, ...], optimiser: Optimiser
+    taken: StepTaken, name: str, index: tuple[int, ...]
 ) -> tuple[list[UpdateLine], float, float]:
     """Return the lines for one weight, its value by hand, and the optimiser's.
 
     The arithmetic by hand is in double precision.
     """
-    lines = _lines(taken, name, optimiser)
+    lines = _lines(taken, name)
     numbers = [replace(line, value=_number(line.value, index)) for line in lines]
-    return numbers, numbers[-1].value, float(taken.after[name][index])
+    moved = taken.after.model.get_parameter(name)
+    return numbers, numbers[-1].value, float(moved.detach()[index])
 
 
-def singular_values(
-    taken: StepTaken, name: str, index: tuple[int, ...], optimiser: Optimiser
-) -> Tensor | None:
+def largest(taken: StepTaken) -> str:
+    """Return the parameter with the largest gradient, of those that the optimiser itself moves."""
+
+    def size(name: str) -> float:
+        is_its_own = taken.mover(name) is taken.optimiser
+        return float(taken.gradients[name].abs().max()) if is_its_own else 0.0
+
+    return max(taken.gradients, key=size)
+
+
+def singular_values(taken: StepTaken, name: str, index: tuple[int, ...]) -> Tensor | None:
     """Return (iterations + 1, n): the singular values of the matrix that is made orthogonal.
 
     Of the one in which a weight stands; before the first iteration and after each. None where the
     optimiser makes none orthogonal.
     """
-    found = [line.value for line in _lines(taken, name, optimiser) if line.name == ITERATED]
+    found = [line.value for line in _lines(taken, name) if line.name == ITERATED]
     return torch.linalg.svdvals(torch.stack([x[index[:-2]] for x in found])) if found else None
 
 
-def _lines(taken: StepTaken, name: str, optimiser: Optimiser) -> list[UpdateLine]:
+def orthogonality(values: Floats) -> dict[str, float]:
+    """Return how near (iterations + 1, n) singular values come to 1.
+
+    n: how many there are; k: iterations. share, after: of the largest in the sum of the squares,
+    before and after; near: how many end about 1. rms: of the update over the learning rate.
+    """
+    first, last = values[0], values[-1]
+    return {
+        "n": len(first),
+        "k": len(values) - 1,
+        "share": first[0] ** 2 / (first**2).sum() if first.any() else 0.0,
+        "after": last[0] ** 2 / (last**2).sum() if last.any() else 0.0,
+        "near": int(((last > 0.5) & (last < 1.3)).sum()),
+        "rms": RMS * math.sqrt((last**2).sum() / len(last)),
+    }
+
+
+def _lines(taken: StepTaken, name: str) -> list[UpdateLine]:
     """Return the lines of a whole parameter."""
-    options = {**taken.options[name], "lr": taken.rate}
-    mover = optimiser.mover(options)
-    weight, raw = (one[name].double() for one in (taken.before, taken.gradients))
+    options, mover = taken.options(name), taken.mover(name)
+    weight = taken.before.model.get_parameter(name).detach().double()
+    raw = taken.gradients[name].double()
     gradient = raw * taken.scale
-    memory = {key: value.double() for key, value in taken.state_before[name].items()}
+    memory = {key: value.double() for key, value in taken.memory(name).items()}
     lines = [UpdateLine("w", N_("before"), weight), UpdateLine("g", N_("gradient"), raw)]
     if taken.scale != 1.0:
         lines.append(UpdateLine("g", N_("clipped: · {scale:.4g}", scale=taken.scale), gradient))
@@ -176,14 +196,6 @@ def _number(value: Tensor | float, index: tuple[int, ...]) -> float:
         return value
     places = zip(index, value.shape, strict=False)
     return float(value[tuple(at if size > 1 else 0 for at, size in places)])
-
-
-def whole(taken: StepTaken, name: str, gradient: Tensor, optimiser: Optimiser) -> Tensor:
-    """Return a whole parameter after the step, by the same lines on its tensors."""
-    memory, options = taken.state_before[name], {**taken.options[name], "lr": taken.rate}
-    update = ARITHMETIC[optimiser.mover(options).name][0]
-    after: Tensor = update(taken.before[name], gradient, memory, options)[1]
-    return after
 
 
 class ModelWithLoss(nn.Module):
@@ -226,27 +238,29 @@ def with_functions(
     return loss, gradients
 
 
-def two_ways(trainer: Trainer, taken: StepTaken) -> dict[str, float]:
-    """Take the step ``taken`` from ``trainer`` once more in both ways, and compare.
+def two_ways(taken: StepTaken) -> dict[str, float]:
+    """Take a step once more in both ways, and compare.
 
     one, other: the losses with modules and with functions; gradient, weight: the largest
     differences of gradients, after clipping, and of new weights.
     """
+    trainer = taken.before
     copy = copied(trainer)
     for group in copy.optimizer.param_groups:
         group["lr"] = taken.rate
     with chance(trainer) as generator:
         module_loss = with_modules(copy, rows(trainer), generator)
-    with chance(trainer) as generator:
-        loss, by_name = with_functions(trainer, rows(trainer), generator)
+    with chance(trainer) as generator:  # on a copy: it leaves tied weights as plain tensors
+        loss, by_name = with_functions(copied(trainer), rows(trainer), generator)
     _norm, scale = clip_scale(by_name, trainer.experiment.trained.clip_norm)
-    optimiser = OPTIMISERS[trainer.experiment.trained.optimizer]
     gradients, weights = [], []
     for name, moved in copy.model.named_parameters():
         clipped = by_name[name] * scale
         theirs = torch.zeros_like(moved) if moved.grad is None else moved.grad
         gradients.append(float((clipped - theirs).abs().max()))
-        moved_here = whole(taken, name, clipped, optimiser)
+        weight, options = trainer.model.get_parameter(name).detach(), taken.options(name)
+        update = ARITHMETIC[taken.mover(name).name][0]
+        moved_here = update(weight, clipped, taken.memory(name), options)[1]
         weights.append(float((moved_here - moved.detach()).abs().max()))
     return {
         "one": float(module_loss.detach()),
@@ -254,6 +268,11 @@ def two_ways(trainer: Trainer, taken: StepTaken) -> dict[str, float]:
         "gradient": max(gradients),
         "weight": max(weights),
     }
+
+
+def code(function: Callable[..., object]) -> str:
+    """Return the code of a function, without comments for the type checker."""
+    return re.sub(r"  # type: ignore.*", "", source(function))
 
 
 MODULES = dedent("""\

@@ -29,9 +29,9 @@ from tests.models.variants import (
 from tfm_core.choices.config import MODEL_CONFIGS, CaptionerConfig
 from tfm_core.choices.config.shape import ImageShape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES
-from tfm_core.inspect.source.file import FORMS, printed, source_code
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
+from tfm_core.trace.source.file import FORMS, printed, source_code
 
 IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(2))
 RUNNER = """

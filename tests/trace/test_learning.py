@@ -13,34 +13,28 @@ from tfm_core.choices.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
 from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.data.tasks import data_shape
 from tfm_core.facts.parameter_table import own_name, own_names
-from tfm_core.inspect.training_step.backward import (
-    LOSS,
+from tfm_core.trace.backward import LOSS, fold, graph_of, groups_of
+from tfm_core.trace.learning import (
     answers,
-    batch_rows,
-    example_losses,
-    fold,
-    graph_of,
-    groups_of,
+    batch,
+    clip_scale,
+    forward,
+    gradients,
+    losses_at,
     one_answer,
+    rows,
+    scheduled_rate,
+    start,
+    take,
 )
-from tfm_core.inspect.training_step.mistakes import (
+from tfm_core.trace.mistakes import (
     argmax_before_loss,
     argmax_made_to_require_grad,
     forgotten_eval,
     forgotten_zero_grad,
     softmax_before_loss,
 )
-from tfm_core.inspect.training_step.step import (
-    clip_scale,
-    forward,
-    gradients,
-    losses_at,
-    rows,
-    scheduled_rate,
-    start,
-    take,
-)
-from tfm_core.inspect.training_step.update import one_layer, one_weight, singular_values, two_ways
+from tfm_core.trace.update import one_layer, one_weight, singular_values, two_ways
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
@@ -75,18 +69,18 @@ def test_steps_on_copies_are_those_of_the_loop_and_leave_their_origin(fresh):
     losses = [event.loss for event in train(build(fresh.experiment)) if isinstance(event, Step)]
     trainer, found = fresh, []
     for _ in losses:
-        trainer, taken = take(trainer, scheduled_rate(trainer))
+        taken = take(trainer, scheduled_rate(trainer))
+        trainer = taken.after
         found.append(taken.loss_before)
     assert found == pytest.approx(losses, abs=1e-5)
     before = weights(fresh)
-    after, taken = take(fresh, 0.1)
+    taken = take(fresh, 0.1)
+    after = taken.after
     assert worst(before, weights(fresh)) == 0
     assert not fresh.optimizer.state
     assert (fresh.step, after.step) == (0, 1)
-    assert worst(taken.after, weights(after)) == 0
-    assert worst(before, taken.after) > 0
-    _after, taken = take(fresh, 0.01)
-    found = two_ways(fresh, taken)
+    assert worst(before, weights(after)) > 0
+    found = two_ways(take(fresh, 0.01))
     assert found["other"] == pytest.approx(found["one"], abs=1e-6)
     assert found["gradient"] < 1e-6
     assert found["weight"] < 1e-4  # an almost zero gradient still makes a step of lr
@@ -100,8 +94,8 @@ def test_going_on_from_a_checkpoint_has_its_batch_and_its_memory(tmp_path):
     checkpoints.save(made, tmp_path)
     trainer = start(made.experiment, tmp_path)
     assert torch.equal(rows(trainer), made.batch_indices(3))
-    _after, taken = take(trainer, scheduled_rate(trainer))
-    assert all(float(one["step"]) == 2 for one in taken.state_before.values())
+    taken = take(trainer, scheduled_rate(trainer))
+    assert all(float(taken.memory(name)["step"]) == 2 for name in taken.gradients)
     loss = next(event.loss for event in events if isinstance(event, Step) and event.step == 3)
     assert taken.loss_before == pytest.approx(loss, abs=1e-6)
 
@@ -112,37 +106,45 @@ def test_the_arithmetic_by_hand_is_the_optimisers(optimizer, clip_norm):
     settings = {"optimizer": optimizer, "weight_decay": 0.3, "clip_norm": clip_norm}
     trainer = start(chosen(training=settings))
     for _ in range(3):  # from the second step on there is a memory
-        trainer, taken = take(trainer, 0.02)
+        taken = take(trainer, 0.02)
         for name, gradient in taken.gradients.items():
             index = tuple(int(i) for i in (gradient == gradient.max()).nonzero()[0])
-            lines, by_hand, real = one_weight(taken, name, index, OPTIMISERS[optimizer])
+            lines, by_hand, real = one_weight(taken, name, index)
             assert by_hand == pytest.approx(real, rel=1e-4, abs=1e-6)
-            assert lines[0].value == float(taken.before[name][index])
+            assert lines[0].value == float(weights(trainer)[name][index])
+        trainer = taken.after
 
 
 @pytest.mark.parametrize("mistakes", ["", "sliced-heads"])
 def test_singular_values_of_muon_are_those_of_its_update(mistakes):
     """Of the matrix in which the weight stands; AdamW's parameters have none."""
     trainer = start(chosen(model={"mistakes": mistakes}, training={"optimizer": "muon"}))
-    _after, taken = take(trainer, 0.02)
+    taken = take(trainer, 0.02)
     name = "decoder.layers.0.self_attention.in_projection"
     name += ".heads" if mistakes else ".weight"
     index = (1, 1, 3, 5) if mistakes else (3, 5)
-    found = singular_values(taken, name, index, OPTIMISERS["muon"])
+    found = singular_values(taken, name, index)
     decay = 1 - 0.02 * trainer.experiment.training.weight_decay
-    moved = (decay * taken.before[name] - taken.after[name])[index[:-2]]
+    moved = (decay * weights(trainer)[name] - weights(taken.after)[name])[index[:-2]]
     scale = 0.02 * 0.2 * max(moved.shape) ** 0.5
     real = torch.linalg.svdvals(moved.double() / scale)
     torch.testing.assert_close(found[-1], real, rtol=0.01, atol=0.01)
     assert float(found[0].norm()) == pytest.approx(1)
-    assert singular_values(taken, "output.weight", (0, 0), OPTIMISERS["muon"]) is None
+    assert singular_values(taken, "output.weight", (0, 0)) is None
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_both_codes_take_the_step_of_every_kind_of_optimiser(optimizer):
     trainer = start(chosen("vit", training={"optimizer": optimizer}))
-    _after, taken = take(trainer, 0.01)
-    assert two_ways(trainer, taken)["weight"] < 1e-4
+    assert two_ways(take(trainer, 0.01))["weight"] < 1e-4
+
+
+def test_both_codes_leave_the_weights_that_two_modules_share():
+    trainer = start(chosen(model={"mistakes": "shared-norm"}))
+    _loss, before = gradients(trainer)
+    two_ways(take(trainer, 0.01))
+    _loss, after = gradients(trainer)
+    assert worst(before, after) == 0
 
 
 def test_clipping_is_pytorchs_and_pictures_words_and_windows_are_named():
@@ -157,14 +159,14 @@ def test_clipping_is_pytorchs_and_pictures_words_and_windows_are_named():
         torch.testing.assert_close(one.grad, found[name] * scale, rtol=1e-5, atol=1e-9)
     assert clip_scale(found, 0.0)[1] == 1.0
     trainer = start(chosen("captioner"))
-    found = batch_rows(trainer)
+    found, _loss = batch(trainer)
     words = trainer.data.vocabulary
     assert len(found["picture"]) == len(found["target"])
     assert all(found["target"])
     first = trainer.data.train.captions[found["number"][0]].words
     assert [trainer.data.names[words.encode([word])[0]] for word in first] == list(first)
     trainer = start(experiment("decoder-only", "own-text", task={"context": 7}))
-    found = batch_rows(trainer)
+    found, _loss = batch(trainer)
     task = trainer.data.task
     starts = rows(trainer).tolist()
     assert found["target"].tolist() == [task.join_tgt(task.tokens[n : n + 7]) for n in starts]
@@ -175,10 +177,13 @@ def test_clipping_is_pytorchs_and_pictures_words_and_windows_are_named():
 
 def test_every_example_has_its_loss_minus_the_log_of_its_probability(fresh):
     check_answers(fresh)
-    found = answers(fresh)
-    number = found.of(len(rows(fresh)) - 1)[-1]
-    table, right = one_answer(fresh, found, number, shown=3)
-    assert right["loss"] == pytest.approx(float(found.losses[number]), abs=1e-5)
+    examples, _loss = batch(fresh)
+    number = examples["answers"].iloc[-1][-1]
+    table, right = one_answer(fresh, number, shown=3)
+    call, _owners = answers(fresh)
+    target = int(call.targets[number])
+    log_p = float(call.given.detach().log_softmax(-1)[number, target])
+    assert right["loss"] == pytest.approx(-log_p, abs=1e-5)
     assert len(table) == 3
     (one,) = table[table["class"] == right["target"]].to_dict("records")
     assert right["loss"] == pytest.approx(one["nats"], abs=1e-5)
@@ -192,16 +197,18 @@ def test_answers_belong_to_their_examples_in_every_task(family, task):
 
 
 def check_answers(trainer):
-    found = answers(trainer)
-    n = len(rows(trainer))
-    assert n == len(batch_rows(trainer))
-    numbers = [number for example in range(n) for number in found.of(example)]
-    assert sorted(numbers) == found.counts.nonzero().flatten().tolist()
-    mean = float(found.losses[found.counts].mean())
-    assert mean == pytest.approx(found.loss, abs=1e-5)
-    assert found.loss == pytest.approx(float(forward(trainer)[0].detach()), abs=1e-6)
-    each = example_losses(found, n)
-    assert each[0] == pytest.approx(float(found.losses[found.of(0)].mean()), abs=1e-5)
+    call, owners = answers(trainer)
+    examples, loss = batch(trainer)
+    assert len(rows(trainer)) == len(examples)
+    counts = call.targets != call.ignored
+    numbers = [number for there in examples["answers"] for number in there]
+    assert sorted(numbers) == counts.nonzero().flatten().tolist()
+    for example, there in enumerate(examples["answers"]):
+        assert set(owners[there].tolist()) <= {example}
+    n_answers = examples["answers"].map(len)
+    mean = float((examples["loss"] * n_answers).sum() / n_answers.sum())
+    assert mean == pytest.approx(loss, abs=1e-5)
+    assert loss == pytest.approx(float(forward(trainer)[0].detach()), abs=1e-6)
 
 
 def test_every_operation_has_its_module_and_folding_keeps_them(fresh):

@@ -5,18 +5,18 @@ from contextlib import suppress
 import pytest
 import torch
 
-from tests.inspect.training_step.test_step import chosen, weights, worst
+from tests.trace.test_learning import chosen, weights, worst
 from tests.training.test_loop import experiment
-from tfm_core.inspect.training_step import mistakes
-from tfm_core.inspect.training_step.mistakes import (
+from tfm_core.sentences import StudentError
+from tfm_core.trace import mistakes
+from tfm_core.trace.learning import start, take
+from tfm_core.trace.mistakes import (
     BLOCK_MISTAKES,
     MODEL_MISTAKES,
     in_model,
     mm_on_four_axes,
     trained_apart,
 )
-from tfm_core.inspect.training_step.step import start, take
-from tfm_core.sentences import StudentError
 
 FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "vit", "captioner")
 
@@ -41,7 +41,7 @@ def test_shared_norms_missing_projections_and_slices_save_their_weights(trainer)
     assert saved(table) == 2 * d_model
     assert apart == 0
     assert "every norm starts with scale 1" in fact
-    after, _taken = take(trainer, 0.01)
+    after = take(trainer, 0.01).after
     _table, apart, _spread, fact = mistakes.shared_norm(after)
     assert apart > 0
     assert "starts with scale 1" not in fact

@@ -37,7 +37,7 @@ from tfm_core.choices.variants.stems import STEMS
 from tfm_core.data.text.task import Spelling
 from tfm_core.data.vocabulary import BOS, EOS, MASK, SPECIALS, UNK
 from tfm_core.facts.parameter_table import own_name
-from tfm_core.inspect.source.carried import Carried
+from tfm_core.trace.source.carried import Carried
 
 AttentionForm = Literal["written", "fused"]
 """How attention is written: its softmax in plain lines, which can show its weights, or one call of
@@ -58,7 +58,7 @@ def _listed(name: str, values: Iterable[str], brackets: str = "[]") -> str:
 
 
 _TEMPLATES = Environment(
-    loader=PackageLoader("tfm_core.inspect.source"),
+    loader=PackageLoader("tfm_core.trace.source"),
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,

@@ -18,12 +18,18 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.choices.config import BlockConfig
-from tfm_core.choices.mistakes import MISTAKES, make
+from tfm_core.choices.mistakes import (
+    ARGMAX_BEFORE_LOSS,
+    MISTAKES,
+    SOFTMAX_BEFORE_LOSS,
+    Mistake,
+    make,
+)
 from tfm_core.choices.mistakes.parts import SharedNorm, SlicedProjection
-from tfm_core.inspect.training_step.step import (
-    LossCall,
+from tfm_core.layers.blocks import Block, identity_skip
+from tfm_core.sentences import N_, Paragraph, StudentError, joined
+from tfm_core.trace.learning import (
     chance,
-    clip_scale,
     copied,
     forward,
     gradients,
@@ -33,9 +39,8 @@ from tfm_core.inspect.training_step.step import (
     scheduled_rate,
     update,
 )
-from tfm_core.layers.blocks import Block, identity_skip
-from tfm_core.sentences import N_, Paragraph, StudentError, joined
 from tfm_core.training.loop import Trainer
+from tfm_core.training.losses import LossCall
 
 BORROWED_DROPOUT = 0.1
 """Dropout that a model without any gets on its copy, so that there is something to see."""
@@ -49,7 +54,7 @@ def argmax_before_loss(trainer: Trainer) -> dict[str, Any]:
     """
     call = _call(trainer)
     predicted = call.logits.argmax(-1)
-    counts = call.targets != call.ignore_index
+    counts = call.targets != call.ignored
     wrong = (predicted != call.targets)[counts].float().mean()
     try:
         wrong.backward()  # type: ignore[no-untyped-call]
@@ -69,7 +74,7 @@ def argmax_made_to_require_grad(trainer: Trainer) -> dict[str, Any]:
     copy.model.zero_grad(set_to_none=True)
     before = {name: one.detach().clone() for name, one in copy.model.named_parameters()}
     call = _call(copy)
-    counts = call.targets != call.ignore_index
+    counts = call.targets != call.ignored
     predicted = call.logits.argmax(-1).float().requires_grad_()
     loss = F.cross_entropy(predicted[counts], call.targets[counts].float())
     loss.backward()  # type: ignore[no-untyped-call]
@@ -112,7 +117,7 @@ def softmax_before_loss(trainer: Trainer) -> dict[str, Any]:
         copy.model.zero_grad(set_to_none=True)
         call = _call(copy)
         given = call.logits.softmax(-1) if is_wrong else call.logits
-        loss = F.cross_entropy(given, call.targets, ignore_index=call.ignore_index)
+        loss = F.cross_entropy(given, call.targets, ignore_index=call.ignored)
         loss.backward()  # type: ignore[no-untyped-call]
         gradients = [one.grad for one in copy.model.parameters() if one.grad is not None]
         norms.append(norm_of(gradients))
@@ -167,6 +172,39 @@ def _call(trainer: Trainer) -> LossCall:
     return call
 
 
+def code_of(mistake: Mistake) -> str:
+    """Return the right code and the wrong code."""
+    return f"{mistake.right}  # right\n\n{mistake.wrong}"
+
+
+LOOP_MISTAKES: dict[str, tuple[str, str, Callable[[Trainer], dict[str, Any]]]] = {
+    "argmax": (
+        N_("argmax before the loss"),
+        "wrong = (logits.argmax(-1) != targets).float().mean()\nwrong.backward()",
+        argmax_before_loss,
+    ),
+    "new-leaf": (
+        ARGMAX_BEFORE_LOSS.label,
+        code_of(ARGMAX_BEFORE_LOSS),
+        argmax_made_to_require_grad,
+    ),
+    "zero-grad": (
+        N_("Forgetting `zero_grad`"),
+        "loss.backward()\nloss_again.backward()  # no optimizer.zero_grad() between",
+        forgotten_zero_grad,
+    ),
+    "loss-input": (
+        SOFTMAX_BEFORE_LOSS.label,
+        code_of(SOFTMAX_BEFORE_LOSS),
+        softmax_before_loss,
+    ),
+    "eval": (
+        N_("Forgetting `model.eval()`"),
+        "first, second = model(batch), model(batch)  # still in model.train()",
+        forgotten_eval,
+    ),
+}
+"""Mistakes in the training loop: title, code, and what makes them, by the name of their words."""
 SHOWN = 6  # numbers of the first token
 N_STEPS = 30
 """Steps that a model with and one without a mistake are trained to be compared."""
@@ -311,9 +349,7 @@ def trained_apart(trainer: Trainer, name: str) -> tuple[float, float]:
         twin.model.train()
         for _ in range(N_STEPS):
             _before, by_name = gradients(twin)
-            _norm, scale = clip_scale(by_name, twin.experiment.trained.clip_norm)
-            update(twin, by_name, scheduled_rate(twin), scale)
-            twin.step += 1
+            update(twin, by_name, scheduled_rate(twin))
         losses.append(_loss(twin, is_training=False))
     return losses[0], losses[1]
 

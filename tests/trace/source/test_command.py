@@ -12,8 +12,8 @@ from tfm_core.data.own import kinds, place, sets
 from tfm_core.data.own.texts import inspect_text, prepare
 from tfm_core.export import layout
 from tfm_core.export.bundle import bundle
-from tfm_core.inspect.source.carried import PLACEHOLDER, Carried, command
 from tfm_core.runs.store import RunStore
+from tfm_core.trace.source.carried import PLACEHOLDER, Carried, command
 
 HOSTILE = (
     "`touch MARK`",

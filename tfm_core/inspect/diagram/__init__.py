@@ -1,1 +1,0 @@
-"""The model as a graph of blocks, and how it is drawn."""

@@ -1,1 +1,0 @@
-"""One training step: batch, loss, gradients, one weight's update."""
