@@ -314,7 +314,7 @@ def _how(run: Run, source: Source, choices: DeltaGenerator) -> How:
     knows_truth = not is_language and task.is_trained_here
     methods = {name: label for name, label in METHODS.items() if knows_truth or name != BESIDE}
     # one that was trained elsewhere may be large
-    n_samples, n_sampled = (2, 80) if task.is_trained_here else (1, 20)
+    n_samples, n_sampled = (2, 80) if is_language and task.is_trained_here else (1, 20)
     hidden = [] if is_language else ["length", "samples"]
     if source.is_at_once:
         hidden.append("method")
