@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 PHONE = (390, 844)
 SUBJECTS = {
     "runs": "[class*=st-key-run-]",
-    "translate": ".desk",
+    "try": ".desk",
     "knockouts": ".board",
     "experiments": "[data-testid=stForm], .live-figure",
     "own-data": "img",
     "lessons": ".st-key-lesson-cards",
     "numbers": ".tfm-tokens",
-    "gpt": ".tfm-gpt",
     "glossary": "[data-testid=stExpander]",
     "class": "[data-testid=stAlert]",  # without a teacher's key it says how to get one
 }

@@ -42,11 +42,11 @@ def words(name: str) -> PageWords:
     return PageWords(title.removeprefix("# ").strip(), " ".join(intro.split()), more.strip())
 
 
-def header(name: str, *, is_article: bool = False) -> None:
+def header(name: str, *, is_article: bool = False) -> DeltaGenerator:
     """Show the pages of the place, this one as the title, and the next page of the path.
 
     The goal of a page on the path, its minutes and its text are the help; an article shows its
-    text itself.
+    text itself. Returns a place in the row for what else the page offers.
     """
     texts, page, after = words(name), page_table.PAGES[name], page_table.after(name)
     goal = _("{goal} · {n}\u00a0min", goal=_(page.goal), n=page.minutes) if page.goal else ""
@@ -59,6 +59,7 @@ def header(name: str, *, is_article: bool = False) -> None:
             else:
                 label = _(other.tab or other.title)
                 st.page_link(other.path, label=label, query_params=with_run(other))
+        more = st.container(horizontal=True, width="content", key="page-offers")
         if done := _progress(page):
             st.caption(done, width="content")
         if after is not None:
@@ -68,6 +69,7 @@ def header(name: str, *, is_article: bool = False) -> None:
             lead_on()
     if page.has_head:
         _HEAD.set(st.container(key="head", gap=None))
+    return more
 
 
 def head_place() -> DeltaGenerator | None:

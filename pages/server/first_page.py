@@ -7,12 +7,15 @@ import gzip
 import hashlib
 import re
 from pathlib import Path
+from urllib.parse import urlencode
 
 from starlette.datastructures import MutableHeaders, QueryParams
 from starlette.requests import Request
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages import i18n
+from pages.app.address import old_addresses
 from tfm_core import settings
 
 PRELOADED = "BidiComponent", "Html", "PageLink", "Button", "ButtonGroup", "Selectbox"
@@ -69,6 +72,14 @@ _CACHE_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"
 """Request headers that would make Streamlit answer with its own page, a part of it, or 304."""
 
 
+def _moved(path: str, request: Request) -> str | None:
+    """Return where a page stands that is part of another today, seen from its path; else None."""
+    name = path.rstrip("/").rpartition("/")[2]
+    page, query = old_addresses.current(name, dict(request.query_params))
+    up = "../" if path.endswith("/") else ""
+    return None if page == name else f"{up}{page}?{urlencode(query)}"
+
+
 class FirstPage:
     """Answer every page address with Streamlit's HTML, with the style and preloads in it.
 
@@ -91,6 +102,9 @@ class FirstPage:
             await self.app(scope, receive, send)
             return
         request = Request(scope)
+        if (there := _moved(path, request)) is not None:
+            await RedirectResponse(there)(scope, receive, send)
+            return
         plain, small = self._body(
             i18n.of_visitor(
                 QueryParams(scope["query_string"]).get(i18n.QUERY),

@@ -26,9 +26,9 @@ from tfm_core.runs import fine_tuning
 from tfm_core.runs.run import Run
 
 _PAGES = {
-    "decoder-only": ("attention", "gpt", "knockouts", "walk", "numbers"),
+    "decoder-only": ("attention", "try", "knockouts", "walk", "numbers"),
     "encoder-only": ("attention", "walk", "numbers"),
-    "encoder-decoder": ("attention", "translate", "walk", "knockouts"),
+    "encoder-decoder": ("attention", "try", "walk", "knockouts"),
     "vit": ("attention", "walk", "knockouts", "parameters"),
 }
 """Where there is something to see of each family, the first first."""

@@ -1,11 +1,9 @@
-"""What the pages of Try it share: how a text is written, the answer, beams, whose attention."""
+"""How answers are shown: in a line, as numbers, as beams, and whose attention beside them."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -21,92 +19,11 @@ from tfm_core.inspect.writing.steps import MEAN
 from tfm_core.plots.texts.writing import beam_tree
 from tfm_core.probe.types import Array
 
-if TYPE_CHECKING:
-    from tfm_core.decoding import SamplingConfig
-
-GREEDY, SAMPLE, BEAM, BESIDE = "greedy", "sample", "beam", "beside"
-METHODS = {
-    GREEDY: N_("Greedy"),
-    SAMPLE: N_("Sample"),
-    BEAM: N_("Beam search"),
-    BESIDE: N_("Compare with truth"),
-}
-MAX_SEARCHED = 100
-"""Most tokens of a beam search: every step reads all its texts again."""
 MAX_BESIDE = 30
 """Characters of texts that stand beside their tree; longer ones stand below it."""
-FIRST = {"words": 2, "characters": 12, "bpe": 4}
-"""Tokens of the prompt that a language model is first given, by its unit."""
 COLLAPSED = {"label_visibility": "collapsed"}
 FOUND_BY = {"wider": N_("Beam, width {wider}"), "greedy": N_("Greedy"), "sample": N_("Sample")}
 Join = Callable[[Sequence[str]], str]
-
-
-_TENTHS = [round(0.1 * n, 1) for n in range(21)]
-_SLID: dict[str, Any] = {"form": "{}", "look": {"width": 140}}
-TYPED: dict[str, Any] = {"is_typed": True, "look": {"width": 105}}
-_SAMPLED: dict[str, Any] = {"when": lambda asked: asked.method == SAMPLE}
-_SEARCHED: dict[str, Any] = {"when": lambda asked: asked.method == BEAM}
-
-
-def offered_temperature(first: float) -> Any:
-    """Offer how evenly tokens are drawn; each page has its own first value."""
-    return view.pick(
-        N_("Temperature"),
-        _TENTHS,
-        first,
-        help=lambda: paragraph("sampling/temperature"),
-        **_SLID,
-        **_SAMPLED,
-    )
-
-
-@dataclass(frozen=True)
-class How:
-    """How a text is written."""
-
-    method: str = view.choice(N_("Method"), METHODS, look=COLLAPSED)
-    temperature: float = offered_temperature(1.0)
-    top_k: int = view.number(
-        N_("Top-k"), 0, 1000, 0, help=lambda: paragraph("sampling/top-k"), **TYPED, **_SAMPLED
-    )
-    top_p: float = view.pick(
-        N_("Top-p"),
-        [round(0.05 * n, 2) for n in range(1, 21)],
-        1.0,
-        help=lambda: paragraph("sampling/top-p"),
-        **_SLID,
-        **_SAMPLED,
-    )
-    seed: int = view.number(
-        N_("Seed"), 0, 10**6, 0, help=N_("The same seed gives the same text."), **TYPED, **_SAMPLED
-    )
-    width: int = view.number(
-        N_("Width"), 1, 16, 4, help=N_("Texts kept per step; 1 is greedy."), **TYPED, **_SEARCHED
-    )
-    penalty: float = view.pick(
-        N_("Length penalty"),
-        _TENTHS,
-        0.0,
-        help=N_("Ranks by ln p / ((5 + tokens) / 6)^penalty."),
-        **_SLID,
-        **_SEARCHED,
-    )
-    length: int = view.number(N_("Tokens to write"), 1, 400, 20, **TYPED)
-
-    @property
-    def sampling(self) -> SamplingConfig:
-        """How a token is drawn; greedily by all methods but one."""
-        from tfm_core.decoding import SamplingConfig
-
-        if self.method != SAMPLE:
-            return SamplingConfig(temperature=0)
-        return SamplingConfig(self.temperature, self.top_k, self.top_p)
-
-    @property
-    def beam(self) -> BeamSettings:
-        """How texts are searched."""
-        return BeamSettings(self.width, min(self.length, MAX_SEARCHED), self.penalty)
 
 
 def in_a_line(*facts: tuple[str, str], is_right: bool | None = None) -> str:
@@ -202,9 +119,12 @@ def _conclusion(comparison: BeamComparison, join: Join) -> str:
             return paragraph("beam/no-better-rank", **searched_by)
         return paragraph("beam/none-likelier", **searched_by)
     found_by, text = comparison.others[0]
+    times = f"{comparison.times_missed:.2g}"  # 1.3, 40, 5,000
+    if comparison.times_missed >= 9.95:
+        times = f"{float(times):,.0f}"
     values: dict[str, object] = {
         "width": comparison.settings.width,
-        "times": _times(comparison.times_missed),
+        "times": times,
         "found_by": _(FOUND_BY[found_by], wider=comparison.wider),
         "text": escape(join(text.tokens)),
         "score": f"{text.ranking:.2f}",
@@ -222,12 +142,6 @@ def _conclusion(comparison: BeamComparison, join: Join) -> str:
             _("Greedy beats the beam, too: {score}.", score=f"{comparison.greedy.ranking:.2f}")
         )
     return " ".join(sentences)
-
-
-def _times(times: float) -> str:
-    """Return a rounded ratio: 1.3, 40, 5,000."""
-    rounded = f"{times:.2g}"
-    return rounded if times < 10 else f"{float(rounded):,.0f}"
 
 
 def _texts(

@@ -118,7 +118,7 @@ def test_a_press_on_a_head_switches_it_off_and_on_again(open_tab: OpenTab) -> No
 
 
 def test_a_token_is_put_in_and_taken_back_and_the_link_has_it(open_tab: OpenTab) -> None:
-    tab = open_tab("translate?run=recorded-korean&at=2")
+    tab = open_tab("try?run=recorded-korean&at=2")
     tokens, desk = tab.main.locator(".desk .written button"), tab.main.locator(".desk")
     expect(desk.locator(".say")).to_have_text(re.compile("^Token 2 of"))
     tab.main.get_by_role("button", name="Previous token").click()

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_a_drawing_is_read_looked_at_and_found_again_by_its_address(open_tab: OpenTab) -> None:
-    tab = open_tab("draw")
+    tab = open_tab("try?view=draw")
     read = tab.main.locator(".lab .highest .digit")
     said = tab.main.locator(".lab .said")
     expect(read).to_have_text("3")

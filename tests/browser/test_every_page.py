@@ -42,6 +42,7 @@ MORE = {
         "attention?run=recorded-digits&example=own",
         "walk?run=recorded-digits",
     ],
+    "tried": ["try?view=draw", "try?view=read", "try?view=sentiment", "try?view=scene"],
 }
 PHONE = ViewportSize(width=390, height=844)
 PROJECTOR = ViewportSize(width=1280, height=720)
@@ -159,7 +160,7 @@ def address(page: page_table.PageFacts) -> str:
     """Return the path that opens a page, with a run that it can show."""
     if not page.shows_run:
         return page.url_path
-    run = "recorded-digits" if page.name in ("draw", "practice") else "recorded-korean"
+    run = "recorded-digits" if page.name == "practice" else "recorded-korean"
     return f"{page.url_path}?run={run}"
 
 
@@ -261,7 +262,7 @@ def moved(tab: Tab, settled: float) -> list[Any]:
 
 
 def test_a_figure_whose_node_is_replaced_is_drawn_on_the_new_one(open_tab: OpenTab) -> None:
-    tab = open_tab("encoders")
+    tab = open_tab("try?view=sentiment")
     figure = tab.main.locator(".live-figure").first
     expect(figure.locator(".main-svg").first).to_be_attached()
     figure.evaluate("node => node.replaceWith(node.cloneNode(false))")

@@ -184,7 +184,7 @@ def test_all_type_is_large_on_every_kind_of_page_and_in_the_bar_of_a_tour(
     open_tab: OpenTab,
 ) -> None:
     tab, tour = open_tab(viewport=LOW), catalogue.lesson("digit")
-    for path in ("build", "by-hand", "masks", "draw"):
+    for path in ("build", "by-hand", "masks", "try?view=draw"):
         tab.goto(path)
         expect(tab.main.locator(FIGURES).first).to_be_visible()
         begin(tab)

@@ -31,10 +31,9 @@ from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.inspect.knockouts.measure import measured
 from tfm_core.inspect.knockouts.parts import heads_of
 from tfm_core.inspect.text.gpt_reading import look_through
-from tfm_core.inspect.text.gpt_writing import Sample, next_token, prompt_ids, write_on
 from tfm_core.inspect.text.surprisal import surprisals
 from tfm_core.inspect.writing.source import source_of
-from tfm_core.inspect.writing.steps import write
+from tfm_core.inspect.writing.steps import next_token, write
 from tfm_core.pretrained.model import check_folder, load_model
 from tfm_core.pretrained.pictures import PREPROCESSOR
 from tfm_core.probe.capture import capture
@@ -123,9 +122,9 @@ def test_typed_texts_are_cut_into_their_tokens_and_written_to_the_end(opened):
     assert tokens == ("안 1/3", "안 2/3", "안 3/3", " ", "the")
     assert task.join_tgt(tokens) == "안 the"
     assert len(set(task.tgt_vocabulary.tokens)) == len(task.tgt_vocabulary) == 37
-    ids = prompt_ids(run, "the")
-    steps = list(write_on(run, [Sample(ids, ())], GREEDY, [0], n=6))
-    written, expected = list(steps[-1][0].ids), list(ids)
+    source = source_of(run, "the")
+    tokens = write(source, GREEDY, n=6).tokens
+    written, expected = [*source.prompt, *(token.own.id for token in tokens)], [*source.prompt]
     with torch.inference_mode():
         while len(expected) < len(written):
             read = torch.tensor([[BEGIN, *expected]])
@@ -134,7 +133,7 @@ def test_typed_texts_are_cut_into_their_tokens_and_written_to_the_end(opened):
     with pytest.raises(StudentError, match="no token for T é"):
         look_at_text(run, "The café")
     assert BEGIN not in written[:-1]
-    assert next_token(run, ids, GREEDY)[1]["all"] == 37  # no token of it is never written
+    assert next_token(source, (), GREEDY)[1]["all"] == 37  # no token of it is never written
 
 
 def test_a_text_of_an_encoder_has_the_tokens_around_it(opened):

@@ -23,7 +23,8 @@ from pages.look_inside.knockouts import page as knockouts
 from pages.teach import classroom
 from pages.train.own_data import report as own_report
 from pages.train.own_data import upload as own_upload
-from pages.try_it import captions, draw, encoders, gpt, translate
+from pages.try_it import page as try_it
+from pages.try_it import pictures, writing
 from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
@@ -85,9 +86,7 @@ ARTICLES: dict[str, ModuleType] = {
 PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "class": _of_views(classroom),
     "attention": _of_views(maps) | _of_views(own) | _of_views(deeper),
-    "translate": _of_views(translate),
-    "captions": _of_views(captions),
-    "draw": _of(draw),
+    "try": _of_views(writing) | _of_views(pictures) | _of((pictures.BOARD, try_it.VIEW)),
     "mistakes": _of_views(mistakes) | _of(mistakes.CELL),
     "knockouts": _of_views(knockouts) | _of_views(closer) | _of_views(causes) | _of(OFF),
     "experiments": _of_views(experiments),
@@ -113,8 +112,6 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     },
     "by-hand": _of(by_hand) | _of_views(by_hand),
     "before": _of_views(before),
-    "encoders": _of_views(encoders),
-    "gpt": _of_views(gpt),
     "training-step": _of_views(training_step) | _of(_MODEL),
     "practice": _of_views(speed) | _of(_MODEL),
 }

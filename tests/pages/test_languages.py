@@ -28,7 +28,7 @@ EXCEPTIONS = (  # what stays as it is in every language
 )
 OF_PAGES = {
     "numbers": [re.escape(name) for name in OPERATIONS],
-    "encoders": ["[a-z]+"],
+    "try": ["[a-z]+"],
     "lessons": [r"\*\*\d+ · .*"],
 }
 """Page -> what else stays as it is: names of functions are code, words of a task its data, and

@@ -41,9 +41,8 @@ RUNS = (
 VIEWS: dict[str, tuple[dict[str, str], ...]] = {
     "parameters": ({"show": "run", "versus": "run:{id}"}, {"versus": "run:{id}"}),
     "positions": tuple({"view": view} for view in ("learned", "t5-bias", "race", "shuffle")),
-    "encoders": ({}, {"view": "blanks"}),
     "attention": ({}, {"view": "compare", "versus": "1.1..recorded-one-head"}),
-    "gpt": ({}, {"view": "lens"}),
+    "try": ({}, {"view": "blanks"}, {"view": "lens"}),
 }
 
 

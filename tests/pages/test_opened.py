@@ -12,8 +12,8 @@ PAGES = [page.file for page in page_table.PAGES.values()]
 
 def named(app):
     """Return the name of the run in the head."""
-    (menu,) = app.get("menu_button")
-    return menu.proto.label
+    (menu,) = (one.proto for one in app.get("menu_button") if "head-run" in one.proto.id)
+    return menu.label
 
 
 @pytest.mark.core(16)
@@ -24,10 +24,10 @@ def test_a_page_draws_it(name, path, opened, open_page):
     open_page(path, run=run.id)
 
 
-@pytest.mark.parametrize("part", ["read", "write", "lens"])
-def test_gpt_reads_and_writes_with_it(part, opened, open_page):
+@pytest.mark.parametrize("view", ["read", "continue", "lens"])
+def test_gpt_reads_and_writes_with_it(view, opened, open_page):
     run = opened("llama")
-    app = open_page("try_it/gpt.py", run=run.id, part=part)
+    app = open_page("try_it/page.py", run=run.id, view=view)
     assert not app.error
     assert named(app) == "llama"
 
@@ -37,8 +37,9 @@ def test_bytes_of_a_character_are_shown_as_parts_of_it_and_texts_as_text(opened,
     app = open_page("look_inside/attention/page.py", run=run.id, example="own", text="the 안")
     assert "안 1/3" in said(app)
     assert "ì" not in said(app)
-    app = open_page("try_it/gpt.py", run=run.id, part="write")
-    app.text_input(key="gpt-prompt").set_value("the 안").run()
+    app = open_page("try_it/page.py", run=run.id, view="continue")
+    app.text_input(key="write-text").set_value("the 안")
+    app.number_input(key="write-samples").set_value(2).run()
     written = "".join(html.proto.body for html in app.get("html"))
     assert ">안</span>" in written
     assert "1/3" not in written
@@ -46,7 +47,7 @@ def test_bytes_of_a_character_are_shown_as_parts_of_it_and_texts_as_text(opened,
 
 def test_translate_writes_with_it_and_train_leads_to_what_shows_it(opened, open_page):
     run = opened("t5-gated")
-    app = open_page("try_it/translate.py", run=run.id, text="the cat")
+    app = open_page("try_it/page.py", run=run.id, text="the cat")
     assert not app.error
     assert named(app) == "t5-gated"
     methods = [one.options for one in app.button_group if "Greedy" in one.options]
@@ -55,7 +56,7 @@ def test_translate_writes_with_it_and_train_leads_to_what_shows_it(opened, open_
     runs = [opened("gpt2"), opened("llama")]
     app = open_page("train/page.py", run=runs[0].id)
     links = {link.proto.page for link in app.get("page_link")}
-    assert {"attention", "gpt", "knockouts", "walk"} <= links
+    assert {"attention", "try", "knockouts", "walk"} <= links
     app = open_page("compare/compare.py", runs=",".join(run.id for run in runs))
     assert "no curves" in said(app)
 

@@ -28,14 +28,15 @@ RUNS = ("korean", "digits", "grammar", "captions", "additive")
 OPENED = "opened-by-the-record"  # the id of a run: a GPT-2 of another program
 MAX_CONTROLS = 24
 ANSWERED = "answered"  # marks an address whose questions are all answered
-ASKING = {
-    "adder": "", "before": "", "by-hand": "", "captions": "run=recorded-captions", "chains": "",
-    "encoders": "run=recorded-masked-words&view=blanks", "experiments": "experiment=no-positions",
-    "find-the-bug": "", "gpt": "run=recorded-grammar", "grokking": "", "induction": "",
-    "memorising": "", "practice": "", "sinks": "run=recorded-grammar", "specialise": "",
-    "numbers": "run=recorded-korean", "superposition": "", "training-step": "stage=loss",
-    "walk": "run=recorded-korean",
-}  # fmt: skip
+ASKING = (
+    ("adder", ""), ("before", ""), ("by-hand", ""), ("chains", ""),
+    ("experiments", "experiment=no-positions"), ("find-the-bug", ""), ("grokking", ""),
+    ("induction", ""), ("memorising", ""), ("numbers", "run=recorded-korean"), ("practice", ""),
+    ("sinks", "run=recorded-grammar"), ("specialise", ""), ("superposition", ""),
+    ("training-step", "stage=loss"), ("try", "run=recorded-captions"),
+    ("try", "run=recorded-grammar&view=read"),
+    ("try", "run=recorded-masked-words&view=blanks"), ("walk", "run=recorded-korean"),
+)  # fmt: skip
 """The pages that ask before they show, with the query of each."""
 
 
@@ -48,8 +49,9 @@ def addresses() -> Iterator[tuple[str, str]]:
             yield name, urlencode(query)
         if page.shows_run:
             yield name, f"run={OPENED}"
-        if name in ASKING:
-            yield name, f"{ASKING[name]}&{ANSWERED}".lstrip("&")
+        for of_page, asking in ASKING:
+            if of_page == name:
+                yield name, f"{asking}&{ANSWERED}".lstrip("&")
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ def test_what_cls_and_patches_know_is_measured_cold_without_a_download(
 ):
     monkeypatch.setenv("TFM_DATA_DIR", str(tmp_path))
     byte_cache.SHARED.clear()  # another test may have read the pictures
-    app = open_page("try_it/encoders.py", view="patches")
+    app = open_page("try_it/page.py", view="patches")
     assert not app.error
     shown = said(app)
     assert "the CLS token" in shown

@@ -152,7 +152,7 @@ def test_compare_shows_the_losses_and_accuracies_that_were_measured():
 
 
 def test_a_translator_writes_what_its_model_holds_most_likely():
-    app = opened_at("try_it/translate.py", run=KOREAN.id, weights="1000")
+    app = opened_at("try_it/page.py", run=KOREAN.id, step="1000")
     sent = part_of(app, "writing_desk").bytes
     length = int.from_bytes(sent[:4], "little")
     header = json.loads(sent[4 : 4 + length])

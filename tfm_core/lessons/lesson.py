@@ -45,21 +45,17 @@ from tfm_core.lessons.words import LessonWords, parse
 from tfm_core.reading import Unreadable, content_of, toml_of
 from tfm_core.sentences import N_, StudentError, listed
 
-_OLDER = ("speed", "tensors", "words")
+_OLDER = ("captions", "draw", "encoders", "gpt", "speed", "tensors", "translate", "words")
 PAGES = (
     "adder",
     "attention",
     "before",
     "build",
     "by-hand",
-    "captions",
     "chains",
     "compare",
-    "draw",
-    "encoders",
     "experiments",
     "find-the-bug",
-    "gpt",
     "grokking",
     "home",
     "induction",
@@ -79,7 +75,7 @@ PAGES = (
     "sweeps",
     "train",
     "training-step",
-    "translate",
+    "try",
     "walk",
     *_OLDER,
 )

@@ -123,7 +123,7 @@ class Stop(Task):
 
 
 def _sentence(run: Run) -> Mapping[str, str]:
-    return {"method": "greedy", "text": str(run.probe().items[0]["src_text"])}
+    return {"view": "write", "method": "greedy", "text": str(run.probe().items[0]["src_text"])}
 
 
 def _cross_head(run: Run) -> Mapping[str, str]:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from pages.app import state
 from pages.app.accounts import visitors
+from pages.app.address import old_addresses
 from pages.app.lessons import open_lesson, score_report
 from pages.app.navigation import page_table
 from pages.app.navigation.page_table import PageFacts
@@ -155,7 +156,7 @@ def _begin(lesson: Lesson, number: int, run_id: str = "") -> None:
 
 
 def _bar(at: _At) -> None:
-    page = page_table.PAGES.get(page_table.found(at.task.page, {})[0])
+    page = page_table.PAGES.get(old_addresses.current(at.task.page, {})[0])
     is_elsewhere = page is not None and state.page() != page.url_path
     away = _away_words(at, page, is_elsewhere=is_elsewhere)
     with st.container(key="task-bar"):
@@ -546,7 +547,7 @@ def _go(lesson: Lesson, number: int, run: Run | None) -> None:
     open_lesson.go(lesson, number, None if run is None else run.id)
     task = lesson.tasks[number - 1]
     view = task.query(run) if isinstance(task, Stop) and run is not None else task.view
-    name, view = page_table.found(task.page, view)
+    name, view = old_addresses.current(task.page, view)
     page = page_table.PAGES.get(name)
     if page is None:
         st.rerun()

@@ -65,13 +65,7 @@ def navigation() -> st.Page:
                 visibility="visible" if is_first and place != page_table.MENU else "hidden",
             )
             entries.append(entry)
-    for old, (name, _place) in page_table.MOVED.items():
-        title = _(page_table.PAGES[name].title)
-        entries.append(st.Page(_moved, title=title, url_path=old, visibility="hidden"))
     page = st.navigation(entries, position="hidden" if _is_embedded() else "top")
-    if page.url_path in page_table.MOVED:
-        name, query = page_table.found(page.url_path, view_link.query())
-        st.switch_page(page_table.path_of(name), query_params=query)
     ticks.mark_change()
     if state.set_page(page.url_path):
         view_link.leave()
@@ -85,10 +79,6 @@ def navigation() -> st.Page:
         look = "font-weight: 600; box-shadow: inset 0 -2px 0 light-dark(#1f6aa8, #6db3ea)"
         st.html(f"<style>{place} {{ {look} }}</style>")
     return page
-
-
-def _moved() -> None:
-    """Draw nothing: an older address leads to another page."""
 
 
 def _is_embedded() -> bool:

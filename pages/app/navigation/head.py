@@ -23,8 +23,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import view, view_link
-from pages.app.address.parameters import NEWEST, Choice, SavedStep, whole
+from pages.app.address import old_addresses, view, view_link
+from pages.app.address.parameters import NEWEST, Choice, SavedStep
 from pages.app.model.task_panels import example_name
 from pages.app.navigation import page_table
 from pages.app.runs import run_actions, run_words, runs_access, shown_run
@@ -42,15 +42,6 @@ OWN = "own"
 """What the address calls an example of the visitor's own."""
 STEP, EXAMPLE = "head-step", "head-example"
 _PARTS = ("run", "step", "example", "view")
-OLD_NAMES = {
-    "walk": {"step": "part", "weights": "step"},
-    "translate": {"weights": "step"},
-    "positions": {"picture": "example"},
-    "numbers": {"view": "figure"},
-    "before": {"view": "figure"},
-    "practice": {"step": "figure"},
-}
-"""What older links called a parameter of a page → its name now. A number is a step as ever."""
 _TICK = 2.0  # seconds
 _MAX_OFFERED = 40
 _MAX_FITTING = 4
@@ -66,13 +57,9 @@ def begin() -> None:
     """Forget the head of the page before; give what an older link says the names of today."""
     _PLACES.set(None)
     _IS_NAMED.set(False)
-    query = view_link.query()
-    old = {
-        name: new
-        for name, new in OLD_NAMES.get(state.page(), {}).items()
-        if name in query and not (name == "step" and whole(query[name]) is not None)
-    }
-    view_link.put(dict.fromkeys(old) | {new: query[name] for name, new in old.items()})
+    before = view_link.query()
+    _page, query = old_addresses.current(state.page(), before)
+    view_link.put(dict.fromkeys(before.keys() - query.keys()) | query)
 
 
 def run(needs: Needs, *, is_needed: bool = True) -> Run | None:

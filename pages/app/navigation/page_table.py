@@ -6,7 +6,6 @@ its file, a row here, its place, and its words in ``content/en``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pages.i18n import N_, PAGES_DIR
@@ -18,7 +17,7 @@ PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
         N_("Look inside"),
         ("walk", "attention", "masks", "positions", "parameters", "build", "knockouts", "mistakes"),
     ),
-    "try-it": (N_("Try it"), ("translate", "draw", "gpt", "encoders", "captions")),
+    "try-it": (N_("Try it"), ("try",)),
     "compare": (N_("Compare"), ("compare", "sweeps")),
     "learn": (
         N_("Learn"),
@@ -162,15 +161,12 @@ _ROWS = (
     PageFacts("before", N_("Before the Transformer"), ":material/history:", tab=N_("RNN"),
               chapter="kinds", minutes=6, questions=2,
               goal=N_("Say what attention added to recurrent networks")),
-    PageFacts("encoders", N_("Reading: encoders"), ":material/auto_stories:", tab=N_("Reading"),
-              shows_run=True, chapter="kinds", minutes=8, questions=2,
-              goal=N_("Say how an encoder reads")),
-    PageFacts("gpt", N_("Writing: GPT"), ":material/edit_note:", tab=N_("Writing"),
-              shows_run=True, chapter="kinds", minutes=8, questions=2,
-              goal=N_("Say how a GPT reads, and how it picks the next token")),
-    PageFacts("captions", N_("Pictures to words"), ":material/image_search:", tab=N_("Captions"),
-              shows_run=True, chapter="kinds", minutes=6, questions=2,
-              goal=N_("Say how a decoder reads a picture")),
+    PageFacts("try", N_("Try it"), ":material/edit_note:", script="try_it/page.py",
+              also="translate draw a digit pen writing GPT prompt reading encoders sentiment "
+              "fill in the blank pictures to words captions add 번역 숫자 그리기 쓰기 읽기 인코더 "
+              "감정 빈칸 그림을 말로 캡션 덧셈",
+              shows_run=True, chapter="kinds", minutes=25, questions=6,
+              goal=N_("Say how a model reads, and steer how it writes")),
 
     PageFacts("training-step", N_("One training step"), ":material/sync:", tab=N_("Training step"),
               shows_run=True, chapter="training", minutes=10, questions=2,
@@ -192,12 +188,6 @@ _ROWS = (
               chapter="training", minutes=10,
               goal=N_("Train on your data")),
 
-    PageFacts("translate", N_("Translate"), ":material/translate:",
-              shows_run=True, chapter="use", minutes=5,
-              goal=N_("Steer how a model writes")),
-    PageFacts("draw", N_("Draw a digit"), ":material/gesture:",
-              shows_run=True, chapter="use", minutes=5,
-              goal=N_("See where a model looks when it reads your digit")),
     PageFacts("mistakes", N_("Where it fails"), ":material/troubleshoot:",
               shows_run=True, chapter="use", minutes=5,
               goal=N_("Find where a model fails")),
@@ -225,20 +215,6 @@ _ROWS = (
 PAGES: dict[str, PageFacts] = {page.name: page for page in _ROWS}
 WAY: tuple[PageFacts, ...] = tuple(page for page in _ROWS if page.chapter)
 """The path: every page that teaches, from the first to the last."""
-
-
-MOVED: dict[str, tuple[str, dict[str, str]]] = {
-    "words": ("numbers", {}),
-    "tensors": ("numbers", {"figure": "operation"}),
-    "speed": ("practice", {"figure": "speed"}),
-}
-"""Pages that older links name → the page that has what they had, and where on it."""
-
-
-def found(name: str, query: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Return the page of a name, which may be an older one, and the query that shows the same."""
-    page, place = MOVED.get(name, (name, {}))
-    return page, {**place, **query}
 
 
 def path_of(name: str) -> str:

@@ -11,8 +11,7 @@ import re
 import streamlit as st
 
 from pages.app import state
-from pages.app.address import view_link
-from pages.app.navigation import page_table
+from pages.app.address import old_addresses, view_link
 from pages.app.navigation.page_table import PAGES, WAY, PageFacts
 from pages.components import addresses
 from pages.components.effects import keep_cookie
@@ -103,8 +102,10 @@ def read(text: object) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for part in text.split("/") if isinstance(text, str) and len(text) <= 4000 else ():
         name, *words = part.split(":")
-        page = PAGES.get(page_table.found(name, {})[0])
+        page = PAGES.get(old_addresses.current(name, {})[0])
         if page is not None and page.chapter:
+            if page.name != name:  # of several pages, the act of one is not that of all
+                words = [word for word in words if word != _ACT]
             before = found.setdefault(page.name, set())
             some = dict.fromkeys(word for word in words if _MARK.fullmatch(word))
             before.update(list(some)[: _needed(page) - len(before)])

@@ -17,7 +17,7 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import view_link
+from pages.app.address import old_addresses, view_link
 from pages.app.lessons import open_lesson
 from pages.app.navigation import page_table
 from pages.app.runs import runs_access
@@ -403,13 +403,14 @@ def link_back(run_id: str) -> None:
     if origin is None and run_id in origins:  # the reader was on another page meanwhile
         origin = origins[run_id]
         view_link.put({BACK_QUERY: origin})
-    name, _mark, query = (origin or "").partition("?")
+    name, _mark, text = (origin or "").partition("?")
+    name, query = old_addresses.current(name, dict(parse_qsl(text)))
     if origin is None or name not in page_table.PAGES:
         return
     origins[run_id] = origin
     show.link(
         name,
         _("Back to {page}", page=_(page_table.PAGES[name].title)),
-        {**dict(parse_qsl(query)), state.RUN_QUERY: run_id},
+        {**query, state.RUN_QUERY: run_id},
         icon=":material/arrow_back:",
     )

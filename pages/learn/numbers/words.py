@@ -113,7 +113,7 @@ def patches(_made: Made) -> None:
     rows = beside_pictures.aspects(language, vision)
     show.facts([[_(text) for text in row] for row in rows], ["", words, pixels])
     for page, query, label in (
-        ("encoders", {"view": "patches"}, _("What CLS and patches learn")),
+        ("try", {"view": "patches"}, _("What CLS and patches learn")),
         ("positions", {}, _("Positions, fixed and learned")),
     ):
         st.page_link(page_table.path_of(page), label=label, query_params=query)

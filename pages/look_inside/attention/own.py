@@ -167,7 +167,10 @@ def described(run: Run, probe: Probe, given: Own, kind: str) -> Example:
         on_change=lambda: _take(run, f"test-{st.session_state[key]}"),
     )
     st.page_link(
-        page_table.path_of("captions"), label=_("Compose a picture"), icon=":material/image_search:"
+        page_table.path_of("try"),
+        label=_("Compose a picture"),
+        icon=":material/image_search:",
+        query_params={"view": "scene"},
     )
     example = caption_look.look_at_unseen(run, int(number) - 1).example
     if example.picture is not None:

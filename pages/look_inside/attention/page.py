@@ -344,7 +344,10 @@ def _word_by_word(shown: Shown) -> None:
     )
     show.figure(figure, paragraph("attention/words"), key="attention-words")
     st.page_link(
-        page_table.path_of("captions"), label=_("Compose a picture"), icon=":material/image_search:"
+        page_table.path_of("try"),
+        label=_("Compose a picture"),
+        icon=":material/image_search:",
+        query_params={"view": "scene"},
     )
 
 

@@ -23,10 +23,10 @@ from tfm_core.inspect.masks.lab import PAD_TOKEN  # noqa: E402
 from tfm_core.inspect.masks.scores import of_run  # noqa: E402
 from tfm_core.inspect.positions.race import can_extrapolate  # noqa: E402
 from tfm_core.inspect.positions.shuffle import of_run as shuffled  # noqa: E402
-from tfm_core.inspect.text import gpt_writing  # noqa: E402
 from tfm_core.inspect.text.gpt_reading import lens_logits, logit_lens, look_through, sum_of  # noqa: E402  # noqa: E402
-from tfm_core.inspect.text.gpt_writing import Sample  # noqa: E402
 from tfm_core.inspect.text.surprisal import example_text, predictions, surprisals  # noqa: E402
+from tfm_core.inspect.writing.source import source_of  # noqa: E402
+from tfm_core.inspect.writing.steps import next_token  # noqa: E402
 from tfm_core.probe import snapshot  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402
 from tfm_core.probe.items import LENGTH  # noqa: E402
@@ -101,9 +101,7 @@ def test_the_next_token_is_told_and_surprisal_is_that_of_the_model(run):
         if rank <= len(best):
             assert best[rank - 1] == (token, pytest.approx(math.exp(-nats)))
     found, _trainer = run
-    told, facts = gpt_writing.next_token(
-        found, gpt_writing.prompt_ids(found, "an"), SamplingConfig(0.5, 3)
-    )
+    told, facts = next_token(source_of(found, "an"), (), SamplingConfig(0.5, 3))
     assert facts["left"] == 3
     assert (told["after"][3:] == 0).all()
     assert told["after"].sum() == pytest.approx(1, abs=1e-5)
@@ -125,30 +123,6 @@ def test_texts_that_cannot_be_read_or_shown_as_masks_get_a_sentence(run, adder):
         of_run(adder[0], "padding", ("1", PAD_TOKEN), ())
     with pytest.raises(ValueError, match="“€” is not a word"):
         of_run(run[0], "causal", ("€",), ())
-
-
-def test_writing_goes_on_as_in_one_and_beyond_the_context(run):
-    found, _trainer = run
-    seeds, sampling = (1, 2, 3), SamplingConfig(1.3)
-    start = [Sample(gpt_writing.prompt_ids(found, "an"), ()) for _seed in seeds]
-    *_, whole = gpt_writing.write_on(found, start, sampling, seeds, n=9)
-    *_, half = gpt_writing.write_on(found, start, sampling, seeds, n=4)
-    *_, both = gpt_writing.write_on(found, half, sampling, seeds, n=5)
-    assert [sample.ids for sample in both] == [sample.ids for sample in whole]
-    for one, other in zip(both, whole, strict=True):  # read in one go or in two: rounding apart
-        assert one.chances == pytest.approx(other.chances, rel=1e-5)
-    assert len({sample.ids for sample in whole}) > 1
-    for sample in whole:
-        assert len(sample.chances) == len(sample.ids) - 2
-        assert all(0 < chance <= 1 for chance in sample.chances)
-    found, _trainer = run
-    if found.experiment.task.name == "grammar":
-        pytest.skip("a sentence ends by itself")
-    *_, (sample,) = gpt_writing.write_on(
-        found, [Sample((), ())], SamplingConfig(), [0], n=CONTEXT * 2
-    )
-    assert len(sample.ids) == CONTEXT * 2
-    assert min(sample.ids) > 3
 
 
 def test_prompts_and_ones_own_text_are_mapped_and_continued(run):

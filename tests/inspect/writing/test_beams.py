@@ -9,10 +9,9 @@ torch = pytest.importorskip("torch")
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
 from tests.training.test_language import language  # noqa: E402
 from tfm_core.data.vocabulary import BOS, EOS, PAD, UNK  # noqa: E402
-from tfm_core.inspect.text import gpt_writing  # noqa: E402
 from tfm_core.inspect.writing import beams  # noqa: E402
 from tfm_core.inspect.writing.beams import BeamSettings, wider_than  # noqa: E402
-from tfm_core.inspect.writing.source import continuing  # noqa: E402
+from tfm_core.inspect.writing.source import continuing, source_of  # noqa: E402
 
 LENGTH = 2
 PROMPTS = ("", "a", "the", "s", "th", "an", "he")
@@ -25,7 +24,7 @@ def learned(tmp_path_factory):
 
 
 def compare(run, prompt, *, width, n, alpha=0.0):
-    return beams.compare(continuing(run, tuple(prompt), n), BeamSettings(width, n, alpha))
+    return beams.compare(continuing(run, tuple(prompt)), BeamSettings(width, n, alpha))
 
 
 def every_text(model, prompt, length):
@@ -50,7 +49,7 @@ def test_what_a_beam_missed_is_found_and_fell_out_where_it_did(learned):
     model = trainer.model.eval()
     missed = []
     for prompt in PROMPTS:
-        begun = gpt_writing.prompt_ids(run, prompt)
+        begun = source_of(run, prompt).prompt
         with torch.no_grad():
             best = max(every_text(model, begun, LENGTH).values())
         for width in (1, 2, 4):
@@ -64,7 +63,7 @@ def test_what_a_beam_missed_is_found_and_fell_out_where_it_did(learned):
     assert any(missed)
     assert not all(missed)
     run, _trainer = learned
-    begun = (gpt_writing.prompt_ids(run, prompt) for prompt in PROMPTS)
+    begun = (source_of(run, prompt).prompt for prompt in PROMPTS)
     missed = [
         one for one in (compare(run, ids, width=1, n=LENGTH) for ids in begun) if one.is_missed
     ]
@@ -79,11 +78,11 @@ def test_what_a_beam_missed_is_found_and_fell_out_where_it_did(learned):
 
 def test_samples_are_scored_as_beams_and_penalties_order_by_the_score(learned):
     run, trainer = learned
-    begun = gpt_writing.prompt_ids(run, "a")
+    begun = source_of(run, "a").prompt
     with torch.no_grad():
         scores = every_text(trainer.model.eval(), begun, LENGTH)
     found = compare(run, begun, width=3, n=LENGTH)
-    by_tokens = {gpt_writing.tokens_of(run, ids): score for ids, score in scores.items()}
+    by_tokens = {source_of(run, "").tokens_of(ids): score for ids, score in scores.items()}
     for text in (found.greedy, found.wide, *found.samples, *found.steps[-1]):
         assert text.score == pytest.approx(by_tokens[text.tokens], abs=1e-4)
     assert len(found.samples) == beams.N_SAMPLES
@@ -93,7 +92,7 @@ def test_samples_are_scored_as_beams_and_penalties_order_by_the_score(learned):
     assert compare(learned[0], (5, EOS), width=2, n=3) is None
     run, _trainer = learned
     for alpha in (0.0, 1.0):
-        found = compare(run, gpt_writing.prompt_ids(run, "th"), width=4, n=3, alpha=alpha)
+        found = compare(run, source_of(run, "th").prompt, width=4, n=3, alpha=alpha)
         for text in (*found.steps[-1], *(text for _by, text in found.others)):
             assert text.ranking == pytest.approx(text.score / ((5 + text.n_written) / 6) ** alpha)
         ranked = [text.ranking for text in found.steps[-1]]

@@ -11,7 +11,7 @@ from tests.training.test_language import language  # noqa: E402
 from tests.training.test_loop import experiment  # noqa: E402
 from tfm_core.data.vocabulary import BOS, EOS  # noqa: E402
 from tfm_core.decoding import SamplingConfig, greedy  # noqa: E402
-from tfm_core.inspect.text import gpt_writing  # noqa: E402
+from tfm_core.inspect.attention.trained import data_of  # noqa: E402
 from tfm_core.inspect.writing import steps  # noqa: E402
 from tfm_core.inspect.writing.beside import beside_truth, parts_at  # noqa: E402
 from tfm_core.inspect.writing.source import (  # noqa: E402
@@ -29,10 +29,13 @@ def made(family, folder):
     """Return a source of a small model of a family."""
     if family == "captioner":
         chosen = experiment("captioner", "captions", model={"n_decoder_layers": 2})
-        return picture_source(trained(folder, chosen)[0], 5)
+        run, _trainer = trained(folder, chosen)
+        test = data_of(run.experiment).test
+        picture = test.pictures(torch.tensor([5]))[0].numpy()
+        return picture_source(run, picture, test.captions[5].words)
     if family == "language":
         run, _trainer = trained(folder, language("grammar"))
-        return continuing(run, gpt_writing.prompt_ids(run, "an"))
+        return source_of(run, "an")
     run, _trainer = trained(folder, small(text_experiment(family)))
     return source_of(run, "forty two")
 
@@ -153,7 +156,7 @@ def test_what_writes_no_text_and_a_prompt_that_fills_the_context_say_so(tmp_path
     with pytest.raises(ValueError, match="does not write about sentences"):
         source_of(run, "one")
     with pytest.raises(ValueError, match="does not describe pictures"):
-        picture_source(run, 0)
+        picture_source(run, np.zeros((1, 49, 49), np.uint8), ())
     run, _trainer = trained(tmp_path, language("grammar"))
     longest = run.experiment.task.max_tgt_len
     assert continuing(run, (5,) * longest).longest == 1

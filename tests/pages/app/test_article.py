@@ -5,7 +5,8 @@ import re
 import pytest
 
 from pages.app import article, show
-from pages.app.navigation.page_table import MOVED, PAGES
+from pages.app.address import old_addresses
+from pages.app.navigation.page_table import PAGES
 from pages.i18n import languages, speaking
 from tests.pages.linked_views import ARTICLES
 from tests.pages.looking import said
@@ -68,8 +69,9 @@ def test_what_stands_behind_a_line_is_drawn_once_it_is_open(recorded):
     ],
 )
 def test_an_older_address_leads_to_the_same_on_the_page_of_today(recorded, old, query, figure):
-    app = opened_at(url_path=old, **query)
-    assert app.title[0].value == show.words(MOVED[old][0]).title
+    page, there = old_addresses.current(old, query)
+    app = opened_at(PAGES[page].file, **there)
+    assert app.title[0].value == show.words(page).title
     kept = {name: [text] for name, text in query.items() if name != "view"}
     if figure is not None:
         kept["figure"] = [figure]

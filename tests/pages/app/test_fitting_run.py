@@ -12,13 +12,9 @@ from tfm_core.runs.store import RECORDED
 
 SHOWN = {
     "look_inside/attention/page.py": "recorded-korean",
-    "try_it/translate.py": "recorded-korean",
-    "try_it/draw.py": "recorded-digits",
+    "try_it/page.py": "recorded-korean",
     "look_inside/mistakes.py": "recorded-digits",
     "look_inside/knockouts/page.py": "recorded-korean",
-    "try_it/encoders.py": "recorded-sentiment",
-    "try_it/gpt.py": "recorded-grammar",
-    "try_it/captions.py": "recorded-captions",
 }
 
 
@@ -66,9 +62,9 @@ def test_that_a_linked_run_is_not_here_stays_said(open_page):
 @pytest.mark.usefixtures("recorded")
 def test_a_run_that_is_picked_or_linked_is_the_current_one(store, open_page):
     shutil.copytree(RECORDED / "recorded-captions", store.root / "another-captioner")
-    app = open_page("try_it/captions.py")
+    app = open_page("try_it/page.py")
     assert _current(app) is None
     for other in ("recorded-captions", "another-captioner"):
-        app = open_page("try_it/captions.py", run=other)
+        app = open_page("try_it/page.py", run=other)
         assert _current(app) == other
         assert _linked(app) == [other]

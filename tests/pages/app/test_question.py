@@ -13,9 +13,7 @@ TOPICS: dict[str, list[Mapping[str, str]]] = {  # the views that ask, which foll
     "numbers": [{}],
     "by-hand": [{"stage": stage} for stage in ("one-hot", "projections", "heads", "forms")],
     "before": [{}],
-    "encoders": [{}, {"view": "blanks"}],
-    "gpt": [{"part": "read"}, {"part": "write"}],
-    "captions": [{}],
+    "try": [{"view": view} for view in ("sentiment", "blanks", "read", "continue", "scene")],
     "training-step": [{"stage": "loss"}, {"stage": "after"}],
     "practice": [{}],
 }

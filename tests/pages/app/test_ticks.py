@@ -32,14 +32,20 @@ def test_any_cookie_at_all_is_read(text):
 
 
 def test_a_forged_cookie_marks_no_other_pages_and_no_more_than_there_is():
-    text = "masks:act/home:act/nowhere:act/encoders:a:b:c:d/numbers:<b>:A b/gpt"
+    text = "masks:act/home:act/nowhere:act/practice:a:b:c:d/numbers:<b>:A b/before"
     found = ticks.read(text)
-    assert found == {"masks": {"act"}, "encoders": {"a", "b"}, "numbers": set(), "gpt": set()}
-    assert ticks.written(found) == "encoders:a:b/masks:act"
+    assert found == {
+        "masks": {"act"},
+        "practice": {"a", "b", "c"},
+        "numbers": set(),
+        "before": set(),
+    }
+    assert ticks.written(found) == "masks:act/practice:a:b:c"
     assert ticks.read("masks:act/" * 999) == {}
     older = ticks.read("tensors:strides/words:a:b:c:d:e")  # both are one page
     assert older.keys() == {"numbers"}
     assert len(older["numbers"]) == PAGES["numbers"].questions
+    assert ticks.read("gpt:order/captions:swap/draw:act") == {"try": {"order", "swap"}}
 
 
 def test_a_page_without_questions_is_done_once_the_reader_changed_what_it_shows(open_page):

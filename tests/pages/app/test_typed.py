@@ -30,7 +30,7 @@ def test_a_long_paste_is_kept_and_answered(open_page, page, query, key):
 
 
 LARGE = [
-    ("try_it/gpt.py", {"part": "train"}, "text_area", "gpt-own-text"),
+    ("try_it/page.py", {"view": "train"}, "text_area", "train-own-text"),
     ("learn/numbers/page.py", {}, "text_area", "words-text"),
     ("look_inside/masks.py", {}, "text_input", "masks-own-one-text"),
 ]

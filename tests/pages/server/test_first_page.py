@@ -102,3 +102,14 @@ def test_words_have_contrast_and_no_class_restyles_what_stands_below():
     rules = re.sub(r"/\*.*?\*/", "", RULES, flags=re.DOTALL)
     for selector in re.findall(r"([^{}]+)\{", rules):
         assert not re.search(r"\[class[*^$].*[\s>~+(]\*", selector, re.DOTALL), selector
+
+
+def test_the_address_of_a_page_that_is_part_of_another_leads_there():
+    for path, there in (
+        ("/gpt?part=write&prompt=the+dog&lang=ko", "try?view=continue&text=the+dog&lang=ko"),
+        ("/base/draw", "try?view=draw"),
+        ("/translate/?weights=3", "../try?view=write&method=greedy&step=3"),
+    ):
+        status, said, _body = get(path)
+        assert (status, said["location"]) == (307, there)
+    assert get("/train?view=draw")[0] == 200

@@ -111,30 +111,30 @@ def test_the_link_of_a_run_that_a_lesson_began_leads_back_to_it(open_page, store
     run = made_run(store, state="running", experiment=PRESETS["gpt-grammar"].experiment)
     app = open_page(TRAIN, run=run.id, back="gpt?part=write")
     (link,) = ways_back(app)
-    assert link.label == "Back to Writing: GPT"
-    assert link.page == "gpt"
-    assert link.query_string == f"part=write&run={run.id}"
+    assert link.label == "Back to Try it"
+    assert link.page == "try"
+    assert link.query_string == f"view=continue&run={run.id}"
 
 
 def test_the_way_back_stays_with_its_run_in_the_session(open_page, store):
     lesson = made_run(store, name="Of a lesson", experiment=PRESETS["gpt-grammar"].experiment)
     other = made_run(store, name="Another")
-    app = open_page(TRAIN, run=lesson.id, back="gpt")
+    app = open_page(TRAIN, run=lesson.id, back="try")
     app.switch_page("runs/page.py").run()
     app.switch_page(TRAIN).run()
     assert len(ways_back(app)) == 1
-    assert app.query_params["back"] == "gpt"
+    assert app.query_params["back"] == "try"
     assert not ways_back(open_page(TRAIN, run=other.id))
     app.button(key="run-new").click().run()
     assert "back" not in app.query_params
 
 
 def test_a_press_in_a_lesson_brings_the_way_back(open_page, busy_queue):
-    app = open_page("try_it/gpt.py", part="write")
+    app = open_page("try_it/page.py", view="continue")
     app.button(key="head-train-gpt-grammar").click().run()
-    assert app.query_params["back"] == "gpt?part=write"
+    assert app.query_params["back"] == "try?view=continue"
     (link,) = ways_back(app)
-    assert link.label == "Back to Writing: GPT"
+    assert link.label == "Back to Try it"
 
 
 def test_a_run_from_home_and_a_page_that_is_not_here_lead_nowhere(open_page, store, busy_queue):

@@ -17,11 +17,12 @@ from tfm_core.choices.config import CaptionTaskConfig, TextTaskConfig
 from tfm_core.choices.config.text_tasks import TEXT_TASKS
 from tfm_core.data import caption_words
 from tfm_core.data.tasks import data_shape, text_task
-from tfm_core.decoding import SamplingConfig
+from tfm_core.decoding import next_logits
 from tfm_core.inspect.attention.example import look_at_picture, look_at_text
 from tfm_core.inspect.attention.trained import data_of, inputs_of
-from tfm_core.inspect.text import blanks, gpt_writing, sentence
+from tfm_core.inspect.text import blanks, sentence
 from tfm_core.inspect.text.caption_look import look_at_unseen
+from tfm_core.inspect.writing.source import source_of
 from tfm_core.runs.store import RunStore
 from tfm_core.trace.source.carried import carried, spelling_of
 from tfm_core.trace.source.file import source_code, text_functions
@@ -169,10 +170,14 @@ def test_a_language_model_writes_on_as_in_the_app(runs, answers, name):
     run = runs[name]
     task = text_task(run.experiment.task)
     for prompt, text in zip(asked(name), answers[name], strict=True):
-        samples = [gpt_writing.Sample(gpt_writing.prompt_ids(run, prompt), ())]
-        for written in gpt_writing.write_on(run, samples, SamplingConfig(temperature=0), [0], n=40):
-            samples = written
-        tokens = gpt_writing.tokens_of(run, samples[0].ids)
+        source = source_of(run, prompt)
+        ids = list(source.prompt)
+        for _step in range(40):
+            row = torch.tensor([ids], dtype=torch.int64).reshape(1, -1)
+            logits = next_logits(source.writer, source.src, row, source.context)[0]
+            logits[list(source.never)] = -torch.inf
+            ids.append(int(logits.argmax()))
+        tokens = source.tokens_of(ids)
         assert text == task.join_tgt([token for token in tokens if token != "<eos>"])
 
 

@@ -16,7 +16,7 @@ from tfm_core.choices.config import CaptionerConfig, CaptionTaskConfig
 from tfm_core.data.caption_words import caption
 from tfm_core.data.scenes import CANVAS, PlacedDigit, are_disjoint
 from tfm_core.inspect.attention.example import Example, captured
-from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
+from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of_step
 from tfm_core.inspect.tables import table
 from tfm_core.probe.items import Box, caption_item
 from tfm_core.probe.labels import modules_by_kind
@@ -146,7 +146,7 @@ def exchanged(pieces: Sequence[Piece]) -> list[Piece]:
     ]
 
 
-def look_at_scene(run: Run, pieces: Sequence[Piece]) -> CaptionReading:
+def look_at_scene(run: Run, pieces: Sequence[Piece], step: int | None = None) -> CaptionReading:
     """Let the model describe a composed picture; see ``look_at_picture``. Raises ValueError."""
     config = run.experiment.task_as(CaptionTaskConfig, _NO_CAPTIONER)
     patch_size = run.experiment.model_as(CaptionerConfig).patch_size
@@ -158,13 +158,17 @@ def look_at_scene(run: Run, pieces: Sequence[Piece]) -> CaptionReading:
         )
     picture, boxes = compose_pieces(pieces)
     truth = caption([piece.placed for piece in pieces], config)
-    return look_at_picture(run, picture, caption_item(config, truth, boxes, patch_size))
+    item = caption_item(config, truth, boxes, patch_size)
+    return look_at_picture(run, picture, item, step)
 
 
-def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> CaptionReading:
+def look_at_picture(
+    run: Run, picture: Array, truth: Mapping[str, Any], step: int | None = None
+) -> CaptionReading:
     """Let the model describe a picture uint8 (1, size, size), reading its own words.
 
-    truth: its item, as in a probe. Raises StudentError for another task or no checkpoint.
+    truth: its item, as in a probe. step: of the weights; None is the last checkpoint. Raises
+    StudentError for another task or no checkpoint.
     """
     from tfm_core.data.caption_words import join, longest
     from tfm_core.data.captions import CaptionData
@@ -175,7 +179,7 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Capti
     from tfm_core.probe.capture import capture
 
     config = run.experiment.task_as(CaptionTaskConfig, _NO_CAPTIONER)
-    model, step = model_of(run)
+    model, step = model_of_step(run, step)
     data = data_as(data_of(run.experiment), CaptionData)
     assert isinstance(model, Captioner)
     images, _tgt = inputs_of(run, {"tgt": ()}, picture)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 Ids = tuple[int, ...]
+Words = tuple[str, ...]
 _KINDS = ("cross", "picture", "sequence", "text", "slots", "blanks")
 """Kinds of attention in which a row writes a token; a model has one of them."""
 
@@ -135,13 +136,11 @@ def source_of(run: Run, text: str, step: int | None = None) -> Source:
     )
 
 
-def continuing(
-    run: Run, prompt: Ids, longest: int | None = None, step: int | None = None
-) -> Source:
-    """Return what a language model writes from: the ids of a prompt.
+def continuing(run: Run, prompt: Ids, step: int | None = None) -> Source:
+    """Return what a language model writes from, up to its context: the ids of a prompt.
 
-    longest: by default up to the context. step: of the weights; None is the last checkpoint. Raises
-    StudentError for a prompt that fills it.
+    step: of the weights; None is the last checkpoint. Raises StudentError for a prompt that fills
+    the context.
     """
     import torch
 
@@ -150,29 +149,27 @@ def continuing(
     config = run.experiment.task_as(CorpusTaskConfig)
     task = corpus_task(config)
     model, step = model_of_step(run, step)
-    room = config.max_tgt_len + 1 - len(prompt)
-    if longest is None:
-        check_context(config, len(prompt))
+    check_context(config, len(prompt))
     return Source(
         experiment=run.experiment,
         model=model,
         step=step,
         src=torch.empty(1, 0, dtype=torch.int64),
         vocabulary=task.tgt_vocabulary,
-        longest=room if longest is None else longest,
+        longest=config.max_tgt_len + 1 - len(prompt),
         join=task.join_tgt,
         prompt=prompt,
         context=config.max_tgt_len + 1,
     )
 
 
-def picture_source(run: Run, row: int, step: int | None = None) -> Source:
-    """Return what a captioner writes from: a test picture, counted around. Raises StudentError.
+def picture_source(
+    run: Run, picture: npt.NDArray[Any], truth: Words, step: int | None = None
+) -> Source:
+    """Return what a captioner writes from: a picture uint8 (1, size, size). Raises StudentError.
 
-    step: of the weights; None is the last checkpoint.
+    truth: its right words. step: of the weights; None is the last checkpoint.
     """
-    import torch
-
     from tfm_core.data.caption_words import join, longest
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.moving import data_as
@@ -182,8 +179,6 @@ def picture_source(run: Run, row: int, step: int | None = None) -> Source:
     )
     model, step = model_of_step(run, step)
     data = data_as(data_of(run.experiment), CaptionData)
-    row %= len(data.test)
-    picture = data.test.pictures(torch.tensor([row]))[0].numpy()
     images, _tgt = inputs_of(run, {"tgt": ()}, picture)
     return Source(
         experiment=run.experiment,
@@ -194,7 +189,7 @@ def picture_source(run: Run, row: int, step: int | None = None) -> Source:
         longest=longest(config) + 1,
         join=lambda tokens: join(tokens, config),
         picture=picture,
-        truth=data.test.captions[row].words,
+        truth=truth,
     )
 
 
@@ -236,9 +231,6 @@ def passed(
     own = logits[len(source.prompt) :][: len(ids)].clone()
     own[:, list(source.never)] = -torch.inf
     return own, maps[:, :, rows, : len(keys)].numpy(), keys, n_read
-
-
-Words = tuple[str, ...]
 
 
 def next_words(task: TextTask, begun: Sequence[str], most: int = 24) -> Words:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from tfm_core.inspect.tables import Column, Columns
 from tfm_core.inspect.writing.source import Ids, Source, passed
 from tfm_core.sentences import N_, StudentError
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from tfm_core.decoding import SamplingConfig
 
-N_BEST = 8
+N_BEST, N_NEXT = 8, 12
 MEAN = -1
 """Instead of a head: the mean of all heads of its layer."""
 
@@ -198,3 +200,47 @@ def _at_once(source: Source, forced: Forced) -> Writing:
         for place, token in enumerate(tokens)
     )
     return Writing(source, marked, attention[:, :, : len(ids)], keys, n_read)
+
+
+NEXT = Columns(
+    place=Column(N_("next token")),
+    value=Column(
+        N_("probability"), ".5f", {"rangemode": "tozero", "tickformat": ".2~%", "nticks": 6}
+    ),
+)
+
+
+def next_token(
+    source: Source, ids: Ids, sampling: SamplingConfig
+) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Return the likeliest tokens that may follow a prompt and ids, and facts of all that may.
+
+    place, from 0; token; before, after: probabilities without and with temperature, top-k and
+    top-p. The facts: left: tokens of all that can still be drawn; before, after: perplexity,
+    exp(entropy).
+    """
+    import torch
+
+    from tfm_core.decoding import filtered_probs, next_logits
+
+    whole = (*source.prompt, *ids)
+    row = torch.tensor([whole], dtype=torch.int64).reshape(1, len(whole))
+    with torch.inference_mode():
+        logits = next_logits(source.writer, source.src, row, source.context)[0]
+        logits[list(source.never)] = -torch.inf
+        before, after = logits.softmax(-1), filtered_probs(logits, sampling)
+    best = before.topk(min(N_NEXT, len(before)))
+    vocabulary = source.vocabulary
+    tokens = pd.Series([vocabulary.token(i) for i in best.indices.tolist()], dtype=object)
+    shares = {"before": best.values.numpy(), "after": after[best.indices].numpy()}
+    return NEXT.table({"place": range(len(tokens)), "token": tokens, **shares}), {
+        "left": int((after > 0).sum()),
+        "all": len(before) - len(source.never),
+        "before": _perplexity(before.numpy()),
+        "after": _perplexity(after.numpy()),
+    }
+
+
+def _perplexity(chances: npt.NDArray[np.float32]) -> float:
+    real = chances[chances > 0].astype(np.float64)
+    return float(np.exp(-(real * np.log(real)).sum()))

@@ -7,7 +7,7 @@ from tests.pages.opening import opened_at
 from tests.runs.test_own_runs import remove_set, trained
 from tfm_core.data.own import place
 
-TEXT = "translate-text"
+PAGE, TEXT = "try_it/page.py", "write-text"
 
 
 @pytest.fixture(autouse=True)
@@ -18,17 +18,17 @@ def _beside_the_runs(store):
 
 def test_unknown_words_are_marked_and_a_removed_set_changes_nothing(store):
     run = trained(store, "pairs")
-    app = opened_at("try_it/translate.py", run=run.id)
+    app = opened_at(PAGE, run=run.id)
     app.text_input(key=TEXT).set_value("WORD1 and zebra").run()
     assert not app.warning
     assert "`<unk>`: “zebra”" in said(app)
     remove_set(store, run)
-    again = opened_at("try_it/translate.py", run=run.id)
+    again = opened_at(PAGE, run=run.id)
     again.text_input(key=TEXT).set_value("WORD1 and zebra").run()
     assert not again.error
-    assert again.button(key="translate-surprise").disabled
+    assert again.button(key="write-surprise").disabled
     assert "`<unk>`: “zebra”" in said(again)
-    opened_at("try_it/translate.py", run=run.id, text="word1 and zebra", show="truth")
+    opened_at(PAGE, run=run.id, text="word1 and zebra", show="truth")
 
 
 def test_scores_of_own_pairs_hold_what_fits_their_tokens(store):

@@ -6,7 +6,7 @@ import pytest
 from tests.pages.looking import header_of, part_of, said
 from tests.pages.opening import opened_at
 
-PAGE = "try_it/translate.py"
+PAGE = "try_it/page.py"
 TEXT = "A teacher bought a big egg and a book."
 
 
@@ -23,10 +23,10 @@ def unpacked(sent):
 
 
 def opened(run="recorded-korean", **query):
-    return opened_at(PAGE, run=run, **query)
+    return opened_at(PAGE, run=run, **{"view": "write", **query})
 
 
-def test_cold_it_writes_with_the_last_weights_and_an_older_link_with_its_own():
+def test_cold_it_writes_with_the_last_weights_and_a_link_with_its_own():
     app = opened_at(PAGE)
     header, weights = desk(app)
     assert [step["token"] for step in header["steps"]][-1] == "<eos>"
@@ -34,7 +34,7 @@ def test_cold_it_writes_with_the_last_weights_and_an_older_link_with_its_own():
     assert weights.size == len(header["steps"]) * len(header["keys"])
     assert min(step["best"][0][2] for step in header["steps"]) > 0.9
     assert "right" in said(app)
-    app = opened(text=TEXT, weights="60")
+    app = opened(text=TEXT, step="60")
     assert app.query_params["step"] == "63"
     assert "60" in app.warning[0].value
     assert min(step["best"][0][2] for step in desk(app)[0]["steps"]) < 0.5
@@ -52,14 +52,14 @@ def test_forced_tokens_stand_and_unknown_words_are_mended():
     assert header["own"] == [step["token"] for step in free["steps"]]
     app = opened(text=TEXT, forced="2-20", at="3")
     assert desk(app)[0]["at"] == 3
-    app.text_input(key="translate-text").set_value("The cat sees a dog.").run()
+    app.text_input(key="write-text").set_value("The cat sees a dog.").run()
     assert desk(app)[0]["forced"] == []
     assert "forced" not in app.query_params
     assert "at" not in app.query_params
     app = opened(text="The techer saw a cat")
     assert "Try teacher" in app.warning[0].value
-    assert app.text_input(key="translate-text").value == "The techer saw a cat"
-    app.button(key="translate-nearest").click().run()
+    assert app.text_input(key="write-text").value == "The techer saw a cat"
+    app.button(key="write-nearest").click().run()
     assert not app.warning
     assert "teacher" in desk(app)[0]["keys"]
 
@@ -71,7 +71,7 @@ def test_samples_are_drawn_by_seed_and_beams_are_a_tree():
     assert {step["n_left"] for step in header["steps"]} == {5}
     app = opened(seed="1", **link)
     assert desk(app)[0]["steps"] == header["steps"]
-    app.button(key="translate-draw").click().run()
+    app.button(key="write-draw").click().run()
     assert app.query_params["seed"] == "2"
     app = opened(method="beam", width="2", text=TEXT)
     assert "likelier text found" in said(app) or "times as likely" in said(app)
@@ -87,7 +87,7 @@ def test_the_truth_stands_beside_and_another_run_is_shown_for_what_writes_nothin
     assert "They never diverge" in said(app)
     app = opened(method="beside", text="book book book")
     assert "The task has no answer for this sentence" in app.info[0].value
-    app.button(key="translate-known-0").click().run()
+    app.button(key="write-known-0").click().run()
     assert "with teacher forcing" in said(app)
     app = opened("recorded-digits")
     assert "this page needs a model that writes" in said(app)
@@ -97,5 +97,5 @@ def test_the_truth_stands_beside_and_another_run_is_shown_for_what_writes_nothin
 def test_a_model_that_writes_all_positions_at_once_has_no_methods():
     app = opened("recorded-masked-words")
     assert desk(app)[0]["n_read"] == 6
-    assert not [one for one in app.button_group if one.key == "translate-method"]
+    assert not [one for one in app.button_group if one.key == "write-method"]
     assert "writes all positions at once" in said(app)

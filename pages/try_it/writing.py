@@ -1,53 +1,153 @@
-"""Translate: a trained model writes token by token, and you can intervene."""
+"""A model writes token by token, from a sentence, a prompt or a picture, and the reader steers."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, typed
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import Number, Unfit, Written
 from pages.app.fact_line import fact_line
-from pages.app.model import sentence_field
+from pages.app.model import question, sentence_field
 from pages.app.navigation import head
 from pages.app.runs.shown_run import Needs
 from pages.app.settings import glosses
 from pages.app.typed import escape
 from pages.components.writing_desk import DeskView, writing_desk
 from pages.i18n import N_, _, paragraph
-from pages.try_it import answer
-from pages.try_it.answer import BEAM, BESIDE, METHODS, SAMPLE, How
-from tfm_core.choices.config import CaptionTaskConfig, CorpusTaskConfig, Experiment
+from pages.try_it import answer, pictures
+from tfm_core.choices.config import CorpusTaskConfig, Experiment
+from tfm_core.choices.variants.units import UNITS
+from tfm_core.data.opened.spelling import running
 from tfm_core.data.tasks import text_task
 from tfm_core.data.text import TextTask
 from tfm_core.data.text.glosses import language_of
 from tfm_core.inspect.attention.heads import aligning_head
 from tfm_core.inspect.attention.trained import steps_of
+from tfm_core.inspect.text import questions
+from tfm_core.inspect.text.caption_look import look_at_picture
 from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.inspect.writing import steps
+from tfm_core.inspect.writing.beams import BeamSettings
 from tfm_core.inspect.writing.beside import beside_truth, parts_at
-from tfm_core.inspect.writing.source import Source, next_words, picture_source, source_of, writes
-from tfm_core.inspect.writing.steps import Writing, in_nats
-from tfm_core.plots.texts.writing import beside_table
+from tfm_core.inspect.writing.source import (
+    Ids,
+    Source,
+    next_words,
+    picture_source,
+    source_of,
+    writes,
+)
+from tfm_core.inspect.writing.steps import Writing, in_nats, next_token
+from tfm_core.plots.texts.writing import beside_table, visible, written_text
 from tfm_core.runs.run import Run
 
-SCOPE = "translate"
+if TYPE_CHECKING:
+    from tfm_core.decoding import SamplingConfig
+
+SCOPE = "write"
 MAX_TEXT, MAX_STEPS = 400, 1024
-_READ = "translate-read"  # the last text that could be read, and its run
-NEEDS = Needs(
+_READ = "write-read"  # the last text that could be read, and its run
+WRITES = Needs(
     N_("a model that writes"),
     writes,
     first="recorded-korean",
     presets=("translate", "gpt-grammar", "captions"),
 )
+GREEDY, SAMPLE, BEAM, BESIDE = "greedy", "sample", "beam", "beside"
+METHODS = {
+    GREEDY: N_("Greedy"),
+    SAMPLE: N_("Sample"),
+    BEAM: N_("Beam search"),
+    BESIDE: N_("Compare with truth"),
+}
+_HOT = 2.0
+"""The temperature of the question."""
+MAX_SEARCHED = 100
+"""Most tokens of a beam search: every step reads all its texts again."""
+FIRST = {"words": 2, "characters": 12, "bpe": 4}
+"""Tokens of the prompt that a language model is first given, by its unit."""
+_TENTHS = [round(0.1 * n, 1) for n in range(21)]
+_SLID: dict[str, Any] = {"form": "{}", "look": {"width": 140}}
+TYPED: dict[str, Any] = {"is_typed": True, "look": {"width": 105}}
+_SAMPLED: dict[str, Any] = {"when": lambda asked: asked.method == SAMPLE}
+_SEARCHED: dict[str, Any] = {"when": lambda asked: asked.method == BEAM}
+
+
+def offered_temperature(first: float) -> Any:
+    """Offer how evenly tokens are drawn; language models have a first value of their own."""
+    return view.pick(
+        N_("Temperature"),
+        _TENTHS,
+        first,
+        help=lambda: paragraph("sampling/temperature"),
+        **_SLID,
+        **_SAMPLED,
+    )
+
+
+def offered_samples(first: int) -> Any:
+    help = N_("Texts side by side, with successive seeds.")
+    return view.number(N_("Samples"), 1, 4, first, help=help, **TYPED, **_SAMPLED)
+
+
+@dataclass(frozen=True)
+class How:
+    """How a text is written."""
+
+    method: str = view.choice(N_("Method"), METHODS, look=answer.COLLAPSED)
+    temperature: float = offered_temperature(1.0)
+    top_k: int = view.number(
+        N_("Top-k"), 0, 1000, 0, help=lambda: paragraph("sampling/top-k"), **TYPED, **_SAMPLED
+    )
+    top_p: float = view.pick(
+        N_("Top-p"),
+        [round(0.05 * n, 2) for n in range(1, 21)],
+        1.0,
+        help=lambda: paragraph("sampling/top-p"),
+        **_SLID,
+        **_SAMPLED,
+    )
+    seed: int = view.number(
+        N_("Seed"), 0, 10**6, 0, help=N_("The same seed gives the same text."), **TYPED, **_SAMPLED
+    )
+    samples: int = offered_samples(1)
+    width: int = view.number(
+        N_("Width"), 1, 16, 4, help=N_("Texts kept per step; 1 is greedy."), **TYPED, **_SEARCHED
+    )
+    penalty: float = view.pick(
+        N_("Length penalty"),
+        _TENTHS,
+        0.0,
+        help=N_("Ranks by ln p / ((5 + tokens) / 6)^penalty."),
+        **_SLID,
+        **_SEARCHED,
+    )
+    length: int = view.number(N_("Tokens to write"), 1, 400, 20, **TYPED)
+
+    @property
+    def sampling(self) -> SamplingConfig:
+        """How a token is drawn; greedily by all methods but one."""
+        from tfm_core.decoding import SamplingConfig
+
+        if self.method != SAMPLE:
+            return SamplingConfig(temperature=0)
+        return SamplingConfig(self.temperature, self.top_k, self.top_p)
+
+    @property
+    def beam(self) -> BeamSettings:
+        """How texts are searched."""
+        return BeamSettings(self.width, min(self.length, MAX_SEARCHED), self.penalty)
+
+
 Forced = tuple[tuple[int, int], ...]
 """Tokens of the reader's in order: position, from 0, and token id."""
 
@@ -72,14 +172,6 @@ AT = Number("", first=0, low=0, high=MAX_STEPS)
 
 
 @dataclass(frozen=True)
-class WrittenFrom:
-    """What the model writes from: a sentence or a prompt, or a picture."""
-
-    text: str = view.text(N_("Your sentence"), "", MAX_TEXT)
-    picture: int = view.number(N_("Test picture"), 1, 50_000, 1, is_typed=True)
-
-
-@dataclass(frozen=True)
 class Intervention:
     """Tokens that the reader puts in, and the step that is shown; 0 is the whole text."""
 
@@ -87,33 +179,53 @@ class Intervention:
     at: int = view.held(AT)
 
 
-def page() -> None:
-    show.header("translate")
-    run = head.run(NEEDS)
-    if run is None:
+def write(run: Run) -> None:
+    """Ask what to write from and how, and show what is written."""
+    step = head.step(steps_of(run))
+    if run.experiment.task.describes_pictures:
+        st.fragment(_described)(run, step)  # moving a digit redraws only this part
         return
-    above, choices = fact_line("translate")
+    above, choices = fact_line(SCOPE)
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
-    try:
-        step = head.step(steps_of(run))
-        with view_link.warnings_in(st.container()):
-            _write(run, step, above, row, choices)
-    except ValueError as error:
-        show.problem(error)
-
-
-def _write(
-    run: Run, step: int, above: DeltaGenerator, row: DeltaGenerator, choices: DeltaGenerator
-) -> None:
-    """Ask what to write from and how, and show what is written.
-
-    row: the place of the method. choices: of what few change.
-    """
     with above:
-        give = _picture if run.experiment.task.describes_pictures else _text
-        source, given = give(run, step, choices)
+        source, text = _text(run, step, choices)
+    _answered(run, source, text, row, choices)
+
+
+def _described(run: Run, step: int) -> None:
+    """Ask for a picture, and show beside it what is written about it."""
+    left, right = st.columns([5, 7], gap="large")
+    with left:
+        pieces, reading = pictures.composed(run, step)
+    scene = str([(piece.placed, hash(piece.pixels.tobytes())) for piece in pieces])
+    with right:
+        if reading is None:
+            st.caption(_("Complete the picture first."))
+            return
+        assert reading.example.picture is not None
+        truth = tuple(reading.example.item["truth"])
+        source = picture_source(run, reading.example.picture, truth, step)
+        row, choices = fact_line(SCOPE)
+        chosen = _answered(run, source, scene, row, choices)
+        if chosen is not None and reading.words:
+            pictures.strip(reading, *chosen)
+    with left:
+        if chosen is not None and reading.words:
+            pictures.inside(reading, *chosen)
+        pictures.check(run, pieces, reading, of=scene)
+    show.code(look_at_picture)
+
+
+def _answered(
+    run: Run, source: Source, given: str, row: DeltaGenerator, choices: DeltaGenerator
+) -> tuple[int, int] | None:
+    """Ask how to write, and show what is written.
+
+    given: names what it is written from. row: the place of the method. choices: of what few change.
+    Returns the layer and the head whose attention is shown, if any.
+    """
     with row:
-        how = _how(run, source)
+        how = _how(run, source, choices)
     of_given = f"{_words_of(run.experiment)} {given}"
     asked = view.ask(
         Intervention,
@@ -131,7 +243,8 @@ def _write(
     elif how.method == BESIDE:
         _beside(source, how, asked.forced)
     else:
-        _desk(run, source, how, asked, choices)
+        return _desk(run, source, how, asked, choices)
+    return None
 
 
 def _put(name: str, value: object) -> None:
@@ -146,22 +259,6 @@ def _words_of(experiment: Experiment) -> str:
     return " ".join(map(str, parts))
 
 
-def _picture(run: Run, step: int, _choices: DeltaGenerator) -> tuple[Source, str]:
-    """Ask for a test picture; return what the model writes from, and its name."""
-    n = run.experiment.task_as(CaptionTaskConfig).n_test
-    offered = view.number(N_("Test picture"), 1, n, 1, is_typed=True, look={"width": 220})
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        number = view.ask(WrittenFrom, SCOPE, hidden=("text",), picture=offered).picture
-        st.button(
-            _("Next picture"),
-            icon=":material/casino:",
-            key="translate-another",
-            on_click=_put,
-            args=("picture", number % n + 1),
-        )
-    return picture_source(run, number - 1, step), str(number)
-
-
 def _text(run: Run, step: int, choices: DeltaGenerator) -> tuple[Source, str]:
     """Ask for a sentence or a prompt; return what the model writes from, and the text."""
     task = text_task(run.experiment.task)
@@ -170,7 +267,7 @@ def _text(run: Run, step: int, choices: DeltaGenerator) -> tuple[Source, str]:
         label, help = N_("Prompt"), N_("Press Enter to continue it; may be empty.")
     words = _words_of(run.experiment)
     offered = view.text(label, _first(run, task), MAX_TEXT, help=help, holds_for=words)
-    text = view.ask(WrittenFrom, SCOPE, hidden=("picture",), text=offered).text
+    text = str(view.one(offered, "text", SCOPE))
     with choices.container(horizontal=True, gap="small"):
         sentence_field.buttons(task, key=SCOPE)
     source = _read(run, step, task, text)
@@ -203,47 +300,73 @@ def _read(run: Run, step: int, task: TextTask, text: str) -> Source:
 def _first(run: Run, task: TextTask) -> str:
     """Return the text that is shown before one is typed."""
     if run.experiment.task.facts.answer == "text":
-        return example_text(run, answer.FIRST[run.experiment.task_as(CorpusTaskConfig).unit])
+        return example_text(run, FIRST[run.experiment.task_as(CorpusTaskConfig).unit])
     try:
         return str(run.probe().items[0]["src_text"])
     except (OSError, ValueError, LookupError):
         return sentence_field.drawn_text(task, seed=0)
 
 
-def _how(run: Run, source: Source) -> How:
+def _how(run: Run, source: Source, choices: DeltaGenerator) -> How:
     """Ask how to write, where a model can do so in more than one way."""
-    task = run.experiment.task
+    task, is_language = run.experiment.task, bool(source.context)
     # a text may go on in many ways
-    knows_truth = task.facts.answer != "text" and task.is_trained_here
+    knows_truth = not is_language and task.is_trained_here
     methods = {name: label for name, label in METHODS.items() if knows_truth or name != BESIDE}
-    most = min(source.longest, 400)
-    hidden = [] if source.context else ["length"]
+    # one that was trained elsewhere may be large
+    n_samples, n_sampled = (2, 80) if is_language and task.is_trained_here else (1, 20)
+    hidden = [] if is_language else ["length", "samples"]
     if source.is_at_once:
         hidden.append("method")
     how = view.ask(
         How,
         SCOPE,
         hidden=hidden,
-        method=view.choice(N_("Method"), methods, look=answer.COLLAPSED),
-        length=view.number(N_("Tokens to write"), 1, most, min(20, most), **answer.TYPED),
+        places={"samples": choices},
+        method=view.choice(
+            N_("Method"),
+            methods,
+            SAMPLE if is_language else GREEDY,
+            of="language" if is_language else "",
+            look=answer.COLLAPSED,
+        ),
+        temperature=offered_temperature(0.8 if is_language else 1.0),
+        samples=offered_samples(n_samples),
+        length=view.by(
+            lambda asked: view.number(
+                N_("Tokens to write"),
+                1,
+                400,
+                n_sampled if asked.method == SAMPLE else 20,
+                of=SAMPLE if asked.method == SAMPLE else "",
+                **TYPED,
+            )
+        ),
     )
     if how.method == SAMPLE:
         st.button(
             _("Sample again"),
             icon=":material/casino:",
-            key="translate-draw",
+            key=f"{SCOPE}-draw",
             on_click=_put,
-            args=("seed", (how.seed + 1) % 10**6),
+            args=("seed", (how.seed + how.samples) % 10**6),
         )
-    return how if source.context else dataclasses.replace(how, length=source.longest)
+    return how if is_language else replace(how, length=source.longest)
 
 
-def _written(source: Source, how: How, forced: Forced = ()) -> Writing:
-    return steps.write(source, how.sampling, seed=how.seed, n=how.length, forced=dict(forced))
+def _written(source: Source, how: How, forced: Forced = (), *, more: int = 0) -> Writing:
+    """Write a text. more: what to add to the seed."""
+    seed = how.seed + more
+    return steps.write(source, how.sampling, seed=seed, n=how.length, forced=dict(forced))
 
 
-def _desk(run: Run, source: Source, how: How, asked: Intervention, choices: DeltaGenerator) -> None:
-    """Show one text, token by token: candidates, attention and the reader's tokens."""
+def _desk(
+    run: Run, source: Source, how: How, asked: Intervention, choices: DeltaGenerator
+) -> tuple[int, int]:
+    """Show one text, token by token: candidates, attention and the reader's tokens.
+
+    Returns the layer and the head whose attention is shown.
+    """
     forced = asked.forced
     writing = _written(source, how, forced)
     own = _written(source, how) if forced else None
@@ -264,7 +387,7 @@ def _desk(run: Run, source: Source, how: How, asked: Intervention, choices: Delt
             run_id=run.id,
             aligning="" if aligning is None else f"{aligning[0] + 1}.{aligning[1] + 1}",
         )
-        glosses.switch(run.experiment, key="translate-glosses")
+        glosses.switch(run.experiment, key=f"{SCOPE}-glosses")
     writing_desk(
         writing,
         writing.looked(layer, number),
@@ -281,16 +404,58 @@ def _desk(run: Run, source: Source, how: How, asked: Intervention, choices: Delt
         undo=lambda: _put("forced", forced[:-1]),
         free=lambda: _put("forced", ()),
         move=lambda step: _put("at", step),
-        key="translate-desk",
+        key=f"{SCOPE}-desk",
     )
     words = {
-        "encoder-only": paragraph("translate/desk-encoder"),
+        "encoder-only": paragraph("try/desk-encoder"),
         "decoder-only": _("Colours and lines: attention of the chosen token."),
         "captioner": _("Orange: patches that this word's cross-attention reads."),
         "recurrent": _("Colours and lines: attention to the source."),
     }
     usual = _("Colours and lines: cross-attention of the chosen token.")
     st.caption(words.get(run.experiment.model.family, usual))
+    if source.context and how.method == SAMPLE:
+        _samples(source, how, _unit(run))
+        ids = tuple(token.own.id for token in writing.tokens[: max(0, asked.at - 1)])
+        _next(run, source, ids, how.sampling)
+    return layer, number
+
+
+def _unit(run: Run) -> str:
+    return run.experiment.task_as(CorpusTaskConfig).unit
+
+
+def _samples(source: Source, how: How, unit: str) -> None:
+    """Show the other samples side by side."""
+    if how.samples == 1:
+        return
+    prompt = source.tokens_of(source.prompt)
+    for more, column in enumerate(st.columns(how.samples - 1), 1):
+        writing = _written(source, how, more=more)
+        chances = [token.own.chance for token in writing.tokens]
+        tokens = (*prompt, *(source.vocabulary.token(token.own.id) for token in writing.tokens))
+        with column.container(border=True):
+            st.caption(_("Seed {seed}", seed=how.seed + more))
+            gap = UNITS[unit].separator
+            st.html(written_text(tokens, chances, len(prompt), gap, say=_))
+
+
+def _next(run: Run, source: Source, ids: Ids, sampling: SamplingConfig) -> None:
+    """Say how many tokens may come next, before and after temperature, top-k and top-p."""
+    upcoming, facts = next_token(source, ids, sampling)
+    show.prose(
+        paragraph(
+            "try/next-token",
+            left=f"{facts['left']:,}",
+            all=f"{facts['all']:,}",
+            before=f"{facts['before']:.2f}",
+            after=f"{facts['after']:.2f}",
+        )
+    )
+    if sampling.temperature < _HOT:
+        hotter, _facts = next_token(source, ids, replace(sampling, temperature=_HOT))
+        asked = questions.about_temperature(upcoming, hotter)
+        question.check({"temperature": asked}, of=f"{run.id} {source.mark} {ids} {sampling}")
 
 
 def _toggled(forced: Forced, place: int, id: int) -> Forced:
@@ -315,14 +480,23 @@ def _search(run: Run, source: Source, how: How, forced: Forced) -> None:
             st.markdown(
                 _("Tokens in every text (position): {tokens}", tokens=tokens), width="content"
             )
-            st.button(_("Clear tokens"), key="translate-free", on_click=_put, args=("forced", ()))
+            st.button(_("Clear tokens"), key=f"{SCOPE}-free", on_click=_put, args=("forced", ()))
     comparison = answer.search(f"{run.id} {source.mark}", how.beam, forced, source)
     if comparison is None:
         st.caption(_("The text has ended."))
         return
-    if how.length > answer.MAX_SEARCHED and not all(text.is_done for text in comparison.steps[-1]):
-        st.caption(_("Beams stop at {n} tokens.", n=answer.MAX_SEARCHED))
-    answer.searched(comparison, lambda tokens: source.text(tokens) or "–", key=SCOPE)
+    if how.length > MAX_SEARCHED and not all(text.is_done for text in comparison.steps[-1]):
+        st.caption(_("Beams stop at {n} tokens.", n=MAX_SEARCHED))
+    n, step, join = len(comparison.steps), 0, source.text
+    if source.context:
+        of = f"{run.id} {source.mark} {how}"
+        step = view.one(view.number(N_("After token"), 1, n, n, holds_for=of), "after", SCOPE)
+        gap = UNITS[_unit(run)].separator
+
+        def join(tokens: Sequence[str]) -> str:
+            return gap.join(map(visible, running(tokens)))
+
+    answer.searched(comparison, lambda tokens: join(tokens) or "–", key=SCOPE, step=step)
 
 
 def _beside(source: Source, how: How, forced: Forced) -> None:
@@ -347,7 +521,7 @@ def _beside(source: Source, how: How, forced: Forced) -> None:
         truth=in_nats(truth_score),
         free=in_nats(writing.score),
     )
-    st.caption(scores, help=paragraph("translate/beside-truth"))
+    st.caption(scores, help=paragraph("try/beside-truth"))
 
 
 def _diverging(places: pd.DataFrame) -> str:
@@ -385,8 +559,4 @@ def _no_truth(source: Source) -> None:
     with st.container(horizontal=True, gap="small"):
         for seed in range(3):
             text = sentence_field.drawn_text(task, seed)
-            st.button(text, key=f"translate-known-{seed}", on_click=_put, args=("text", text))
-
-
-if __name__ == "__main__":
-    page()
+            st.button(text, key=f"{SCOPE}-known-{seed}", on_click=_put, args=("text", text))

@@ -10,13 +10,14 @@ from streamlit.testing.v1 import AppTest
 
 from pages.app.model import digit_models
 from pages.components.digits import SIDE
-from pages.try_it import draw
-from pages.try_it.draw import PICTURE
+from pages.try_it import pictures
+from pages.try_it.pictures import PICTURE
 from tests.pages.looking import part_of, said
+from tests.pages.opening import opened_at
 from tfm_core.data import own_picture
 from tfm_core.inspect.attention.pictures import PictureHistory, picture_history
 
-FILE, RUN = "try_it/draw.py", "recorded-digits"
+RUN = "recorded-digits"
 KEY = f"draw-{RUN}"
 
 
@@ -26,6 +27,10 @@ def digits(store, recorded):
     run = store.get(RUN)
     digit_models.models(str(run.folder), run).load().result()
     return run
+
+
+def opened(**query: str) -> AppTest:
+    return opened_at("try_it/page.py", **{"view": "draw", **query})
 
 
 def sent(app: AppTest) -> dict[str, Any]:
@@ -49,8 +54,8 @@ def encoded(drawing: np.ndarray) -> str:
     return base64.b64encode(drawing.tobytes()).decode()
 
 
-def test_a_recorded_run_reads_a_sample_where_nobody_has_trained_anything(digits, open_page):
-    shown = sent(open_page(FILE))
+def test_a_recorded_run_reads_a_sample_where_nobody_has_trained_anything(digits):
+    shown = sent(opened())
     steps, shares, heads, rollout = picture_history(digits, digits.probe().images[3])
     assert shown["shown"][1] == "3"
     assert shown["labels"] == list(range(10))
@@ -64,8 +69,8 @@ def test_a_recorded_run_reads_a_sample_where_nobody_has_trained_anything(digits,
     assert maps[2, 1].argmax() == heads[2, 0, 1].argmax()
 
 
-def test_drawings_are_made_as_mnist_told_of_and_kept_in_the_address(digits, open_page):
-    app = drawn(open_page(FILE), 5, encoded(one()))
+def test_drawings_are_made_as_mnist_told_of_and_kept_in_the_address(digits):
+    app = drawn(opened(), 5, encoded(one()))
     reading = sent(app)["reading"]
     picture, _notes = own_picture.picture_to_input(one(), digits.experiment.task.facts)
     assert reading["number"] == 5
@@ -73,34 +78,34 @@ def test_drawings_are_made_as_mnist_told_of_and_kept_in_the_address(digits, open
     assert "centred, as in MNIST" in reading["how"]
     shares = picture_history(digits, picture)[1]
     assert np.array(reading["shares"]) == pytest.approx(shares, abs=1e-3)
-    shown = sent(drawn(open_page(FILE), 2, ""))
+    shown = sent(drawn(opened(), 2, ""))
     assert shown["reading"] is None
     assert shown["note"] == "Draw a digit; the bars follow each stroke."
-    app = open_page(FILE, digit="picture-eJw")
+    app = opened(digit="picture-eJw")
     assert sent(app)["shown"][1] == "3"
     assert len(app.warning) == 1
     assert sent(app)["reading"] is not None
-    app = drawn(open_page(FILE), 5, encoded(one()))
+    app = drawn(opened(), 5, encoded(one()))
     assert "digit" not in app.query_params
     app = drawn(app, 5, encoded(one()), rests=True)
     said_there = app.query_params["digit"]
     assert said_there.startswith(PICTURE)
-    again = open_page(FILE, digit=said_there)
+    again = opened(digit=said_there)
     reading = sent(again)["reading"]
     assert base64.b64decode(reading["seen"]) == base64.b64decode(sent(app)["reading"]["seen"])
     app = drawn(app, 6, "8", rests=True)
     assert app.query_params["digit"] == "8"
 
 
-def test_a_run_that_reads_no_drawings_is_named_and_another_one_shown(digits, open_page):
-    app = open_page(FILE, run="recorded-korean")
+def test_a_run_that_reads_no_drawings_is_named_and_another_one_shown(digits):
+    app = opened(run="recorded-korean")
     assert "this page needs a model that reads digits" in said(app)
     assert app.query_params["run"] == "recorded-korean"
     assert sent(app)["reading"] is not None
 
 
-def test_without_any_run_one_can_be_trained(store, open_page):
-    app = open_page(FILE)
+def test_without_any_run_one_can_be_trained(store):
+    app = opened()
     assert app.button(key="head-train-vit-digits")
 
 
@@ -123,7 +128,7 @@ def test_since_when_a_digit_that_was_meant_is_read():
         ((1, 0, 2), 0, None, ("a 2", "step 10 (epoch 2.5)", "80.0%")),
         ((1, 1, 2), 0, None, ("never a 0", "10.0%", "step 0")),
     ):
-        at, sentence = draw.meant(
+        at, sentence = pictures.meant(
             of(*answers), index, NAMES, lambda step: f"{step} (epoch {step / 4})"
         )
         assert at == since

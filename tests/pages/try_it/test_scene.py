@@ -3,7 +3,7 @@
 import dataclasses
 import json
 
-from tests.pages.looking import figure_of, part_of, said
+from tests.pages.looking import figure_of, header_of, part_of, said
 from tests.training.test_loop import experiment
 from tfm_core.plots.palette import VERMILION
 from tfm_core.probe.snapshot import probe_of, take
@@ -12,7 +12,7 @@ from tfm_core.runs.status import write_status
 from tfm_core.training.checkpoints import save
 from tfm_core.training.loop import build
 
-PAGE = "try_it/captions.py"
+PAGE = "try_it/page.py"
 
 
 def described(store, **task):
@@ -31,8 +31,12 @@ def described(store, **task):
     return run
 
 
+def desk(app):
+    return header_of(part_of(app, "writing_desk").bytes)
+
+
 def test_without_a_run_there_is_a_button_for_each_language(open_page, busy_queue, store):
-    app = open_page(PAGE)
+    app = open_page(PAGE, view="scene")
     assert "This page needs a model that describes pictures" in said(app)
     labels = {button.key: button.label for button in app.button}
     assert "Describe pictures" in labels["head-train-captions"]
@@ -45,57 +49,58 @@ def test_without_a_run_there_is_a_button_for_each_language(open_page, busy_queue
 def test_a_composed_picture_is_described_and_scored(open_page, store):
     run = described(store)
     app = open_page(PAGE, run=run.id)
-    assert "Word by word" in [header.value for header in app.header]
+    assert len(desk(app)["steps"]) > 1  # word by word, with its candidates
+    assert {len(step["best"]) for step in desk(app)["steps"]} == {8}
     assert "a three left of a seven" in said(app)  # plain at a glance, and the first to be seen
     assert "Truth" in said(app)
-    app.selectbox(key="captions-number-1").set_value("4")
-    app.selectbox(key="captions-number-2").set_value("9")
-    app.slider(key="captions-left-1").set_value(0)
-    app.slider(key="captions-top-1").set_value(0)
-    app.slider(key="captions-left-2").set_value(28)
-    app.slider(key="captions-top-2").set_value(7).run()
+    app.selectbox(key="scene-number-1").set_value("4")
+    app.selectbox(key="scene-number-2").set_value("9")
+    app.slider(key="scene-left-1").set_value(0)
+    app.slider(key="scene-top-1").set_value(0)
+    app.slider(key="scene-left-2").set_value(28)
+    app.slider(key="scene-top-2").set_value(7).run()
     assert "a four left of a nine" in said(app)
-    app.button(key="captions-swap").click().run()
+    app.button(key="scene-swap").click().run()
     assert "a four right of a nine" in said(app)
-    assert "heatmap" in [trace["type"] for trace in figure_of(app, "captions-strip")["data"]]
+    assert "heatmap" in [trace["type"] for trace in figure_of(app, "scene-strip")["data"]]
 
 
 def test_digits_that_overlap_are_told_and_free_sliders_move_by_pixels(open_page, store):
     app = open_page(PAGE, run=described(store).id)
     for i in (1, 2):
-        app.slider(key=f"captions-left-{i}").set_value(7)
-        app.slider(key=f"captions-top-{i}").set_value(14)
+        app.slider(key=f"scene-left-{i}").set_value(7)
+        app.slider(key=f"scene-top-{i}").set_value(14)
     app.run()
     assert any("Digits 1 and 2 overlap" in error.value for error in app.error)
     # it is shown all the same, in red: one sees what to move
     scene = json.loads(json.loads(part_of(app, "live_figure").json)["figure"])
     assert [shape["line"]["color"] for shape in scene["layout"]["shapes"]] == [VERMILION] * 2
-    app.slider(key="captions-top-2").set_value(0)
-    app.slider(key="captions-left-2").set_value(28).run()
+    app.slider(key="scene-top-2").set_value(0)
+    app.slider(key="scene-left-2").set_value(28).run()
     assert not app.error
-    assert app.slider(key="captions-top-1").value == 14
+    assert app.slider(key="scene-top-1").value == 14
     app = open_page(PAGE, run=described(store).id)
-    assert app.slider(key="captions-left-1").step == 7
-    app.toggle(key="captions-free").set_value(True).run()
-    assert app.slider(key="captions-left-1").step == 1
-    app.slider(key="captions-left-1").set_value(3)
-    app.slider(key="captions-left-2").set_value(25).run()
-    app.toggle(key="captions-free").set_value(False).run()
-    assert app.slider(key="captions-left-1").value == 0
-    assert app.slider(key="captions-left-2").value == 21
+    assert app.slider(key="scene-left-1").step == 7
+    app.toggle(key="scene-free").set_value(True).run()
+    assert app.slider(key="scene-left-1").step == 1
+    app.slider(key="scene-left-1").set_value(3)
+    app.slider(key="scene-left-2").set_value(25).run()
+    app.toggle(key="scene-free").set_value(False).run()
+    assert app.slider(key="scene-left-1").value == 0
+    assert app.slider(key="scene-left-2").value == 21
 
 
 def test_a_digit_to_be_drawn_is_asked_for_and_the_scene_stays(open_page, store):
     app = open_page(PAGE, run=described(store).id)
-    keys = [f"captions-{side}-{i}" for side in ("left", "top") for i in (1, 2)]
+    keys = [f"scene-{side}-{i}" for side in ("left", "top") for i in (1, 2)]
     before = [app.slider(key=key).value for key in keys]
     for i in (2, 1):
-        app.toggle(key=f"captions-drawn-{i}").set_value(True).run()
+        app.toggle(key=f"scene-drawn-{i}").set_value(True).run()
         assert f"Draw digit {i} on its pad" in said(app)
         assert not app.error
-        assert "captions-scene" in part_of(app, "live_figure").id
+        assert "scene-figure" in part_of(app, "live_figure").id
     for i in (1, 2):
-        app.toggle(key=f"captions-drawn-{i}").set_value(False).run()
+        app.toggle(key=f"scene-drawn-{i}").set_value(False).run()
     assert [app.slider(key=key).value for key in keys] == before
     assert "a three left of a seven" in said(app)
     app.switch_page("home/page.py").run()

@@ -1,0 +1,481 @@
+"""Models that read pictures: a digit you draw, what CLS and patches know, a scene you compose."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from pages.app import show, state
+from pages.app.address import view, view_link
+from pages.app.address.parameters import Number, Unfit, Written
+from pages.app.model import digit_models, question
+from pages.app.navigation import page_table
+from pages.app.runs import run_actions, runs_access
+from pages.app.runs.shown_run import Needs
+from pages.app.typed import escape
+from pages.components.digits import (
+    DrawnDigit,
+    LabReading,
+    Picture,
+    Reading,
+    digit_lab,
+    digit_pad,
+    valid_drawing,
+)
+from pages.i18n import N_, _, paragraph
+from tfm_core.choices.config import IMAGE_TASKS, CaptionTaskConfig, ImageTaskConfig, ViTConfig
+from tfm_core.data import own_picture
+from tfm_core.data.own_picture import picture_to_input
+from tfm_core.data.scenes import CANVAS, GRID, LARGE, SMALL, PlacedDigit
+from tfm_core.facts.batches import Batches
+from tfm_core.inspect.attention import token_roles
+from tfm_core.inspect.attention.example import read_picture
+from tfm_core.inspect.attention.pictures import (
+    PictureHistory,
+    picture_history,
+    reads_drawings,
+    right_since,
+)
+from tfm_core.inspect.attention.token_roles import CLS, MEAN, PATCH, TokenRoles
+from tfm_core.inspect.questions import Question
+from tfm_core.inspect.text import caption_look, questions
+from tfm_core.inspect.text.caption_look import CaptionReading, Piece
+from tfm_core.plots.heads.captions import caption_strip
+from tfm_core.plots.heads.patches import numbered
+from tfm_core.probe.labels import patches_per_side
+from tfm_core.runs.run import Run
+
+DIGITS = Needs(
+    N_("a model that reads digits"),
+    reads_drawings,
+    first="recorded-digits",
+    presets=("vit-digits",),
+    is_ready=lambda run: run.has_checkpoint or bool(run.weight_steps()),
+)
+PATCHES = Needs(
+    N_("a vision transformer"),
+    token_roles.reads_patches,
+    first="recorded-notebook-vit",
+    presets=("vit-digits",),
+)
+SCENES = Needs(
+    N_("a model that describes pictures"),
+    lambda experiment: experiment.task.describes_pictures,
+    first="recorded-captions",
+    presets=("captions", "captions-korean"),
+)
+StepWords = Callable[[int], str]
+_ON_BOARD = "draw-board"  # the drawing, kept between runs
+_IN_ADDRESS = "draw-said"  # the drawing's number in the address
+FIRST_DIGIT = "3"
+"""The sample shown at the first visit."""
+PICTURE = "picture-"
+_MAX = 4096  # letters of a drawing
+SCOPE = "scene"
+FIRST_SCENES = {
+    1: (PlacedDigit(3, 14, 14),),
+    2: (PlacedDigit(3, 0, 14), PlacedDigit(7, 28, 14)),
+    3: (PlacedDigit(3, 0, 0), PlacedDigit(7, 28, 0), PlacedDigit(5, 14, 28)),
+}
+"""The first picture, which has a plain caption, by number of digits."""
+SCENE = Number("", first=0, low=0, high=50_000)
+HAND = Number("", first=0, low=0, high=10_000)
+
+
+def _board_of(text: str) -> str:
+    is_sample = len(text) == 1 and text in "0123456789"
+    is_picture = text.startswith(PICTURE) and len(PICTURE) < len(text) <= _MAX
+    if not (is_sample or is_picture):
+        raise Unfit(_("0 to 9, or picture- and a drawing"))
+    return text
+
+
+BOARD = Written("digit", reader=_board_of, writer=str, first=FIRST_DIGIT)
+"""A sample's index, or ``picture-`` and a drawing as ``own_picture.to_text`` writes it."""
+
+
+def draw(run: Run) -> None:
+    """Read a drawn digit with all saved weights."""
+    digit_models.board(run, partial(_board, run))
+
+
+def forget_drawing() -> None:
+    """Take the drawing from the address; the board keeps it."""
+    view_link.forget([BOARD])
+    st.session_state.pop(_IN_ADDRESS, None)
+
+
+def _board(run: Run, is_ready: bool) -> None:
+    key = f"draw-{run.id}"
+    pictures = digit_models.samples(run)
+    shown = _on_board(run, key)
+    reading, note = digit_models.reading_or_note(
+        shown.picture(pictures), partial(look_at, run), is_ready=is_ready
+    )
+    model = run.experiment.model_as(ViTConfig)
+    digit_lab(
+        shown,
+        reading,
+        samples=pictures,
+        labels=[int(item["label"]) for item in run.probe().items[: len(pictures)]],
+        classes=run.experiment.task.class_names,
+        shape=(model.n_layers, model.n_heads, patches_per_side(run.experiment) ** 2),
+        note=note,
+        key=key,
+    )
+    drawn = "" if reading is None else PICTURE + own_picture.to_text(reading.seen[None])
+    if drawn:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            words = _("Maps: mean attention of all patches to each.")
+            if run.experiment.has_cls:
+                words = _("Maps: attention of the CLS token to each patch.")
+            st.caption(words, width="content")
+            st.page_link(
+                page_table.path_of("attention"),
+                label=_("Open all maps"),
+                icon=":material/visibility:",
+                query_params={"run": run.id, "example": "own", "own": drawn},
+            )
+    is_at_rest = (st.session_state.get(key) or {}).get("kept") == shown.number
+    if is_at_rest and st.session_state.get(_IN_ADDRESS) != shown.number:
+        st.session_state[_IN_ADDRESS] = shown.number
+        number = shown.sample(len(pictures))
+        if number is not None or drawn:
+            view_link.say(BOARD, drawn if number is None else str(number))
+        state.draw_anew()  # the strip's links contain it too
+
+
+def _on_board(run: Run, key: str) -> DrawnDigit:
+    """Return the drawing for this run: the newest one, or the link's."""
+    drawn = valid_drawing((st.session_state.get(key) or {}).get("drawn"))
+    current: DrawnDigit = st.session_state.get(_ON_BOARD, DrawnDigit(0, FIRST_DIGIT))
+    if drawn is not None and drawn.number > current.number:
+        current = drawn
+    linked, problem = view_link.opened(BOARD), ""
+    if linked is not None:
+        wanted, problem = BOARD.follow(linked, FIRST_DIGIT)
+        digit = wanted
+        if wanted.startswith(PICTURE):
+            facts = run.experiment.task_as(ImageTaskConfig).facts
+            try:
+                picture = own_picture.from_text(wanted.removeprefix(PICTURE), facts)
+                digit = base64.b64encode(picture.tobytes()).decode()
+            except ValueError as error:
+                digit, wanted, problem = FIRST_DIGIT, FIRST_DIGIT, _(error)
+        current = DrawnDigit(current.number + 1, digit)
+        view_link.say(BOARD, wanted)
+    view_link.warn(problem)
+    st.session_state[_ON_BOARD] = current
+    return current
+
+
+def look_at(run: Run, picture: Picture) -> LabReading:
+    """Return what a run reads in a picture (H, W). Raises ValueError."""
+    given, notes = read_picture(run, picture)
+    steps, shares, heads, rollout = readings = picture_history(run, given)
+    classes = run.experiment.task.class_names
+    words: StepWords = "{:,}".format
+    if per_epoch := runs_access.curves(run).started.get("steps_per_epoch"):
+        batches = Batches.of_experiment(run.experiment)
+
+        def words(step: int) -> str:
+            epoch = f"{batches.whole(step) / per_epoch:.1f}"
+            return _("{step} (epoch {epoch})", step=f"{step:,}", epoch=epoch)
+
+    meanings = [meant(readings, index, classes, words) for index in range(len(classes))]
+    best = int(shares[-1].argmax())
+    since = meanings[best][0]
+    assert since is not None
+    answer = digit_models.answer((steps, shares), classes, words)
+    return LabReading(
+        Reading(steps, shares, since, answer),
+        seen=given[0],
+        how=" ".join(_(note) for note in notes),
+        heads=heads,
+        rollout=rollout,
+        sinces=tuple(at for at, _sentence in meanings),
+        sentences=tuple(sentence for _at, sentence in meanings),
+    )
+
+
+def meant(
+    readings: PictureHistory, index: int, classes: tuple[str, ...], words: StepWords
+) -> tuple[int | None, str]:
+    """Return the index since when a class is read (or None), and a sentence on it."""
+    steps, shares, *_maps = readings
+    since = right_since((steps, shares), index)
+    digit = classes[index]
+    if since is None:
+        best, at = int(shares[-1].argmax()), int(shares[:, index].argmax())
+        values = {
+            "best": classes[best],
+            "digit": digit,
+            "share": show.percent(float(shares[at, index])),
+            "step": words(steps[at]),
+        }
+        if (shares.argmax(-1) == index).any():
+            return None, _(
+                "Reads a {best}, not a {digit}; at step {step} it read a {digit} ({share}).",
+                **values,
+            )
+        return None, _(
+            "Reads a {best}, never a {digit}: at most {share}, at step {step}.", **values
+        )
+    at = steps.index(since)
+    if len(steps) == 1:
+        return at, _("Right: a {digit}; no earlier weights were saved.", digit=digit)
+    if at == 0:
+        return at, _("Right: a {digit}, but so are random weights.", digit=digit)
+    return at, _("Right from step {step} on: a {digit}.", digit=digit, step=words(since))
+
+
+def patches(run: Run) -> None:
+    """Show what can be read from each token, layer by layer."""
+    try:
+        with st.spinner(_("Reading the tokens …")):
+            roles = token_roles.token_roles(run)
+    except ValueError as error:
+        show.problem(error)
+        return
+    st.markdown(_(roles.conclusion))
+    _table(roles)
+    st.caption(
+        paragraph("try/probes", n_fit=roles.n_fit, n_tried=roles.n_tried, n_patches=roles.n_patches)
+    )
+    if roles.note:
+        st.caption(_(roles.note))
+    if run.experiment.has_cls:
+        return
+    st.info(_("No CLS token here: the head reads the patch mean."), icon=":material/info:")
+    if st.button(_("Train it with a CLS token"), icon=":material/play_arrow:", key="patches-twin"):
+        model = run.experiment.model.model_dump() | {"pooling": "cls"}
+        name = _("{name}, with CLS", name=run.meta.name)
+        twin = run_actions.start(run.experiment.replace(model=model), name=name)
+        if twin is not None:
+            state.set_current_run(twin.id)
+            st.rerun()
+
+
+def _table(roles: TokenRoles) -> None:
+    names = {CLS: _("CLS token"), MEAN: _("mean of patches"), PATCH: _("one patch")}
+    shown = [name for name in names if name in roles.digit]
+    stands = {
+        CLS: _("one learned vector, no part of the picture"),
+        MEAN: _("the whole picture, all patches equally"),
+        PATCH: _("its own pixels and position"),
+    }
+    rows = [(_("stands for"), *(stands[name] for name in shown))]
+    for depth in range(len(roles.digit[MEAN])):
+        where = _("digit, after layer {n}", n=depth) if depth else _("digit, before layer 1")
+        rows.append((where, *(show.percent(roles.digit[name][depth]) for name in shown)))
+    last = _("ink of a patch, after the last layer")
+    rows.append((last, *(show.percent(max(0.0, roles.ink[name])) for name in shown)))
+    if roles.looks:
+        own, to_cls = (show.percent(share) for share in roles.looks)
+        rows.append(
+            (
+                _("attention in the last layer"),
+                _("{share} to itself", share=own),
+                "–",
+                _("{share} to CLS", share=to_cls),
+            )
+        )
+    show.facts(rows, ["", *(names[name] for name in shown)])
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Which picture is laid out, and whether its digits may stand between what training used.
+
+    scene: 0 is the first one, then those of the test set.
+    """
+
+    scene: int = view.held(SCENE)
+    free: bool = view.flag(
+        N_("Anywhere"),
+        help=lambda: _("Training used every {n}th pixel; try positions in between.", n=GRID),
+    )
+
+
+def composed(run: Run, step: int) -> tuple[list[Piece], CaptionReading | None]:
+    """Ask for a picture of digits; return them, and what the weights of a step read in it."""
+    area = st.container()
+    pieces = _pieces(run)
+    missing = [n for n, piece in enumerate(pieces, 1) if not piece.pixels.any()]
+    reading = None
+    with area:
+        picture, overlapping = caption_look.preview(pieces)
+        squares = [(p.placed.left, p.placed.top, p.placed.right, p.placed.bottom) for p in pieces]
+        show.figure(
+            numbered(picture, squares, first=1, bad=overlapping),
+            _("{side} × {side} pixels; the model sees no outlines.", side=picture.shape[-1]),
+            key=f"{SCOPE}-figure",
+        )
+        for n in missing:
+            st.caption(_("Draw digit {n} on its pad.", n=n))
+        try:
+            reading = None if missing else caption_look.look_at_scene(run, pieces, step)
+        except ValueError as error:
+            show.problem(error)
+    return pieces, reading
+
+
+def _pieces(run: Run) -> list[Piece]:
+    """Draw the controls; return the digits. One that is not drawn yet has no ink."""
+    task = run.experiment.task_as(CaptionTaskConfig)
+    n = task.n_digits
+    row = st.container(horizontal=True, vertical_alignment="bottom")
+    buttons = row.container(horizontal=True, width="content")
+    asked = view.ask(Scene, SCOPE, scene=view.held(SCENE, holds_for=run.id), places={"free": row})
+    with buttons:
+        st.button(
+            _("Next picture"),
+            icon=":material/casino:",
+            key=f"{SCOPE}-another",
+            on_click=st.session_state.update,
+            args=({f"{SCOPE}-scene": asked.scene + 1},),
+            help=_("Unseen digits from the test set."),
+        )
+        if n > 1:
+            st.button(
+                _("Swap places"),
+                icon=":material/swap_horiz:",
+                key=f"{SCOPE}-swap",
+                on_click=_swap,
+                args=(n,),
+            )
+    laid_out = [(placed, 0) for placed in FIRST_SCENES.get(n, ())]
+    if asked.scene or not laid_out:
+        laid_out = caption_look.unseen_scene(run, max(0, asked.scene - 1))
+    tabs = st.tabs([_("Digit {n}", n=i) for i in range(1, n + 1)])
+    composed = []
+    for i, (tab, (placed, hand)) in enumerate(zip(tabs, laid_out, strict=True), 1):
+        with tab:
+            step = 1 if asked.free else GRID
+            composed.append(_piece(run, i, placed, hand, step, of=f"{run.id} {asked.scene}"))
+    return composed
+
+
+def _piece(run: Run, i: int, laid_out: PlacedDigit, hand: int, step: int, *, of: str) -> Piece:
+    """Ask for a digit, at first as it is laid out; of: what it belongs to."""
+
+    def ask(name: str, field: object) -> int:
+        return int(view.one(field, f"{name}-{i}", SCOPE))
+
+    def place(name: str, label: str, first: int) -> int:
+        key = f"{SCOPE}-{name}-{i}"
+        if key in st.session_state:
+            st.session_state[key] = min(most, int(st.session_state[key]) // step * step)
+        first = min(first, most)
+        return ask(name, view.number(label, 0, most, first, step=step, holds_for=of))
+
+    numbers = {str(digit): str(digit) for digit in range(10)}
+    named = view.choice(N_("Number"), numbers, str(laid_out.number), is_list=True, holds_for=of)
+    left, right = st.columns(2)
+    with left:
+        number = ask("number", named)
+    with right:
+        is_drawn = ask("drawn", view.flag(N_("Draw it"), holds_for=of))
+        if not is_drawn:
+            hand = ask("hand", view.held(dataclasses.replace(HAND, first=hand), holds_for=of))
+            st.button(
+                _("Change handwriting"),
+                key=f"{SCOPE}-another-{i}",
+                icon=":material/draw:",
+                on_click=st.session_state.update,
+                args=({f"{SCOPE}-hand-{i}": hand + 1},),
+            )
+    side = LARGE
+    if run.experiment.task_as(CaptionTaskConfig).sizes:
+        is_large = view.flag(N_("Large"), default=laid_out.side >= LARGE, holds_for=of)
+        side = LARGE if ask("large", is_large) else SMALL
+    most = (CANVAS - side) // step * step
+    across, down = st.columns(2)
+    with across:
+        at_left = place("left", N_("Left (pixels)"), laid_out.left)
+    with down:
+        at_top = place("top", N_("Top (pixels)"), laid_out.top)
+    if is_drawn:
+        pixels = _drawn(f"{SCOPE}-pad-{i}")
+    else:
+        hands = caption_look.unseen_digits(run, number)
+        pixels = hands[hand % len(hands)]
+    return Piece(PlacedDigit(number, at_left, at_top, side), pixels)
+
+
+def _drawn(key: str) -> npt.NDArray[np.uint8]:
+    """Ask for a drawing; return it as the model's digits are, without ink before there is one."""
+    facts = IMAGE_TASKS["mnist-5000"]
+    strokes = digit_pad(key=key)
+    if strokes is None:
+        return np.zeros((facts.image_size, facts.image_size), np.uint8)
+    picture, _notes = picture_to_input(strokes, facts)
+    digit: npt.NDArray[np.uint8] = picture[0]
+    return digit
+
+
+def _swap(n: int) -> None:
+    """Let each digit take the place and the size of the next one."""
+    for name in ("left", "top", "large"):
+        keys = [f"{SCOPE}-{name}-{i}" for i in range(1, n + 1)]
+        values = [st.session_state[key] for key in keys if key in st.session_state]
+        st.session_state.update(zip(keys, [*values[1:], *values[:1]], strict=False))
+
+
+def strip(reading: CaptionReading, layer: int, number: int) -> None:
+    """Show the attention of each word over the picture."""
+    assert reading.example.picture is not None
+    figure = caption_strip(
+        caption_look.chosen_maps(reading, layer, number),
+        reading.example.picture,
+        [word.text for word in reading.words],
+        [word.box for word in reading.words],
+        state.theme(),
+        notes=[show.percent(word.likely[0][1]) for word in reading.words],
+    )
+    show.figure(
+        figure,
+        _("Orange: attention. Outlined: the digit named. Below: probability."),
+        key=f"{SCOPE}-strip",
+    )
+
+
+def inside(reading: CaptionReading, layer: int, number: int) -> None:
+    """Show how much attention of each word is in the box of the digit that it names."""
+    rows = caption_look.scores(reading, layer, number)
+    if rows.empty or reading.even is None:
+        st.caption(_("None of these digits was named."))
+        return
+    st.header(_("Attention in the true box"), anchor=False)
+    lines = [
+        _(
+            "**{word}**: {share}; best head (layer {layer}, head {head}): {best}",
+            word=escape(row.word),
+            share=show.percent(row.share),
+            layer=row.layer,
+            head=row.head,
+            best=show.percent(row.best),
+        )
+        for row in rows.itertuples()
+    ]
+    st.markdown("\n".join(f"- {line}" for line in lines))
+    st.caption(_("Uniform attention would give {share}.", share=show.percent(reading.even)))
+
+
+def check(run: Run, pieces: list[Piece], reading: CaptionReading, *, of: str) -> None:
+    """Ask what the model writes once two digits change places, and how many keys a word has."""
+    step = reading.example.step
+    asked: dict[str, Question | None] = {"patches": questions.about_patches(reading)}
+    if len(pieces) > 1:
+        with suppress(ValueError):  # of two sizes they may overlap then
+            swapped = caption_look.look_at_scene(run, caption_look.exchanged(pieces), step)
+            asked = {"swap": questions.about_swap(reading, swapped), **asked}
+    question.check(asked, of=f"{run.id} {step} {of}")
