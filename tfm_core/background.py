@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections import OrderedDict
@@ -40,6 +41,7 @@ class Background:
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, Asked[Any]] = OrderedDict()
         self._most = most
+        self._has_answered = False
 
     @property
     def asked(self) -> Mapping[Hashable, Asked[Any]]:
@@ -52,27 +54,34 @@ class Background:
         """How many are not answered yet."""
         return sum(not asked.future.done() for asked in self.asked.values())
 
-    def ask(self, question: Hashable, work: Work) -> Asked[Work]:
-        """Return what was asked before, or ask it; what broke is asked again."""
+    def ask(self, question: Hashable, work: Work, *, patience: float = 0.0) -> Asked[Work]:
+        """Return what was asked before, or ask it; what broke is asked again.
+
+        patience: seconds to wait for the answer, once there has been one: the first loads torch.
+        """
         with self._lock:
             found = self._kept.get(question)
             if found is None or found.is_void:
-                found = self._kept[question] = Asked(work, self._pool.submit(_logged, work))
+                found = self._kept[question] = Asked(work, self._pool.submit(self._answer, work))
             self._kept.move_to_end(question)
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)[1].future.cancel()
-            return found
+        if self._has_answered and patience and not found.future.done():
+            with contextlib.suppress(TimeoutError):
+                found.future.exception(patience)
+        return found
 
     def wait(self) -> None:
         """Return when all that was asked so far is answered."""
         self._pool.submit(lambda: None).result()
 
-
-def _logged(work: Callable[[], Any]) -> Any:
-    try:
-        return work()
-    except ValueError:
-        raise
-    except Exception:
-        logger.exception("Work behind a page failed; the next request repeats it.")
-        raise
+    def _answer(self, work: Callable[[], Any]) -> Any:
+        try:
+            answer = work()
+        except ValueError:
+            raise
+        except Exception:
+            logger.exception("Work behind a page failed; the next request repeats it.")
+            raise
+        self._has_answered = True
+        return answer

@@ -84,7 +84,7 @@ def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> RunStore:
 @pytest.fixture
 def digits_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Boards for digits wait for their models, which another test may have loaded or not."""
-    monkeypatch.setattr(digit_models.Models, "are_loaded", True)
+    monkeypatch.setattr(digit_models, "are_loaded", lambda _run: True)
 
 
 @pytest.fixture

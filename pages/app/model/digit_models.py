@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TypeVar
 
 import streamlit as st
@@ -12,11 +11,10 @@ import streamlit as st
 from pages.app import show, state
 from pages.components.digits import Picture
 from pages.i18n import _
+from tfm_core.background import Background
 from tfm_core.inspect.attention.example import read_picture
 from tfm_core.inspect.attention.pictures import AnswersByStep, answers_by_step, right_since
 from tfm_core.runs.run import Run
-
-logger = logging.getLogger(__name__)
 
 LOOK_AGAIN = 0.4
 """Seconds between two looks whether they are loaded."""
@@ -26,40 +24,26 @@ SURE = 0.5
 T = TypeVar("T")
 
 
-class Models:
-    """The models of a run as its training left them, loaded behind the page that needs them.
+LOADED = Background("digits", most=8)
+"""Whether the models of a run are loaded, by its folder."""
+
+
+def are_loaded(run: Run) -> bool:
+    asked = LOADED.asked.get(run.folder)
+    return asked is not None and asked.future.done()
+
+
+def load(run: Run) -> Future[None]:
+    """Load the models of a run as its training left them, once; return the future.
 
     Loading torch takes seconds and slows down what is drawn meanwhile, so it begins once the page
-    is there.
+    is there. The page reports what fails when it reads.
     """
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="digits")
-        self._loaded: Future[None] | None = None
-
-    @property
-    def are_loaded(self) -> bool:
-        return self._loaded is not None and self._loaded.done()
-
-    def load(self) -> Future[None]:
-        """Start loading, once; return the future."""
-        if self._loaded is None:
-            self._loaded = self._pool.submit(self._load)
-        return self._loaded
-
-    def _load(self) -> None:
-        try:
-            answers_by_step(self._run, read_picture(self._run, samples(self._run)[0])[0])
-        except ValueError:
-            return  # the page reports it when it reads
-        except Exception:
-            logger.exception("The models of %s could not be loaded ahead.", self._run.id)
+    return LOADED.ask(run.folder, lambda: _load(run)).future
 
 
-@st.cache_resource(show_spinner=False, max_entries=8)
-def models(folder: str, _run: Run) -> Models:
-    return Models(_run)
+def _load(run: Run) -> None:
+    answers_by_step(run, read_picture(run, samples(run)[0])[0])
 
 
 def samples(run: Run) -> Picture:
@@ -83,15 +67,14 @@ def board(
 
     draw: gets whether they are. look_again: seconds between draws before.
     """
-    loaded = models(str(run.folder), run)
-    were_loaded, is_drawn = loaded.are_loaded, False
+    were_loaded, is_drawn = are_loaded(run), False
 
     def part() -> None:
         nonlocal is_drawn
-        if loaded.are_loaded and not were_loaded:
+        if are_loaded(run) and not were_loaded:
             state.draw_anew()
         if is_drawn and not were_loaded:
-            loaded.load()
+            load(run)
         is_drawn = True
         draw(were_loaded)
 

@@ -6,12 +6,9 @@ seconds, so the page is drawn meanwhile and asks again.
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +20,7 @@ from pages.app.runs import runs_access
 from pages.app.typed import escape
 from pages.i18n import _, ngettext
 from tfm_core import machine, settings
+from tfm_core.background import Background
 from tfm_core.choices.config import Experiment, to_json
 from tfm_core.choices.config.advice import advice_on_moving
 from tfm_core.machine import slowness
@@ -188,61 +186,14 @@ def choose_device(run: Run, names: list[str], *, key: str) -> str:
     return chosen
 
 
-logger = logging.getLogger(__name__)
-
 PATIENCE = 0.15
 """Seconds to wait for an answer before the page goes on without it, once torch is loaded."""
 _LOOK_AGAIN = 0.3  # seconds
-_REMEMBERED = 64
 _TRIES = 2  # the first one of a process is slow, and another process may be busy for a moment
 
 
-class ForecastQueue:
-    """Futures by question, computed one after another."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="forecast")
-        self._futures: OrderedDict[str, Future[Any]] = OrderedDict()
-        self._is_warm = False
-
-    def ask(
-        self, question: str, work: Callable[[], Any], patience: float = PATIENCE
-    ) -> Future[Any]:
-        """Return the future of an answer, after waiting for it up to ``patience`` seconds."""
-        with self._lock:
-            future = self._futures.get(question)
-            if future is None or _is_void(future):
-                future = self._futures[question] = self._pool.submit(self._work, work)
-            self._futures.move_to_end(question)
-            while len(self._futures) > _REMEMBERED:
-                self._futures.popitem(last=False)[1].cancel()
-        if self._is_warm and not future.done():
-            with contextlib.suppress(TimeoutError):
-                future.exception(patience)
-        return future
-
-    def wait(self) -> None:
-        self._pool.submit(lambda: None).result()
-
-    def _work(self, work: Callable[[], Any]) -> Any:
-        try:
-            answer = work()
-        except ValueError:  # an answer too: a sentence about what was asked
-            raise
-        except Exception:
-            logger.exception("A forecast failed; the next request repeats it.")
-            raise
-        self._is_warm = True
-        return answer
-
-
-def _is_void(future: Future[Any]) -> bool:
-    """Return whether a future has no answer and never will."""
-    if not future.done() or future.cancelled():
-        return future.cancelled()
-    error = future.exception()
-    return error is not None and not isinstance(error, ValueError)
+MEASUREMENTS, COUNTS = Background("forecast"), Background("counts")
+"""What is measured, and what is only counted and waits for no measurement."""
 
 
 def estimate(experiment: Experiment, device: str) -> Future[Estimate]:
@@ -254,7 +205,8 @@ def estimate(experiment: Experiment, device: str) -> Future[Estimate]:
         tries = [measure(experiment, device) for _ in range(_TRIES)]
         return min(tries, key=lambda estimated: estimated.seconds)
 
-    return _measurements().ask(f"{device} {to_json(experiment)}", work)
+    question = f"{device} {to_json(experiment)}"
+    return MEASUREMENTS.ask(question, work, patience=PATIENCE).future
 
 
 def sizes(experiment: Experiment) -> Future[Sizes]:
@@ -268,7 +220,7 @@ def sizes(experiment: Experiment) -> Future[Sizes]:
 
         return count(experiment)
 
-    return _counts().ask(to_json(experiment), work)
+    return COUNTS.ask(to_json(experiment), work, patience=PATIENCE).future
 
 
 def step_time(racer: str, length: int, number: int) -> Future[float]:
@@ -283,7 +235,7 @@ def step_time(racer: str, length: int, number: int) -> Future[float]:
 
         return measure(models()[racer], length)
 
-    return _measurements().ask(f"step {racer} {length} {number}", work, patience=0)
+    return MEASUREMENTS.ask(f"step {racer} {length} {number}", work).future
 
 
 def devices() -> Future[list[Device]]:
@@ -297,13 +249,13 @@ def devices() -> Future[list[Device]]:
             return gpu_helper.devices()
         return list(DEVICES)
 
-    return _measurements().ask("devices", work)
+    return MEASUREMENTS.ask("devices", work, patience=PATIENCE).future
 
 
 def wait() -> None:
     """Wait until no question is pending."""
-    _measurements().wait()
-    _counts().wait()
+    MEASUREMENTS.wait()
+    COUNTS.wait()
 
 
 def result(future: Future[Any]) -> Any | None:
@@ -321,13 +273,3 @@ def until_known(futures: Sequence[Future[Any]], draw: Callable[[], None]) -> Non
         draw()
 
     st.fragment(part, run_every=None if was_known else _LOOK_AGAIN)()
-
-
-@st.cache_resource(show_spinner=False)
-def _measurements() -> ForecastQueue:
-    return ForecastQueue()
-
-
-@st.cache_resource(show_spinner=False)
-def _counts() -> ForecastQueue:
-    return ForecastQueue()

@@ -8,9 +8,9 @@ import pytest
 
 from pages.app import show
 from pages.app.runs import run_time, runs_access
-from pages.app.runs.run_time import ForecastQueue
 from tests.pages.looking import said
 from tfm_core import machine
+from tfm_core.background import Background
 from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.status import write_status
@@ -82,11 +82,9 @@ def test_a_device_on_which_nothing_finished_is_said_to_be_unknown(store, monkeyp
 
 
 @pytest.fixture
-def _asked_anew():
+def _asked_anew(monkeypatch):
     """The devices are looked for once a server."""
-    run_time._measurements.clear()
-    yield
-    run_time._measurements.clear()
+    monkeypatch.setattr(run_time, "MEASUREMENTS", Background("forecast"))
 
 
 @pytest.mark.usefixtures("_asked_anew")
@@ -106,12 +104,12 @@ def test_a_gpu_of_a_cluster_can_be_chosen_and_is_not_measured_here(open_page, mo
 
 
 def test_an_answer_and_a_sentence_are_worked_out_once_and_what_broke_is_asked_again(caplog):
-    asked, calls = ForecastQueue(), []
+    asked, calls = Background("questions"), []
     for _ in range(2):
-        future = asked.ask("how long", lambda: calls.append(1) or 7)
+        future = asked.ask("how long", lambda: calls.append(1) or 7).future
         assert future.result() == 7
     assert len(calls) == 1
-    asked, calls = ForecastQueue(), []
+    asked, calls = Background("questions"), []
 
     def refuse() -> None:
         calls.append(1)
@@ -119,27 +117,27 @@ def test_an_answer_and_a_sentence_are_worked_out_once_and_what_broke_is_asked_ag
 
     for _ in range(2):
         with pytest.raises(ValueError, match="no such device"):
-            asked.ask("cuda:9", refuse).result()
+            asked.ask("cuda:9", refuse).future.result()
     assert len(calls) == 1
-    asked = ForecastQueue()
+    asked = Background("questions")
 
     def broken() -> None:
         raise RuntimeError("half loaded")
 
     with pytest.raises(RuntimeError, match="half loaded"):
-        asked.ask("devices", broken).result()
-    assert "A forecast failed" in caplog.text
-    assert asked.ask("devices", lambda: "cpu").result() == "cpu"
+        asked.ask("devices", broken).future.result()
+    assert "Work behind a page failed" in caplog.text
+    assert asked.ask("devices", lambda: "cpu").future.result() == "cpu"
 
 
 def test_who_asks_once_more_waits_for_an_answer_as_long_as_there_is_patience():
-    asked, begun = ForecastQueue(), threading.Event()
-    asked.ask("first", lambda: None).result()
+    asked, begun = Background("questions"), threading.Event()
+    asked.ask("first", lambda: None).future.result()
 
     def slow() -> int:
         begun.wait()
         return 7
 
-    assert not asked.ask("slow", slow, patience=0.0).done()
+    assert not asked.ask("slow", slow).future.done()
     threading.Timer(0.05, begun.set).start()
-    assert asked.ask("slow", slow, patience=60.0).done()
+    assert asked.ask("slow", slow, patience=60.0).future.done()

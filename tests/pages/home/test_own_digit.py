@@ -14,6 +14,7 @@ from pages.home import hero
 from pages.home.hero import DIGITS, TRANSLATOR
 from tests.pages.looking import part_of
 from tests.training.test_loop import experiment
+from tfm_core.background import Background
 from tfm_core.inspect.attention.pictures import answers_by_step, right_since
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record import weights
@@ -38,7 +39,7 @@ def trained(tmp_path_factory):
 def digits(trained, store, monkeypatch):
     """The recorded run of digits, on a Home that nobody has opened before."""
     monkeypatch.setattr(store, "recorded", trained)
-    digit_models.models.clear()
+    monkeypatch.setattr(digit_models, "LOADED", Background("digits"))
     return store.get(DIGITS)
 
 
@@ -50,7 +51,7 @@ def sent(app: AppTest) -> dict[str, Any]:
 
 def awake(app: AppTest, run: Run) -> AppTest:
     """The same page once the models are loaded."""
-    digit_models.models(str(run.folder), run).load().result()
+    digit_models.load(run).exception()  # the page reports it when it reads
     return app.run()
 
 

@@ -25,7 +25,7 @@ KEY = f"draw-{RUN}"
 def digits(store, recorded):
     """The recorded run of digits, its models loaded."""
     run = store.get(RUN)
-    digit_models.models(str(run.folder), run).load().result()
+    digit_models.load(run).result()
     return run
 
 
