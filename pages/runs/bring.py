@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, state
 from pages.app.accounts import visitors
@@ -34,13 +35,17 @@ _MAX_DEPTH = 3  # a file of a folder inside the dropped one
 _OPENED = "open-model-opened"
 
 
-def area() -> None:
-    """Take an exported run or a look, and, on a server that is not public, a folder."""
+def area(offers: DeltaGenerator) -> None:
+    """Take an exported run or a look, and, on a server that is not public, a folder.
+
+    offers: the place of the buttons; what is refused is said where the page stands.
+    """
     if st.session_state.pop(_OPENED, False):
         st.switch_page(page_table.path_of("train"))
     if visitors.why_not():
         return  # the page shows the reason
     _file_drop(
+        offers,
         _("Import a run"),
         _("Drop or choose an exported zip or a look file"),
         key="bring",
@@ -51,6 +56,7 @@ def area() -> None:
     _imported_row()
     if not settings.read().public:
         _file_drop(
+            offers,
             _("Open a pretrained model"),
             _("Drop or choose a Hugging Face folder"),
             key="open-model",
@@ -62,6 +68,7 @@ def area() -> None:
 
 
 def _file_drop(
+    offers: DeltaGenerator,
     title: str,
     label: str,
     *,
@@ -71,19 +78,17 @@ def _file_drop(
     take: Callable[[Any], None],
     is_folder: bool = False,
 ) -> None:
-    """Draw the uploader; pass a dropped file to ``take``, then show an empty, folded uploader.
+    """Draw the uploader behind a button; pass a dropped file to ``take``, then show an empty one.
 
     take: raises ValueError or OSError to refuse a file. kind: the file endings to offer.
     is_folder: a folder is dropped, and ``take`` gets a list of its files.
     """
     error_key, round_key = f"{key}-error", f"{key}-round"
     refused, number = st.session_state.get(error_key), st.session_state.get(round_key, 0)
-    with st.expander(
-        title,
-        icon=":material/upload_file:",
-        expanded=bool(refused),
-        key=f"{key}-{number}",  # new after each file: folded unless refused
-    ):
+    if refused:
+        controls.complaint(refused)
+    # new after each file: closed
+    with offers, st.popover(title, icon=":material/upload_file:", key=f"{key}-{number}"):
         file: Any = st.file_uploader(
             label,
             type=kind,
@@ -92,8 +97,6 @@ def _file_drop(
             max_upload_size=MAX_MEGABYTES,
             help=help,
         )
-        if refused:
-            controls.complaint(refused)
         if not file:
             return
         st.session_state.pop(error_key, None)

@@ -11,27 +11,28 @@ from pages.app.typed import escape
 from pages.i18n import _
 from pages.runs import bring, filter, room
 
-show.header("runs")
+offers = show.header("runs")
 room.storage_problem()
 if why_not := visitors.why_not():
     st.caption(f":material/lock: {escape(why_not)}")
-bring.area()
+bring.area(offers)
 
 runs = room.with_deleted(visitors.listed(with_suspects=True))
 if runs:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         shown, first, n = filter.choose(runs)
         filter.picked_bar(runs)
-    filter.turn(shown, first, n)
     gone = room.deleted_ids()
     apart = filter.distinguishing_names(shown)
-    for run in shown:
-        if run.id in gone:
-            run_list.gone(run)
-        else:
-            run_list.row(run, menu=True, apart=apart.get(run.id, ""), before=filter.tick)
+    with st.container(key="runs-list", gap=None):
+        for run in shown:
+            if run.id in gone:
+                run_list.gone(run)
+            else:
+                run_list.row(run, menu=True, apart=apart.get(run.id, ""), before=filter.tick)
     if not shown:
         st.caption(_("No run matches."))
+    filter.turn(shown, first, n)
 else:
     show.empty(_("No runs yet."), _("Choose a task"), "home")
 

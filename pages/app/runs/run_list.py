@@ -36,7 +36,7 @@ def row(
     """
     with guarded(run):
         status = run.status
-        with st.container(border=True, key=f"run-{run.id}"):
+        with st.container(border=not menu, key=f"run-{run.id}"):
             facts, buttons = st.columns([3, 1] if menu else [6, 1], vertical_alignment="center")
             ticks = run.problem is None and status.is_active
             with facts, st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -263,8 +263,8 @@ def _symptoms(
     return of_run(run, runs_access.curves(run), steps)
 
 
-WIDTH, HEIGHT, POINTS = 168, 72, 80
-_INSET = 7  # pictures have round corners, and the dot needs room
+WIDTH, HEIGHT, POINTS = 96, 40, 80
+_INSET = 5  # pictures have round corners, and the dot needs room
 
 
 def sparkline_name(run: Run) -> str:
