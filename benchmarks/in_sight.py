@@ -27,8 +27,7 @@ SUBJECTS = {
     "experiments": "[data-testid=stForm], .live-figure",
     "own-data": "img",
     "lessons": ".st-key-lesson-cards",
-    "words": ".tfm-tokens",
-    "speed": "[data-testid=stForm], .live-figure",
+    "numbers": ".tfm-tokens",
     "glossary": "[data-testid=stExpander]",
     "class": "[data-testid=stAlert]",  # without a teacher's key it says how to get one
 }

@@ -4,10 +4,9 @@ import streamlit as st
 
 from pages import i18n
 from pages.app import state
-from pages.app.lessons import task_view
+from pages.app.lessons import bar
 from pages.app.navigation import frame, head, page_table
 from pages.app.runs import shown_run
-from pages.app.tour import bar as tour
 from pages.components import effects
 from pages.i18n import _
 
@@ -24,9 +23,8 @@ head.begin()
 frame.lead_to_game()
 links = frame.strip()
 frame.explain()
-tour.bar()
+bar.bar()
 frame.notices()
-task_view.bar()
 with st.container(key="page"):
     run = shown_run.run_without_model(facts)
     if run is None:

@@ -47,11 +47,28 @@ def _a_fresh_start() -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> object:
-    """Return an empty store of runs, without the recorded ones."""
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Return an empty store of runs, without the recorded ones, where ``TFM_RUNS_DIR`` says."""
     from tfm_core.runs.store import RunStore
 
-    return RunStore(tmp_path / "runs", recorded=None)
+    monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path / "runs"))
+    return RunStore(recorded=None)
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> object:
+    """Return an empty store of runs; what leaves it goes ``there``."""
+    from tfm_core.runs.store import RunStore
+
+    return RunStore(tmp_path / "here", recorded=None)
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> object:
+    """Return an empty store of runs elsewhere."""
+    from tfm_core.runs.store import RunStore
+
+    return RunStore(tmp_path / "there", recorded=None)
 
 
 @pytest.fixture

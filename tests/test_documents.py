@@ -22,19 +22,19 @@ import tfm_core
 from benchmarks.__main__ import _parser as parser_of_benchmarks
 from pages import publish
 from pages.app.navigation.page_table import MENU, PAGES, PLACES
-from pages.app.tour.stops import TOURS
 from pages.i18n import _, speaking
 from tests import translation
 from tests.export.exported import small, untrained
+from tests.lessons.made import record
 from tests.lessons.test_results import ANN
 from tests.looking.loops import Writer, probe
 from tests.runs.waiting import tiny
 from tests.static.repository import ROOT
 from tfm_core import cli
 from tfm_core.choices.presets import PRESETS
-from tfm_core.lessons import attempts, catalogue, results
-from tfm_core.lessons.checks.task import Verdict
+from tfm_core.lessons import catalogue, results
 from tfm_core.lessons.lesson import read
+from tfm_core.lessons.task import Verdict
 from tfm_core.recorded.build import RECORDINGS
 from tfm_core.runs import RunStore
 
@@ -160,7 +160,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         with zipfile.ZipFile("folder.zip") as file:
             file.extractall("opened")
         tfm_core.look(Writer(), probe()).save("look.safetensors")
-        answer = attempts.record(LESSON, ANN, "smallest", answer="8", verdict=Verdict(True, ""))
+        answer = record(LESSON, ANN, "smallest", answer="8", verdict=Verdict(True, ""))
         lesson = read(folder / f"{LESSON}.toml")
         line = results.line(lesson, answer, store=RunStore(), key=results.server_key())
         Path("results.txt").write_text(line, encoding="utf-8")
@@ -249,7 +249,7 @@ def test_containers_write_where_they_may_and_others_images_are_pinned() -> None:
 @pytest.mark.parametrize("block", PYTHON.values(), ids=[one.place for one in PYTHON.values()])
 def test_python_runs(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if block.heading == "Transformers and Lightning":
-        pytest.skip("tests/looking/test_adapters.py runs both where they are installed")
+        pytest.skip("tests/looking/test_training.py runs both where they are installed")
     settle(monkeypatch, tmp_path)
     monkeypatch.setitem(PRESETS, "translate", SimpleNamespace(experiment=tiny()))
     own = OWN
@@ -279,8 +279,8 @@ OPEN = sum(not one.is_lesson for one in RECORDINGS.values())
         ("README.md", r"(\d+) more that single pages", len(RECORDINGS) - OPEN),
         ("README.ko.md", r"미리 학습된 실행 (\d+)개", OPEN),
         ("README.ko.md", r"페이지에만 나오는 실행 (\d+)개", len(RECORDINGS) - OPEN),
-        ("README.md", r"in (\w+) stops", len(TOURS["translate"].stops)),
-        ("README.ko.md", r"(\w+) 단계로", len(TOURS["translate"].stops)),
+        ("README.md", r"in (\w+) stops", len(catalogue.lesson("translate").tasks)),
+        ("README.ko.md", r"(\w+) 단계로", len(catalogue.lesson("translate").tasks)),
         ("docs/deploy.md", r"the (\w+) recorded trainings", OPEN),
         ("docs/look.md", r"Transformers (\d+)\.", BENCH_TRANSFORMERS),
         ("docs/recording.md", r"Transformers (\d+)\.", BENCH_TRANSFORMERS),

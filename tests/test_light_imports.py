@@ -36,7 +36,7 @@ assert not home.exception, home.exception
 assert home.title
 assert not {"torch", "pandas"} & sys.modules.keys(), "drawing Home"
 bring(
-    ["pages.learn.by_hand", "pages.learn.tensors", "pages.train.live",
+    ["pages.learn.by_hand", "pages.learn.numbers.tensors", "pages.train.live",
      "pages.train.configure",
      "pages.compare.sweeps.page", "pages.compare.sweeps.running"],
     "torch", "optuna",

@@ -74,9 +74,7 @@ AREAS = {
         "pages/teach",
         "pages/learn/lessons",
         "pages/app/lessons",
-        "pages/app/tour",
         "tfm_core/lessons",
-        "tfm_core/inspect/tours",
     ),
     "learn": (
         "pages/learn",
@@ -132,8 +130,9 @@ CONTENT_AREAS = {
         "tasks",
         "presets",
     ),
-    "lessons, tours, class": ("lessons", "class", "tour", "tours"),
+    "lessons, tours, class": ("lessons", "class", "tours"),
     "learn": (
+        "numbers",
         "words",
         "tensors",
         "by_hand",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -42,15 +42,16 @@ def words(name: str) -> PageWords:
     return PageWords(title.removeprefix("# ").strip(), " ".join(intro.split()), more.strip())
 
 
-def header(name: str) -> DeltaGenerator:
+def header(name: str, *, is_article: bool = False) -> DeltaGenerator:
     """Show the pages of the place, this one as the title, and the next page of the path.
 
-    The goal of a page on the path, its minutes and its text are the help. Returns a place in the
-    row for what else the page offers.
+    The goal of a page on the path, its minutes and its text are the help; an article shows its
+    text itself. Returns a place in the row for what else the page offers.
     """
     texts, page, after = words(name), page_table.PAGES[name], page_table.after(name)
     goal = _("{goal} · {n}\u00a0min", goal=_(page.goal), n=page.minutes) if page.goal else ""
-    help = "\n\n".join(filter(None, (goal, texts.intro, texts.more)))
+    text = () if is_article else (texts.intro, texts.more)
+    help = "\n\n".join(filter(None, (goal, *text)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="page-title"):
         for other in page_table.beside(name):
             if other is page:
@@ -190,6 +191,20 @@ def empty(sentence: str, button: str, page: str) -> None:
         st.markdown(sentence, width="content")
         if st.button(button, type="primary", key=f"empty-{page}"):
             st.switch_page(page_table.path_of(page))
+
+
+def link(
+    page: str, label: str = "", query: Mapping[str, str] | None = None, *, icon: str = ""
+) -> None:
+    """Draw a link to a page, with the page's title and icon unless others are given."""
+    facts = page_table.PAGES[page]
+    st.page_link(
+        facts.path,
+        label=label or _(facts.title),
+        icon=icon or facts.icon,
+        query_params=query,
+        width="content",
+    )
 
 
 def duration(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -246,15 +246,15 @@ def close_menus() -> None:
     st.session_state[_MENUS] = st.session_state.get(_MENUS, 0) + 1
 
 
-def open_dialog(key: str, run_id: str) -> None:
-    """Open a dialog on a run at the next rerun, in place of any other."""
-    st.session_state[_DIALOG] = (key, run_id)
+def open_dialog(run_ids: Sequence[str]) -> None:
+    """Open the dialog on the labels of runs at the next rerun."""
+    st.session_state[_DIALOG] = tuple(run_ids)
 
 
-def dialog_run(key: str) -> str | None:
-    """Return the run that a dialog is open on, or None."""
-    opened, run_id = st.session_state.get(_DIALOG, (None, None))
-    return run_id if opened == key else None
+def dialog_runs() -> tuple[str, ...]:
+    """Return the runs that the dialog is open on, none where it is closed."""
+    run_ids: tuple[str, ...] = st.session_state.get(_DIALOG, ())
+    return run_ids
 
 
 def close_dialog() -> None:
@@ -370,17 +370,17 @@ def _exists(run_id: str) -> bool:
     return True
 
 
-def body(draw: Callable[[], None]) -> None:
+def body(draw: Callable[[], None], *, of: str = "") -> None:
     """Draw the body of a page as a fragment: pressing something in it does not redraw the frame.
 
     The frame shows the current run and links to the configuration, so a change of either reruns
-    the whole page.
+    the whole page. of: which part of the page it is, where there are several.
     """
     before: tuple[object, ...] | None = None
 
     def part() -> None:
         nonlocal before
-        with view.drawing():
+        with view.drawing(of):
             draw()
         now = current_run_id(), current_draft().edition
         if before not in (None, now):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.app.runs import comparison, runs_access
+from pages.app.runs import comparison, runs_access, studies
 from pages.app.typed import escape
 from pages.i18n import N_, _
 from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
 from tfm_core.inspect.compare.names import names
 from tfm_core.inspect.compare.seeds import configurations
-from tfm_core.inspect.compare.spread import Measure, band, corrected, paired, sentence, spread
+from tfm_core.inspect.compare.spread import Measure, corrected, paired, sentence, spread
 from tfm_core.plots.training.comparison import RunLine, slots
 from tfm_core.plots.training.stage import smooth
 from tfm_core.runs.run import Run
@@ -70,7 +70,7 @@ def has_seeds(grouped: Sequence[SeedGroup]) -> bool:
 
 
 def bands(grouped: Sequence[SeedGroup], metric: str, axis: AxisName, window: int) -> list[RunLine]:
-    made = []
+    made: list[RunLine] = []
     for group in grouped:
         if len(group.members) < 2:
             continue
@@ -81,11 +81,7 @@ def bands(grouped: Sequence[SeedGroup], metric: str, axis: AxisName, window: int
                 is_noisy = METRICS[metric].series == "steps"
                 values = smooth(curve.values, window) if is_noisy else curve.values
                 tracks.append((curve.x, values))
-        one_band = band(tracks)
-        if len(one_band.steps):
-            words = comparison.mean_label(group.name, one_band.n_curves, len(group.members))
-            spread = one_band.mean, one_band.low, one_band.high
-            made.append(RunLine(words, group.slot, one_band.steps, *spread))
+        made += studies.mean_band(group.name, group.slot, tracks, len(group.members))
     return made
 
 

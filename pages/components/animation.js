@@ -4,16 +4,14 @@
 // Whoever shows it gives its state two functions: show(state) draws the snapshot it stands at, and
 // blend(state) what lies between two.
 
-import { actButton, drawn, element, isCalm, slider } from "./dom.js";
+import { actButton, drawn, element, isCalm, showPlaying, slider, whole } from "./dom.js";
 import { forgetFrame, tellFrame } from "./events.js";
+import { weightsAt } from "./stage_time.js";
 
 const HOLD = 420; // milliseconds that a snapshot stands
 const BLEND = 260; // and in which it turns into the next one
 const REST = 350; // after which a hand that moves the film rests
-const ICONS = { play: "▶", pause: "❚❚" };
-
-export const sizeOf = (view) => view.shape.reduce((product, n) => product * n, 1);
-export const mapsAt = (view, at) => view.values.subarray(at * sizeOf(view), (at + 1) * sizeOf(view));
+const LARGE = 150_000; // weights of a snapshot from which on it turns at once
 
 // New data came: stay at the step that is shown, unless the server moved on or shows something else.
 export function startAt(state, before) {
@@ -25,7 +23,7 @@ export function startAt(state, before) {
   const stays = same && at >= 0 && (state.playing || state.waiting || !moved);
   state.at = stays ? at : view.frame;
   if (!stays) { stopAnimation(state); state.waiting = null; }
-  view.shown = mapsAt(view, state.at);
+  view.shown = weightsAt(view, state.at);
 }
 
 export function tell(state, isBetween = false) {
@@ -46,7 +44,7 @@ export function tellDrawn(state) {
 
 function goTo(state, at) {
   state.at = Math.max(0, Math.min(state.view.frames.length - 1, at));
-  state.view.shown = mapsAt(state.view, state.at);
+  state.view.shown = weightsAt(state.view, state.at);
   state.show(state);
   showAnimation(state);
   tell(state);
@@ -78,7 +76,7 @@ function playAnimation(state) {
   if (state.at === state.view.frames.length - 1) goTo(state, 0);
   showAnimation(state);
   let since = performance.now();
-  const calm = isCalm() || sizeOf(state.view) > 150000;
+  const calm = isCalm() || state.view.shown.length > LARGE;
   const turn = (now) => {
     if (!state.playing) return;
     const past = now - since - HOLD;
@@ -101,10 +99,7 @@ function pauseAnimation(state) {
 function blend(state, share) {
   const { view } = state;
   if (state.at + 1 >= view.frames.length) return;
-  const [from, to] = [mapsAt(view, state.at), mapsAt(view, state.at + 1)];
-  const mixed = new Float32Array(from.length);
-  for (let i = 0; i < mixed.length; i += 1) mixed[i] = from[i] + (to[i] - from[i]) * share;
-  view.shown = mixed;
+  view.shown = weightsAt(view, state.at + share);
   state.blend(state);
   tell(state, true);
 }
@@ -113,7 +108,7 @@ function buildAnimation(state) {
   const { animation } = state.parts;
   const { words } = state.view;
   const scrubber = slider(words.scrub, (at) => { stopAnimation(state); goTo(state, at); settle(state, REST); });
-  const play = actButton("small play", ICONS.play, () => (state.playing ? pauseAnimation(state) : playAnimation(state)), words.play);
+  const play = actButton("small play", "▶", () => (state.playing ? pauseAnimation(state) : playAnimation(state)), words.play);
   const move = (by) => () => { stopAnimation(state); goTo(state, state.at + by); settleSoon(state); };
   const step = element("span", "step");
   const back = actButton("small back", "‹", move(-1), words.back);
@@ -134,14 +129,13 @@ export function showAnimation(state) {
   const { scrubber, play, step, answer, back, next } = state.animation;
   const frame = view.frames[state.at];
   const { words } = view;
-  const named = `${words.step} ${frame.step.toLocaleString("en")}`;
+  const named = `${words.step} ${whole(frame.step)}`;
   scrubber.max = view.frames.length - 1;
   scrubber.value = state.at;
   scrubber.setAttribute("aria-valuetext", named);
   back.disabled = state.at === 0;
   next.disabled = state.at === view.frames.length - 1;
-  play.textContent = state.playing ? ICONS.pause : ICONS.play;
-  play.setAttribute("aria-label", state.playing ? words.pause : words.play);
+  showPlaying(play, state.playing, words);
   step.textContent = named;
   answer.textContent = "";
   answer.hidden = !view.says;

@@ -9,10 +9,10 @@ const LOOK = 150; // milliseconds
 const LOOKS = 3; // at a page that has come to rest, before something gets the focus: another may be coming
 const CONTROL = "a[href], button, summary, [tabindex='0'], input:is([type=checkbox], [type=radio], [type=range])";
 const ABOVE = ".st-key-changes, .st-key-hand-lesson-bar";
+const FIGURE = "[class*=st-key-figure-]"; // which an address can lead to
 const BELOW = ".st-key-start-bar";
 
-// One for the document: a change of page may make this component anew.
-const state = (document[Symbol.for("arrival")] ??= { last: null, outside: null, opened: null, overlay: null, title: null });
+let state; // one for the document: a change of page may make this component anew
 
 const isGone = (node) => !node.isConnected || node.matches(":disabled") || !node.checkVisibility({ visibilityProperty: true });
 const heading = () => found(document.documentElement.dataset.title);
@@ -67,7 +67,9 @@ function arrive(now) {
   const title = heading();
   const isThere = title && (title !== state.title.before || !isDrawing());
   if (isThere && now !== title) give(title);
-  if (isThere && !isDrawing()) state.title = null;
+  if (!isThere || isDrawing()) return;
+  if (title.matches(FIGURE)) title.scrollIntoView({ block: "start" }); // what stands above it has grown
+  state.title = null;
 }
 
 // A popover stands at the end of the document: the focus goes there, not behind it.
@@ -101,7 +103,7 @@ function measure() {
   document.documentElement.style.setProperty("--covered-below", `${height(BELOW)}px`);
 }
 
-// What a press has opened out of sight (reveal.js).
+// What a press has opened out of sight (effects.js).
 function open({ detail: target }) {
   measure();
   state.opened = { target, from: state.last };
@@ -109,11 +111,13 @@ function open({ detail: target }) {
   give(target.querySelector("h2, h3, h4") ?? target, { preventScroll: true });
 }
 
-export default function ({ data }) {
+export function arrival({ data }) {
+  state = (document[Symbol.for("arrival")] ??= { last: null, outside: null, opened: null, overlay: null, title: null });
   const { dataset } = document.documentElement;
   const [page, part] = [dataset.place, dataset.part];
   Object.assign(dataset, data);
-  const isOther = page !== undefined && (page !== data.place || part !== data.part);
+  const isAsked = page === undefined && data.title.includes(".st-key-figure-");
+  const isOther = isAsked || page !== undefined && (page !== data.place || part !== data.part);
   if (isOther) {
     state.title = { before: heading() };
     close();

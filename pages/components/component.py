@@ -60,7 +60,7 @@ def component(
 ) -> Component:
     """Declare the component of the script ``name``.js. css: names of style sheets.
 
-    Each has the look of the focus, too, which of the page a shadow root does not see.
+    Each has what all share, too: a shadow root sees no style of the page.
 
     html: what the script finds; an element whose class is the name where none is given.
     """
@@ -68,7 +68,7 @@ def component(
         st.components.v2.component(
             name,
             html=f'<div class="{name.replace("_", "-")}"></div>\n' if html is None else html,
-            css=joined(*(("focus.css", *css) if isolate_styles else css)) or None,
+            css=joined(*(("focus.css", "shared.css", *css) if isolate_styles else css)) or None,
             js=bundled(f"{name}.js"),
             isolate_styles=isolate_styles,
         )

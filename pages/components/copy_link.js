@@ -24,7 +24,7 @@ function copyBySelection(field) {
 
 function build(root) {
   const rows = element("div");
-  const said = status("said");
+  const said = status();
   const board = buildBoard();
   root.append(rows, said.region, board.dialog);
   return { rows, said, board };
@@ -131,11 +131,9 @@ export default function ({ data: [data], parentElement, setStateValue }) {
     }
     fillCode(state);
   }
-  state.hearing?.abort();
   const hearing = new AbortController();
-  state.hearing = hearing;
   window.addEventListener("keydown", (event) => {
     if (state.parts.board.dialog.open) event.stopPropagation(); // Escape closes the code, not the menu, too
   }, { signal: hearing.signal, capture: true });
-  return () => hearing.abort(); // its own only: a newer draw has another
+  return () => hearing.abort();
 }

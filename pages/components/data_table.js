@@ -2,8 +2,7 @@
 //
 // A table is {caption, head, rows}; the first cell of each row names it.
 
-import { actButton, element } from "./dom.js";
-import { decoded } from "./typed_arrays.js";
+import { actButton, bytes, download, element, whole } from "./dom.js";
 
 const [MAX_ROWS, MAX_COLUMNS] = [200, 40]; // on screen; the file has them all
 
@@ -138,17 +137,15 @@ function drawn({ caption, head, rows }, words) {
   if (rows.length > MAX_ROWS || head.length > MAX_COLUMNS + 1) {
     const shown = [Math.min(rows.length, MAX_ROWS), rows.length, Math.min(head.length - 1, MAX_COLUMNS), head.length - 1];
     box.append(element("p", "cut", ["{rows}", "{all_rows}", "{columns}", "{all_columns}"].reduce(
-      (sentence, name, i) => sentence.replace(name, shown[i].toLocaleString("en")), words.cut)));
+      (sentence, name, i) => sentence.replace(name, whole(shown[i])), words.cut)));
   }
   return box;
 }
 
-function download(tables) {
-  const link = element("a");
-  link.href = URL.createObjectURL(new Blob(["\ufeff", csvOf(tables)], { type: "text/csv" }));
-  link.download = "figure.csv";
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+function saveCsv(tables) {
+  const url = URL.createObjectURL(new Blob(["\ufeff", csvOf(tables)], { type: "text/csv" }));
+  download("figure.csv", url);
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
 // Open the tables over the page; closing gives the focus back. near: what they are of. more: buttons.
@@ -157,11 +154,26 @@ export function openTables(near, name, tables, words, ...more) {
   const shown = tables.length ? tables.map((table) => drawn(table, words)) : [element("p", "", words.none)];
   const room = element("div", "tables", ...shown, { tabIndex: 0, role: "group", "aria-label": words.table }); // arrow keys scroll it
   dialog.append(
-    element("div", "table-bar", ...more, actButton("", words.csv, () => download(tables)), actButton("", words.close, () => dialog.close())),
+    element("div", "table-bar", ...more, actButton("", words.csv, () => saveCsv(tables)), actButton("", words.close, () => dialog.close())),
     room,
   );
   dialog.addEventListener("keydown", (event) => event.stopPropagation()); // the page has keys of its own
   dialog.addEventListener("close", () => dialog.remove());
   near.append(dialog);
   dialog.showModal();
+}
+
+// Arrays as plotly sends them: base64 of numbers, of one dimension or two.
+
+const KINDS = {
+  f4: Float32Array, f8: Float64Array, i1: Int8Array, u1: Uint8Array, i2: Int16Array, u2: Uint16Array, i4: Int32Array, u4: Uint32Array,
+};
+
+// The values of an array, or its rows; what is not packed is returned as it is.
+export function decoded(packed) {
+  if (!packed?.bdata) return packed;
+  const values = new KINDS[packed.dtype](bytes(packed.bdata).buffer);
+  const [rows, columns] = String(packed.shape ?? "").split(",").map(Number);
+  if (!columns) return values;
+  return Array.from({ length: rows }, (_row, i) => values.subarray(i * columns, (i + 1) * columns));
 }

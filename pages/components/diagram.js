@@ -1,8 +1,7 @@
 // Graphviz in the browser. A diagram is laid out once; picking a node only marks it.
 
 import { openTables } from "./data_table.js";
-import { actButton, drawn, element, named, presentedHeight } from "./dom.js";
-import { isDark } from "./theme.js";
+import { actButton, drawn, element, isDark, named, presentedHeight } from "./dom.js";
 import { loadViz } from "./vendors.js";
 
 const MAX_STOPS = 40; // nodes that the tab key visits one by one; with more, only the marked one
@@ -55,31 +54,6 @@ function fit(state) {
   setZoom(state, Math.min(1, wide, (most - 18) / (state.size[1] * NATURAL)));
 }
 
-// From the first column into the second, through the gap between them: one line, an arrow for each.
-function cross(state) {
-  const { svg, data } = state;
-  const boxes = new Map([...svg.querySelectorAll("g.node")].map((group) => [
-    group.querySelector("title").textContent, group.getBBox()]));
-  const edge = (kind, side) => [...svg.querySelectorAll(`g.cluster.${kind}`)]
-    .map((group) => group.getBBox()).map((box) => (side === "left" ? box.x : box.x + box.width));
-  const lefts = edge("decoder", "left");
-  const rights = edge("encoder", "right");
-  for (const [tail, head] of data.across ?? []) {
-    const [from, to] = [boxes.get(tail), boxes.get(head)];
-    if (!from || !to) continue;
-    const start = [from.x + from.width, from.y + from.height / 2];
-    const end = [to.x, to.y + to.height / 2];
-    const left = Math.max(start[0], ...rights);
-    const gap = (left + Math.min(end[0], ...lefts)) / 2;
-    const group = drawn("g", { class: "edge across" });
-    group.append(
-      drawn("path", { fill: "none", d: `M${start} H${gap} V${end[1]} H${end[0] - 6}` }),
-      drawn("polygon", { points: `${end} ${end[0] - 6},${end[1] - 2.5} ${end[0] - 6},${end[1] + 2.5}` }),
-    );
-    svg.querySelector("g.graph").append(group);
-  }
-}
-
 function colours(root, state) {
   state.dark = isDark(root);
   const look = state.data.looks[state.dark ? "dark" : "light"];
@@ -96,16 +70,10 @@ function dress(state) {
   svg.querySelectorAll("title").forEach((title) => title.remove());
   svg.querySelectorAll("a").forEach((link) => link.replaceWith(...link.childNodes));
   // kinds are classes; their colours come from the theme, not from the DOT
-  svg.querySelectorAll("g.node, g.cluster").forEach((group) => {
-    const kind = [...group.classList].find((name) => name !== "node" && name !== "cluster");
+  svg.querySelectorAll("g.node").forEach((group) => {
+    const kind = [...group.classList].find((name) => name !== "node");
     const shape = group.querySelector("path, ellipse, polygon");
     if (kind && shape) shape.style.fill = `var(--d-${kind})`;
-    if (!kind || !group.classList.contains("cluster")) return;
-    group.querySelectorAll("text").forEach((text) => { // over the arrows that cross it, on a rim
-      text.classList.add("over");
-      text.style.stroke = `var(--d-${kind})`;
-      group.parentNode.append(text);
-    });
   });
   state.nodes.forEach((group, name) => {
     group.setAttribute("role", "button");
@@ -181,7 +149,6 @@ function draw(root, state, viz) {
     state.size = ["width", "height"].map((side) => parseFloat(state.svg.getAttribute(side)));
     if (old) old.replaceWith(state.svg);
     else state.view.append(state.svg);
-    cross(state);
     dress(state);
     const top = new Map([...state.nodes].map(([name, group]) => [name, group.getBBox().y]));
     state.nodes = new Map([...state.nodes].sort(([a], [b]) => top.get(a) - top.get(b)));

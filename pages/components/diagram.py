@@ -1,4 +1,4 @@
-"""The architecture diagram: DOT laid out in the browser, with nodes to click.
+"""A diagram: DOT laid out in the browser, with nodes to click.
 
 The layout is Graphviz, compiled to WebAssembly and served at /vendor/viz. A node keeps its place in
 the view when another is picked, and the colours follow the theme.
@@ -23,8 +23,6 @@ FILLS = {
         "norm": "#eceae3",
         "output": "#ece5c4",
         "sum": "#fbfaf7",
-        "encoder": "#eef4f8",
-        "decoder": "#f9efe8",
     },
     "dark": {
         "data": "#14171c",
@@ -35,8 +33,6 @@ FILLS = {
         "norm": "#2c323b",
         "output": "#453e1a",
         "sum": "#14171c",
-        "encoder": "#182029",
-        "decoder": "#241c18",
     },
 }
 
@@ -61,7 +57,6 @@ def diagram(
     dot: str,
     nodes: Mapping[str, str],
     *,
-    across: Sequence[tuple[str, str]] = (),
     chosen: str,
     looks: Mapping[str, Mapping[str, str]],
     table: Sequence[Sequence[str]],
@@ -70,9 +65,8 @@ def diagram(
 ) -> None:
     """Draw a diagram; ``on_pick`` gets a clicked node before the next rerun.
 
-    nodes: name -> what it is called aloud. across: tail and head of arrows from the first column to
-    the second. looks: theme -> class of node, ``ink`` or ``line`` -> colour. table: the head and
-    the rows of what it shows, in words and numbers.
+    nodes: name -> what it is called aloud. looks: theme -> class of node, ``ink`` or ``line`` ->
+    colour. table: the head and the rows of what it shows, in words and numbers.
     """
 
     words = table_words() | {
@@ -93,7 +87,6 @@ def diagram(
         {
             "dot": dot,
             "nodes": dict(nodes),
-            "across": [list(ends) for ends in across],
             "chosen": chosen,
             "looks": {theme: dict(look) for theme, look in looks.items()},
             "table": [list(row) for row in table],

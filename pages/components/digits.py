@@ -20,9 +20,7 @@ from pages.i18n import _
 
 SIDE = 112  # pixels to a side of what the browser sends, 4 for each of MNIST's
 
-_pad = component(
-    "digit_pad", css=["drawing_board.css", "digit_pad.css"], html='<div class="pad"></div>\n'
-)
+_pad = component("drawing_board", css=["drawing_board.css"])
 
 
 def digit_pad(
@@ -69,7 +67,7 @@ DIGITS = tuple("0123456789")
 _reader = component(
     "digit_reader",
     css=["drawing_board.css", "digit_reader.css"],
-    html='<div class="reader"></div>\n',
+    html='<div class="room"><div class="reader"></div></div>\n',
 )
 
 
@@ -179,13 +177,6 @@ def reader_words(classes: Sequence[str], names: Sequence[str]) -> dict[str, Any]
     }
 
 
-_lab = component(
-    "digit_lab",
-    css=["drawing_board.css", "digit_reader.css", "digit_lab.css"],
-    html='<div class="room"><div class="reader lab"></div></div>\n',
-)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LabReading:
     """A reading, the model's input, and its attention.
@@ -238,28 +229,30 @@ def digit_lab(
     the number of a drawing, once the pen rests.
     """
     n_layers, n_heads, n_patches = shape
-    _lab(
-        {
-            **board_data(shown, samples),
-            "labels": list(labels),
-            "layers": n_layers,
-            "heads": n_heads,
-            "patches": n_patches,
-            "reading": None if look is None else look.answer(shown.number),
-            "note": note,
-            "words": {
-                **reader_words(classes, [classes[label] for label in labels]),
-                "seen": _("What the model sees"),
-                "looks": _("Where it looks"),
-                "heads": _("Heads (layer · head)"),
-                "name": _("Layer {layer}, head {head}"),
-                "strongest": _("{name}: looks most at row {row}, column {column}"),
-                "head": _("{name}. Press again for all layers."),
-                "rollout": _("Rollout: attention through all layers."),
-                "press": _("Choose what you meant"),
-                "mean": _("I meant a {digit}"),
-            },
-        },
+    _reader(
+        plain(
+            {
+                **board_data(shown, samples),
+                "labels": list(labels),
+                "layers": n_layers,
+                "heads": n_heads,
+                "patches": n_patches,
+                "reading": None if look is None else look.answer(shown.number),
+                "note": note,
+                "words": {
+                    **reader_words(classes, [classes[label] for label in labels]),
+                    "seen": _("What the model sees"),
+                    "looks": _("Where it looks"),
+                    "heads": _("Heads (layer · head)"),
+                    "name": _("Layer {layer}, head {head}"),
+                    "strongest": _("{name}: looks most at row {row}, column {column}"),
+                    "head": _("{name}. Press again for all layers."),
+                    "rollout": _("Rollout: attention through all layers."),
+                    "press": _("Choose what you meant"),
+                    "mean": _("I meant a {digit}"),
+                },
+            }
+        ),
         default={"drawn": [], "kept": 0},
         on={"drawn": None, "kept": None},
         key=key,

@@ -33,15 +33,25 @@ export function actButton(className, text, act, does = "") {
   return made;
 }
 
+// Show on a button whether a press on it plays or pauses.
+export function showPlaying(button, isPlaying, words) {
+  const text = isPlaying ? "❚❚" : "▶";
+  if (button.textContent === text) return;
+  button.textContent = text;
+  label(button, isPlaying ? words.pause : words.play);
+}
+
 export const isCalm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // A slider; act: gets its value.
 export function slider(name, act, settings = {}) {
-  const made = Object.assign(element("input"), { type: "range", min: 0, ...settings });
-  made.setAttribute("aria-label", name);
+  const made = element("input", "", { type: "range", min: 0, "aria-label": name, ...settings });
   made.addEventListener("input", () => act(Number(made.value)));
   return made;
 }
+
+// What was sent as base64.
+export const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 
 // What models read and write may be Korean on a page of another language.
 export function markKorean(node, text) {
@@ -96,6 +106,18 @@ export const zoomOf = (node) => node.currentCSSZoom ?? 1;
 // Pixels of the screen for each of an element's own.
 export const pixelRatio = (node) => (window.devicePixelRatio || 1) * zoomOf(node);
 
+// The pen of a canvas of so many of its own pixels, sharp on every screen and cleared.
+export function penOf(canvas, width, height) {
+  const ratio = pixelRatio(canvas);
+  const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== wide || canvas.height !== high) dress(canvas, { width: wide, height: high });
+  Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  return pen;
+}
+
 // Pixels of its own that a figure may be high in presenter mode; 0 outside it.
 export const presentedHeight = (node) => parseFloat(getComputedStyle(node).getPropertyValue("--presented-height")) || 0;
 
@@ -117,15 +139,13 @@ export function fill(root) {
 // A template with its {names} filled in.
 export const filled = (template, values) => template.replace(/\{(\w+)\}/g, (_all, name) => values[name]);
 
-// What a head is called; layer and head from 0.
-export const headName = (words, layer, head) => words.named.replace("{layer}", layer + 1).replace("{head}", head + 1);
+// A whole number, such as a step, as it is read.
+export const whole = (number) => Math.round(number).toLocaleString("en");
 
-function download(name, url) {
-  const link = element("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-}
+// What a head is called; layer and head from 0.
+export const headName = (words, layer, head) => filled(words.named, { layer: layer + 1, head: head + 1 });
+
+export const download = (name, href) => element("a", "", { href, download: name }).click();
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -165,3 +185,22 @@ export function saveButtons(words, make) {
 }
 
 export const paper = (node) => getComputedStyle(node).getPropertyValue("--st-background-color").trim() || "#fff";
+
+// Whether the page is dark, asked of its own background.
+
+const darkness = new Map(); // by colour: it is asked for twice a second, and a canvas costs
+
+export function isDark(element) {
+  const colour = getComputedStyle(element).getPropertyValue("--st-background-color").trim();
+  if (!darkness.has(colour)) darkness.set(colour, looksDark(colour));
+  return darkness.get(colour);
+}
+
+function looksDark(colour) {
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = colour || "#fff";
+  probe.fillRect(0, 0, 1, 1);
+  const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
+}
+

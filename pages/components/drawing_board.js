@@ -1,12 +1,13 @@
 // A board to draw on: white ink on black, as MNIST is, stroke by stroke, so that one can be undone.
 
+import { pictured } from "./cells.js";
 import { actButton, element } from "./dom.js";
 
 const INK = 0.085; // width of a line, of the board's side: about 2.4 of MNIST's 28 pixels
 
 // What is drawn, as side x side grey values.
 export class DrawingBoard {
-  // heard: onStroke() when a stroke has ended, onMove() while the pen moves.
+  // heard: onStroke() when a stroke has ended or was taken back or away, onMove() while the pen moves.
   constructor(side, words, heard) {
     this.side = side;
     this.heard = heard;
@@ -16,6 +17,12 @@ export class DrawingBoard {
     this.canvas = element("canvas", "", { width: side, height: side, role: "img", "aria-label": words.pad });
     this.hint = element("div", "hint", words.hint);
     this.node = element("div", "board", this.canvas, this.hint);
+    const takes = (does) => () => { does(); this.heard.onStroke(); };
+    this.tools = element(
+      "div", "tools",
+      actButton("", words.undo, takes(() => this.undo())),
+      actButton("", words.clear, takes(() => this.clear())),
+    );
     this.context = this.canvas.getContext("2d", { willReadFrequently: true });
     this.#listen();
     this.#draw();
@@ -23,15 +30,6 @@ export class DrawingBoard {
 
   get isEmpty() {
     return !this.strokes.length && !this.picture;
-  }
-
-  // What is drawn is taken back or away by them; told() hears of it.
-  tools(words, told) {
-    return element(
-      "div", "tools",
-      actButton("", words.undo, () => { this.undo(); told(); }),
-      actButton("", words.clear, () => { this.clear(); told(); }),
-    );
   }
 
   undo() {
@@ -46,16 +44,15 @@ export class DrawingBoard {
   }
 
   // Show grey values, size x size, in place of what is drawn.
-  show(values, size) {
-    const small = element("canvas", "", { width: size, height: size });
-    small.getContext("2d").putImageData(greys(values, size), 0, 0);
+  show(values) {
     this.strokes = [];
-    this.picture = small;
+    this.picture = pictured(values);
     this.#draw();
   }
 
-  // The grey values as base64.
+  // The grey values as base64; an empty text for an empty board.
   encoded() {
+    if (this.isEmpty) return "";
     const { data } = this.context.getImageData(0, 0, this.side, this.side);
     let text = "";
     for (let i = 0; i < data.length; i += 4) text += String.fromCharCode(data[i]);
@@ -120,14 +117,11 @@ export class DrawingBoard {
   }
 }
 
-// Grey values, size x size, as a canvas takes them.
-export function greys(values, size) {
-  const image = new ImageData(size, size);
-  for (let i = 0; i < size * size; i += 1) {
-    image.data.fill(values[i], 4 * i, 4 * i + 3);
-    image.data[4 * i + 3] = 255;
-  }
-  return image;
+// A board of its own: after each stroke the server gets what is drawn.
+export default function ({ data, parentElement, setStateValue }) {
+  const root = parentElement.querySelector(".drawing-board");
+  root.send = setStateValue;
+  if (root.board) return;
+  root.board = new DrawingBoard(data.side, data.words, { onStroke: () => root.send("pixels", root.board.encoded()) });
+  root.replaceChildren(root.board.node, root.board.tools);
 }
-
-export const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));

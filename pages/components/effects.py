@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pages.components.component import component
 
-_arrival = component("arrival")
+_effects = component("effects")  # each is sent as its name and its data
 
 
 def arrival(place: str, part: str, *, title: str, key: str) -> None:
@@ -16,26 +16,17 @@ def arrival(place: str, part: str, *, title: str, key: str) -> None:
     Streamlit would keep the scroll position, and the focus nowhere. What loses the focus later
     hands it to what comes in its place.
     """
-    _arrival({"place": place, "part": part, "title": title}, key=key)
-
-
-_embedded = component("embedded")
+    _effects(["arrival", {"place": place, "part": part, "title": title}], key=key)
 
 
 def embedded(*, key: str) -> None:
     """Tell the site that shows the app in a frame how high the page is."""
-    _embedded(key=key)
-
-
-_press = component("press")
+    _effects(["embedded"], key=key)
 
 
 def press(target: str, *, mark: str, key: str) -> None:
     """Press the button in the container of key ``target``, once for each new ``mark``."""
-    _press({"target": target, "mark": mark}, key=key)
-
-
-_reveal = component("reveal")
+    _effects(["press", {"target": target, "mark": mark}], key=key)
 
 
 def reveal(marks: Mapping[str, str], *, key: str) -> None:
@@ -44,34 +35,22 @@ def reveal(marks: Mapping[str, str], *, key: str) -> None:
     marks: the key of the container -> what it shows now, empty while it shows nothing. Called
     behind all of them.
     """
-    _reveal(dict(marks), key=key)
-
-
-_icons = component("icons", html="", isolate_styles=False)
+    _effects(["reveal", dict(marks)], key=key)
 
 
 def hide_icons() -> None:
     """Hide icons from screen readers: Streamlit reads out their file names."""
-    _icons(key="quiet-icons")
-
-
-_follow_theme = component("follow_theme")
+    _effects(["icons"], key="quiet-icons")
 
 
 def follow_theme(*, is_dark: bool) -> None:
     """Draw the page anew when the reader changes the theme. is_dark: the theme it is drawn for."""
-    _follow_theme({"dark": is_dark}, on={"theme": None}, key="follow-theme")
-
-
-_ended = component("ended", css=["spoken.css"])
+    _effects(["theme", {"dark": is_dark}], on={"theme": None}, key="follow-theme")
 
 
 def announce_end(run: str, ended: str, *, key: str) -> None:
     """Tell screen readers how a run ended, once it has. ended: in words, empty until then."""
-    _ended({"run": run, "ended": ended}, key=key)
-
-
-_cookie = component("cookie", html="")
+    _effects(["ended", {"run": run, "ended": ended}], key=key)
 
 
 def keep_cookie(name: str, text: str, *, path: str, resets: int, key: str) -> None:
@@ -79,7 +58,10 @@ def keep_cookie(name: str, text: str, *, path: str, resets: int, key: str) -> No
 
     text: parts separated by "/". resets: forget what is there with each that is new.
     """
-    _cookie([{"name": name, "text": text, "path": path, "resets": resets}], key=key)
+    _effects(
+        ["cookie", {"name": name, "text": text, "path": path, "resets": resets}],
+        key=key,
+    )
 
 
 Tree = list["str | float | Tree"]

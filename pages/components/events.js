@@ -16,9 +16,10 @@ export function forgetFrame() { delete window[LAST]; }
 
 export const lastFrame = () => window[LAST] ?? null;
 
-// Hear of every frame; returns what ends that.
+// Hear of the last frame, or null, and of every one that comes; returns what ends that.
 export function followFrames(act) {
   const listen = (event) => act(event.detail);
   window.addEventListener(FRAME, listen);
+  act(lastFrame());
   return () => window.removeEventListener(FRAME, listen);
 }

@@ -1,7 +1,10 @@
-// What a run's own page has around its stage: the theme, paper, and what happened when.
+// A page that carries its run: the theme, paper, the parts in it, and its film on the stage.
 
-import { isCalm } from "./dom.js";
+import { unpack } from "./cells.js";
+import { bytes } from "./dom.js";
+import stage from "./stage.js";
 import { settle } from "./stage.js";
+import { keep } from "./stage_time.js";
 
 const isSystemDark = () => window.matchMedia("(prefers-color-scheme: dark)").matches;
 
@@ -25,7 +28,30 @@ export function followTheme(box) {
   });
 }
 
-export function goToStep(box, step) {
-  box.querySelector(".stage").stage.goToStep(step);
-  box.scrollIntoView({ behavior: isCalm() ? "auto" : "smooth" });
+// ---- the parts that a page carries: base64 in scripts that no browser runs, compressed by gzip
+
+const ownPart = (name) => document.getElementById(`part-${name}`).textContent;
+
+// partOf: returns a part by its name, as it stands in its page.
+export async function openedPart(name, partOf = ownPart) {
+  const stream = new Blob([bytes(partOf(name))]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// A film on the stage: the data of a page of its own, or of another page that was fetched.
+// partOf: returns a part of the page that carries it. playing: of `autoplay`, `loop`, `compact` and `bare` what differs
+// from the film. at: tells films on one page apart. Returns the film.
+export async function playFilm(box, partOf = ownPart, playing = {}, at = "") {
+  const film = JSON.parse(new TextDecoder().decode(await openedPart("film", partOf)));
+  const data = { ...film.stage, ...playing, name: `${at}${film.stage.name}` };
+  async function show([kind, example]) {
+    const number = film.views.findIndex((view) => view.kind === kind && view.example === example);
+    if (number >= 0) {
+      data.name = `${at}${film.views[number].name}`;
+      keep({ ...unpack(await openedPart(`view-${number}`, partOf)), name: data.name });
+    }
+    stage({ data: [data], parentElement: box, setTriggerValue: (_name, chosen) => show(chosen) });
+  }
+  await show(film.first);
+  return film;
 }

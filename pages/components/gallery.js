@@ -1,8 +1,7 @@
 // The recorded runs side by side: the first on a whole stage, each other on a small one that plays when it
 // comes into sight, and again for who points at it.
 
-import { followTheme } from "./film_page.js";
-import { playFilm } from "./film_stage.js";
+import { followTheme, playFilm } from "./film_page.js";
 
 const AHEAD = "200px"; // below the screen: what is read before it comes into sight
 const NARROW = 720; // pixels below which the first stage is a small one, too

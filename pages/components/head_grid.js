@@ -1,13 +1,11 @@
 // All heads as small maps on canvases; the animation moves them.
 
-import { cellUnder, nameAt, paintCells, paintVeil, part, showTip, strongest, weightInk, weightOf } from "./cells.js";
-import { abgr, colours, rgb } from "./colours.js";
+import { abgr, cellUnder, colours, nameAt, paintCells, paintVeil, part, pictured, rgb, strongest, tipOver, unpack, weightInk, weightOf } from "./cells.js";
 import { openTables } from "./data_table.js";
-import { actButton, drawn, element, headName, paper, presentedHeight, saveButtons, fill } from "./dom.js";
+import { actButton, bytes, drawn, element, headName, paper, presentedHeight, saveButtons, fill, whole } from "./dom.js";
 import { showAnimation, startAt, stopAnimation, tellDrawn } from "./animation.js";
 import { forgetFrame } from "./events.js";
-import { unpack } from "./packed.js";
-import { moved, stopAt } from "./roving.js";
+import { roving, tabStop } from "./keys.js";
 
 const LAYER = 54; // pixels that the names of the layers take
 const LARGEST = 190;
@@ -27,19 +25,6 @@ export function received(weights, rows, columns, { first, row }) {
     else for (let r = 0; r < rows; r += 1) patches[i] += weights[r * columns + first + i] / rows;
   }
   return patches;
-}
-
-// The picture (C, size, size) as a canvas of its own pixels.
-function pictured({ pixels, size, channels }) {
-  const canvas = element("canvas", "", { width: size, height: size });
-  const bytes = Uint8Array.from(atob(pixels), (c) => c.charCodeAt(0));
-  const image = new ImageData(size, size);
-  for (let i = 0; i < size * size; i += 1) {
-    for (let c = 0; c < 3; c += 1) image.data[4 * i + c] = bytes[(channels === 3 ? c : 0) * size * size + i];
-    image.data[4 * i + 3] = 255;
-  }
-  canvas.getContext("2d").putImageData(image, 0, 0);
-  return canvas;
 }
 
 // As top_of in Python: a weight that one in a hundred exceeds.
@@ -94,13 +79,12 @@ function build(root, view) {
   const top = element("div", "row", { role: "row" }, element("span"), ...names);
   const grid = element("div", "grid", { role: "grid" }, top, ...rows);
   grid.style.gridTemplateColumns = `auto repeat(${heads}, auto)`;
-  const tip = element("div", "tip", { hidden: true });
   const animation = element("div", "animation");
   const title = element("h2", "title", view.title);
   const bar = saveButtons(words, () => picture(root));
   bar.prepend(actButton("small", words.table, () => openTables(root, words.grid, [table(root.headGrid)], words)));
-  root.replaceChildren(...(view.title ? [title] : []), animation, grid, tip, bar);
-  return { grid, buttons: [...grid.querySelectorAll("button")], tip, animation, title };
+  root.replaceChildren(...(view.title ? [title] : []), animation, grid, bar);
+  return { grid, buttons: [...grid.querySelectorAll("button")], animation, title };
 }
 
 // A row a head: what it does, and its strongest cell.
@@ -108,7 +92,7 @@ function table({ view, at, spots }) {
   const { words } = view;
   const heads = view.shape[1];
   return {
-    caption: `${words.step} ${view.frames[at].step.toLocaleString("en")}`,
+    caption: `${words.step} ${whole(view.frames[at].step)}`,
     head: [words.head, words.does, words.largest, words.query, words.key],
     rows: spots.map(({ value, row, column }, i) => [
       headName(words, Math.floor(i / heads), i % heads),
@@ -163,7 +147,7 @@ function mark(state, [layer, head]) {
   const { buttons } = state.parts;
   const chosen = buttons[layer * state.view.shape[1] + head];
   buttons.forEach((button) => button.setAttribute("aria-selected", String(button === chosen)));
-  stopAt(buttons, chosen);
+  tabStop(buttons, chosen);
 }
 
 function pick(state, index, wait) {
@@ -180,22 +164,13 @@ function listen(root, state) {
   root.addEventListener("click", (event) => {
     if (at(event) >= 0) pick(state, at(event), 0);
   });
-  root.addEventListener("keydown", (event) => {
-    const from = at(event);
-    const to = from < 0 ? -1 : moved(event.key, from, state.parts.buttons.length, state.view.shape[1]);
-    if (to < 0) return;
-    event.preventDefault();
-    if (to === from) return;
-    pick(state, to, 120);
-    state.parts.buttons[to].focus();
-  });
-  root.addEventListener("pointermove", (event) => {
+  roving(root, () => state.parts.buttons, { columnsOf: () => state.view.shape[1], arrived: (to) => pick(state, to, 120) });
+  root.after(tipOver([root], (event) => {
     const { over, shape } = state.view;
     const canvas = event.target.closest("button canvas");
     const cell = canvas && cellUnder(event, canvas, over ? [over.side, over.side] : shape.slice(2));
-    showTip(state.parts.tip, event, cell && describe(state.view, at(event), ...cell));
-  });
-  root.addEventListener("pointerleave", () => { state.parts.tip.hidden = true; });
+    return cell && describe(state.view, at(event), ...cell);
+  }));
 }
 
 // The whole grid as one <svg>, its maps as pictures of their own cells.
@@ -241,16 +216,26 @@ function blend({ parts, view }) {
   parts.buttons.forEach((button, i) => paint(button.firstChild, view, i));
 }
 
+function watch(root, state) {
+  const observer = new ResizeObserver(() => fit(root, state));
+  observer.observe(root);
+  return () => {
+    observer.disconnect();
+    stopAnimation(state);
+    forgetFrame();
+    state.end = null;
+  };
+}
+
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".heads");
   const view = unpack(data);
   view.table = colours(view.scale);
   view.maskedInk = abgr(rgb(view.masked));
   view.keys = view.key.map((name, i) => `${i + 1 + (view.first ?? 0)}: ${name}`);
-  if (view.over) view.over.canvas = pictured(view.over);
+  if (view.over) view.over.canvas = pictured(bytes(view.over.pixels), view.over.channels);
   const state = (root.headGrid ??= { listening: false, at: null, show, blend });
-  const call = {};
-  Object.assign(state, { call, send: setTriggerValue });
+  state.send = setTriggerValue;
   const shape = view.shape.slice(0, 2).join();
   const before = state.view;
   state.view = view;
@@ -271,15 +256,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (!state.listening) { listen(root, state); state.listening = true; }
   fit(root, state);
   fill(root);
-  if (!state.observer) {
-    state.observer = new ResizeObserver(() => fit(root, state));
-    state.observer.observe(root);
-  }
-  return () => {
-    if (state.call !== call) return; // a newer one came while this one was on its way
-    state.observer.disconnect();
-    state.observer = null;
-    stopAnimation(state);
-    forgetFrame();
-  };
+  state.end ??= watch(root, state);
+  return state.end;
 }

@@ -1,9 +1,8 @@
 // What one head attends to, as lines from keys to queries.
 
-import { shortened } from "./cells.js";
+import { shortened, unpack } from "./cells.js";
 import { drawn, element, paper, saveButtons, fill } from "./dom.js";
-import { followFrames, lastFrame } from "./events.js";
-import { unpack } from "./packed.js";
+import { followFrames } from "./events.js";
 
 const LINES = 1500; // drawn at most while no token is held; the strongest
 const ROW = 24;
@@ -96,10 +95,10 @@ function sentence(state, held, count) {
 function column(state, side, tokens, x, anchor, title) {
   const { svg, view } = state;
   const edge = side === "q" ? state.width : 0; // where there is room for all of it
-  svg.append(drawn("text", { x: edge, y: 18, "text-anchor": side === "q" ? "end" : "start", "font-size": 12, fill: view.faint }, title));
+  svg.append(drawn("text", { x: edge, y: 18, "text-anchor": side === "q" ? "end" : "start", "font-size": 12, fill: state.ink }, title));
   tokens.forEach((token, position) => {
     const text = drawn("text", {
-      x, y: middle(view, side, position), "text-anchor": anchor, "font-size": 14, fill: view.text, tabindex: -1, role: "button",
+      x, y: middle(view, side, position), "text-anchor": anchor, "font-size": 14, fill: state.ink, tabindex: -1, role: "button",
       "aria-label": side === "q" ? view.rows[position] : `${view.words.key} ${position + 1 + (view.first ?? 0)}: ${token}`,
     });
     text.dataset.side = side;
@@ -113,8 +112,7 @@ function buildLines(state) {
   const { root, view } = state;
   root.textContent = "";
   const style = getComputedStyle(root);
-  view.text = style.getPropertyValue("--st-text-color").trim() || "#222";
-  view.faint = style.getPropertyValue("--st-text-color").trim() || "#222";
+  state.ink = style.getPropertyValue("--st-text-color").trim() || "#222";
   const width = Math.max(NARROWEST, Math.min(WIDEST, root.clientWidth || WIDEST));
   Object.assign(state, { width, left: width * TOKEN, right: width * (1 - TOKEN) });
   const height = 46 + most(view) * ROW - 8;
@@ -186,27 +184,22 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const state = root.headLines ?? { root, over: null };
   state.send = setTriggerValue;
   const tokens = JSON.stringify([view.query, view.key, view.first, view.rows, view.titles, view.ink, view.glosses]);
-  const before = state.view;
   state.view = view;
   if (tokens !== state.drawn) { buildLines(state); state.drawn = tokens; state.over = null; }
-  else { view.text = before.text; view.faint = before.faint; }
   state.pin = view.pin;
   drawLines(state);
   fill(root);
   if (!root.headLines) { root.headLines = state; listenLines(state); }
-  state.end?.(); // of the draw before: Streamlit ends only the last one
   const follow = (frame) => {
     if (!frame || frame.values.length !== state.view.values.length) return;
     state.view.values = frame.values;
     drawLines(state);
   };
   const unfollow = followFrames(follow);
-  follow(lastFrame());
   const observer = new ResizeObserver(() => {
     const fits = Math.max(NARROWEST, Math.min(WIDEST, root.clientWidth));
     if (root.clientWidth > 0 && Math.abs(fits - state.width) > 12) { buildLines(state); drawLines(state); }
   });
   observer.observe(root);
-  state.end = () => { unfollow(); observer.disconnect(); };
-  return state.end;
+  return () => { unfollow(); observer.disconnect(); };
 }

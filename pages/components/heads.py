@@ -93,7 +93,7 @@ MAX_VALUES = 1_000_000  # weights of one moment sent at most; beyond, the larges
 
 _grid = component(
     "head_grid",
-    css=["packed.css", "data_table.css", "tip.css", "head_grid.css"],
+    css=["data_table.css", "head_grid.css"],
     html='<div class="heads"></div>\n',
 )
 
@@ -247,9 +247,7 @@ def _grid_words() -> dict[str, str]:
 
 Pin = tuple[str, int]  # "q" or "k", and a index from 0
 
-_lines = component(
-    "head_lines", css=["packed.css", "head_lines.css"], html='<div class="lines"></div>\n'
-)
+_lines = component("head_lines", css=["head_lines.css"], html='<div class="lines"></div>\n')
 
 
 def head_lines(
@@ -315,9 +313,8 @@ def _lines_words() -> dict[str, str]:
 
 _STYLES = (
     "focus.css",
-    "packed.css",
+    "shared.css",
     "data_table.css",
-    "tip.css",
     "head_grid.css",
     "head_lines.css",
     "standalone.css",

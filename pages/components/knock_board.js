@@ -1,7 +1,7 @@
 // The parts of a model as buttons: pressed is off.
 
 import { actButton, element, fill, named } from "./dom.js";
-import { roving } from "./roving.js";
+import { roving, tabStop } from "./keys.js";
 
 // What is said of a part: its name, and what it is worth where that was measured.
 export const said = (cell) => [cell.name, cell.worth].filter(Boolean).join("; ");
@@ -43,11 +43,13 @@ function build(state) {
     const groups = element("div", "groups", ...row.groups.map((group) => boxed(state, group)));
     root.append(element("div", "layer", name, groups));
   });
-  roving([...root.querySelectorAll("button")]);
+  state.all = [...root.querySelectorAll("button")];
+  tabStop(state.all, state.all[0]);
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".board");
+  if (!root.board) roving(root, () => root.board.all);
   const state = (root.board ??= { root });
   Object.assign(state, { data, send: setTriggerValue });
   const cells = cellsOf(data.rows);

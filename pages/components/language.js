@@ -2,14 +2,8 @@
 // language too, with what Streamlit itself writes.
 
 import { element } from "./dom.js";
+import { keepCookie } from "./kept.js";
 import { reword } from "./streamlit_words.js";
-
-const YEAR = 31536000;
-
-function keep({ cookie, path }, code) {
-  const secure = window.location.protocol === "https:" ? "; secure" : "";
-  document.cookie = `${cookie}=${code}; path=${path}; max-age=${YEAR}; samesite=lax${secure}`;
-}
 
 function draw(root, data, send) {
   const { names, spoken, label } = data;
@@ -21,11 +15,10 @@ function draw(root, data, send) {
     root.append(select);
   }
   select.setAttribute("aria-label", label);
-  select.replaceChildren(...codes.map((code) =>
-    element("option", "", names[code], { value: code, lang: code })));
+  select.replaceChildren(...codes.map((code) => element("option", "", names[code], { value: code, lang: code })));
   select.value = spoken;
   select.onchange = () => {
-    keep(data, select.value);
+    keepCookie(data.cookie, select.value, data.path);
     send("chosen", [select.value, Date.now()]);
   };
 }

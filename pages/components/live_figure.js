@@ -1,15 +1,13 @@
 // A plotly figure on a node that stays: new data changes the lines and keeps zoom, hover, hidden lines.
 
-import { attempt } from "./attempts.js";
 import { status } from "./announcing.js";
 import { openTables, tablesOf } from "./data_table.js";
-import { actButton, fill, isCalm, tell } from "./dom.js";
+import { actButton, fill, isCalm, isDark, tell } from "./dom.js";
 import { followFrames, lastFrame } from "./events.js";
 import { barButtons, drawnLayout, followZoom, heatmap, pointWords, share } from "./insides.js";
 import { clearManyLines, drawManyLines, isOfManyLines, resizeManyLines } from "./many_lines.js";
-import { moved } from "./roving.js";
-import { isDark } from "./theme.js";
-import { loadPlotly, loadUplot } from "./vendors.js";
+import { moved, roving } from "./keys.js";
+import { attempt, loadPlotly, loadUplot } from "./vendors.js";
 
 const nodes = new WeakMap();
 const MAX_TRIMS = 5; // of a figure's height, before it is left as it is
@@ -79,13 +77,6 @@ function chosen(state) {
 function tidy(node) {
   for (const drawn of node.querySelectorAll("svg")) drawn.setAttribute("aria-hidden", "true");
   barButtons(node).forEach((button, i) => { button.tabIndex = i ? -1 : 0; });
-}
-
-function rove(event) {
-  const buttons = [...barButtons(event.currentTarget)];
-  const at = buttons.indexOf(event.target);
-  const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-  if (at >= 0 && by) buttons[(at + by + buttons.length) % buttons.length].focus();
 }
 
 // The numbers that are drawn now: an animation may have moved them on.
@@ -251,7 +242,7 @@ function mount(parentElement) {
   state.resize.observe(node);
   state.sight = new IntersectionObserver((seen) => { state.isInSight = seen.at(-1).isIntersecting; });
   state.sight.observe(node);
-  node.addEventListener("keydown", rove);
+  roving(node, () => [...barButtons(node)]);
   parentElement.addEventListener("click", state.press = ({ target }) => {
     if (target.closest(".figure-data")) openNumbers(state);
   });
@@ -351,12 +342,12 @@ const isReplaced = ({ node, parent }) => !node.isConnected && nodeOf(parent) !==
 const isForgotten = (state) => state.node.isConnected && state.node.clientWidth > 0 && !isDrawn(state)
   && !state.isComing && !state.isLoading && !state.busy && !state.node.textContent;
 
-function show(parent, { data, call, send }) {
+function show(parent, { data, send }) {
   const before = nodes.get(parent);
   if (before && isReplaced(before)) leave(before);
   const isNew = !nodes.has(parent);
   const state = nodes.get(parent) ?? mount(parent);
-  Object.assign(state, { data, call, send, isLeft: false });
+  Object.assign(state, { data, send, isLeft: false });
   const button = parent.querySelector(".figure-data");
   if (button.textContent !== data.words.table) button.textContent = data.words.table;
   if (isNew) { // plotly is large: its room does not wait for it
@@ -378,12 +369,12 @@ function leave(state) {
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  const call = {};
-  show(parentElement, { data, call, send: setTriggerValue });
-  return () => {
+  show(parentElement, { data, send: setTriggerValue });
+  parentElement.leaves ??= () => {
     const state = nodes.get(parentElement);
-    if (state?.call !== call) return; // a newer one came while this one was on its way
+    if (!state) return;
     state.isLeft = true; // Streamlit also says so of figures that stay on the page and hear no more
     if (!state.node.isConnected) leave(state);
   };
+  return parentElement.leaves;
 }

@@ -44,8 +44,8 @@ pio.templates.default = None  # it would be copied into each figure, and taken o
 _mount = component(
     "live_figure",
     css=[
+        "shared.css",
         "live_figure.css",
-        "spoken.css",
         "data_table.css",
         "vendor/uplot/uplot.css",
         "many_lines.css",

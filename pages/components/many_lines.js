@@ -1,8 +1,8 @@
 // A figure of very many lines: uPlot draws one on a canvas in a tenth of the time that plotly takes for
 // its elements. What is drawn is a plotly figure, which is also what is saved.
 
-import { actButton, element, zoomOf } from "./dom.js";
-import { decoded } from "./typed_arrays.js";
+import { actButton, element, placeTip, zoomOf } from "./dom.js";
+import { decoded } from "./data_table.js";
 import { loadPlotly, loadUplot } from "./vendors.js";
 
 const REACH = 30; // pixels from the pointer to the line that it reads
@@ -173,16 +173,9 @@ function read(state, chart, panel, n) {
   const up = `${shownNumber(y, panel.isShare)} ${plain(panel.axis.title.text)}`;
   tip.replaceChildren(swatch, element("b", "", plain(line.name)), element("span", "values", `${up} · ${across}`));
   tip.hidden = false;
-  const box = state.node.getBoundingClientRect();
-  const over = chart.over.getBoundingClientRect();
+  const { left, top } = chart.over.getBoundingClientRect();
   const zoom = zoomOf(state.node);
-  const width = box.width / zoom;
-  const left = (over.left - box.left) / zoom + chart.valToPos(x, "x");
-  const top = (over.top - box.top) / zoom + chart.valToPos(y, "y");
-  const isRight = left > width / 2;
-  tip.style.left = isRight ? "" : `${left + 12}px`;
-  tip.style.right = isRight ? `${width - left + 12}px` : "";
-  tip.style.top = `${Math.max(0, top - tip.offsetHeight - 8)}px`;
+  placeTip(tip, left + zoom * chart.valToPos(x, "x"), top + zoom * chart.valToPos(y, "y"));
 }
 
 const hush = (state) => { state.many.tip.hidden = true; };
@@ -227,7 +220,7 @@ export async function drawManyLines(state, figure, template) {
   const isSame = state.many?.revision === figure.layout.uirevision;
   const zoom = isSame ? state.many.zoom : null;
   clearManyLines(state);
-  const tip = element("div", "reads", { hidden: true });
+  const tip = element("div", "tip reads", { hidden: true });
   const key = `lines-${Math.random()}`;
   const many = { figure, template, look: template.layout, key, tip, charts: [], painted: new Set(), revision: figure.layout.uirevision, zoom };
   state.many = many;

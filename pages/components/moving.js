@@ -1,7 +1,7 @@
 // Words that move with the film: a small tree of elements for each step, made by the server.
 
 import { element, fill, markKorean } from "./dom.js";
-import { followFrames, lastFrame } from "./events.js";
+import { followFrames } from "./events.js";
 
 // [tag, class, ...children], a child being text or a tree again; class "bar" takes a share first. A tag
 // may say a language: "rt:en".
@@ -35,9 +35,6 @@ export default function ({ data, parentElement }) {
   const root = parentElement.querySelector(".moving");
   const state = (root.moving ??= { root });
   state.data = data;
-  draw(state, lastFrame());
   fill(root);
-  state.end?.(); // of the draw before: Streamlit ends only the last one
-  state.end = followFrames((frame) => draw(state, frame));
-  return state.end;
+  return followFrames((frame) => draw(state, frame));
 }

@@ -1,10 +1,9 @@
 // Lines of boards of grids of numbers. What is pointed at lights up wherever it stands, and is said where a
 // sheet says it. In a mask that is edited clicked cells turn over at once: a quick hand loses none.
 
-import { inkOn, mix, rgb } from "./colours.js";
-import { element, filled } from "./dom.js";
-import { moved, stopAt } from "./roving.js";
-import { isDark } from "./theme.js";
+import { inkOn, mix, rgb } from "./cells.js";
+import { element, filled, isDark } from "./dom.js";
+import { roving } from "./keys.js";
 
 const sheets = new WeakMap();
 const ON = 0.25; // the shade of a cell that is on
@@ -75,21 +74,10 @@ function dress(state, cell) {
 }
 
 function cellOf(state, board, grid, row, column, firstRow) {
-  const node = element(board.name ? "button" : "div", "cell");
-  const cell = { board, grid, row, column, node };
-  if (board.name) {
-    node.tabIndex = -1;
-    node.setAttribute("role", "gridcell");
-  }
+  const node = element(board.name ? "button" : "div", "cell", board.name && { tabIndex: -1, role: "gridcell" });
   Object.assign(node.dataset, { board: board.name, row: firstRow + row, column });
-  state.cells.set(node, cell);
+  state.cells.set(node, { board, grid, row, column, node });
   return node;
-}
-
-function titled(className, text) {
-  const made = element("span", className, text);
-  made.title = text;
-  return made;
 }
 
 function gridOf(state, grid, board, firstRow) {
@@ -97,13 +85,9 @@ function gridOf(state, grid, board, firstRow) {
   if (grid.wraps) return element("div", "wraps", ...rows.flat());
   const hasSide = grid.rows.length > 0;
   const width = grid.columns.length || rows[0].length;
-  grid.tops = grid.columns.map((name) => titled("top", name));
-  grid.sides = grid.rows.map((name) => titled("side", name));
-  const box = element("div", "grid");
-  if (board.name) {
-    box.setAttribute("role", "grid");
-    box.setAttribute("aria-label", board.title);
-  }
+  grid.tops = grid.columns.map((name) => element("span", "top", name, { title: name }));
+  grid.sides = grid.rows.map((name) => element("span", "side", name, { title: name }));
+  const box = element("div", "grid", board.name && { role: "grid", "aria-label": board.title });
   box.style.gridTemplateColumns = `${hasSide ? "auto " : ""}repeat(${width}, var(--cell))`;
   if (grid.row_title || grid.column_title) {
     if (hasSide) box.append(element("span", "axis side", grid.row_title && `${grid.row_title} ↓`));
@@ -113,9 +97,7 @@ function gridOf(state, grid, board, firstRow) {
   }
   if (grid.tops.length) box.append(...(hasSide ? [element("span")] : []), ...grid.tops);
   rows.forEach((cells, i) => {
-    const row = element("div", "row", grid.sides[i], ...cells);
-    if (board.name) row.setAttribute("role", "row");
-    box.append(row);
+    box.append(element("div", "row", board.name && { role: "row" }, grid.sides[i], ...cells));
   });
   return box;
 }
@@ -129,12 +111,11 @@ function boardOf(state, board) {
   });
   const facts = board.facts.map((fact) => element("span", "", fact));
   const figure = element(
-    "figure", facts.length ? "told" : "",
+    "figure", facts.length ? "told" : "", board.hue && { "--hue": board.hue },
     element("figcaption", "", board.title),
     element("div", "panels", ...panels),
     facts.length > 0 && element("div", "facts", ...facts),
   );
-  if (board.hue) figure.style.setProperty("--hue", board.hue);
   return element("div", "slot", board.sign && element("span", "sign", board.sign), figure);
 }
 
@@ -229,8 +210,7 @@ function build(state) {
   state.pointed = null;
   root.replaceChildren(...data.lines.map((line) => lineOf(state, line)));
   root.classList.toggle("fit", data.fits);
-  state.readout = data.edit ? element("div", "readout", data.edit.hint) : null;
-  state.readout?.setAttribute("aria-live", "polite");
+  state.readout = data.edit ? element("div", "readout", data.edit.hint, { "aria-live": "polite" }) : null;
   if (state.readout) root.querySelector(".boards").append(state.readout);
 }
 
@@ -272,18 +252,6 @@ function take(state, data) {
   if (state.pointed) light(state, state.pointed); // with the new numbers
 }
 
-function move({ cells }, event) {
-  const cell = cells.get(event.target);
-  if (!cell?.board.name) return;
-  const buttons = [...event.target.closest("figure").querySelectorAll("button")];
-  const to = moved(event.key, buttons.indexOf(event.target), buttons.length, cell.grid.shades[0].length);
-  if (to < 0) return;
-  event.preventDefault();
-  event.stopPropagation();
-  stopAt(buttons, buttons[to]);
-  buttons[to].focus();
-}
-
 function mount(parentElement) {
   const root = parentElement.querySelector(".sheet");
   const state = { root, data: null, send: null };
@@ -296,7 +264,8 @@ function mount(parentElement) {
   root.addEventListener("pointerover", (event) => point(at(event)));
   root.addEventListener("pointerleave", () => point());
   root.addEventListener("focusin", (event) => point(at(event)));
-  root.addEventListener("keydown", (event) => move(state, event));
+  const cellsOf = (node) => [...(node.closest("figure")?.querySelectorAll("button.cell") ?? [])];
+  roving(root, cellsOf, { columnsOf: (node) => state.cells.get(node).grid.shades[0].length });
   root.addEventListener("click", (event) => {
     const cell = at(event);
     if (!cell?.board.name) return;
@@ -304,26 +273,25 @@ function mount(parentElement) {
     if (state.data.edit) flip(state, cell);
     else state.send("pick", { board, cell: [Number(row), Number(column)] });
   });
-  state.theme = setInterval(() => root.isConnected && isDark(root) !== state.dark && draw(state), 500);
-  state.observer = new ResizeObserver(() => fit(state));
-  state.observer.observe(root);
+  const theme = setInterval(() => root.isConnected && isDark(root) !== state.dark && draw(state), 500);
+  const observer = new ResizeObserver(() => fit(state));
+  observer.observe(root);
   sheets.set(parentElement, state);
+  state.end = () => {
+    clearInterval(theme);
+    observer.disconnect();
+    sheets.delete(parentElement);
+  };
   return state;
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const state = sheets.get(parentElement) ?? mount(parentElement);
   const text = JSON.stringify(data);
-  const call = {};
-  Object.assign(state, { call, send: setTriggerValue });
+  state.send = setTriggerValue;
   if (text !== state.text && !isLate(state, data)) {
     state.text = text;
     take(state, JSON.parse(text)); // its own: a click changes it
   }
-  return () => {
-    if (state.call !== call) return; // a newer one came while this one was on its way
-    clearInterval(state.theme);
-    state.observer.disconnect();
-    sheets.delete(parentElement);
-  };
+  return state.end;
 }

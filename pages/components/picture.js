@@ -1,14 +1,13 @@
 // The picture of a model at work: zoom from the whole to one number, follow a token through it.
 
 import { status } from "./announcing.js";
-import { showTip } from "./cells.js";
+import { showTip, unpack } from "./cells.js";
 import { openTables } from "./data_table.js";
 import { actButton, element, fill, filled, isCalm, pixelRatio, presentedHeight, zoomOf } from "./dom.js";
 import { layout, mapAt, under } from "./picture_layout.js";
 import { glossed, paint, percent, prepare, weightAt } from "./picture_paint.js";
 import { TimeBar } from "./picture_time.js";
 import { BoardPanel } from "./picture_board.js";
-import { unpack } from "./packed.js";
 
 const MOVE = 380; // ms of a move of the camera
 const MARGIN = 26;

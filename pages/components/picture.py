@@ -102,10 +102,7 @@ _FEW_COLUMNS = 64  # of a vector, where there are many
 _component = component(
     "picture",
     css=[
-        "packed.css",
-        "spoken.css",
         "data_table.css",
-        "tip.css",
         "drawing_board.css",
         "picture.css",
     ],
@@ -166,7 +163,7 @@ def draw_parts(shown: Picture, *, theme: ThemeName, parts: Parts, key: str) -> N
         if is_name(name, parts.facts):
             parts.on_open(name)
 
-    more = {"training": None, "board": None, "glosses": {}}
+    more: dict[str, Any] = {"training": None, "board": None, "glosses": {}}
     _component(pack(shown, theme=theme, parts=parts, more=more), on={"open": opened}, key=key)
 
 

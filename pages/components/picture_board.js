@@ -11,9 +11,8 @@ export class BoardPanel {
     this.toggle = actButton("small", words.draw, () => this.#show(this.node.hidden));
     this.board = new DrawingBoard(side, words, { onStroke: () => this.#tell() });
     this.back = actButton("", words.back, () => { this.board.clear(); this.#tell(); this.#show(false); this.toggle.focus(); });
-    const tools = this.board.tools(words, () => this.#tell());
-    tools.prepend(this.back);
-    this.node = element("div", "panel", this.board.node, tools);
+    this.board.tools.prepend(this.back);
+    this.node = element("div", "panel", this.board.node, this.board.tools);
     this.#show(false);
     this.take(view);
   }
@@ -22,12 +21,12 @@ export class BoardPanel {
   take(view) {
     this.back.hidden = !view.board.isOwn;
     const image = view.lanes[0].stages.find((stage) => stage.kind === "image");
-    if (view.board.isOwn && !this.isTaken) this.board.show(image.values, image.shape.at(-1));
+    if (view.board.isOwn && !this.isTaken) this.board.show(image.values);
     this.isTaken = true;
   }
 
   #tell() {
-    this.send(this.board.isEmpty ? "" : this.board.encoded());
+    this.send(this.board.encoded());
   }
 
   #show(isShown) {

@@ -1,7 +1,6 @@
 // Painting the picture: each stage as a small image of its numbers, curves where tokens are read.
 
-import { inkAt, paintCells, weightInk } from "./cells.js";
-import { abgr, colours, rgb } from "./colours.js";
+import { abgr, colours, inkAt, paintCells, pictured, rgb, weightInk } from "./cells.js";
 import { mapAt, rowMiddle } from "./picture_layout.js";
 
 const MAX_CURVES = 60; // of one attention while no token is followed
@@ -47,10 +46,7 @@ export function prepare(view) {
       stage.top = sorted[Math.floor(sorted.length * 0.99)] || 1;
       stage.images = [imageOf(stage.values, stage.columns, (value) => inkAt(signColours, 0.5 + value / (2 * stage.top)))];
     } else if (stage.kind === "image") {
-      const [channels, side] = stage.shape;
-      const at = (i, c) => stage.values[(channels === 3 ? c : 0) * side * side + i];
-      stage.images = [imageOf(Array.from({ length: side * side }, (_, i) => i), side,
-        (i) => abgr([0, 1, 2].map((c) => Math.round(at(i, c)))))];
+      stage.images = [pictured(stage.values, stage.shape[0])];
     }
   }));
 }
@@ -464,7 +460,7 @@ function facts(context, state, { stage, x, y, w, h }) {
   const { k } = state.camera;
   const isNarrow = w * k < 56;
   const lines = stage.facts.slice(0, Math.floor(((isNarrow ? w : h) * k - 2) / LINE));
-  if (!lines.length || h * k < 48) return;
+  if (!lines.length || h * k < 48 || (isNarrow && stage.kind === "heads")) return;
   const high = (LINE * lines.length + 8) / k;
   if (stage.kind === "heads") { // over the lines between its heads
     context.fillStyle = state.paper;

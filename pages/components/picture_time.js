@@ -1,12 +1,10 @@
 // The training under the picture: a slider over the steps with weights, and a button that plays them.
 
-import { actButton, element, label, slider } from "./dom.js";
+import { actButton, element, showPlaying, slider, whole } from "./dom.js";
 
 const PLAY = 600; // ms from one step to the next, at least
 const PATIENCE = 3000; // ms until a step is asked for again
 const MOST = 16e6; // numbers of the pictures that are kept, in all
-
-const whole = (number) => number.toLocaleString("en");
 
 // send: gets a step that the server is to show. show: gets a picture that was kept.
 export class TimeBar {
@@ -83,8 +81,6 @@ export class TimeBar {
   }
 
   #name() {
-    const name = this.timer ? this.words.pause : this.words.play;
-    this.button.textContent = this.timer ? "❚❚" : "▶";
-    label(this.button, name);
+    showPlaying(this.button, Boolean(this.timer), this.words);
   }
 }

@@ -24,12 +24,12 @@ const state = (document[Symbol.for("presenter")] ??= { data: null, bar: null, sh
 const hostOf = (root) => root.getRootNode().host ?? root.parentElement;
 const isLarge = (root) => root.clientWidth > 100 && root.clientHeight > 40 && root.checkVisibility();
 
-// What can be presented: each figure of the page; the page itself where it has none, or during a tour.
+// What can be presented: each figure of the page; the page itself where it has none, or during a task.
 function figures() {
   const page = document.querySelector(".st-key-page");
   if (!page) return [];
   const found = [];
-  if (!tourBar()) deep(state.data.kinds.map((kind) => kind.css).join(), page).forEach((root) => {
+  if (!taskBar()) deep(state.data.kinds.map((kind) => kind.css).join(), page).forEach((root) => {
     const kind = state.data.kinds.find((one) => root.matches(one.css));
     const host = hostOf(root);
     const isInside = found.some((other) => other.host === host || other.host.contains(host));
@@ -39,11 +39,8 @@ function figures() {
   return found.length ? found : [{ kind: whole, root: page, host: page, name: nameOf(whole, page) }];
 }
 
-// The bar of the tour that the page is a stop of, if any.
-function tourBar() {
-  const place = document.querySelector(".st-key-tour");
-  return place && (deep(".tour", place)[0]?.querySelector(".bar") ?? null);
-}
+// The bar of the task that the page shows, if any.
+const taskBar = () => document.querySelector(".st-key-task-bar");
 
 const stepTitle = () => (document.querySelector(state.data.steps[1]) ? document.querySelector(".st-key-page h2")?.textContent : "");
 const nameOf = (kind, root) => (state.isStepping && stepTitle()) || kind.title || stepTitle() || root.getAttribute("aria-label") || (document.querySelector(".st-key-page h1")?.textContent ?? "");
@@ -196,10 +193,9 @@ const dispatch = (node, key) => node.dispatchEvent(new KeyboardEvent("keydown", 
 
 // Press what leads to the next beat of the figure; return whether there was one.
 function pressBeat({ kind, root }, by) {
-  const tour = tourBar();
-  if (tour) {
-    const button = tour.querySelector(`[data-name=${by > 0 ? "next" : "back"}]`);
-    if (button?.getAttribute("aria-disabled") !== "true") button?.click();
+  const bar = taskBar();
+  if (bar) {
+    bar.querySelector(`.st-key-task-go-${by > 0 ? "next" : "back"} button:enabled`)?.click();
     return true;
   }
   if (state.isStepping) return step(by); // also past a step whose question hides its figure

@@ -2,25 +2,20 @@
 //
 // Nothing here asks the server but the choice of another kind of attention or another example.
 
-import { buildHeads, enlarge, fillHeads, fitHeads, paintHeads } from "./stage_heads.js";
-import { buildAnswers, showAnswers } from "./stage_answers.js";
-import { across, buildCurves, compactNumber, curveTables, drawCurves, drawKey, lastStep, nameCurves, percent, said, stepFrom, stepTicks } from "./stage_curves.js";
-import { frameAt, isBetween, momentAt, nextMoment, pace, positionOf, stepAt, valueAt, weightsAt } from "./stage_time.js";
-import { ARRIVED, kept } from "./stage_store.js";
 import { announcer, news } from "./announcing.js";
-import { abgr, colours, rgb } from "./colours.js";
+import { abgr, colours, rgb, visible } from "./cells.js";
 import { openTables } from "./data_table.js";
-import { actButton, element, isCalm, paper, slider } from "./dom.js";
-import { instrument, pitch, range } from "./sound.js";
-import { isDark } from "./theme.js";
+import { actButton, dress, element, filled, isCalm, isDark, paper, showPlaying, slider, whole } from "./dom.js";
+import { across, buildCurves, compactNumber, curveTables, drawCurves, drawKey, instrument, lastStep, nameCurves, percent, pitch, range, said, stepFrom, stepTicks } from "./stage_curves.js";
+import { buildHeads, enlarge, fillHeads, fitHeads, glossOf, paintHeads } from "./stage_heads.js";
+import { ARRIVED, frameAt, isBetween, kept, momentAt, nextMoment, pace, positionOf, stepAt, valueAt, weightsAt } from "./stage_time.js";
 
 const HOLD = 1800; // milliseconds at the end before it begins again
 const READ = 1300; // at a snapshot at which something happened
 const ARRIVE = 600; // in which a new snapshot moves in
 const LOOK = 500; // between two looks at the colours of the page
-const number = (step) => Math.round(step).toLocaleString("en");
 
-const stepOfTotal = (template, step, total) => template.replace("{step}", number(step)).replace("{total}", number(total));
+const stepOfTotal = (template, step, total) => filled(template, { step: whole(step), total: whole(total) });
 
 const stepsOf = (state) => state.view?.frames.map((frame) => frame.step) ?? [];
 const end = (state) => Math.max(0, (state.view?.frames.length ?? 1) - 1);
@@ -273,7 +268,7 @@ function captionOf({ data }, step, frame) {
   const found = unseen ?? seen;
   if (!found) return "";
   const name = unseen ? words.validation_accuracy : words.training_accuracy;
-  return words.measured.replace("{name}", name).replace("{value}", percent(found.value));
+  return filled(words.measured, { name, value: percent(found.value) });
 }
 
 function showBar(state, step, hasFrames, caption) {
@@ -284,18 +279,13 @@ function showBar(state, step, hasFrames, caption) {
   if (Number(parts.slider.value) !== share) parts.slider.value = share;
   parts.slider.dataset.snapshots = hasFrames ? last + 1 : 0;
   showScale(state);
-  const spoken = `${words.step} ${number(step)}. ${caption}`;
+  const spoken = `${words.step} ${whole(step)}. ${caption}`;
   if (parts.slider.getAttribute("aria-valuetext") !== spoken) parts.slider.setAttribute("aria-valuetext", spoken);
   parts.slider.disabled = !last;
   parts.play.disabled = !last;
   parts.back.disabled = !hasFrames || state.position <= 0;
   parts.next.disabled = !hasFrames || state.position >= last;
-  const label = state.playing ? words.pause : words.play;
-  if (parts.play.title !== label) {
-    parts.play.textContent = state.playing ? "❚❚" : "▶";
-    parts.play.setAttribute("aria-label", label);
-    parts.play.title = label;
-  }
+  showPlaying(parts.play, state.playing, words);
   const where = stepOfTotal(words.step_of, step, Math.max(data.total, data.now));
   if (parts.where.textContent !== where) parts.where.textContent = where;
   parts.follow.hidden = !(data.live && !state.follows);
@@ -342,7 +332,7 @@ function showFigures(state, step) {
     const part = figures.parts[i];
     drawKey(part.firstChild, line);
     if (part.lastChild.textContent !== value) part.lastChild.textContent = value;
-    part.title = at ? `${words.step} ${number(at.step)}` : "";
+    part.title = at ? `${words.step} ${whole(at.step)}` : "";
   });
   if (isNew && figures.scrollHeight > figures.clientHeight + 4) figures.classList.add("long"); // words of this language
 }
@@ -357,6 +347,95 @@ export function settle(root) {
   fitHeads(state);
   state.isStale = true;
   draw(state);
+}
+
+// ---- the model's answers to the same examples: token by token, or a picture with its likeliest classes
+
+function buildAnswers(state) {
+  const { words } = state.data;
+  const bar = element("div", "answers-bar", element("h2", "", words.answers));
+  const rows = element("div", "rows");
+  rows.addEventListener("click", (event) => {
+    const row = event.target.closest("[data-example]");
+    if (row && !isWithout(state.view, Number(row.dataset.example))) state.choose(state.view.attention, Number(row.dataset.example));
+  });
+  return { box: element("div", "answers", bar, rows), bar, rows, built: null };
+}
+
+// What a prediction is, token by token: right, wrong, or missing at its end.
+export function marked(tokens, truth) {
+  const found = [];
+  for (let i = 0; i < Math.max(tokens.length, truth.length); i += 1) {
+    if (i >= tokens.length) found.push({ token: truth[i], verdict: "missing" });
+    else found.push({ token: tokens[i], verdict: tokens[i] === truth[i] ? "right" : "wrong" });
+  }
+  return found;
+}
+
+// Of large maps a run keeps those of its first examples alone.
+const isWithout = (view, n) => view.surface !== "none" && n >= view.n_attended;
+const letters = (tokens) => tokens.length > 1 && tokens.every((token) => token.length === 1);
+
+function buildRows(state) {
+  const { view, answers } = state;
+  const { words } = state.data;
+  answers.rows.textContent = "";
+  const isPictures = view.examples.every(({ picture, tokens }) => picture && !tokens.length);
+  answers.rows.classList.toggle("thumbs", isPictures);
+  answers.rows.classList.toggle("pictured", !isPictures && view.examples.some(({ picture }) => picture));
+  answers.parts = view.examples.map((example, n) => {
+    const image = example.picture && Object.assign(element("img"), { src: example.picture, alt: example.truth });
+    const source = element("span", "source", example.source, image);
+    if (view.language) source.lang = view.language;
+    const answer = element("span", "answer");
+    const sign = element("span", "sign");
+    const row = element("button", "row", source, answer, sign, element("span", "truth", `${words.truth}: ${example.truth}`));
+    row.dataset.example = n;
+    if (isWithout(view, n)) dress(row, { title: words.not_kept, "aria-disabled": "true" });
+    answers.rows.append(row);
+    return { row, answer, sign };
+  });
+}
+
+function showAnswers(state, frame) {
+  const { view, answers } = state;
+  const { words } = state.data;
+  const key = `${view.name} ${view.examples.length}`;
+  if (answers.built !== key) { buildRows(state); answers.built = key; answers.shown = null; }
+  if (answers.shown === frame && answers.chosen === state.example && answers.glossed === state.isGlossed) return;
+  Object.assign(answers, { shown: frame, chosen: state.example, glossed: state.isGlossed });
+  view.examples.forEach((example, n) => {
+    const { row, answer, sign } = answers.parts[n];
+    const said = frame.answers[n];
+    row.setAttribute("aria-pressed", String(n === state.example));
+    const verdict = said.right === null ? "" : said.right ? "right" : "wrong";
+    row.dataset.verdict = verdict;
+    sign.textContent = { right: "✓", wrong: "✗" }[verdict] ?? "";
+    sign.setAttribute("aria-label", words[verdict] ?? "");
+    answer.textContent = "";
+    if (said.classes.length) {
+      said.classes.forEach(([name, share], place) => {
+        if (place && n !== state.example) return;
+        const told = element("b", name === example.truth ? "true" : "", name);
+        answer.append(element("span", "bar", { "--share": share }, told, element("small", "", percent(share))));
+      });
+      return;
+    }
+    const parts = example.tokens.length ? marked(said.tokens, example.tokens)
+      : said.tokens.map((token) => ({ token, verdict: "" }));
+    if (!parts.length) answer.append(element("i", "", words.nothing));
+    answer.classList.toggle("letters", letters(said.tokens));
+    parts.forEach(({ token, verdict: its }, i) => {
+      const part = element("span", `t ${its}`, visible(token));
+      const hint = its ? [words[its]] : [];
+      if (its === "wrong" && i < example.tokens.length) hint.push(`${words.truth}: ${example.tokens[i]}`);
+      if (i < said.sure.length && its !== "missing") hint.push(`${words.probability} ${percent(said.sure[i])}`);
+      part.title = hint.join(", ");
+      const gloss = glossOf(state, token);
+      if (state.isGlossed) part.append(element("small", "", gloss || "\u00a0", { lang: view.language }));
+      answer.append(part);
+    });
+  });
 }
 
 // ---- what comes from the server
@@ -460,9 +539,8 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   const isNew = !root.stage;
   const state = root.stage ?? begun(root, data);
   root.stage = state;
-  const call = {};
   const before = isNew ? null : state.data;
-  Object.assign(state, { call, data, send: setTriggerValue });
+  Object.assign(state, { data, send: setTriggerValue });
   root.classList.toggle("compact", data.compact);
   root.classList.toggle("alone", Boolean(data.alone));
   recolour(state);
@@ -474,7 +552,5 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   take(state);
   if (data.glossed !== state.toldGlossed) { state.toldGlossed = data.glossed; state.glossed = null; fitAnew(state); }
   state.ask(true);
-  return () => {
-    if (state.call === call) state.unwatch?.();
-  };
+  return state.unwatch;
 }

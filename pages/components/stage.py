@@ -32,9 +32,7 @@ MIN_SIDE = 16
 
 _FURTHER = ("average", "average_whole", "test")  # roles of curves that not every run has
 _maps = component("stage_maps", html="")
-_stage = component(
-    "stage", css=["packed.css", "stage.css", "spoken.css", "tip.css", "data_table.css"]
-)
+_stage = component("stage", css=["stage.css", "data_table.css"])
 
 
 def stage(

@@ -1,6 +1,6 @@
 // Loss and accuracy on two canvases, with a play head: drawn anew at each frame, so kept short.
 
-import { element, filled, pixelRatio, placeTip, tell, zoomOf } from "./dom.js";
+import { element, filled, pixelRatio, placeTip, tell, whole, zoomOf } from "./dom.js";
 import { valueAt } from "./stage_time.js";
 
 const LEFT = 40;
@@ -97,7 +97,7 @@ export function describedLine({ quantity, role, steps, values }, words) {
   const [first, last] = [known[0], known[known.length - 1]];
   const low = known.reduce((one, other) => (values[other] < values[one] ? other : one));
   const high = known.reduce((one, other) => (values[other] > values[one] ? other : one));
-  const [value, at] = [(i) => said(quantity, values[i]), (i) => steps[i].toLocaleString("en")];
+  const [value, at] = [(i) => said(quantity, values[i]), (i) => whole(steps[i])];
   const parts = {
     name: words[role], value: value(last), at: at(last), first: value(first), start: at(first), last: value(last), end: at(last),
     low: value(low), low_at: at(low), high: value(high), high_at: at(high),
@@ -180,6 +180,13 @@ export const lastStep = ({ data }) => Math.max(data.live ? data.total : 0, data.
 // A small stage has no room to say what its star and its ring are.
 const isDrawn = ({ compact }, { role }) => !compact || (role !== "test" && role !== "best");
 
+function straight(pen, x0, y0, x1, y1) {
+  pen.beginPath();
+  pen.moveTo(x0, y0);
+  pen.lineTo(x1, y1);
+  pen.stroke();
+}
+
 // All that stands still, on a canvas of its own: the play head then costs one copy of it.
 function drawStill(state, part, box) {
   const { data, ink, line: faint } = state;
@@ -204,7 +211,7 @@ function drawStill(state, part, box) {
     : ticks(range[0], range[1], box.height > 130 ? 4 : 2);
   levels.forEach((level) => {
     const y = Math.round(part.y(level)) + 0.5;
-    pen.beginPath(); pen.moveTo(LEFT, y); pen.lineTo(box.width - RIGHT, y); pen.stroke();
+    straight(pen, LEFT, y, box.width - RIGHT, y);
     pen.globalAlpha = 0.8;
     pen.fillText(quantity === "accuracy" ? `${Math.round(100 * level)}%` : String(level), LEFT - 5, y);
     pen.globalAlpha = 1;
@@ -220,13 +227,13 @@ function drawStill(state, part, box) {
   pen.strokeStyle = ink;
   (state.view?.frames ?? []).forEach((frame) => {
     const x = part.x(frame.step);
-    pen.beginPath(); pen.moveTo(x, box.height - BOTTOM); pen.lineTo(x, box.height - BOTTOM + 3); pen.stroke();
+    straight(pen, x, box.height - BOTTOM, x, box.height - BOTTOM + 3);
   });
   data.marks.filter((mark) => mark.quantity === quantity).forEach((mark) => {
     const y = part.y(mark.value);
     pen.strokeStyle = data.grey;
     pen.setLineDash([2, 3]);
-    pen.beginPath(); pen.moveTo(LEFT, y); pen.lineTo(box.width - RIGHT, y); pen.stroke();
+    straight(pen, LEFT, y, box.width - RIGHT, y);
     pen.setLineDash([]);
     pen.fillStyle = ink;
     pen.globalAlpha = 0.75;
@@ -272,7 +279,7 @@ function drawUprights({ data, ink, logSteps }, pen, part, box) {
     pen.strokeStyle = colour;
     pen.fillStyle = colour;
     pen.setLineDash([4, 3]);
-    pen.beginPath(); pen.moveTo(x, TOP); pen.lineTo(x, box.height - BOTTOM); pen.stroke();
+    straight(pen, x, TOP, x, box.height - BOTTOM);
     pen.setLineDash([]);
     if (!isLoss || number < uprights.length - NAMED) return;
     const isRight = x > box.width / 2;
@@ -380,10 +387,7 @@ function rule(pen, x, box, ink, alpha, width) {
   pen.globalAlpha = alpha;
   pen.strokeStyle = ink;
   pen.lineWidth = width;
-  pen.beginPath();
-  pen.moveTo(x, TOP - 6);
-  pen.lineTo(x, box.height - BOTTOM);
-  pen.stroke();
+  straight(pen, x, TOP - 6, x, box.height - BOTTOM);
   pen.globalAlpha = 1;
 }
 
@@ -394,9 +398,47 @@ function showTip(state) {
   const { words, lines } = state.data;
   const rows = lines.filter((line) => line.role !== "batch" && line.role !== "best").flatMap((line) => {
     const at = valueAt(line, hover.step);
-    const when = at && DOTTED.has(line.role) ? ` (${words.step} ${at.step.toLocaleString("en")})` : "";
+    const when = at && DOTTED.has(line.role) ? ` (${words.step} ${whole(at.step)})` : "";
     return at ? [`${words[line.quantity]}, ${words[line.role]}: ${said(line.quantity, at.value)}${when}`] : [];
   });
-  tip.textContent = [`${words.step} ${Math.round(hover.step).toLocaleString("en")}`, ...rows].join("\n");
+  tip.textContent = [`${words.step} ${whole(hover.step)}`, ...rows].join("\n");
   placeTip(tip, hover.x, hover.y);
+}
+
+// ---- the curve, heard: the lower the loss, the lower the tone; nothing sounds before it is asked for
+
+const [LOWEST, HIGHEST] = [196, 1175]; // hertz
+const LOUD = 0.08;
+const FADE = 0.12; // seconds
+
+// The tone of a value between two others, evenly in octaves and in the logarithm of the value.
+export function pitch(value, low, high) {
+  if (!(high > low) || !(low > 0)) return LOWEST;
+  const share = Math.log(Math.max(low, Math.min(high, value)) / low) / Math.log(high / low);
+  return LOWEST * (HIGHEST / LOWEST) ** share;
+}
+
+// The lowest and the highest value of a line that a logarithm takes.
+export function range({ values }) {
+  const known = values.filter((value) => value > 0);
+  return known.length ? [Math.min(...known), Math.max(...known)] : [0, 0];
+}
+
+export function instrument() {
+  const audio = new AudioContext();
+  const [tone, volume] = [audio.createOscillator(), audio.createGain()];
+  tone.type = "triangle";
+  volume.gain.value = 0;
+  tone.connect(volume).connect(audio.destination);
+  tone.start();
+  return {
+    play(hertz) {
+      const at = audio.currentTime;
+      tone.frequency.setTargetAtTime(hertz, at, 0.015);
+      volume.gain.cancelScheduledValues(at);
+      volume.gain.setTargetAtTime(LOUD, at, 0.01);
+      volume.gain.setTargetAtTime(0, at + FADE, 0.05);
+    },
+    end: () => audio.close(),
+  };
 }

@@ -1,9 +1,9 @@
 // All heads of one attention: as maps, or drawn over the picture; a click shows one of them large.
 
-import { cellUnder, nameAt, paintCells, paintVeil, part, shortened, showTip, strongest, weightInk, weightOf } from "./cells.js";
+import { cellUnder, nameAt, paintCells, paintVeil, part, shortened, strongest, tipOver, weightInk, weightOf } from "./cells.js";
 import { openTables } from "./data_table.js";
-import { actButton, element, headName, pixelRatio, presentedHeight } from "./dom.js";
-import { moved, stopAt } from "./roving.js";
+import { actButton, element, filled, headName, penOf, pixelRatio, presentedHeight } from "./dom.js";
+import { roving, tabStop } from "./keys.js";
 
 const GAP = 6;
 const LINE = 16; // pixels of a line of words below a map
@@ -59,7 +59,6 @@ export function buildHeads(state) {
   const row = element("div", "words");
   const grid = element("div", "maps");
   const large = element("div", "large", { hidden: true });
-  const tip = element("div", "tip", { hidden: true });
   const axes = element("canvas", "axes", { "aria-hidden": "true" }); // each map says its tokens where one points
   const board = element("div", "map-board", grid, axes);
   const lead = actButton("lead", "", () => enlarge(state, heads.first));
@@ -67,8 +66,9 @@ export function buildHeads(state) {
   const room = element("div", "room", lead, board);
   const [around, said] = [element("span"), element("span")];
   const note = element("div", "note", around, said);
+  const tip = tipOver([room, large], (event) => point(state, event));
   const box = element("div", "heads", bar, row, room, note, tip);
-  const heads = { box, heading, kinds, which, row, room, board, grid, axes, lead, large, note, around, said, tip, buttons: [], built: null };
+  const heads = { box, heading, kinds, which, row, room, board, grid, axes, lead, large, note, around, said, buttons: [], built: null };
   grid.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
@@ -78,10 +78,7 @@ export function buildHeads(state) {
       lead.scrollIntoView({ block: "nearest" });
     }
   });
-  grid.addEventListener("keydown", (event) => roam(state, event));
-  room.addEventListener("pointermove", (event) => point(state, event));
-  large.addEventListener("pointermove", (event) => point(state, event));
-  [box, large].forEach((part) => part.addEventListener("pointerleave", () => { tip.hidden = true; }));
+  roving(grid, () => heads.buttons, { columnsOf: () => heads.columns });
   row.addEventListener("click", (event) => {
     const word = event.target.closest("button");
     if (word) { state.word = Number(word.dataset.word); showWords(state); state.ask(true); }
@@ -89,21 +86,11 @@ export function buildHeads(state) {
   return heads;
 }
 
-function roam(state, event) {
-  const { columns, buttons } = state.heads;
-  const from = buttons.indexOf(event.target.closest("button"));
-  const to = from < 0 ? -1 : moved(event.key, from, buttons.length, columns);
-  if (to < 0) return;
-  event.preventDefault();
-  stopAt(buttons, buttons[to]);
-  buttons[to].focus();
-}
-
 // Beside the others, larger and with its words.
 function putFirst(state, number) {
   const { heads } = state;
   heads.first = number;
-  stopAt(heads.buttons, heads.buttons.find((button) => Number(button.dataset.number) === number) ?? heads.buttons[0]);
+  tabStop(heads.buttons, heads.buttons.find((button) => Number(button.dataset.number) === number) ?? heads.buttons[0]);
   heads.buttons.forEach((button) => button.setAttribute("aria-pressed", String(!heads.lead.hidden && Number(button.dataset.number) === number)));
   state.ask(true);
 }
@@ -179,18 +166,18 @@ export function fillHeads(state) {
   const notes = view.surface === "map" ? [view.axes] : [];
   if (hasFrames(view)) notes.push(words.truth_frames);
   const nHeads = view.shape[0] * view.shape[1];
-  if (numbers.length < nHeads) notes.push(words.of_heads.replace("{n}", numbers.length).replace("{all}", nHeads));
+  if (numbers.length < nHeads) notes.push(filled(words.of_heads, { n: numbers.length, all: nHeads }));
   if (view.surface === "picture") notes.push(view.cls ? words.cls : words.mean);
   if (view.n_attended < view.examples.length && !state.data.compact) {
-    notes.push(words.kept.replace("{n}", view.n_attended).replace("{all}", view.examples.length));
+    notes.push(filled(words.kept, { n: view.n_attended, all: view.examples.length }));
   }
-  if (view.block > 1) notes.push(words.blocks.replaceAll("{n}", view.block));
+  if (view.block > 1) notes.push(filled(words.blocks, { n: view.block }));
   if (view.frames.length < view.n_snapshots) {
-    notes.push(words.fewer.replace("{n}", view.frames.length).replace("{all}", view.n_snapshots));
+    notes.push(filled(words.fewer, { n: view.frames.length, all: view.n_snapshots }));
   }
   const isMean = view.n_attended > 1 && view.frames.some(({ labels }) => labels.some(Boolean));
   heads.around.textContent = notes.map((one) => `${one} `).join("");
-  heads.said.textContent = isMean ? words.said.replace("{n}", view.n_attended) : "";
+  heads.said.textContent = isMean ? filled(words.said, { n: view.n_attended }) : "";
   heads.note.hidden = view.surface === "none" || !heads.note.textContent;
   state.word = Math.min(state.word ?? 0, Math.max(0, view.query.length - 1));
   showWords(state);
@@ -304,13 +291,7 @@ function paintAxes(state) {
   if (!left || heads.drawn === key) return;
   heads.drawn = key;
   const [, , rows, columns] = view.shape;
-  const ratio = pixelRatio(heads.axes);
-  const [width, height] = [heads.grid.offsetWidth, heads.grid.offsetHeight];
-  Object.assign(heads.axes.style, { width: `${width}px`, height: `${height}px` });
-  [heads.axes.width, heads.axes.height] = [Math.round(width * ratio), Math.round(height * ratio)];
-  const pen = heads.axes.getContext("2d");
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  pen.clearRect(0, 0, width, height);
+  const pen = penOf(heads.axes, heads.grid.offsetWidth, heads.grid.offsetHeight);
   pen.font = `${FONT}px ${state.font}`;
   pen.fillStyle = state.ink;
   heads.buttons.forEach((button, i) => {
@@ -421,16 +402,7 @@ function paintLead(state, frame) {
 // A map with the words of its rows and columns, as large as its room lets it be; returns where its cells are.
 function paintWords(state, canvas, number, [w, h]) {
   const { heads, view } = state;
-  const ratio = pixelRatio(canvas);
-  canvas.style.width = `${w}px`;
-  canvas.style.height = `${h}px`;
-  if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(h * ratio)) {
-    canvas.width = Math.round(w * ratio);
-    canvas.height = Math.round(h * ratio);
-  }
-  const pen = canvas.getContext("2d");
-  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  pen.clearRect(0, 0, w, h);
+  const pen = penOf(canvas, w, h);
   const [, , rows, columns] = view.shape;
   heads.small ??= document.createElement("canvas");
   paintMap(heads.small, state, number);
@@ -474,7 +446,7 @@ function strongestOf(state, number) {
   const { words } = state.data;
   const { values, sizes: [, columns] } = drawnOf(state, number);
   const { value, row, column } = strongest(values, columns);
-  return words.strongest.replace("{place}", placeOf(state, row, column).join(", ")).replace("{weight}", value.toFixed(4));
+  return filled(words.strongest, { place: placeOf(state, row, column).join(", "), weight: value.toFixed(4) });
 }
 
 function weightName({ isMixed, view, data: { words } }) {
@@ -507,12 +479,12 @@ function paintLarge(state, frame) {
 function point(state, event) {
   const { heads, view } = state;
   const canvas = event.target.closest("canvas");
-  if (!canvas || !view || !state.weights) { heads.tip.hidden = true; return; }
+  if (!canvas || !view || !state.weights) return null;
   const [isLarge, isLead] = [heads.large.contains(canvas), heads.lead.contains(canvas)];
   const number = isLarge ? heads.chosen : isLead ? heads.first : Number(canvas.parentElement.dataset.number);
   const { sizes } = drawnOf(state, number);
   const cell = cellUnder(event, canvas, sizes, isLarge ? heads.area : isLead ? heads.leadArea : null);
-  showTip(heads.tip, event, cell && describe(state, number, ...cell));
+  return cell && describe(state, number, ...cell);
 }
 
 function describe(state, number, row, column) {

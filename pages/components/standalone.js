@@ -1,13 +1,11 @@
 // On a page of its own there is no server: the data stands in the page, a picked head goes to the lines.
 
 import { tell } from "./animation.js";
+import { bytes } from "./dom.js";
 import renderGrid from "./head_grid.js";
 import renderLines from "./head_lines.js";
 
-function read(name) {
-  const text = atob(document.getElementById(name).textContent);
-  return Uint8Array.from(text, (c) => c.charCodeAt(0));
-}
+const read = (name) => bytes(document.getElementById(name).textContent);
 
 function startGrid() {
   const parentElement = document.getElementById("grid");

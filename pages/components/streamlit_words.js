@@ -2,8 +2,6 @@
 // it writes, and of what it opens, stands here: an upgrade that renames a part leaves English words, or the
 // focus where Streamlit puts it, and nothing else.
 
-import { phrasebook } from "./phrases.js";
-
 const NAMED = ["aria-label", "title", "placeholder", "alt"];
 const THEIRS = "header, [data-testid=stFileUploaderDropzone]"; // whose words are Markdown, like ours
 const OURS = "[data-testid=stMarkdownContainer], [data-testid^=stBidiComponent], [role=option], [data-baseweb=tag], code, textarea";
@@ -49,4 +47,31 @@ export function reword(state, words) {
   state.observer.observe(document.body, {
     childList: true, characterData: true, attributes: true, attributeFilter: NAMED, subtree: true,
   });
+}
+
+// Fixed phrases, perhaps with one {name} in them, from one language into another.
+
+const PLACE = /\{\w+(?::[^}]*)?\}/;
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+// The function that puts a text, in English or in the words of before, into the words of now.
+// words, before: the English phrase -> the phrase; what is not among them stays as it is.
+export function phrasebook(words, before = {}) {
+  const plain = new Map();
+  const patterns = [];
+  const learn = (from, to) => {
+    if (!PLACE.test(from)) { plain.set(from, to); return; }
+    const [head, tail] = from.split(PLACE).map(escaped);
+    patterns.push([new RegExp(`^${head}(.+)${tail}$`, "s"), to]);
+  };
+  Object.entries(before).forEach(([english, phrase]) => learn(phrase, words[english] ?? english));
+  Object.entries(words).forEach(([english, phrase]) => learn(english, phrase));
+  return (text) => {
+    const bare = text.trim();
+    if (!bare) return text;
+    const phrase = plain.get(bare);
+    if (phrase !== undefined) return text.replace(bare, () => phrase);
+    const [pattern, to] = patterns.find(([each]) => each.test(bare)) ?? [];
+    return pattern ? text.replace(bare, () => to.replace(PLACE, () => pattern.exec(bare)[1])) : text;
+  };
 }

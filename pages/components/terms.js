@@ -121,9 +121,7 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   const { state } = root;
   state.terms = data.terms;
   state.see = (key) => setTriggerValue("see", key);
-  state.hearing?.abort();
   const hearing = new AbortController();
-  state.hearing = hearing;
   listen(state, page, hearing.signal);
   const observer = new MutationObserver(() => {
     name(page);
@@ -131,5 +129,5 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   });
   observer.observe(page.body, { childList: true, subtree: true });
   name(page);
-  return () => { hearing.abort(); observer.disconnect(); }; // its own only: a newer draw has another
+  return () => { hearing.abort(); observer.disconnect(); };
 }

@@ -1,7 +1,7 @@
 // Pictures in a row, one of them chosen: a click or the arrow keys choose another.
 
 import { dress, element } from "./dom.js";
-import { moved, stopAt } from "./roving.js";
+import { roving, tabStop } from "./keys.js";
 
 function build(root, data) {
   dress(root, { role: "radiogroup", "aria-label": data.label });
@@ -19,7 +19,7 @@ function mark(state, chosen) {
   state.buttons.forEach((button, i) => {
     button.setAttribute("aria-checked", String(i === chosen));
   });
-  stopAt(state.buttons, state.buttons[chosen ?? 0]);
+  tabStop(state.buttons, state.buttons[chosen ?? 0]);
 }
 
 function pick(state, place) {
@@ -32,15 +32,7 @@ function listen(state) {
     const button = event.target.closest("button");
     if (button) pick(state, Number(button.dataset.place));
   });
-  state.root.addEventListener("keydown", (event) => {
-    const from = state.buttons.indexOf(event.target.closest("button"));
-    const to = from < 0 ? -1 : moved(event.key, from, state.buttons.length);
-    if (to < 0) return;
-    event.preventDefault();
-    if (to === from) return;
-    state.buttons[to].focus();
-    pick(state, to);
-  });
+  roving(state.root, () => state.buttons, { arrived: (to) => pick(state, to) });
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {

@@ -1,7 +1,5 @@
 // The scripts of others, loaded once a page from where the server says that the app is served.
 
-import { attempt } from "./attempts.js";
-
 // What plotly's cartesian bundle draws of what it knows: it is a third of all of plotly.
 const CARTESIAN = new Set(["bar", "box", "contour", "heatmap", "histogram", "image", "pie", "scatter", "violin"]);
 
@@ -44,4 +42,16 @@ function fetched(src) {
     };
     document.head.appendChild(script);
   });
+}
+
+// What fails once in a busy browser is tried again before anybody is told of it.
+export async function attempt(action, { tries = 3, pause = 300 } = {}) {
+  for (let i = 1; ; i += 1) {
+    try {
+      return await action();
+    } catch (error) {
+      if (i === tries) throw error;
+      await new Promise((wake) => setTimeout(wake, pause * i));
+    }
+  }
 }

@@ -39,13 +39,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   Object.assign(state, { data, send: setTriggerValue });
   const shown = JSON.stringify(data.groups);
   if (state.shown !== shown) { build(state); state.shown = shown; }
-  state.end?.(); // of the draw before: Streamlit ends only the last one
   const listen = (event) => complete(state, event.target);
   document.addEventListener("input", listen);
-  state.end = () => {
+  return () => {
     document.removeEventListener("input", listen);
     state.list?.remove();
     state.list = undefined;
   };
-  return state.end;
 }

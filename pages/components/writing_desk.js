@@ -2,10 +2,9 @@
 // of them, and where the model looked. Every step is here, so stepping asks nobody; forcing does.
 
 import { status } from "./announcing.js";
-import { rgb } from "./colours.js";
-import { actButton, drawn, element, fill, isCalm, zoomOf } from "./dom.js";
-import { roving } from "./roving.js";
-import { unpack } from "./packed.js";
+import { paintVeil, pictured, unpack } from "./cells.js";
+import { actButton, bytes, dress, drawn, element, fill, isCalm, zoomOf } from "./dom.js";
+import { roving, tabStop } from "./keys.js";
 
 const PACE = 420; // milliseconds a token, while it plays
 const MIN = 0.03; // thinner links are not drawn
@@ -54,6 +53,7 @@ function build(state) {
   readRow(state);
   writtenRow(state);
   state.weighed = element("div", "weighed");
+  roving(state.weighed, () => choicesOf(state));
   root.append(bar, element("div", "body", state.text, state.weighed));
 }
 
@@ -98,12 +98,8 @@ function writtenRow(state) {
     return chip;
   });
   row.append(...state.chips);
-  roving(state.chips);
-  row.addEventListener("keydown", (event) => {
-    if (!event.key.startsWith("Arrow")) return;
-    const at = state.chips.indexOf(row.getRootNode().activeElement) + 1; // the focus has moved there
-    if (at) go(state, at);
-  });
+  tabStop(state.chips, state.chips[0]);
+  roving(row, () => state.chips, { arrived: (at) => go(state, at + 1) });
   part.append(row);
   if (view.own) part.append(element("div", "own", `${view.words.own} `, element("strong", "", view.own_text)));
 }
@@ -173,24 +169,13 @@ function drawLinks(state, row) {
 function drawPicture(state, row) {
   const { canvas, view } = state;
   const { size, side, pixels } = view.picture;
-  const bytes = Uint8Array.from(atob(pixels), (letter) => letter.charCodeAt(0));
-  canvas.width = size;
-  canvas.height = size;
-  const context = canvas.getContext("2d");
-  const image = context.createImageData(size, size);
-  const ink = rgb(view.colours.ink);
-  const most = Math.max(...row);
-  const patch = size / side;
-  for (let i = 0; i < size * size; i += 1) {
-    const cell = Math.floor(Math.floor(i / size) / patch) * side + Math.floor((i % size) / patch);
-    const part = 0.75 * (row[cell] / most);
-    ink.forEach((value, channel) => { image.data[4 * i + channel] = bytes[i] * (1 - part) + value * part; });
-    image.data[4 * i + 3] = 255;
-  }
-  context.putImageData(image, 0, 0);
+  dress(canvas, { width: size, height: size });
+  paintVeil(canvas, pictured(bytes(pixels)), row.subarray(0, side ** 2), Math.max(...row));
   const best = strongest(view, state.at, 3).map(([name, weight]) => `${name}: ${weight.toFixed(2)}`);
   canvas.setAttribute("aria-label", said(view.words.picture, { patches: best.join("; ") }));
 }
+
+const choicesOf = ({ weighed }) => [...weighed.querySelectorAll("button")];
 
 function drawChoices(state) {
   const { view, at, weighed } = state;
@@ -210,7 +195,8 @@ function drawChoices(state) {
     choice.removeAttribute("aria-label"); // what is seen, and its title says what a press does
     weighed.append(choice);
   });
-  roving([...weighed.querySelectorAll("button")], step.best.findIndex(([id]) => id === step.id));
+  const choices = choicesOf(state);
+  tabStop(choices, choices[step.best.findIndex(([id]) => id === step.id)]);
   if (view.is_drawn) weighed.append(legend(view, step));
   if (held) weighed.querySelector(".own-choice")?.focus();
 }
@@ -298,10 +284,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
   } else draw(state);
   state.server = view.at;
   fill(root);
-  state.end?.(); // of the draw before: Streamlit ends only the last one
-  const observer = new ResizeObserver(() => drawLinks(state, weights(state.view, state.at)));
-  observer.observe(state.text);
+  state.observer ??= new ResizeObserver(() => drawLinks(state, weights(state.view, state.at)));
+  state.observer.observe(state.text);
   document.fonts?.ready.then(() => drawLinks(state, weights(state.view, state.at)));
-  state.end = () => { observer.disconnect(); };
-  return () => { observer.disconnect(); clearTimeout(state.timer); clearTimeout(state.waits); state.timer = null; };
+  state.end ??= () => {
+    state.observer.disconnect();
+    clearTimeout(state.waits);
+    stop(state, false);
+  };
+  return state.end;
 }

@@ -9,11 +9,9 @@ import streamlit as st
 
 from pages.app import show
 from pages.app.accounts import visitors
-from pages.app.runs import run_actions, shown_run
-from pages.app.typed import escape
+from pages.app.runs import shown_run
 from pages.findings import recipe
 from pages.i18n import _, paragraph
-from tfm_core.choices.presets import PRESETS
 from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.run import Run
 from tfm_core.studies import chains
@@ -77,7 +75,7 @@ def _line() -> None:
     if not any(
         chains.is_lines(one.experiment) for one in visitors.at_hand() if one.problem is None
     ):
-        _train_line()
+        shown_run.preset_button("lines", key="chains-train-line")
         return
     run = recipe.any_run(chains.is_lines, key="chains-line-run")
     if run is None or not run.has_checkpoint:
@@ -101,22 +99,6 @@ def _line() -> None:
         name=_("Error by the number of examples"),
         is_log_y=True,
     )
-
-
-def _train_line() -> None:
-    why_not = visitors.why_not()
-    if st.button(
-        _(
-            "Train “{name}”, {time}",
-            name=_(PRESETS["lines"].label),
-            time=shown_run.preset_time("lines"),
-        ),
-        icon=":material/play_arrow:",
-        key="chains-train-line",
-        disabled=bool(why_not),
-        help=escape(why_not) or None,
-    ):
-        run_actions.start_preset("lines")
 
 
 def _losses(losses: Iterable[float]) -> list[str]:

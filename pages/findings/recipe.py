@@ -11,9 +11,9 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
+from pages.app.lessons import bar
 from pages.app.model import question
 from pages.app.runs import comparison, run_words, runs_access, studies
-from pages.app.tour import bar as tour
 from pages.components.live_figure import live_figure
 from pages.i18n import _
 from tfm_core.choices.config import Experiment
@@ -54,8 +54,8 @@ def _draw(
         studies.buttons(chosen, trained, stays=True)
         first = shown_run(chosen, watched)
         if first is not None:
-            studies.link("attention", _("Look inside"), {"run": first.id})
-        tour.start("discover", _("Tour: eight findings"))
+            show.link("attention", _("Look inside"), {"run": first.id})
+        bar.start("discover", _("Tour: eight findings"))
     pieces = (
         f":orange[**{text}**]" if is_marked else text
         for text, is_marked in chosen.example(chosen.base)

@@ -11,8 +11,8 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
+from pages.app.lessons import bar
 from pages.app.model import question
-from pages.app.tour import bar as tour
 from pages.app.typed import escape
 from pages.components.live_figure import live_figure
 from pages.findings import recipe
@@ -88,7 +88,7 @@ def _buttons() -> None:
                     seconds=statistics.mean(done),
                 )
             )
-        tour.start("discover", _("Tour: eight findings"))
+        bar.start("discover", _("Tour: eight findings"))
     if pressed is not None:
         core.start(pressed)
         state.draw_anew()

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from pages.app.accounts import visitors
-from pages.app.navigation import page_table, ticks
+from pages.app import show
+from pages.app.lessons import bar
+from pages.app.navigation import ticks
 from pages.app.navigation.page_table import WAY
-from pages.app.runs import run_actions, run_time, shown_run
-from pages.app.tour import bar as tour
-from pages.app.typed import escape
+from pages.app.runs import run_time, shown_run
 from pages.home.hero import TRANSLATOR
 from pages.i18n import N_, _
 from tfm_core.choices.presets import PRESETS
@@ -43,7 +42,7 @@ DOORS = (
         ":material/edit:",
         {"run": TRANSLATOR, "example": "own"},
     ),
-    Door("words", N_("**Learn** step by step"), ":material/school:"),
+    Door("numbers", N_("**Learn** step by step"), ":material/school:"),
 )
 
 
@@ -52,28 +51,19 @@ def doors() -> None:
     with st.container(key="doors", horizontal=True, vertical_alignment="center", gap="medium"):
         with st.container(width="content"):
             st.fragment(_train_button)()  # a press redraws only this part
-        tour.start("translate", _("**Take the tour**"))
-        tour.resume()
+        bar.start("translate", _("**Take the tour**"))
+        bar.resume()
         for door in DOORS:
             page = ticks.upcoming().name if door.page == WAY[0].name else door.page
-            st.page_link(
-                page_table.path_of(page),
-                label=_(door.label),
-                icon=door.icon,
-                query_params=door.query,
-                width="content",
-            )
+            show.link(page, _(door.label), door.query, icon=door.icon)
 
 
 def _train_button() -> None:
-    why_not = visitors.why_not()
     name, time = _(PRESETS[FIRST].label), run_time.takes_now(PRESETS[FIRST].experiment)
-    if st.button(
-        _("Train it yourself ({time})", time=shown_run.preset_time(FIRST)),
+    shown_run.preset_button(
+        FIRST,
         key="begin",
-        type="primary",
-        icon=":material/play_arrow:",
-        disabled=bool(why_not),
-        help=escape(why_not) or _("“{name}” from random weights: {time}.", name=name, time=time),
-    ):
-        run_actions.start_preset(FIRST)
+        label=_("Train it yourself ({time})", time=shown_run.preset_time(FIRST)),
+        help=_("“{name}” from random weights: {time}.", name=name, time=time),
+        is_first=True,
+    )

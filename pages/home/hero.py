@@ -7,10 +7,10 @@ from functools import partial
 
 import streamlit as st
 
+from pages.app.lessons import bar
 from pages.app.model.digit_models import answer, board, reading_or_note, samples
 from pages.app.model.stage_view import prepare, stage
 from pages.app.runs import runs_access
-from pages.app.tour import bar as tour
 from pages.components.digits import DIGITS as DIGIT_NAMES
 from pages.components.digits import Picture, Reading, current_drawing, digit_reader
 from pages.i18n import _
@@ -47,7 +47,7 @@ def digit() -> None:
     with st.container(key="home-own-digit", width=720):
         with st.container(horizontal=True, vertical_alignment="top", gap="small"):
             st.header(_("Draw a digit"), anchor=False, width="content")
-            tour.start("digit", _("Tour: six stops"))
+            bar.start("digit", _("Tour: six stops"))
         board(run, partial(_answer, run), look_again=LOOK_AGAIN)
 
 

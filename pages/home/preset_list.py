@@ -9,7 +9,7 @@ import textwrap
 import streamlit as st
 
 from pages.app.accounts import visitors
-from pages.app.runs import run_actions, run_time, shown_run
+from pages.app.runs import run_time, shown_run
 from pages.app.typed import escape
 from pages.i18n import N_, _
 from tfm_core.choices.config import (
@@ -54,7 +54,7 @@ def presets() -> None:
         st.caption(f":material/lock: {escape(why_not)}")
     with st.container(gap="xsmall"):
         for name in names:
-            _row(PRESETS[name], why_not)
+            _row(PRESETS[name])
 
 
 def _names(chosen: str) -> list[str]:
@@ -79,17 +79,13 @@ def _filter() -> str:
     return chosen or FEW
 
 
-def _row(preset: Preset, why_not: str) -> None:
+def _row(preset: Preset) -> None:
     button, learns, facts = st.columns(_WIDTHS, vertical_alignment="center")
-    if button.button(
-        _("Train: {name}", name=_(preset.label)),
-        key=f"start-{preset.name}",
-        icon=":material/play_arrow:",
-        width="stretch",
-        disabled=bool(why_not),
-        help=escape(why_not) or None,
-    ):
-        run_actions.start_preset(preset.name)
+    with button:
+        label = _("Train: {name}", name=_(preset.label))
+        shown_run.preset_button(
+            preset.name, key=f"start-{preset.name}", label=label, width="stretch"
+        )
     example = sample(preset.experiment)
     learns.markdown(
         f":small[{_(preset.learns)}]" + (f"  \n:small[:gray[{example}]]" if example else "")

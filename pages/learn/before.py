@@ -9,14 +9,15 @@ from functools import partial
 import pandas as pd
 import streamlit as st
 
-from pages.app import show, state
+from pages.app import article, show, state
 from pages.app.accounts import visitors
 from pages.app.address import view
+from pages.app.article import Made
 from pages.app.fact_line import fact_line, joined
 from pages.app.model import question
 from pages.app.navigation import page_table
 from pages.app.runs import comparison, run_actions, run_time, run_words, runs_access, shown_run
-from pages.i18n import N_, _, content, paragraph
+from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
@@ -59,7 +60,7 @@ SHORT = {
     "one-head": N_("Transformer, 1 head"),
     "many-heads": N_("Transformer, {n} heads", n=HEADS),
 }
-FIGURES = (
+ROWS = (
     N_("Whole sequences right"),
     N_("Attention on true words"),
     N_("Alignment error rate"),
@@ -100,7 +101,7 @@ EQUATIONS = {
         r"\begin{gathered} e_{tj} = v^\top \tanh(W s_{t-1} + U h_j) \\ \alpha_{tj} = "
         r"\frac{\exp e_{tj}}{\sum_k \exp e_{tk}} \\ c_t = \sum_j \alpha_{tj} h_j \end{gathered}"
     ),
-    "2015 b": (
+    "luong": (
         r"\begin{gathered} e_{tj} = \begin{cases} s_t^\top h_j & \text{dot} \\ "
         r"s_t^\top W h_j & \text{general} \\ "
         r"v^\top \tanh(W [s_t; h_j]) & \text{concat} \end{cases} \\ "
@@ -112,21 +113,6 @@ EQUATIONS = {
         r"\text{BERT: } p(x_t \mid \text{all tokens that are not hidden}) \end{gathered}"
     ),
 }
-
-
-@dataclass(frozen=True)
-class Before:
-    """The side of recurrent networks that is shown."""
-
-    view: str = view.choice(
-        N_("View"),
-        {
-            "contest": N_("Side by side"),
-            "length": N_("Time against length"),
-            "history": N_("2014 to 2018"),
-        },
-        look={"label_visibility": "collapsed"},
-    )
 
 
 @dataclass(frozen=True)
@@ -145,22 +131,13 @@ class Racers:
     seed: int = view.entry(N_("Seed"), 0, 999, 0)
 
 
-def page() -> None:
-    show.header("before")
-    views = {"contest": _contest, "length": _times, "history": _history}
-    views[view.ask(Before, SCOPE).view]()
+def equation(_made: Made, *, of: str) -> None:
+    """Show the equations of an idea."""
+    st.latex(EQUATIONS[of])
 
 
-def _history() -> None:
-    words = content("before_history").split("\n## ")
-    for part, (name, latex) in zip(words, EQUATIONS.items(), strict=True):
-        title, _newline, text = part.removeprefix("## ").partition("\n")
-        with st.container(border=True):
-            left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
-            left.markdown(f"## {title}\n\n{text.strip()}")
-            right.latex(latex)
-            if name == "linear":
-                _linear_score()
+def presets(_made: Made) -> None:
+    """Offer to train the models of three papers."""
     with st.container(horizontal=True):
         for name, label in (
             ("translate-additive", _("Train additive attention")),
@@ -171,7 +148,7 @@ def _history() -> None:
                 run_actions.start_preset(name)
 
 
-def _linear_score() -> None:
+def linear(_made: Made) -> None:
     """Show that a linear score gives each target word the same weights, and an additive does not.
 
     A button trains one.
@@ -206,29 +183,30 @@ def _linear_score() -> None:
             run_actions.watch(run)
 
 
-def _contest() -> None:
+def contest(_made: Made) -> None:
+    """Train three models side by side, and compare their curves, figures and maps."""
     facts, choices = fact_line("before")
     with choices:
         asked = view.ask(Racers, SCOPE)
     task = _(TEXT_TASKS[asked.task].label)
     length = _("{n} steps", n=f"{asked.steps:,}")
     facts.caption(joined(f"**{task}**", length, _("seed {seed}", seed=asked.seed)))
-    contests = rnn_attention.contests(visitors.at_hand())
-    contest = comparison.choose_group(contests, key=_CONTEST) if contests else None
+    groups = rnn_attention.contests(visitors.at_hand())
+    chosen = comparison.choose_group(groups, key=_CONTEST) if groups else None
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if contest is None:
+        if chosen is None:
             st.info(_("Nothing to compare yet: train all three."), icon=":material/info:")
         else:
-            shown_run.recorded_comparison_note(contest.values())
+            shown_run.recorded_comparison_note(chosen.values())
         if st.button(
             _("Train all three"), type="primary", icon=":material/play_arrow:", key="before-train"
         ):
             racers = rnn_attention.racers(asked.task, steps=asked.steps, seed=asked.seed)
             named = {f"{task}: {_(LABELS[name])}": racer for name, racer in racers.items()}
             comparison.train_group(named, key=_CONTEST)
-    if contest is None:
+    if chosen is None:
         return
-    comparison.follow(contest.values(), partial(_draw, contest))
+    comparison.follow(chosen.values(), partial(_draw, chosen))
 
 
 def _draw(contest: Contest, was_live: bool) -> None:
@@ -256,7 +234,7 @@ def _draw(contest: Contest, was_live: bool) -> None:
 
 def _table(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
     columns = {_(SHORT[name]): _column(run, attentions[name]) for name, run in contest.items()}
-    st.table(pd.DataFrame(columns, index=[_(words) for words in FIGURES]))
+    st.table(pd.DataFrame(columns, index=[_(words) for words in ROWS]))
     words = _conclusion(contest, attentions) or _("How the figures are measured")
     st.markdown(words, help=paragraph("before/figures"))
 
@@ -374,12 +352,10 @@ def _map(name: str, run: Run, attention: CrossAttentionAtStep, index: int) -> No
     show.figure(figure, " ".join(words), key=f"before-map-{name}")
 
 
-def _times() -> None:
+def length(_made: Made) -> None:
+    """Show recorded times against length, or measure them on this machine."""
     words, press = st.columns([3, 1], vertical_alignment="center")
-    words.markdown(
-        _("An RNN computes token by token; a Transformer all at once."),
-        help=paragraph("before/times", batch=BATCH, d=rnn_attention.WIDTH),
-    )
+    words.caption(paragraph("before/times", batch=BATCH, d=rnn_attention.WIDTH))
     if press.button(
         _("Measure now"),
         type="primary",
@@ -494,5 +470,15 @@ def _rounds() -> list[int]:
     return [0]
 
 
+FIGURES = {
+    "history": equation,
+    "linear": linear,
+    "contest": contest,
+    "length": length,
+    "presets": presets,
+}
+GUESSES = ("alignment", "growth")
+"""The questions that figures ask before they show the answer."""
+
 if __name__ == "__main__":
-    page()
+    article.draw("before", FIGURES)

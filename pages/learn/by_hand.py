@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.app import show, typed
+from pages.app import article, show, typed
 from pages.app.address import view, view_link
 from pages.app.address.parameters import Text
+from pages.app.article import Made
 from pages.app.model import question
 from pages.app.typed import escape
 from pages.components.pickers import number_sheet
-from pages.i18n import N_, _, content, paragraph
+from pages.i18n import N_, _, paragraph
 from tfm_core.inspect.by_hand import attention, text
 from tfm_core.inspect.by_hand import forms as by_hand_forms
 from tfm_core.inspect.by_hand.attention import Matrices
@@ -102,11 +103,9 @@ class Given:
     turned: tuple[tuple[int, ...], ...]
 
 
-def page() -> None:
+def calculator(_made: Made) -> None:
     """Show one stage; the link holds which, the words and their vectors."""
-    show.header("by-hand")
     stage = view.ask(ByHand, SCOPE).stage
-    show.prose(content(f"by_hand_{stage.replace('-', '_')}"))
     stages = {"one-hot": one_hot, "projections": projections, "heads": heads, "forms": forms}
     try:
         stages[stage](_given(stage))
@@ -573,6 +572,9 @@ def _select(label: str, name: str, options: tuple[str, ...] | list[str], pick: P
     )
 
 
+FIGURES = {"calculator": calculator}
+GUESSES = ("scale", "symmetry", "three-maps", "transposed-keys", "heads", "minus-one", "size")
+"""The questions that the stages ask."""
+
 if __name__ == "__main__":
-    with view.drawing():  # another stage has other fields
-        page()
+    article.draw("by-hand", FIGURES)

@@ -59,7 +59,7 @@ def _draw(chosen: Demonstration, trained: StudyRuns, _is_live: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         studies.buttons(chosen, trained)
         if len(trained.runs) > 1:
-            studies.link("compare", _("Open in Compare"), comparison.runs_query(trained.runs))
+            show.link("compare", _("Open in Compare"), comparison.runs_query(trained.runs))
     left, right = st.columns(2, gap="medium")
     with left:
         _differs(chosen)
@@ -126,12 +126,10 @@ def _links(chosen: Demonstration, trained: StudyRuns) -> None:
     walk = {"walk-source": "mine", **({"part": chosen.step} if chosen.step else {})}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if not chosen.is_of_model:
-            studies.link(
-                "training-step", _("One training step of “{arm}”", arm=_(odd.label)), query
-            )
+            show.link("training-step", _("One training step of “{arm}”", arm=_(odd.label)), query)
             return
-        studies.link("build", _("Diagram and code of “{arm}”", arm=_(odd.label)), query)
-        studies.link("walk", _("Walk through “{arm}”", arm=_(odd.label)), {**query, **walk})
+        show.link("build", _("Diagram and code of “{arm}”", arm=_(odd.label)), query)
+        show.link("walk", _("Walk through “{arm}”", arm=_(odd.label)), {**query, **walk})
 
 
 def _conclusion_box(chosen: Demonstration, trained: StudyRuns) -> None:

@@ -413,7 +413,7 @@ def _solution(pair: Pair, played: Round) -> None:
     st.code(
         difference(*(run.experiment for run in pair)), language="diff", height=300, wrap_lines=True
     )
-    studies.link("compare", _("Compare the two runs"), comparison.runs_query(pair))
+    show.link("compare", _("Compare the two runs"), comparison.runs_query(pair))
 
 
 if __name__ == "__main__":

@@ -6,20 +6,19 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.lessons import open_lesson, pupils, score_report, task_view
+from pages.app.lessons import open_lesson, pupils
 from pages.app.navigation import page_table
 from pages.app.runs import runs_access
 from pages.app.typed import escape
 from pages.i18n import _, language
 from tfm_core.choices.config import ConfigError
-from tfm_core.lessons import attempts, catalogue, results, scorm
+from tfm_core.lessons import catalogue, results, scorm
 from tfm_core.lessons.attempts import Attempt
-from tfm_core.lessons.checks.task import Task
 from tfm_core.lessons.lesson import MAX_BYTES, Lesson, made
 
 _COLUMNS = 2
 _FILES, _PROBLEMS = "lessons-preview-files", "lessons-preview-problems"
-_NAME, _PROBLEM = "lesson-name", "lesson-name-problem"
+_NAME = "lesson-name"
 
 
 def page() -> None:
@@ -124,22 +123,21 @@ def _view(lesson: Lesson) -> None:
         st.markdown(words.text)
     if "train" in lesson.pages:
         open_lesson.draw_locks()
-    opened = next((task.id for task in lesson.tasks if not attempt.is_solved(task.id)), "")
     for number, task in enumerate(lesson.tasks, 1):
-        _task(lesson, task, number, attempt, is_open=task.id == opened)
-    if not opened:
+        is_solved = attempt.is_solved(task.id)
+        title = words.tasks[task.id].title or _("Task")
+        shown = f"**{escape(title)}**" if number == open_lesson.number() else escape(title)
+        st.button(
+            f"{number} · {shown}",
+            icon=":material/check_circle:" if is_solved else ":material/circle:",
+            type="tertiary",
+            key=f"lesson-task-{number}",
+            on_click=open_lesson.go,
+            args=(lesson, number),
+        )
+    if all(attempt.is_solved(task.id) for task in lesson.tasks):
         _next(lesson)
     _result(lesson, attempt)
-    score_report.report(lesson, attempt)
-
-
-def _task(lesson: Lesson, task: Task, number: int, attempt: Attempt, *, is_open: bool) -> None:
-    title = open_lesson.words(lesson).tasks[task.id].title or _("Task")
-    icon = ":material/check_circle:" if attempt.is_solved(task.id) else ":material/circle:"
-    is_open = is_open or task_view.has_message(lesson, task)  # what was just said stays in sight
-    key = f"lesson-task-{lesson.id}-{task.id}-{is_open}"
-    with st.expander(f"{number} · {escape(title)}", icon=icon, expanded=is_open, key=key):
-        task_view.task(lesson, task, place="page")
 
 
 def _next(lesson: Lesson) -> None:
@@ -167,17 +165,7 @@ def _result(lesson: Lesson, attempt: Attempt) -> None:
 
 
 def _hand_in(lesson: Lesson, attempt: Attempt) -> None:
-    if _NAME not in st.session_state:
-        st.session_state[_NAME] = attempt.name or ""
-    st.text_input(
-        _("Your name, if you want it in the result"),
-        key=_NAME,
-        max_chars=attempts.MAX_NAME,
-        on_change=_take_name,
-        args=(lesson.id,),
-    )
-    if problem := st.session_state.get(_PROBLEM):
-        st.caption(f":red[{escape(problem)}]")
+    pupils.name_field(lesson, _("Your name, if you want it in the result"), _NAME, attempt)
     try:
         line = results.line(lesson, attempt, store=runs_access.store(), key=results.server_key())
     except ValueError as error:
@@ -185,14 +173,6 @@ def _hand_in(lesson: Lesson, attempt: Attempt) -> None:
         return
     st.caption(_("Copy this line and hand it in. A changed line is refused."))
     st.code(line, language=None, wrap_lines=True, height=120)
-
-
-def _take_name(lesson: str) -> None:
-    st.session_state[_PROBLEM] = ""
-    try:
-        attempts.give_name(lesson, visitors.visitor().owner, str(st.session_state[_NAME] or ""))
-    except (ValueError, OSError) as error:
-        st.session_state[_PROBLEM] = _(error)
 
 
 def _for_teachers(lesson: Lesson) -> None:

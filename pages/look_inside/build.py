@@ -149,7 +149,7 @@ def _by_shape(model: ModelConfig, shape: Shape, *, src_len: int, tgt_len: int) -
 
 def _below(chosen: Chosen) -> str:
     if not chosen.model.has_blocks:
-        return paragraph("architecture/diagram-recurrent", d=built(chosen.model).d_model)
+        return paragraph("architecture/picture-recurrent", d=built(chosen.model).d_model)
     residual = RESIDUALS[getattr(chosen.model, "residual", "normal")]
     if not residual.has_sum:
         kind = "no-residuals"
@@ -157,8 +157,8 @@ def _below(chosen: Chosen) -> str:
         kind = "residuals-behind-norms"
     else:
         kind = "residual-behind-norm" if residual.normed else "residuals"
-    width = _("B is the batch; the width {d} never changes.", d=built(chosen.model).d_model)
-    return f"{width} {paragraph(f'architecture/diagram-{kind}')}"
+    width = _("The width {d} never changes.", d=built(chosen.model).d_model)
+    return f"{width} {paragraph(f'architecture/picture-{kind}')}"
 
 
 def _remember(name: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.app import state
+from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.navigation import page_table
 from pages.app.runs import run_actions, runs_access
@@ -126,12 +126,11 @@ def _imported_row() -> None:
     ):
         st.markdown(f":material/move_to_inbox: {words}", width="stretch")
         is_look = not run.problem and run.status.state == "opened"
-        st.page_link(
-            page_table.path_of("attention" if is_look else "train"),
-            label=_("Look into {name}", name=name) if is_look else _("Watch {name}", name=name),
+        show.link(
+            "attention" if is_look else "train",
+            _("Look into {name}", name=name) if is_look else _("Watch {name}", name=name),
+            {"run": run.id},
             icon=":material/visibility:" if is_look else ":material/play_arrow:",
-            query_params={"run": run.id},
-            width="content",
         )
 
 
@@ -140,11 +139,11 @@ def _progress(words: str) -> Iterator[Callable[[float, str], None]]:
     """Show a bar while a file is read, and yield what hears how far that is, in words."""
     bar = st.progress(0.0, words)
 
-    def show(share: float, words: str) -> None:
+    def hear(share: float, words: str) -> None:
         bar.progress(share, _(words))
 
     try:
-        yield show
+        yield hear
     finally:
         bar.empty()
 
@@ -171,13 +170,16 @@ def _imported(file: io.BytesIO, progress: Callable[[float, str], None]) -> Run:
             own_sets.discard(set_id, store=store, visitor=visitor)
         store.discard(run)
 
-    given: dict[str, Any] = {
-        "limits": queue.limits,
-        "most": MAX_UNPACKED,
-        "progress": progress,
-        "keep": keep,
-    }
-    return _admitted(lambda store, **who: import_run(file, store, **given, **who), discard)
+    read = partial(
+        import_run,
+        file,
+        store,
+        limits=queue.limits,
+        most=MAX_UNPACKED,
+        progress=progress,
+        keep=keep,
+    )
+    return run_actions.admitted(read, queue.admit, discard)
 
 
 def _opened_look(name: str, content: memoryview) -> Run:
@@ -189,8 +191,8 @@ def _opened_look(name: str, content: memoryview) -> Run:
         path = Path(place) / "look.safetensors"
         path.write_bytes(content)
         look = load(path, Seen, called=name, check=check_room)
-    stem = Path(name).stem[:MAX_NAME]
-    return _admitted(lambda store, **who: open_look(look, store, name=stem, **who))
+    opened = partial(open_look, look, runs_access.store(), name=Path(name).stem[:MAX_NAME])
+    return run_actions.admitted(opened, runs_access.queue().admit)
 
 
 def _take_folder(files: list[Any]) -> None:
@@ -211,19 +213,8 @@ def _take_folder(files: list[Any]) -> None:
             target.write_bytes(file.getbuffer())
         words = size_of(folder)
         with _progress(_("Checking the folder")) as progress:
-            run = _admitted(lambda store, **who: open_run(folder, store, progress=progress, **who))
+            opened = partial(open_run, folder, runs_access.store(), progress=progress)
+            run = run_actions.admitted(opened, runs_access.queue().admit)
     st.toast(escape(_(words)), icon=":material/info:", duration="long")
     state.set_current_run(run.id)
     st.session_state[_OPENED] = True
-
-
-def _admitted(open_in: Callable[..., Run], discard: Callable[[Run], None] | None = None) -> Run:
-    """Make a run of the visitor's; take it back where there is no room for it."""
-    visitor, queue, store = run_actions.acting_visitor(), runs_access.queue(), runs_access.store()
-    run = open_in(store, owner=visitor.owner, owner_name=visitor.name)
-    try:
-        run_actions.notify_deleted(queue.admit(run))
-    except ValueError:
-        (discard or store.discard)(run)
-        raise
-    return run

@@ -1,4 +1,4 @@
-"""Filter, order and paging of the list of runs."""
+"""The list of runs: filter, order, paging, and what is picked from it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.app.accounts import visitors
-from pages.app.runs import run_words, runs_access
-from pages.i18n import N_, _
+from pages.app.runs import comparison, run_buttons, run_words, runs_access
+from pages.app.typed import escape
+from pages.i18n import N_, _, ngettext
 from tfm_core.inspect.compare.differences import differences, is_found
 from tfm_core.inspect.compare.names import names
 from tfm_core.runs.disk import quota
@@ -19,6 +20,7 @@ from tfm_core.runs.status import STATES, Status
 
 PER_PAGE = 12
 _MINE = "mine"
+_PICKED = "runs-picked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +60,8 @@ _ORDERS: dict[str, tuple[str, Callable[[Run], float | str | None], bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RunPage:
-    """A page of runs, the index of its first, and the number of matches."""
-
-    runs: list[Run]
-    first: int
-    n: int
-
-
-def choose(runs: list[Run]) -> RunPage:
+def choose(runs: list[Run]) -> tuple[list[Run], int, int]:
+    """Ask which runs to show; return a page of them, the index of its first, and how many match."""
     rows = [ListedRun.of(run) for run in runs]
     kinds = {name: [row for row in rows if test(row)] for name, (_label, test) in _KINDS.items()}
     who = visitors.visitor()
@@ -112,11 +106,11 @@ def choose(runs: list[Run]) -> RunPage:
     matching = ordered(matching, order)
     n_pages = -(-len(matching) // PER_PAGE)
     if n_pages < 2:
-        return RunPage(matching, 0, len(matching))
+        return matching, 0, len(matching)
     if not 1 <= (st.session_state.get("runs-page") or 1) <= n_pages:
         del st.session_state["runs-page"]  # fewer matches than before
     first = ((st.session_state.get("runs-page") or 1) - 1) * PER_PAGE
-    return RunPage(matching[first : first + PER_PAGE], first, len(matching))
+    return matching[first : first + PER_PAGE], first, len(matching)
 
 
 def _group(groups: list[str]) -> str | None:
@@ -140,15 +134,18 @@ def read_ahead(run: Run) -> None:
     quota.folder_size(run.folder)
 
 
-def turn(page: RunPage) -> None:
-    if page.n <= len(page.runs):
+def turn(shown: Sequence[Run], first: int, n: int) -> None:
+    """Draw the choice of a page of runs. first: the index of the first one shown; n: of all."""
+    if n <= len(shown):
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.pagination(-(-page.n // PER_PAGE), key="runs-page")
-        first, last, n = (
-            f"{number:,}" for number in (page.first + 1, page.first + len(page.runs), page.n)
+        st.pagination(-(-n // PER_PAGE), key="runs-page")
+        words = _(
+            "{first} to {last} of {n} runs",
+            first=f"{first + 1:,}",
+            last=f"{first + len(shown):,}",
+            n=f"{n:,}",
         )
-        words = _("{first} to {last} of {n} runs", first=first, last=last, n=n)
         st.caption(words, width="content")
 
 
@@ -188,3 +185,60 @@ def distinguishing_names(runs: Sequence[Run]) -> dict[str, str]:
                 run.id: str(_(name)) for run, name in zip(group, names(experiments), strict=True)
             }
     return endings
+
+
+def tick(run: Run) -> None:
+    """Draw the box that picks a run."""
+    key = f"pick-{run.id}"
+    st.session_state[key] = run.id in _picked()
+    st.checkbox(
+        _("Choose {name}", name=escape(run.meta.name)),
+        key=key,
+        label_visibility="collapsed",
+        on_change=_take_tick,
+        args=(key, run.id),
+        width="content",
+    )
+
+
+def picked_bar(runs: Sequence[Run]) -> None:
+    """Draw the buttons that compare, label or forget the picked runs."""
+    picked = [run for run in runs if run.id in _picked()]
+    n = len(picked)
+    words = ngettext("Compare {n} run", "Compare {n} runs", n, n=n) if n else _("Compare")
+    if st.button(
+        words,
+        key="runs-compare",
+        type="primary" if n > 1 else "secondary",
+        disabled=not n,
+        help=None if n else _("Tick runs in the list first."),
+    ):
+        comparison.open_comparison([run.id for run in picked])
+    if n:
+        with st.container(horizontal=True, gap="small", width="content", key="run-picked"):
+            st.button(
+                _("Label"),
+                icon=":material/sell:",
+                key="runs-label",
+                on_click=run_buttons.open_labels,
+                args=([run.id for run in picked],),
+            )
+            st.button(
+                f":gray[{_('Clear selection')}]",  # for screen readers: there is no more room
+                key="picked-none",
+                icon=":material/remove_done:",
+                help=_("Clear selection"),
+                on_click=_picked().clear,
+            )
+
+
+def _picked() -> dict[str, None]:
+    picked: dict[str, None] = st.session_state.setdefault(_PICKED, {})
+    return picked
+
+
+def _take_tick(key: str, run_id: str) -> None:
+    if st.session_state.get(key):
+        _picked()[run_id] = None
+    else:
+        _picked().pop(run_id, None)

@@ -6,10 +6,10 @@ import streamlit as st
 
 from pages.app import show
 from pages.app.accounts import visitors
-from pages.app.runs import run_dialogs, run_list
+from pages.app.runs import run_buttons, run_list
 from pages.app.typed import escape
 from pages.i18n import _
-from pages.runs import bring, filter, room, selection
+from pages.runs import bring, filter, room
 
 show.header("runs")
 room.storage_problem()
@@ -20,22 +20,21 @@ bring.area()
 runs = room.with_deleted(visitors.listed(with_suspects=True))
 if runs:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        page = filter.choose(runs)
-        selection.bar(runs)
-    filter.turn(page)
+        shown, first, n = filter.choose(runs)
+        filter.picked_bar(runs)
+    filter.turn(shown, first, n)
     gone = room.deleted_ids()
-    apart = filter.distinguishing_names(page.runs)
-    for run in page.runs:
+    apart = filter.distinguishing_names(shown)
+    for run in shown:
         if run.id in gone:
             run_list.gone(run)
         else:
-            run_list.row(run, menu=True, apart=apart.get(run.id, ""), before=selection.box)
-    if not page.runs:
+            run_list.row(run, menu=True, apart=apart.get(run.id, ""), before=filter.tick)
+    if not shown:
         st.caption(_("No run matches."))
 else:
     show.empty(_("No runs yet."), _("Choose a task"), "home")
 
 room.undo()
 room.disk_line()
-run_dialogs.TWIN_DIALOG.draw()
-run_dialogs.LABELS_DIALOG.draw()
+run_buttons.labels_dialog()

@@ -20,8 +20,8 @@ from pages.i18n import N_, _, language, ngettext, paragraph
 from pages.teach import reading, reset
 from pages.teach.reading import TICK, Pupil
 from tfm_core.lessons import catalogue, results
-from tfm_core.lessons.checks.task import Task
 from tfm_core.lessons.lesson import Lesson
+from tfm_core.lessons.task import Task
 from tfm_core.lessons.words import TaskWords
 
 SCOPE = "class"

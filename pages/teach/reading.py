@@ -13,7 +13,6 @@ from pages.i18n import N_, _, language
 from tfm_core.lessons import attempts
 from tfm_core.lessons.attempts import Attempt
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RunNotFound
 from tfm_core.studies.symptoms import SymptomKind
 
 TICK = 3.0
@@ -78,12 +77,12 @@ def forget(lesson: str) -> None:
 def _came(attempt: Attempt) -> tuple[str, str]:
     """Return when a pupil came, as far as answers and runs tell."""
     times = [answer.at for answer in attempt.answers.values()]
-    times += [run.meta.created for run in _runs(attempt)[-1:]]
+    times += [run.meta.created for run in attempt.trained(runs_access.store())[-1:]]
     return min(times, default="~"), attempt.browser
 
 
 def _pupil(number: int, attempt: Attempt) -> Pupil:
-    runs = _runs(attempt)
+    runs = attempt.trained(runs_access.store())
     return Pupil(
         number,
         attempt.name or "",
@@ -91,19 +90,6 @@ def _pupil(number: int, attempt: Attempt) -> Pupil:
         len(runs),
         _run(runs[0]) if runs else None,
     )
-
-
-def _runs(attempt: Attempt) -> list[Run]:
-    """Return a pupil's runs, the newest first, without those that were deleted or are damaged."""
-    found, store = [], runs_access.store()
-    for run_id in reversed(attempt.runs):
-        try:
-            run = store.get(run_id)
-        except RunNotFound:
-            continue
-        if run.problem is None:
-            found.append(run)
-    return found
 
 
 def _run(run: Run) -> PupilRun:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import streamlit as st
 
@@ -16,6 +15,7 @@ from pages.app.runs import runs_access
 from pages.i18n import _, ngettext, paragraph
 from pages.teach import reading
 from tfm_core.lessons import attempts, catalogue
+from tfm_core.lessons.attempts import Attempt
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 from tfm_core.sentences import StudentError
@@ -23,34 +23,20 @@ from tfm_core.sentences import StudentError
 _PATIENCE = 10.0  # seconds for runs to stop
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What a class leaves: the lessons with attempts, how many pupils, and their runs' ids."""
-
-    lessons: tuple[str, ...]
-    n_pupils: int
-    runs: tuple[str, ...]
-
-
-def left() -> Left:
-    """Return what the class has left on the server."""
-    by_lesson = {name: attempts.attempts(name) for name in catalogue.catalogue().lessons}
-    every = [one for many in by_lesson.values() for one in many]
-    return Left(
-        tuple(name for name, many in by_lesson.items() if many),
-        len({one.browser for one in every}),
-        tuple(run.id for run in _runs(dict.fromkeys(run for one in every for run in one.runs))),
-    )
+def left() -> list[Attempt]:
+    """Return what the class has left on the server, in all lessons."""
+    return [one for name in catalogue.catalogue().lessons for one in attempts.attempts(name)]
 
 
 def control() -> None:
     """Draw the control; who presses it reads first what it does."""
     found = left()
+    n_pupils, n_runs = len({one.browser for one in found}), len(_runs(found))
     label = _("Reset for the next class")
-    with st.popover(label, icon=":material/restart_alt:", disabled=not found.n_pupils):
+    with st.popover(label, icon=":material/restart_alt:", disabled=not n_pupils):
         st.markdown(paragraph("class/reset"))
-        pupils = ngettext("{n} pupil", "{n} pupils", found.n_pupils, n=found.n_pupils)
-        runs = ngettext("{n} run", "{n} runs", len(found.runs), n=len(found.runs))
+        pupils = ngettext("{n} pupil", "{n} pupils", n_pupils, n=n_pupils)
+        runs = ngettext("{n} run", "{n} runs", n_runs, n=n_runs)
         st.button(
             _("Remove {pupils} and {runs}", pupils=pupils, runs=runs),
             type="primary",
@@ -64,15 +50,15 @@ def reset() -> None:
     if not pupils.is_teacher():
         return
     found, store = left(), runs_access.store()
-    for run in _runs(found.runs):
+    for run in _runs(found):
         if run.status.is_active:
             with contextlib.suppress(StudentError, OSError):
                 run.request("stop")
     ends = time.monotonic() + _PATIENCE
-    while time.monotonic() < ends and any(run.status.is_alive for run in _runs(found.runs)):
+    while time.monotonic() < ends and any(run.status.is_alive for run in _runs(found)):
         time.sleep(0.1)
     n_left = 0
-    for run in _runs(found.runs):
+    for run in _runs(found):
         try:
             store.delete(run.id, by=visitors.visitor().owner)
         except (StudentError, OSError):
@@ -86,17 +72,18 @@ def reset() -> None:
         )
         state.notify(words)
         return
-    for lesson in found.lessons:
+    for lesson in {one.lesson for one in found}:
         attempts.reset(lesson)
         reading.forget(lesson)
     state.notify(_("Ready for the next class. The Runs page can restore the runs."))
 
 
-def _runs(run_ids: Iterable[str]) -> list[Run]:
-    found = []
-    for run_id in run_ids:
+def _runs(found: Iterable[Attempt]) -> list[Run]:
+    """Return the runs of a class that are still there."""
+    runs = []
+    for run_id in dict.fromkeys(run for one in found for run in one.runs):
         with contextlib.suppress(RunNotFound):
             run = runs_access.store().get(run_id)
             if not run.meta.recorded:
-                found.append(run)
-    return found
+                runs.append(run)
+    return runs

@@ -5,9 +5,7 @@ It stays visible below the frame's strip while the settings scroll.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -16,100 +14,18 @@ from pages.app import show, state
 from pages.app.runs import run_time
 from pages.app.settings import controls, drafts
 from pages.app.settings.drafts import CheckedDraft, Draft
-from pages.app.settings.fields import Setting
 from pages.app.typed import escape
 from pages.i18n import _, ngettext
 from tfm_core.choices.config import FAMILIES, TASK_FACTS, ConfigError, Experiment
 
 if TYPE_CHECKING:
     from tfm_core.facts.memory import Sizes
-    from tfm_core.runs.record.expected_time import Forecast
 
 _MANY = 3.0  # from this ratio on, a factor reads better than per cent
 
 
-@dataclass(frozen=True, slots=True)
-class _Quantity:
-    """A quantity before and after, and its signed ratio, empty if unchanged.
-
-    values: of both, empty where they are known too roughly to stand beside the ratio.
-    """
-
-    name: str
-    values: str
-    ratio: str
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """Two experiments to compare, and the futures of their sizes."""
-
-    before: Experiment
-    after: Experiment
-    sizes: tuple[Future[Sizes], Future[Sizes]]
-
-    @property
-    def is_known(self) -> bool:
-        return all(future.done() for future in self.sizes)
-
-    def words(self, threads: int) -> str:
-        """Return what changes, then what stays; empty until known."""
-        parts = self._parts(threads)
-        changed = [
-            f"{part.name} " + (f"{part.values} ({part.ratio})" if part.values else part.ratio)
-            for part in parts
-            if part.ratio
-        ]
-        same = ", ".join(part.name for part in parts if not part.ratio)
-        if same:
-            changed.append(_("{names} unchanged", names=same))
-        return " · ".join(changed)
-
-    def ratios(self, threads: int) -> str:
-        """Return all ratios in short; empty until known."""
-        parts = self._parts(threads)
-        return " · ".join(f"{part.name} {part.ratio or _('unchanged')}" for part in parts)
-
-    def _parts(self, threads: int) -> list[_Quantity]:
-        try:
-            old, new = (run_time.result(future) for future in self.sizes)
-        except Exception:  # shown beside Start
-            return []
-        if old is None or new is None:
-            return []
-        parts = [
-            _quantity(_("parameters"), old.n_parameters, new.n_parameters, show.count),
-            _quantity(_("memory per step"), old.step_bytes, new.step_bytes, show.size),
-        ]
-        then, now = (self._time(experiment, threads) for experiment in (self.before, self.after))
-        if then is None or now is None:
-            return parts
-        if then.slowdown != now.slowdown:  # measured in between: compare at the same load
-            then = then.at(now.slowdown)
-        by = "" if then == now else _("about {time}", time=ratio(then.seconds, now.seconds))
-        return [*parts, _Quantity(_("time"), "", by)]
-
-    def _time(self, experiment: Experiment, threads: int) -> Forecast | None:
-        return run_time.forecast(experiment, threads=threads)
-
-
-_LOOK_AGAIN = 0.3  # seconds
 _MAX_NAMED = 3
 _SIDE_EFFECT = "training.weight_decay"  # follows the optimiser
-
-
-@dataclass(frozen=True, slots=True)
-class LastChange:
-    """The last change: the experiment before it, and the changed paths."""
-
-    before: Experiment
-    paths: tuple[str, ...]
-
-    @property
-    def path(self) -> str | None:
-        """The changed setting; None if there are several."""
-        own = [path for path in self.paths if path != _SIDE_EFFECT] or list(self.paths)
-        return own[0] if len(own) == 1 else None
 
 
 def strip(checked: CheckedDraft, *, threads: int, preset: str) -> None:
@@ -173,46 +89,93 @@ def _row(path: str, checked: CheckedDraft) -> None:
     words = _difference(path, begun, checked)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="stretch")
-        label = _("Reset {label}", label=escape(_label(path, checked.settings)))
+        label = _("Reset {label}", label=escape(checked.label(path)))
         controls.reset_button(f":orange[{label}]", path, checked, key=f"listed-reset:{path}")
 
 
 def _effect(checked: CheckedDraft, paths: list[str], threads: int) -> None:
+    """Draw what the last change does and, where there are several, all of them."""
     experiment = checked.experiment
     if experiment is None:
         st.caption(_("The effect appears once all settings are valid."))
         return
-    change = _last(checked.draft, state.history().past, experiment)
-    if change is None:
+    last = _last(checked.draft, state.history().past, experiment)
+    if last is None:
         return
+    before, changed = last
+    compared = {_named(before, changed, checked): before}
     begun = _parsed(checked.draft.begun)
-    changes = [of_change(change.before, experiment)]
-    if begun is not None and begun != change.before and len(paths) > 1:
-        changes.append(of_change(begun, experiment))
-    was_known = all(one.is_known for one in changes)
-    named = _named(change, checked)
-    in_all = _("All {n} changes", n=len(paths))
+    if begun is not None and begun != before and len(paths) > 1:
+        compared[_("All {n} changes", n=len(paths))] = begun
+    now, *then = [run_time.sizes(one) for one in (experiment, *compared.values())]
 
     def effect() -> None:
-        if not was_known and all(one.is_known for one in changes):
-            state.draw_anew()
-        first, *rest = changes
-        lines = [f"**{named}**: {first.words(threads) or '…'}"]
-        lines += [f"**{in_all}**: {other.ratios(threads) or '…'}" for other in rest]
+        lines = []
+        for n, (title, old) in enumerate(compared.items()):
+            parts = _parts((old, then[n]), (experiment, now), threads)
+            lines.append(f"**{title}**: {_words(parts, is_short=n > 0) or '…'}")
         st.markdown("  \n".join(lines))
 
-    st.fragment(effect, run_every=None if was_known else _LOOK_AGAIN)()
+    run_time.until_known([now, *then], effect)
 
 
-def _last(draft: Draft, past: tuple[Draft, ...], experiment: Experiment) -> LastChange | None:
-    """Return the last change since the draft began, ignoring invalid states in between."""
+def _parts(
+    before: tuple[Experiment, Future[Sizes]], after: tuple[Experiment, Future[Sizes]], threads: int
+) -> list[tuple[str, str, str]]:
+    """Return name, values and signed ratio of what experiments need; none until it is known.
+
+    The values are empty where they are known too roughly; the ratio where nothing changes.
+    """
+    try:
+        old, new = (run_time.result(future) for _experiment, future in (before, after))
+    except Exception:  # shown beside Start
+        return []
+    if old is None or new is None:
+        return []
+    parts = []
+    for name, one, other, words in (
+        (_("parameters"), old.n_parameters, new.n_parameters, show.count),
+        (_("memory per step"), old.step_bytes, new.step_bytes, show.size),
+    ):
+        by = "" if one == other else ratio(one, other)
+        parts.append((name, f"{words(one)} → **{words(other)}**", by))
+    then, now = (run_time.forecast(one, threads=threads) for one, _future in (before, after))
+    if then is None or now is None:
+        return parts
+    if then.slowdown != now.slowdown:  # measured in between: compare at the same load
+        then = then.at(now.slowdown)
+    by = "" if then == now else _("about {time}", time=ratio(then.seconds, now.seconds))
+    return [*parts, (_("time"), "", by)]
+
+
+def _words(parts: list[tuple[str, str, str]], *, is_short: bool) -> str:
+    """Return what changes, then what stays; in short, the ratios alone."""
+    if is_short:
+        return " · ".join(f"{name} {by or _('unchanged')}" for name, _values, by in parts)
+    changed = [
+        f"{name} {values} ({by})" if values else f"{name} {by}" for name, values, by in parts if by
+    ]
+    same = ", ".join(name for name, _values, by in parts if not by)
+    if same:
+        changed.append(_("{names} unchanged", names=same))
+    return " · ".join(changed)
+
+
+def _last(
+    draft: Draft, past: tuple[Draft, ...], experiment: Experiment
+) -> tuple[Experiment, list[str]] | None:
+    """Return the experiment before the last change since the draft began, and the changed paths.
+
+    Invalid states in between are no change, nor is what follows another setting.
+    """
     for moment in reversed(past):
         if moment.begun != draft.begun:
             return None
         before = _parsed(moment.values)
         if before is not None and before != experiment:
             paths = drafts.differences(draft.values, moment.values)
-            return LastChange(before, tuple(paths))
+            own = [path for path in paths if path != _SIDE_EFFECT]
+            return before, own if len(own) == 1 else paths
     return None
 
 
@@ -223,49 +186,34 @@ def _parsed(values: drafts.Values) -> Experiment | None:
         return None
 
 
-def _named(change: LastChange, checked: CheckedDraft) -> str:
-    old, new = change.before.model_dump(), checked.draft.values
-    for path, names in _NAMES.items():
+def _named(before: Experiment, paths: list[str], checked: CheckedDraft) -> str:
+    """Return a change in words, such as ``Heads 2 → 4``."""
+    old, new = before.model_dump(), checked.draft.values
+    for path in _NAMES:
         if drafts.get(old, path) != drafts.get(new, path):
-            first, second = (names[drafts.get(values, path)].label for values in (old, new))
-            return f"{escape(_(first))} → {escape(_(second))}"
-    paths = [change.path] if change.path else list(change.paths)
+            return _other_name(path, old, new)
     listed = ", ".join(_difference(path, old, checked) for path in paths[:_MAX_NAMED])
     more = len(paths) - _MAX_NAMED
     return _("{changes} and {n} more", changes=listed, n=more) if more > 0 else listed
 
 
+def _other_name(path: str, old: drafts.Values, new: drafts.Values) -> str:
+    first, second = (_NAMES[path][drafts.get(values, path)].label for values in (old, new))
+    return f"{escape(_(first))} → {escape(_(second))}"
+
+
 def _difference(path: str, old: drafts.Values, checked: CheckedDraft) -> str:
-    new, settings = checked.draft.values, checked.settings
-    label = escape(_label(path, settings))
+    new, setting = checked.draft.values, checked.settings.get(path)
+    label = escape(checked.label(path))
     if path in _NAMES:
-        first, second = (_NAMES[path][drafts.get(values, path)].label for values in (old, new))
-        return f"{label} {escape(_(first))} → {escape(_(second))}"
-    if path not in settings:
+        return f"{label} {_other_name(path, old, new)}"
+    if setting is None:
         return _("{label} changed", label=label)
-    first, second = (
-        drafts.format_value(settings[path], drafts.get(one, path)) for one in (old, new)
-    )
+    first, second = (drafts.format_value(setting, drafts.get(one, path)) for one in (old, new))
     return f"{label} {escape(first)} → {escape(second)}"
 
 
-def _label(path: str, settings: Mapping[str, Setting]) -> str:
-    if path in settings:
-        return _(settings[path].label)
-    labels = {"model.family": _("Model family"), "task.name": _("Task"), "task.text": _("Text")}
-    return labels.get(path, path)
-
-
 _NAMES = {"model.family": FAMILIES, "task.name": TASK_FACTS}
-
-
-def of_change(before: Experiment, after: Experiment) -> Effect:
-    return Effect(before, after, (run_time.sizes(before), run_time.sizes(after)))
-
-
-def _quantity(name: str, old: float, new: float, format_value: Callable[[float], str]) -> _Quantity:
-    values = f"{format_value(old)} → **{format_value(new)}**"
-    return _Quantity(name, values, "" if old == new else ratio(old, new))
 
 
 def ratio(old: float, new: float) -> str:

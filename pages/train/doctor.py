@@ -19,10 +19,6 @@ from tfm_core.studies.symptoms import Symptom
 _STARTED = "doctor-cured_id"
 
 
-def healthy_text(run: Run) -> str:
-    return _("Doctor: no problems found") if run_words.symptoms(run) == () else ""
-
-
 def panel(run: Run) -> None:
     symptoms = []
     for symptom in run_words.symptoms(run) or ():
@@ -52,15 +48,11 @@ def _more(run: Run, first: Symptom, others: list[Symptom]) -> None:
     n = len(others)
     label = ngettext("{n} more symptom", "{n} more symptoms", n, n=n)
     with st.popover(label if n else _("Show more fixes"), key=state.menu_key("doctor-more")):
-        _cures(run, first.cures[1:], key="doctor-0")
-        for number, symptom in enumerate(others, 1):
-            st.caption(f":orange[:material/stethoscope: {escape(_(symptom.sentence))}]")
-            _cures(run, symptom.cures, key=f"doctor-{number}")
-
-
-def _cures(run: Run, cures: tuple[Arm, ...], *, key: str) -> None:
-    for number, cure in enumerate(cures):
-        _cure_button(run, cure, key=f"{key}-{number}")
+        for number, symptom in enumerate((first, *others)):
+            if number:
+                st.caption(f":orange[:material/stethoscope: {escape(_(symptom.sentence))}]")
+            for place, cure in enumerate(symptom.cures if number else symptom.cures[1:]):
+                _cure_button(run, cure, key=f"doctor-{number}-{place}")
 
 
 def _cure_button(run: Run, cure: Arm, *, key: str, is_first: bool = False) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.navigation import page_table
-from pages.app.runs import comparison
+from pages.app.runs import comparison, run_actions
 from pages.app.runs.run_actions import Start
 from pages.app.settings import own_choice
 from pages.app.typed import escape
@@ -38,12 +36,7 @@ def area(run: Run) -> None:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             own = _data(kind)
             part = _part(run)
-        st.page_link(
-            page_table.path_of("own-data"),
-            label=_("Preview or add your own"),
-            icon=":material/upload_file:",
-            query_params={"kind": kind, **({} if own is None else {"set": own.id})},
-        )
+        own_choice.link(kind, "" if own is None else own.id)
         experiment: Experiment | None = None
         try:
             part = _schedule(part, fine_tuning.planned(run, own, part))
@@ -141,54 +134,46 @@ def _schedule(part: Part, usual: Experiment) -> Part:
 
 
 def _buttons(run: Run, own: OwnSet | None, part: Part, *, is_off: bool) -> None:
-    why_not = visitors.why_not()
     with st.container(horizontal=True, gap="small"):
         alone = st.button(
             _("Fine-tune"),
             type="primary",
             icon=":material/model_training:",
             key="fine-tune-start",
-            disabled=is_off or bool(why_not),
-            help=escape(why_not) or None,
+            **visitors.allowed(is_off=is_off),
         )
         both = st.button(
             _("Also from scratch"),
             icon=":material/compare_arrows:",
             key="fine-tune-both",
-            disabled=is_off or bool(why_not),
-            help=escape(why_not) or _("Trains random weights on the same data: two curves."),
+            **visitors.allowed(
+                _("Trains random weights on the same data: two curves."), is_off=is_off
+            ),
         )
     if not (alone or both):
         return
+    name = run.meta.name
     try:
         with st.spinner(_("Reading the weights")):
             experiment = fine_tuning.tuned(run, own, part)
-        begun = comparison.start_all(_starts(run, experiment, with_scratch=both), group=_group(run))
+        label = _("{name}: fine-tuned", name=name)
+        if part.trains != "all":
+            label = _("{name}: {part}", name=name, part=_(TRAINS[part.trains].label))
+        named = {label: experiment}
+        if both:
+            named[_("{name}: from scratch", name=name)] = fine_tuning.from_scratch(experiment)
+        starts = [
+            Start(one, state.device(), words[:MAX_NAME], None, state.threads())
+            for words, one in named.items()
+        ]
+        group = _("Fine-tune {name}", name=name)[:MAX_GROUP]
+        begun = comparison.start_all(starts, group=group)
     except (ValueError, OSError) as error:
         show.problem(error)
         return
     if both:
         comparison.open_comparison([one.id for one in begun])
-    state.set_current_run(begun[0].id)
-    st.rerun()
-
-
-def _starts(run: Run, experiment: Experiment, *, with_scratch: bool) -> Sequence[Start]:
-    name, trains = run.meta.name, experiment.task_as(TunedConfig).trains
-    label = _("{name}: fine-tuned", name=name)
-    if trains != "all":
-        label = _("{name}: {part}", name=name, part=_(TRAINS[trains].label))
-    named = {label: experiment}
-    if with_scratch:
-        named[_("{name}: from scratch", name=name)] = fine_tuning.from_scratch(experiment)
-    return [
-        Start(one, state.device(), words[:MAX_NAME], None, state.threads())
-        for words, one in named.items()
-    ]
-
-
-def _group(run: Run) -> str:
-    return _("Fine-tune {name}", name=run.meta.name)[:MAX_GROUP]
+    run_actions.watch(begun[0])
 
 
 def _trained(experiment: Experiment) -> str:

@@ -6,7 +6,10 @@ The run is only read here; leaving, reloading or a second tab do not change it.
 from __future__ import annotations
 
 import math
+import secrets
+import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
@@ -16,10 +19,11 @@ import streamlit as st
 from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.model import stage_view
-from pages.app.runs import run_actions, run_dialogs, run_words, runs_access, shown_run
+from pages.app.runs import run_actions, run_words, runs_access, shown_run
+from pages.app.runs.run_buttons import RunButtons
 from pages.app.typed import escape
 from pages.i18n import N_, _, language, ngettext, paragraph
-from pages.train import crowd, doctor, fine_tune, live_keys, opened, play, run_buttons
+from pages.train import doctor, fine_tune, live_keys, opened, play
 from tfm_core.plots.kinds import reference_line
 from tfm_core.plots.of_run import is_in_nats
 from tfm_core.plots.training.curves import learning_curve, mark_turns
@@ -43,10 +47,20 @@ _CALM = ((60.0, 3.0), (20.0, 2.0))
 
 _LOOK_SHARE = 2  # below the first screen: every other poll
 
+POLLS_PER_SECOND = 7
+"""Polls of all sessions per second, which take less than half a core.
+
+A session's two polls (curves, predictions) cost some 55 ms, so with more sessions each polls less
+often; presses stay fast and the training keeps its core. One process serves all sessions."""
+
+SESSION_TIMEOUT = 30.0
+"""A session that has not polled for this long has left."""
+
 _MAX_SHOWN = 4
 
 WINDOWS = (1, 5, 10, 20, 50, 100, 200)
 _WINDOW, _LOG = "curves-window", "curves-log"
+_SESSION = "crowd-session"
 
 
 def page(run: Run) -> None:
@@ -54,7 +68,12 @@ def page(run: Run) -> None:
     if run.problem:
         st.title(name, anchor=False)
         show.problem(run.problem)
-        run_buttons.away()
+        with st.container(horizontal=True, gap="small"):
+            if st.button(
+                _("Start a new run"), icon=":material/add:", key="run-new", type="primary"
+            ):
+                run_actions.configure()
+            show.link("runs", _("All runs"), icon=":material/list:")
         return
     if run.status.state == "opened" and run.experiment.training is None:
         state.set_current_run(run.id)
@@ -63,7 +82,7 @@ def page(run: Run) -> None:
     state.set_current_run(run.id)  # also after a page change, so that a reload finds it
     was_active = run.status.is_active
     calm = _pace(run, run.status)
-    pace = None if calm is None else crowd.pace(calm, crowd.record_poll())
+    pace = None if calm is None else crowded(calm, record_poll())
     later = None if pace is None else BRISK if pace <= BRISK else pace * _LOOK_SHARE
     due = math.inf
 
@@ -86,7 +105,6 @@ def page(run: Run) -> None:
     st.fragment(_details, run_every=later)(run)
     if fine_tuning.why_not(run) is None:
         fine_tune.area(run)
-    run_dialogs.TWIN_DIALOG.draw()
 
 
 def _pace(run: Run, status: Status) -> float | None:
@@ -102,12 +120,49 @@ def _pace(run: Run, status: Status) -> float | None:
     return next((pace for seconds, pace in _CALM if status.seconds > seconds), BRISK)
 
 
+class Crowd:
+    """When each session polled last. Thread-safe."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        self._polls: dict[str, float] = {}
+
+    def record_poll(self, session: str) -> int:
+        """Record a poll of a session and return how many sessions are polling."""
+        now = self._clock()
+        with self._lock:
+            self._polls[session] = now
+            gone = [name for name, when in self._polls.items() if now - when > SESSION_TIMEOUT]
+            for name in gone:
+                del self._polls[name]
+            return len(self._polls)
+
+
+def crowded(seconds: float, n_sessions: int) -> float:
+    """Return the seconds between two polls: the given ones, or more in a crowd.
+
+    Above a second they are whole, since each change of pace redraws the page.
+    """
+    least = n_sessions / POLLS_PER_SECOND
+    return max(seconds, least if least <= 1 else float(math.ceil(least)))
+
+
+def record_poll() -> int:
+    """Record a poll of a session and return how many sessions are polling."""
+    return _crowd().record_poll(st.session_state.setdefault(_SESSION, secrets.token_hex(8)))
+
+
+@st.cache_resource(show_spinner=False)
+def _crowd() -> Crowd:
+    return Crowd()
+
+
 def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> bool:
     """Draw header, figures and curves; redraw the page when pace or state changes.
 
     Return whether a change of pace is pending: not with the first point, which would have to wait.
     """
-    crowd.record_poll()
+    record_poll()
     if not run.folder.is_dir():
         state.set_current_run(None)
         st.rerun()
@@ -125,9 +180,12 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
             if not run.meta.recorded:  # which are finished
                 badges = f"{run_words.badge(status, run.outcome)} {badges}"
             st.markdown(badges, width="content")
-            run_buttons.row(run, status)
-        run_buttons.watcher(run)
-        live_keys.line(run, status, _state_words(run, status), doctor.healthy_text(run))
+            RunButtons(run, status).stage()
+        if visitors.watches(run):
+            words = visitors.watchers_words(run, is_active=status.is_active)
+            st.caption(f":material/visibility: {words}")
+        well = _("Doctor: no problems found") if run_words.symptoms(run) == () else ""
+        live_keys.line(run, status, _state_words(run, status), well)
         _state_messages(run, status)
         doctor.panel(run)
         if origin := shown_run.origin_words(run):
@@ -189,18 +247,15 @@ def _state_messages(run: Run, status: Status) -> None:
                 hint = ""
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
-            words = _("Interrupted at step {step}.", step=f"{status.step:,}")
+            words = [_("Interrupted at step {step}.", step=f"{status.step:,}")]
+            if run.experiment.training is not None and not visitors.watches(run):
+                if run.checkpoint_step is None:
+                    words.append(_("Nothing was saved: Resume starts over."))
+                else:
+                    step = f"{run.checkpoint_step:,}"
+                    words.append(_("Resume continues from step {step}.", step=step))
             why = escape(_(status.reason))
-            st.warning(f"{words} {_resume(run)}\n\n{why}", icon=":material/power_off:")
-
-
-def _resume(run: Run) -> str:
-    if run.experiment.training is None or visitors.watches(run):
-        return ""
-    step = run.checkpoint_step
-    if step is None:
-        return _("Nothing was saved: Resume starts over.")
-    return _("Resume continues from step {step}.", step=f"{step:,}")
+            st.warning(f"{' '.join(words)}\n\n{why}", icon=":material/power_off:")
 
 
 def _queued(run: Run, status: Status) -> None:

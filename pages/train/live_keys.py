@@ -30,8 +30,8 @@ def line(run: Run, status: Status, state_words: str, well: str = "") -> None:
     words = [_progress_words(curves)]
     if state_words:
         words.append(state_words)
-    elif status.state != "starting":
-        words += [f"{label}: {value}" for label, value, _help in _pace_cards(run, status, curves)]
+    if status.state != "starting":
+        words += _pace(run, status, curves)
     with st.container(key="live-line"):
         st.caption(" · ".join(filter(None, [*words, escape(run_words.learns(run)), well])))
 
@@ -49,7 +49,7 @@ def part(run: Run, status: Status) -> None:
         time = show.duration(settings.read().limits.max_pause)
         st.caption(_("After {time} it stops if other runs wait; you can resume it.", time=time))
     with st.container(horizontal=True, gap="small"):
-        for label, value, help_text in _cards(run, status, curves):
+        for label, value, help_text in _cards(run, curves):
             st.metric(label, value, help=help_text, border=True, width=168)
     if _is_tested(curves) and run.experiment.training is not None:
         st.caption(_tested_words(run.experiment.training, curves))
@@ -81,7 +81,7 @@ def _progress_words(curves: Curves) -> str:
     return _("Epoch {n}", n=f"{epoch:.1f}")
 
 
-def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
+def _cards(run: Run, curves: Curves) -> list[tuple[str, str, str]]:
     answer = run.experiment.task.facts.answer
     is_over, has_wholes = _is_tested(curves), answer in ("sequence", "blanks")
     is_corpus = answer == "text"
@@ -127,48 +127,34 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
             f"{_('Cross-entropy on unseen examples, in nats.')} {source}",
         )
     )
-    return [*cards, *_pace_cards(run, status, curves)]
-
-
-def _pace_cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
-    if run.experiment.training is None:
-        return _foreign_pace(status, curves)
-    task = run.experiment.task
-    per_second = _("Texts/s") if task.picture_shape is None else _("Pictures/s")
-    if task.kind == "text":
-        per_second = _("Pairs/s")
-    pace, left = speed(curves), seconds_left(run, status, curves)
-    cards = [
-        (
-            per_second,
-            "–" if pace is None else show.count(pace),
-            _("Trained per second, recent mean."),
-        )
-    ]
-    if status.is_active:
-        words = "–" if left is None else show.duration(left)
-        cards.append((_("Time left"), words, _("At the current speed, without validation.")))
-    else:
-        trained = show.duration(status.seconds)
-        cards.append((_("Trained for"), trained, _("Training time without pauses.")))
     return cards
 
 
-def _foreign_pace(status: Status, curves: Curves) -> list[tuple[str, str, str]]:
-    """Return the speed of somebody else's loop, in steps: what a step is, only it knows."""
+def _pace(run: Run, status: Status, curves: Curves) -> list[str]:
+    """Return the speed, and the time left or taken."""
+    task = run.experiment.task
+    left: float | None = None
+    if run.experiment.training is None:  # what a step of somebody else's loop is, only it knows
+        label, pace = _("Steps/s"), _steps_per_second(curves)
+        value = "" if pace is None else f"{pace:.3g}"
+        if pace and (total := curves.started.get("total_steps")):
+            left = max(0.0, (total - status.step) / pace)
+    else:
+        label = _("Texts/s") if task.picture_shape is None else _("Pictures/s")
+        if task.kind == "text":
+            label = _("Pairs/s")
+        pace, left = speed(curves), seconds_left(run, status, curves)
+        value = "" if pace is None else show.count(pace)
+    time = (_("Time left"), "" if left is None else show.duration(left))
+    if not status.is_active:
+        time = (_("Trained for"), show.duration(status.seconds))
+    return [f"{label}: {value or '–'}" for label, value in ((label, value), time)]
+
+
+def _steps_per_second(curves: Curves) -> float | None:
     steps, seconds = (curves.steps[name][-_RECENT:] for name in ("step", "seconds"))
     took = float(seconds[-1] - seconds[0]) if len(seconds) > 1 else 0.0
-    pace = float(steps[-1] - steps[0]) / took if took > 0 else None
-    words = "–" if pace is None else f"{pace:.3g}"
-    cards = [(_("Steps/s"), words, _("Trained per second, recent mean."))]
-    total = curves.started.get("total_steps")
-    if status.is_active and pace and total:
-        left = show.duration(max(0.0, (total - status.step) / pace))
-        cards.append((_("Time left"), left, _("At the current speed.")))
-    elif not status.is_active:
-        trained = show.duration(status.seconds)
-        cards.append((_("Trained for"), trained, _("From the first step to the last.")))
-    return cards
+    return float(steps[-1] - steps[0]) / took if took > 0 else None
 
 
 def _is_tested(curves: Curves) -> bool:

@@ -6,7 +6,6 @@ import streamlit as st
 
 from pages.app import show
 from pages.app.fact_line import joined
-from pages.app.navigation import page_table
 from pages.app.runs import run_actions, run_words
 from pages.app.typed import escape
 from pages.i18n import _, ngettext, paragraph
@@ -27,8 +26,8 @@ from tfm_core.runs import fine_tuning
 from tfm_core.runs.run import Run
 
 _PAGES = {
-    "decoder-only": ("attention", "try", "knockouts", "walk", "words"),
-    "encoder-only": ("attention", "walk", "words"),
+    "decoder-only": ("attention", "try", "knockouts", "walk", "numbers"),
+    "encoder-only": ("attention", "walk", "numbers"),
     "encoder-decoder": ("attention", "try", "walk", "knockouts"),
     "vit": ("attention", "walk", "knockouts", "parameters"),
 }
@@ -48,8 +47,7 @@ def page(run: Run) -> None:
         _head(run.experiment.task_as(OpenedConfig))
     with st.container(horizontal=True, gap="small"):
         for name in _PAGES[run.experiment.model.family] if has_model else ("attention",):
-            facts = page_table.PAGES[name]
-            st.page_link(facts.path, label=_(facts.title), icon=facts.icon, width="content")
+            show.link(name)
     if has_model:
         if run.experiment.model.family in fine_tuning.KINDS:
             fine_tune.area(run)

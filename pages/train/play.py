@@ -23,7 +23,6 @@ from pages.app.runs.run_actions import Start
 from pages.app.settings import controls, drafts
 from pages.app.settings.drafts import CheckedDraft
 from pages.app.settings.fields import Setting, settings_by_path
-from pages.app.typed import escape
 from pages.i18n import _
 from tfm_core.choices.config import Experiment, TunedConfig
 from tfm_core.choices.config.turns import TURNABLE, Turn, checked, possible, turned
@@ -165,11 +164,10 @@ def last_turn(run: Run) -> None:
             _("Branch here with {old}", old=old),
             icon=":material/alt_route:",
             key=f"play-branch-{run.id}",
-            help=escape(visitors.why_not()) or _("Trains the twin, and compares both."),
             width="stretch",
-            disabled=bool(visitors.why_not()),
             on_click=_branch,
             args=(run.id, f"{_(setting.label)} {old}"),
+            **visitors.allowed(_("Trains the twin, and compares both.")),
         )
     if (pair := st.session_state.pop("play-branched", None)) is not None:
         comparison.open_comparison(pair)
@@ -237,7 +235,7 @@ def _take(key: str, path: str, change: Change) -> None:
         change(path, st.session_state[key])
 
 
-def _change(run_id: str, path: str, value: object) -> None:
+def _change(run_id: str, path: str, value: Any) -> None:
     """Give a run another value while it trains, or note the wish for a new run with it."""
     if st.session_state.get(_REPLACED) == run_id:
         return  # the browser still sends the old page's sliders
@@ -246,16 +244,13 @@ def _change(run_id: str, path: str, value: object) -> None:
     if path not in TURNABLE or run.status.state not in _RUNNING:
         st.session_state[_WISH] = run_id, path, value
         return
+    wanted = _wanted(run)
     try:
-        _turn(run, path, value)
+        turn = checked(run.experiment, Turn(1, path, value))
+        if wanted.get(path) != turn.value and run_actions.ask(run, turning(path, turn.value)):
+            st.session_state[_WANTED] = run.id, {**wanted, path: turn.value}
     except (ValueError, OSError) as error:
         st.session_state[_PROBLEM] = run_id, _(error)
-
-
-def _turn(run: Run, path: str, value: Any) -> None:
-    turn, wanted = checked(run.experiment, Turn(1, path, value)), _wanted(run)
-    if wanted.get(path) != turn.value and run_actions.ask(run, turning(path, turn.value)):
-        st.session_state[_WANTED] = run.id, {**wanted, path: turn.value}
 
 
 def _restart(run: Run, path: str, value: object) -> None:
@@ -273,7 +268,7 @@ def _restart(run: Run, path: str, value: object) -> None:
     except (ValueError, OSError) as error:
         st.session_state[_PROBLEM] = run.id, _(error)
         return
-    run_actions.label([run.id], group=group)
+    run_actions.join_group([run.id], group)
     st.session_state[_REPLACED] = run.id
     state.set_draft(experiment.model_dump())
     state.set_current_run(new.id)

@@ -16,25 +16,34 @@ from pages.app.runs import comparison, run_actions, run_time
 from pages.app.runs.run_actions import Start
 from pages.app.settings import controls, drafts
 from pages.app.settings.drafts import CheckedDraft
-from pages.app.settings.fields import Setting
+from pages.app.settings.fields import KINDS, Setting
 from pages.app.typed import escape
 from pages.i18n import _, ngettext, paragraph
 from tfm_core import settings
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.advice import advice_on
 from tfm_core.facts import storage
+from tfm_core.inspect.compare.names import change
+from tfm_core.runs.run import Run
 
 _DEVICE, _NAME = "start-device", "start-name"
-_LOOK_AGAIN = 0.4  # seconds
 
 
 def bar(checked: CheckedDraft, preset: str | None) -> None:
     """Draw the Start button and what the run needs, or why it cannot start."""
-    locked = open_lesson.refusal(checked.experiment)
-    is_off, why_not = checked.experiment is None, visitors.why_not() or locked
+    experiment, original = checked.experiment, run_actions.repeated()
+    locked = open_lesson.refusal(experiment)
+    is_off, why_not = experiment is None, visitors.why_not() or locked
+    if original is not None and experiment is not None:
+        what = change(original.experiment, experiment)
+        is_off = not what
+        if what:
+            st.markdown(_("Train a copy with **{what}** and compare.", what=escape(_(what))))
+        else:
+            st.caption(_("Nothing differs yet: the curve would be the same."))
     with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="start-bar"):
         pressed = st.button(
-            _("Start"),
+            _("Start") if original is None else _("Train the copy"),
             type="primary",
             icon=":material/play_arrow:",
             disabled=is_off or bool(why_not),
@@ -42,24 +51,24 @@ def bar(checked: CheckedDraft, preset: str | None) -> None:
             help=escape(why_not) or _("Training goes on when you leave this page."),
         )
         comparison.seed_button(
-            lambda: [_requested(checked.experiment, preset)] if checked.experiment else [],
+            lambda: [_requested(experiment, preset)] if experiment else [],
             key="start",
-            disabled=is_off or bool(locked),
+            disabled=experiment is None or bool(locked),
             on_refused=show.problem,
         )
         device = show.device(state.device())
         with st.popover(device, icon=":material/memory:", key="start-device-choice"):
             _device()
-        if checked.experiment is None:
+        if experiment is None:
             _why_not(checked)
         else:
             with st.container(gap=None, width="stretch"):
                 if why_not:
                     st.markdown(f":material/lock: **{escape(why_not)}**")
-                needs(checked.experiment)
+                needs(experiment)
                 _warning(checked)
-    if pressed and checked.experiment is not None:
-        _start(checked.experiment, preset)
+    if pressed and experiment is not None:
+        _start(_requested(experiment, preset), original)
 
 
 def place(seed: Sequence[Setting], checked: CheckedDraft) -> None:
@@ -83,7 +92,7 @@ def _warning(checked: CheckedDraft) -> None:
     ):
         for warning in warnings[:1]:
             more = len(warnings) - 1
-            label = _labels(checked)[warning.field]
+            label = checked.label(warning.field)
             words = f"**{label}:** {escape(_(warning.sentence))}"
             if more:
                 words += " " + ngettext(
@@ -100,10 +109,6 @@ def _warning(checked: CheckedDraft) -> None:
                 )
 
 
-def _labels(checked: CheckedDraft) -> dict[str, str]:
-    return {path: _(setting.label) for path, setting in checked.settings.items()}
-
-
 def _set_right(path: str, value: float, edition: tuple[int, int, int]) -> None:
     """Apply the advice, unless the button belongs to an older draft."""
     draft = state.current_draft()
@@ -112,39 +117,30 @@ def _set_right(path: str, value: float, edition: tuple[int, int, int]) -> None:
 
 
 def _why_not(checked: CheckedDraft) -> None:
-    labels = {"task.name": _("Task"), **_labels(checked)}
-    places = dict.fromkeys(
-        labels.get(problem.field, problem.field or _("Configuration"))
-        for problem in checked.problems
-    )
+    problems = checked.problems
+    places = dict.fromkeys(checked.label(one.field) or _("Configuration") for one in problems)
     sentence = _("Can't start yet: fix {places}.", places=", ".join(places))
     with st.container(gap=None, width="stretch"):
         st.markdown(f":red[:material/error: **{escape(sentence)}**]")
-        for problem in checked.problems:
-            if problem.field not in labels:
+        for problem in problems:
+            if problem.field not in {*checked.settings, *KINDS}:  # these have it at their control
                 st.caption(escape(_(problem.sentence)))
 
 
 def needs(experiment: Experiment) -> None:
-    """Show what the run needs once known, polling until then."""
-    future = _sizes(experiment)
-    was_known = future.done()
+    """Show what the run needs once known."""
+    if _is_measured():
+        future: Future[Any] = run_time.estimate(experiment, state.device())
+    else:
+        future = run_time.sizes(experiment)
 
     def line() -> None:
-        if not future.done():
+        if future.done():
+            _show_needs(experiment, future)
+        else:
             st.caption(_("Estimating …"))
-            return
-        if not was_known:
-            state.draw_anew()
-        _show_needs(experiment, future)
 
-    st.fragment(line, run_every=None if was_known else _LOOK_AGAIN)()
-
-
-def _sizes(experiment: Experiment) -> Future[Any]:
-    if _is_measured():
-        return run_time.estimate(experiment, state.device())
-    return run_time.sizes(experiment)
+    run_time.until_known([future], line)
 
 
 def _is_measured() -> bool:
@@ -191,12 +187,9 @@ def _show_needs(experiment: Experiment, future: Future[Any]) -> None:
 
 def _device() -> None:
     future, shown = run_time.devices(), state.device()
-    was_known = future.done()
 
     def choice() -> None:
-        if not was_known and future.done():
-            state.draw_anew()
-        if not was_known:
+        if not future.done():
             st.selectbox(_("Device"), [show.device(state.device())], disabled=True)
             st.caption(_("Looking for GPUs …"))
             return
@@ -227,7 +220,7 @@ def _device() -> None:
         choices = usable[names[0]].thread_choices if usable else ()
         _threads(st.session_state[_DEVICE], choices)
 
-    st.fragment(choice, run_every=None if was_known else _LOOK_AGAIN)()
+    run_time.until_known([future], choice)
 
 
 def _threads(device: str, choices: Sequence[int]) -> None:
@@ -245,14 +238,20 @@ def _threads(device: str, choices: Sequence[int]) -> None:
     )
 
 
-def _start(experiment: Experiment, preset: str | None) -> None:
-    start = _requested(experiment, preset)
-    run = run_actions.start(experiment, name=start.name, preset=preset, threads=start.threads)
+def _start(start: Start, original: Run | None) -> None:
+    """Start a run and show it, beside the one that it repeats."""
+    name, group = start.name, None
+    if original is not None:
+        name, group = name or original.meta.name, original.labels.group
+    run = run_actions.start(
+        start.experiment, name=name, preset=start.preset, threads=start.threads, group=group
+    )
     if run is None:
         return
     url_config.clear()
-    state.set_current_run(run.id)
-    st.rerun()
+    if original is not None:
+        comparison.open_comparison([original.id, run.id])
+    run_actions.watch(run)
 
 
 def _requested(experiment: Experiment, preset: str | None) -> Start:

@@ -76,7 +76,7 @@ def test_maps_and_heads_answer_pointer_and_keys_and_a_cell_is_opened(open_tab: O
 
     # hover over the grid of heads says the exact weight, a click picks a head
     head(tab, 1, 2).hover()
-    tip = tab.main.locator(".heads .tip")
+    tip = tab.main.locator(".st-key-attention-heads .tip")
     expect(tip).to_contain_text("Layer 1, head 2")
     expect(tip).to_contain_text(re.compile(r"weight [01]\.\d{4}"))
     expect(head(tab, 3, 3)).to_have_attribute("aria-selected", "true")  # it aligns best

@@ -94,7 +94,7 @@ def test_numbers_by_hand_answer_clicks_keys_and_the_pointer(open_tab: OpenTab) -
 
 
 def test_an_element_of_a_tensor_is_written_out_where_it_is_clicked(open_tab: OpenTab) -> None:
-    tab = open_tab("tensors?op=matmul")
+    tab = open_tab("numbers?figure=operation&op=matmul")
     number(tab, "y", 1, 0).click()
     told = tab.main.locator(".sheet .arithmetic")
     expect(told).to_have_text("y[1][0] = 3 × 0 + 4 × 2 + 5 × 4 = 28")

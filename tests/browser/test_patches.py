@@ -35,7 +35,7 @@ def upload(tab: Tab, content: bytes) -> None:
 
 def draw(tab: Tab, *places: tuple[float, float]) -> None:
     """Draw through places of the pad."""
-    pad = tab.main.locator(".pad canvas")
+    pad = tab.main.locator(".drawing-board canvas")
     first, *later = places
     pad.hover(position={"x": first[0], "y": first[1]})
     tab.page.mouse.down()

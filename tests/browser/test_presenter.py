@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from pages.app.tour.stops import TOURS
 from pages.components.presenter import KINDS, STEPS
 from tests.browser.conftest import OpenTab
 from tests.browser.tab import Tab
+from tfm_core.lessons import catalogue
 
 pytestmark = pytest.mark.browser
 
@@ -44,7 +44,7 @@ SMALL = """() => {
         return line ? line.height / high(style.fontFamily, style.fontWeight) : Infinity;
     };
     const shown = [...document.querySelectorAll(".presented"),
-        document.querySelector(".st-key-tour .stBidiComponent")];
+        document.querySelector(".st-key-task-bar")];
     return shown.filter(Boolean).flatMap(texts)
         .map((text) => [text.data.trim(), size(text)]).filter(([, px]) => px < 17.5)
         .map(([words, px]) => `${words}: ${px.toFixed(1)}`);
@@ -183,7 +183,7 @@ def test_steps_of_a_page_are_beats(open_tab: OpenTab) -> None:
 def test_all_type_is_large_on_every_kind_of_page_and_in_the_bar_of_a_tour(
     open_tab: OpenTab,
 ) -> None:
-    tab, tour = open_tab(viewport=LOW), TOURS["digit"]
+    tab, tour = open_tab(viewport=LOW), catalogue.lesson("digit")
     for path in ("build", "by-hand", "masks", "try?view=draw"):
         tab.goto(path)
         expect(tab.main.locator(FIGURES).first).to_be_visible()
@@ -194,7 +194,7 @@ def test_all_type_is_large_on_every_kind_of_page_and_in_the_bar_of_a_tour(
     tab.goto("glossary")  # which has no figure
     begin(tab)
     expect_large(tab)
-    tab.goto(f"?run={tour.recorded}&tour=digit.1")
-    expect(tab.page.locator(".tour .count")).to_have_text(f"1 of {len(tour.stops)}")
+    tab.goto("?run=recorded-digits&tour=digit.1")
+    expect(tab.page.locator(".st-key-task-head")).to_contain_text(f"1 of {len(tour.tasks)}")
     tab.settle()
     expect_large(tab)

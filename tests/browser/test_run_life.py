@@ -135,7 +135,7 @@ def paused(server: AppServer) -> Iterator[Run]:
 def test_what_a_page_asked_for_before_it_was_left_draws_nothing_over_the_next(
     open_tab: OpenTab, paused: Run
 ) -> None:
-    tab = open_tab("tensors", has_touch=False)  # a tab that nobody gets after this test
+    tab = open_tab("numbers", has_touch=False)  # a tab that nobody gets after this test
     line = LongLine(tab.page)
     tab.goto(f"train?run={paused.id}")
     expect(tab.state("Paused")).to_be_visible()

@@ -6,10 +6,12 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from pages.app.navigation.page_table import PAGES
-from pages.app.tour.stops import TOURS, Stop, Tour
 from tests.browser.conftest import OpenTab
 from tests.browser.tab import Tab
 from tests.runs.waiting import wait_until
+from tfm_core.lessons import catalogue
+from tfm_core.lessons.lesson import Lesson
+from tfm_core.lessons.stops import Stop
 
 pytestmark = pytest.mark.browser
 
@@ -27,7 +29,9 @@ class Keys:
 
     def __init__(self, tab: Tab) -> None:
         self.tab = tab
-        self.bar = tab.page.locator(".tour .bar")
+        self.bar = tab.page.locator(".st-key-task-bar")
+        self.options = self.bar.locator(".st-key-task-options button")
+        self.verdict = self.bar.locator(".st-key-task-verdict")
 
     def press(self, label: str) -> None:
         """Go to a control by the Tab key, and press it; its text may begin with an icon's name."""
@@ -38,18 +42,19 @@ class Keys:
             self.tab.page.keyboard.press("Tab")
         raise AssertionError(f"the Tab key does not lead to {label}")
 
-    def at(self, tour: Tour, number: int) -> Stop:
+    def at(self, tour: Lesson, number: int) -> Stop:
         """Wait for a stop; what it outlines must be seen, between the strip and the bar."""
-        stop = tour.stops[number - 1]
-        expect(self.bar.locator(".count")).to_have_text(f"{number} of {len(tour.stops)}")
-        expect(self.bar.locator("h2")).to_have_text(stop.title)
+        stop = tour.tasks[number - 1]
+        assert isinstance(stop, Stop)
+        expect(self.bar).to_contain_text(f"{number} of {len(tour.tasks)}")
+        expect(self.bar.locator("h2")).to_have_text(tour.words().tasks[stop.id].title)
         expect(self.tab.page).to_have_url(re.compile(rf"/{PAGES[stop.page].url_path}\?"))
-        expect(self.tab.page).to_have_url(re.compile(rf"tour={tour.name}\.{number}"))
+        expect(self.tab.page).to_have_url(re.compile(rf"lesson={tour.id}\.{number}"))
         self.tab.settle()
         place = self.found(stop.outlines[0])
         expect(place).to_be_visible()
-        expect(self.tab.page.locator(".tour .ring").first).to_be_visible()
-        wait_until(lambda: self.is_in_room(place), f"{stop.name} is in the room above the bar")
+        expect(self.tab.page.locator(".task-bar .ring").first).to_be_visible()
+        wait_until(lambda: self.is_in_room(place), f"{stop.id} is in the room above the bar")
         return stop
 
     def is_in_room(self, place: Locator) -> bool:
@@ -71,11 +76,11 @@ class Keys:
 
     def commit(self, stop: Stop) -> None:
         """Choose the first option; the answer comes from the run, perhaps not at once."""
-        if stop.asks is None:
+        if not stop.question:
             return
-        self.press(self.bar.locator(".option").first.inner_text())
-        expect(self.bar.locator(".verdict")).to_have_text(re.compile(r"^(Right|No)\."))
-        expect(self.tab.page.locator(".tour .veil")).to_have_count(0)
+        self.press(self.options.first.inner_text())
+        expect(self.verdict).to_have_text(re.compile(r"(Right|No)\."))
+        expect(self.tab.page.locator(".task-bar .veil")).to_have_count(0)
         for selector in stop.veils:
             expect(self.found(selector)).to_have_js_property("inert", False)
 
@@ -91,30 +96,28 @@ class Keys:
         raise AssertionError("the Tab key does not lead on")
 
     def go_on(self, name: str) -> None:
-        expect(self.bar.get_by_role("button", name=name)).to_have_attribute(
-            "aria-disabled", "false"
-        )
+        expect(self.bar.get_by_role("button", name=name)).to_be_enabled()
         self.press(name)
 
 
 def test_a_tour_by_keyboard_alone_on_a_phone_is_reloaded_folded_left_and_resumed(
     open_tab: OpenTab,
 ) -> None:
-    tour = TOURS["digit"]
-    tab = open_tab(f"attention?run={tour.recorded}&tour=digit.4", viewport=PHONE)
+    tour = catalogue.lesson("digit")
+    tab = open_tab("attention?run=recorded-digits&tour=digit.4", viewport=PHONE)
     keys = Keys(tab)
     stop = keys.at(tour, 4)
     keys.expect_hidden(stop)
     keys.commit(stop)
-    verdict = keys.bar.locator(".verdict").inner_text()
+    verdict = keys.verdict.inner_text()
     tab.reload()
     keys.at(tour, 4)
-    expect(keys.bar.locator(".verdict")).to_have_text(verdict)
-    expect(keys.bar.locator(".option").first).to_have_attribute("aria-pressed", "true")
-    keys.press("Fold the tour")
-    expect(keys.bar.locator(".told")).to_be_hidden()
+    expect(keys.verdict).to_have_text(verdict)
+    expect(keys.options.first).to_have_text(re.compile("^[✓✗]"))
+    keys.press("Fold the task")
+    expect(keys.bar.locator(".st-key-task-told")).to_be_hidden()
     keys.at(tour, 4)
-    keys.press("Unfold the tour")
+    keys.press("Unfold the task")
     keys.go_on("Next")
     keys.at(tour, 5)
     expect(keys.bar.locator("h2")).to_be_focused()
@@ -131,7 +134,7 @@ def test_a_tour_by_keyboard_alone_on_a_phone_is_reloaded_folded_left_and_resumed
     keys.commit(stop)
     keys.go_on("Finish")
     expect(keys.bar).to_have_count(0)
-    assert "tour=" not in tab.page.url
+    assert "lesson=" not in tab.page.url
 
 
 @pytest.mark.wide
@@ -142,10 +145,10 @@ def test_a_tour_by_keyboard_alone_on_a_phone_is_reloaded_folded_left_and_resumed
 def test_what_each_stop_speaks_of_is_in_sight(
     open_tab: OpenTab, name: str, page: str, way_in: str
 ) -> None:
-    tab, tour = open_tab(page, viewport=PHONE), TOURS[name]
+    tab, tour = open_tab(page, viewport=PHONE), catalogue.lesson(name)
     keys = Keys(tab)
     keys.press(way_in)
-    for number in range(1, len(tour.stops) + 1):
+    for number in range(1, len(tour.tasks) + 1):
         stop = keys.at(tour, number)
         expect(keys.bar.locator("h2")).to_be_focused()
         if stop.starts:
@@ -153,5 +156,5 @@ def test_what_each_stop_speaks_of_is_in_sight(
             keys.press(offer.inner_text())
             continue
         keys.commit(stop)
-        keys.go_on("Finish" if number == len(tour.stops) else "Next")
+        keys.go_on("Finish" if number == len(tour.tasks) else "Next")
     expect(keys.bar).to_have_count(0)

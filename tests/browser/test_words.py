@@ -1,4 +1,4 @@
-"""Words into tensors: what is chosen can be read, and words move while they learn."""
+"""Words become numbers: what is chosen can be read, and words move while they learn."""
 
 import pytest
 from playwright.sync_api import expect
@@ -7,7 +7,7 @@ from tests.browser.conftest import OpenTab
 
 pytestmark = pytest.mark.browser
 
-MOVING = "words?view=moving&run=recorded-korean"
+MOVING = "numbers?figure=moving&run=recorded-korean"
 FIGURE = "words-moving"
 SLIDER = "node._fullLayout.sliders[0]"
 LAST = f"{SLIDER}.steps.length - 1"
@@ -26,7 +26,7 @@ COLOUR = "node => { const look = getComputedStyle(node); return [look.color, loo
 
 
 def test_what_is_chosen_can_be_read_in_both_themes(open_tab: OpenTab) -> None:
-    tab = open_tab("words")
+    tab = open_tab("numbers")
     for theme in ("light", "dark"):
         tab.page.emulate_media(color_scheme=theme)
         for where, colour in {

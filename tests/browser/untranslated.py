@@ -35,8 +35,7 @@ _STAYS = (
 """What is alike in every language: code, papers, units, names of formats."""
 _OF_PAGES = {
     "parameters": [r"[a-z_]+"],  # modules in the drawing
-    "tensors": [r"[a-z_]+"],  # functions
-    "words": [r"[a-z]{1,8}( \+ [a-z]{1,8})?"],  # pieces of words
+    "numbers": [r"[a-z_]+", r"[a-z]{1,8}( \+ [a-z]{1,8})?"],  # functions, pieces of words
 }
 
 

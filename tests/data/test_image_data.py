@@ -1,3 +1,5 @@
+"""Pictures: fetched, read, split, and changed while they are learned."""
+
 import gzip
 import hashlib
 import struct
@@ -8,7 +10,8 @@ import pytest
 import torch
 
 from tfm_core.choices.config import IMAGE_TASKS, ImageTaskConfig, OwnPicturesTaskConfig
-from tfm_core.data.download import SOURCES
+from tfm_core.data.augment import augment, shifted, transformed
+from tfm_core.data.download import SOURCES, fetch, matches, unpack_gzip
 from tfm_core.data.embedded import read_embedded
 from tfm_core.data.image_data import (
     DataUnavailable,
@@ -180,14 +183,21 @@ def test_a_full_set_in_the_folder_is_used_as_it_is(mnist):
     assert {path: path.stat().st_mtime_ns for path in mnist.rglob("*")} == before
 
 
-@pytest.mark.parametrize("missing", [1, 17])
-def test_a_truncated_file_is_named(mnist, missing):
-    path = mnist / "t10k-images-idx3-ubyte"
-    path.write_bytes(path.read_bytes()[:-missing])
-    sentence = (
-        f"t10k-images-idx3-ubyte is damaged. It has {7840016 - missing} bytes instead of 7840016"
-    )
-    with pytest.raises(DataUnavailable, match=sentence):
+@pytest.mark.parametrize(
+    ("name", "change", "why"),
+    [
+        (
+            "t10k-images-idx3-ubyte",
+            lambda all_: all_[:-1],
+            "It has 7840015 bytes instead of 7840016",
+        ),
+        ("t10k-images-idx3-ubyte", lambda all_: all_[:-17], "It has 7839999 bytes instead of"),
+        ("train-labels-idx1-ubyte", lambda _all: b"<html>".ljust(60008), "It is not"),
+    ],
+)
+def test_a_damaged_file_is_named(mnist, name, change, why):
+    (mnist / name).write_bytes(change((mnist / name).read_bytes()))
+    with pytest.raises(DataUnavailable, match=rf"{name} is damaged\. {why}"):
         load_images(ImageTaskConfig(name="mnist"), seed=0)
 
 
@@ -229,23 +239,19 @@ def test_pictures_without_labels_are_counted(folder):
         load_images(ImageTaskConfig(name="mnist", n_validation=100), seed=0)
 
 
-def test_pictures_that_are_all_the_same_are_said_to_be(folder):
-    small_set(folder, pixels=0)
-    with pytest.raises(ValueError, match="All 500 training pictures of MNIST are the same"):
-        load_images(ImageTaskConfig(name="mnist", n_validation=100), seed=0)
-
-
-def test_too_few_pictures_for_the_validation_split_are_said(folder):
-    small_set(folder)
-    with pytest.raises(ValueError, match="n_validation is 5000, but MNIST has only 600 pictures"):
-        load_images(ImageTaskConfig(name="mnist", n_validation=5000), seed=0)
-
-
-def test_a_file_of_another_kind_is_named(mnist):
-    path = mnist / "train-labels-idx1-ubyte"
-    path.write_bytes(b"<html>".ljust(60008))
-    with pytest.raises(DataUnavailable, match=r"train-labels-idx1-ubyte is damaged\. It is not"):
-        load_images(ImageTaskConfig(name="mnist"), seed=0)
+@pytest.mark.parametrize(
+    ("pixels", "n_validation", "sentence"),
+    [
+        (0, 100, "All 500 training pictures of MNIST are the same"),
+        (None, 5000, "n_validation is 5000, but MNIST has only 600 pictures"),
+    ],
+)
+def test_pictures_that_are_too_few_or_all_the_same_are_said_to_be(
+    folder, pixels, n_validation, sentence
+):
+    small_set(folder, pixels=pixels)
+    with pytest.raises(ValueError, match=sentence):
+        load_images(ImageTaskConfig(name="mnist", n_validation=n_validation), seed=0)
 
 
 def test_labels_beyond_the_classes_are_noticed(mnist):
@@ -311,3 +317,133 @@ def test_packed_files_put_there_by_hand_are_unpacked(folder, mnist_files, monkey
         checksums.append((f"{name}.gz", hashlib.md5(packed, usedforsecurity=False).hexdigest()))
     monkeypatch.setattr(torchvision.datasets.MNIST, "resources", checksums)
     assert len(load_images(ImageTaskConfig(name="mnist"), seed=0).test) == 10000
+
+
+CONTENT = b"0123456789" * 20011
+
+MD5 = hashlib.md5(CONTENT, usedforsecurity=False).hexdigest()
+
+
+@pytest.fixture
+def mirrors(tmp_path):
+    """Return the addresses of a missing file, of a damaged one and of the right one."""
+    (tmp_path / "damaged").write_bytes(CONTENT[:-1])
+    (tmp_path / "right").write_bytes(CONTENT)
+    return [(tmp_path / name).as_uri() for name in ("missing", "damaged", "right")]
+
+
+def get(addresses, path, progress=lambda done, total, words: None):
+    fetch(addresses, path, md5=MD5, label="Digits", progress=progress)
+
+
+def test_mirrors_are_tried_until_one_has_the_file_whole(mirrors, tmp_path):
+    target = tmp_path / "new" / "file.gz"
+    get(mirrors, target)
+    assert target.read_bytes() == CONTENT
+    assert matches(target, MD5)
+    assert [path.name for path in target.parent.iterdir()] == ["file.gz"]
+
+
+def test_progress_counts_to_the_end(mirrors, tmp_path):
+    told = []
+    get(mirrors[2:], tmp_path / "file.gz", lambda *news: told.append(news))
+    done, total, words = zip(*told, strict=True)
+    assert list(done) == sorted(done)
+    assert done[-1] == len(CONTENT)
+    assert set(total) == {len(CONTENT)}
+    assert set(words) == {"Downloading file.gz"}
+
+
+def test_when_no_mirror_has_it_the_sentence_names_each_and_nothing_stays(mirrors, tmp_path):
+    target = tmp_path / "new" / "file.gz"
+    with pytest.raises(DataUnavailable, match="Digits could not be downloaded") as caught:
+        get(mirrors[:2], target)
+    assert all(mirror in str(caught.value) for mirror in mirrors[:2])
+    assert "the checksum is not" in str(caught.value)
+    assert f"Put file.gz into {target.parent}" in str(caught.value)
+    assert list(target.parent.iterdir()) == []
+
+
+def test_a_mirror_that_cannot_be_reached_is_told_in_words(tmp_path):
+    with pytest.raises(DataUnavailable, match="Connection refused") as caught:
+        get(["http://127.0.0.1:9/file.gz"], tmp_path / "file.gz")
+    assert "Errno" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"not packed", gzip.compress(CONTENT)[:-20]])
+def test_a_damaged_archive_is_named(content, tmp_path):
+    packed, target = tmp_path / "file.gz", tmp_path / "file"
+    packed.write_bytes(content)
+    with pytest.raises(DataUnavailable, match=r"file\.gz is damaged"):
+        unpack_gzip(packed, target)
+    assert not target.exists()
+
+
+B, C, SIDE = 5, 3, 11
+
+
+@pytest.fixture
+def images():
+    return torch.rand(B, C, SIDE, SIDE, generator=torch.Generator().manual_seed(1))
+
+
+def seeded(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def dots(n):
+    images = torch.zeros(n, 1, SIDE, SIDE)
+    images[:, 0, 5, 5] = 1
+    return images
+
+
+def lit(images):
+    """Return row and column of the single lit pixel of each picture."""
+    return [divmod(int(image.argmax()), SIDE) for image in images]
+
+
+def test_nothing_to_do_is_the_identity_and_moves_equal_exact_ones(images):
+    assert augment(images, shift=0, rotation=0, scale=0, generator=seeded()) is images
+    down, right = torch.tensor([0, 1, -2, 3, 0]), torch.tensor([0, 2, 1, -3, -1])
+    moved = shifted(images, down, right)
+    for before, after, dy, dx in zip(images, moved, down.tolist(), right.tolist(), strict=True):
+        for row in range(SIDE):
+            for column in range(SIDE):
+                from_row = min(max(row - dy, 0), SIDE - 1)
+                from_column = min(max(column - dx, 0), SIDE - 1)
+                assert torch.equal(after[:, row, column], before[:, from_row, from_column])
+    down, right = torch.tensor([0, 1, -2, 3, 0]), torch.tensor([0, 2, 1, -3, -1])
+    none = torch.zeros(B)
+    actual = transformed(images, down=down, right=right, angle=none, zoom=none + 1)
+    torch.testing.assert_close(actual, shifted(images, down, right), atol=1e-5, rtol=0)
+    none = torch.zeros(B)
+    actual = transformed(images, down=none, right=none, angle=none + 90, zoom=none + 1)
+    torch.testing.assert_close(actual, images.rot90(1, (2, 3)), atol=1e-5, rtol=0)
+
+
+def test_shifts_reach_every_distance_and_zooming_enlarges():
+    moved = augment(dots(400), shift=2, rotation=0, scale=0, generator=seeded())
+    assert set(lit(moved)) == {(5 + dy, 5 + dx) for dy in range(-2, 3) for dx in range(-2, 3)}
+    assert torch.equal(moved.sum((1, 2, 3)), torch.ones(400))
+    disc = torch.zeros(1, 1, SIDE, SIDE)
+    disc[..., 4:7, 4:7] = 1
+    none = torch.zeros(1)
+    larger = transformed(disc, down=none, right=none, angle=none, zoom=none + 1.5)
+    assert disc.sum() * 1.8 < larger.sum() < disc.sum() * 2.7
+
+
+SETTINGS = [(2, 0, 0), (1.5, 0, 0), (1, 10, 0), (0, 0, 0.2), (2, 15, 0.1)]
+
+
+@pytest.mark.parametrize(("shift", "rotation", "scale"), SETTINGS)
+def test_the_generator_decides_and_shape_kind_and_extremes_stay(images, shift, rotation, scale):
+    def once(seed):
+        return augment(images, shift=shift, rotation=rotation, scale=scale, generator=seeded(seed))
+
+    assert torch.equal(once(3), once(3))
+    assert not torch.equal(once(3), once(4))
+    assert once(3).shape == images.shape
+    assert once(3).dtype == images.dtype
+    changed = augment(images, shift=shift, rotation=rotation, scale=scale, generator=seeded())
+    assert images.min() - 1e-5 <= changed.min()
+    assert changed.max() <= images.max() + 1e-5

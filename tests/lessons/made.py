@@ -5,6 +5,9 @@ import json
 from pathlib import Path
 
 from tfm_core.choices.config import Experiment
+from tfm_core.lessons import attempts
+from tfm_core.lessons.attempts import Attempt
+from tfm_core.lessons.task import Verdict
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunStore
@@ -73,6 +76,26 @@ def written(
     path.write_text(settings, encoding="utf-8")
     (folder / f"{name}.md").write_text(words, encoding="utf-8")
     return path
+
+
+def record(
+    lesson: str,
+    browser: str,
+    task: str,
+    *,
+    answer: str,
+    verdict: Verdict,
+    root: Path | None = None,
+) -> Attempt:
+    """Keep an answer of a participant."""
+    return attempts.change(
+        lesson, browser, lambda old: old.answered(task, answer, verdict), root=root
+    )
+
+
+def add_run(lesson: str, browser: str, run_id: str, *, root: Path | None = None) -> Attempt:
+    """Note a run that a participant started."""
+    return attempts.change(lesson, browser, lambda old: old.with_run(run_id), root=root)
 
 
 def finished_run(

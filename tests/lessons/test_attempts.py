@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.lessons.made import finished_run
+from tests.lessons.made import add_run, finished_run, record
 from tfm_core.choices.presets import PRESETS
 from tfm_core.lessons import attempts
 from tfm_core.lessons.attempts import Attempt
-from tfm_core.lessons.checks.task import Verdict
+from tfm_core.lessons.task import Verdict
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
 
@@ -23,7 +23,7 @@ RIGHT, WRONG = Verdict(True, "Yes.", "run-12345", {"accuracy": 0.97}), Verdict(F
 
 
 def put(root: Path, who: str, task: str, verdict: Verdict, answer: str = "7") -> Attempt:
-    return attempts.record("width", who, task, answer=answer, verdict=verdict, root=root)
+    return record("width", who, task, answer=answer, verdict=verdict, root=root)
 
 
 def test_answers_of_each_participant_come_back(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_answers_of_each_participant_come_back(tmp_path: Path) -> None:
     put(tmp_path, ANN, "why", RIGHT, "this")
     put(tmp_path, ANN, "why", WRONG, "that")  # a right one stays
     put(tmp_path, BEN, "half", WRONG)
-    attempts.add_run("width", BEN, "run-67890", root=tmp_path)
+    add_run("width", BEN, "run-67890", root=tmp_path)
     attempts.give_name("width", BEN, "  Ben\n Kim ", root=tmp_path)
     ann, ben = attempts.attempts("width", root=tmp_path)
     assert (ann.lesson, ann.browser, ann.name) == ("width", ANN, None)
@@ -50,7 +50,7 @@ def test_many_writers_lose_nothing(tmp_path: Path) -> None:
     def one(number: int) -> None:
         who = f"{number % 3:x}" * 64
         put(tmp_path, who, f"task-{number}", RIGHT)
-        attempts.add_run("width", who, f"run-{number:05}", root=tmp_path)
+        add_run("width", who, f"run-{number:05}", root=tmp_path)
 
     with ThreadPoolExecutor(7) as pool:
         list(pool.map(one, range(30)))
@@ -83,7 +83,7 @@ def test_bad_files_are_skipped_with_a_reason(tmp_path: Path) -> None:
 def test_what_is_no_participant_or_lesson_is_refused(tmp_path: Path) -> None:
     for lesson, who in (("../x", ANN), ("width", "../x"), ("Width", ANN), ("width", "A" * 64)):
         with pytest.raises(StudentError):
-            attempts.record(lesson, who, "why", answer="", verdict=RIGHT, root=tmp_path)
+            record(lesson, who, "why", answer="", verdict=RIGHT, root=tmp_path)
         assert attempts.attempt(lesson, who, root=tmp_path).answers == {}
     assert attempts.attempts("../x", root=tmp_path) == []
     assert not list(tmp_path.rglob("*.json"))
@@ -94,7 +94,7 @@ def test_files_and_their_number_are_bounded(
 ) -> None:
     monkeypatch.setattr(attempts, "MAX_PARTICIPANTS", 2)
     for number in range(100):
-        attempts.add_run("width", ANN, f"run-{number:05}", root=tmp_path)
+        add_run("width", ANN, f"run-{number:05}", root=tmp_path)
     put(tmp_path, ANN, "why", RIGHT, "x" * 10_000)
     put(tmp_path, BEN, "why", RIGHT)
     with pytest.raises(StudentError, match="2 participants"):
@@ -112,7 +112,7 @@ def test_files_and_their_number_are_bounded(
 def test_a_reset_forgets_answers_and_a_copy_belongs_to_no_lesson(tmp_path: Path) -> None:
     store = RunStore(tmp_path, recorded=None)
     run = finished_run(store, PRESETS["copy"].experiment, accuracy=0.9, lesson="width")
-    attempts.add_run("width", ANN, run.id, root=tmp_path)
+    add_run("width", ANN, run.id, root=tmp_path)
     put(tmp_path, BEN, "why", RIGHT)
     assert attempts.reset("width", root=tmp_path) == 2
     assert attempts.attempts("width", root=tmp_path) == []

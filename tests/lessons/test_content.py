@@ -17,11 +17,9 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.data.text.korean_words import VERBS
 from tfm_core.inspect.knockouts.parts import part_of
 from tfm_core.lessons import catalogue
-from tfm_core.lessons.checks.looked_into import HeadAligns
-from tfm_core.lessons.checks.measured import Reached
-from tfm_core.lessons.checks.questions import Choice, Number, PredictedCount
-from tfm_core.lessons.checks.task import Verdict, Work
+from tfm_core.lessons.checks import Choice, HeadAligns, Number, PredictedCount, Reached
 from tfm_core.lessons.lesson import Lesson
+from tfm_core.lessons.task import Verdict, Work
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control
 from tfm_core.runs.run import Run

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.lessons.made import finished_run, written
+from tests.lessons.made import finished_run, record, written
 from tfm_core.choices.presets import PRESETS
 from tfm_core.cli import FAILED, main
 from tfm_core.lessons import attempts, results
-from tfm_core.lessons.checks.task import Verdict
 from tfm_core.lessons.lesson import Lesson, read
+from tfm_core.lessons.task import Verdict
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
 
@@ -37,8 +37,8 @@ def lesson(tmp_path: Path) -> Lesson:
 def line_of(lesson: Lesson, store: RunStore, who: str = ANN, *, right: bool = True) -> str:
     run = finished_run(store, PRESETS["copy"].experiment, accuracy=0.97, lesson="width")
     verdict = Verdict(right, "", run.id, {"accuracy": 0.97})
-    attempts.record("width", who, "why", answer="this", verdict=Verdict(True, ""))
-    mine = attempts.record("width", who, "smallest", answer="16", verdict=verdict)
+    record("width", who, "why", answer="this", verdict=Verdict(True, ""))
+    mine = record("width", who, "smallest", answer="16", verdict=verdict)
     return results.line(lesson, mine, store=store, key=results.server_key())
 
 
@@ -52,7 +52,7 @@ def test_a_line_says_what_was_done_and_is_good(lesson: Lesson, store: RunStore) 
     assert "\n" not in line
     (checked,) = results.check([("file", f"\n\n> {line}, by mail")], results.server_key())
     assert (checked.standing, checked.number) == ("good", 3)
-    values = checked.result.values
+    values = checked.values
     assert (values["lesson"], values["name"], values["version"]) == (
         "width", "Ann", lesson.fingerprint,
     )  # fmt: skip
@@ -64,7 +64,7 @@ def test_a_line_says_what_was_done_and_is_good(lesson: Lesson, store: RunStore) 
     )
     assert store.get(answer["run"]).meta.lesson == "width"
     assert len(answer["configuration"]) == 16
-    assert (checked.result.n_solved, checked.result.n_tasks) == (2, 3)
+    assert (checked.n_solved, checked.n_tasks) == (2, 3)
 
 
 def test_a_changed_line_is_refused_wherever_it_was_changed(lesson: Lesson, store: RunStore) -> None:
@@ -96,7 +96,7 @@ def test_a_line_of_another_server_and_one_that_stands_twice_are_told_apart(
 def test_the_best_try_of_a_participant_counts_wherever_it_stands(
     lesson: Lesson, store: RunStore
 ) -> None:
-    first = attempts.record("width", ANN, "why", answer="that", verdict=Verdict(False, ""))
+    first = record("width", ANN, "why", answer="that", verdict=Verdict(False, ""))
     worse = results.line(lesson, first, store=store, key=results.server_key())
     better = line_of(lesson, store)
     assert standings(f"{better}\n{worse}") == ["good", "duplicate"]

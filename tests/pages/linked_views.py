@@ -5,22 +5,17 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
+from pages.app import article
 from pages.app.address import view
 from pages.app.address.parameters import Parameter
-from pages.app.settings import model_choice, names_choice, your_notebook
+from pages.app.settings import model_choice, names_choice
 from pages.compare import compare
 from pages.compare.sweeps import running as sweeps
-from pages.learn import (
-    before,
-    by_hand,
-    experiments,
-    find_the_bug,
-    practice,
-    speed,
-    tensors,
-    training_step,
-    words,
-)
+from pages.learn import before, by_hand, experiments, find_the_bug, training_step
+from pages.learn.numbers import page as numbers
+from pages.learn.numbers import tensors, words
+from pages.learn.practice import page as practice
+from pages.learn.practice import speed
 from pages.look_inside import build, costs, masks, mistakes, parameters, positions, walk, walk_step
 from pages.look_inside.attention import deeper, maps, own
 from pages.look_inside.knockouts import causes, closer
@@ -34,7 +29,7 @@ from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 
-_MODEL = (model_choice.SHOW, your_notebook.TEXT)
+_MODEL = (model_choice.SHOW, model_choice.NOTEBOOK_TEXT)
 _SIZED_MODEL = (
     *_MODEL, model_choice.SRC_VOCABULARY, model_choice.TGT_VOCABULARY, model_choice.SRC_LEN,
     model_choice.TGT_LEN, view.placed(names_choice.NAMES, "names", "").parameter,
@@ -82,6 +77,12 @@ def fields_of_operation(name: str) -> dict[str, Parameter[Any]]:
     return {key: view.placed(field, key, "").parameter for key, field in fields.items()}
 
 
+ARTICLES: dict[str, ModuleType] = {
+    "numbers": numbers,
+    "before": before,
+    "practice": practice,
+    "by-hand": by_hand,
+}
 PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "class": _of_views(classroom),
     "attention": _of_views(maps) | _of_views(own) | _of_views(deeper),
@@ -92,7 +93,11 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "find-the-bug": _of_views(find_the_bug) | _of(find_the_bug.PAIR),
     "compare": _of(compare) | _of_views(compare),
     "sweeps": _of(sweeps),
-    "own-data": _of(own_upload) | _of_views(own_upload) | _of_views(own_report),
+    "own-data": (
+        _of(own_upload, view.placed(own_upload.KIND, "kind", own_upload.SCOPE).parameter)
+        | _of_views(own_upload)
+        | _of_views(own_report)
+    ),
     "build": _of_views(build) | _of(_SIZED_MODEL),
     "parameters": (
         _of_views(parameters) | _of_views(costs) | _of((*_SIZED_MODEL, model_choice.VERSUS))
@@ -100,11 +105,15 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "masks": _of_views(masks),
     "positions": _of_views(positions),
     "walk": _of_views(walk) | _of((walk.OUT, walk.DIGIT, walk_step.PART, *_SIZED_MODEL)),
-    "words": _of_views(words),
-    "tensors": _of_views(tensors) | _of(*map(fields_of_operation, OPERATIONS)),
+    "numbers": {
+        **_of_views(words),
+        **_of_views(tensors),
+        **_of(*map(fields_of_operation, OPERATIONS)),
+    },
     "by-hand": _of(by_hand) | _of_views(by_hand),
     "before": _of_views(before),
     "training-step": _of_views(training_step) | _of(_MODEL),
-    "speed": _of_views(speed) | _of(_MODEL),
-    "practice": _of_views(practice),
+    "practice": _of_views(speed) | _of(_MODEL),
 }
+for _name, _page in ARTICLES.items():
+    PARAMETERS[_name] |= _of((article.figure_parameter(_page.FIGURES),))

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 from tests.pages.opening import opened_at
 
 OF_THE_FRAME = {
-    *("search", "copy_link", "icons", "arrival", "embedded", "terms", "cookie", "tour"),
-    *("tour_resume", "presenter", "lesson_score", "language", "follow_theme", "ended"),
+    *("search", "copy_link", "effects", "terms", "task_bar"),
+    *("presenter", "lesson_score", "language"),
 }
 _TERM = re.compile(r"\[([^\]]*)\]\(#term-[a-z0-9-]+\)")
 

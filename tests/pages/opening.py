@@ -20,12 +20,13 @@ def opened_at(
     draft: Experiment | None = None,
     token: str | None = None,
     user: dict[str, object] | None = None,
+    url_path: str | None = None,
     **query: str,
 ) -> AppTest:
     """Open the page of a file below pages/ with the query of a link, and perhaps a model.
 
     token: of the browser, as its cookie would say it; without one it is somebody new. user: what
-    ``st.user`` says.
+    ``st.user`` says. url_path: of the page, where it is not that of the file.
     """
     app = AppTest.from_file(str(FRAME), default_timeout=PATIENCE)
     if draft is not None:
@@ -36,9 +37,10 @@ def opened_at(
         app.user = user
     for name, value in query.items():
         app.query_params[name] = value
-    (page,) = [page for page in PAGES.values() if page.file == file]
-    if page.url_path:  # ``switch_page`` knows the pages only after a first run, which draws Home
-        app._page_hash = calc_hash(page.url_path)
+    if url_path is None:
+        (url_path,) = [page.url_path for page in PAGES.values() if page.file == file]
+    if url_path:  # ``switch_page`` knows the pages only after a first run, which draws Home
+        app._page_hash = calc_hash(url_path)
     return app.run()
 
 

@@ -27,7 +27,7 @@ EXCEPTIONS = (  # what stays as it is in every language
     r"(Models|love|the|cat|n_heads|d_model|BERT-(base|large)|BART-base|T5-(small|base))",
 )
 OF_PAGES = {
-    "tensors": [re.escape(name) for name in OPERATIONS],
+    "numbers": [re.escape(name) for name in OPERATIONS],
     "try": ["[a-z]+"],
     "lessons": [r"\*\*\d+ · .*"],
 }

@@ -114,7 +114,7 @@ def test_no_page_reads_the_name_of_a_run(page, badly_named):
 
 
 @pytest.mark.parametrize(
-    "file", ["look_inside/attention/page.py", "learn/words.py", "look_inside/positions.py"]
+    "file", ["look_inside/attention/page.py", "learn/numbers/page.py", "look_inside/positions.py"]
 )
 def test_no_offer_of_a_run_reads_its_name(file, badly_named):
     app = opened_at(file, view="learned") if "positions" in file else opened_at(file)

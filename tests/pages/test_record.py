@@ -31,11 +31,11 @@ ANSWERED = "answered"  # marks an address whose questions are all answered
 ASKING = (
     ("adder", ""), ("before", ""), ("by-hand", ""), ("chains", ""),
     ("experiments", "experiment=no-positions"), ("find-the-bug", ""), ("grokking", ""),
-    ("induction", ""), ("memorising", ""), ("practice", ""), ("sinks", "run=recorded-grammar"),
-    ("specialise", ""), ("superposition", ""), ("tensors", ""), ("training-step", "stage=loss"),
-    ("try", "run=recorded-captions"), ("try", "run=recorded-grammar&view=read"),
+    ("induction", ""), ("memorising", ""), ("numbers", "run=recorded-korean"), ("practice", ""),
+    ("sinks", "run=recorded-grammar"), ("specialise", ""), ("superposition", ""),
+    ("training-step", "stage=loss"), ("try", "run=recorded-captions"),
+    ("try", "run=recorded-grammar&view=read"),
     ("try", "run=recorded-masked-words&view=blanks"), ("walk", "run=recorded-korean"),
-    ("words", "run=recorded-korean"),
 )  # fmt: skip
 """The pages that ask before they show, with the query of each."""
 

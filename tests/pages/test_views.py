@@ -16,6 +16,7 @@ from pages.look_inside.attention.deeper import Versus
 from tests.pages.linked_views import PARAMETERS, fields_of_operation
 from tests.pages.opening import links, opened_at
 from tfm_core.inspect.notebook.model import your_model
+from tfm_core.inspect.tensors.operations import OPERATIONS
 
 Query = dict[str, str]
 LETTERS = "ab7 .,;:-_+%&=?#/“가é\n\\"  # what a link writes in another way, and what it does not
@@ -133,7 +134,7 @@ SHOWN: list[tuple[str, Query, Query]] = [
     ("positions", {"view": "rotary", "d-head": "32", "turned": "9"}, {}),
     ("positions", {"view": "patches", "side": "3", "patch": "1,2"}, {}),
     ("positions", {"view": "alibi", "heads": "4"}, {}),
-    ("before", {"view": "length"}, {}),
+    ("before", {"figure": "length"}, {}),
     ("before", {"task": "reverse", "steps": "300", "seed": "7"}, {}),
     ("try", {"view": "draw", "digit": "7"}, DIGITS),
     ("try", {"view": "patches"}, DIGITS),
@@ -150,15 +151,14 @@ SHOWN: list[tuple[str, Query, Query]] = [
     ("try", {"view": "add", "text": "12+34"}, {}),
     ("try", {"scene": "2", "free": "true", "number-1": "4", "hand-1": "5", "left-2": "3",
      "head": "1.2"}, {"run": "recorded-captions"}),
-    ("practice", {}, {}),
-    ("practice", {"step": "save"}, {}),
+    ("practice", {"figure": "save"}, {}),
     ("own-data", {"set": "example-shapes", "size": "16", "colour": "colour", "fit": "whole"}, {}),
     ("own-data", {"kind": "pairs"}, {}),
     ("own-data", {"kind": "labels"}, {}),
     ("own-data", {"kind": "text"}, {}),
     ("masks", {"mask": "causal", "pad": "1", "text": "a red dog", "trap": "float"}, {}),
-    ("words", {"cut": "byte", "corpus": "korean"}, {}),
-    ("words", {"view": "moving", "table": "tgt_embedding", "words-dimensions": "3"}, KOREAN),
+    ("numbers", {"figure": "bytes", "cut": "byte", "corpus": "korean"}, {}),
+    ("numbers", {"figure": "moving", "table": "tgt_embedding", "words-dimensions": "3"}, KOREAN),
     ("build", {"show": "gpt2-small", "names": "hugging-face"}, {}),
     ("parameters", {"show": "gpt2-small", "versus": "vit-b", "names": "transformer-lens"}, {}),
     ("parameters", {"show": "mixtral-8x7b", "tab": "experts"}, {}),
@@ -174,18 +174,18 @@ SHOWN: list[tuple[str, Query, Query]] = [
     ("walk", {"show": "notebook", "notebook": NOTEBOOK}, {}),
     ("training-step", {"stage": "loss"}, {}),
     ("training-step", {"stage": "update", "weights": "last"}, KOREAN),
-    ("speed", {"show": "gpt2-small", "compare": "batch"}, {}),
+    ("practice", {"figure": "speed", "show": "gpt2-small", "compare": "batch"}, {}),
     ("walk", {"walk-source": "book", "walk-positions": "sinusoidal", "part": "scores"}, {}),
     ("walk", {"show": "bert-base", "block": "7", "names": "notebook"}, {}),
-    ("tensors", {"op": "transpose", "transpose-first": "0 ", "transpose-other": "1 ",
+    ("numbers", {"op": "transpose", "transpose-first": "0 ", "transpose-other": "1 ",
      "transpose-shape": "2, 3 ", "transpose-prepared": "every other", "transpose-dtype": "int64"},
      {}),
-    ("tensors", {"op": "matmul", "matmul-second": "3, 2 ", "matmul-shape": "2, 3 ",
+    ("numbers", {"op": "matmul", "matmul-second": "3, 2 ", "matmul-shape": "2, 3 ",
      "matmul-prepared": "every other", "matmul-dtype": "int64"}, {}),
-    ("tensors", {"op": "broadcast", "broadcast-sign": "*", "broadcast-second": "3 ",
+    ("numbers", {"op": "broadcast", "broadcast-sign": "*", "broadcast-second": "3 ",
      "broadcast-shape": "4, 3 ", "broadcast-prepared": "every other", "broadcast-dtype": "int64"},
      {}),
-    ("tensors", {"op": "transpose", "transpose-content": "own",
+    ("numbers", {"op": "transpose", "transpose-content": "own",
      "transpose-numbers": "5 5 7, 0.5, -1, 2"}, {}),
     ("by-hand", {"words": "old tree", "numbers-one": "2", "mask": "causal", "scale": "false",
      "turned": "1-2", "vectors": "1,2;0.5,-1", "at": "1-2-2"}, {}),
@@ -201,7 +201,7 @@ SHOWN: list[tuple[str, Query, Query]] = [
      "view": "lines"}, DIGITS),
 ]  # fmt: skip
 ELSEWHERE = {  # tests/pages opens these, with what they need
-    ("speed", "notebook"),
+    ("practice", "notebook"),
     ("training-step", "notebook"),
     ("training-step", "show"),
     ("walk", "walk-digit"),
@@ -258,9 +258,9 @@ def test_the_link_that_a_page_offers_opens_the_same_view(recorded, name, asked, 
         ("build", {"show": "no-such-model"}),
         ("parameters", {"versus": "no-such-model"}),
         ("walk", {"show": "no-such-model"}),
-        ("words", {"corpus": "no-such-corpus"}),
+        ("numbers", {"corpus": "no-such-corpus"}),
         ("masks", {"pad": "99"}),
-        ("tensors", {"view-dtype": "float7"}),
+        ("numbers", {"view-dtype": "float7"}),
     ],
 )
 def test_what_a_link_has_wrong_is_said_outside_what_is_folded(recorded, name, query):
@@ -275,7 +275,6 @@ def test_every_parameter_of_every_page_is_opened_once():
     changed = {(name, query) for name, asked, _besides in SHOWN for query in asked}
     every = {(name, query) for name, of_page in PARAMETERS.items() for query in of_page}
     one_operation = {"op", *fields_of_operation("transpose")}
-    others = {("tensors", query) for query in PARAMETERS["tensors"]} - {
-        ("tensors", query) for query in one_operation
-    }
+    operations = {query for name in OPERATIONS for query in fields_of_operation(name)}
+    others = {("numbers", query) for query in operations - one_operation}
     assert every - changed - ELSEWHERE - others == set()

@@ -9,6 +9,8 @@ from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.identity import this_host
+from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
 
 needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no folder here has pipes")
@@ -29,6 +31,19 @@ def store(tmp_path, monkeypatch):
     store = RunStore(tmp_path / "runs", recorded=tmp_path / "recorded")
     yield store
     end_workers(store)
+
+
+@pytest.fixture
+def make_queue(store):
+    """Make queues of the store, which end with the test."""
+    with contextlib.ExitStack() as ends:
+
+        def make(**options) -> RunQueue:
+            queue = RunQueue(store, **{"warm": 0, "limits": Limits(), **options})
+            ends.callback(queue.close)
+            return queue
+
+        yield make
 
 
 @pytest.fixture

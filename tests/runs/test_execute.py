@@ -1,15 +1,25 @@
-"""Training a run: what lies in its folder, and how it ends."""
+"""Training a run: what lies in its folder, how it ends, and what is written down of it."""
 
 import json
+import random
+import resource
+import signal
+import subprocess
+import sys
 
 import pytest
 
 from tests.limits import limited
+from tests.nightly import only_nightly
 from tests.runs.comparing import assert_same, facts, stopping_at
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.facts.storage import attention_numbers
+from tfm_core.runs import Run
+from tfm_core.runs.process import recorder
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control, drop
+from tfm_core.runs.queue.hold import Hold, RunHeld
+from tfm_core.runs.status import write_status
 from tfm_core.training.events import Step
 
 
@@ -57,13 +67,6 @@ def test_a_server_that_keeps_less_attention_keeps_it_of_fewer_examples(store, mo
     execute(run)
     assert len(run.probe().attended) == 2
     assert {len(maps) for maps in run.snapshot(7).attention.values()} == {2}
-
-
-@pytest.mark.quick
-def test_the_same_experiment_gives_the_same_run(whole, store):
-    again = store.create(tiny())
-    execute(again)
-    assert_same(whole, again)
 
 
 @pytest.mark.quick
@@ -173,3 +176,116 @@ def test_the_step_at_which_a_long_run_stops_is_in_its_curve(store):
     execute(run, *stopping_at(103, run))
     assert run.status.step == 103
     assert run.curves().steps["step"].tolist() == [*range(1, 101), 102, 103]
+
+
+def test_a_run_that_diverges_fails_with_advice_and_keeps_its_checkpoint(store):
+    run = store.create(tiny(steps=400, learning_rate=10, optimizer="sgd", clip_norm=0, warmup=0))
+    execute(run, *stopping_at(1, run))
+    status = execute(run)
+    assert status.state == "failed"
+    assert "learning rate 10 is probably too high; try 0.1." in status.reason
+    assert run.has_checkpoint
+
+
+def test_a_missing_device_and_a_damaged_experiment_or_checkpoint_are_said(store, whole):
+    run = store.create(tiny(), device="cuda:99")
+    status = execute(run)
+    assert status.state == "failed"
+    assert status.reason.startswith("cuda:99 is not available:")
+    run = store.create(tiny())
+    (run.folder / "experiment.json").write_text("{")
+    status = execute(run)
+    assert (status.state, status.reason) == ("failed", run.problem)
+    fork = store.fork(whole.id, steps=11)
+    (fork.folder / "checkpoints" / "last" / "checkpoint.safetensors").write_bytes(b"torn")
+    status = execute(fork)
+    assert status.state == "failed"
+    assert "checkpoint last is damaged" in status.reason
+
+
+def test_a_run_that_is_held_is_left_alone(store):
+    run = store.create(tiny())
+    with Hold(run.folder), pytest.raises(RunHeld, match="Another process trains"):
+        execute(run)
+    assert run.status.state == "queued"
+
+
+def test_who_reads_that_a_run_has_ended_may_go_on_with_it_at_once(store, monkeypatch):
+    run, is_free = store.create(tiny()), []
+
+    def written(folder, status, *, lasting):
+        write_status(folder, status, lasting=lasting)
+        if not status.is_active:
+            Hold(folder, patience=0.0).release()
+            is_free.append(True)
+
+    monkeypatch.setattr(recorder, "write_status", written)
+    execute(run, *stopping_at(3, run))
+    assert run.status.state == "stopped"
+    assert is_free == [True]
+
+
+def test_a_file_that_may_not_grow_is_said(store):
+    run = store.create(tiny())
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8_000, before[1]))
+        status = execute(run)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert status.state == "failed"
+    assert "(File too large)" in status.reason
+    assert run.status.state == "failed"
+    assert execute(run).state == "finished"
+
+
+N_KILLS = 12
+
+WORKER = """
+import os, signal, sys
+from pathlib import Path
+from tfm_core.runs import Run
+from tfm_core.runs.process import execute
+
+folder, last = sys.argv[1], int(sys.argv[2])
+execute.CHECKPOINT_SECONDS, execute.CHECKPOINT_SHARE = 0.0, 0  # a checkpoint a step
+n_changes = 0
+
+def watch(event, values):
+    global n_changes
+    opens = event == "open" and values[2] & (os.O_WRONLY | os.O_RDWR)
+    changes = event in {"os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir"}
+    if (opens or changes) and str(values[0]).startswith(folder):
+        n_changes += 1
+        if n_changes == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+sys.addaudithook(watch)
+execute.execute(Run(Path(folder)))
+print(n_changes)
+"""
+
+
+def train_until(run: Run, change: int) -> subprocess.CompletedProcess[str]:
+    """Train a run in a process of its own until its nth change of a file; 0 is never."""
+    command = [sys.executable, "-c", WORKER, str(run.folder), str(change)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.wide
+@only_nightly
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
+def test_a_run_that_is_killed_at_any_change_of_a_file_ends_bit_for_bit_the_same(store, whole):
+    n_changes = int(train_until(store.create(tiny()), 0).stdout)
+    most = 9 * n_changes // 10  # how often its state is written depends on the machine
+    for change in random.Random(11).sample(range(1, most), N_KILLS):
+        run = store.create(tiny())
+        killed = train_until(run, change)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        assert run.problem is None
+        assert execute(Run(run.folder)).state == "finished"
+        assert_same(run, whole)
+        names = [path.name for path in run.folder.rglob("*")]
+        assert not [name for name in names if name.startswith(".") or name.endswith(".new")]

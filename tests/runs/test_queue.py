@@ -1,27 +1,36 @@
-"""The queue starts runs in processes of their own, which need it no longer once they train."""
+"""The queue starts runs in processes of their own, and none waits for ever."""
 
+import dataclasses
+import errno
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 
 import psutil
 import pytest
 
 from tests.runs.comparing import assert_same, stopping_at
 from tests.runs.conftest import end_workers
+from tests.runs.test_status import DEAD
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs.backends import local
+from tfm_core.runs.disk import locks
+from tfm_core.runs.disk.locks import FOLDER
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.process.identity import this_host
-from tfm_core.runs.queue import waiting_line
+from tfm_core.runs.process.identity import process_id, this_host
+from tfm_core.runs.process.requests import Control, drop
+from tfm_core.runs.queue import run_queue, waiting_line
 from tfm_core.runs.queue.hold import Hold
-from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
 
 LONG = 1_000_000
+
 """Steps of a run that ends only when it is told to."""
 
 
@@ -130,7 +139,7 @@ def test_a_worker_that_breaks_down_leaves_its_last_words(shared):
 
 
 @pytest.mark.usefixtures("forked_all")
-def test_runs_outlive_their_server_and_are_found_again(store):
+def test_runs_outlive_their_server_and_are_found_again(store, make_queue):
     code = (
         "import sys, pathlib; from tfm_core.runs import RunStore;"
         "from tfm_core.runs.queue.run_queue import RunQueue;"
@@ -147,17 +156,14 @@ def test_runs_outlive_their_server_and_are_found_again(store):
     assert first.status.state == "running"
     assert waiting.status.queue_position == 1
 
-    queue = RunQueue(store, max_running=1, warm=0, limits=Limits())
+    queue = make_queue(max_running=1)
     queue.start()
-    try:
-        assert queue.n_running() == 1
-        step = first.status.step
-        wait_until(lambda: first.status.step > step, "the first run goes on")
-        assert waiting.status.state == "queued"
-        first.request("stop")
-        assert wait_for(waiting, "finished", "failed").state == "finished"
-    finally:
-        queue.close()
+    assert queue.n_running() == 1
+    step = first.status.step
+    wait_until(lambda: first.status.step > step, "the first run goes on")
+    assert waiting.status.state == "queued"
+    first.request("stop")
+    assert wait_for(waiting, "finished", "failed").state == "finished"
 
 
 def test_warm_workers_end_with_their_queue(store):
@@ -181,19 +187,14 @@ def test_a_worker_ends_when_its_server_dies_before_giving_it_a_run():
     assert worker.stdout == "ready\n"
 
 
-def test_two_queues_never_start_the_same_run(store):
+def test_two_queues_never_start_the_same_run(store, make_queue):
     runs = [store.create(tiny(2)) for _ in range(2)]
-    queues = [RunQueue(store, max_running=2, warm=0, limits=Limits()) for _ in range(2)]
-    for queue in queues:
-        queue.start()
-    try:
-        for run in runs:
-            assert wait_for(run, "finished", "failed").state == "finished"
-            records = [record["event"] for record in run.reader().read()]
-            assert records.count("started") == 1
-    finally:
-        for queue in queues:
-            queue.close()
+    for _ in range(2):
+        make_queue(max_running=2).start()
+    for run in runs:
+        assert wait_for(run, "finished", "failed").state == "finished"
+        records = [record["event"] for record in run.reader().read()]
+        assert records.count("started") == 1
 
 
 def test_a_run_that_is_held_is_not_started(shared):
@@ -214,40 +215,169 @@ def test_a_run_that_is_held_is_not_started(shared):
     assert waiting_line.ids(store.root) == []
 
 
-def test_damaged_runs_keep_neither_the_queue_from_starting_nor_sound_runs_waiting(store):
+def test_damaged_runs_keep_neither_the_queue_from_starting_nor_sound_runs_waiting(
+    store, make_queue
+):
     """A worker without a number, a queued run without an experiment, a file where locks lie."""
     forged = store.create(tiny(), state="running")
     write_status(forged.folder, Status("running", pid=-1, host=this_host(), created=1.0))
     broken, barred, sound = (store.create(tiny()) for _ in range(3))
     (broken.folder / "experiment.json").write_text("{")
     (barred.folder / "claims").write_text("?")
-    queue = RunQueue(store, max_running=1, warm=0, limits=Limits())
+    queue = make_queue(max_running=1)
     queue.start()
-    try:
-        assert queue.n_running() == 0
-        wait_until(lambda: sound.status.state == "finished", "the sound run trains")
-        wait_until(lambda: broken.status.state == "failed", "the broken one was tried")
-        assert broken.status.reason == broken.problem
-        assert forged.status.reason.startswith("This run is damaged (status.json")
-    finally:
-        queue.close()
+    assert queue.n_running() == 0
+    wait_until(lambda: sound.status.state == "finished", "the sound run trains")
+    wait_until(lambda: broken.status.state == "failed", "the broken one was tried")
+    assert broken.status.reason == broken.problem
+    assert forged.status.reason.startswith("This run is damaged (status.json")
 
 
-def test_a_worker_trains_one_run_after_another_each_as_if_it_were_the_first(store, monkeypatch):
+def test_a_worker_trains_one_run_after_another_each_as_if_it_were_the_first(
+    store, make_queue, monkeypatch
+):
     monkeypatch.setattr(local, "REFILL_SECONDS", 3600)
-    queue = RunQueue(store, max_running=1, warm=1, limits=Limits())
+    queue = make_queue(max_running=1, warm=1)
     queue.start()
-    try:
-        wait_until(lambda: len(queue.backend.pool.waiting) == 1, "a worker waits")
-        runs = [store.create(tiny()) for _ in range(3)]
-        for run in runs:
-            queue.submit(run)
-        workers = [wait_for(run, "finished", "failed").pid for run in runs]
-    finally:
-        queue.close()
+    wait_until(lambda: len(queue.backend.pool.waiting) == 1, "a worker waits")
+    runs = [store.create(tiny()) for _ in range(3)]
+    for run in runs:
+        queue.submit(run)
+    workers = [wait_for(run, "finished", "failed").pid for run in runs]
     assert len(set(workers)) == 1
     here = store.create(tiny())
     execute(here)
     for run in runs:
         assert_same(here, run)
         assert run.status.queue_position is None
+
+
+@pytest.fixture
+def turns(make_queue, monkeypatch):
+    """A queue whose thread is the test: ``turns.step()`` is one look."""
+    monkeypatch.setattr(run_queue, "RETRY_SECONDS", 0.0)
+    return make_queue(max_running=1)
+
+
+def full(*_, **__):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_leaves_a_run_waiting_until_there_is_room(store, turns, monkeypatch):
+    run, errors, process = store.create(tiny()), waiting_line.start_errors, local.WorkerProcess
+    turns.submit(run)
+    for module, name in ((locks, "lock"), (local, "write_status"), (process, "send")):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, full)
+            turns.step()
+        assert waiting_line.ids(store.root) == [run.id]
+        assert "The disk is full" in errors[run.folder]
+        assert "starts as soon as it can" in errors[run.folder]
+        assert (run.status.state == "queued") == (name != "send")
+    assert turns.backend.pool.waiting == [], "a worker that a status names has the run or is dead"
+
+    turns.step()
+    assert run.status.state == "starting"
+    assert waiting_line.ids(store.root) == []
+    turns.step()
+    assert run.folder not in errors
+
+
+@pytest.mark.parametrize("table", [None, b"", b"no table" * 999])
+def test_a_folder_without_a_sound_table_has_its_queued_runs_in_line(store, turns, table):
+    old, first, second = (store.create(tiny()) for _ in range(3))
+    write_status(old.folder, Status("stopped"))
+    if table is not None:
+        waiting_line.join(store.root, second.id, None)
+        (store.root / FOLDER / waiting_line.FILE).write_bytes(table)
+    turns.start()
+    assert waiting_line.ids(store.root) == [first.id, second.id]
+
+
+def test_a_run_whose_server_was_killed_as_it_started_it_still_waits(store, turns):
+    run = store.create(tiny())
+    turns.submit(run)
+    write_status(run.folder, dataclasses.replace(run.status.with_process(DEAD), state="starting"))
+    assert run.status.state == "interrupted"
+    turns.step()
+    assert run.status.state == "starting"
+    assert run.status.mark != DEAD
+
+
+def test_a_run_that_waits_no_more_leaves_the_line(store, turns):
+    done, gone = store.create(tiny()), store.create(tiny())
+    write_status(done.folder, Status("finished"))
+    for run in (done, gone):
+        waiting_line.join(store.root, run.id, None)
+    store.delete(gone.id)
+    turns.step()
+    assert waiting_line.ids(store.root) == []
+
+
+def test_a_line_without_room_is_an_error_of_the_disk_and_stays_as_it_was(tmp_path, monkeypatch):
+    waiting_line.join(tmp_path, "firstrun", None)
+    made = sqlite3.connect
+
+    def small(*arguments, **named):
+        table = made(*arguments, **named)
+        table.execute("PRAGMA max_page_count = 1")  # SQLite allows no fewer than there are
+        return table
+
+    monkeypatch.setattr(sqlite3, "connect", small)
+    with pytest.raises(OSError) as caught:  # noqa: PT011
+        waiting_line.join(tmp_path, "x" * 9999, None)
+    assert caught.value.errno == errno.ENOSPC
+    assert waiting_line.ids(tmp_path) == ["firstrun"]
+
+
+WRITER = """
+import os, sys, pathlib
+from tfm_core.runs.queue import waiting_line
+for n in range(999):
+    waiting_line.join(pathlib.Path(sys.argv[1]), f"{os.getpid()}-{n}", None)
+    print(f"{os.getpid()}-{n}", flush=True)
+"""
+
+
+def test_processes_that_are_killed_as_they_write_the_line_lose_nothing(tmp_path):
+    command, written = [sys.executable, "-c", WRITER, str(tmp_path)], []
+    writers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    for writer in writers:
+        written += [writer.stdout.readline().strip() for _ in range(5)]
+        writer.kill()
+        written += writer.communicate()[0].split()
+    there = waiting_line.ids(tmp_path)
+    assert set(written) <= set(there)
+    assert len(there) <= len(written) + len(writers), "each was killed as it wrote one"
+
+
+def test_the_time_that_a_run_may_take_counts_over_resumes(store):
+    run = store.create(tiny(steps=100_000))
+    write_status(run.folder, Status("stopped", total_steps=100_000, seconds=60.0))
+    stopped = execute(run, Control(run.folder, max_seconds=60))
+    assert (stopped.state, stopped.step) == ("stopped", 1)
+    assert "the limit here" in stopped.reason
+    assert run.has_checkpoint
+
+    resuming = RunQueue(store, warm=0, limits=Limits(max_seconds=60))
+    write_status(run.folder, dataclasses.replace(stopped, seconds=61.0))
+    with pytest.raises(LimitReached, match="has trained for 60 seconds"):
+        resuming.resume(run)
+    copy = store.fork(run.id, steps=100_001)
+    resuming.resume(copy)
+    assert copy.status.state == "queued", "what its parent trained is not its own time"
+
+
+def test_a_long_pause_ends_where_others_wait(store):
+    run = store.create(tiny(steps=100_000))
+    drop(run.folder, "pause")
+    write_status(run.folder, Status("starting").with_process(process_id()))  # as its queue does
+    training = threading.Thread(target=execute, args=(run, Control(run.folder, max_pause=0)))
+    training.start()
+    step = wait_until(lambda: run.status.state == "paused" and run.status.step, "it is paused")
+    assert run.has_checkpoint
+    waiting_line.join(store.root, "another-run", None)
+    training.join()
+    status = run.status
+    assert (status.state, status.step) == ("stopped", step)
+    assert status.reason.startswith("Stopped after a pause of 0 seconds: other runs wait")

@@ -86,7 +86,7 @@ def verify_files(options: argparse.Namespace) -> int:
                         "line": row.number,
                         "standing": row.standing,
                         "why": row.why,
-                        **row.result.values,
+                        **row.values,
                     }
                     for row in rows
                 ]
@@ -108,11 +108,11 @@ def verify_files(options: argparse.Namespace) -> int:
 
 
 def _row(row: Any) -> str:
-    values, is_known = row.result.values, row.standing in ("good", "duplicate")
+    values, is_known = row.values, row.standing in ("good", "duplicate")
     if not is_known:  # nothing in it can be believed
         return f"{row.standing:<13}"
     name = _plain(values.get("name") or values.get("participant"), 24)
-    solved = f"{row.result.n_solved}/{row.result.n_tasks}"
+    solved = f"{row.n_solved}/{row.n_tasks}"
     answers = ", ".join(
         f"{_plain(task, 40)} {'✓' if one.get('right') else '✗'} {_plain(one.get('tries'), 5)}"
         for task, one in values["answers"].items()

@@ -1,4 +1,4 @@
-"""What participants answered and trained in a lesson: one small file each, beside the runs.
+"""What participants did in a lesson or a tour: one small file each, beside the runs.
 
 ``<runs>/.lessons/<lesson>/<participant>.json``. A participant is the hash that owns their runs (see
 ``runs.auth``); a name is there only where they gave one. Writers take turns with a lock, files are
@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,12 +23,13 @@ from pydantic import Field, StrictBool
 
 from tfm_core import settings
 from tfm_core.disk import remove
-from tfm_core.lessons.checks.task import MAX_ANSWER, Verdict
+from tfm_core.lessons.task import MAX_ANSWER, Verdict
 from tfm_core.reading import Unreadable, object_of
 from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.disk.locks import limit_lock
-from tfm_core.runs.run import ID, LESSON_ID
+from tfm_core.runs.run import ID, LESSON_ID, Run
+from tfm_core.runs.store import RunNotFound, RunStore
 from tfm_core.sentences import N_, StudentError
 from tfm_core.stored import Moment, Stored, line, matching, number, text, unstored, whole
 
@@ -70,7 +71,8 @@ class Attempt:
     """One participant in one lesson.
 
     browser: the hash that owns their runs. name: as they gave it, None for none. answers: by task.
-    runs: ids of the runs that they started in the lesson, the oldest first.
+    runs: ids of the runs that they started in the lesson, the oldest first; of a tour, the run that
+    it leads over. task: on which they are, "" before the first and after the end.
     """
 
     lesson: Annotated[str, unstored("")]
@@ -80,10 +82,39 @@ class Attempt:
         default_factory=dict
     )
     runs: Annotated[tuple[_RunId, ...], Field(max_length=MAX_RUNS)] = ()
+    task: Annotated[str, matching(re.compile(rf"|{LESSON_ID.pattern}"))] = ""
 
     def is_solved(self, task: str) -> bool:
         """Return whether a task was answered right."""
         return task in self.answers and self.answers[task].is_right
+
+    def trained(self, store: RunStore) -> list[Run]:
+        """Return their runs, the newest first, without those that were deleted or are damaged."""
+        found = []
+        for run_id in reversed(self.runs):
+            with contextlib.suppress(RunNotFound):
+                found.append(store.get(run_id))
+        return [run for run in found if run.problem is None]
+
+    def answered(self, task: str, answer: str, verdict: Verdict) -> Attempt:
+        """Return it with an answer and what it was worth; a right one stays."""
+        before = self.answers.get(task)
+        if before is not None and before.is_right:
+            return self
+        tries = min(MAX_TRIES, 1 + (0 if before is None else before.tries))
+        at, figures = datetime.now(UTC).isoformat(timespec="seconds"), dict(verdict.figures)
+        new = Answer(answer[:MAX_ANSWER], verdict.is_right, tries, at, verdict.run, figures)
+        return dataclasses.replace(self, answers={**self.answers, task: new})
+
+    def with_run(self, run_id: str) -> Attempt:
+        """Return it with a run that was started in the lesson; the oldest are forgotten."""
+        return dataclasses.replace(self, runs=(*self.runs, run_id)[-MAX_RUNS:])
+
+    def on_task(self, task: str, run_id: str = "") -> Attempt:
+        """Return it on a task. run_id: of a tour; over another run nothing is answered yet."""
+        if run_id and self.runs != (run_id,):
+            return dataclasses.replace(self, task=task, runs=(run_id,), answers={})
+        return dataclasses.replace(self, task=task)
 
 
 def attempts(lesson: str, *, root: Path | None = None) -> list[Attempt]:
@@ -106,37 +137,37 @@ def attempt(lesson: str, browser: str, *, root: Path | None = None) -> Attempt:
     return Attempt(lesson, browser)
 
 
-def record(
-    lesson: str,
-    browser: str,
-    task: str,
-    *,
-    answer: str,
-    verdict: Verdict,
-    root: Path | None = None,
+def newest(lessons: Iterable[str], browser: str, *, root: Path | None = None) -> Attempt | None:
+    """Return the attempt that a participant changed last, of those on a task. Never raises."""
+    found = []
+    for lesson in lessons:
+        one = attempt(lesson, browser, root=root)
+        if one.task:
+            with contextlib.suppress(OSError):
+                found.append((_file(lesson, browser, root).stat().st_mtime_ns, one))
+    return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+@os_errors_as_sentences()
+def change(
+    lesson: str, browser: str, new: Callable[[Attempt], Attempt], *, root: Path | None = None
 ) -> Attempt:
-    """Keep an answer and what it was worth; a right one stays. Raises StudentError."""
-
-    def change(old: Attempt) -> Attempt:
-        before = old.answers.get(task)
-        if before is not None and before.is_right:
-            return old
-        tries = min(MAX_TRIES, 1 + (0 if before is None else before.tries))
-        new = Answer(
-            answer[:MAX_ANSWER], verdict.is_right, tries, _now(), verdict.run, dict(verdict.figures)
-        )
-        return dataclasses.replace(old, answers={**old.answers, task: new})
-
-    return _changed(lesson, browser, change, root)
-
-
-def add_run(lesson: str, browser: str, run_id: str, *, root: Path | None = None) -> Attempt:
-    """Note a run that was started in a lesson; the oldest are forgotten. Raises StudentError."""
-
-    def change(old: Attempt) -> Attempt:
-        return dataclasses.replace(old, runs=(*old.runs, run_id)[-MAX_RUNS:])
-
-    return _changed(lesson, browser, change, root)
+    """Replace one participant's attempt by a new one; return it. Raises StudentError."""
+    path = _file(lesson, browser, root)
+    with limit_lock(_root(root), "lessons"):
+        try:
+            old = _of(path)
+        except FileNotFoundError:
+            _make_room(path.parent)
+            old = Attempt(lesson, browser)
+        except Unreadable:  # damaged: what follows replaces it
+            old = Attempt(lesson, browser)
+        changed = new(old)
+        if changed != old:
+            values = _STORED.plain(changed)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_json(path, {name: values[name] for name in ("name", "answers", "runs", "task")})
+    return changed
 
 
 def give_name(lesson: str, browser: str, name: str, *, root: Path | None = None) -> Attempt:
@@ -144,7 +175,8 @@ def give_name(lesson: str, browser: str, name: str, *, root: Path | None = None)
     words = " ".join("".join(c if c.isprintable() else " " for c in name).split())
     if len(words) > MAX_NAME:
         raise StudentError("This name has more than {most} characters.", most=MAX_NAME)
-    return _changed(lesson, browser, lambda old: dataclasses.replace(old, name=words or None), root)
+    named = words or None
+    return change(lesson, browser, lambda old: dataclasses.replace(old, name=named), root=root)
 
 
 @os_errors_as_sentences()
@@ -155,27 +187,6 @@ def reset(lesson: str, *, root: Path | None = None) -> int:
         n = len(_names(folder))
         shutil.rmtree(folder, ignore_errors=True)
     return n
-
-
-@os_errors_as_sentences()
-def _changed(
-    lesson: str, browser: str, change: Callable[[Attempt], Attempt], root: Path | None
-) -> Attempt:
-    path = _file(lesson, browser, root)
-    with limit_lock(_root(root), "lessons"):
-        try:
-            old = _of(path)
-        except FileNotFoundError:
-            _make_room(path.parent)
-            old = Attempt(lesson, browser)
-        except Unreadable:  # damaged: what follows replaces it
-            old = Attempt(lesson, browser)
-        new = change(old)
-        if new != old:
-            values = _STORED.plain(new)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_json(path, {name: values[name] for name in ("name", "answers", "runs")})
-    return new
 
 
 def _make_room(folder: Path) -> None:
@@ -225,10 +236,6 @@ def _folder(lesson: str, root: Path | None) -> Path:
 
 def _root(root: Path | None) -> Path:
     return settings.read().runs_dir if root is None else root
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 _FILE = re.compile(r"[0-9a-f]{64}\.json")

@@ -1,4 +1,4 @@
-"""All lessons of a server: those that come with the app, and a teacher's folder.
+"""All lessons and tours of a server: those that come with the app, and a teacher's folder.
 
 TFM_LESSONS_DIR names that folder; a lesson there takes the place of one with its id. A file that is
 no lesson is left out, and the sentences on it are kept for who looks after the server.
@@ -28,9 +28,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The lessons by id, in their order, and what is wrong with the other files."""
+    """The lessons and the tours by id, in their order, and what is wrong with the other files."""
 
     lessons: Mapping[str, Lesson]
+    tours: Mapping[str, Lesson]
     problems: tuple[str, ...] = ()
 
 
@@ -41,12 +42,13 @@ def catalogue() -> Catalogue:
 
 
 def lesson(name: str) -> Lesson:
-    """Return the lesson with an id. Raises StudentError, in a sentence."""
-    known = catalogue().lessons
-    if name not in known:
+    """Return the lesson or the tour with an id. Raises StudentError, in a sentence."""
+    known = catalogue()
+    found = known.lessons.get(name) or known.tours.get(name)
+    if found is None:
         shown = name[:40] if LESSON_ID.fullmatch(name[:40]) else "?"
         raise StudentError("There is no lesson “{name}” here.", name=shown)
-    return known[name]
+    return found
 
 
 def _state(folder: Path | None) -> tuple[tuple[str, int, int], ...]:
@@ -95,4 +97,6 @@ def _catalogue(own: str | None, _state: tuple[tuple[str, int, int], ...]) -> Cat
             else:
                 found[one.id] = one
     ordered = sorted(found.values(), key=lambda one: (one.order, one.id))
-    return Catalogue({one.id: one for one in ordered}, tuple(problems))
+    lessons = {one.id: one for one in ordered if one.over is None}
+    tours = {one.id: one for one in ordered if one.over is not None}
+    return Catalogue(lessons, tours, tuple(problems))

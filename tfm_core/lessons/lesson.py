@@ -16,7 +16,8 @@
     values = [8, 16, 32, 64]
     at_least = 0.95
 
-The words stand in ``<language>/<id>.md`` or ``<id>.md`` beside it.
+The words stand in ``<language>/<id>.md`` or ``<id>.md`` beside it. A tour is a lesson whose tasks
+are stops (``stops.py``): it has ``[over]``, the run that it leads over. Only the app has tours.
 """
 
 from __future__ import annotations
@@ -38,19 +39,47 @@ from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.presets import PRESETS
 from tfm_core.inspect.compare.differences import differences, settings
 from tfm_core.lessons.checks import CHECKS
-from tfm_core.lessons.checks.task import Name, Task, Value, with_value
+from tfm_core.lessons.stops import Over, Stop
+from tfm_core.lessons.task import Name, Task, Value, with_value
 from tfm_core.lessons.words import LessonWords, parse
 from tfm_core.reading import Unreadable, content_of, toml_of
 from tfm_core.sentences import N_, StudentError, listed
 
+_OLDER = ("captions", "draw", "encoders", "gpt", "speed", "tensors", "translate", "words")
 PAGES = (
-    "adder", "attention", "before", "build", "by-hand", "captions", "chains", "compare", "draw",
-    "encoders", "experiments", "find-the-bug", "gpt", "grokking", "induction", "knockouts", "masks",
-    "memorising", "mistakes", "own-data", "parameters", "positions", "practice", "runs", "sinks",
-    "specialise", "speed", "superposition", "sweeps", "tensors", "train", "training-step",
-    "translate", "try", "walk", "words",
-)  # fmt: skip
-"""The pages on which a lesson can work; of "try" also by the names of its parts."""
+    "adder",
+    "attention",
+    "before",
+    "build",
+    "by-hand",
+    "chains",
+    "compare",
+    "experiments",
+    "find-the-bug",
+    "grokking",
+    "home",
+    "induction",
+    "knockouts",
+    "masks",
+    "memorising",
+    "mistakes",
+    "numbers",
+    "own-data",
+    "parameters",
+    "positions",
+    "practice",
+    "runs",
+    "sinks",
+    "specialise",
+    "superposition",
+    "sweeps",
+    "train",
+    "training-step",
+    "try",
+    "walk",
+    *_OLDER,
+)
+"""The pages on which a lesson can work; the last ones are older names."""
 
 MAX_BYTES = 65_536
 """Of each file of a lesson."""
@@ -86,12 +115,17 @@ class _File(_Part):
     tasks: list[dict[str, Any]] = Field(min_length=1, max_length=MAX_TASKS)
 
 
+class _AppFile(_File):
+    over: Over | None = None
+
+
 @dataclass(frozen=True)
 class Lesson:
     """A lesson. pages: on which one works. experiment: what it trains, None for nothing.
 
     open: the settings that may be changed, as paths. by_language: the words in each language.
-    fingerprint: of both files, 16 hexadecimal digits. is_own: added by a teacher.
+    fingerprint: of both files, 16 hexadecimal digits. is_own: added by a teacher. over: the run
+    that a tour leads over, None of any other lesson.
     """
 
     id: str
@@ -105,6 +139,7 @@ class Lesson:
     by_language: Mapping[str, LessonWords] = field(repr=False)
     fingerprint: str = ""
     is_own: bool = False
+    over: Over | None = None
 
     def words(self, language: str = ENGLISH) -> LessonWords:
         """Return the words in a language, in English where it lacks them."""
@@ -166,17 +201,15 @@ class Lesson:
 
 def read(path: Path, *, is_own: bool = True) -> Lesson:
     """Return the lesson of a TOML file. Raises ConfigError: file, field and what is wrong."""
-    settings_text, texts = _content(path), {}
+    settings_text = _content(path)
+    by_language: dict[str, tuple[str, bytes]] = {}
     for words in _word_files(path):
-        texts[words] = _content(words)
-    if not texts:
+        language = ENGLISH if words.parent == path.parent else words.parent.name
+        by_language.setdefault(language, (words.name, _content(words)))
+    if not by_language:
         raise ConfigError(
             [_at(path.name, "", N_("{md} is missing beside it.", md=f"{path.stem}.md"))]
         )
-    by_language: dict[str, tuple[str, bytes]] = {}
-    for words, text in texts.items():
-        language = ENGLISH if words.parent == path.parent else words.parent.name
-        by_language.setdefault(language, (words.name, text))
     return made(path.name, settings_text, by_language, is_own=is_own)
 
 
@@ -191,34 +224,35 @@ def made(
 
     texts: the name and the content of the Markdown in each language.
     """
-    problems: list[Problem] = []
-    values = _toml(file, settings_text)
-    whole = _part(_File, values, file, "", problems)
-    by_language = _words(file, texts, problems)
+    reader = _Reader(file)
+    try:
+        values = toml_of(_decoded(file, settings_text).removeprefix("\ufeff"))
+    except Unreadable as error:
+        raise ConfigError([_at(file, "", N_("{why}.", why=error.sentence))]) from None
+    whole = reader.part(_File if is_own else _AppFile, values, "")
+    over = getattr(whole, "over", None)
+    by_language = reader.words(texts, has_goal=over is None)
     if whole is None or ENGLISH not in by_language or len(by_language) < len(texts):
-        raise ConfigError(problems)
+        raise ConfigError(reader.problems)
     if f"{whole.id}.toml" != file:
         words = N_("the file must be called {name}.toml, like its id.", name=whole.id)
-        problems.append(_at(file, "id", words))
-    problems += [
-        _at(file, "pages", N_("there is no page {name}.", name=name[:40]))
-        for name in whole.pages
-        if name not in PAGES
-    ]
-    experiment, opened = _experiment(whole.experiment, file, problems)
+        reader.wrong("id", words)
+    for name in whole.pages:
+        reader.check_page("pages", name)
+    experiment, opened = reader.experiment(whole.experiment)
     tasks = [
         task
         for number, raw in enumerate(whole.tasks, 1)
-        if (task := _task(raw, file, number, problems)) is not None
+        if (task := reader.task(raw, number, is_stop=over is not None)) is not None
     ]
     for words_of_one, (name, _text) in zip(by_language.values(), texts.values(), strict=True):
-        problems += _unmatched(tasks, whole.tasks, words_of_one, file, name)
+        reader.match(tasks, whole.tasks, words_of_one, name)
     for number, task in enumerate(tasks, 1):
-        place, of_task = f"tasks[{number}] {task.id}", by_language[ENGLISH].tasks.get(task.id)
-        found = () if of_task is None else task.problems(of_task, experiment)
-        problems += [_at(file, place, sentence) for sentence in found]
-    if problems:
-        raise ConfigError(problems)
+        of_task = by_language[ENGLISH].tasks.get(task.id)
+        for sentence in () if of_task is None else task.problems(of_task, experiment):
+            reader.wrong(f"tasks[{number}] {task.id}", sentence)
+    if reader.problems:
+        raise ConfigError(reader.problems)
     mark = hashlib.sha256(settings_text)
     for language in sorted(texts):
         mark.update(texts[language][1])
@@ -234,22 +268,8 @@ def made(
         by_language,
         mark.hexdigest()[:16],
         is_own,
+        over,
     )
-
-
-def _words(
-    file: str, texts: Mapping[str, tuple[str, bytes]], problems: list[Problem]
-) -> dict[str, LessonWords]:
-    """Return the words in each language, without those that are wrong."""
-    found = {}
-    for language, (name, text) in texts.items():
-        try:
-            found[language] = parse(_decoded(name, text), name)
-        except ConfigError as error:
-            problems += error.problems
-    if ENGLISH not in texts:
-        problems.append(_at(file, "", N_("its words in English are missing.")))
-    return found
 
 
 def _word_files(path: Path) -> list[Path]:
@@ -280,89 +300,147 @@ def _decoded(file: str, content: bytes) -> str:
         raise ConfigError([_at(file, "", N_("it is not UTF-8 text."))]) from None
 
 
-def _toml(file: str, content: bytes) -> dict[str, Any]:
-    try:
-        return toml_of(_decoded(file, content).removeprefix("\ufeff"))
-    except Unreadable as error:
-        raise ConfigError([_at(file, "", N_("{why}.", why=error.sentence))]) from None
-
-
 def _at(file: str, place: str, sentence: str) -> Problem:
     """Return a problem that names file and field."""
     where = f"{file}, {place}" if place else file
     return Problem(where, N_("{where}: {sentence}", where=where, sentence=sentence))
 
 
-def _part(
-    kind: type[P], values: object, file: str, place: str, problems: list[Problem]
-) -> P | None:
-    """Return plain values as a part of a lesson, or None and what is wrong with them."""
-    try:
-        return kind.model_validate_json(json.dumps(values, default=str))
-    except ValidationError as error:
-        for problem in explain(error, kind):
-            where = ".".join(filter(None, (place, problem.field)))
-            problems.append(_at(file, where, problem.sentence))
-    return None
+class _Reader:
+    """Reads the parts of a lesson's file, and notes what is wrong with them."""
 
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.problems: list[Problem] = []
 
-def _task(raw: Mapping[str, Any], file: str, number: int, problems: list[Problem]) -> Task | None:
-    place, name = f"tasks[{number}]", raw.get("check")
-    if not isinstance(name, str) or name not in CHECKS:
-        known = ", ".join(CHECKS)
-        words = N_("check is missing; choose from {known}.", known=known)
-        if name is not None:
-            words = N_("check is {name}; choose from {known}.", name=repr(name)[:60], known=known)
-        problems.append(_at(file, place, words))
-        return None
-    task = _part(CHECKS[name], dict(raw), file, place, problems)
-    if task is not None and task.page and task.page not in PAGES:
-        words = N_("there is no page {name}.", name=task.page[:40])
-        problems.append(_at(file, f"{place}.page", words))
-    return task
+    def wrong(self, place: str, sentence: str, file: str = "") -> None:
+        """Note a problem at a place of the file, or of another."""
+        self.problems.append(_at(file or self.file, place, sentence))
 
-
-def _unmatched(
-    tasks: list[Task], raw: list[dict[str, Any]], words: LessonWords, file: str, name: str
-) -> list[Problem]:
-    """Return a problem for each task without words, or with the id of another, and vice versa."""
-    ids = [task.id for task in tasks]
-    found = [
-        _at(file, f"tasks[{number}]", N_("the id {name} is used twice.", name=one))
-        for number, one in enumerate(ids, 1)
-        if one in ids[: number - 1]
-    ]
-    found += [
-        _at(name, "", N_("the section “## {task}” is missing.", task=one))
-        for one in dict.fromkeys(ids)
-        if one not in words.tasks
-    ]
-    known = {one.get("id") for one in raw}
-    found += [
-        _at(name, f"## {one}", N_("{file} has no task with this id.", file=file))
-        for one in words.tasks
-        if one not in known
-    ]
-    return found
-
-
-def _experiment(
-    raw: object, file: str, problems: list[Problem]
-) -> tuple[Experiment | None, frozenset[str]]:
-    """Return what a lesson trains, and the settings that are open."""
-    if raw is None:
-        return None, frozenset()
-    place = "experiment"
-    part = _part(_Experiment, raw, file, place, problems)
-    experiment = None if part is None else _begun(part, file, problems)
-    if part is None or experiment is None:
-        return None, frozenset()
-    for path, value in part.set.items():
+    def part(self, kind: type[P], values: object, place: str) -> P | None:
+        """Return plain values as a part of a lesson, or None where something is wrong with them."""
         try:
-            experiment = with_value(experiment, path, value)
-        except ConfigError as error:
-            problems += [_at(file, f"{place}.set", sentence) for sentence in error.sentences]
-    return experiment, _opened(part, _values(experiment), file, problems)
+            return kind.model_validate_json(json.dumps(values, default=str))
+        except ValidationError as error:
+            for problem in explain(error, kind):
+                self.wrong(".".join(filter(None, (place, problem.field))), problem.sentence)
+        return None
+
+    def check_page(self, place: str, name: str) -> None:
+        if name not in PAGES:
+            self.wrong(place, N_("there is no page {name}.", name=name[:40]))
+
+    def words(
+        self, texts: Mapping[str, tuple[str, bytes]], *, has_goal: bool
+    ) -> dict[str, LessonWords]:
+        """Return the words in each language, without those that are wrong."""
+        found = {}
+        for language, (name, text) in texts.items():
+            try:
+                words = parse(_decoded(name, text), name)
+                if has_goal and not words.goal:
+                    why = N_("{file} needs a line after its title: its goal.", file=name)
+                    raise ConfigError([Problem(name, why)])
+                found[language] = words
+            except ConfigError as error:
+                self.problems += error.problems
+        if ENGLISH not in texts:
+            self.wrong("", N_("its words in English are missing."))
+        return found
+
+    def task(self, raw: Mapping[str, Any], number: int, *, is_stop: bool) -> Task | None:
+        place, name = f"tasks[{number}]", raw.get("check")
+        kind = Stop if is_stop else CHECKS.get(name) if isinstance(name, str) else None
+        if kind is None:
+            known = ", ".join(CHECKS)
+            words = N_("check is missing; choose from {known}.", known=known)
+            if name is not None:
+                shown = repr(name)[:60]
+                words = N_("check is {name}; choose from {known}.", name=shown, known=known)
+            self.wrong(place, words)
+            return None
+        task = self.part(kind, dict(raw), place)
+        if task is not None and task.page:
+            self.check_page(f"{place}.page", task.page)
+        return task
+
+    def match(
+        self, tasks: list[Task], raw: list[dict[str, Any]], words: LessonWords, name: str
+    ) -> None:
+        """Note each task without words, or with the id of another, and vice versa."""
+        ids = [task.id for task in tasks]
+        for number, one in enumerate(ids, 1):
+            if one in ids[: number - 1]:
+                self.wrong(f"tasks[{number}]", N_("the id {name} is used twice.", name=one))
+        for one in dict.fromkeys(ids):
+            if one not in words.tasks:
+                self.wrong("", N_("the section “## {task}” is missing.", task=one), name)
+        known = {one.get("id") for one in raw}
+        for one in words.tasks:
+            if one not in known:
+                why = N_("{file} has no task with this id.", file=self.file)
+                self.wrong(f"## {one}", why, name)
+
+    def experiment(self, raw: object) -> tuple[Experiment | None, frozenset[str]]:
+        """Return what a lesson trains, and the settings that are open."""
+        place = "experiment"
+        part = None if raw is None else self.part(_Experiment, raw, place)
+        experiment = None if part is None else self._begun(part, place)
+        if part is None or experiment is None:
+            return None, frozenset()
+        for path, value in part.set.items():
+            try:
+                experiment = with_value(experiment, path, value)
+            except ConfigError as error:
+                for sentence in error.sentences:
+                    self.wrong(f"{place}.set", sentence)
+        return experiment, self._opened(part, _values(experiment), place)
+
+    def _begun(self, part: _Experiment, place: str) -> Experiment | None:
+        """Return the preset, or the defaults of family and task."""
+        if part.preset:
+            if part.preset not in PRESETS:
+                shown, known = part.preset[:40], ", ".join(PRESETS)
+                words = N_(
+                    "there is no preset {name}; use one of {known}.", name=shown, known=known
+                )
+            elif part.family or part.task:
+                words = N_("give either a preset, or family and task.")
+            else:
+                return PRESETS[part.preset].experiment
+            self.wrong(f"{place}.preset", words)
+            return None
+        if part.family not in FAMILIES:
+            known = ", ".join(FAMILIES)
+            words = N_("give a preset, or family and task; families: {known}.", known=known)
+            self.wrong(place, words)
+            return None
+        if part.task not in TASK_FACTS or part.task not in tasks_for(part.family):
+            words = N_("task must be one of {known}.", known=", ".join(tasks_for(part.family)))
+            self.wrong(f"{place}.task", words)
+            return None
+        return Experiment.parse(default_sections(part.family, part.task))
+
+    def _opened(self, part: _Experiment, known: Mapping[str, Any], place: str) -> frozenset[str]:
+        """Return the open settings: those listed, or all but the locked ones."""
+        if (part.open is None) == (part.locked is None):
+            self.wrong(place, N_("give either open or locked: a list of settings."))
+            return frozenset()
+        named = part.open if part.open is not None else part.locked or []
+        kind = "open" if part.open is not None else "locked"
+        for path in named:
+            if path not in known:
+                words = N_("there is no setting {path} here.", path=path[:60])
+                self.wrong(f"{place}.{kind}", words)
+            elif kind == "open" and path in ALWAYS_LOCKED:
+                words = N_("{path} is locked in every lesson that trains.", path=path)
+                self.wrong(f"{place}.{kind}", words)
+        if part.open is None:
+            return frozenset(known) - frozenset(named) - frozenset(ALWAYS_LOCKED)
+        if "training.optimizer" in part.open and "training.weight_decay" not in part.open:
+            words = N_("training.optimizer needs training.weight_decay: it follows the optimiser.")
+            self.wrong(f"{place}.open", words)
+        return frozenset(part.open)
 
 
 def _values(experiment: Experiment) -> dict[str, Any]:
@@ -373,56 +451,3 @@ def _values(experiment: Experiment) -> dict[str, Any]:
         flat |= {f"{section}.{name}" if name else section: inner for name, inner in parts}
     flat.pop("task.kind", None)
     return flat
-
-
-def _begun(part: _Experiment, file: str, problems: list[Problem]) -> Experiment | None:
-    """Return the preset, or the defaults of family and task."""
-    place = "experiment"
-    if part.preset:
-        if part.preset in PRESETS and not (part.family or part.task):
-            return PRESETS[part.preset].experiment
-        known = ", ".join(PRESETS)
-        words = N_(
-            "there is no preset {name}; use one of {known}.", name=part.preset[:40], known=known
-        )
-        if part.preset in PRESETS:
-            words = N_("give either a preset, or family and task.")
-        problems.append(_at(file, f"{place}.preset", words))
-        return None
-    if part.family not in FAMILIES:
-        words = N_(
-            "give a preset, or family and task; families: {known}.", known=", ".join(FAMILIES)
-        )
-        problems.append(_at(file, place, words))
-        return None
-    if part.task not in TASK_FACTS or part.task not in tasks_for(part.family):
-        words = N_("task must be one of {known}.", known=", ".join(tasks_for(part.family)))
-        problems.append(_at(file, f"{place}.task", words))
-        return None
-    return Experiment.parse(default_sections(part.family, part.task))
-
-
-def _opened(
-    part: _Experiment, known: Mapping[str, Any], file: str, problems: list[Problem]
-) -> frozenset[str]:
-    """Return the open settings: those listed, or all but the locked ones."""
-    place = "experiment"
-    if (part.open is None) == (part.locked is None):
-        words = N_("give either open or locked: a list of settings.")
-        problems.append(_at(file, place, words))
-        return frozenset()
-    named = part.open if part.open is not None else part.locked or []
-    kind = "open" if part.open is not None else "locked"
-    for path in named:
-        if path not in known:
-            words = N_("there is no setting {path} here.", path=path[:60])
-            problems.append(_at(file, f"{place}.{kind}", words))
-        elif kind == "open" and path in ALWAYS_LOCKED:
-            words = N_("{path} is locked in every lesson that trains.", path=path)
-            problems.append(_at(file, f"{place}.{kind}", words))
-    if part.open is None:
-        return frozenset(known) - frozenset(named) - frozenset(ALWAYS_LOCKED)
-    if "training.optimizer" in part.open and "training.weight_decay" not in part.open:
-        words = N_("training.optimizer needs training.weight_decay: it follows the optimiser.")
-        problems.append(_at(file, f"{place}.open", words))
-    return frozenset(part.open)

@@ -44,9 +44,16 @@ Standing = Literal["good", "forged", "damaged", "other server", "duplicate"]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """What a line says. values: see ``line``; {} of one that cannot be read."""
+class Checked:
+    """A result in a file, its line, and what it is worth. why: in a sentence, "" of a good one.
 
+    values: what the line says, see ``line``; {} of one that cannot be read.
+    """
+
+    file: str
+    number: int
+    standing: Standing
+    why: str
     values: dict[str, Any]
 
     @property
@@ -58,17 +65,6 @@ class Result:
     def n_tasks(self) -> int:
         """How many tasks the lesson has."""
         return int(self.values.get("tasks", 0))
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A result in a file, its line, and what it is worth. why: in a sentence, "" of a good one."""
-
-    file: str
-    number: int
-    standing: Standing
-    why: str
-    result: Result
 
 
 @os_errors_as_sentences()
@@ -162,39 +158,34 @@ def check(texts: Iterable[tuple[str, str]], key: bytes) -> list[Checked]:
     good: dict[tuple[str, str], list[int]] = {}
     for at, one in enumerate(checked):
         if one.standing == "good":
-            values = one.result.values
-            person = str(values.get("lesson")), str(values.get("participant"))
+            person = str(one.values.get("lesson")), str(one.values.get("participant"))
             good.setdefault(person, []).append(at)
     for places in good.values():
-        best = checked[max(places, key=lambda at: _worth(checked[at].result))]
+        worth = {at: (checked[at].n_solved, str(checked[at].values.get("at"))) for at in places}
+        best = max(places, key=lambda at: worth[at])
+        place = f"{checked[best].file}:{checked[best].number}"
         why = N_(
-            "A result of the same participant that is no worse stands at {place}.",
-            place=f"{best.file}:{best.number}",
+            "A result of the same participant that is no worse stands at {place}.", place=place
         )
         for at in places:
-            if checked[at] is not best:
+            if at != best:
                 checked[at] = replace(checked[at], standing="duplicate", why=why)
     return checked
-
-
-def _worth(result: Result) -> tuple[int, str]:
-    return result.n_solved, str(result.values.get("at"))
 
 
 def _checked(file: str, number: int, found: re.Match[str] | None, key: bytes) -> Checked:
     if found is None:
         why = N_("This is no whole result: a character was lost or changed.")
-        return Checked(file, number, "damaged", why, Result({}))
+        return Checked(file, number, "damaged", why, {})
     payload, signature = found.groups()
     values = _decoded(payload)
-    result = Result(values or {})
     if values is None:
-        return Checked(file, number, "forged", N_("It cannot be read."), result)
+        return Checked(file, number, "forged", N_("It cannot be read."), {})
     if values.get("server") != server_mark(key):
-        return Checked(file, number, "other server", N_("Another server signed it."), result)
+        return Checked(file, number, "other server", N_("Another server signed it."), values)
     if not hmac.compare_digest(signature, _signature(payload, key)):
-        return Checked(file, number, "forged", N_("Its signature is wrong."), result)
-    return Checked(file, number, "good", "", result)
+        return Checked(file, number, "forged", N_("Its signature is wrong."), values)
+    return Checked(file, number, "good", "", values)
 
 
 def _signature(payload: str, key: bytes) -> str:

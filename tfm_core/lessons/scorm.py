@@ -142,7 +142,9 @@ def package(lesson: Lesson, address: str, language: str = ENGLISH) -> bytes:
     base = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
     spoken = language if language in lesson.by_language else ENGLISH
     title = lesson.words(spoken).title[:_MAX_TITLE]
-    query = {"embed": "true"} | ({} if language == ENGLISH else {"lang": language})
+    query = {"lesson": lesson.id, "embed": "true"}
+    if language != ENGLISH:
+        query["lang"] = language
     manifest = _MANIFEST.substitute(
         identifier=quoteattr(f"lesson-{lesson.id}"), title=escape(title)
     )
@@ -151,7 +153,7 @@ def package(lesson: Lesson, address: str, language: str = ENGLISH) -> bytes:
         title=escape(title),
         name=quoteattr(title),
         lesson=_in_script(lesson.id),
-        address=_in_script(_lesson_address(base, lesson.id, **query)),
+        address=_in_script(f"{base}/lessons?{urlencode(query)}"),
         origin=_in_script(origin_of(base)),
         type=_in_script(MESSAGE),
     )
@@ -174,8 +176,3 @@ def origin_of(address: str) -> str:
 def _in_script(text: str) -> str:
     """Return a text as a literal of a script in a page, which no text can end."""
     return json.dumps(text).replace("<", "\\u003c").replace("&", "\\u0026")
-
-
-def _lesson_address(base: str, lesson: str, **query: str) -> str:
-    """Return the address of a lesson."""
-    return f"{base}/lessons?{urlencode({'lesson': lesson, **query})}"

@@ -1,5 +1,7 @@
 """The words of a lesson, from Markdown: a title, a goal, a text, and a section for each task.
 
+Those of a tour have no goal and no text.
+
     # Title
     What you can do afterwards, in one line.
 
@@ -94,10 +96,6 @@ def _head(text: str, file: str, problems: list[Problem]) -> tuple[str, str, str]
     goal = " ".join(goal.split())
     if not title:
         problems.append(Problem(file, N_("{file} must begin with “# ” and a title.", file=file)))
-    elif not goal:
-        problems.append(
-            Problem(file, N_("{file} needs a line after its title: its goal.", file=file))
-        )
     for what, given, most in ((N_("title"), title, MAX_TITLE), (N_("goal"), goal, MAX_GOAL)):
         if len(given) > most:
             why = N_(

@@ -337,7 +337,9 @@ class Driver:
         if plan.lesson is None or plan.owner is None:
             return
         try:
-            attempts.add_run(plan.lesson, plan.owner, run.id, root=self.store.root)
+            attempts.change(
+                plan.lesson, plan.owner, lambda old: old.with_run(run.id), root=self.store.root
+            )
         except StudentError as error:
             logger.warning("Run %s is not noted in its lesson: %s", run.id, error)
 

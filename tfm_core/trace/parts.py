@@ -107,6 +107,12 @@ _SUBLAYERS = {
     "cross_attention": N_("cross-attention"),
     "feed_forward": N_("feed-forward"),
 }
+_PLAIN = {
+    "segments": N_("Segments and norm"),
+    "bridge": N_("tanh of the last states"),
+    "readout": N_("tanh of state and context"),
+}
+"""Kind of a part -> what it is, whatever the model."""
 _ANSWERS = {"Pooler": N_("Vector of the text"), "Identity": N_("Vectors of all tokens")}
 
 
@@ -138,13 +144,10 @@ class _OpenParts:
             "TokenEmbedding": self._embedding,
             "VisionTransformer": self._cls,
             "positions": self._positions,
-            "segments": self._segments,
             "Stack": self._stack,
             "RecurrentEncoder": self._recurrent_encoder,
             "AdditiveDecoder": self._recurrent_decoder,
             "LuongDecoder": self._recurrent_decoder,
-            "bridge": self._bridge,
-            "readout": self._readout,
             "pooling": self._pooling,
             "head": self._head,
             "answer": self._answer,
@@ -152,6 +155,8 @@ class _OpenParts:
         add = adders.get(part.layer) or adders.get(part.kind)
         if add is not None:
             add(part)
+        elif part.kind in _PLAIN:
+            self.add(_name(part), _PLAIN[part.kind], *part, paths=[part.path])
 
     def number(self, name: str) -> str:
         """Return a size as it is written."""
@@ -287,10 +292,6 @@ class _OpenParts:
             norms = (NORMS[child.variant].label for child in part.children)
             rows = (N_("+ positions"), kind.label, *norms)
             self.add(_name(part), rows, part, title=N_("Positions"), paths=[part.path])
-
-    def _segments(self, part: Part) -> None:
-        """Add the vector of a segment, and the norm behind it."""
-        self.add(_name(part), N_("Segments and norm"), *part, paths=[part.path])
 
     def _stem(self, part: Part) -> None:
         """Add the patches of a picture."""
@@ -465,10 +466,6 @@ class _OpenParts:
         )
         self.add(_name(reader), rows, reader, title=title, paths=[reader.path], n_blocks=n)
 
-    def _bridge(self, part: Part) -> None:
-        """Add what makes the decoder's first state of the encoder's last ones."""
-        self.add(_name(part), N_("tanh of the last states"), part, paths=[part.path])
-
     def _recurrent_decoder(self, part: Part) -> None:
         """Add a decoder with its attention."""
         asking = next(child for child in part.children if child.kind == "attention")
@@ -479,10 +476,6 @@ class _OpenParts:
         rows = N_("{cell} x {n}", cell=rows, n=n) if n != "1" else rows
         title = N_("Decoder: {title}", title=rows)
         self.add(_name(part), rows, part, title=title, paths=["decoder.steps"])
-
-    def _readout(self, part: Part) -> None:
-        """Add what joins state and context."""
-        self.add(_name(part), N_("tanh of state and context"), part, paths=[part.path])
 
 
 def _unusual(part: Attention) -> Rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 from streamlit.errors import StreamlitSecretNotFoundError
@@ -67,6 +68,15 @@ def browser() -> str:
 def why_not() -> str:
     """Return why this visitor may not start or change anything, or ""."""
     return _(visitor().only_watches)
+
+
+def allowed(help: str = "", *, is_off: bool = False) -> dict[str, Any]:
+    """Return the arguments of a button that starts or changes something.
+
+    For who may not, it is off and says why in place of ``help``. is_off: it is off for everybody.
+    """
+    reason = why_not()
+    return {"disabled": is_off or bool(reason), "help": escape(reason) or help or None}
 
 
 def listed(*, with_suspects: bool = False) -> list[Run]:

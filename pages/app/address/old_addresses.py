@@ -36,6 +36,11 @@ OLD: dict[str, Old] = {
     "captions": Old("try", {}, {"view": "scene"}),
     "walk": Old("walk", {"step": "part", "weights": "step"}),
     "positions": Old("positions", {"picture": "example"}),
+    "words": Old("numbers", {"view": "figure"}),
+    "tensors": Old("numbers", {}, {"figure": "operation"}),
+    "before": Old("before", {"view": "figure"}),
+    "practice": Old("practice", {"step": "figure"}),
+    "speed": Old("practice", {}, {"figure": "speed"}),
 }
 """By the name that links say."""
 _VIEWS = {("gpt", "write"): "continue"}

@@ -329,14 +329,18 @@ _ASKED: ContextVar[dict[str, Parameter[Any]] | None] = ContextVar("_ASKED", defa
 
 
 @contextmanager
-def drawing() -> Iterator[None]:
-    """Take from the address, afterwards, what the page asked for before and does not any more."""
+def drawing(of: str = "") -> Iterator[None]:
+    """Take from the address, afterwards, what the page asked for before and does not any more.
+
+    of: the part of the page that is drawn, where each of several is drawn by itself.
+    """
+    key = f"{of}{view_link.ASKED}"
     asked: dict[str, Parameter[Any]] = {}
     token = _ASKED.set(asked)
     try:
         yield
     finally:
         _ASKED.reset(token)  # what interrupts a page leaves its address alone
-    before: Mapping[str, Parameter[Any]] = st.session_state.get(view_link.ASKED, {})
+    before: Mapping[str, Parameter[Any]] = st.session_state.get(key, {})
     view_link.forget(parameter for query, parameter in before.items() if query not in asked)
-    st.session_state[view_link.ASKED] = asked
+    st.session_state[key] = asked

@@ -46,10 +46,9 @@ RELOAD_SECONDS = 10
 """After which a public page of a run that trains is written, and loads itself, again."""
 _STYLES = (
     "focus.css",
-    "packed.css",
+    "shared.css",
     "stage.css",
     "data_table.css",
-    "tip.css",
     "drawing_board.css",
     "film.css",
 )

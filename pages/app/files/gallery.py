@@ -22,9 +22,8 @@ from tfm_core.sentences import StudentError
 
 _STYLES = (
     "focus.css",
-    "packed.css",
+    "shared.css",
     "stage.css",
-    "tip.css",
     "data_table.css",
     "film.css",
     "gallery.css",

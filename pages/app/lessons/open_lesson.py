@@ -1,28 +1,27 @@
-"""The lesson that a session has open: from its link, with what it locks and what was done in it.
+"""The lesson or tour that a session has open, and the task it is on, from its link.
 
-While one is open its id stands in every address, and a run starts only with the lesson's locked
+While one is open its address has it on every page, and a run starts only with the lesson's locked
 settings. A preview of a teacher's file is open in the same way, but the server keeps nothing of it.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
 
 import streamlit as st
 
 from pages.app import state
 from pages.app.accounts import visitors
 from pages.app.address import view_link
+from pages.app.address.parameters import whole
 from pages.app.runs import runs_access
 from pages.i18n import _, language
 from tfm_core.choices.config import Experiment
 from tfm_core.lessons import attempts, catalogue
-from tfm_core.lessons.attempts import Answer, Attempt
-from tfm_core.lessons.checks.task import Task, Verdict, Work
+from tfm_core.lessons.attempts import Attempt
 from tfm_core.lessons.lesson import Lesson
+from tfm_core.lessons.task import Task, Work
 from tfm_core.lessons.words import LessonWords
 from tfm_core.runs.process.requests import turned
 from tfm_core.runs.run import Run
@@ -30,40 +29,72 @@ from tfm_core.runs.store import RunNotFound
 from tfm_core.sentences import StudentError
 
 LESSON_QUERY = "lesson"
-"""What the address calls the open lesson."""
+"""What the address calls the open lesson, perhaps with the number of a task: ``translate.3``."""
+TOUR_QUERY = "tour"
+"""What older links to tours call it."""
 PREVIEW = "preview"
 """What the address calls a lesson that is only previewed."""
 
-_OPEN = "open-lesson"
+_OPEN, _NUMBER, _RUN = "open-lesson", "open-lesson-task", "open-lesson-run"
 _PROBLEM = "open-lesson-problem"
+_SEEN = "open-lesson-seen"  # what the address said last, and where the session was then
 _PREVIEWED = "open-lesson-preview"
-_OWN_WORK = "open-lesson-preview-work"  # the attempt at a preview
+_WORK = "open-lesson-work"  # attempts that the session alone keeps, by what the address calls them
 
 
 def follow_link() -> None:
-    """Open the lesson that the address names, and name the open one in the address."""
-    linked = view_link.query().get(LESSON_QUERY)
-    opened: str | None = st.session_state.get(_OPEN)
+    """Open the lesson and the task that the address names, and name them in the address."""
+    query = view_link.query()
+    linked = query.get(LESSON_QUERY, query.get(TOUR_QUERY))
+    seen, seen_place = st.session_state.get(_SEEN, (None, ""))
     if linked is None:
         st.session_state[_PROBLEM] = ""
         if current() is not None:
-            view_link.put({LESSON_QUERY: opened})
-    elif linked != opened:
+            linked = place()
+    elif linked not in (seen, place()):
         _open(linked)
+        if "." in linked and current() is not None:
+            linked = place()
+    elif place() != seen_place:  # the session has gone on
+        linked = place()
+    view_link.put({TOUR_QUERY: None, LESSON_QUERY: linked})
+    st.session_state[_SEEN] = linked, place()
 
 
-def _open(name: str) -> None:
-    """Open a lesson by its id, or note why not."""
+def _open(text: str) -> None:
+    """Open a lesson by its id and perhaps a number, or note why not."""
+    name, _dot, number_text = text.partition(".")
+    st.session_state[_PROBLEM] = ""
     try:
         lesson = _find(name)
     except StudentError as error:
         st.session_state[_PROBLEM] = str(_(error))
         st.session_state[_OPEN] = None
         return
-    st.session_state[_PROBLEM] = ""
+    is_other = st.session_state.get(_OPEN) != name
     st.session_state[_OPEN] = name
-    if lesson.experiment is not None:
+    if lesson.over is not None:
+        choose_run(state.linked_run_id())
+    elif is_other and lesson.experiment is not None:
         state.set_draft(lesson.experiment.model_dump())
+    count, number = len(lesson.tasks), whole(number_text)
+    if number is None:
+        number = _first(lesson)
+    st.session_state[_NUMBER] = max(1, min(number, count))
+    if number_text and st.session_state[_NUMBER] != whole(number_text):
+        title = words(lesson).title
+        problem = _(
+            "“{title}” has tasks 1 to {n}; the link asks for another.", title=title, n=count
+        )
+        st.session_state[_PROBLEM] = problem
+
+
+def _first(lesson: Lesson) -> int:
+    """Return the number of the task on which to go on: where one was, else the first open one."""
+    mine, numbers = attempt(lesson), range(1, len(lesson.tasks) + 1)
+    opened = [n for n in numbers if not mine.is_solved(lesson.tasks[n - 1].id)]
+    left = [n for n in opened if lesson.tasks[n - 1].id == mine.task]
+    return (left or opened or [len(numbers)])[0]
 
 
 def problem() -> str:
@@ -72,7 +103,7 @@ def problem() -> str:
 
 
 def current() -> Lesson | None:
-    """Return the open lesson, if any."""
+    """Return the open lesson or tour, if any."""
     name = st.session_state.get(_OPEN)
     if name is None:
         return None
@@ -81,6 +112,17 @@ def current() -> Lesson | None:
     except StudentError:  # its file was removed meanwhile
         st.session_state[_OPEN] = None
         return None
+
+
+def number() -> int:
+    """Return the number of the task that the session is on, from 1."""
+    return int(st.session_state.get(_NUMBER, 1))
+
+
+def place() -> str:
+    """Return the open lesson and its task as the address says them, "" without one."""
+    name = st.session_state.get(_OPEN)
+    return "" if name is None else f"{name}.{number()}"
 
 
 def _find(name: str) -> Lesson:
@@ -96,15 +138,28 @@ def words(lesson: Lesson) -> LessonWords:
 
 def leave() -> None:
     """Close the open lesson, also in the address."""
-    st.session_state[_OPEN] = None
-    st.session_state[_PROBLEM] = ""
+    for key in (_OPEN, _PROBLEM, _RUN):
+        st.session_state.pop(key, None)
     view_link.put({LESSON_QUERY: None})
+
+
+def go(lesson: Lesson, number: int, run_id: str | None = None) -> None:
+    """Go to a task of a lesson or tour, which opens it; remember where this visitor is.
+
+    run_id: of a tour, the run that it leads over from now on.
+    """
+    if lesson is not current():
+        st.session_state[_OPEN] = lesson.id
+    st.session_state[_NUMBER], st.session_state[_RUN] = number, run_id
+    st.session_state[_PROBLEM] = ""
+    with suppress(StudentError):  # it cannot be kept
+        change(lesson, lambda old: old.on_task(lesson.tasks[number - 1].id, run_id or ""))
 
 
 def preview(lesson: Lesson) -> None:
     """Open a lesson of a file, for this session only."""
     st.session_state[_PREVIEWED] = lesson
-    st.session_state[_OWN_WORK] = Attempt(lesson.id, visitors.visitor().owner)
+    st.session_state.setdefault(_WORK, {})[PREVIEW] = Attempt(lesson.id, visitors.visitor().owner)
     _open(PREVIEW)
     view_link.put({LESSON_QUERY: PREVIEW})
 
@@ -115,8 +170,40 @@ def is_preview() -> bool:
 
 def query() -> dict[str, str]:
     """Return what a link within the open lesson says besides."""
-    name = st.session_state.get(_OPEN)
-    return {} if name is None else {LESSON_QUERY: str(name)}
+    return {LESSON_QUERY: place()} if place() else {}
+
+
+# ---- the run of a tour
+
+
+def run() -> Run | None:
+    """Return the run of the open tour: the chosen one, else the recorded one, if there is any."""
+    lesson = current()
+    if lesson is None or lesson.over is None:
+        return None
+    for run_id in (st.session_state.get(_RUN), lesson.over.recorded):
+        found = found_run(run_id)
+        if found is not None and lesson.over.fits(found.experiment):
+            return found
+    return None
+
+
+def choose_run(run_id: str | None) -> None:
+    """Lead the open tour over a run if it can, else over the recorded one."""
+    st.session_state[_RUN] = run_id
+
+
+def found_run(run_id: str | None) -> Run | None:
+    """Return a run that can be read, if there is one."""
+    if not run_id:
+        return None
+    with suppress(RunNotFound):
+        found = runs_access.open_run(run_id)
+        return found if found.problem is None else None
+    return None
+
+
+# ---- what a lesson locks
 
 
 def lock(path: str) -> str:
@@ -183,7 +270,7 @@ def check(experiment: Experiment, varied: Iterable[str] = ()) -> str | None:
     for path in varied:
         lesson.check_setting(path)
     lesson.check(experiment)
-    return None if is_preview() else lesson.id
+    return None if is_preview() or lesson.over is not None else lesson.id
 
 
 def check_settings(lesson_id: str | None, paths: Iterable[str]) -> None:
@@ -201,49 +288,56 @@ def check_request(run: Run, kind: str) -> None:
         check_settings(run.meta.lesson, [turn[0]])
 
 
+# ---- what was done in it
+
+
 def note_run(run: Run) -> None:
     """Note a run that was started in the open lesson. Raises StudentError."""
     lesson = current()
-    if lesson is None:
-        return
-    if is_preview():
-        mine = attempt(lesson)
-        st.session_state[_OWN_WORK] = dataclasses.replace(mine, runs=(*mine.runs, run.id))
-    else:
-        attempts.add_run(lesson.id, visitors.visitor().owner, run.id)
+    if lesson is not None and lesson.over is None:
+        change(lesson, lambda old: old.with_run(run.id))
 
 
 def attempt(lesson: Lesson) -> Attempt:
     """Return what this visitor did in a lesson so far."""
-    if is_preview():
-        mine: Attempt = st.session_state[_OWN_WORK]
-        return mine
-    return attempts.attempt(lesson.id, visitors.visitor().owner)
+    kept: dict[str, Attempt] = st.session_state.get(_WORK, {})
+    mine = kept.get(_kept_name(lesson))
+    return mine or attempts.attempt(lesson.id, visitors.visitor().owner)
 
 
-def record(lesson: Lesson, task: Task, answer: str, verdict: Verdict) -> None:
-    """Keep an answer. Raises StudentError."""
-    if not is_preview():
-        owner = visitors.visitor().owner
-        attempts.record(lesson.id, owner, task.id, answer=answer, verdict=verdict)
-        return
-    mine = attempt(lesson)
-    tries = 1 + (mine.answers[task.id].tries if task.id in mine.answers else 0)
-    new = Answer(answer, verdict.is_right, tries, "", verdict.run, dict(verdict.figures))
-    answers: dict[str, Any] = {**mine.answers, task.id: new}
-    st.session_state[_OWN_WORK] = dataclasses.replace(mine, answers=answers)
+def change(lesson: Lesson, new: Callable[[Attempt], Attempt]) -> None:
+    """Change what this visitor did in a lesson. Raises StudentError where it cannot be kept.
+
+    The session keeps a preview, and a tour of which the server can keep no more.
+    """
+    kept: dict[str, Attempt] = st.session_state.setdefault(_WORK, {})
+    name = _kept_name(lesson)
+    if name not in kept:
+        try:
+            attempts.change(lesson.id, visitors.visitor().owner, new)
+        except StudentError:
+            if lesson.over is None:
+                raise
+        else:
+            return
+    kept[name] = new(attempt(lesson))
+
+
+def _kept_name(lesson: Lesson) -> str:
+    return PREVIEW if is_preview() and lesson is current() else lesson.id
 
 
 def work(lesson: Lesson, task: Task) -> Work:
     """Return what a check of a task may look at: this visitor's runs in the lesson, and all."""
-    store, runs = runs_access.store(), []
-    for run_id in reversed(attempt(lesson).runs):
-        try:
-            run = store.get(run_id)
-        except RunNotFound:  # deleted
-            continue
-        if run.problem is None:
-            with suppress(StudentError):  # other settings than the lesson locks now
-                lesson.check(run.experiment)
-                runs.append(run)
-    return Work(lesson.words().tasks[task.id], lesson.experiment, runs, store)
+    words, store = lesson.words().tasks[task.id], runs_access.store()
+    over = run()
+    if over is not None:
+        mine = attempt(lesson)
+        is_answered = mine.runs == (over.id,) and task.id in mine.answers
+        return Work(words, None, [over], store, runs_access.curves(over), is_answered)
+    fitting = []
+    for one in attempt(lesson).trained(store):
+        with suppress(StudentError):  # other settings than the lesson locks now
+            lesson.check(one.experiment)
+            fitting.append(one)
+    return Work(words, lesson.experiment, fitting, store)

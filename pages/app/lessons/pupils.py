@@ -31,7 +31,7 @@ LASTS = 4 * 3600.0
 _MAX_KEY = 200
 _HAS_SHOWN_KEY = "has_shown_key"
 _FIELD = "class-key"
-_NAME, _PROBLEM = "pupil-name", "pupil-name-problem"
+_PROBLEM = "pupil-name-problem"
 
 
 class Classes:
@@ -89,22 +89,22 @@ def welcome(lesson: Lesson, attempt: Attempt) -> None:
         words = _("You are in. Your teacher sees you as **{name}**.", name=escape(name))
         st.markdown(f":green[:material/check_circle:] {words}", width="content")
         with st.popover(_("Give a name"), type="tertiary"):
-            st.text_input(
-                _("Your name, for your teacher"),
-                key=_NAME,
-                max_chars=MAX_NAME,
-                on_change=_take_name,
-                args=(lesson.id,),
-            )
-            if problem := st.session_state.get(_PROBLEM):
-                st.caption(f":red[{escape(problem)}]")
+            name_field(lesson, _("Your name, for your teacher"), "pupil-name", attempt)
 
 
-def _take_name(lesson: str) -> None:
+def name_field(lesson: Lesson, label: str, key: str, attempt: Attempt) -> None:
+    """Draw the field that takes a pupil's name."""
+    if key not in st.session_state:
+        st.session_state[key] = attempt.name or ""
+    st.text_input(label, key=key, max_chars=MAX_NAME, on_change=_take_name, args=(lesson.id, key))
+    if problem := st.session_state.get(_PROBLEM):
+        st.caption(f":red[{escape(problem)}]")
+
+
+def _take_name(lesson: str, key: str) -> None:
     st.session_state[_PROBLEM] = ""
     try:
-        name = str(st.session_state[_NAME] or "")
-        attempts.give_name(lesson, visitors.visitor().owner, name)
+        attempts.give_name(lesson, visitors.visitor().owner, str(st.session_state[key] or ""))
     except (ValueError, OSError) as error:
         st.session_state[_PROBLEM] = _(error)
 

@@ -12,7 +12,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages import i18n
-from pages.app import show, state, typed
+from pages.app import article, show, state, typed
 from pages.app.accounts import login, visitors
 from pages.app.address import view_link
 from pages.app.lessons import open_lesson
@@ -140,13 +140,18 @@ def _change_language(code: str) -> None:
 
 
 def _arrive(run_id: str | None) -> None:
-    """Lead to the title of another page, run on Train, stop of a tour, or lesson."""
+    """Lead to the title of another page, run on Train, figure, or task of a lesson or tour."""
     place, query = state.page(), view_link.query()
-    parts = query.get("tour"), query.get(open_lesson.LESSON_QUERY), state.n_jumps()
+    task, figure = query.get(open_lesson.LESSON_QUERY, ""), query.get(article.FIGURE, "")
+    title = ".st-key-page h1"
+    if "." in task:
+        title = ".st-key-task-bar h2"
+    elif re.fullmatch(r"[a-z0-9-]+", figure):
+        title = f":is(.st-key-figure-{figure}, [class*='st-key-figure-{figure}-'])"
     arrival(
         f"{place}?{run_id}" if place == "train" else place,
-        " ".join(map(str, parts)),
-        title=".st-key-tour >>> h2" if parts[0] else ".st-key-page h1",
+        f"{task} {state.n_jumps()}",
+        title=title,
         key="arrival",
     )
 

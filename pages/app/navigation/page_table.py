@@ -22,8 +22,8 @@ PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
     "learn": (
         N_("Learn"),
         (
-            *("lessons", "words", "tensors", "by-hand", "training-step", "before", "practice"),
-            *("speed", "experiments", "find-the-bug", "glossary"),
+            *("lessons", "numbers", "by-hand", "training-step", "before", "practice"),
+            *("experiments", "find-the-bug", "glossary"),
         ),
     ),
     "findings": (
@@ -106,7 +106,7 @@ class PageFacts:
     @property
     def needs_model(self) -> bool:
         """Whether it is nothing without the model of the current run, if there is one."""
-        able = ("attention", "parameters", "build", "masks", "positions")
+        able = ("numbers", "attention", "parameters", "build", "masks", "positions")
         return self.has_head and self.name not in able
 
     @property
@@ -125,12 +125,10 @@ _ROWS = (
     PageFacts("class", N_("Classroom"), ":material/groups:", script="teach/classroom.py",
               also="start a class teacher pupils students school 수업 시작하기"),
 
-    PageFacts("words", N_("Words into tensors"), ":material/text_fields:", tab=N_("Words"),
-              shows_run=True, chapter="numbers", minutes=6, questions=2,
-              goal=N_("Turn text into tokens, ids and vectors")),
-    PageFacts("tensors", N_("Tensors by sight"), ":material/view_in_ar:", tab=N_("Tensors"),
-              chapter="numbers", minutes=8, questions=2,
-              goal=N_("Predict the shape after view, transpose and matmul")),
+    PageFacts("numbers", N_("Words become numbers"), ":material/text_fields:", tab=N_("Numbers"),
+              also="words into tensors by sight tokens 단어에서 텐서로 눈으로 보는 텐서",
+              shows_run=True, chapter="numbers", minutes=14, questions=4,
+              goal=N_("Turn text into tensors, and predict their shapes")),
     PageFacts("positions", N_("Positions"), ":material/waves:",
               shows_run=True, chapter="numbers", minutes=6,
               goal=N_("Say how a model knows word order")),
@@ -173,11 +171,10 @@ _ROWS = (
     PageFacts("training-step", N_("One training step"), ":material/sync:", tab=N_("Training step"),
               shows_run=True, chapter="training", minutes=10, questions=2,
               goal=N_("Explain loss, gradient and update with real numbers")),
-    PageFacts("practice", N_("Good practice"), ":material/verified:", tab=N_("Practice"),
-              shows_run=True, chapter="training", minutes=15, questions=3,
+    PageFacts("practice", N_("Train it well"), ":material/verified:", tab=N_("Practice"),
+              also="good practice making it fast speed 좋은 습관 빠르게 만들기",
+              shows_run=True, chapter="training", minutes=23, questions=3,
               goal=N_("Get a test result you can defend")),
-    PageFacts("speed", N_("Making it fast"), ":material/speed:", tab=N_("Speed"),
-              chapter="training", minutes=8, goal=N_("Say what makes training faster")),
     PageFacts("compare", N_("Compare"), ":material/compare_arrows:",
               script="compare/compare.py",
               chapter="training", minutes=5,

@@ -106,8 +106,9 @@ def read(text: object) -> dict[str, set[str]]:
         if page is not None and page.chapter:
             if page.name != name:  # of several pages, the act of one is not that of all
                 words = [word for word in words if word != _ACT]
+            before = found.setdefault(page.name, set())
             some = dict.fromkeys(word for word in words if _MARK.fullmatch(word))
-            found.setdefault(page.name, set()).update(list(some)[: _needed(page)])
+            before.update(list(some)[: _needed(page) - len(before)])
     return found
 
 

@@ -16,7 +16,6 @@ from pages.app.accounts import visitors
 from pages.app.navigation import page_table
 from pages.app.runs import run_actions, runs_access
 from pages.app.runs.run_actions import Start
-from pages.app.typed import escape
 from pages.i18n import _, ngettext
 from tfm_core.choices.config import FAMILIES, Experiment
 from tfm_core.choices.variants.positions import Style
@@ -202,12 +201,32 @@ def n_seeds() -> int:
     return min(max(int(st.session_state.get(SEEDS) or seeds.USUAL), seeds.MIN), seeds.MAX)
 
 
-def train_seeds(starts: Sequence[Start], *, stays: bool = False) -> None:
+def train_seeds(
+    starts: Sequence[Start],
+    *,
+    stays: bool = False,
+    on_refused: Callable[[BaseException], None] | None = None,
+) -> None:
     """Train the missing seeds of each start, and open the comparison of all, unless one stays.
 
-    The visitor's existing runs join the group if they have none. Raises ValueError and OSError if
-    nothing could start.
+    The visitor's existing runs join the group if they have none. on_refused: reports why nothing
+    could start; by default a notice at the top of the page does.
     """
+    try:
+        run_ids = _queued_seeds(starts)
+    except (ValueError, OSError) as error:
+        if on_refused is not None:
+            on_refused(error)
+            return
+        state.notify(_(error))
+        st.rerun()
+    if stays:
+        st.rerun()
+    open_comparison(run_ids)
+
+
+def _queued_seeds(starts: Sequence[Start]) -> list[str]:
+    """Queue the missing seeds of each start; return all. Raises ValueError and OSError if none."""
     listed = visitors.listed()
     n = n_seeds()
     plans = seeds.plans([start.experiment for start in starts], listed, n)
@@ -227,12 +246,10 @@ def train_seeds(starts: Sequence[Start], *, stays: bool = False) -> None:
             for run in there
             if not run.meta.recorded and not visitors.watches(run) and run.labels.group is None
         ]
-        run_actions.label(own, group=group)
+        run_actions.join_group(own, group)
     else:
         state.notify(_("All {n} seeds exist.", n=n))
-    if stays:
-        st.rerun()
-    open_comparison([run.id for run in (*there, *begun)])
+    return [run.id for run in (*there, *begun)]
 
 
 def _new_group(starts: Sequence[Start], n: int, listed: Iterable[Run]) -> str:
@@ -277,18 +294,16 @@ def seed_button(
 ) -> None:
     """Draw a button that trains missing seeds, and the number of seeds beside it.
 
-    what: returns the configurations when it is pressed. on_refused: reports why nothing could
-    start; by default a notice at the top of the page does. stays: the page stays open.
+    what: returns the configurations when it is pressed. on_refused, stays: see ``train_seeds``.
     """
-    n, why_not = n_seeds(), visitors.why_not()
+    n = n_seeds()
     words = _("Trains missing seeds.") if stays else _("Trains missing seeds and compares all.")
     with st.container(horizontal=True, gap=None, width="content", key=f"seeds-{key}"):
         pressed = st.button(
             ngettext("{n} seed", "{n} seeds", n, n=n),
             icon=":material/casino:",
             key=f"{key}-seeds",
-            disabled=disabled or bool(why_not),
-            help=escape(why_not) or words,
+            **visitors.allowed(words, is_off=disabled),
         )
         with st.popover(_("How many seeds"), type="tertiary", key=f"{key}-seeds-how-many"):
             number = f"{key}-seeds-number"
@@ -308,11 +323,4 @@ def seed_button(
             )
     starts = what() if pressed else []
     if starts:
-        try:
-            train_seeds(starts, stays=stays)
-        except (ValueError, OSError) as error:
-            if on_refused is not None:
-                on_refused(error)
-                return
-            state.notify(_(error))
-            st.rerun()
+        train_seeds(starts, stays=stays, on_refused=on_refused)

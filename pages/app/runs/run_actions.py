@@ -21,15 +21,16 @@ from pages.app.address import old_addresses, view_link
 from pages.app.lessons import open_lesson
 from pages.app.navigation import page_table
 from pages.app.runs import runs_access
+from pages.app.settings import drafts
 from pages.app.typed import escape
-from pages.i18n import N_, _, ngettext
+from pages.i18n import _, ngettext
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.auth import Visitor
 from tfm_core.runs.process.requests import RequestKind
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import Run
-from tfm_core.runs.status import State, Status
+from tfm_core.runs.store import RunNotFound
 from tfm_core.studies.study import Arm, changed
 
 
@@ -58,11 +59,16 @@ def start_preset(name: str) -> None:
 
 
 def start(
-    experiment: Experiment, *, name: str | None = None, preset: str | None = None, threads: int = 1
+    experiment: Experiment,
+    *,
+    name: str | None = None,
+    preset: str | None = None,
+    threads: int = 1,
+    group: str | None = None,
 ) -> Run | None:
     """Create and queue a run on the chosen device; show why and return None if refused."""
     with _refusals(show.problem):
-        return enqueue(Start(experiment, state.device(), name, preset, threads))
+        return enqueue(Start(experiment, state.device(), name, preset, threads), group=group)
     return None
 
 
@@ -71,29 +77,46 @@ def enqueue(start: Start, *, group: str | None = None) -> Run:
 
     What the open lesson locks is checked here, whatever the controls sent.
     """
-    who, store = acting_visitor(), runs_access.store()
     lesson = open_lesson.check(start.experiment)
+    create = partial(
+        runs_access.store().create,
+        start.experiment,
+        device=start.device,
+        threads=start.threads,
+        name=start.name or _(start.experiment.task.facts.label),
+        preset=start.preset,
+        group=group,
+        cure_of=start.cure_of,
+        is_suspect=start.is_suspect,
+        lesson=lesson,
+    )
+
+    def submit(run: Run) -> int:
+        open_lesson.note_run(run)
+        return runs_access.queue().submit(run)
+
     with _counted_start():
-        run = store.create(
-            start.experiment,
-            device=start.device,
-            threads=start.threads,
-            name=start.name or _(start.experiment.task.facts.label),
-            preset=start.preset,
-            owner=who.owner,
-            owner_name=who.name,
-            group=group,
-            cure_of=start.cure_of,
-            is_suspect=start.is_suspect,
-            lesson=lesson,
-        )
-        try:
-            open_lesson.note_run(run)
-            gone = runs_access.queue().submit(run)
-        except ValueError:
-            store.discard(run)
-            raise
-    notify_deleted(gone)
+        return admitted(create, submit)
+
+
+def admitted(
+    make: Callable[..., Run],
+    admit: Callable[[Run], int],
+    discard: Callable[[Run], None] | None = None,
+) -> Run:
+    """Make a run of the visitor's, and take it back where the queue refuses it.
+
+    admit: the queue's; returns how many runs it deleted to make room. Raises ValueError and
+    OSError.
+    """
+    who = acting_visitor()
+    run = make(owner=who.owner, owner_name=who.name)
+    try:
+        n_deleted = admit(run)
+    except ValueError:
+        (discard or runs_access.store().discard)(run)
+        raise
+    notify_deleted(n_deleted)
     return run
 
 
@@ -133,6 +156,7 @@ def _counted_start() -> Iterator[None]:
 
     Raises OnlyWatches, and StudentError, such as LimitReached.
     """
+    acting_visitor()  # who only watches touches nothing, not even the lock
     with runs_access.queue().one_at_a_time():
         n_active_allowed()
         yield
@@ -149,7 +173,39 @@ def watch(run: Run) -> None:
     """Open a run on Train, which links back to this page."""
     back = way_back()
     state.set_current_run(run.id)
+    if page_table.at(state.page()).name == "train":
+        st.rerun()
     st.switch_page(page_table.path_of("train"), query_params={"run": run.id, **back})
+
+
+_REPEATED = "repeated-run"
+
+
+def configure(experiment: Experiment | None = None, *, beside: Run | None = None) -> None:
+    """Open the settings of a new run on Train: those given, else the ones there.
+
+    beside: a run with these settings, to be compared with the new one.
+    """
+    if experiment is not None:
+        state.set_draft(experiment.model_dump())
+    st.session_state[_REPEATED] = None if beside is None else beside.id
+    state.set_current_run(None)
+    if page_table.at(state.page()).name == "train":
+        st.rerun()
+    st.switch_page(page_table.path_of("train"))
+
+
+def repeated() -> Run | None:
+    """Return the run that the draft repeats with a change, as long as it began as that run."""
+    run_id = st.session_state.get(_REPEATED)
+    try:
+        run = None if run_id is None else runs_access.store().get(run_id)
+    except RunNotFound:
+        return None
+    if run is None or run.problem is not None:
+        return None
+    begun = state.current_draft().begun
+    return None if drafts.differences(run.experiment.model_dump(), begun) else run
 
 
 def ask(run: Run, kind: str) -> bool:
@@ -162,17 +218,12 @@ def ask(run: Run, kind: str) -> bool:
     return False
 
 
-def resume_here(run: Run, device: str | None = None) -> None:
-    """Resume a run without leaving the page, on its own device unless given."""
-    with _refusals(_toast):
+def resume(run: Run, device: str | None = None, *, opens: bool = False) -> None:
+    """Resume a run, on its own device unless given. opens: on Train, too."""
+    with _refusals(show.problem if opens else _toast):
         _resume(run, device)
-
-
-def resume(run: Run) -> None:
-    """Resume a run and open it."""
-    with _refusals(show.problem):
-        _resume(run)
-        watch(run)
+        if opens:
+            watch(run)
 
 
 def train_further(
@@ -186,16 +237,6 @@ def train_further(
     with _refusals(show.problem):
         return _resumed_copy(partial(fork, stays_low=stays_low))
     return None
-
-
-def name_and_label(run_id: str, *, name: str, group: str, tags: str, note: str) -> None:
-    """Set a run's name and labels. Raises ValueError and OSError, and then changes nothing.
-
-    name: as it is shown; one that stays is not taken for the run's own.
-    """
-    run = _owned(run_id)
-    given = None if name == run.meta.name else name
-    runs_access.store().label(run.id, name=given, tags=[tags], note=note, group=group)
 
 
 def cure(run: Run, chosen: Arm) -> Run | None:
@@ -229,36 +270,35 @@ def branch(run: Run, name: str) -> Run | None:
 
 def _resumed_copy(make: Callable[..., Run]) -> Run:
     """Make a copy of a run for the visitor, and resume it. Raises ValueError and OSError."""
-    who = acting_visitor()
     with _counted_start():
-        copy = make(owner=who.owner, owner_name=who.name)
-        try:
-            gone = runs_access.queue().resume(copy)
-        except ValueError:
-            runs_access.store().discard(copy)
-            raise
-    notify_deleted(gone)
-    return copy
+        return admitted(make, runs_access.queue().resume)
 
 
 def label(
     run_ids: Iterable[str],
     *,
+    name: str | None = None,
     tags: Sequence[str] | None = None,
     note: str | None = None,
     group: str | None = None,
     adds_tags: bool = False,
 ) -> None:
-    """Set tags, note or group of runs; None keeps one. adds_tags: keep existing tags.
+    """Set name, tags, note or group of runs; None keeps one. adds_tags: keep existing tags.
 
-    If one is refused, show why and leave the rest unchanged.
+    Raises ValueError and OSError at the first run that is refused, and leaves the rest unchanged.
     """
+    for run_id in run_ids:
+        run = _owned(run_id)
+        old_tags = run.labels.tags if adds_tags else ()
+        new_tags = None if tags is None else [*old_tags, *tags]
+        new_name = None if name == run.meta.name else name  # else it would be taken for its own
+        runs_access.store().label(run.id, name=new_name, tags=new_tags, note=note, group=group)
+
+
+def join_group(run_ids: Iterable[str], group: str) -> None:
+    """Put runs into a group; show why where one is refused."""
     with _refusals(_notify):
-        for run_id in run_ids:
-            run = _owned(run_id)
-            old_tags = run.labels.tags if adds_tags else ()
-            new_tags = None if tags is None else [*old_tags, *tags]
-            runs_access.store().label(run.id, tags=new_tags, note=note, group=group)
+        label(run_ids, group=group)
 
 
 def delete(run: Run) -> None:
@@ -315,49 +355,6 @@ ANSWER_WITHIN = 0.3
 """Seconds that a press waits for the worker's answer before the page is drawn again."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestButton:
-    """A request to a worker as a button, and the states in which it makes sense."""
-
-    kind: RequestKind
-    label: str
-    icon: str
-    help: str
-    states: frozenset[State]
-
-
-REQUEST_BUTTONS = (
-    RequestButton(
-        "pause", N_("Pause"), ":material/pause:", N_("Nothing is lost."), frozenset({"running"})
-    ),
-    RequestButton(
-        "resume",
-        N_("Resume"),
-        ":material/play_arrow:",
-        N_("Continues the training."),
-        frozenset({"paused"}),
-    ),
-    RequestButton(
-        "stop",
-        N_("Stop"),
-        ":material/stop:",
-        N_("You can resume it later."),
-        frozenset({"starting", "running", "paused"}),
-    ),
-    RequestButton(
-        "stop",
-        N_("Cancel"),
-        ":material/close:",
-        N_("Leaves the queue. You can resume later."),
-        frozenset({"queued"}),
-    ),
-)
-
-
-def possible_requests(status: Status) -> list[RequestButton]:
-    return [button for button in REQUEST_BUTTONS if status.state in button.states]
-
-
 def ask_and_wait(run: Run, kind: RequestKind, times: int = 1) -> None:
     """Send a request, and wait for the answer about as long as a step takes.
 
@@ -411,11 +408,9 @@ def link_back(run_id: str) -> None:
     if origin is None or name not in page_table.PAGES:
         return
     origins[run_id] = origin
-    facts = page_table.PAGES[name]
-    st.page_link(
-        facts.path,
-        label=_("Back to {page}", page=_(facts.title)),
+    show.link(
+        name,
+        _("Back to {page}", page=_(page_table.PAGES[name].title)),
+        {**query, state.RUN_QUERY: run_id},
         icon=":material/arrow_back:",
-        query_params={**query, state.RUN_QUERY: run_id},
-        width="content",
     )

@@ -192,6 +192,7 @@ logger = logging.getLogger(__name__)
 
 PATIENCE = 0.15
 """Seconds to wait for an answer before the page goes on without it, once torch is loaded."""
+_LOOK_AGAIN = 0.3  # seconds
 _REMEMBERED = 64
 _TRIES = 2  # the first one of a process is slow, and another process may be busy for a moment
 
@@ -308,6 +309,18 @@ def wait() -> None:
 def result(future: Future[Any]) -> Any | None:
     """Return the result if it is there, else None. Raises what the work raised."""
     return future.result() if future.done() else None
+
+
+def until_known(futures: Sequence[Future[Any]], draw: Callable[[], None]) -> None:
+    """Draw a part again and again until futures are done, and then the whole page anew."""
+    was_known = all(future.done() for future in futures)
+
+    def part() -> None:
+        if not was_known and all(future.done() for future in futures):
+            state.draw_anew()
+        draw()
+
+    st.fragment(part, run_every=None if was_known else _LOOK_AGAIN)()
 
 
 @st.cache_resource(show_spinner=False)

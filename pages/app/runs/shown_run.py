@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal
 
 import streamlit as st
 
@@ -72,17 +73,31 @@ def preset_buttons(
             st.caption(f":material/lock: {escape(why_not)}", width="content")
         with st.container(horizontal=True, horizontal_alignment="center"):
             for index, name in enumerate(names):
-                label = _(PRESETS[name].label)
-                if st.button(
-                    _("Train “{name}”, {time}", name=label, time=preset_time(name)),
-                    type="secondary" if index else "primary",
-                    icon=":material/play_arrow:",
-                    key=f"{key}-{name}",
-                    disabled=bool(why_not),
-                ):
-                    run_actions.start_preset(name)
+                preset_button(name, key=f"{key}-{name}", is_first=not index)
             if others is not None:
                 others()
+
+
+def preset_button(
+    name: str,
+    *,
+    key: str,
+    label: str = "",
+    help: str = "",
+    is_first: bool = False,
+    width: Literal["content", "stretch"] = "content",
+) -> None:
+    """Draw the button that trains a preset and opens its run. is_first: it stands out."""
+    words = _("Train “{name}”, {time}", name=_(PRESETS[name].label), time=preset_time(name))
+    if st.button(
+        label or words,
+        type="primary" if is_first else "secondary",
+        icon=":material/play_arrow:",
+        key=key,
+        width=width,
+        **visitors.allowed(help),
+    ):
+        run_actions.start_preset(name)
 
 
 def preset_time(name: str) -> str:
@@ -201,14 +216,7 @@ def turn_away(page: page_table.PageFacts, run: Run) -> None:
     st.info(_(run.experiment.task.without_data), icon=":material/info:")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for name in ("train", "attention"):
-            facts = page_table.PAGES[name]
-            st.page_link(
-                facts.path,
-                label=_(facts.title),
-                icon=facts.icon,
-                query_params=state.run_query(name, run.id),
-                width="content",
-            )
+            show.link(name, query=state.run_query(name, run.id))
         if st.button(_("Show another model"), icon=":material/swap_horiz:", key="foreign-other"):
             state.set_current_run(None)
             st.rerun()

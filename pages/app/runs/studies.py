@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+import numpy.typing as npt
 import plotly.graph_objects as go
 import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.navigation import page_table
 from pages.app.runs import comparison, run_actions, run_time, run_words, runs_access, shown_run
 from pages.app.runs.run_actions import Start
 from pages.app.typed import escape
@@ -24,17 +24,6 @@ from tfm_core.runs.run import Run
 from tfm_core.studies.study import Arm, Study, StudyRuns, missing, runs_of
 
 _HEIGHT, _PER_PANEL = 70, 150  # pixels
-
-
-def link(page: str, label: str, query: dict[str, str]) -> None:
-    """Draw a link to another page that shows runs, or an arm."""
-    st.page_link(
-        page_table.path_of(page),
-        label=label,
-        icon=page_table.PAGES[page].icon,
-        query_params=query,
-        width="content",
-    )
 
 
 def at_hand(chosen: Study) -> StudyRuns:
@@ -92,21 +81,19 @@ def cure_button(
     cure: Arm,
     *,
     key: str,
-    on_click: Callable[[Run, Arm], None] | None = None,
+    on_click: Callable[[Run, Arm], None] = _cure,
     is_first: bool = False,
     words: str = "",
 ) -> None:
     """Draw the button of an arm that goes on from a run. words: what it does."""
-    why_not = visitors.why_not()
     st.button(
         escape(_(cure.label)),
         icon=":material/healing:",
         type="primary" if is_first else "secondary",
         key=key,
-        help=escape(why_not) or words or None,
-        disabled=bool(why_not),
-        on_click=on_click or _cure,
+        on_click=on_click,
         args=(run, cure),
+        **visitors.allowed(words),
     )
 
 
@@ -150,12 +137,20 @@ def _panel(chosen: Study, trained: StudyRuns, metric: str) -> CurvePanel:
             for curve in tracks
         ]
         if len(tracks) > 1:
-            found_band = band([(curve.x, curve.values) for curve in tracks])
-            if len(found_band.steps):
-                words = comparison.mean_label(label, found_band.n_curves, len(runs))
-                spread = found_band.mean, found_band.low, found_band.high
-                lines.append(RunLine(words, slot, found_band.steps, *spread))
+            seeds = [(curve.x, curve.values) for curve in tracks]
+            lines += mean_band(label, slot, seeds, len(runs))
     return CurvePanel(_(facts.label), lines, is_share=facts.is_share, is_noisy=is_noisy)
+
+
+def mean_band(
+    name: str, slot: int, curves: Sequence[tuple[npt.ArrayLike, npt.ArrayLike]], n_runs: int
+) -> list[RunLine]:
+    """Return the mean of the curves of seeds with its band, where they have steps in common."""
+    found = band(curves)
+    if not len(found.steps):
+        return []
+    words = comparison.mean_label(name, found.n_curves, n_runs)
+    return [RunLine(words, slot, found.steps, found.mean, found.low, found.high)]
 
 
 def lines(chosen: Study, trained: StudyRuns, *, stopped: Mapping[str, Run] | None = None) -> None:

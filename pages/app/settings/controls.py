@@ -13,10 +13,9 @@ from typing import Any
 
 import streamlit as st
 
-from pages.app import state
+from pages.app import show, state
 from pages.app.address import view
 from pages.app.lessons import open_lesson
-from pages.app.navigation import page_table
 from pages.app.navigation.terms import BY_SETTING
 from pages.app.settings import drafts, fields
 from pages.app.settings.drafts import CheckedDraft, Draft
@@ -79,14 +78,7 @@ def _lessons(settings: Sequence[Setting]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(_("Explained on:"), width="content")
         for name in dict.fromkeys(term.page for term in terms):
-            page = page_table.PAGES[name]
-            st.page_link(
-                page.path,
-                label=_(page.title),
-                icon=page.icon,
-                width="content",
-                query_params=views[name],
-            )
+            show.link(name, query=views[name])
 
 
 def grid(settings: Sequence[Setting], draw: Callable[[Setting], None]) -> None:
@@ -107,27 +99,28 @@ def key_of(path: str, draft: Draft) -> str:
 def control(setting: Setting, checked: CheckedDraft) -> None:
     """Draw one setting, locked where a lesson fixes it, and its problems below it."""
     key, value = key_of(setting.path, checked.draft), drafts.get(checked.draft.values, setting.path)
-    st.session_state.setdefault(key, setting.parameter.state(value))
-    widget(setting, key, lock=open_lesson.lock(setting.path), on_change=_take, args=(key, setting))
+    shown: Any = st.session_state.setdefault(key, setting.parameter.state(value))
+    if shown is not None and not setting.parameter.fits(shown):
+        shown = None
+    if shown is not None and setting.kind in ("int", "float"):
+        number = int if setting.kind == "int" else float
+        shown = number(shown) if abs(shown) < _MAX_IN_A_FIELD else None
+    view.widget(
+        field(setting),
+        shown,
+        key=key,
+        lock=open_lesson.lock(setting.path),
+        on_change=_take,
+        args=(key, setting),
+    )
+    for name in (shown or ()) if setting.kind == "several" else ():
+        st.caption(_((setting.choices or {})[name].help))
     _mark(setting, checked)
     for sentence in checked.at(setting.path):
         complaint(sentence)
     for item in checked.advice_at(setting.path):
         words = escape(_(item.sentence))
         st.caption(f":orange[:material/warning: {words}]" if item.is_warning else words)
-
-
-def widget(setting: Setting, key: str, **shared: Any) -> None:
-    """Draw only the widget of a setting. shared: what locks it, and what it calls."""
-    value: Any = st.session_state.get(key)
-    if value is not None and not setting.parameter.fits(value):
-        value = None
-    if value is not None and setting.kind in ("int", "float"):
-        number = int if setting.kind == "int" else float
-        value = number(value) if abs(value) < _MAX_IN_A_FIELD else None
-    view.widget(field(setting), value, key=key, **shared)
-    for name in (value or ()) if setting.kind == "several" else ():
-        st.caption(_((setting.choices or {})[name].help))
 
 
 def field(setting: Setting) -> view.Field:

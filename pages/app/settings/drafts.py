@@ -77,6 +77,13 @@ class CheckedDraft:
         """Return the problems of a setting, in the session's language."""
         return [_(problem.sentence) for problem in self.problems if problem.field == path]
 
+    def label(self, path: str) -> str:
+        """Return what a setting, or what has no control, is called."""
+        if path in self.settings:
+            return _(self.settings[path].label)
+        labels = {"model.family": _("Model family"), "task.name": _("Task"), "task.text": _("Text")}
+        return labels.get(path, path)
+
     @property
     def concerned(self) -> set[str]:
         """The settings with a problem or a warning."""

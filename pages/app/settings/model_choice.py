@@ -1,4 +1,4 @@
-"""Which model the pages on the model show: the draft, any run's, or a published one.
+"""Which model the pages on the model show: the draft, a run's, a published or a pasted one.
 
 The address says which: ``show=gpt2-xl``, ``show=run&run=...``, or the settings of the draft. The
 draft may have custom vocabularies and lengths, to look at; training uses those of its task.
@@ -12,20 +12,24 @@ from dataclasses import asdict, dataclass, replace
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.app import state
+from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.address import url_config, view_link
-from pages.app.address.parameters import Choice, Number, Unfit, one_of
+from pages.app.address.parameters import Choice, Number, Text, Unfit, one_of
 from pages.app.fact_line import fact_line, joined
+from pages.app.navigation import page_table
 from pages.app.runs import runs_access, shown_run
-from pages.app.settings import controls, drafts, your_notebook
+from pages.app.settings import controls, drafts
 from pages.app.typed import escape
-from pages.i18n import N_, _
-from tfm_core.choices.config import Experiment, ModelConfig
+from pages.i18n import N_, _, ngettext, paragraph
+from tfm_core.choices.config import Experiment, ModelConfig, tasks_for
+from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.config.shape import CaptionShape, ImageShape, Shape
 from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.architectures import ARCHITECTURES, Architecture, of_experiment
 from tfm_core.facts.free_sizes import FreeSizes, offered, resized, sizes_of
+from tfm_core.inspect.notebook.model import YourModel, your_model
+from tfm_core.inspect.notebook.sizes import MAX_CHARACTERS
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
@@ -80,8 +84,14 @@ def _set_size(name: str, key: str, own: int) -> None:
     st.session_state[_SIZES[name].key] = 0 if picked == own else picked
 
 
-DRAFT, RUN = "draft", "run"
-_NAMES = (DRAFT, RUN, your_notebook.NAME, *ARCHITECTURES)
+DRAFT, RUN, NOTEBOOK = "draft", "run", "notebook"
+_NAMES = (DRAFT, RUN, NOTEBOOK, *ARCHITECTURES)
+_NOTEBOOK_LABEL = N_("Your notebook")
+_NOTEBOOK_EXAMPLE = "Encoder(3, 16, 4, 2)"
+NOTEBOOK_TEXT = Text("notebook", first=_NOTEBOOK_EXAMPLE, key="notebook-text", most=1_500)
+"""Pasted sizes of a model, or a call with them; the link has the sizes that were read from it."""
+_LAST_NOTEBOOK = "notebook-last-valid"
+_MAX_UNREAD = 40
 _RUN_PREFIX = "run:"
 
 
@@ -116,13 +126,19 @@ class Chosen:
 
     name: str
     label: str
-    model: ModelConfig
-    shape: Shape
     architecture: Architecture
     experiment: Experiment | None = None
     run: Run | None = None
     by_task: Architecture | None = None
     problem: str = ""
+
+    @property
+    def model(self) -> ModelConfig:
+        return self.architecture.model
+
+    @property
+    def shape(self) -> Shape:
+        return self.architecture.shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +170,6 @@ def line(
     return model, facts, choices
 
 
-def shows_run() -> bool:
-    """Return whether the page will show the run of the head, before its choice is drawn."""
-    query = view_link.query()
-    settings = url_config.settings_in(query)
-    if settings and SHOW.query not in query and settings != st.session_state.get(_MIRRORED):
-        return False
-    linked = view_link.opened(SHOW)
-    return (linked if linked in _NAMES else st.session_state.get(SHOW.key, RUN)) == RUN
-
-
 def chosen(
     run: Run | None,
     *,
@@ -183,7 +189,7 @@ def chosen(
     others = {} if state.shows_run() else _other_runs()
     own = [] if example is None else [example.name]
     names = [*([RUN] if run is not None else []), *own, DRAFT, *others]
-    names += [your_notebook.NAME, *ARCHITECTURES]
+    names += [NOTEBOOK, *ARCHITECTURES]
     seen = st.session_state.get(_RUN_SEEN)
     st.session_state[_RUN_SEEN] = run_id = None if run is None else run.id
     if run_id is not None and run_id != seen and not _asks_for_a_model():
@@ -210,20 +216,20 @@ def chosen(
         on_change=_take_run,
         help=_("Yours, a run's, or a published model at full size, without memory."),
     )
-    if picked == your_notebook.NAME:
-        your_notebook.field()
+    if picked == NOTEBOOK:
+        _notebook_field()
     with view_link.warnings_place():  # exists even when empty: nothing moves when one appears
         for problem in (missing or unknown, *misread):
             view_link.warn(problem)
         _mirror_choice(picked, run, first)
         if example is not None and picked == example.name:
             one = of_experiment(example.experiment, _(example.label))
-            return Chosen(picked, one.label, one.model, one.shape, one, example.experiment)
-        if picked == your_notebook.NAME:
-            one = your_notebook.model()
+            return Chosen(picked, one.label, one, example.experiment)
+        if picked == NOTEBOOK:
+            one = _notebook_model()
             view_link.forget(_SIZES.values())
-            return Chosen(picked, _(one.label), one.model, one.shape, one)
-        view_link.forget([your_notebook.TEXT])
+            return Chosen(picked, _(one.label), one)
+        view_link.forget([NOTEBOOK_TEXT])
         choice = _resolve(picked, run, is_edited=is_edited)
         if is_trained:
             return choice
@@ -231,6 +237,54 @@ def chosen(
             view_link.forget(_SIZES.values())
             return choice
         return _draft_with_sizes(choice, is_edited=is_edited)
+
+
+def _notebook_field() -> None:
+    """Draw the field for the text."""
+    view_link.warn(view_link.receive(NOTEBOOK_TEXT))
+    st.text_area(
+        _("Sizes or a call"),
+        key=NOTEBOOK_TEXT.key,
+        persist_state="session",
+        height=120,
+        max_chars=MAX_CHARACTERS,
+        help=paragraph("architecture/your-notebook"),
+    )
+
+
+def _notebook_model() -> Architecture:
+    """Return the model of the text; of the last one that could be read."""
+    text = str(st.session_state[NOTEBOOK_TEXT.key])
+    try:
+        found = your_model(text)
+    except ValueError as error:
+        show.problem(error)
+        text = str(st.session_state.get(_LAST_NOTEBOOK, _NOTEBOOK_EXAMPLE))
+        st.caption(_("Showing the last one that could be read."))
+        found = your_model(text)
+    st.session_state[_LAST_NOTEBOOK] = text
+    view_link.say(NOTEBOOK_TEXT, NOTEBOOK_TEXT.first if text == _NOTEBOOK_EXAMPLE else found.sizes)
+    _notebook_report(found)
+    return found.architecture
+
+
+def _notebook_report(found: YourModel) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key="notebook-report"):
+        n = found.n_lines - len(found.unread)
+        st.markdown(ngettext("{n} line read.", "{n} lines read.", n, n=n), width="content")
+        if st.button(_("Train one like it"), icon=":material/model_training:", type="tertiary"):
+            model = found.architecture.model
+            values = default_sections(model.family, tasks_for(model.family)[0])
+            state.set_draft({**values, "model": model.model_dump()})
+            st.switch_page(page_table.path_of("train"))
+    for sentence in found.assumed:
+        st.caption(f":orange[{escape(_(sentence))}]")
+    n = len(found.unread)
+    if n:
+        label = ngettext("{n} line was not understood", "{n} lines were not understood", n, n=n)
+        with st.expander(label, icon=":material/help:"):
+            rows = [(str(number), text, _(why)) for number, text, why in found.unread[:_MAX_UNREAD]]
+            show.facts(rows, [_("line"), _("text"), _("why")])
 
 
 def _is_untouched() -> bool:
@@ -256,7 +310,7 @@ def _draft_with_sizes(draft: Chosen, *, is_edited: bool) -> Chosen:
     chosen = replace(draft, by_task=known, problem=problem)
     if new is known:
         return chosen
-    return replace(chosen, shape=new.shape, architecture=new, experiment=None)
+    return replace(chosen, architecture=new, experiment=None)
 
 
 def _take_run() -> None:
@@ -315,12 +369,12 @@ def _resolve(name: str, run: Run | None, *, is_edited: bool = False) -> Chosen:
     """Return a model by name. run: what the name ``run`` means."""
     if name in ARCHITECTURES:
         published = ARCHITECTURES[name]
-        return Chosen(name, _(published.label), published.model, published.shape, published)
+        return Chosen(name, _(published.label), published)
     shown = run if name == RUN else None
     experiment = _draft(is_edited=is_edited) if shown is None else shown.experiment
     label = _label(name, shown, {})
     one = of_experiment(experiment, label)
-    return Chosen(name, label, one.model, one.shape, one, experiment, shown)
+    return Chosen(name, label, one, experiment, shown)
 
 
 def _draft(*, is_edited: bool) -> Experiment:
@@ -339,8 +393,8 @@ def _draft(*, is_edited: bool) -> Experiment:
 def _label(name: str, run: Run | None, others: Mapping[str, Run]) -> str:
     if name == DRAFT:
         return _("The configuration being edited")
-    if name == your_notebook.NAME:
-        return _(your_notebook.LABEL)
+    if name == NOTEBOOK:
+        return _(_NOTEBOOK_LABEL)
     if name in ARCHITECTURES:
         return _(ARCHITECTURES[name].label)
     shown = others.get(name, run)

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.app import state
+from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.navigation import page_table
 from pages.app.runs import runs_access
 from pages.app.settings import controls, drafts
 from pages.app.settings.drafts import CheckedDraft, Values
 from pages.i18n import _, ngettext
 from tfm_core import settings
 from tfm_core.choices.config.shape import patches_per_side
+from tfm_core.data.corpus.task import read_text
 from tfm_core.data.own import kinds, pictures
 from tfm_core.data.own import sets as own_data
 from tfm_core.data.own.kinds import SET_KINDS
 from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.own.texts import inspect_text, prepare
+from tfm_core.data.own.tokens import learned_from_text
 from tfm_core.runs import own_sets
 
 TASKS = {f"own-{kind}": kind for kind in SET_KINDS}
 """The kind of sets that each task learns."""
 
 _KEY = "own-set"
+_TEXT = "task.text"
 _OF_THE_DRAFT = ("shift", "rotation", "scale", "label_noise", "context")
 """Settings of a task that say nothing of its data: they stay when another set is chosen."""
 
 
 def area(checked: CheckedDraft) -> None:
-    """Draw the choice of the data set, if the draft's task has one."""
+    """Draw the choice of the data set, if the draft's task has one, or of the text without one."""
     values = checked.draft.values
     task = drafts.task_of(values)
     if task not in TASKS:
@@ -53,12 +55,64 @@ def area(checked: CheckedDraft) -> None:
             on_change=_take,
             args=(key,),
         )
-        st.page_link(
-            page_table.path_of("own-data"),
-            label=_("Preview or add your own"),
-            icon=":material/upload_file:",
-            query_params={"kind": TASKS[task], **({"set": chosen} if chosen in available else {})},
+        link(TASKS[task], chosen if chosen in available else "")
+        if task == "own-text" and not chosen:
+            _text(checked)
+
+
+def link(kind: str, set_id: str) -> None:
+    """Link to Own data, where sets of a kind are looked at and added."""
+    query = {"kind": kind, **({"set": set_id} if set_id else {})}
+    show.link("own-data", _("Preview or add your own"), query, icon=":material/upload_file:")
+
+
+def _text(checked: CheckedDraft) -> None:
+    """Show the text to learn: the built-in one, or that of the configuration."""
+    values = checked.draft.values
+    own, unit = drafts.get(values, _TEXT), drafts.get(values, "task.unit")
+    text = own or read_text()
+    tokens = learned_from_text(unit, text).cut_text(text)
+    counts = {"n": f"{len(tokens):,}", "different": f"{len(set(tokens)):,}"}
+    if not own:
+        words = _("Alice in Wonderland, chapter 1: {n} tokens, {different} distinct.", **counts)
+        st.caption(words)
+        return
+    st.caption(_("Your text: {n} tokens, {different} distinct.", **counts))
+    for sentence in checked.at(_TEXT):
+        controls.complaint(sentence)
+    st.caption(_("The configuration contains this text. As a data set it fits in links."))
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            _("Save as a data set and use it"),
+            key="corpus-text-keep",
+            icon=":material/save:",
+            disabled=bool(checked.at(_TEXT)),
+            help=_("It stays on this machine; see Own data."),
+            on_click=_save_text,
         )
+        st.button(
+            _("Use the built-in text"),
+            key="corpus-text-forget",
+            icon=":material/undo:",
+            on_click=_forget_text,
+        )
+
+
+def _forget_text() -> None:
+    values = state.draft()
+    if drafts.task_of(values) == "own-text":
+        state.set_draft(drafts.put(values, _TEXT, ""), by=_TEXT)
+
+
+def _save_text() -> None:
+    values = state.draft()
+    if drafts.task_of(values) != "own-text":
+        return
+    try:
+        own = keep_text(drafts.get(values, _TEXT), str(drafts.get(values, "task.unit")))
+        state.set_draft(with_set(values, own), by="task.data")
+    except (ValueError, OSError) as error:
+        state.notify(_(error))
 
 
 def sets(kind: str) -> dict[str, OwnSet]:

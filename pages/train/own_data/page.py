@@ -10,13 +10,11 @@ import streamlit as st
 from pages.app import show
 from pages.app import state as session
 from pages.app.accounts import visitors
-from pages.app.address import view, view_link
-from pages.app.navigation import page_table
+from pages.app.address import view
 from pages.app.runs import run_actions, run_time, runs_access
 from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext
 from pages.train.own_data import report, upload
-from pages.train.own_data.upload import KIND
 from tfm_core.data.own import kinds
 from tfm_core.data.own import sets as own_data
 from tfm_core.data.own.sets import OwnSet
@@ -28,7 +26,7 @@ _MAX_NAMES = 5
 
 def page() -> None:
     show.header("own-data")
-    kind = view_link.choice(_("Data"), KIND, is_labelled=False)
+    kind = view.one(upload.KIND, "kind", upload.SCOPE)
     own = upload.shown_set(_sets(kind))
     left, right = st.columns([5, 2], gap="medium")
     with right:  # drawn first: what is added is shown on the left
@@ -86,9 +84,7 @@ def _offers(own: OwnSet) -> None:
         if run is not None:
             run_actions.watch(run)
     if is_edited:
-        session.set_draft(experiment.model_dump())
-        session.set_current_run(None)
-        st.switch_page(page_table.path_of("train"))
+        run_actions.configure(experiment)
 
 
 def _sets(kind: str) -> list[OwnSet]:

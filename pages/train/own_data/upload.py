@@ -11,12 +11,12 @@ import streamlit as st
 
 from pages.app import state as session
 from pages.app.accounts import visitors
-from pages.app.address import parameters, view, view_link
+from pages.app.address import view, view_link
 from pages.app.address.parameters import Text
 from pages.app.navigation import ticks
-from pages.app.runs import runs_access
+from pages.app.runs import run_actions, runs_access
 from pages.app.typed import MAX_MEGABYTES
-from pages.i18n import N_, _, ngettext, paragraph
+from pages.i18n import N_, _, paragraph
 from pages.server.streamlit_internals import UploadedFile, free_uploads
 from tfm_core import settings
 from tfm_core.choices.variants.units import UNITS
@@ -58,11 +58,10 @@ _LIKE = {
 }
 
 Files = tuple[tuple[str, bytes], ...]
-KIND = parameters.named(
-    "kind",
+KIND = view.choice(
+    N_("Data"),
     {name: SET_KINDS[name] for name in ("pictures", "pairs", "labels", "text")},
-    first="pictures",
-    key="own-data-kind",
+    look={"label_visibility": "collapsed"},
 )
 SET = Text("set", first="", key="own-data-set", most=40)
 
@@ -275,20 +274,10 @@ def _keep(report: Report, name: str) -> None:
             store=runs_access.store(),
             visitor=visitors.visitor(),
             settings=settings.read(),
-            told_of=_went,
+            told_of=run_actions.notify_deleted,
         )
     except (ValueError, OSError) as error:
         session.notify(_(error))
         return
     begin_with(own.id)
     ticks.mark()
-
-
-def _went(n: int) -> None:
-    words = ngettext(
-        "Deleted the oldest finished run to make room.",
-        "Deleted the {n} oldest finished runs to make room.",
-        n,
-        n=n,
-    )
-    session.notify(words)

@@ -42,7 +42,7 @@ def test_the_link_of_a_page_shows_the_run_that_it_chose(open_page, file):
 @pytest.mark.usefixtures("recorded")
 def test_who_has_trained_something_else_is_not_told_that_it_is_nothing(store, open_page):
     shutil.copytree(RECORDED / "recorded-digits", store.root / "another-of-digits")
-    app = open_page("learn/words.py", view="embeddings")
+    app = open_page("learn/numbers/page.py", figure="embeddings")
     said = " ".join(caption.value for caption in app.caption)
     assert "A recorded run: none of yours fits this page" in said
     assert "you have not trained" not in said

@@ -102,7 +102,7 @@ def test_the_search_leads_to_pages_and_terms(open_page):
     assert lesson.goal in aligning["about"]
     assert "onnx" in found["Runs"]["also"]
     field = found["Tokenise by"]  # declared by the view of a page
-    assert (urlsplit(field["href"]).path, field["also"]) == ("/words", "토큰화 단위")
+    assert (urlsplit(field["href"]).path, field["also"]) == ("/numbers", "토큰화 단위")
     assert "마스크" in found["Masks"]["also"]  # who reads Korean finds it in English, too
     assert len(found) == len(PAGES) + len(frame._fields()) + len(TERMS) + len(catalogue().lessons)
 

@@ -63,12 +63,10 @@ def acts(run: Run) -> dict[str, Callable[[], object]]:
         "seeds": lambda: comparison.start_all([start]),
         "pause": lambda: run_actions.ask(run, "pause"),
         "stop": lambda: run_actions.ask(run, "stop"),
-        "go on": lambda: run_actions.resume_here(run),
+        "go on": lambda: run_actions.resume(run),
         "train further": lambda: run_actions.train_further(run, 100_000),
-        "rename": lambda: run_actions.name_and_label(
-            run.id, name="Ben was here", group="", tags="", note=""
-        ),
-        "label": lambda: run_actions.label([run.id], note="Ben was here"),
+        "rename": lambda: run_actions.label([run.id], name="Ben’s"),
+        "label": lambda: run_actions.join_group([run.id], "Ben’s"),
         "delete": lambda: run_actions.delete(run),
         "sweep": lambda: sweeps.start(ready.plan()),
         "set": lambda: own_choice.keep_text("to be or not to be " * 50, "characters"),

@@ -148,7 +148,7 @@ def test_names_of_code_and_korean_words_find_their_term(tmp_path):
     entries += [{"name": t.name, "also": t.finding, "about": t.sentences[0]} for t in TERMS]
     script = tmp_path / "find.mjs"
     script.write_text(
-        f"import {{ matching }} from {json.dumps(str(FOLDER / 'matching.js'))};\n"
+        f"import {{ matching }} from {json.dumps(str(FOLDER / 'search.js'))};\n"
         f"const entries = {json.dumps(entries)};\n"
         f"const first = (typed) => matching(entries, typed)[0]?.entry.name;\n"
         f"console.log(JSON.stringify({json.dumps(list(FOUND))}.map(first)));\n",

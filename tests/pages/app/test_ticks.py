@@ -15,7 +15,7 @@ MARKS = st.text("abcz019-", min_size=1, max_size=40)
 
 def kept(app: AppTest) -> dict[str, object]:
     """Return the value that the browser is asked to store."""
-    (data,) = sent(app, "cookie")[0]
+    ((data,),) = [data for name, *data in sent(app, "effects") if name == "cookie"]
     return dict(data)
 
 
@@ -32,11 +32,19 @@ def test_any_cookie_at_all_is_read(text):
 
 
 def test_a_forged_cookie_marks_no_other_pages_and_no_more_than_there_is():
-    text = "masks:act/home:act/nowhere:act/words:a:b:c:d/tensors:<b>:A b/before"
+    text = "masks:act/home:act/nowhere:act/practice:a:b:c:d/numbers:<b>:A b/before"
     found = ticks.read(text)
-    assert found == {"masks": {"act"}, "words": {"a", "b"}, "tensors": set(), "before": set()}
-    assert ticks.written(found) == "masks:act/words:a:b"
+    assert found == {
+        "masks": {"act"},
+        "practice": {"a", "b", "c"},
+        "numbers": set(),
+        "before": set(),
+    }
+    assert ticks.written(found) == "masks:act/practice:a:b:c"
     assert ticks.read("masks:act/" * 999) == {}
+    older = ticks.read("tensors:strides/words:a:b:c:d:e")  # both are one page
+    assert older.keys() == {"numbers"}
+    assert len(older["numbers"]) == PAGES["numbers"].questions
     assert ticks.read("gpt:order/captions:swap/draw:act") == {"try": {"order", "swap"}}
 
 
@@ -53,7 +61,7 @@ def test_home_counts_leads_to_the_next_page_and_forgets_on_a_press(store, open_p
     made_run(store)
     app = open_page()
     assert "of 25 done" not in said(app)
-    app.session_state["ticks"] = {WAY[0].name: {"a", "b"}, "masks": {"act"}}
+    app.session_state["ticks"] = {WAY[0].name: {"a", "b", "c", "d"}, "masks": {"act"}}
     app.run()
     assert f"2 of {len(WAY)} done" in said(app)
     links = [link.proto for link in app.get("page_link")]

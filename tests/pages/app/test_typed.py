@@ -31,13 +31,7 @@ def test_a_long_paste_is_kept_and_answered(open_page, page, query, key):
 
 LARGE = [
     ("try_it/page.py", {"view": "train"}, "text_area", "train-own-text"),
-    (
-        "train/page.py",
-        {"model.family": "decoder-only", "task.name": "own-text"},
-        "text_area",
-        "corpus-text",
-    ),
-    ("learn/words.py", {}, "text_area", "words-text"),
+    ("learn/numbers/page.py", {}, "text_area", "words-text"),
     ("look_inside/masks.py", {}, "text_input", "masks-own-one-text"),
 ]
 

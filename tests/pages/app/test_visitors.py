@@ -42,7 +42,7 @@ def act(token: str, run: Run, action: str, monkeypatch: pytest.MonkeyPatch) -> N
         "pause": lambda: run_actions.ask(run, "pause"),
         "step": lambda: run_actions.ask(run, "step"),
         "stop": lambda: run_actions.ask(run, "stop"),
-        "resume": lambda: run_actions.resume_here(run),
+        "resume": lambda: run_actions.resume(run),
         "rename": lambda: rename(run, "Ben was here"),
         "delete": lambda: run_actions.delete(run),
     }
@@ -51,7 +51,7 @@ def act(token: str, run: Run, action: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def rename(run: Run, name: str) -> None:
     with suppress(NotYours):  # which the dialog says in a sentence
-        run_actions.name_and_label(run.id, name=name, group="", tags="", note="")
+        run_actions.label([run.id], name=name)
 
 
 def told(run: Run) -> dict[str, bytes]:

@@ -7,7 +7,7 @@ from pages.app.accounts import visitors
 from pages.runs import filter
 from tests.pages.looking import keys
 from tests.pages.made_runs import made_run
-from tests.pages.runs.test_page import PAGE, TOKEN, captions, names, places
+from tests.pages.runs.test_page import PAGE, TOKEN, captions, in_dialog, names, places
 from tests.runs.waiting import tiny
 from tfm_core.runs.auth import Visitor, hashed
 from tfm_core.runs.record.labels import Labels
@@ -89,10 +89,10 @@ def test_ticked_runs_are_grouped_and_tagged_together(store, open_page):
     store.label(runs[0].id, tags=["old"])
     app = open_page(PAGE)
     pick(app, *runs[:2])
-    app.text_input(key="picked-group").set_value("Pair").run()
-    app.button(key="picked-set-group").click().run()
-    app.text_input(key="picked-tags").set_value("new, old").run()
-    app.button(key="picked-add-tags").click().run()
+    app.button(key="runs-label").click().run()
+    app.text_input(key="group-picked").set_value("Pair").run()
+    app.text_input(key="tags-picked").set_value("new, old").run()
+    app.button(key="label-picked").click().run()
     found = [store.get(run.id).labels for run in runs]
     assert found == [
         Labels(tags=("old", "new"), group="Pair"),
@@ -101,6 +101,10 @@ def test_ticked_runs_are_grouped_and_tagged_together(store, open_page):
     ]
     app.button(key=f"labels-{runs[0].id}").click().run()
     assert app.text_input(key=f"group-{runs[0].id}").value == "Pair"
+    app.button(key="runs-label").click().run()
+    app.text_input(key="tags-picked").set_value("late").run()
+    app.button(key="label-picked").click().run()
+    assert [store.get(run.id).labels.group for run in runs[:2]] == ["Pair", "Pair"]
 
 
 def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
@@ -113,15 +117,18 @@ def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
     app = open_page(PAGE, token=TOKEN)
     assert f"labels-{other.id}" not in keys(app)
     pick(app, other, own)
-    app.text_input(key="picked-group").set_value("Mine").run()
-    app.button(key="picked-set-group").click().run()
-    assert "other visitors' runs keep their labels" in captions(app)
+    app.button(key="runs-label").click().run()
+    assert "other visitors' runs keep their labels" in in_dialog(app)
+    app.text_input(key="group-picked").set_value("Mine").run()
+    app.button(key="label-picked").click().run()
     assert store.get(own.id).labels.group == "Mine"
     assert store.get(other.id).labels == Labels()
     # a button that is forged
     monkeypatch.setattr("pages.app.accounts.visitors.watches", lambda run: False)
-    app.run().button(key="picked-set-group").click().run()
-    assert "This run belongs to another visitor" in app.info[0].value
+    app.button(key="runs-label").click().run()
+    app.text_input(key="group-picked").set_value("Theirs").run()
+    app.button(key="label-picked").click().run()
+    assert "This run belongs to another visitor" in in_dialog(app)
     assert store.get(other.id).labels == Labels()
 
 
@@ -141,23 +148,11 @@ def test_pages_of_the_list_say_what_stands_on_them(store, open_page):
 def test_one_dialog_is_open_at_a_time_and_none_on_another_page(store, open_page):
     run, other = made_run(store, name="One"), made_run(store, name="Two")
     app = open_page(PAGE)
-    app.button(key=f"labels-{run.id}").click().run()
-    assert [field.key for field in app.text_area] == [f"note-{run.id}"]
-    for key, text_areas in (
-        (f"twin-{other.id}", []),
-        (f"labels-{other.id}", [f"note-{other.id}"]),
-    ):
-        app.button(key=key).click().run()
-        assert [field.key for field in app.text_area] == text_areas
-    run = made_run(store, name="One")
-    app = open_page(PAGE)
-    app.button(key=f"labels-{run.id}").click().run()
-    app.query_params["run"] = run.id
+    for one in (run, other):
+        app.button(key=f"labels-{one.id}").click().run()
+        assert [field.key for field in app.text_area] == [f"note-{one.id}"]
     app._page_hash = calc_hash("train")
     app.run()
-    app.button(key="run-twin").click().run()
-    assert f"twin-start-{run.id}" in {button.key for button in app.button}
     app._page_hash = calc_hash("runs")
     app.run()
     assert not app.text_area
-    assert f"twin-start-{run.id}" not in {button.key for button in app.button}

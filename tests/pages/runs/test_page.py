@@ -185,7 +185,7 @@ def test_a_refused_start_leaves_nothing(store, open_page, monkeypatch, request):
     run = with_checkpoint(made_run(store, step=97))
     before = [path for path in store.root.rglob("*") if ".queue" not in path.parts]
     app = open_page(PAGE)
-    app.number_input(key=f"further-steps-{run.id}").set_value(131).run()
+    app.number_input(key=f"run-more-{run.id}").set_value(34).run()
     app.button(key=f"further-{run.id}").click().run()
     assert "the limit here is 100" in app.error[0].value
     home = open_page("home/page.py")

@@ -302,7 +302,7 @@ COMPONENT_PAGES = {
     "walk": {"run": "recorded-korean"},
     "build": {},
     "mistakes": {"run": "recorded-digits"},
-    "words": {},
+    "numbers": {},
 }
 
 

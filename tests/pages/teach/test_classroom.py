@@ -12,10 +12,11 @@ from pages.app.runs import runs_access
 from pages.components import addresses
 from pages.teach import classroom, reading, reset
 from pages.teach.reading import pupils
+from tests.lessons.made import add_run, record
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core.lessons import attempts, catalogue
-from tfm_core.lessons.checks.task import Verdict
+from tfm_core.lessons.task import Verdict
 from tfm_core.runs.auth import hashed
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
@@ -64,7 +65,7 @@ def stuck_run(store: RunStore, owner: str) -> Run:
 
 
 def at_lesson(token: str, run: Run) -> None:
-    attempts.add_run(LESSON, hashed(token), run.id)
+    add_run(LESSON, hashed(token), run.id)
 
 
 def test_without_the_key_nothing_is_shown_and_the_page_says_where_it_comes_from(store):
@@ -167,7 +168,7 @@ def test_the_answers_of_a_class_are_bars(store):
     right, wrong = words.right[0], next(one.text for one in words.options if not one.is_right)
     for token, answer in ((ANN, right), (BEN, wrong)):
         verdict = Verdict(answer == right, "")
-        attempts.record(lesson.id, hashed(token), task.id, answer=answer, verdict=verdict)
+        record(lesson.id, hashed(token), task.id, answer=answer, verdict=verdict)
     said = texts(as_teacher(of=lesson.id, view="answers"))
     assert "1 right, 1 wrong, 0 not yet" in said
     assert "0 right, 0 wrong, 2 not yet" in said

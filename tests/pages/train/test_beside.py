@@ -3,6 +3,7 @@
 import dataclasses
 
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import NumberInput
 
 from tests.limits import limited
 from tests.pages.looking import said
@@ -21,12 +22,15 @@ def waiting(store: RunStore) -> list[Run]:
     return [run for run in reversed(store.list()) if run.status.state == "queued"]
 
 
-def twin(app: AppTest, run: Run, *paths: str) -> AppTest:
-    """Open the dialog and choose settings to change."""
+def repeating(app: AppTest) -> AppTest:
+    """Open the settings of a run to repeat it with a change."""
     app.button(key="run-twin").click().run()
-    for path in paths:
-        app.selectbox(key=f"twin-what-{run.id}").set_value(path).run()
-    return app
+    return app.toggle(key="all-settings").set_value(True).run()
+
+
+def setting(app: AppTest, path: str) -> NumberInput:
+    (field,) = (one for one in app.number_input if str(one.key).startswith(f"setting:{path}"))
+    return field
 
 
 def test_a_configuration_is_trained_with_five_seeds_by_one_press(
@@ -39,31 +43,28 @@ def test_a_configuration_is_trained_with_five_seeds_by_one_press(
     assert compared == [run.id for run in waiting(store)]
 
 
-def test_a_configuration_that_cannot_be_has_no_seeds_and_is_said_on_its_twin(
-    store, busy_queue, open_page
-):
+def test_a_configuration_that_cannot_be_has_no_seeds_and_no_twin(store, busy_queue, open_page):
     app = open_page(TRAIN, draft=tiny())
     app.toggle(key="all-settings").set_value(True).run()
     app.number_input(key="setting:model.n_heads").set_value(3).run()
     assert app.button(key="start-seeds").disabled
     run = made_run(store, experiment=tiny())
-    app = twin(open_page(TRAIN, run=run.id), run, "model.n_heads")
-    app.number_input(key=f"twin-{run.id}-model.n_heads").set_value(3).run()
+    app = repeating(open_page(TRAIN, run=run.id))
+    setting(app, "model.n_heads").set_value(3).run()
     assert "does not divide" in said(app) or "must divide" in said(app)
-    assert app.button(key=f"twin-start-{run.id}").disabled
+    assert app.button(key="start").disabled
     assert waiting(store) == []
 
 
 def test_a_twin_differs_in_what_was_changed_and_is_compared(store, busy_queue, open_page, compared):
     run = made_run(store, name="Mine", experiment=tiny())
     store.label(run.id, group="Heads")
-    app = twin(open_page(TRAIN, run=run.id), run, "model.n_heads")
-    start = f"twin-start-{run.id}"
-    assert app.button(key=start).disabled
+    app = repeating(open_page(TRAIN, run=run.id))
+    assert app.button(key="start").disabled
     assert "Nothing differs yet" in said(app)
-    app.number_input(key=f"twin-{run.id}-model.n_heads").set_value(4).run()
+    setting(app, "model.n_heads").set_value(4).run()
     assert "Train a copy with **4 heads**" in said(app)
-    app.button(key=start).click().run()
+    app.button(key="start").click().run()
     (made,) = waiting(store)
     model = {**tiny().model.model_dump(), "n_heads": 4}
     assert made.experiment == tiny().replace(model=model)
@@ -78,12 +79,22 @@ def test_a_twin_that_is_refused_says_why_and_leaves_nothing(
     limited(monkeypatch, max_steps=5)
     request.getfixturevalue("busy_queue")
     run = made_run(store, experiment=tiny())
-    app = twin(open_page(TRAIN, run=run.id), run, "seed")
-    app.number_input(key=f"twin-{run.id}-seed").set_value(7).run()
-    app.button(key=f"twin-start-{run.id}").click().run()
+    app = repeating(open_page(TRAIN, run=run.id))
+    setting(app, "seed").set_value(7).run()
+    app.button(key="start").click().run()
     assert "the limit here is 5" in said(app)
     assert waiting(store) == []
     assert compared == []
+
+
+def test_a_preset_or_a_new_run_ends_the_comparison_with_the_run(store, open_page):
+    run = made_run(store, experiment=tiny())
+    app = repeating(open_page(TRAIN, run=run.id))
+    app.selectbox(key="configure-preset").set_value("gpt-grammar").run()
+    assert app.button(key="start").label == "Start"
+    app = open_page(TRAIN, run=run.id)
+    app.button(key="run-new").click().run()
+    assert app.button(key="start").label == "Start"
 
 
 def test_a_run_is_compared_with_others(store, open_page, compared):

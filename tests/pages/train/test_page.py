@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from pages.app import show
 from pages.app.runs import run_time, run_words
 from pages.train import live
-from pages.train.crowd import Crowd, pace
+from pages.train.live import Crowd, crowded
 from pages.train.live_keys import seconds_left, speed
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import film, part_of, said
@@ -53,7 +53,7 @@ def test_a_finished_run_shows_its_keys_predictions_and_a_map(store, watch, prese
     app = watch(learned_run(store, preset).id)
     values = {metric.label: metric.value for metric in app.metric}
     assert values["Test accuracy"] == "99.1%"
-    assert values["Trained for"] == "1 min 1 s"
+    assert "Trained for: 1 min 1 s" in said(app)
     assert ("Perplexity" in values) == (preset == "gpt-grammar")
     has_wholes = preset not in {"vit-digits", "gpt-grammar"}
     assert ("Test, whole sequences" in values) == has_wholes
@@ -271,12 +271,12 @@ def test_sessions_count_once_look_freely_when_few_and_share_when_many():
     assert crowd.record_poll("b") == 2
     now[0] += 1
     assert crowd.record_poll("b") == 1
-    assert pace(1.0, 1) == pace(1.0, 7) == 1.0
-    assert pace(1.0, 20) == pace(3.0, 20) == 3.0
-    assert pace(3.0, 40) == 6.0
-    assert pace(0.25, 1) == 0.25
-    assert pace(0.25, 7) == 1.0
-    looks_a_second = [n / pace(1.0, n) for n in range(1, 200)]
+    assert crowded(1.0, 1) == crowded(1.0, 7) == 1.0
+    assert crowded(1.0, 20) == crowded(3.0, 20) == 3.0
+    assert crowded(3.0, 40) == 6.0
+    assert crowded(0.25, 1) == 0.25
+    assert crowded(0.25, 7) == 1.0
+    looks_a_second = [n / crowded(1.0, n) for n in range(1, 200)]
     assert max(looks_a_second) <= 7
 
 

@@ -35,7 +35,7 @@ def opened(**query: str) -> AppTest:
 
 def sent(app: AppTest) -> dict[str, Any]:
     """Return what the browser gets for the board."""
-    shown: dict[str, Any] = json.loads(part_of(app, "digit_lab").json)
+    shown: dict[str, Any] = json.loads(part_of(app, "digit_reader").json)[0]
     return shown
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
-from tests.runs.test_vocabulary import remove_set, trained
+from tests.runs.test_own_runs import remove_set, trained
 from tfm_core.data.own import place
 
 PAGE, TEXT = "try_it/page.py", "write-text"

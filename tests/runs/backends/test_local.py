@@ -9,7 +9,6 @@ from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs.backends import local
 from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 
@@ -46,27 +45,22 @@ def test_what_is_no_gpu_of_this_machine_is_left_to_its_worker(store):
         assert local.device_for(store.create(tiny(), device=device), store.root) == device
 
 
-def test_the_queue_hands_out_gpus_and_says_which_and_who_waits_for_one(store):
+def test_the_queue_hands_out_gpus_and_says_which_and_who_waits_for_one(store, make_queue):
     """The workers find no GPU here, and say so of the one that they were given."""
     training(store, "cuda:0")
-    queue = RunQueue(store, max_running=3, warm=0)
+    queue = make_queue(max_running=3)
     queue.start()
-    try:
-        first = store.create(tiny(), device="cuda:0")
-        queue.submit(first)
-        wait_until(lambda: first.status.state == "failed", "the first run is told")
-        assert first.status.reason.startswith("cuda:1 is not available: ")
-        assert Run(first.folder).meta.device == first.status.device == "cuda:1"
-        other = training(store, "cuda:1")
-        second = store.create(tiny(), device="cuda:0")
-        queue.submit(second)
-        wait_until(
-            lambda: waiting_line.start_errors.get(second.folder), "it says what it waits for"
-        )
-        assert waiting_line.start_errors.get(second.folder).startswith("It waits for a GPU")
-        assert second.status.state == "queued"
-        write_status(other.folder, dataclasses.replace(other.status, state="stopped"))
-        wait_until(lambda: second.status.state == "failed", "it has its turn")
-        assert second.status.device == "cuda:1"
-    finally:
-        queue.close()
+    first = store.create(tiny(), device="cuda:0")
+    queue.submit(first)
+    wait_until(lambda: first.status.state == "failed", "the first run is told")
+    assert first.status.reason.startswith("cuda:1 is not available: ")
+    assert Run(first.folder).meta.device == first.status.device == "cuda:1"
+    other = training(store, "cuda:1")
+    second = store.create(tiny(), device="cuda:0")
+    queue.submit(second)
+    wait_until(lambda: waiting_line.start_errors.get(second.folder), "it says what it waits for")
+    assert waiting_line.start_errors.get(second.folder).startswith("It waits for a GPU")
+    assert second.status.state == "queued"
+    write_status(other.folder, dataclasses.replace(other.status, state="stopped"))
+    wait_until(lambda: second.status.state == "failed", "it has its turn")
+    assert second.status.device == "cuda:1"

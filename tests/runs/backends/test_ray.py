@@ -19,7 +19,6 @@ from tests.runs.comparing import assert_same
 from tests.runs.waiting import tiny, wait_until
 from tests.sweeps.made import a_plan, trials_of
 from tfm_core import settings
-from tfm_core.runs import RunStore
 from tfm_core.runs.backends import ray as backend
 from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.process import worker
@@ -29,7 +28,6 @@ from tfm_core.runs.queue.hold import Hold
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.queue.waiting_line import Unavailable
-from tfm_core.runs.status import Status, write_status
 from tfm_core.sweeps.driver import Driver
 
 ADDRESS = "http://head:8265"
@@ -117,18 +115,15 @@ def head() -> Iterator[Head]:
 
 
 @pytest.fixture
-def queue_on(store: RunStore, monkeypatch) -> Iterator[Callable[[Head], RunQueue]]:
+def queue_on(make_queue, monkeypatch) -> Callable[[Head], RunQueue]:
     """Makes queues whose thread is the test."""
     monkeypatch.setattr(backend, "LOOK_SECONDS", 0.0)
-    with contextlib.ExitStack() as ends:
 
-        def made(head: Head) -> RunQueue:
-            monkeypatch.setenv("TFM_RAY_ADDRESS", head.address)
-            queue = RunQueue(store, limits=Limits())
-            ends.callback(queue.close)
-            return queue
+    def made(head: Head) -> RunQueue:
+        monkeypatch.setenv("TFM_RAY_ADDRESS", head.address)
+        return make_queue(warm=None)
 
-        yield made
+    return made
 
 
 @pytest.fixture
@@ -278,9 +273,3 @@ def test_a_job_that_comes_late_or_twice_touches_nothing(store, end, capsys) -> N
     assert "finds no waiting run" in capsys.readouterr().err
     assert (run.folder / "status.json").read_bytes() == before
     Hold(run.folder, patience=0.0).release()
-
-
-def test_a_run_whose_server_was_killed_as_it_started_it_still_waits(store) -> None:
-    run = store.create(tiny())
-    write_status(run.folder, Status("starting", pid=2**22 + 1, host="gone"))
-    assert waiting_line.waits(run.folder)

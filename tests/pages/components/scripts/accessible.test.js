@@ -2,10 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { news } from "../../../../pages/components/announcing.js";
-import { csvOf, shownCell, tablesOf } from "../../../../pages/components/data_table.js";
-import { pitch, range } from "../../../../pages/components/sound.js";
-import { describedLine } from "../../../../pages/components/stage_curves.js";
-import { decoded } from "../../../../pages/components/typed_arrays.js";
+import { csvOf, decoded, shownCell, tablesOf } from "../../../../pages/components/data_table.js";
+import { describedLine, pitch, range } from "../../../../pages/components/stage_curves.js";
 
 const packed = (values, dtype, shape) => ({ dtype, shape, bdata: Buffer.from(values.buffer).toString("base64") });
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { stepOf } from "../../../../pages/components/moving.js";
-import { moved } from "../../../../pages/components/roving.js";
+import { moved } from "../../../../pages/components/keys.js";
 import { completions } from "../../../../pages/components/word_chips.js";
-import { changed, isInSight } from "../../../../pages/components/reveal.js";
+import { changed, isInSight } from "../../../../pages/components/effects.js";
 
 test("words follow the film of the same thing, and else stand where the server stands", () => {
   const data = { animation: "run cross 0", step: 100, trees: { 0: [], 8: [], 100: [] } };
@@ -28,6 +28,7 @@ test("the arrow keys move over cells and stop at their edges", () => {
   assert.equal(moved("ArrowRight", 6, 35, 7), 6);
   assert.equal(moved("ArrowDown", 34, 35, 7), 34);
   assert.equal(moved("ArrowDown", 3, 10), 4);
+  assert.equal(moved("ArrowDown", 9, 10), 0);
   assert.equal(moved("Enter", 0, 35, 7), -1);
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { marked } from "../../../../pages/components/stage_answers.js";
+import { marked } from "../../../../pages/components/stage.js";
 import { across, drawLines, ends, percent, said, stepFrom, stepTicks, ticks, upward } from "../../../../pages/components/stage_curves.js";
 import { arranged } from "../../../../pages/components/stage_heads.js";
 import { frameAt, isBetween, lastUpTo, momentAt, nextMoment, pace, positionOf, stepAt, valueAt, weightsAt } from "../../../../pages/components/stage_time.js";

@@ -110,7 +110,7 @@ def test_vocabularies_and_lengths_are_kept_and_what_does_not_fit_is_said(open_pa
     assert said(again).partition("** parameters")[0].endswith(f"**{shown}")
     app.switch_page("look_inside/walk.py").run()
     assert "shapes only, no numbers" in said(app)
-    app.switch_page("learn/speed.py").run()  # what trains has the sizes of its task
+    app.switch_page("learn/practice/page.py").run()  # what trains has the sizes of its task
     assert "has only shapes" not in said(app)
     app.switch_page("look_inside/build.py").run()
     app.selectbox(key="model-choice").set_value("gpt2-small").run()
@@ -233,9 +233,10 @@ def test_build_follows_the_current_run_and_what_is_edited_is_the_other_choice(op
 GIVEN = "d_model = 16, n_heads = 4\nn_layers = 1, d_ff = 2\nand a line of no use"
 
 
-@pytest.mark.parametrize("path", ["learn/speed.py", "learn/training_step.py"])
+@pytest.mark.parametrize("path", ["learn/practice/page.py", "learn/training_step.py"])
 def test_a_pasted_model_is_no_experiment(open_page, path):
-    app = open_page(path, show="notebook")
+    figure = {"figure": "speed"} if "practice" in path else {}
+    app = open_page(path, show="notebook", **figure)
     assert app.selectbox(key="model-choice").value == "notebook"
 
 

@@ -97,7 +97,7 @@ def test_words_are_chips_and_a_sentence_that_cannot_be_read_is_mended(reader):
 
 def test_an_own_picture_is_read_with_the_last_checkpoint(viewer):
     at = opened(viewer, example="own")
-    assert part_of(at, "digit_pad")
+    assert part_of(at, "drawing_board")
     drawn = np.zeros((64, 64), np.uint8)
     drawn[10:50, 28:34] = 255
     file = io.BytesIO()

@@ -100,7 +100,7 @@ def test_a_kept_set_is_looked_at_as_it_was_read_and_can_be_taken_in_again(kind):
         assert sorted(again.lengths[column]) == sorted(report.lengths[column])
 
 
-def test_a_kept_text_takes_the_place_of_the_pasted_one_in_the_form(store):
+def test_a_kept_text_takes_the_place_of_the_built_in_one_in_the_form(store):
     app = pasted("text", TEXT)
     app.button(key="own-data-keep").click().run()
     (own,) = own_of(store)
@@ -111,9 +111,9 @@ def test_a_kept_text_takes_the_place_of_the_pasted_one_in_the_form(store):
     asked = Experiment.parse(app.session_state["draft"].values)
     assert asked.task == kinds.task_of(own)
     assert isinstance(asked.task, CorpusTaskConfig)
-    assert "corpus-text" not in {area.key for area in app.text_area}
+    assert not [one for one in app.caption if "chapter 1" in one.value]
     app.selectbox(key=f"own-set-{own.id}").set_value("").run()
-    assert "corpus-text" in {area.key for area in app.text_area}
+    assert [one for one in app.caption if "chapter 1" in one.value]
 
 
 def test_the_proposed_name_follows_the_file_and_a_typed_one_stays(store):

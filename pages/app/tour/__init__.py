@@ -1,1 +1,0 @@
-"""Tours: a bar that leads across pages over one real run, stop by stop."""

@@ -1,0 +1,1 @@
+"""Train it well."""

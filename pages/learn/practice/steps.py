@@ -1,0 +1,565 @@
+"""The figures of good practice: from a split to a number on the test set, in seven steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from pages.app import show, state
+from pages.app.accounts import visitors
+from pages.app.article import Made, keep
+from pages.app.model import question
+from pages.app.runs import comparison, run_time, runs_access, shown_run, studies
+from pages.i18n import N_, _, paragraph
+from tfm_core import byte_cache
+from tfm_core.choices.config import to_json
+from tfm_core.inspect.compare import conclusions
+from tfm_core.plots.examples.errors import by_group, confusion
+from tfm_core.plots.examples.own_data import balance
+from tfm_core.plots.examples.pictures import picture_cards
+from tfm_core.plots.palette import COLOURS
+from tfm_core.plots.training.curves import learning_curve
+from tfm_core.probe.types import Floats
+from tfm_core.runs.run import Run
+from tfm_core.sentences import points
+from tfm_core.studies import practice
+from tfm_core.studies.practice import STUDY, Evaluation
+from tfm_core.studies.study import StudyRuns, runs_of
+from tfm_core.training.progress import Patience
+
+STEPS = ("split", "train", "early", "augment", "errors", "save", "test")
+Runs = dict[str, Run]
+"""The guided runs, by the name of their arm."""
+_WINDOW = 20
+_SHOWN = 20
+_TRIES = (1, 2, 5, 10, 20, 50, 100)
+_CHOOSING = "choosing"
+_MODEL_WIDTH, _DIFFERENCE_WIDTH, _DIGIT_WIDTH = 220, 110, 64  # pixels: all ten classes in view
+_BY_RUN = {"train": "plain", "early": "early", "augment": "augmented"}
+"""The steps that are done once a run is."""
+_DONE = "practice-done"
+
+
+def _runs() -> Runs:
+    """Return the guided runs that are there, by arm; those that a reader stopped, too."""
+    found = runs_of(STUDY, visitors.with_lessons())
+    every = {**found.stopped, **found.shown}
+    return {arm.name: every[arm.name] for arm in STUDY.arms if arm.name in every}
+
+
+def progress(_made: Made) -> None:
+    """Show which steps are done."""
+    runs = _runs()
+    done = {name for name in STEPS if _is_marked(name)}
+    if _is_own("plain", runs):
+        done.add("split")
+    for name, arm in _BY_RUN.items():
+        if _is_own(arm, runs) and runs[arm].status.state == "finished":
+            done.add(name)
+    badges = " ".join(
+        f":green-badge[✓ {number}]" if name in done else f":gray-badge[{number}]"
+        for number, name in enumerate(STEPS, 1)
+    )
+    words = _("{n} of {all} done", n=len(done), all=len(STEPS))
+    st.markdown(f"{badges} {words}")
+
+
+def _is_own(arm: str, runs: Runs) -> bool:
+    return arm in runs and not runs[arm].meta.recorded
+
+
+def _mark(name: str) -> None:
+    """Mark a step of this session as done; for a button's callback."""
+    st.session_state.setdefault(_DONE, set()).add(name)
+
+
+def _mark_done(name: str) -> None:
+    if not _is_marked(name):
+        _mark(name)
+        st.rerun()
+
+
+def _is_marked(name: str) -> bool:
+    return name in st.session_state.get(_DONE, set())
+
+
+def _starter(arms: list[str], label: str, runs: Runs) -> None:
+    """Offer to train the arms that are missing or have failed."""
+    missing = {
+        name: STUDY.experiment(STUDY.arm(name))
+        for name in arms
+        if not _is_own(name, runs) or runs[name].status.can_resume
+    }
+    if not missing:
+        return
+    if all(name in runs and runs[name].meta.recorded for name in arms):
+        st.caption(
+            _(
+                "{badge} Trained beforehand; train it here yourself.",
+                badge=shown_run.origin_badge(runs[arms[0]]),
+            )
+        )
+    usual = [practice.SECONDS[name] for name in missing]
+    time = run_time.words(run_time.in_sequence(missing.values(), usual=usual))
+    words = _(label, time=time)
+    if st.button(words, type="primary", icon=":material/play_arrow:", key=f"practice-{arms[-1]}"):
+        studies.train(STUDY, missing)
+
+
+def _follow(arms: list[str], runs: Runs, draw: Callable[[Runs], None]) -> None:
+    """Draw what runs of arms show, as long as they train, and the line of the last one."""
+    shown = {name: runs[name] for name in arms if name in runs}
+    last = {name: {0: run} for name, run in shown.items() if name == arms[-1]}
+
+    def part(_was_live: bool) -> None:
+        if last:
+            with st.container(horizontal=True, gap="medium"):
+                studies.lines(STUDY, StudyRuns(last))
+        draw(shown)
+
+    if shown:
+        comparison.follow(shown.values(), part)
+
+
+def _chosen(*, is_told: bool = False) -> tuple[str, Run] | None:
+    """Return the run that validation chooses, or show what is missing. is_told: say why it is."""
+    runs = _runs()
+    ready = {
+        name: (run, runs_access.curves(run))
+        for name, run in runs.items()
+        if run.status.state == "finished" and practice.has_weights(run)
+    }
+    best = practice.best_of(ready)
+    if best is None:
+        st.info(_("This step needs a finished run: train one first."))
+        return None
+    name, step, loss = best
+    if is_told:
+        show.prose(
+            paragraph(
+                "practice/chosen",
+                name=_(STUDY.arm(name).label),
+                step=f"{step:,}",
+                loss=f"{loss:.3f}",
+                n=len(ready),
+            )
+        )
+    return name, runs[name]
+
+
+def _evaluated(run: Run, split: str) -> Evaluation:
+    """Return the cached answers of a run on a split. Raises ValueError."""
+    with st.spinner(_("Answering every picture …")):
+        return _evaluate(run.folder, practice.weights_mark(run), split)
+
+
+@byte_cache.cached
+def _evaluate(folder: Path, mark: int, split: str) -> Evaluation:
+    return practice.evaluate(Run(folder), split)
+
+
+def split(made: Made) -> None:
+    """Count the pictures of each class in each split, and show how wide their intervals are."""
+    try:
+        with st.spinner(_("Counting the pictures …")):
+            counts, n_shared = _splits()
+    except ValueError as error:
+        show.problem(error)
+        return
+    left, right = st.columns([3, 2])
+    with left:
+        show.figure(
+            balance({name: counts[name].tolist() for name in counts}, height=320),
+            _("Pictures in two splits: {n}.", n=n_shared),
+            key="practice-shares",
+        )
+    with right:
+        # narrow columns: all of them fit a phone
+        form = {_("pictures"): st.column_config.NumberColumn(format="localized")}
+        totals = counts.sum(axis=1)
+        roles = [
+            (_("training"), totals["train"], _("the weights"), _("in every step")),
+            (_("validation"), totals["validation"], _("you"), _("every 50 steps")),
+            (_("test"), totals["test"], _("nobody"), _("once")),
+        ]
+        columns = [_("split"), _("pictures"), _("who learns"), _("seen")]
+        table = pd.DataFrame(roles, columns=columns)
+        st.dataframe(table, hide_index=True, key="practice-roles", column_config=form)
+        _width(made)
+    keep(made, "", choosing=practice.about_choosing())
+    if question.is_revealed(_CHOOSING):
+        _mark_done("split")
+    show.code(conclusions.wilson)
+
+
+def _width(made: Made) -> None:
+    n = st.select_slider(
+        _("Pictures in the validation split"),
+        [20, 50, 100, 200, 500, 1000, 2000, 5000, 10000],
+        500,
+        key="practice-n",
+        format_func=lambda value: f"{value:,}",
+    )
+    low, high = conclusions.wilson(round(0.9 * n), n)
+    st.markdown(
+        _(
+            "90% right of {n} means **{low}** to **{high}**.",
+            n=f"{n:,}",
+            low=show.percent(low),
+            high=show.percent(high),
+        ),
+        help=_("95% confidence (Wilson 1927)."),
+    )
+    keep(made, n, precision=practice.about_precision(n))
+
+
+@st.cache_data(show_spinner=False)
+def _splits() -> tuple[pd.DataFrame, int]:
+    return practice.splits_of(STUDY.base)
+
+
+def train(_made: Made) -> None:
+    """Train the guided run and mark where it begins to overfit."""
+    runs = _runs()
+    _starter(["plain"], N_("Train the guided run ({time})"), runs)
+    _follow(["plain"], runs, _one)
+
+
+def augment(_made: Made) -> None:
+    """Put the run without and the run with augmentation side by side, from one seed."""
+    runs = _runs()
+    arms = ["plain", "augmented"]
+    show.prose(paragraph("practice/augment", **practice.AUGMENTATION))
+    _starter(arms, N_("Train with augmentation ({time})"), runs)
+    _follow(arms, runs, _side_by_side)
+
+
+def _curves_of(run: Run, column: str, *, name: str) -> None:
+    """Draw the loss, with where it overfits, or the accuracy."""
+    curves, words = runs_access.curves(run), _("Accuracy. Does it turn with the loss?")
+    steps = run.experiment.trained.steps
+    figure = learning_curve(curves, column, total_steps=steps, window=_WINDOW, is_patient=True)
+    if column == "loss":
+        words = _("Loss; the ring marks the lowest validation loss.")
+        figure.update_yaxes(range=[0, practice.TOP_LOSS])
+        turn = practice.overfitting(curves)
+        if turn is not None and turn["has_begun"]:
+            figure.add_vrect(
+                x0=turn["step"],
+                x1=turn["last_step"],
+                fillcolor="rgba(213,94,0,0.10)",
+                line_width=0,
+                annotation={"text": _("overfitting"), "font": {"size": 11}},
+                annotation_position="top right",
+            )
+    show.figure(figure, words, key=f"practice-{name}-{column}")
+
+
+def _loss_and_accuracy(run: Run, name: str) -> None:
+    for place, column in zip(st.columns(2), ("loss", "accuracy"), strict=True):
+        with place:
+            _curves_of(run, column, name=name)
+
+
+def _one(shown: Runs) -> None:
+    run = shown["plain"]
+    _loss_and_accuracy(run, "plain")
+    turn = practice.overfitting(runs_access.curves(run))
+    if turn is None:
+        st.caption(_("Waiting for the first measurement."))
+    elif turn["has_begun"]:
+        show.prose(
+            paragraph(
+                "practice/overfitting",
+                step=f"{turn['step']:,}",
+                last=f"{turn['last_step']:,}",
+                a=turn["train_best"],
+                b=turn["train_last"],
+                c=turn["validation_best"],
+                d=turn["validation_last"],
+            )
+        )
+    else:
+        st.caption(_("The validation loss still falls: no overfitting yet."))
+
+
+def _side_by_side(shown: Runs) -> None:
+    for column in ("loss", "accuracy"):
+        for area, (kind, run) in zip(st.columns(len(shown)), shown.items(), strict=True):
+            with area:
+                _curves_of(run, column, name=f"beside-{kind}")
+    gaps, can_be_negative = [], False
+    for kind, run in shown.items():
+        turn = practice.overfitting(runs_access.curves(run))
+        if turn is not None:
+            can_be_negative |= kind == "augmented" and turn["gap"] < 0
+            gaps.append(
+                _(
+                    "{name}: training is **{gap:+.1f} points** ahead of validation.",
+                    name=_(STUDY.arm(kind).label),
+                    gap=100 * turn["gap"],
+                )
+            )
+    if gaps:
+        st.markdown("  \n".join(gaps))
+        words = _("Accuracy at the last step, in percentage points.")
+        if can_be_negative:
+            words += " " + _("Augmented pictures are harder, so the gap can be negative.")
+        st.caption(words)
+
+
+def early(_made: Made) -> None:
+    """Train until the validation loss has not fallen for a while."""
+    runs = _runs()
+    show.prose(
+        paragraph(
+            "practice/patience",
+            n=practice.PATIENCE,
+            steps=practice.PATIENCE * STUDY.base.trained.validate_every,
+        )
+    )
+    _starter(["early"], N_("Train with patience ({time})"), runs)
+    _follow(["early"], runs, _draw_early)
+    show.code(Patience)
+
+
+def _draw_early(shown: Runs) -> None:
+    run = shown["early"]
+    _loss_and_accuracy(run, "early")
+    curves = runs_access.curves(run)
+    best, status = curves.best_validation(), run.status
+    if best is None or status.is_active:
+        return
+    saved = 1 - status.step / status.total_steps if status.total_steps else 0.0
+    show.prose(
+        paragraph(
+            "practice/stopped",
+            step=f"{status.step:,}",
+            saved=show.percent(saved),
+            best=f"{int(curves.unseen['step'][best]):,}",
+            accuracy=show.percent(float(curves.unseen["accuracy"][best])),
+            last=show.percent(float(curves.unseen["accuracy"][-1])),
+        )
+    )
+
+
+def errors(_made: Made) -> None:
+    """Show which digits are taken for which, by the run that validation chooses."""
+    picked = _chosen(is_told=True)
+    if picked is None:
+        return
+    try:
+        evaluated = _evaluated(picked[1], "validation")
+    except ValueError as error:
+        show.problem(error)
+        return
+    left, right = st.columns(2)
+    with left:
+        show.figure(
+            confusion(evaluated.confusion(), evaluated.class_names, state.theme()),
+            _("Validation split: rows true, columns predicted."),
+            key="practice-confusion",
+        )
+    of = f"{picked[1].id} {evaluated.step}"
+    with right:
+        if question.guess(practice.about_weakest(evaluated), "weakest", of=of):
+            show.figure(
+                by_group(
+                    evaluated.by_class(),
+                    _("class"),
+                    orientation="v",
+                    labels={"accuracy": _("pictures right")},
+                    height=400,
+                ),
+                _("Accuracy per class, with 95% confidence."),
+                key="practice-by-class",
+            )
+    if question.is_guessed("weakest", of=of):
+        _mark_done("errors")
+    indices = evaluated.wrong(_SHOWN)
+    st.markdown(
+        _(
+            "**{n}** of {all} wrong, most confident first:",
+            n=len(evaluated.labels) - evaluated.n_right,
+            all=f"{len(evaluated.labels):,}",
+        )
+    )
+    if len(indices):
+        st.html(
+            picture_cards(
+                evaluated.images[indices],
+                evaluated.labels[indices].tolist(),
+                evaluated.probabilities[indices],
+                evaluated.class_names,
+            )
+        )
+    show.code(Evaluation)
+
+
+def save(_made: Made) -> None:
+    """Save the chosen run, load it into a fresh model, and compare the answers."""
+    picked = _chosen()
+    if picked is None:
+        return
+    run = picked[1]
+    pressed = st.button(
+        _("Save, build a fresh model, load, compare"),
+        type="primary",
+        icon=":material/save:",
+        key="practice-save",
+    )
+    if not pressed and not _is_marked("save"):
+        return
+    try:
+        with st.spinner(_("Saving and loading …")):
+            done = _round_trip(run.id, practice.weights_mark(run), run)
+    except ValueError as error:
+        show.problem(error)
+        return
+    _mark_done("save")
+    content, n_tensors, n_ignored, logits = done
+    _compare(logits)
+    caption = paragraph(
+        "practice/differences", n=len(logits["trained"]), ignored=n_ignored, all=n_tensors
+    )
+    st.caption(caption)
+    with st.container(horizontal=True, gap="small"):
+        st.download_button(
+            _("Weights ({size})", size=show.size(len(content))),
+            content,
+            file_name="weights.safetensors",
+            mime="application/octet-stream",
+            icon=":material/download:",
+            on_click="ignore",
+            key="practice-weights",
+        )
+        st.download_button(
+            _("Configuration"),
+            to_json(run.experiment),
+            file_name="experiment.json",
+            mime="application/json",
+            icon=":material/download:",
+            on_click="ignore",
+            key="practice-configuration",
+        )
+    show.code(practice.save_weights)
+    show.code(practice.load_weights)
+
+
+def _compare(logits: dict[str, Floats]) -> None:
+    names = {
+        "trained": _("trained"),
+        "fresh": _("fresh, before loading"),
+        "loaded": _("fresh, after loading"),
+        "misnamed": _("strict=False, wrong names"),
+    }
+    apart = {name: abs(logits[name] - logits["trained"]).max() for name in names}
+    rows = [
+        {
+            _("model"): label,
+            _("largest difference"): f"{apart[name]:.6g}",
+            **{str(digit): round(float(value), 3) for digit, value in enumerate(logits[name][0])},
+        }
+        for name, label in names.items()
+    ]
+    digits = map(str, range(logits["trained"].shape[1]))
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key="practice-logits",
+        column_config={
+            _("model"): st.column_config.TextColumn(width=_MODEL_WIDTH),
+            _("largest difference"): st.column_config.TextColumn(width=_DIFFERENCE_WIDTH),
+            **{digit: st.column_config.NumberColumn(width=_DIGIT_WIDTH) for digit in digits},
+        },
+    )
+    if apart["loaded"] == 0:
+        n = len(logits["trained"])
+        st.success(
+            _("The logits on all {n} pictures are **exactly** the same.", n=n),
+            icon=":material/check_circle:",
+        )
+
+
+@st.cache_data(show_spinner=False, max_entries=8)
+def _round_trip(run_id: str, mark: int, _run: Run) -> tuple[bytes, int, int, dict[str, Floats]]:
+    return practice.round_trip(_run)
+
+
+def test(_made: Made) -> None:
+    """Open the test set once, and hold its score against that of validation."""
+    picked = _chosen()
+    if picked is None:
+        return
+    if not _is_marked("test"):
+        st.button(
+            _("Open the test set"),
+            type="primary",
+            icon=":material/lock_open:",
+            key="practice-open",
+            on_click=_mark,
+            args=("test",),
+            help=_("After this, change nothing."),
+        )
+        return
+    try:
+        promised = _evaluated(picked[1], "validation")
+        tested = _evaluated(picked[1], "test")
+    except ValueError as error:
+        show.problem(error)
+        return
+    names = _("validation"), _("test")
+    shares = conclusions.shares_right(
+        (name, evaluated.n_right, len(evaluated.labels))
+        for name, evaluated in zip(names, (promised, tested), strict=True)
+    )
+    look = {
+        "colour": [COLOURS["validation"], COLOURS["test"]],
+        "symbol": ["circle", "star"],
+        "size": 13,
+    }
+    figure = by_group(shares, "", look=look, labels={"accuracy": _("pictures right")}, height=222)
+    show.figure(figure, _("Mark: measured; line: 95% confidence."), key="practice-promise")
+    st.markdown(_verdict(_(STUDY.arm(picked[0]).label), promised, tested))
+    _luck(tested)
+    show.code(conclusions.best_of)
+
+
+def _verdict(name: str, promised: Evaluation, tested: Evaluation) -> str:
+    low, high = tested.interval
+    words = paragraph(
+        "practice/tested",
+        name=name,
+        promise=show.percent(promised.accuracy),
+        truth=show.percent(tested.accuracy),
+        low=show.percent(low),
+        high=show.percent(high),
+        n=f"{len(tested.labels):,}",
+    )
+    if promised.accuracy > high:
+        verdict = _("Validation lies above the interval: too good to be true.")
+    elif promised.accuracy < low:
+        verdict = _("Validation lies below the interval: easier test pictures, by chance.")
+    else:
+        verdict = _("Validation lies within the interval: it was honest.")
+    return f"{words} {verdict}"
+
+
+def _luck(tested: Evaluation) -> None:
+    tries = st.select_slider(
+        _("Report the best of this many equal models"), _TRIES, 20, key="practice-tries"
+    )
+    n = len(tested.labels)
+    expected = conclusions.best_of(tries, tested.accuracy, n)
+    st.markdown(
+        _(
+            "You would report about **{best}** instead of {truth}: {gain:+.1f} points of luck.",
+            best=show.percent(expected),
+            truth=show.percent(tested.accuracy),
+            gain=points(tested.accuracy, expected),
+        ),
+        help=_("Expected best of that many binomial draws."),
+    )

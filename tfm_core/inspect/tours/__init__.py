@@ -1,1 +1,0 @@
-"""What a guided tour of a run waits for and asks: computed from the run itself."""
