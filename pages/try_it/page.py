@@ -119,6 +119,12 @@ def _holder() -> str:
     return f"run {state.current_run_id()}"
 
 
+def _keep(run_id: str) -> None:
+    """Stay with the run in sight, whose kind was chosen, although nobody had chosen that run."""
+    state.set_current_run(run_id)
+    st.session_state[f"{SCOPE}-view-for"] = _holder()
+
+
 def _chosen(run: Run | None, asked: str, more: DeltaGenerator) -> str:
     """Choose among the kinds that fit a run; offer the others, each with a run of its own.
 
@@ -137,8 +143,9 @@ def _chosen(run: Run | None, asked: str, more: DeltaGenerator) -> str:
     with head.beside():
         shared: dict[str, Any] = {"holds_for": _holder()}
         offered = view.held(named("", labels, is_always_said=True), **shared)
-        if len(labels) > 1:
-            shared |= {"is_always_said": True, "is_list": False, "look": answer.COLLAPSED}
+        if run is not None and len(labels) > 1:
+            look = {**answer.COLLAPSED, "on_change": _keep, "args": (run.id,)}
+            shared |= {"is_always_said": True, "is_list": False, "look": look}
             offered = view.choice(N_("View"), labels, **shared)
         chosen = str(view.one(offered, "view", SCOPE))
     with more:

@@ -87,3 +87,16 @@ def test_another_run_is_tried_in_its_own_way_and_one_that_does_not_fit_is_named(
     app = opened_at(PAGE, view="no-such-view")
     assert "view is “no-such-view” in the link" in app.warning[0].value
     assert app.query_params["view"] == "write"
+
+
+def test_another_kind_of_the_run_in_sight_stays_with_that_run():
+    for run, first, other in (
+        ("recorded-masked-words", "blanks", "write"),
+        ("recorded-notebook-vit", "patches", "draw"),
+    ):
+        for chosen in ({}, {"run": "recorded-korean"}):
+            app = opened_at(PAGE, view=first, **chosen)
+            app.button_group(key="try-view").set_value(other).run()
+            assert not app.error
+            assert app.query_params["view"] == other
+            assert app.query_params["run"] == run

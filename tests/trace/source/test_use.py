@@ -170,8 +170,8 @@ def test_a_language_model_writes_on_as_in_the_app(runs, answers, name):
     run = runs[name]
     task = text_task(run.experiment.task)
     for prompt, text in zip(asked(name), answers[name], strict=True):
-        source = source_of(run, prompt)
-        ids = list(source.prompt)
+        source = source_of(run, "")
+        ids = task.tgt_vocabulary.encode(task.tokenize(prompt)) if prompt.strip() else []
         for _step in range(40):
             row = torch.tensor([ids], dtype=torch.int64).reshape(1, -1)
             logits = next_logits(source.writer, source.src, row, source.context)[0]
