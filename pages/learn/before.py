@@ -401,30 +401,27 @@ def _figures(frame: pd.DataFrame, *, is_whole: bool = True) -> None:
         "tickvals": lengths,
         "ticktext": [f"{n:.0f}" for n in lengths],
     }
-    left, right = st.columns(2, gap="medium")
-    with left:
-        times = chart(
-            table,
-            x="length",
-            y={name: _(LABELS[name]) for name in frame},
-            looks=[looks_of(STYLES[name]) for name in frame],
-            across=across,
-            up={"title": _("ms per step"), "type": "log", "dtick": "D2", "tickformat": "~g"},
-        )
-        words = _("Which line is steeper? Both axes are logarithmic.")
-        show.figure(times, words, key="before-times")
-    with right:
-        ratios = chart(
-            table,
-            x="length",
-            y={"ratio": _("RNN / Transformer, 1 head")},
-            looks=[looks_of(STYLES["additive"])],
-            across=across,
-            up={"title": _("ratio"), "rangemode": "tozero"},
-            reference={"y": 1},
-        )
-        words = _("RNN time over Transformer time. Dotted: equal.")
-        show.figure(ratios, words, key="before-ratios")
+    times = chart(
+        table,
+        x="length",
+        y={name: _(LABELS[name]) for name in frame},
+        looks=[looks_of(STYLES[name]) for name in frame],
+        across=across,
+        up={"title": _("ms per step"), "type": "log", "dtick": "D2", "tickformat": "~g"},
+    )
+    ratios = chart(
+        table,
+        x="length",
+        y={"ratio": _("RNN / Transformer, 1 head")},
+        looks=[looks_of(STYLES["additive"])],
+        across=across,
+        up={"title": _("ratio"), "rangemode": "tozero"},
+        reference={"y": 1},
+    )
+    show.beside(
+        (times, _("Which line is steeper? Both axes are logarithmic."), "before-times"),
+        (ratios, _("RNN time over Transformer time. Dotted: equal."), "before-ratios"),
+    )
     if is_whole:
         _sentence(frame)
 

@@ -107,10 +107,7 @@ def calculator(_made: Made) -> None:
     """Show one stage; the link holds which, the words and their vectors."""
     stage = view.ask(ByHand, SCOPE).stage
     stages = {"one-hot": one_hot, "projections": projections, "heads": heads, "forms": forms}
-    try:
-        stages[stage](_given(stage))
-    except ValueError as error:
-        show.problem(error)
+    stages[stage](_given(stage))
 
 
 def _given(stage: str) -> Given:
