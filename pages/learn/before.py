@@ -12,7 +12,7 @@ import streamlit as st
 from pages.app import article, show, state
 from pages.app.accounts import visitors
 from pages.app.address import view
-from pages.app.article import Made
+from pages.app.article import Figures, Made
 from pages.app.fact_line import fact_line, joined
 from pages.app.model import question
 from pages.app.navigation import page_table
@@ -467,7 +467,7 @@ def _rounds() -> list[int]:
     return [0]
 
 
-FIGURES = {
+FIGURES: Figures = {
     "history": equation,
     "linear": linear,
     "contest": contest,

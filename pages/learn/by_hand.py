@@ -13,7 +13,7 @@ import streamlit as st
 from pages.app import article, show, typed
 from pages.app.address import view, view_link
 from pages.app.address.parameters import Text
-from pages.app.article import Made
+from pages.app.article import Figures, Made
 from pages.app.model import question
 from pages.app.typed import escape
 from pages.components.pickers import number_sheet
@@ -569,7 +569,7 @@ def _select(label: str, name: str, options: tuple[str, ...] | list[str], pick: P
     )
 
 
-FIGURES = {"calculator": calculator}
+FIGURES: Figures = {"calculator": calculator}
 GUESSES = ("scale", "symmetry", "three-maps", "transposed-keys", "heads", "minus-one", "size")
 """The questions that the stages ask."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -49,7 +50,7 @@ NEEDS = Needs(
 _MAX = 1500  # characters
 _SYMBOLS = ("square", "diamond", "triangle-up")
 Cut = Callable[[str], list[Token]]
-CODE = {
+CODE: dict[str, Callable[..., Any]] = {
     "bpe": byte_pairs.apply,
     "word": tokenise.vocabulary,
     "character": tokenise.by_character,
