@@ -32,12 +32,15 @@ FIGURE = "figure"
 Made = dict[str, Any]
 """What the figures of a part have made for those below them: values, and questions by name."""
 Figures = Mapping[str, Callable[..., None]]
-"""The figures of an article by name: functions of what was made above, and of parameters."""
+"""The figures of an article by name: functions of what was made above, and of parameters.
+
+What cannot be drawn raises ValueError, with a sentence that stands in its place.
+"""
 _DIRECTIVE = re.compile(r"^::(figure|question|more|end)(?: +(.+))?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Passage:
     """A piece of an article: its kind ("text" or that of a directive), and what it says."""
 
     kind: str
@@ -53,20 +56,20 @@ class Piece:
         return dict(word.split("=", 1) for word in self.text.split()[1:])
 
 
-def parts(text: str) -> list[list[Piece]]:
+def parts(text: str) -> list[list[Passage]]:
     """Return the parts of an article, each from one heading to the next, in pieces."""
     return [list(_pieces(part)) for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)]
 
 
-def _pieces(text: str) -> Iterator[Piece]:
+def _pieces(text: str) -> Iterator[Passage]:
     end = 0
     for found in _DIRECTIVE.finditer(text):
         if before := text[end : found.start()].strip():
-            yield Piece("text", before)
-        yield Piece(found[1], found[2] or "")
+            yield Passage("text", before)
+        yield Passage(found[1], found[2] or "")
         end = found.end()
     if after := text[end:].strip():
-        yield Piece("text", after)
+        yield Passage("text", after)
 
 
 def figure_parameter(figures: Figures) -> Choice:
@@ -86,15 +89,16 @@ def draw(name: str, figures: Figures) -> None:
             state.body(lambda part=part: _part(part, figures, wanted), of=f"{name}-{number}")
 
 
-def _part(pieces: Sequence[Piece], figures: Figures, wanted: str) -> None:
+def _part(pieces: Sequence[Passage], figures: Figures, wanted: str) -> None:
     made: Made = {}
     place = st.container()
     is_open = True
     for number, piece in enumerate(pieces):
         if piece.kind == "more":
-            behind = {one.name for one in _up_to_end(pieces[number:]) if one.kind == FIGURE}
-            place = _line(piece.text, min(behind, default=""), is_wanted=wanted in behind)
-            is_open = place.open
+            end = [one.kind for one in pieces].index("end", number)
+            behind = {one.name for one in pieces[number:end] if one.kind == FIGURE}
+            place = _line(piece.text, is_wanted=wanted in behind)
+            is_open = bool(place.open)
         elif piece.kind == "end":
             place, is_open = st.container(), True
         elif is_open:
@@ -102,29 +106,28 @@ def _part(pieces: Sequence[Piece], figures: Figures, wanted: str) -> None:
                 _piece(piece, figures, made)
 
 
-def _up_to_end(pieces: Sequence[Piece]) -> Iterator[Piece]:
-    for piece in pieces:
-        if piece.kind == "end":
-            return
-        yield piece
+def _line(title: str, *, is_wanted: bool) -> Any:
+    """Draw a line that opens: what stands behind it is drawn only then.
 
-
-def _line(title: str, first: str, *, is_wanted: bool) -> Any:
-    """Draw a line that opens: what stands behind it is drawn only then."""
-    key, seen = f"more-{first}", f"more-{first}-wanted"
+    is_wanted: the address leads behind it, so it opens, but stays closed once the reader closes it.
+    """
+    key, seen = f"more-{title}", f"more-{title}-wanted"
     if is_wanted and not st.session_state.get(seen):
         st.session_state[key] = True
     st.session_state[seen] = is_wanted
     return st.expander(title, key=key, on_change="rerun")
 
 
-def _piece(piece: Piece, figures: Figures, made: Made) -> None:
+def _piece(piece: Passage, figures: Figures, made: Made) -> None:
     if piece.kind == "text":
         show.prose(piece.text)
     elif piece.kind == FIGURE:
         place = "-".join(["figure", piece.name, *piece.parameters.values()])
         with st.container(key=place):
-            figures[piece.name](made, **piece.parameters)
+            try:
+                figures[piece.name](made, **piece.parameters)
+            except ValueError as error:
+                show.problem(error)
     elif piece.name in made:
         asked, of = made[piece.name]
         if asked is not None:

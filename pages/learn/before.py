@@ -12,7 +12,7 @@ import streamlit as st
 from pages.app import article, show, state
 from pages.app.accounts import visitors
 from pages.app.address import view
-from pages.app.article import Made
+from pages.app.article import Figures, Made
 from pages.app.fact_line import fact_line, joined
 from pages.app.model import question
 from pages.app.navigation import page_table
@@ -401,30 +401,27 @@ def _figures(frame: pd.DataFrame, *, is_whole: bool = True) -> None:
         "tickvals": lengths,
         "ticktext": [f"{n:.0f}" for n in lengths],
     }
-    left, right = st.columns(2, gap="medium")
-    with left:
-        times = chart(
-            table,
-            x="length",
-            y={name: _(LABELS[name]) for name in frame},
-            looks=[looks_of(STYLES[name]) for name in frame],
-            across=across,
-            up={"title": _("ms per step"), "type": "log", "dtick": "D2", "tickformat": "~g"},
-        )
-        words = _("Which line is steeper? Both axes are logarithmic.")
-        show.figure(times, words, key="before-times")
-    with right:
-        ratios = chart(
-            table,
-            x="length",
-            y={"ratio": _("RNN / Transformer, 1 head")},
-            looks=[looks_of(STYLES["additive"])],
-            across=across,
-            up={"title": _("ratio"), "rangemode": "tozero"},
-            reference={"y": 1},
-        )
-        words = _("RNN time over Transformer time. Dotted: equal.")
-        show.figure(ratios, words, key="before-ratios")
+    times = chart(
+        table,
+        x="length",
+        y={name: _(LABELS[name]) for name in frame},
+        looks=[looks_of(STYLES[name]) for name in frame],
+        across=across,
+        up={"title": _("ms per step"), "type": "log", "dtick": "D2", "tickformat": "~g"},
+    )
+    ratios = chart(
+        table,
+        x="length",
+        y={"ratio": _("RNN / Transformer, 1 head")},
+        looks=[looks_of(STYLES["additive"])],
+        across=across,
+        up={"title": _("ratio"), "rangemode": "tozero"},
+        reference={"y": 1},
+    )
+    show.beside(
+        (times, _("Which line is steeper? Both axes are logarithmic."), "before-times"),
+        (ratios, _("RNN time over Transformer time. Dotted: equal."), "before-ratios"),
+    )
     if is_whole:
         _sentence(frame)
 
@@ -470,7 +467,7 @@ def _rounds() -> list[int]:
     return [0]
 
 
-FIGURES = {
+FIGURES: Figures = {
     "history": equation,
     "linear": linear,
     "contest": contest,

@@ -13,7 +13,7 @@ import streamlit as st
 from pages.app import article, show, typed
 from pages.app.address import view, view_link
 from pages.app.address.parameters import Text
-from pages.app.article import Made
+from pages.app.article import Figures, Made
 from pages.app.model import question
 from pages.app.typed import escape
 from pages.components.pickers import number_sheet
@@ -107,10 +107,7 @@ def calculator(_made: Made) -> None:
     """Show one stage; the link holds which, the words and their vectors."""
     stage = view.ask(ByHand, SCOPE).stage
     stages = {"one-hot": one_hot, "projections": projections, "heads": heads, "forms": forms}
-    try:
-        stages[stage](_given(stage))
-    except ValueError as error:
-        show.problem(error)
+    stages[stage](_given(stage))
 
 
 def _given(stage: str) -> Given:
@@ -572,7 +569,7 @@ def _select(label: str, name: str, options: tuple[str, ...] | list[str], pick: P
     )
 
 
-FIGURES = {"calculator": calculator}
+FIGURES: Figures = {"calculator": calculator}
 GUESSES = ("scale", "symmetry", "three-maps", "transposed-keys", "heads", "minus-one", "size")
 """The questions that the stages ask."""
 

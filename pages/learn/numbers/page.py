@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pages.app import article
+from pages.app.article import Figures
 from pages.learn.numbers import tensors, words
 
-FIGURES = {
+FIGURES: Figures = {
     "tokens": words.tokens,
     "bytes": words.utf8,
     "batch": words.batch,

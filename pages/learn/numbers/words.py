@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -49,7 +50,7 @@ NEEDS = Needs(
 _MAX = 1500  # characters
 _SYMBOLS = ("square", "diamond", "triangle-up")
 Cut = Callable[[str], list[Token]]
-CODE = {
+CODE: dict[str, Callable[..., Any]] = {
     "bpe": byte_pairs.apply,
     "word": tokenise.vocabulary,
     "character": tokenise.by_character,
@@ -145,12 +146,7 @@ def tokens(made: Made) -> None:
         is_lower = st.toggle(_("Lower case"), key="words-lower", persist_state="session")
     known = _("Vocabulary from **{corpus}**", corpus=_(CORPORA[corpus]))
     facts.caption(joined(known, _("lower case") if is_lower else ""))
-    try:
-        text = tokenise.clean(raw, lower=is_lower)
-    except ValueError as error:
-        show.problem(error)
-        return
-    made["text"] = text
+    made["text"] = text = tokenise.clean(raw, lower=is_lower)
     source = text if corpus == "text" else tokenise.grammar_corpus(corpus)
     source = source.lower() if is_lower else source
     if way == "bpe":
@@ -325,11 +321,7 @@ def batch(made: Made) -> None:
             "At most {n} sentences of {m} words.", n=tokenise.MAX_SENTENCES, m=tokenise.MAX_TOKENS
         ),
     )
-    try:
-        sentences = tokenise.sentences_of(typed.within(text, _MAX))
-    except ValueError as error:
-        show.problem(error)
-        return
+    sentences = tokenise.sentences_of(typed.within(text, _MAX))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         has_bos = st.toggle(
             "<bos>", True, key="words-bos", help=_("A decoder starts writing here.")
@@ -337,19 +329,11 @@ def batch(made: Made) -> None:
         has_eos = st.toggle("<eos>", True, key="words-eos", help=_("Teaches a model where to end."))
         length = _length(sentences, has_bos=has_bos, has_eos=has_eos)
     padded = tokenise.batch(sentences, length=length, has_bos=has_bos, has_eos=has_eos)
-    left, right = st.columns(2)
-    with left:
-        show.figure(
-            plots.ids(padded, state.theme()),
-            _("Ids: words blue, special sand (0 to 3), padding grey."),
-            key="words-ids",
-        )
-    with right:
-        show.figure(
-            plots.mask(padded, state.theme()),
-            _("Mask: 1 may be attended to, 0 may not."),
-            key="words-mask",
-        )
+    ids, mask = plots.ids(padded, state.theme()), plots.mask(padded, state.theme())
+    show.beside(
+        (ids, _("Ids: words blue, special sand (0 to 3), padding grey."), "words-ids"),
+        (mask, _("Mask: 1 may be attended to, 0 may not."), "words-mask"),
+    )
     _what_happened(padded)
     if not any(padded.cut):
         keep(made, padded.mask.sum(1), padding=questions.about_padding(padded))
@@ -442,17 +426,13 @@ def _table() -> EmbeddingTable | None:
         words = _("Train one, or open a recorded one.")
         shown_run.preset_buttons(f"{why} {words}", [PRESET], key="words-train", others=_recorded)
         return None
-    try:
-        names = embeddings.names_of(run)
-        name = names[0] if names else ""
-        if len(names) > 1:
-            own = view.choice(N_("Table"), {name: _TABLES[name] for name in names})
-            name = view.ask(ChosenTable, SCOPE, table=own).table
-        with st.spinner(_("Reading the table …")):
-            table = embeddings.table_of(run, name)
-    except ValueError as error:
-        show.problem(error)
-        return None
+    names = embeddings.names_of(run)
+    name = names[0] if names else ""
+    if len(names) > 1:
+        own = view.choice(N_("Table"), {name: _TABLES[name] for name in names})
+        name = view.ask(ChosenTable, SCOPE, table=own).table
+    with st.spinner(_("Reading the table …")):
+        table = embeddings.table_of(run, name)
     st.caption(
         _(
             "{run}, step {step}: {rows} words × {width} numbers.",

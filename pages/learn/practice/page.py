@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pages.app import article
+from pages.app.article import Figures
 from pages.learn.practice import speed, steps
 
-FIGURES = {
+FIGURES: Figures = {
     "progress": steps.progress,
     "split": steps.split,
     "train": steps.train,

@@ -163,12 +163,8 @@ def _evaluate(folder: Path, mark: int, split: str) -> Evaluation:
 
 def split(made: Made) -> None:
     """Count the pictures of each class in each split, and show how wide their intervals are."""
-    try:
-        with st.spinner(_("Counting the pictures …")):
-            counts, n_shared = _splits()
-    except ValueError as error:
-        show.problem(error)
-        return
+    with st.spinner(_("Counting the pictures …")):
+        counts, n_shared = _splits()
     left, right = st.columns([3, 2])
     with left:
         show.figure(
@@ -351,11 +347,7 @@ def errors(_made: Made) -> None:
     picked = _chosen(is_told=True)
     if picked is None:
         return
-    try:
-        evaluated = _evaluated(picked[1], "validation")
-    except ValueError as error:
-        show.problem(error)
-        return
+    evaluated = _evaluated(picked[1], "validation")
     left, right = st.columns(2)
     with left:
         show.figure(
@@ -413,12 +405,8 @@ def save(_made: Made) -> None:
     )
     if not pressed and not _is_marked("save"):
         return
-    try:
-        with st.spinner(_("Saving and loading …")):
-            done = _round_trip(run.id, practice.weights_mark(run), run)
-    except ValueError as error:
-        show.problem(error)
-        return
+    with st.spinner(_("Saving and loading …")):
+        done = _round_trip(run.id, practice.weights_mark(run), run)
     _mark_done("save")
     content, n_tensors, n_ignored, logits = done
     _compare(logits)
@@ -505,12 +493,8 @@ def test(_made: Made) -> None:
             help=_("After this, change nothing."),
         )
         return
-    try:
-        promised = _evaluated(picked[1], "validation")
-        tested = _evaluated(picked[1], "test")
-    except ValueError as error:
-        show.problem(error)
-        return
+    promised = _evaluated(picked[1], "validation")
+    tested = _evaluated(picked[1], "test")
     names = _("validation"), _("test")
     shares = conclusions.shares_right(
         (name, evaluated.n_right, len(evaluated.labels))

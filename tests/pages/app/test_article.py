@@ -16,7 +16,7 @@ MOST = 1300
 """Words of an article: one reads it to the end."""
 
 
-def pieces(name: str) -> list[article.Piece]:
+def pieces(name: str) -> list[article.Passage]:
     return [piece for part in article.parts(show.words(name).more) for piece in part]
 
 
