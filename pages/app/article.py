@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -86,7 +87,7 @@ def draw(name: str, figures: Figures) -> None:
     words = show.words(name)
     with st.container(key="article"):
         for number, part in enumerate(parts(f"{words.intro}\n\n{words.more}")):
-            state.body(lambda part=part: _part(part, figures, wanted), of=f"{name}-{number}")
+            state.body(partial(_part, part, figures, wanted), of=f"{name}-{number}")
 
 
 def _part(pieces: Sequence[Passage], figures: Figures, wanted: str) -> None:

@@ -7,7 +7,7 @@ import gzip
 import hashlib
 import re
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import MutableHeaders, QueryParams
 from starlette.requests import Request
@@ -75,7 +75,7 @@ _CACHE_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"
 def _moved(path: str, request: Request) -> str | None:
     """Return where a page stands that is part of another today, seen from its path; else None."""
     name = path.rstrip("/").rpartition("/")[2]
-    page, query = old_addresses.current(name, dict(request.query_params))
+    page, query = old_addresses.current(name, dict(parse_qsl(request.url.query)))
     up = "../" if path.endswith("/") else ""
     return None if page == name else f"{up}{page}?{urlencode(query)}"
 

@@ -108,10 +108,7 @@ def page() -> None:
 def _asked() -> str:
     """Return the kind that the link asks for, or that was chosen for this run, or ""."""
     linked = view_link.opened(VIEW)
-    if linked in KINDS:
-        return linked
-    is_held = st.session_state.get(f"{SCOPE}-view-for") == _holder()
-    return str(st.session_state.get(f"{SCOPE}-view", "")) if is_held else ""
+    return linked if linked in KINDS else view.chosen_for(f"{SCOPE}-view", _holder())
 
 
 def _holder() -> str:
@@ -122,7 +119,7 @@ def _holder() -> str:
 def _keep(run_id: str) -> None:
     """Stay with the run in sight, whose kind was chosen, although nobody had chosen that run."""
     state.set_current_run(run_id)
-    st.session_state[f"{SCOPE}-view-for"] = _holder()
+    view.hold(f"{SCOPE}-view", _holder())
 
 
 def _chosen(run: Run | None, asked: str, more: DeltaGenerator) -> str:

@@ -291,12 +291,22 @@ def drawn(field: Field) -> Any:
 
 def _let_go(parameter: Parameter[Any], holds_for: str) -> None:
     """Forget a value that was chosen for something else."""
-    key = f"{parameter.key}-for"
-    is_other = st.session_state.get(key, holds_for) != holds_for
-    if is_other and view_link.opened(parameter) is None:
+    before = st.session_state.get(f"{parameter.key}-for", holds_for)
+    if before != holds_for and view_link.opened(parameter) is None:
         st.session_state.pop(parameter.key, None)
         view_link.forget([parameter])
-    st.session_state[key] = holds_for
+    hold(parameter.key, holds_for)
+
+
+def hold(key: str, holds_for: str) -> None:
+    """Let the value of a key hold for something."""
+    st.session_state[f"{key}-for"] = holds_for
+
+
+def chosen_for(key: str, holds_for: str) -> str:
+    """Return the name that was chosen under a key, empty if for something else."""
+    is_held = st.session_state.get(f"{key}-for") == holds_for
+    return str(st.session_state.get(key, "")) if is_held else ""
 
 
 def widget(field: Field, state: Any, *, lock: str = "", **shared: Any) -> Any:
