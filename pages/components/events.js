@@ -11,8 +11,12 @@ export function tellFrame(detail) {
   window.dispatchEvent(new CustomEvent(FRAME, { detail }));
 }
 
-// The film rests where the server stands: what the server draws is right again.
-export function forgetFrame() { delete window[LAST]; }
+// The film rests where the server stands: what the server draws is right again, also where that was drawn
+// before this is known.
+export function forgetFrame() {
+  delete window[LAST];
+  window.dispatchEvent(new CustomEvent(FRAME, { detail: null }));
+}
 
 export const lastFrame = () => window[LAST] ?? null;
 
