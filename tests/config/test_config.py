@@ -1,11 +1,19 @@
-"""Configs: what cannot be is said at its field; what can be survives JSON and links."""
+"""Configurations: parsed, validated, written, and explained in words."""
 
+import dataclasses
+import importlib
 import json
+import pkgutil
+from pathlib import Path
 
 import pytest
 
+from tfm_core import sentences
+from tfm_core.choices import variants
 from tfm_core.choices.config import (
     MODEL_CONFIGS,
+    TASK_CONFIGS,
+    TASK_FACTS,
     ConfigError,
     EncoderDecoderConfig,
     Experiment,
@@ -13,24 +21,34 @@ from tfm_core.choices.config import (
     TextTaskConfig,
     TrainingConfig,
     ViTConfig,
+    facts_of,
     from_json,
     from_query,
     sequence_len,
+    task_config,
     tasks_for,
     to_json,
     to_query,
 )
 from tfm_core.choices.config.advice import advice, advice_on
+from tfm_core.choices.config.base import choices_of, holds_several
 from tfm_core.choices.config.codec import default_sections
-from tfm_core.choices.config.task import TASK_CONFIGS
+from tfm_core.choices.config.tuned_tasks import TRAINS
+from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.optimisers import OPTIMISERS
+from tfm_core.choices.variants.record import Registry
+from tfm_core.data.own.pictures import FITS
+from tfm_core.data.own.tokens import CUTS
 from tfm_core.facts.learning_rate import advised
-from tfm_core.sentences import StudentError
+from tfm_core.inspect.tensors.operations import OPERATIONS
+from tfm_core.sentences import Paragraph, StudentError, paragraphs
 
 pytestmark = pytest.mark.quick
 
+
 VIT = {"model.family": "vit"}
+
 CAPTIONER = {"model.family": "captioner"}
 
 
@@ -322,3 +340,85 @@ def test_presets_are_not_warned_about_and_fp16_on_a_cpu_is_slower():
     assert "fp16 is for GPUs" in advice_on("cpu", TrainingConfig(precision="fp16"))
     assert advice_on("cuda:0", TrainingConfig(precision="fp16")) is None
     assert advice_on("cpu", TrainingConfig(precision="bf16")) is None
+
+
+CONFIGS = {*MODEL_CONFIGS.values(), *map(task_config, TASK_FACTS), TrainingConfig}
+
+CARRYING = ("own-", "pretrained", "tuned", "look", "foreign")  # facts of a set or a model
+
+USUAL = Path(__file__).with_name("usual.json")
+
+PICKED = [
+    (config, name, choices)
+    for config in sorted(CONFIGS, key=lambda config: config.__name__)
+    for name, field in config.model_fields.items()
+    if (choices := choices_of(field)) is not None
+]
+
+
+def test_a_link_that_leaves_settings_out_means_what_it_meant():
+    """Links and files leave out what is usual, so a usual value never changes."""
+    found = {name: config().model_dump() for name, config in MODEL_CONFIGS.items()}
+    generated = [name for name in TASK_FACTS if not name.startswith(CARRYING)]
+    found |= {name: task_config(name).named(name).model_dump() for name in generated}
+    found["training"] = TrainingConfig().model_dump()
+    assert json.loads(json.dumps(found)) == json.loads(USUAL.read_text())
+
+
+def test_fields_take_the_names_of_their_registries_each_with_label_and_help():
+    for config, name, choices in PICKED:
+        assert all(choice.label for choice in choices.values())
+        assert all(choice.help.endswith((".", "?", ")")) for choice in choices.values())
+        assert len({choice.label for choice in choices.values()}) == len(choices), (config, name)
+    for config, name, choices in PICKED:
+        field, schema = config.model_fields[name], config.model_json_schema()["properties"][name]
+        if holds_several(field):
+            items = schema["items"]
+            assert items.get("enum", [items.get("const")]) == list(choices)
+            assert field.default == ()
+            value, words, known = ["lion"], "Unknown name lion", choices
+        else:
+            assert schema["enum"] == list(choices)
+            assert field.default in choices
+            value, words, known = "spiral", f"{name} is 'spiral'; choose", map(repr, choices)
+        with pytest.raises(ConfigError, match=words) as wrong:
+            config.parse({name: value})
+        assert all(each in str(wrong.value) for each in known)
+
+
+SUBJECTS = [
+    importlib.import_module(f"tfm_core.choices.variants.{each.name}")
+    for each in pkgutil.iter_modules(variants.__path__)
+]
+
+REGISTRIES = [MISTAKES, CUTS, FITS] + [
+    each for subject in SUBJECTS for each in vars(subject).values() if isinstance(each, Registry)
+]
+
+EXPLAINED = [*MODEL_CONFIGS.values(), *TASK_CONFIGS.values(), TrainingConfig, Experiment]
+
+RECORDS = [
+    *(record for registry in REGISTRIES for record in registry.values()),
+    *PRESETS.values(),
+    *TRAINS.values(),
+    *(facts_of(name) for config in TASK_CONFIGS.values() for name in config.tasks),
+    *OPERATIONS.values(),
+    *(one for operation in OPERATIONS.values() for one in operation.parameters),
+]
+
+
+def words_of(record):
+    return [field.name for field in dataclasses.fields(record)]
+
+
+def test_all_words_of_choices_belong_to_one_and_none_is_missing_in_a_language():
+    shown = [getattr(record, name) for record in RECORDS for name in words_of(record)]
+    for config in EXPLAINED:
+        for field in config.model_fields.values():
+            shown += [field.title, field.description]
+    used = {each.key for each in shown if isinstance(each, Paragraph)}
+    for english in Path(sentences.CONTENT_DIR / "en" / "choices").glob("*.md"):
+        there = {f"choices/{english.stem}/{name}" for name in paragraphs(english)}
+        assert there <= used, there - used
+        for other in sentences.CONTENT_DIR.glob(f"*/choices/{english.name}"):
+            assert paragraphs(other).keys() == paragraphs(english).keys()

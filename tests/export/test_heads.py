@@ -15,16 +15,9 @@ from tfm_core.inspect.attention.example import look_at_text
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.pretrained import heads
 from tfm_core.pretrained.model import check_folder
-from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
 
 LABELS = {"0": "bad", "1": "good_one", "2": "so so"}
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch) -> RunStore:
-    monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path / "runs"))
-    return RunStore(recorded=None)
 
 
 def classifier(target, *, rows=3, **config):

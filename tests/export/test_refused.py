@@ -34,11 +34,6 @@ def good(tmp_path_factory) -> Parts:
     return members(bundle(run))
 
 
-@pytest.fixture
-def store(tmp_path) -> RunStore:
-    return RunStore(tmp_path / "runs", recorded=None)
-
-
 def refused(content: bytes, store: RunStore, match: str, **settings) -> None:
     with pytest.raises(Refused, match=match):
         import_run(io.BytesIO(content), store, **settings)

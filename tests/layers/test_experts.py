@@ -1,12 +1,16 @@
-"""Mixture of experts against a loop over tokens, Mixtral's own block, and its balance."""
+"""Layers of experts, and pictures cut into patches."""
 
 import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 
+from tfm_core.choices.variants.stems import can_halve
 from tfm_core.layers.experts import MixtureOfExperts, load_balance, routing, top_shares
+from tfm_core.layers.fast import ConvStem
 from tfm_core.layers.feed_forward import FeedForward
+from tfm_core.layers.patches import ConvStack
 from tfm_core.probe.capture import capture
 
 D, FF, B, T = 7, 11, 3, 5
@@ -53,6 +57,7 @@ MIXTRAL = [
     [2.6243433952331543, -2.2724719047546387, 0.11176538467407227],
     [-8.97529411315918, 8.161645889282227, -0.8515291213989258],
 ]
+
 MIXTRAL_BALANCE = 2.4238970279693604  # it counts each of the two choices
 
 
@@ -127,3 +132,53 @@ def test_shares_add_up_and_what_is_recorded_is_where_tokens_went():
     torch.testing.assert_close((made * gates[..., None]).sum(-2), out, atol=1e-6, rtol=1e-5)
     with pytest.raises(ValueError, match="top_k 6"):
         mixture(5, 6)
+
+
+@pytest.mark.parametrize(
+    ("channels", "side", "patch_size"), [(1, 28, 7), (1, 28, 4), (3, 32, 4), (2, 6, 1), (1, 6, 6)]
+)
+def test_the_stem_that_trains_computes_what_the_convolution_does(channels, side, patch_size):
+    torch.manual_seed(0)
+    stem = ConvStem(channels, patch_size, 5).double()
+    images = torch.randn(3, channels, side, side, dtype=torch.float64, requires_grad=True)
+    found = []
+    for trains in (True, False):
+        stem.train(trains)
+        stem.zero_grad()
+        images.grad = None
+        out = stem(images)
+        (out * torch.linspace(-1, 1, out.numel()).view_as(out)).sum().backward()
+        found.append([out, images.grad, *(p.grad for p in stem.parameters())])
+    assert found[0][0].shape == (3, (side // patch_size) ** 2, 5)
+    for quick, plain in zip(*found, strict=True):
+        torch.testing.assert_close(quick, plain, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("side", "patch_size", "widths"), [(28, 7, [5, 10, 20]), (28, 2, [20]), (49, 7, [5, 10, 20])]
+)
+def test_a_stack_halves_a_picture_until_each_patch_is_one_place(side, patch_size, widths):
+    torch.manual_seed(0)
+    stem = ConvStack(3, patch_size, 20).double()
+    assert [convolution.out_channels for convolution in stem.convolutions] == widths
+    images = torch.randn(2, 3, side, side, dtype=torch.float64)
+    seen = images
+    for convolution in stem.convolutions:
+        windows = F.unfold(seen, 3, padding=1, stride=2).mT  # (B, places, channels * 9)
+        seen = F.gelu(F.linear(windows, convolution.weight.flatten(1), convolution.bias)).mT
+        seen = seen.unflatten(2, (round(seen.size(2) ** 0.5), -1))
+    expected = stem.projection(seen.flatten(2).mT)
+    assert expected.shape == (2, (side // patch_size) ** 2, 20)
+    torch.testing.assert_close(stem(images), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_a_patch_of_a_stack_knows_what_surrounds_it_if_it_can_be_halved():
+    """Three 3x3 convolutions of stride 2 see 15 pixels across, from 7 before the middle one."""
+    stem = ConvStack(1, 7, 8)
+    images = torch.randn(1, 1, 28, 28, requires_grad=True)
+    stem(images)[0, 5].sum().backward()  # row 1, column 1: its window begins at pixel 8 - 7
+    reached = images.grad[0, 0].abs().sum(0).nonzero().flatten()
+    assert (reached.min(), reached.max()) == (1, 15)
+    assert [n for n in range(1, 29) if can_halve(28, n)] == [2, 4, 7, 14, 28]
+    with pytest.raises(ValueError, match="patch_size 1 leaves none"):
+        ConvStack(1, 1, 8)

@@ -13,13 +13,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.models.variants import (
-    captioner_model,
-    text_batch,
-    text_config,
-    text_model,
-    vit_model,
-)
+from tests.models.variants import captioner_model, text_batch, text_config, text_model, vit_model
 from tests.probe.test_intervene import plain
 from tfm_core.choices.config import ConfigError, Experiment, TrainingConfig
 from tfm_core.choices.config.codec import from_query, to_query

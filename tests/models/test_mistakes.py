@@ -1,7 +1,9 @@
-"""The mistakes worth seeing do what they say, held against arithmetic that is written out here."""
+"""Mistakes that are made in a healthy model."""
 
 import itertools
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -17,14 +19,18 @@ from tfm_core.choices.config import (
     to_json,
 )
 from tfm_core.choices.config.codec import to_query
+from tfm_core.choices.presets import PRESETS
+from tfm_core.data.tasks import data_shape
 from tfm_core.decoding.greedy import greedy
 from tfm_core.layers.attention import attention_scores, attention_weights, fused_attention
 from tfm_core.layers.masks import causal_mask
+from tfm_core.models.build import build_model, init_on_meta
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
 from tfm_core.training.losses import cross_entropy, lowest_loss
 
 D_MODEL = SMALL["d_model"]
+
 OF_MASK = {"causal": "", "none": "no-causal-mask", "transposed": "mask-transposed"}
 
 
@@ -134,3 +140,34 @@ def test_softmax_before_the_loss_is_said_and_the_right_way_in_no_link():
     said = "\n".join(line for line in to_json(blank).splitlines() if '"mistakes"' not in line)
     assert "mistakes" not in said
     assert from_json(said) == blank
+
+
+COMPILER = """
+import sys
+from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.facts.parameter_table import parameter_table
+for name in ("gpt2-small", "transformer-base", "vit-ti"):
+    parameter_table(ARCHITECTURES[name].model, ARCHITECTURES[name].shape)
+print("torch._dynamo" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("name", ["translate", "vit-text", "captions", "gpt-grammar", "dates"])
+def test_an_unfilled_model_has_the_names_and_shapes_of_a_real_one(name):
+    experiment = PRESETS[name].experiment
+    shape = data_shape(experiment)
+    real = build_model(experiment.model, shape).state_dict()
+    with init_on_meta():
+        model = build_model(experiment.model, shape)
+    found = model.state_dict()
+    assert {key: value.shape for key, value in found.items()} == {
+        key: value.shape for key, value in real.items()
+    }
+    assert all(weight.is_meta for weight in model.parameters() if weight.ndim == 2)
+
+
+def test_laying_out_a_model_does_not_load_the_compiler():
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILER], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["False"]

@@ -9,13 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.pretrained.models_of_transformers import (
-    ANSWER,
-    FOLDERS,
-    MODELS,
-    answer,
-    save,
-)
+from tests.pretrained.models_of_transformers import ANSWER, FOLDERS, MODELS, answer, save
 from tfm_core.models.build import build_model, init_on_meta
 from tfm_core.pretrained.families import PRETRAINED
 from tfm_core.pretrained.model import check_folder, load_model

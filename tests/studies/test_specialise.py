@@ -9,14 +9,7 @@ from tests.inspect.constructed import constructed_run, text_experiment
 from tfm_core.inspect.attention.heads import ALIGNED, SPREAD, UNCLEAR
 from tfm_core.inspect.knockouts.parts import heads_of, part_of
 from tfm_core.runs.store import RunStore
-from tfm_core.studies.specialise import (
-    HEAD,
-    first_taken,
-    heads,
-    order,
-    taken,
-    timeline,
-)
+from tfm_core.studies.specialise import HEAD, first_taken, heads, order, taken, timeline
 
 pytestmark = pytest.mark.quick
 STEPS = (0, 10, 30, 70)

@@ -1,19 +1,17 @@
-"""A sweep from its first suggestion to its end, with runs that a test ends as a worker would."""
+"""The driver of sweeps: trials are ordinary runs."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.sweeps.made import (
-    a_plan,
-    driven,
-    ended,
-    trials_of,
-    waiting,
-)
+from tests.runs.waiting import tiny, wait_until
+from tests.sweeps.made import RATES, a_plan, driven, ended, trials_of, waiting
 from tfm_core.choices.config import Experiment
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.queue.run_queue import RunQueue
@@ -250,3 +248,70 @@ def test_two_servers_suggest_what_one_would(store: RunStore, queue: RunQueue) ->
     assert shared.plan().state == "finished"
     values = [[trial.values for trial in trials_of(sweep)] for sweep in (alone, shared)]
     assert values[0] == values[1]
+
+
+TWO_THREADS = """
+import sys, threading, time
+from pathlib import Path
+from tests.sweeps.made import a_plan
+from tfm_core.plots.training import sweeps as plots
+from tfm_core.sweeps.store import SweepStore
+from tfm_core.sweeps.study import Study
+
+assert "optuna" not in sys.modules
+plan = a_plan()
+sweep = SweepStore(Path(sys.argv[1])).create(plan)
+both = threading.Barrier(2)
+
+def page():
+    both.wait()
+    plots.figures(plan, [])
+
+def driver():
+    both.wait()
+    time.sleep(float(sys.argv[2]))
+    Study(sweep, plan).suggestion()
+
+threads = [threading.Thread(target=work) for work in (page, driver)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@pytest.mark.parametrize("later", [0.0, 0.05, 0.1])
+def test_a_page_and_the_driver_may_load_optuna_at_once(tmp_path: Path, later: float) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_THREADS, str(tmp_path), str(later)],
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+
+
+def test_a_sweep_trains_its_runs_and_knows_what_they_came_to(store: RunStore) -> None:
+    queue = RunQueue(store, max_running=2, warm=1, limits=Limits())
+    driver = Driver(queue)
+    plan = a_plan(base=tiny(20), space=(RATES,), search="tpe", max_runs=3)
+    queue.start()
+    driver.start()
+    try:
+        sweep = driver.sweeps.create(plan)
+        driver.wake()
+        wait_until(lambda: sweep.plan().state == "finished", "the sweep ends")
+    finally:
+        driver.close()
+        queue.close()
+
+    trials = trials_of(sweep)
+    assert [trial.state for trial in trials] == ["complete"] * 3
+    for trial in trials:
+        run = store.get(trial.run_id or "")
+        assert run.status.state == "finished"
+        assert run.experiment.training.learning_rate == trial.values["training.learning_rate"]
+        assert trial.value == pytest.approx(run.curves().validation.last("loss"))
+        assert (run.labels.group, run.meta.device) == (plan.name, "cpu")

@@ -10,19 +10,8 @@ import torch
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.training import checkpoints
-from tfm_core.training.events import (
-    Finished,
-    Measured,
-    SnapshotDue,
-    Started,
-    Step,
-    to_record,
-)
-from tfm_core.training.loop import (
-    build,
-    seeds_of_step,
-    train,
-)
+from tfm_core.training.events import Finished, Measured, SnapshotDue, Started, Step, to_record
+from tfm_core.training.loop import build, seeds_of_step, train
 from tfm_core.training.progress import TrainingDiverged
 
 pytestmark = pytest.mark.quick

@@ -1,18 +1,25 @@
-"""Any two variants of a subject give different outputs, and their own code and equations."""
+"""Variants as records: their layers, their fields, their schedules."""
 
-from itertools import combinations
+import copy
+import pickle
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
 
 import pytest
 import torch
 import torch.nn.functional as F
 
 from tests.models.variants import caption_batch, captioner_model, text_batch, vit_model
+from tfm_core import sentences
 from tfm_core.choices.config import EncoderOnlyConfig
 from tfm_core.choices.config.shape import TextShape
 from tfm_core.choices.variants.activations import ACTIVATIONS
 from tfm_core.choices.variants.norms import NORMS
+from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.choices.variants.poolings import POOLINGS
-from tfm_core.choices.variants.record import UnknownVariant, resolve
+from tfm_core.choices.variants.precisions import PRECISIONS
+from tfm_core.choices.variants.record import Registry, UnknownVariant, Variant, resolve
+from tfm_core.choices.variants.schedules import SCHEDULES, WSD
 from tfm_core.choices.variants.stems import STEMS
 from tfm_core.layers.feed_forward import FeedForward, make_norm
 from tfm_core.models.build import build_text
@@ -106,3 +113,78 @@ def test_an_unknown_variant_is_a_sentence_and_no_layer():
         FeedForward(11, 13, activation="bent")
     with pytest.raises(ValueError, match="head is 'max'; choose from tokens, pooler, cls"):
         TextShape(7, 7, head="max")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cheese(Variant):
+    holes: int
+    layer: str
+    smell: str | None = field(init=False)
+
+
+WHOLE = {"name": "brie", "source": "Meaux", "holes": 0, "layer": "math:sqrt"}
+
+WORDS = "## Cheese.brie\n- label: Brie\n- help: Soft.\n\n## Cheese.edam\n- label: Edam\n"
+
+
+def test_records_that_lack_a_part_or_words_or_a_name_of_their_own_are_refused(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(sentences, "CONTENT_DIR", tmp_path)
+    (tmp_path / "en" / "choices").mkdir(parents=True)
+    (tmp_path / "en" / "choices" / "variants.md").write_text(WORDS)
+    for part in WHOLE:
+        parts = {name: value for name, value in WHOLE.items() if name != part}
+        with pytest.raises(TypeError, match=f"missing 1 required keyword-only argument: '{part}'"):
+            Cheese(**parts)
+    with pytest.raises(ValueError, match="Cheese 'brie' lacks its source: every part of a variant"):
+        Cheese(**{**WHOLE, "source": ""})
+    with pytest.raises(KeyError, match="help"):
+        Cheese(**{**WHOLE, "name": "edam"})
+    with pytest.raises(KeyError, match=r"Cheese\.gouda"):
+        Cheese(**{**WHOLE, "name": "gouda"})
+    brie = Cheese(**WHOLE)
+    assert (brie.label, brie.help, brie.smell) == ("Brie", "Soft.", None)
+    assert copy.deepcopy(brie) == brie == pickle.loads(pickle.dumps(brie))
+    assert resolve(brie.layer)(9.0) == 3.0
+    with pytest.raises(UnknownVariant, match=r"There is no cheese named 'edam'; there are brie\."):
+        Registry("cheese", brie)["edam"]
+    with pytest.raises(ValueError, match="two variants of cheese named 'brie'"):
+        Registry("cheese", brie, brie)
+
+
+@pytest.mark.parametrize(
+    "registry",
+    [OPTIMISERS, SCHEDULES, PRECISIONS, NORMS, ACTIVATIONS, STEMS, POOLINGS],
+    ids=lambda each: each.subject,
+)
+def test_every_variant_stands_under_its_own_name_with_help_and_source(registry):
+    for name, variant in registry.items():
+        assert name == variant.name
+        assert variant.help.endswith(".")
+        assert variant.source
+
+
+@pytest.mark.parametrize("name", ["cosine", "linear", "wsd"])
+def test_a_schedule_that_falls_to_zero_would_be_there_one_step_after_the_last(name):
+    share = SCHEDULES[name].share
+    assert share(1001, 100, 1000) == pytest.approx(0, abs=1e-9)
+    assert 0 < share(1000, 100, 1000) < 0.01, "the last step still moves a little"
+
+
+def test_warm_up_stable_decay_rises_stays_and_cools_in_the_last_fifth():
+    rates = [WSD.share(step, 100, 1000) for step in range(1, 1001)]
+    assert rates[49] == 0.5
+    assert set(rates[99:800]) == {1.0}
+    assert rates[899] == pytest.approx(0.5, abs=0.01)
+    falls = [before - after for before, after in pairwise(rates[800:])]
+    assert max(falls) == pytest.approx(min(falls)), "linearly"
+
+
+@pytest.mark.parametrize(("warm", "total"), [(1, 1), (3, 2), (950, 1000), (1, 4)])
+def test_warm_up_stable_decay_never_jumps_however_short_or_long_its_parts(warm, total):
+    rates = [WSD.share(step, warm, total) for step in range(1, total + 1)]
+    assert all(0 < rate <= 1 for rate in rates)
+    peak = rates.index(max(rates))
+    assert rates[: peak + 1] == sorted(rates[: peak + 1])
+    assert rates[peak:] == sorted(rates[peak:], reverse=True)

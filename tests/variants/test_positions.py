@@ -1,14 +1,19 @@
-"""Position kinds: whatever is registered is whole, can be built, and differs from every other."""
+"""Positions, recurrent cells and families as variants, and their words."""
 
 import dataclasses
 import itertools
+from itertools import combinations
 from operator import attrgetter
 
 import pytest
 import torch
 
 from tests.models.variants import SMALL, text_batch, text_model, vit_model
-from tfm_core.choices.config import MODEL_CONFIGS, ConfigError
+from tfm_core.choices.config import MODEL_CONFIGS, TASK_FACTS, CaptionTaskConfig, ConfigError
+from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.choices.variants.cells import CELLS
+from tfm_core.choices.variants.families import FAMILIES
+from tfm_core.choices.variants.languages import LANGUAGES
 from tfm_core.choices.variants.positions import (
     ALIBI,
     LEARNED,
@@ -17,9 +22,15 @@ from tfm_core.choices.variants.positions import (
     ROTARY,
 )
 from tfm_core.choices.variants.record import Registry, UnknownVariant, resolve
+from tfm_core.choices.variants.units import UNITS
+from tfm_core.data import caption_words
+from tfm_core.data.own.tokens import learned_from_text
+from tfm_core.data.scenes import LARGE, PlacedDigit
+from tfm_core.models.build import BUILDERS
 from tfm_core.models.build_stack import added_positions
 
 IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(2))
+
 VALUES = {
     "length": 7, "side": 2, "d_model": 12, "d_head": 6, "n_heads": 2, "is_causal": False,
     "rope_theta": 100.0, "rope_scaling": "linear", "rope_factor": 2.0, "rope_original_len": 5,
@@ -131,3 +142,63 @@ def test_kinds_are_refused_by_their_rules_or_names_or_for_a_part_that_lacks():
     del parts["style"]
     with pytest.raises(TypeError, match="style"):
         type(ROTARY)(**parts)
+
+
+def test_any_two_variants_differ_and_a_cell_has_its_gates_and_equation():
+    for setting, one, other in [
+        *(("cell", *pair) for pair in combinations(CELLS, 2)),
+        *(("attention", *pair) for pair in combinations(ALIGNMENT_SCORES, 2)),
+    ]:
+        models = [text_model("recurrent", **{setting: name}) for name in (one, other)]
+        shared = {name: value.shape for name, value in models[1].state_dict().items()}
+        weights = {
+            name: value
+            for name, value in models[0].state_dict().items()
+            if shared.get(name) == value.shape
+        }
+        models[1].load_state_dict(weights, strict=False)
+        outputs = [model(*text_batch()) for model in models]
+        assert not torch.allclose(*outputs, atol=1e-5)
+    for name in CELLS:
+        cell = CELLS[name]
+        step = resolve(cell.step)(5, 7)
+        assert step.weight_ih.shape == (cell.n_gates * 7, 5)
+        assert isinstance(step(torch.ones(2, 5)), tuple) is cell.has_memory
+        assert resolve(cell.sequence).__name__ == cell.class_name
+    for registry in (CELLS, ALIGNMENT_SCORES):
+        assert len({each.latex for each in registry.values()}) == len(registry)
+
+
+def test_every_family_has_settings_a_builder_and_tasks() -> None:
+    assert set(FAMILIES) == set(MODEL_CONFIGS) == set(BUILDERS)
+    for name, facts in TASK_FACTS.items():
+        assert set(facts.families) <= set(FAMILIES), name
+
+
+TEXT = "Alice’s cat sat.\nIt slept"
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("words", ["Alice’s", "cat", "sat", ".", "\n", "It", "slept"]),
+        ("characters", list(TEXT)),
+    ],
+)
+def test_a_unit_cuts_a_text_and_loses_no_letter(name, tokens):
+    cut = UNITS[name].cut(TEXT)
+    assert cut == tokens
+    assert "".join(cut).replace(" ", "") == TEXT.replace(" ", "")
+
+
+def test_every_unit_and_every_language_has_its_own_words():
+    cuts = {learned_from_text(unit, TEXT * 9) for unit in UNITS}
+    assert len({tuple(cutter.cut_text(TEXT)) for cutter in cuts}) == len(UNITS)
+    scene = [PlacedDigit(8, 0, 0), PlacedDigit(3, LARGE, 0)]
+    captions = set()
+    for name in LANGUAGES:
+        config = CaptionTaskConfig(name="captions", language=name)
+        words = caption_words.caption(scene, config).words
+        assert set(words) <= set(caption_words.vocabulary(config).tokens)
+        captions.add(words)
+    assert len(captions) == len(LANGUAGES)

@@ -1,13 +1,19 @@
-"""ONNX files answer as their models do, whatever the family and its variants."""
+"""Runs as ONNX files and as TensorBoard logs."""
 
+import io
 import itertools
 import json
+from datetime import datetime
 
 import numpy as np
 import onnxruntime
 import pytest
 import torch
+from PIL import Image
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
 
+from tests.export.exported import members, unpacked, untrained
 from tests.models.variants import (
     CAPTION_SHAPE,
     SRC_WORDS,
@@ -20,6 +26,7 @@ from tests.models.variants import (
     text_model,
     vit_model,
 )
+from tests.runs.waiting import tiny
 from tests.training.test_loop import experiment
 from tfm_core.choices.config.shape import ImageShape, TextShape
 from tfm_core.choices.variants.activations import ACTIVATIONS
@@ -32,6 +39,7 @@ from tfm_core.choices.variants.stems import STEMS
 from tfm_core.cli import main
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.export import onnx as export
+from tfm_core.export import tensorboard
 from tfm_core.inspect.attention.example import look_at_text
 from tfm_core.models.build import build_text
 from tfm_core.runs.store import RunStore
@@ -40,6 +48,7 @@ from tfm_core.training import checkpoints
 from tfm_core.training.loop import build
 
 TEXTS = TextShape(SRC_WORDS, TGT_WORDS)
+
 PICTURES = ImageShape(6, 3, 5)
 
 
@@ -56,6 +65,7 @@ ONE_LAYER = {  # a second one is traced like the first, and takes as long
     "encoder-only": {"n_layers": 1},
     "recurrent": {"n_layers": 1},
 }
+
 TEXT_CASES = [
     (family, settings | more)
     for settings, family, more in zip(
@@ -70,10 +80,12 @@ TEXT_CASES = [
         strict=False,
     )
 ]
+
 TEXT_CASES += [
     ("encoder-decoder", {"mistakes": "no-causal-mask,no-residuals,no-scale"}),
     ("decoder-only", {"mistakes": "no-causal-mask,residual-from-normed,scaled-by-d-model"}),
 ]
+
 RECURRENT_CASES = [
     ("recurrent", settings) for settings in together(attention=ALIGNMENT_SCORES, cell=CELLS)
 ]
@@ -207,3 +219,88 @@ def test_the_command_line_writes_the_file(tmp_path, monkeypatch, capsys) -> None
     assert path.name.startswith("a-judge-")
     (asked,) = session(path.read_bytes()).get_inputs()
     assert asked.name == "src"
+
+
+@pytest.fixture(scope="module")
+def run():
+    return RunStore().get("recorded-korean")
+
+
+@pytest.fixture(scope="module")
+def read(run, tmp_path_factory):
+    folder = unpacked(tensorboard.bundle(run), tmp_path_factory.mktemp("logs"))
+    (one,) = folder.iterdir()
+    return EventAccumulator(str(one), {"scalars": 0, "images": 0, "tensors": 0}).Reload()
+
+
+@pytest.mark.parametrize(
+    ("tag", "split", "column"),
+    [
+        ("loss/train", "steps", "loss"),
+        ("accuracy/validation", "validation", "accuracy"),
+        ("whole sequences/validation", "validation", "sequence_accuracy"),
+        ("loss/test", "test", "loss"),
+        ("learning rate/train", "steps", "learning_rate"),
+    ],
+)
+def test_scalars_are_the_curves(run, read, tag, split, column):
+    series = getattr(run.curves(), split)
+    scalars = read.Scalars(tag)
+    assert [one.step for one in scalars] == series["step"].tolist()
+    np.testing.assert_allclose([one.value for one in scalars], series[column], rtol=1e-6)
+
+
+def test_settings_are_hyperparameters_heads_pictures_and_times_the_runs(run, read):
+    times = [one.wall_time for one in read.Scalars("loss/train")]
+    began = datetime.fromisoformat(run.meta.created).timestamp()
+    assert times == sorted(times)
+    assert times[0] >= began
+    assert times[-1] == pytest.approx(began + run.status.seconds, abs=0.01)
+    content = read.SummaryMetadata("_hparams_/session_start_info").plugin_data.content
+    told = HParamsPluginData.FromString(content).session_start_info.hparams
+    assert told["model.d_model"].number_value == run.experiment.model.d_model
+    assert told["seed"].number_value == run.experiment.seed
+    assert told["task.name"].string_value == "english-korean"
+    tags = [tag for tag in read.Tags()["images"] if tag.startswith("attention/")]
+    assert len(tags) == 3
+    pictures = read.Images(tags[0])
+    steps = [one.step for one in pictures]
+    assert len(steps) <= tensorboard.MAX_PICTURES + 1
+    assert (steps[0], steps[-1]) == (run.snapshot_steps()[0], run.snapshot_steps()[-1])
+    picture = Image.open(io.BytesIO(pictures[-1].encoded_image_string))
+    assert picture.width > picture.height  # heads stand side by side
+
+
+def test_a_run_of_no_steps_has_event_files_all_the_same(tmp_path):
+    run = untrained(RunStore(tmp_path / "runs", recorded=None), tiny())
+    name, readme = members(tensorboard.bundle(run))
+    assert "events.out.tfevents" in name
+    assert name.split("/")[0] == readme.split("/")[0]
+    assert name.split("/")[0] in tensorboard.file_name(run)
+
+
+def test_wall_times_are_what_the_run_wrote_down_and_it_is_said_where_they_are_reckoned(tmp_path):
+    run = untrained(RunStore(tmp_path / "runs", recorded=None), tiny())
+    steps = ((1, 3.0), (2, 11.0), (3, 12.0))
+    began = datetime.fromisoformat(run.meta.created).timestamp()
+
+    def written(with_seconds):
+        lines = [{"event": "started", "step": 0}]
+        for step, seconds in steps:
+            line = {"event": "step", "step": step, "loss": 1.0, "examples_per_second": 50.0}
+            lines.append(line | ({"seconds": seconds} if with_seconds else {}))
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (run.folder / "events.jsonl").write_text(text)
+        folder = unpacked(tensorboard.bundle(run), tmp_path / str(with_seconds))
+        (one,) = folder.iterdir()
+        read = EventAccumulator(str(one), {"tensors": 0}).Reload()
+        (said,) = read.Tensors("wall times/text_summary")[0].tensor_proto.string_val
+        assert said.decode() == (one / "README.txt").read_text().strip()
+        return [event.wall_time - began for event in read.Scalars("loss/train")], said.decode()
+
+    times, said = written(True)
+    assert times == pytest.approx([3.0, 11.0, 12.0], abs=0.01)
+    assert "as it wrote them down" in said
+    times, said = written(False)
+    assert np.diff(times).tolist() == pytest.approx([tiny().training.batch_size / 50] * 2, abs=0.01)
+    assert said.startswith("Wall times are reckoned, not measured")
