@@ -49,3 +49,9 @@ def links(app: AppTest) -> list[str]:
     components = app.get("bidi_component")
     (button,) = [one for one in components if one.proto.component_name == "copy_link"]
     return [link["href"] for link in json.loads(button.proto.json)[0]["links"]]
+
+
+def address_of(app: AppTest) -> dict[str, str]:
+    """Return the address as a browser shows it: AppTest has lists of what the page wrote."""
+    query = dict(app.query_params)
+    return {name: text if isinstance(text, str) else text[-1] for name, text in query.items()}

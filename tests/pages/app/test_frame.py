@@ -91,7 +91,8 @@ def test_a_runs_page_links_the_configuration_of_that_run(store, open_page):
 def test_the_search_leads_to_pages_and_terms(open_page):
     app = open_page("home/page.py")
     ((field, *_rest),) = sent(app, "search")
-    found = {entry["name"]: entry for entry in field["entries"]}
+    entries = field["entries"]
+    found = {entry["name"]: entry for entry in entries}
     assert urlsplit(found["Masks"]["href"]).path == "/masks"
     causal = found["Causal mask"]
     assert urlsplit(causal["href"])[2:4] == ("/masks", "mask=causal")
@@ -104,7 +105,7 @@ def test_the_search_leads_to_pages_and_terms(open_page):
     field = found["Tokenise by"]  # declared by the view of a page
     assert (urlsplit(field["href"]).path, field["also"]) == ("/numbers", "토큰화 단위")
     assert "마스크" in found["Masks"]["also"]  # who reads Korean finds it in English, too
-    assert len(found) == len(PAGES) + len(frame._fields()) + len(TERMS) + len(catalogue().lessons)
+    assert len(entries) == len(PAGES) + len(frame._fields()) + len(TERMS) + len(catalogue().lessons)
 
 
 def test_a_missing_text_costs_its_own_page_alone(open_page, monkeypatch):

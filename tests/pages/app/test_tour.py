@@ -11,7 +11,7 @@ from pages.app.navigation.page_table import PAGES
 from tests.limits import limited
 from tests.pages.looking import said, sent
 from tests.pages.made_runs import made_run
-from tests.pages.opening import opened_at
+from tests.pages.opening import address_of, opened_at
 from tfm_core.choices.presets import PRESETS
 from tfm_core.lessons import attempts, catalogue
 from tfm_core.lessons.lesson import Lesson
@@ -80,12 +80,6 @@ class Walker:
 
     def answer(self, index: int) -> None:
         self.app = self.options[index].click().run()
-
-
-def address_of(app: AppTest) -> dict[str, str]:
-    """Return the address as a browser shows it: AppTest has lists of what the page wrote."""
-    query = dict(app.query_params)
-    return {name: text if isinstance(text, str) else text[-1] for name, text in query.items()}
 
 
 def left(place: str, run: str) -> None:
@@ -290,7 +284,7 @@ def test_training_from_the_bar_leads_on_over_the_new_run(recorded):
     assert walker.app.session_state["page"] == "train"
 
 
-def test_a_busy_machine_follows_the_recorded_run(busy_queue):
+def test_a_busy_machine_follows_the_recorded_run(recorded, busy_queue):
     walker = Walker("translate.2")
     assert "The tour follows the recorded run" in walker.said
     assert "train" not in walker.buttons
@@ -356,6 +350,8 @@ def test_a_run_that_ended_too_early_or_is_deleted_gives_way_to_the_recorded_one(
     walker = Walker("translate.3", run=run.id)
     recorded.delete(run.id)
     walker.app = walker.app.run()
+    walker.press("open")
+    assert address_of(walker.app)["run"] == "recorded-korean"
     assert walker.buttons["next"]
 
 

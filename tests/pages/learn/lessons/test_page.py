@@ -10,7 +10,7 @@ from pages.app.runs import run_words, runs_access
 from tests.lessons.made import SETTINGS, WORDS, add_run, finished_run, record
 from tests.pages.looking import pressed, said, sent
 from tests.pages.made_runs import made_run
-from tests.pages.opening import opened_at
+from tests.pages.opening import address_of, opened_at
 from tfm_core.lessons import attempts, catalogue, results
 from tfm_core.lessons.task import Verdict
 from tfm_core.runs.auth import hashed
@@ -217,7 +217,7 @@ def test_the_bar_of_other_pages_leads_back_and_checks_the_task(store, recorded):
     app._page_hash = ""  # else each press would begin on this page again
     pressed(app, "Next")
     assert app.header[0].value == "Find the verb"
-    assert app.query_params["lesson"] == ["aligning-head.2"]
+    assert address_of(app)["lesson"] == "aligning-head.2"
     pressed(app, "Next")
     assert app.session_state["page"] == "knockouts"
     assert opened("learn/lessons.py", lesson="aligning-head").header[0].value == "Does it matter?"
