@@ -29,8 +29,11 @@ def small(experiment: Experiment, **training: object) -> Experiment:
     model |= {"n_heads": 2} if "n_heads" in model else {}
     model |= {"d_ff": 16} if "d_ff" in model else {}
     values["training"] |= {
-        "steps": 3, "batch_size": 5, "validate_every": 2, "snapshots": 3,
-    } | training  # fmt: skip
+        "steps": 3,
+        "batch_size": 5,
+        "validate_every": 2,
+        "snapshots": 3,
+    } | training
     return Experiment.parse(values)
 
 

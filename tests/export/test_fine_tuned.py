@@ -31,8 +31,11 @@ def trained(store, own, tmp_path):  # noqa: F811
 
 @pytest.mark.parametrize("part", [Part(), Part("lora", rank=2)])
 def test_a_fine_tuned_language_model_leaves_as_a_folder_and_is_opened_again(
-    trained, part, store, tmp_path  # noqa: F811
-):  # fmt: skip
+    trained,
+    part,
+    store,  # noqa: F811
+    tmp_path,
+):
     run = trained("gpt2", part)
     files = hugging_face_folder(run).files
     out = tmp_path / "out"

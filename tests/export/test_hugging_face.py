@@ -52,23 +52,19 @@ CASES = {
     "a GPT of sources": text(n_layers=3),
     "a GPT without biases": text(ONE, bias=False, position="learned"),
     "a GPT of groups": text(
-        ONE, position="none", n_kv_heads=1, projection_bias=False,
-        tie_embeddings=True,
+        ONE, position="none", n_kv_heads=1, projection_bias=False, tie_embeddings=True
     ),
     "a Llama": text(ONE, **LLAMA, n_kv_heads=1),
     "a tied Llama": text(ONE, **LLAMA, tie_embeddings=True),
     "a Llama of long texts": text(
-        ONE, **LLAMA, rope_theta=500.0, rope_scaling="llama3", rope_factor=4.0,
-        rope_original_len=12,
+        ONE, **LLAMA, rope_theta=500.0, rope_scaling="llama3", rope_factor=4.0, rope_original_len=12
     ),
-    "a Llama with slower positions": text(
-        ONE, **LLAMA, rope_scaling="linear", rope_factor=3.0
-    ),
+    "a Llama with slower positions": text(ONE, **LLAMA, rope_scaling="linear", rope_factor=3.0),
     "a Llama with narrow heads": text(ONE, **LLAMA, head_dim=4),
     "a Llama of GELU": text(ONE, **LLAMA | {"activation": "geglu"}),
     "a ViT": vit(pooling="cls"),
     "a ViT of waves": vit(ImageShape(14, 1, 5), pooling="cls", position="sinusoidal-2d"),
-}  # fmt: skip
+}
 
 
 def written(config, shape, folder):
@@ -163,10 +159,7 @@ def test_a_bias_becomes_a_dimension_and_words_of_the_source_are_never_written(tm
         (text(ONE, window=3), ("window: 0, not 3",)),
         (text(ONE, **LLAMA | {"sink": "zero"}), ("Llama", "sink")),
         (text(ONE, d_ff=0), ("feed-forward",)),
-        (
-            text(ONE, n_experts=4),
-            ("GPT-2", "Experts: 0, not 4, Experts per token: 0, not 2."),
-        ),
+        (text(ONE, n_experts=4), ("GPT-2", "Experts: 0, not 4, Experts per token: 0, not 2.")),
         (text(ONE, **LLAMA, window=2), ("Llama", "window: 0, not 2")),
         (text(ONE, **LLAMA, n_experts=3), ("Llama", "Experts: 0, not 3")),
         (text(ONE, **LLAMA, qk_norm=True), ("Llama", "off, not on")),
@@ -324,6 +317,6 @@ def test_transformers_writes_what_the_model_writes(name, store, tmp_path):
         for _ in range(5):
             tgt = torch.cat([tgt, model(src, tgt)[:, -1:].argmax(-1)], 1)
         answer = theirs.generate(
-            **inputs, max_new_tokens=5, min_new_tokens=5, do_sample=False, eos_token_id=None,
-        )[0]  # fmt: skip
+            **inputs, max_new_tokens=5, min_new_tokens=5, do_sample=False, eos_token_id=None
+        )[0]
     assert (answer[src.size(1) :] - first).tolist() == tgt[0].tolist()

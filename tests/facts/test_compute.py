@@ -67,9 +67,15 @@ def test_flops_at_scale_are_those_of_the_flop_counter(name):
 
 @pytest.mark.parametrize(
     ("name", "published"),
-    [("vit-ti", 1.25), ("vit-s", 4.60), ("vit-b", 17.56), ("vit-b-32", 4.41), ("vit-l", 61.55),
-     ("vit-h", 167.3)],
-)  # fmt: skip
+    [
+        ("vit-ti", 1.25),
+        ("vit-s", 4.60),
+        ("vit-b", 17.56),
+        ("vit-b-32", 4.41),
+        ("vit-l", 61.55),
+        ("vit-h", 167.3),
+    ],
+)
 def test_gmacs_of_vision_transformers(name, published):
     known = ARCHITECTURES[name]
     total = sum(macs(known.model, known.shape).values()) / 1e9
@@ -229,8 +235,9 @@ def test_shapes_in_other_schemes_are_those_of_their_models():
     assert rows["blocks.7.attn.W_O"].shape == "W_O 12 x 64 x 768, b_O 768"
     assert rows["blocks.7.mlp.W_in"].shape == "W_in 768 x 3072, b_in 3072"
     assert rows["unembed.W_U"].shape == "W_U 768 x 50257"
-    text = named_parameters(*(getattr(ARCHITECTURES["gpt2-small"], n) for n in ("model", "shape")),
-                            "transformer-lens")  # fmt: skip
+    text = named_parameters(
+        *(getattr(ARCHITECTURES["gpt2-small"], n) for n in ("model", "shape")), "transformer-lens"
+    )
     assert "    attn\n      W_Q 12 x 768 x 64, b_Q 12 x 64\n" in text
     known = ARCHITECTURES["text-vit"]
     table = parameter_table(known.model, known.shape, "transformer-lens")

@@ -76,9 +76,14 @@ def test_the_arithmetic_of_a_cell_divides_as_the_model_does(name):
     weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
     item = {"src": ["a", "b"], "tgt": ["a", "b"], "kind": "text"}
     tensors = {
-        "query": q, "key": k, "value": v, "scores": scores, "masked_scores": scores,
-        "weights": weights, "heads": weights @ v,
-    }  # fmt: skip
+        "query": q,
+        "key": k,
+        "value": v,
+        "scores": scores,
+        "masked_scores": scores,
+        "weights": weights,
+        "heads": weights @ v,
+    }
     found = cell(chosen, Trace(7, item, "encoder.layers.0.self_attention", tensors), 1, 1, 0)
     assert found.scale == pytest.approx(divisor[name])
     assert found.scaled == pytest.approx(float(scores[1, 1, 0]), rel=1e-4)

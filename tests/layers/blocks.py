@@ -8,9 +8,16 @@ from tfm_core.layers.feed_forward import FeedForward, make_norm
 
 
 def make_block(
-    d_model, n_heads, d_ff, *, has_cross=False, norm="layernorm", eps=1e-5, norm_first=False,
+    d_model,
+    n_heads,
+    d_ff,
+    *,
+    has_cross=False,
+    norm="layernorm",
+    eps=1e-5,
+    norm_first=False,
     activation="relu",
-):  # fmt: skip
+):
     """A healthy block without dropout, as the paper's unless said."""
     self_attention = MultiHeadAttention(d_model, n_heads)
     cross_attention = MultiHeadAttention(d_model, n_heads) if has_cross else None

@@ -248,27 +248,59 @@ def test_normed_scores_do_not_grow_with_the_weights():
     [  # inv_freq of LlamaRotaryEmbedding in Transformers 4.57, for d_head 16
         (
             {"rope_theta": 500.0},
-            [1.0, 0.4598633, 0.2114742, 0.09724925, 0.04472136, 0.02056571, 0.009457416,
-             0.004349119],
+            [
+                1.0,
+                0.4598633,
+                0.2114742,
+                0.09724925,
+                0.04472136,
+                0.02056571,
+                0.009457416,
+                0.004349119,
+            ],
         ),
         (
             {"rope_scaling": "linear", "rope_factor": 4.0},
             [0.25, 0.07905694, 0.025, 0.007905695, 0.0025, 0.0007905695, 0.00025, 7.905695e-05],
         ),
         (
-            {"rope_theta": 5e5, "rope_scaling": "llama3", "rope_factor": 8.0,
-             "rope_original_len": 128},
-            [1.0, 0.1911265, 0.004700754, 0.0009115831, 0.0001767767, 3.428102e-05, 6.64787e-06,
-             1.289173e-06],
+            {
+                "rope_theta": 5e5,
+                "rope_scaling": "llama3",
+                "rope_factor": 8.0,
+                "rope_original_len": 128,
+            },
+            [
+                1.0,
+                0.1911265,
+                0.004700754,
+                0.0009115831,
+                0.0001767767,
+                3.428102e-05,
+                6.64787e-06,
+                1.289173e-06,
+            ],
         ),
         (
-            {"rope_theta": 5e5, "rope_scaling": "llama3", "rope_factor": 32.0,
-             "rope_original_len": 512},
-            [1.0, 0.1939228, 0.02624464, 0.0002278958, 4.419417e-05, 8.570256e-06, 1.661967e-06,
-             3.222933e-07],
+            {
+                "rope_theta": 5e5,
+                "rope_scaling": "llama3",
+                "rope_factor": 32.0,
+                "rope_original_len": 512,
+            },
+            [
+                1.0,
+                0.1939228,
+                0.02624464,
+                0.0002278958,
+                4.419417e-05,
+                8.570256e-06,
+                1.661967e-06,
+                3.222933e-07,
+            ],
         ),
     ],
-)  # fmt: skip
+)
 def test_pairs_turn_as_fast_as_those_of_transformers(settings, rates):
     ones = torch.ones(1, 1, 2, 16, dtype=torch.float64)
     turned, _k, _bias = Rotation(16, **settings)(ones, ones)

@@ -87,8 +87,14 @@ def test_where_all_experts_map_all_tokens_nothing_changes_but_the_time(top_k):
     gradients = []
     for way in (layer._mixed, layer._mixed_by_all):
         out = way(x, shares, chosen)
-        gradients.append([out, *torch.autograd.grad(out.square().sum(), layer.experts.parameters(),
-                                                    retain_graph=True)])  # fmt: skip
+        gradients.append(
+            [
+                out,
+                *torch.autograd.grad(
+                    out.square().sum(), layer.experts.parameters(), retain_graph=True
+                ),
+            ]
+        )
     torch.testing.assert_close(*gradients, atol=1e-6, rtol=1e-5)
 
 

@@ -54,8 +54,10 @@ def test_a_line_says_what_was_done_and_is_good(lesson: Lesson, store: RunStore) 
     assert (checked.standing, checked.number) == ("good", 3)
     values = checked.values
     assert (values["lesson"], values["name"], values["version"]) == (
-        "width", "Ann", lesson.fingerprint,
-    )  # fmt: skip
+        "width",
+        "Ann",
+        lesson.fingerprint,
+    )
     answer = values["answers"]["smallest"]
     assert (answer["answer"], answer["right"], answer["figures"]) == (
         "16",
@@ -139,8 +141,10 @@ def test_the_command_prints_a_table_and_says_which_lines_are_bad(
     good.write_text(f"{line_of(lesson, store)}\n{line_of(lesson, store, BEN)}\n", encoding="utf-8")
     assert main(["lesson", "verify", str(good)]) == 0
     assert [row.split()[0] for row in capsys.readouterr().out.splitlines()] == [
-        "standing", "good", "good",
-    ]  # fmt: skip
+        "standing",
+        "good",
+        "good",
+    ]
     bad = tmp_path / "bad.txt"
     line = line_of(lesson, store)
     bad.write_text(f"{line[:-1]}{'0' if line[-1] != '0' else '1'}\n", encoding="utf-8")

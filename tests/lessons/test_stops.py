@@ -28,14 +28,14 @@ MIN_PROGRESS = 0.15  # of the way, as the page says it
 
 KOREAN, DIGITS = Run(RECORDED / "recorded-korean"), Run(RECORDED / "recorded-digits")
 OF_PICTURES = {
-    "sure-at-random", "patches-read", "reads-most", "attention-on-ink", "without-positions",
-}  # fmt: skip
+    "sure-at-random",
+    "patches-read",
+    "reads-most",
+    "attention-on-ink",
+    "without-positions",
+}
 ASKED = [(ask, DIGITS if name in OF_PICTURES else KOREAN) for name, ask in stops.QUESTIONS.items()]
-MEASURED = (
-    stops.without_mask,
-    stops.without_cross_attention,
-    stops.without_positions,
-)
+MEASURED = (stops.without_mask, stops.without_cross_attention, stops.without_positions)
 
 
 def of(run: Run, *, is_answered: bool = True) -> Work:

@@ -17,44 +17,92 @@ from torch import Tensor, nn
 from tfm_core import look
 
 N, LENGTH, WRITTEN, WORDS, WIDTH, HEADS = 2, 7, 4, 100, 32, 4
-_SMALL = {"vocab_size": WORDS, "hidden_size": WIDTH, "num_attention_heads": HEADS,
-          "num_hidden_layers": 2, "intermediate_size": 64}  # fmt: skip
+_SMALL = {
+    "vocab_size": WORDS,
+    "hidden_size": WIDTH,
+    "num_attention_heads": HEADS,
+    "num_hidden_layers": 2,
+    "intermediate_size": 64,
+}
 _TEXTS: dict[str, dict[str, Any]] = {
     "GPT2LMHeadModel": {"vocab_size": WORDS, "n_embd": WIDTH, "n_head": HEADS, "n_layer": 2},
     "GPTNeoXForCausalLM": _SMALL,
     "BertModel": _SMALL,
     "RobertaModel": _SMALL,
-    "DistilBertModel": {"vocab_size": WORDS, "dim": WIDTH, "n_heads": HEADS, "n_layers": 2,
-                   "hidden_dim": 64},
+    "DistilBertModel": {
+        "vocab_size": WORDS,
+        "dim": WIDTH,
+        "n_heads": HEADS,
+        "n_layers": 2,
+        "hidden_dim": 64,
+    },
     "AlbertModel": {**_SMALL, "embedding_size": 16},
     "ElectraModel": {**_SMALL, "embedding_size": WIDTH},
     "DebertaV2Model": {**_SMALL, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
     "MPNetModel": _SMALL,
-    "XLNetModel": {"vocab_size": WORDS, "d_model": WIDTH, "n_layer": 2, "n_head": HEADS,
-                   "d_inner": 64},
+    "XLNetModel": {
+        "vocab_size": WORDS,
+        "d_model": WIDTH,
+        "n_layer": 2,
+        "n_head": HEADS,
+        "d_inner": 64,
+    },
     "BloomModel": {"vocab_size": WORDS, "hidden_size": WIDTH, "n_head": HEADS, "n_layer": 2},
-    "FalconModel": {"vocab_size": WORDS, "hidden_size": WIDTH, "num_attention_heads": HEADS,
-                    "num_hidden_layers": 2},
-    "GPTJModel": {"vocab_size": WORDS, "n_embd": WIDTH, "n_head": HEADS, "n_layer": 2,
-                  "rotary_dim": 4},
+    "FalconModel": {
+        "vocab_size": WORDS,
+        "hidden_size": WIDTH,
+        "num_attention_heads": HEADS,
+        "num_hidden_layers": 2,
+    },
+    "GPTJModel": {
+        "vocab_size": WORDS,
+        "n_embd": WIDTH,
+        "n_head": HEADS,
+        "n_layer": 2,
+        "rotary_dim": 4,
+    },
     "PhiModel": _SMALL,
     "Gemma2ForCausalLM": {**_SMALL, "num_key_value_heads": 2, "head_dim": 8},
     "LlamaForCausalLM": {**_SMALL, "num_key_value_heads": 2},
     "MistralForCausalLM": {**_SMALL, "num_key_value_heads": 2, "sliding_window": 3},
     "Qwen3ForCausalLM": {**_SMALL, "num_key_value_heads": 2, "head_dim": 8},
     "MixtralForCausalLM": {**_SMALL, "num_key_value_heads": 2, "num_local_experts": 4},
-    "GptOssForCausalLM": {**_SMALL, "num_key_value_heads": 2, "head_dim": 8,
-                          "num_local_experts": 4, "layer_types": ["full_attention"] * 2},
-}  # fmt: skip
+    "GptOssForCausalLM": {
+        **_SMALL,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "num_local_experts": 4,
+        "layer_types": ["full_attention"] * 2,
+    },
+}
 _PAIRS: dict[str, dict[str, Any]] = {
-    "T5ForConditionalGeneration": {"vocab_size": WORDS, "d_model": WIDTH, "num_heads": HEADS,
-                                   "d_kv": 8, "num_layers": 2, "d_ff": 64},
-    "BartModel": {"vocab_size": WORDS, "d_model": WIDTH, "encoder_attention_heads": HEADS,
-             "decoder_attention_heads": HEADS, "encoder_layers": 2, "decoder_layers": 2,
-             "encoder_ffn_dim": 64, "decoder_ffn_dim": 64},
-}  # fmt: skip
-_TIMM = ("vit_tiny_patch16_224", "deit3_small_patch16_224", "eva02_tiny_patch14_224",
-         "swin_tiny_patch4_window7_224", "maxvit_tiny_tf_224", "coatnet_0_rw_224")  # fmt: skip
+    "T5ForConditionalGeneration": {
+        "vocab_size": WORDS,
+        "d_model": WIDTH,
+        "num_heads": HEADS,
+        "d_kv": 8,
+        "num_layers": 2,
+        "d_ff": 64,
+    },
+    "BartModel": {
+        "vocab_size": WORDS,
+        "d_model": WIDTH,
+        "encoder_attention_heads": HEADS,
+        "decoder_attention_heads": HEADS,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "encoder_ffn_dim": 64,
+        "decoder_ffn_dim": 64,
+    },
+}
+_TIMM = (
+    "vit_tiny_patch16_224",
+    "deit3_small_patch16_224",
+    "eva02_tiny_patch14_224",
+    "swin_tiny_patch4_window7_224",
+    "maxvit_tiny_tf_224",
+    "coatnet_0_rw_224",
+)
 
 
 class Found(NamedTuple):

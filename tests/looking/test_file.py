@@ -171,12 +171,17 @@ def test_other_layouts_open_too(tmp_path: Path, crop: int | None) -> None:
 
 def test_what_was_not_seen_is_the_same_sentence_after_a_file(tmp_path: Path) -> None:
     for sentence in (
-        N_("{module} computes attention in {operation}, which shows no weights.",
-           module=N_("The model"), operation="flash"),
-        N_("{module} changes its weights before they multiply values; they are not shown.",
-           module="a.b"),
+        N_(
+            "{module} computes attention in {operation}, which shows no weights.",
+            module=N_("The model"),
+            operation="flash",
+        ),
+        N_(
+            "{module} changes its weights before they multiply values; they are not shown.",
+            module="a.b",
+        ),
         N_("No attention was found: no softmax multiplied values."),
-    ):  # fmt: skip
+    ):
         again = sentence_of(str(sentence))
         assert (again.template, again.values) == (sentence.template, sentence.values)
     seen = replace(encoder(), unseen=(sentence,))

@@ -522,8 +522,9 @@ def test_learned_queries_that_ask_one_another_first_are_seen_too() -> None:
 
     found = look(Detector(), states(K))
     assert [(name, one.kind) for name, one in found.maps.items()] == [
-        ("own", "self"), ("cross", "cross"),
-    ]  # fmt: skip
+        ("own", "self"),
+        ("cross", "cross"),
+    ]
     assert not found.unseen
 
 
@@ -569,11 +570,12 @@ def test_scores_that_explode_are_no_mask(gain: float, need_weights: bool) -> Non
         lambda scores, mask: torch.where(mask, scores, -1e4),
         lambda scores, mask: scores + torch.zeros(Q, Q).masked_fill(~mask, -1e9),
         lambda scores, mask: scores - 1e9 * (~mask).float(),
-        lambda scores, mask: scores.index_put((~mask).expand(B, 2, Q, Q).nonzero(as_tuple=True),
-                                              torch.tensor(-1e9)),
+        lambda scores, mask: scores.index_put(
+            (~mask).expand(B, 2, Q, Q).nonzero(as_tuple=True), torch.tensor(-1e9)
+        ),
         lambda scores, mask: scores.masked_fill_(~mask, -6e3).clone().div(2.0),
     ],
-)  # fmt: skip
+)
 def test_a_mask_is_found_however_it_is_applied(apply: Any) -> None:
     class Masked(nn.Module):
         def __init__(self) -> None:
@@ -615,8 +617,10 @@ class Latent(nn.Module):
 def test_latent_attention_and_steps_with_a_cache_are_self_attention() -> None:
     found = look(Latent(), states(K))
     assert [(one.kind, one.length) for one in found.maps.values()] == [
-        ("self", (3, 3)), ("self", (1, 4)), ("self", (1, 5)),
-    ]  # fmt: skip
+        ("self", (3, 3)),
+        ("self", (1, 4)),
+        ("self", (1, 5)),
+    ]
 
 
 def test_a_decoder_that_reads_what_the_encoder_read_asks_across() -> None:
@@ -685,17 +689,23 @@ def test_layers_that_mix_positions_otherwise_are_named_and_routers_are_not() -> 
         def forward(self, x: Tensor) -> Tensor:
             shares, chosen = self.gate(x).topk(2)
             shares = torch.zeros(*x.shape[:2], 4).scatter(-1, chosen, shares.softmax(-1))
-            return sum(share[..., None] * one(x) for share, one in
-                       zip(shares.unbind(-1), self.experts, strict=True))  # fmt: skip
+            return sum(
+                share[..., None] * one(x)
+                for share, one in zip(shares.unbind(-1), self.experts, strict=True)
+            )
 
     class Convolved(nn.Conv1d):
         def forward(self, x: Tensor) -> Tensor:
             return super().forward(x.mT).mT
 
     model = nn.Sequential(
-        Latent(), nn.Flatten(1), nn.Unflatten(1, (1, WIDTH)), Linear(), Routed(),
+        Latent(),
+        nn.Flatten(1),
+        nn.Unflatten(1, (1, WIDTH)),
+        Linear(),
+        Routed(),
         Convolved(WIDTH, WIDTH, 3, padding=1, groups=WIDTH),
-    )  # fmt: skip
+    )
     found = look(model, states(K))
     assert all(name.startswith("0") for name in found.maps)
     assert [str(one) for one in found.unseen] == [

@@ -125,9 +125,12 @@ class Pair(nn.Module):
 def test_three_kinds_of_maps_or_none_are_kept(store) -> None:
     src, tgt = probe(2, 5), probe(2, 3)
     with tfm_core.look.training(
-        Pair(), probe={"src": src, "tgt": tgt}, tokens=named(src), tgt_tokens=named(tgt),
+        Pair(),
+        probe={"src": src, "tgt": tgt},
+        tokens=named(src),
+        tgt_tokens=named(tgt),
         store=store,
-    ) as run:  # fmt: skip
+    ) as run:
         run.step(1.0)
     assert set(kinds_of(run.run.experiment)) == {"encoder", "decoder", "cross"}
     shown = stage.read(run.run, "cross")
@@ -384,13 +387,23 @@ def gpt(transformers):
 def trainer(transformers, tmp_path, callback, **settings):
     rows = [{"input_ids": row, "labels": row} for row in IDS]
     arguments = transformers.TrainingArguments(
-        str(tmp_path / "out"), max_steps=6, logging_steps=1, per_device_train_batch_size=4,
-        report_to=[], save_strategy="no", use_cpu=True, disable_tqdm=True, **settings,
-    )  # fmt: skip
+        str(tmp_path / "out"),
+        max_steps=6,
+        logging_steps=1,
+        per_device_train_batch_size=4,
+        report_to=[],
+        save_strategy="no",
+        use_cpu=True,
+        disable_tqdm=True,
+        **settings,
+    )
     return transformers.Trainer(
-        gpt(transformers), arguments, train_dataset=rows, eval_dataset=rows[:8],
+        gpt(transformers),
+        arguments,
+        train_dataset=rows,
+        eval_dataset=rows[:8],
         callbacks=[callback],
-    )  # fmt: skip
+    )
 
 
 def test_the_trainer_of_transformers(transformers, store, tmp_path) -> None:
@@ -483,9 +496,14 @@ def learner(lightning, fails_at=None):
 def fit(lightning, model, callback):
     loader = DataLoader(TensorDataset(IDS), 8)
     loop = lightning.Trainer(
-        max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False,
-        enable_progress_bar=False, enable_model_summary=False, callbacks=[callback],
-    )  # fmt: skip
+        max_epochs=2,
+        accelerator="cpu",
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        callbacks=[callback],
+    )
     loop.fit(model, loader, loader)
 
 

@@ -211,10 +211,13 @@ def test_a_target_that_is_not_shifted_is_copied_and_nothing_can_be_written(famil
         model={"d_model": 32, "position": "learned"} if family != "recurrent" else {"d_model": 32},
         task={"size": 8, "n_train": 2000, "n_validation": 100},
         training={
-            "mistakes": "target-not-shifted", "steps": 200, "batch_size": 64,
-            "learning_rate": 0.01, "validate_every": 200,
+            "mistakes": "target-not-shifted",
+            "steps": 200,
+            "batch_size": 64,
+            "learning_rate": 0.01,
+            "validate_every": 200,
         },
-    )  # fmt: skip
+    )
     trainer = build(chosen)
     last = [event for event in train(trainer) if isinstance(event, Measured)][-1]
     assert last.accuracy > 0.98

@@ -119,13 +119,7 @@ def test_equals_torch_transformer():
 def test_equals_torchvision_vit_b_16():
     theirs = torchvision.models.vit_b_16().eval()
     config = ViTConfig(
-        d_model=768,
-        n_heads=12,
-        d_ff=3072,
-        n_layers=12,
-        patch_size=16,
-        pooling="cls",
-        norm_eps=1e-6,
+        d_model=768, n_heads=12, d_ff=3072, n_layers=12, patch_size=16, pooling="cls", norm_eps=1e-6
     )
     ours = build_vit(config, ImageShape(224, 3, 1000)).eval()
     theirs.heads.head.weight.normal_(std=0.02)  # zero at first, which would compare nothing
@@ -195,8 +189,12 @@ def test_gpt2_and_bert_put_their_inputs_together_as_published():
     x = x + model.segments.table.weight[0]
     x = F.layer_norm(x, (33,), norm.weight, norm.bias, 1e-12)
     for block in theirs:
-        x = block(x, src_mask=torch.zeros(N * 3, LENGTH, LENGTH).masked_fill(
-            (src == 0).repeat_interleave(3, 0)[:, None], float("-inf")))  # fmt: skip
+        x = block(
+            x,
+            src_mask=torch.zeros(N * 3, LENGTH, LENGTH).masked_fill(
+                (src == 0).repeat_interleave(3, 0)[:, None], float("-inf")
+            ),
+        )
     dense = model.output.dense
     expected = torch.tanh(x[:, 0] @ dense.weight.T + dense.bias)
     torch.testing.assert_close(model(src, src), expected, atol=1e-5, rtol=1e-4)
@@ -257,9 +255,14 @@ def count(module):
 
 def paper(**settings):
     base = {
-        "d_model": 512, "n_heads": 8, "d_ff": 2048, "n_encoder_layers": 6, "n_decoder_layers": 6,
-        "norm_first": False, "activation": "relu",
-    }  # fmt: skip
+        "d_model": 512,
+        "n_heads": 8,
+        "d_ff": 2048,
+        "n_encoder_layers": 6,
+        "n_decoder_layers": 6,
+        "norm_first": False,
+        "activation": "relu",
+    }
     with torch.device("meta"):
         return build_text(EncoderDecoderConfig.parse({**base, **settings}), TextShape(37000, 37000))
 

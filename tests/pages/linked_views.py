@@ -31,9 +31,13 @@ from tfm_core.runs.store import RECORDED
 
 _MODEL = (model_choice.SHOW, model_choice.NOTEBOOK_TEXT)
 _SIZED_MODEL = (
-    *_MODEL, model_choice.SRC_VOCABULARY, model_choice.TGT_VOCABULARY, model_choice.SRC_LEN,
-    model_choice.TGT_LEN, view.placed(names_choice.NAMES, "names", "").parameter,
-)  # fmt: skip
+    *_MODEL,
+    model_choice.SRC_VOCABULARY,
+    model_choice.TGT_VOCABULARY,
+    model_choice.SRC_LEN,
+    model_choice.TGT_LEN,
+    view.placed(names_choice.NAMES, "names", "").parameter,
+)
 
 
 OFF = closer.what_is_off(Run(RECORDED / "recorded-korean").experiment)

@@ -29,14 +29,26 @@ OPENED = "opened-by-the-record"  # the id of a run: a GPT-2 of another program
 MAX_CONTROLS = 24
 ANSWERED = "answered"  # marks an address whose questions are all answered
 ASKING = (
-    ("adder", ""), ("before", ""), ("by-hand", ""), ("chains", ""),
-    ("experiments", "experiment=no-positions"), ("find-the-bug", ""), ("grokking", ""),
-    ("induction", ""), ("memorising", ""), ("numbers", "run=recorded-korean"), ("practice", ""),
-    ("sinks", "run=recorded-grammar"), ("specialise", ""), ("superposition", ""),
-    ("training-step", "stage=loss"), ("try", "run=recorded-captions"),
+    ("adder", ""),
+    ("before", ""),
+    ("by-hand", ""),
+    ("chains", ""),
+    ("experiments", "experiment=no-positions"),
+    ("find-the-bug", ""),
+    ("grokking", ""),
+    ("induction", ""),
+    ("memorising", ""),
+    ("numbers", "run=recorded-korean"),
+    ("practice", ""),
+    ("sinks", "run=recorded-grammar"),
+    ("specialise", ""),
+    ("superposition", ""),
+    ("training-step", "stage=loss"),
+    ("try", "run=recorded-captions"),
     ("try", "run=recorded-grammar&view=read"),
-    ("try", "run=recorded-masked-words&view=blanks"), ("walk", "run=recorded-korean"),
-)  # fmt: skip
+    ("try", "run=recorded-masked-words&view=blanks"),
+    ("walk", "run=recorded-korean"),
+)
 """The pages that ask before they show, with the query of each."""
 
 

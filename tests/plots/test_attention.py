@@ -224,9 +224,13 @@ def test_every_head_is_a_row_and_every_word_a_column(theme):
 def test_the_hover_has_the_exact_value_and_says_what_is_masked(theme):
     values = np.array([[0.123456789, np.nan], [-2.0, 5.0]])
     figure = tensor_map(
-        values, ["Q 0: a", "Q 1: b"], ["K 0: c", "K 1: d"], row_title="Q", column_title="K",
+        values,
+        ["Q 0: a", "Q 1: b"],
+        ["K 0: c", "K 1: d"],
+        row_title="Q",
+        column_title="K",
         theme=theme,
-    )  # fmt: skip
+    )
     assert tuple(figure.data[0].hovertext[0]) == (
         "Q 0: a<br>K 0: c<br><b>0.123457</b>",
         "Q 0: a<br>K 1: d<br><b>masked</b>",
@@ -241,9 +245,14 @@ def test_tokens_write_no_markup_and_a_map_of_ids_their_words():
     assert "&lt;b&gt;" in figure.layout.xaxis.ticktext[0]
     words = [["a", "<b>", "c"], ["d", "e", "f"]]
     drawn = tensor_map(
-        np.arange(6.0).reshape(2, 3), ["B 0: 1", "B 1: 2"], ["T 0: a", "T 1: <b>", "T 2: c"],
-        row_title="", column_title="", is_whole_number=True, words=words,
-    ).data[0]  # fmt: skip
+        np.arange(6.0).reshape(2, 3),
+        ["B 0: 1", "B 1: 2"],
+        ["T 0: a", "T 1: <b>", "T 2: c"],
+        row_title="",
+        column_title="",
+        is_whole_number=True,
+        words=words,
+    ).data[0]
     assert [list(line) for line in drawn.text] == words
     assert drawn.texttemplate == "%{text}<br>%{z:.0f}"
     assert drawn.hovertext[1][2] == "B 1: 2<br>T 2<br>f<br><b>5</b>"

@@ -191,8 +191,9 @@ def test_measured_points_and_long_runs_keep_every_extreme():
     ends = np.flatnonzero(np.isnan(raw[0].x))
     first = raw[0].y[: ends[0]]
     assert (first.min(), first.max()) == (
-        pytest.approx(line(0).y.min()), pytest.approx(line(0).y.max())
-    )  # fmt: skip
+        pytest.approx(line(0).y.min()),
+        pytest.approx(line(0).y.max()),
+    )
 
 
 @pytest.mark.quick
@@ -240,9 +241,13 @@ def test_a_logarithmic_axis_leaves_out_0_and_thins_evenly(scale):
 
 def trial(number: int, rate: float, heads: int, value: float | None) -> Trial:
     return Trial(
-        number, {RATES.path: rate, HEADS.path: heads},
-        "complete" if value is not None else "diverged", f"run{number}", begun=True, value=value,
-    )  # fmt: skip
+        number,
+        {RATES.path: rate, HEADS.path: heads},
+        "complete" if value is not None else "diverged",
+        f"run{number}",
+        begun=True,
+        value=value,
+    )
 
 
 TRIALS = [trial(n, 0.002 + 0.0005 * n, 1 + n % 2, 0.5 + 0.01 * n) for n in range(5)]

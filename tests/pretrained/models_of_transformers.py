@@ -70,19 +70,32 @@ def pictures() -> Tensor:
 
 
 _T5 = {
-    "vocab_size": 37, "d_model": 12, "num_heads": 3, "d_kv": 4, "d_ff": 20, "num_layers": 2,
+    "vocab_size": 37,
+    "d_model": 12,
+    "num_heads": 3,
+    "d_kv": 4,
+    "d_ff": 20,
+    "num_layers": 2,
     "num_decoder_layers": 3,
-}  # fmt: skip
+}
 _VIT = {
-    "hidden_size": 12, "num_attention_heads": 3, "num_hidden_layers": 2, "intermediate_size": 20,
-    "image_size": 14, "patch_size": 7, "num_labels": 5,
-}  # fmt: skip
+    "hidden_size": 12,
+    "num_attention_heads": 3,
+    "num_hidden_layers": 2,
+    "intermediate_size": 20,
+    "image_size": 14,
+    "patch_size": 7,
+    "num_labels": 5,
+}
 _GPT2 = {"vocab_size": 37, "n_embd": 12, "n_head": 3, "n_layer": 2, "n_positions": 11}
 _LLAMA = ENCODER | {"num_key_value_heads": 3}
 _LLAMA_3 = {
-    "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
     "original_max_position_embeddings": 12,
-}  # fmt: skip
+}
 
 MODELS: dict[str, tuple[tuple[str, str], dict[str, Any], Callable[[Any], Tensor]]] = {
     "gpt2": (("GPT2", "GPT2LMHeadModel"), _GPT2, _logits),
@@ -96,34 +109,39 @@ MODELS: dict[str, tuple[tuple[str, str], dict[str, Any], Callable[[Any], Tensor]
     "vit": (("ViT", "ViTForImageClassification"), _VIT, _pictures),
     "t5": (("T5", "T5ForConditionalGeneration"), _T5, _both),
     "t5-untied": (
-        ("T5", "T5ForConditionalGeneration"), _T5 | {"tie_word_embeddings": False}, _both
+        ("T5", "T5ForConditionalGeneration"),
+        _T5 | {"tie_word_embeddings": False},
+        _both,
     ),
     "t5-gated": (
         ("T5", "T5ForConditionalGeneration"),
-        _T5 | {"tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}, _both,
+        _T5 | {"tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"},
+        _both,
     ),
     "t5-narrow": (
         ("T5", "T5ForConditionalGeneration"),
-        _T5 | {"tie_word_embeddings": False, "num_heads": 2}, _both,
+        _T5 | {"tie_word_embeddings": False, "num_heads": 2},
+        _both,
     ),
     "llama": (("Llama", "LlamaForCausalLM"), _LLAMA, _logits),
-    "llama-tied": (
-        ("Llama", "LlamaForCausalLM"), _LLAMA | {"tie_word_embeddings": True}, _logits
-    ),
+    "llama-tied": (("Llama", "LlamaForCausalLM"), _LLAMA | {"tie_word_embeddings": True}, _logits),
     "llama-grouped": (
         ("Llama", "LlamaForCausalLM"),
-        _LLAMA | {"num_attention_heads": 6, "num_key_value_heads": 3}, _logits,
+        _LLAMA | {"num_attention_heads": 6, "num_key_value_heads": 3},
+        _logits,
     ),
     "llama-3": (
         ("Llama", "LlamaForCausalLM"),
-        _LLAMA | {"rope_theta": 500.0, "rope_scaling": _LLAMA_3, "head_dim": 4}, _logits,
+        _LLAMA | {"rope_theta": 500.0, "rope_scaling": _LLAMA_3, "head_dim": 4},
+        _logits,
     ),
     "llama-linear": (
         ("Llama", "LlamaForCausalLM"),
-        _LLAMA | {"rope_scaling": {"rope_type": "linear", "factor": 3.0}}, _logits,
+        _LLAMA | {"rope_scaling": {"rope_type": "linear", "factor": 3.0}},
+        _logits,
     ),
     "llama-wide": (("Llama", "LlamaForCausalLM"), _LLAMA | {"head_dim": 2}, _logits),
-}  # fmt: skip
+}
 
 
 def save(name: str, folder: Path) -> None:

@@ -64,10 +64,18 @@ def test_a_model_is_downloaded_by_its_id_and_opened(fake, capsys):
     ((name, revision, patterns),) = fake.asked
     assert (name, revision) == (NAME, "abc")
     assert set(patterns) == {
-        "config.json", "model.safetensors", "model.safetensors.index.json",
-        "model-*-of-*.safetensors", "tokenizer.json", "vocab.txt", "vocab.json", "merges.txt",
-        "tokenizer_config.json", "added_tokens.json", "preprocessor_config.json",
-    }  # fmt: skip
+        "config.json",
+        "model.safetensors",
+        "model.safetensors.index.json",
+        "model-*-of-*.safetensors",
+        "tokenizer.json",
+        "vocab.txt",
+        "vocab.json",
+        "merges.txt",
+        "tokenizer_config.json",
+        "added_tokens.json",
+        "preprocessor_config.json",
+    }
 
 
 def test_a_folder_with_tokenizer_that_name_is_opened_without_the_hub(fake, monkeypatch):

@@ -60,12 +60,15 @@ def test_bytes_are_shown_as_text(tmp_path):
 @pytest.mark.parametrize(
     ("given", "shown", "text"),
     [
-        ("The Ġì ķĪ ðŁĺ Ģ </s>", ["The", " 안 1/3", "안 2–3/3", "😀 1–3/4", "😀 4/4", "</s>"],
-         "The 안😀</s>"),
+        (
+            "The Ġì ķĪ ðŁĺ Ģ </s>",
+            ["The", " 안 1/3", "안 2–3/3", "😀 1–3/4", "😀 4/4", "</s>"],
+            "The 안😀</s>",
+        ),
         ("▁é <0xEC> <0x95> <0x88>", [" é", "안 1/3", "안 2/3", "안 3/3"], " é안"),
         ("naïve café čas ağ 안녕 ##s", None, "naïve café čas ağ 안녕 ##s"),
     ],
-)  # fmt: skip
+)
 def test_names_of_any_tokenizer_are_shown_as_text(given, shown, text):
     names = given.split(" ")
     assert list(named(names)) == (shown or names)

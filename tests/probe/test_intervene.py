@@ -19,12 +19,18 @@ from tfm_core.probe.intervene import intervene
 
 BLOCK, ATTENTION = "decoder.layers.1", "decoder.layers.1.self_attention"
 POINTS = (
-    "positions.placed", "decoder.input", "decoder.output", f"{BLOCK}.residual",
+    "positions.placed",
+    "decoder.input",
+    "decoder.output",
+    f"{BLOCK}.residual",
     *(f"{ATTENTION}.{kind}" for kind in ("mask", "weights", "merged", "output")),
     f"{BLOCK}.feed_forward.output",
-    *(f"{norm}.{kind}" for norm in (f"{ATTENTION}_norm", f"{BLOCK}.feed_forward_norm")
-      for kind in ("normed", "change", "skipped", "joined")),
-)  # fmt: skip
+    *(
+        f"{norm}.{kind}"
+        for norm in (f"{ATTENTION}_norm", f"{BLOCK}.feed_forward_norm")
+        for kind in ("normed", "change", "skipped", "joined")
+    ),
+)
 
 
 def plain(model, src, tgt, changes, scale=1 / 2):

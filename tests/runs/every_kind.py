@@ -29,9 +29,19 @@ from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunStore
 
 KINDS = (
-    "trained", "stopped", "failed", "interrupted", "loop", "killed-loop", "look", "opened",
-    "fine-tuned", "imported", "damaged", "newer",
-)  # fmt: skip
+    "trained",
+    "stopped",
+    "failed",
+    "interrupted",
+    "loop",
+    "killed-loop",
+    "look",
+    "opened",
+    "fine-tuned",
+    "imported",
+    "damaged",
+    "newer",
+)
 SECONDS = 61.0
 _GONE = ProcessId(2**22 + 1, this_host(), 1.0)  # no process of this machine
 

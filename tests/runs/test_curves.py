@@ -158,9 +158,15 @@ SERIES = tuple(thinned._SERIES)
 def step_line(step: int) -> str:
     loss = float(np.sin(step * 1.7) + 1000 / (step + 100))
     return line(
-        event="step", step=step, epoch=step / 63, loss=loss, accuracy=(step * 7 % 101) / 101,
-        learning_rate=0.001, grad_norm=float(step % 997), seconds=step * 0.005,
-    )  # fmt: skip
+        event="step",
+        step=step,
+        epoch=step / 63,
+        loss=loss,
+        accuracy=(step * 7 % 101) / 101,
+        learning_rate=0.001,
+        grad_norm=float(step % 997),
+        seconds=step * 0.005,
+    )
 
 
 def measured(step: int, split: str = "validation") -> str:

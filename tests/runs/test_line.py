@@ -142,8 +142,11 @@ def test_a_limit_itself_is_allowed_and_the_last_place_taken():
     run = tiny()
     model = build_model(run.model, data_shape(run))
     n_parameters = sum(one.numel() for one in model.parameters())
-    sizes = {"max_steps": 7, "max_parameters": n_parameters,
-             "max_attention": attention_numbers(run)}  # fmt: skip
+    sizes = {
+        "max_steps": 7,
+        "max_parameters": n_parameters,
+        "max_attention": attention_numbers(run),
+    }
     for name, size in sizes.items():
         Limits(**{name: size}).check(run, n_queued=0)
         Limits(**{name: size + 1}).check(run, n_queued=0)

@@ -14,10 +14,23 @@ LOOKED_UP = {"_", "ngettext", "content"}
 PARAGRAPHS = {"Paragraph": "tfm_core/content/en", "paragraph": "pages/content/en/texts"}
 """Functions that read a text by its name, and the folders of these texts."""
 WORDS = {  # the fields of records that pages draw
-    "label", "help", "title", "learns", "reaches", "look_for", "cross", "patch", "where",
-    "true_means", "size_label", "size_help", "x_title", "memory_words", "decay_words",
+    "label",
+    "help",
+    "title",
+    "learns",
+    "reaches",
+    "look_for",
+    "cross",
+    "patch",
+    "where",
+    "true_means",
+    "size_label",
+    "size_help",
+    "x_title",
+    "memory_words",
+    "decay_words",
     "unseen",
-}  # fmt: skip
+}
 FAULTS = {  # what Korean texts do not say, and what they say instead
     r"[\d}] %(?![{(\w])|% ?포인트": "95%, %p",
     r"[\d}] [MG](?:개|회)": "157만, 42.7억",

@@ -112,9 +112,7 @@ def test_a_trained_model_is_nearer_to_bayes_than_to_nothing(tmp_path) -> None:
 def test_levels_are_computed_from_the_data_of_the_run():
     experiment = CHAINS.base
     drawn = floors(validation_sequences(experiment.task, experiment.seed))
-    assert tuple(CHAINS.levels(experiment).values()) == (
-        drawn.uniform, drawn.unigram, drawn.bigram,
-    )  # fmt: skip
+    assert tuple(CHAINS.levels(experiment).values()) == (drawn.uniform, drawn.unigram, drawn.bigram)
 
 
 def test_levels_over_seeds_are_the_mean_of_each_seeds_own():

@@ -138,8 +138,7 @@ def test_a_conclusion_says_what_was_expected_and_what_seeds_with_a_partner_say()
     assert same.findings[0].kind == "same"
     assert "run five" in same.verdict
     seeds = conclude(
-        one,
-        {"positions": shares("a", 0.99, 0.98, 0.97), "none": shares("b", 0.02, 0.03, 0.05)},
+        one, {"positions": shares("a", 0.99, 0.98, 0.97), "none": shares("b", 0.02, 0.03, 0.05)}
     )
     assert "Paired t-test" in seeds.seeds[0]
     assert conclude(one, {"positions": shares("a", 0.99)}) is None
@@ -271,8 +270,7 @@ def test_smoothing_gradients_and_probabilities_are_held_against_what_they_are():
 
 
 @pytest.mark.parametrize(
-    ("second", "words"),
-    [(0.8, "puts 80%"), (0.1, "look alike"), (0.31, "both put as much")],
+    ("second", "words"), [(0.8, "puts 80%"), (0.1, "look alike"), (0.31, "both put as much")]
 )
 def test_another_scale_is_seen_in_how_sharply_attention_begins(second, words):
     found = comparing.sharpened(result(sharpness=0.3), result("other", sharpness=second))
@@ -337,8 +335,10 @@ def test_a_run_with_patience_stands_for_itself_with_its_best_weights(store):
     patient = guided_run(store, "early", steps=2)
     last = guided_run(store, "plain", steps=2)
     assert practice.best_of({"early": (patient, patient.curves())}) == (
-        "early", 150, pytest.approx(0.9),
-    )  # fmt: skip
+        "early",
+        150,
+        pytest.approx(0.9),
+    )
     assert practice.best_of({"plain": (last, last.curves())}) == ("plain", 300, pytest.approx(1.3))
     (patient.folder / "checkpoints" / "last" / "checkpoint.safetensors").unlink()
     assert practice.counting_model(patient)[1] == 2
@@ -450,11 +450,19 @@ def test_guesses_are_told_apart_and_the_apps_pair_differs_in_its_heads() -> None
     measured = {
         name: {
             probe: PROBES[probe].measure(ProbedModel(changed(basis(), bug.changes)))
-            for probe in ("sight", "order", "gradients", "attention", "growth", "mixing", "numbers",
-                          "rate")
+            for probe in (
+                "sight",
+                "order",
+                "gradients",
+                "attention",
+                "growth",
+                "mixing",
+                "numbers",
+                "rate",
+            )
         }
         for name, bug in BUGS.items()
-    }  # fmt: skip
+    }
     for name, mine in measured.items():
         for other, theirs in measured.items():
             if name != other:

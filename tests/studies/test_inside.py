@@ -263,8 +263,9 @@ def test_features_reach_only_those_that_share_their_direction_and_erase_each_oth
     np.testing.assert_allclose(alone[:4, :4], np.eye(4), atol=1e-6)  # the opposite one is cut
     vectors = ideal("pentagon", N_FEATURES)
     alone = toy.responses(vectors, biases, np.eye(N_FEATURES))
-    assert alone[0] == pytest.approx([1, np.cos(np.radians(72)), 0, 0, np.cos(np.radians(72))],
-                                     abs=1e-6)  # fmt: skip
+    assert alone[0] == pytest.approx(
+        [1, np.cos(np.radians(72)), 0, 0, np.cos(np.radians(72))], abs=1e-6
+    )
     vectors, biases = ideal("pentagon", N_FEATURES), np.full(N_FEATURES, -0.1)
 
     def error(*there):

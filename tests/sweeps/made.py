@@ -26,9 +26,13 @@ HEADS = Choices("model.n_heads", (1, 2, 3, 4))
 def a_plan(**changes: Any) -> Plan:
     """A random search of two settings, five runs, one at once."""
     plan = Plan(
-        "Rates and heads", tiny(), (RATES, HEADS), "2026-01-02T03:04:05+00:00",
-        search="random", max_runs=5,
-    )  # fmt: skip
+        "Rates and heads",
+        tiny(),
+        (RATES, HEADS),
+        "2026-01-02T03:04:05+00:00",
+        search="random",
+        max_runs=5,
+    )
     return dataclasses.replace(plan, **changes)
 
 

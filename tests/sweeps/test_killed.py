@@ -107,7 +107,7 @@ def test_a_server_killed_after_it_made_a_run_finds_it_again(
         (b'{"trials": [{"number": 3, "values": {}}]}', "trial 0 is incomplete"),
         (b'{"trials": [{"number": 0, "values": {}, "state": "complete"}]}', "0 is incomplete"),
     ],
-)  # fmt: skip
+)
 def test_damaged_trials_are_said_and_left_alone(
     driver: Driver, store: RunStore, sweep: Sweep, garbled: bytes, sentence: str
 ) -> None:

@@ -25,8 +25,10 @@ def test_steps_and_tensors_have_the_words_of_notebooks_and_blocks():
     assert named["embedding"]["table"] == ("enc_embed", "dec_embed")
     assert named["decoder-attention"]["mask"] == ("make_tgt_mask",)
     assert named["heads"] == {
-        "d_model": ("embed_size",), "H": ("num_heads",), "d_head": ("head_dim",)
-    }  # fmt: skip
+        "d_model": ("embed_size",),
+        "H": ("num_heads",),
+        "d_head": ("head_dim",),
+    }
     assert named["logits"]["output"] == ("fc_out",)
     named = names_in("gpt2-small", "transformer-lens", layer=3)
     assert named["softmax"]["weights"] == ("blocks.3.attn.hook_pattern",)

@@ -13,9 +13,16 @@ from tfm_core.trace.subject import book_example, subject
 from tfm_core.training.setup import new_model
 
 SEEN = (
-    "translate", "vit-digits", "captions", "translate-luong", "addition", "sentiment",
-    "masked-words", "span-corruption", "gpt-grammar",
-)  # fmt: skip
+    "translate",
+    "vit-digits",
+    "captions",
+    "translate-luong",
+    "addition",
+    "sentiment",
+    "masked-words",
+    "span-corruption",
+    "gpt-grammar",
+)
 
 
 @pytest.fixture(params=SEEN, scope="module")

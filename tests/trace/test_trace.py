@@ -92,8 +92,11 @@ def published(name):
     return Subject(config, model, shape, inputs, cache, words, truth=[["?"], ["?"], ["?"]])
 
 
-@pytest.fixture(scope="module", params=[*VARIANTS, *PUBLISHED], ids=lambda v: v if
-                isinstance(v, str) else name_of(v))  # fmt: skip
+@pytest.fixture(
+    scope="module",
+    params=[*VARIANTS, *PUBLISHED],
+    ids=lambda v: v if isinstance(v, str) else name_of(v),
+)
 def looked_at(request):
     if isinstance(request.param, str):
         return published(request.param)
@@ -123,8 +126,19 @@ def test_the_code_of_every_step_gives_what_the_forward_pass_made(looked_at):
     torch.testing.assert_close(last.value, fast, rtol=1e-4, atol=1e-5)
     kept = [*looked_at.cache.values(), *looked_at.inputs]
     starts = {tensor.data_ptr() for tensor in kept}
-    made = {"segment", "keep", "weight", "per_head", "pixels", "cls", "probabilities", "predicted",
-            "written", "table", "rows"}  # fmt: skip
+    made = {
+        "segment",
+        "keep",
+        "weight",
+        "per_head",
+        "pixels",
+        "cls",
+        "probabilities",
+        "predicted",
+        "written",
+        "table",
+        "rows",
+    }
     for step in trace(looked_at):
         for one in (*step.inputs, *step.outputs, *step.extra):
             assert one.name in made or one.value.data_ptr() in starts, (step.name, one.name)
@@ -359,8 +373,10 @@ def test_dropout_is_said_and_the_notebooks_vit_has_its_shapes():
     steps = {step.name: step for step in trace(of_architecture(ARCHITECTURES["text-vit"]))}
     found = {name: steps[name].outputs[0].shape for name in ("patches", "patch-projection", "cls")}
     assert found == {
-        "patches": (128, 49, 16), "patch-projection": (128, 49, 8), "cls": (128, 50, 8)
-    }  # fmt: skip
+        "patches": (128, 49, 16),
+        "patch-projection": (128, 49, 8),
+        "cls": (128, 50, 8),
+    }
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -416,8 +432,11 @@ def test_a_model_below_a_million_parameters_has_numbers_in_the_batch_of_its_text
 
 
 MATRICES = {
-    "full": "", "unbiased": "", "no-output": "no-output-projection", "sliced": "sliced-heads"
-}  # fmt: skip
+    "full": "",
+    "unbiased": "",
+    "no-output": "no-output-projection",
+    "sliced": "sliced-heads",
+}
 RESIDUALS = ("", "no-residuals", "residual-from-normed", "feed-forward-residual-from-normed")
 
 

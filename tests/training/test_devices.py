@@ -380,9 +380,8 @@ def test_parameters_are_those_of_the_model(name):
 
 def test_huge_models_and_checkpointing_are_forecast():
     huge = experiment(
-        "vit", "mnist-5000",
-        model={"d_model": 4096, "n_heads": 32, "d_ff": 16384, "n_layers": 48},
-    )  # fmt: skip
+        "vit", "mnist-5000", model={"d_model": 4096, "n_heads": 32, "d_ff": 16384, "n_layers": 48}
+    )
     begin = time.process_time()
     forecast = estimate(huge)
     assert forecast.n_parameters > 9e9
@@ -423,8 +422,10 @@ def test_what_others_do_meanwhile_is_no_part_of_a_step(monkeypatch):
     assert estimate(experiment(training={"steps": 12})).seconds_per_step == 0.5
 
 
-@pytest.mark.parametrize(("precision", "kind"), [("fp32", torch.float32), ("bf16", torch.bfloat16),
-                                                 ("fp16", torch.float16)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("precision", "kind"),
+    [("fp32", torch.float32), ("bf16", torch.bfloat16), ("fp16", torch.float16)],
+)
 def test_the_probe_runs_at_the_precision_of_the_run(precision, kind):
     kinds = set()
     hook = register_module_forward_hook(

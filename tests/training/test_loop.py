@@ -153,9 +153,12 @@ def test_events_come_in_their_order_as_strict_json():
     assert kinds.count(Step) == 6
     assert kinds.count(Measured) == 1 + 2 + 1
     names = {
-        Started: "started", Step: "step", Measured: "measured", SnapshotDue: "snapshot",
+        Started: "started",
+        Step: "step",
+        Measured: "measured",
+        SnapshotDue: "snapshot",
         Finished: "finished",
-    }  # fmt: skip
+    }
     for event in train(build(experiment())):
         record = json.loads(json.dumps(to_record(event)))
         assert record.pop("event") == names[type(event)]

@@ -264,8 +264,9 @@ def test_a_snapshot_says_where_the_tokens_went_and_is_read_again(tmp_path):
     snapshots.write(tmp_path, taken)
     form = form_of(trainer.experiment, Probe(probe["kind"], probe["items"], n_attended=3))
     read = snapshots.read(snapshots.snapshot_path(tmp_path, 0), form)
-    names = {name for name, one in trainer.model.named_modules()
-             if isinstance(one, MixtureOfExperts)}  # fmt: skip
+    names = {
+        name for name, one in trainer.model.named_modules() if isinstance(one, MixtureOfExperts)
+    }
     assert read.routing.keys() == names
     seen = {}
     for name in names:
@@ -290,9 +291,16 @@ LEARNED = 0.1
 """Nats: the loss below which a batch is known by heart, and nothing more needs to be trained."""
 
 SEQUENCES = (
-    "english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition", "select",
+    "english-korean",
+    "dates",
+    "numbers",
+    "copy",
+    "reverse",
+    "sort",
+    "addition",
+    "select",
     "sort-by-key",
-)  # fmt: skip
+)
 
 """Tasks that differ in their data alone; each family learns every third of them."""
 

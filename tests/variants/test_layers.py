@@ -63,11 +63,13 @@ def test_any_two_variants_differ_by_layer_and_by_equation():
         torch.testing.assert_close(model(longer, tgt), model(src, tgt), atol=1e-6, rtol=1e-5)
     for registry in [NORMS, ACTIVATIONS, STEMS, POOLINGS]:
         said = [
-            each.latex and each.latex(7, "e") if registry is NORMS
-            else (each.latex("a", "b"), each.bend) if registry is ACTIVATIONS
+            each.latex and each.latex(7, "e")
+            if registry is NORMS
+            else (each.latex("a", "b"), each.bend)
+            if registry is ACTIVATIONS
             else each.latex
             for each in registry.values()
-        ]  # fmt: skip
+        ]
         assert len(set(said)) == len(said)
 
 

@@ -32,9 +32,17 @@ from tfm_core.models.build_stack import added_positions
 IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(2))
 
 VALUES = {
-    "length": 7, "side": 2, "d_model": 12, "d_head": 6, "n_heads": 2, "is_causal": False,
-    "rope_theta": 100.0, "rope_scaling": "linear", "rope_factor": 2.0, "rope_original_len": 5,
-}  # fmt: skip
+    "length": 7,
+    "side": 2,
+    "d_model": 12,
+    "d_head": 6,
+    "n_heads": 2,
+    "is_causal": False,
+    "rope_theta": 100.0,
+    "rope_scaling": "linear",
+    "rope_factor": 2.0,
+    "rope_original_len": 5,
+}
 
 NAME = attrgetter("name")
 
@@ -180,10 +188,7 @@ TEXT = "Alice’s cat sat.\nIt slept"
 
 @pytest.mark.parametrize(
     ("name", "tokens"),
-    [
-        ("words", ["Alice’s", "cat", "sat", ".", "\n", "It", "slept"]),
-        ("characters", list(TEXT)),
-    ],
+    [("words", ["Alice’s", "cat", "sat", ".", "\n", "It", "slept"]), ("characters", list(TEXT))],
 )
 def test_a_unit_cuts_a_text_and_loses_no_letter(name, tokens):
     cut = UNITS[name].cut(TEXT)

@@ -53,9 +53,7 @@ def number_question(
 ) -> Question:
     """Ask for a whole number; the arguments are those of ``Question``."""
     why = {str(number): reason for number, reason in (wrong or {}).items() if number != answer}
-    return Question(
-        text, str(answer), because, wrong=why, hint=hint, shapes=shapes, values=values,
-    )  # fmt: skip
+    return Question(text, str(answer), because, wrong=why, hint=hint, shapes=shapes, values=values)
 
 
 def choice_question(

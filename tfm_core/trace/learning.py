@@ -52,9 +52,7 @@ LOSSES = Columns(
         "nats": Column(N_("-log p"), ".4f"),
         "row": Column(N_("parameter, input to output")),
         "norm": Column(
-            N_("gradient norm"),
-            ".4g",
-            {"rangemode": "tozero", "nticks": 5, "exponentformat": "e"},
+            N_("gradient norm"), ".4g", {"rangemode": "tozero", "nticks": 5, "exponentformat": "e"}
         ),
         "name": Column(),
         "size": Column(N_("numbers"), ","),
@@ -413,9 +411,15 @@ def example() -> Experiment:
     base = PRESETS["translate"].experiment
     model = {"d_model": 32, "n_heads": 2, "d_ff": 64}
     training = {
-        "optimizer": "sgd", "beta1": 0.0, "learning_rate": 0.2, "schedule": "constant",
-        "warmup": 0.0, "weight_decay": 0.0, "clip_norm": 0.0, "batch_size": 16,
-    }  # fmt: skip
+        "optimizer": "sgd",
+        "beta1": 0.0,
+        "learning_rate": 0.2,
+        "schedule": "constant",
+        "warmup": 0.0,
+        "weight_decay": 0.0,
+        "clip_norm": 0.0,
+        "batch_size": 16,
+    }
     return base.replace(
         model=base.model.replace(**model).model_dump(),
         training=base.trained.replace(**training).model_dump(),
@@ -448,10 +452,7 @@ def about_step(rate: float, before: float, after: float) -> Question:
     falls, same, rises = N_("It falls"), N_("It stays the same"), N_("It rises")
     answer = same if abs(change) < SAME else falls if change < 0 else rises
     return choice_question(
-        N_(
-            "One step with learning rate {rate:.3g}: what happens to this batch's loss?",
-            rate=rate,
-        ),
+        N_("One step with learning rate {rate:.3g}: what happens to this batch's loss?", rate=rate),
         answer,
         {
             falls: N_("A step follows the slope downhill, but this one goes too far."),

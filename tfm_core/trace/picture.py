@@ -226,9 +226,20 @@ class _Lane:
         shape = (n_heads, len(self.kept), len(columns))
         rows = tuple(range(len(self.kept)))
         self.stages.append(
-            Stage("heads", part, title, f"{part.path}.weights", values, shape, rows,
-                  keys, block, _step(part, "softmax"), scores=scores)
-        )  # fmt: skip
+            Stage(
+                "heads",
+                part,
+                title,
+                f"{part.path}.weights",
+                values,
+                shape,
+                rows,
+                keys,
+                block,
+                _step(part, "softmax"),
+                scores=scores,
+            )
+        )
 
     def _map(self, path: str, what: str, columns: list[int]) -> npt.NDArray[np.float32]:
         """Return one example's maps (H, rows, keys), NaN where a key is masked."""
@@ -249,9 +260,21 @@ class _Lane:
         values, rows = self._rows_of(tensor)
         shape = (len(rows), tensor.size(-1))
         self.stages.append(
-            Stage("vectors", part, title, key, values, shape, rows, 0, block, _step(part),
-                  skips_from=skips_from, is_norm=part.kind == "norm")
-        )  # fmt: skip
+            Stage(
+                "vectors",
+                part,
+                title,
+                key,
+                values,
+                shape,
+                rows,
+                0,
+                block,
+                _step(part),
+                skips_from=skips_from,
+                is_norm=part.kind == "norm",
+            )
+        )
 
     def _rows_of(self, tensor: Tensor) -> tuple[npt.NDArray[np.float32] | None, tuple[int, ...]]:
         """Return the example's vectors, without padding, and the row of the lane of each."""
@@ -302,10 +325,22 @@ class _Lane:
             were = tuple(names[i] for i in most[:, 0].tolist())
             sure = tuple(float(part.gather(-1, most).mean()) for part in (then, now))
         self.stages.append(
-            Stage("answers", part, N_("Probabilities"), "logits", best.values.numpy(),
-                  tuple(best.values.shape), rows, step=step, words=words, before=before, were=were,
-                  sure=sure, truths=self._truths(len(rows)))
-        )  # fmt: skip
+            Stage(
+                "answers",
+                part,
+                N_("Probabilities"),
+                "logits",
+                best.values.numpy(),
+                tuple(best.values.shape),
+                rows,
+                step=step,
+                words=words,
+                before=before,
+                were=were,
+                sure=sure,
+                truths=self._truths(len(rows)),
+            )
+        )
 
     def _truths(self, n_rows: int) -> tuple[str, ...]:
         subject = self.subject

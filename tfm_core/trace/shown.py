@@ -183,19 +183,29 @@ _SIZES: Mapping[Scheme, Mapping[str, Mapping[str, str]]] = {  # by family, "" fo
     "hugging-face": {
         "decoder-only": {"d_model": "n_embd", "H": "n_head", "d_ff": "n_inner", "V": "vocab_size"},
         "encoder-decoder": {
-            "d_model": "d_model", "H": "encoder_attention_heads", "d_ff": "encoder_ffn_dim",
+            "d_model": "d_model",
+            "H": "encoder_attention_heads",
+            "d_ff": "encoder_ffn_dim",
             "V": "vocab_size",
         },
         "": {
-            "d_model": "hidden_size", "H": "num_attention_heads", "d_ff": "intermediate_size",
-            "d_head": "attention_head_size", "V": "vocab_size",
+            "d_model": "hidden_size",
+            "H": "num_attention_heads",
+            "d_ff": "intermediate_size",
+            "d_head": "attention_head_size",
+            "V": "vocab_size",
         },
     },
     "transformer-lens": {
-        "": {"d_model": "d_model", "H": "n_heads", "d_head": "d_head", "d_ff": "d_mlp",
-             "V": "d_vocab"}
+        "": {
+            "d_model": "d_model",
+            "H": "n_heads",
+            "d_head": "d_head",
+            "d_ff": "d_mlp",
+            "V": "d_vocab",
+        }
     },
-}  # fmt: skip
+}
 _HOOKS: Mapping[str, tuple[str, tuple[str, ...]]] = {  # step -> our tensors, their hooks
     "queries-keys-values": ("q, k, v", ("attn.hook_q", "attn.hook_k", "attn.hook_v")),
     "split": ("q, k, v", ("attn.hook_q", "attn.hook_k", "attn.hook_v")),

@@ -240,11 +240,18 @@ def book_config(position: str = "sinusoidal") -> tuple[ModelConfig, Shape]:
     """Return model and shape of the textbook example."""
     config = EncoderDecoderConfig.model_validate(
         {
-            "d_model": 512, "n_heads": 8, "d_ff": 2048, "n_encoder_layers": BOOK_BLOCKS,
-            "n_decoder_layers": BOOK_BLOCKS, "norm_first": False, "activation": "relu",
-            "dropout": 0.1, "position": position, "max_len": BOOK_LONGEST,
+            "d_model": 512,
+            "n_heads": 8,
+            "d_ff": 2048,
+            "n_encoder_layers": BOOK_BLOCKS,
+            "n_decoder_layers": BOOK_BLOCKS,
+            "norm_first": False,
+            "activation": "relu",
+            "dropout": 0.1,
+            "position": position,
+            "max_len": BOOK_LONGEST,
         }
-    )  # fmt: skip
+    )
     return config, TextShape(BOOK_WORDS, BOOK_WORDS)
 
 

@@ -358,8 +358,14 @@ def test_a_page_cuts_alike():
     cutter = learned_from_text("bpe", read_text())
     cut = [cutter.cut_text(normalised(text)) for text in TYPED]
     known = {token for tokens in cut for token in tokens}
-    told = {"cut": "parts", "join": "plain", "merges": [" ".join(pair) for pair in cutter.merges],
-            "src": [*SPECIALS, *sorted(known)], "most_read": 9, "how": "continue"}  # fmt: skip
+    told = {
+        "cut": "parts",
+        "join": "plain",
+        "merges": [" ".join(pair) for pair in cutter.merges],
+        "src": [*SPECIALS, *sorted(known)],
+        "most_read": 9,
+        "how": "continue",
+    }
     (found,) = answers([{"told": told, "typed": TYPED, "tokens": cut}])
     assert found["cut"] == cut
     assert found["joined"] == [normalised(text) for text in TYPED]

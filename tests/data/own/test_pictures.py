@@ -87,7 +87,8 @@ ARRAYS = {
     "IDX": ([("images", idx(IMAGES)), ("labels.gz", idx(LABELS, zipped=True))], None),
     "IDX of four names": (emnist(), [31, 0, 7]),
     "IDX in a zip, text beside it": (
-        [("a.zip", packed({**dict(emnist()), "x-mapping.txt": b"0 48"}))], [31, 0, 7],
+        [("a.zip", packed({**dict(emnist()), "x-mapping.txt": b"0 48"}))],
+        [31, 0, 7],
     ),
     "Keras": ([("mnist.npz", npz(**KERAS))], [31, 0, 7]),
     "MedMNIST": ([("mnist.npz", npz(**MEDMNIST))], [31, 3, 7]),
@@ -100,18 +101,21 @@ ARRAYS = {
     "packed": ([("train.csv.gz", gzip.compress(table(ROWS, HEADER)))], None),
     "no header": ([("train.csv", table(ROWS))], None),
     "CRLF, a BOM and an empty line": (
-        [("a.csv", b"\xef\xbb\xbf" + table(ROWS, HEADER).replace(b"\n", b"\r\n") + b"\r\n")], None,
+        [("a.csv", b"\xef\xbb\xbf" + table(ROWS, HEADER).replace(b"\n", b"\r\n") + b"\r\n")],
+        None,
     ),
     "the label last": (
-        [("train.csv", table([[*row[1:], row[0]] for row in ROWS], [*PIXELS, "Label"]))], None,
+        [("train.csv", table([[*row[1:], row[0]] for row in ROWS], [*PIXELS, "Label"]))],
+        None,
     ),
     "a column of numbers": (
-        [("train.csv", table([[n, *row] for n, row in enumerate(ROWS)], ["", *HEADER]))], None,
+        [("train.csv", table([[n, *row] for n, row in enumerate(ROWS)], ["", *HEADER]))],
+        None,
     ),
     "fractions": ([("train.csv", table([map(float, row) for row in ROWS], HEADER))], None),
     "quotes": ([("train.csv", re.sub(rb"\w+", rb'"\g<0>"', table(ROWS, HEADER)))], None),
     "two tables": ([("a_train.csv", table(ROWS)), ("a_test.csv", table(ROWS[:7]))], [31, 0, 7]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("files", "counts"), ARRAYS.values(), ids=ARRAYS)

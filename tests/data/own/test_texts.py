@@ -160,10 +160,7 @@ def test_two_texts_that_match_line_by_line_are_pairs():
             "has 40 lines, but train.ko has 41",
         ),
         (LINES | {"train.de": b""}, "Files found: 3 (train.en, train.ko, train.de)."),
-        (
-            {"train.csv": b"a,b", "test.csv": b"a,b"},
-            "Files found: 2 (train.csv, test.csv). Choose",
-        ),
+        ({"train.csv": b"a,b", "test.csv": b"a,b"}, "Files found: 2 (train.csv, test.csv). Choose"),
         ({}, "Files found: 0"),
         ({"a.zip": packed(LINES)}, "This is a zip archive"),
         ({"a.txt": b"a" * 10**8}, "unpacks to more than 33 MB"),
@@ -282,8 +279,9 @@ def test_long_texts_are_cut_where_asked_and_left_out_otherwise():
     huge = "".join(f"{n} {'very ' * 5_000},{n % 2}\n" for n in range(20))
     assert inspect_text("labels", huge, choices=choices).counts["train"] == 16
     assert inspect_text("pairs", PAIRS, choices=ReadAs(cut_at=2)).preview[0] == (
-        "word0 and", "Wort0 und",
-    )  # fmt: skip
+        "word0 and",
+        "Wort0 und",
+    )
     assert sentences(inspect_text("labels", LABELS, choices=ReadAs(cut_at=128))) == ()
 
 
@@ -574,8 +572,10 @@ def test_whole_numbers_are_one_label_however_they_are_written():
     rows = [{"text": one, "label": [1, 1.0, "1.0", 0, 0.0][n % 5]} for n, one in enumerate(ENGLISH)]
     assert set(inspect_text("labels", json.dumps(rows)).balance) == {"1", "0"}
     assert set(inspect_text("labels", lines(ENGLISH, ["1.0", "0.5", "2"] * 10)).balance) == {
-        "1", "0.5", "2",
-    }  # fmt: skip
+        "1",
+        "0.5",
+        "2",
+    }
 
 
 def test_labels_that_differ_in_capitals_are_one_unless_asked_otherwise():

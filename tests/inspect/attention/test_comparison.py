@@ -90,8 +90,7 @@ def test_runs_stand_at_the_end_of_the_shortest_and_examples_are_what_they_are() 
     assert same_example(probe, turned, 1) == last - 1
     digits = STORE.get("recorded-digits").probe()
     assert digits.images is not None
-    turned = replace(digits, items=tuple(reversed(digits.items)),
-                     images=np.flip(digits.images, 0))  # fmt: skip
+    turned = replace(digits, items=tuple(reversed(digits.items)), images=np.flip(digits.images, 0))
     assert same_example(digits, turned, 0) == len(digits.items) - 1
     with pytest.raises(StudentError, match="lacks this example"):
         same_example(probe, digits, 0)

@@ -65,9 +65,14 @@ def test_a_trained_contest_is_scored_against_the_truth(store):
 
     experiment = rnn_attention.racers("reverse", steps=250)["additive"]
     experiment = experiment.replace(
-        task={**experiment.task.model_dump(), "size": 5, "n_train": 2000, "n_validation": 20,
-              "n_test": 20},
-    )  # fmt: skip
+        task={
+            **experiment.task.model_dump(),
+            "size": 5,
+            "n_train": 2000,
+            "n_validation": 20,
+            "n_test": 20,
+        }
+    )
     trainer = build(experiment)
     run = store.create(experiment, name="Trained")
     write_probe(run.folder, probe_of(trainer))

@@ -22,11 +22,13 @@ from tfm_core.probe.capture import capture  # noqa: E402
 from tfm_core.probe.labels import modules_by_kind  # noqa: E402
 
 EXPERIMENTS = {
-    **{family: text_experiment(family) for family in ("encoder-decoder", "encoder-only",
-                                                      "decoder-only")},
+    **{
+        family: text_experiment(family)
+        for family in ("encoder-decoder", "encoder-only", "decoder-only")
+    },
     "vit": vit_experiment(),
     "vit with CLS": vit_experiment("cls"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module", params=EXPERIMENTS)

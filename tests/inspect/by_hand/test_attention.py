@@ -221,8 +221,9 @@ def test_questions_are_answered_by_numbers_and_words_keep_their_vectors():
     direct = heads.reshape(len(x), -1)
     for row in (merged[0], direct[0]):
         assert ", ".join(f"{number:.2f}" for number in row[:6].tolist()) in asked.because
-    assert text.about_minus_one(multi_head(x, random_matrices(x.shape[1], 1), 1, none),
-                                     WORDS) is None  # fmt: skip
+    assert (
+        text.about_minus_one(multi_head(x, random_matrices(x.shape[1], 1), 1, none), WORDS) is None
+    )
     made = attention.with_kept(("love", "you"), 3, {"love 1": [0.5, 2.0]})
     np.testing.assert_allclose(made, [[0.5, 2.0, 0.0], [0.5, 0.75, 0.0]])
     assert attention.named(("the", "cat", "the")) == ("the 1", "cat 1", "the 2")

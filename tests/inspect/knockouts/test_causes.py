@@ -25,9 +25,13 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 
 TEXTS = (
-    "recorded-addition", "recorded-grammar", "recorded-korean", "recorded-masked-words",
-    "recorded-sentiment", "recorded-spans",
-)  # fmt: skip
+    "recorded-addition",
+    "recorded-grammar",
+    "recorded-korean",
+    "recorded-masked-words",
+    "recorded-sentiment",
+    "recorded-spans",
+)
 PICTURES = ("recorded-captions", "recorded-digits", "recorded-notebook-vit")
 
 

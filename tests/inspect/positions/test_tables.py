@@ -105,9 +105,15 @@ def small_race(tmp_path, position="sinusoidal", task="copy"):
     """A run of a tiny model with its untrained weights saved as a checkpoint."""
     experiment = PRESETS["copy"].experiment.replace(
         model={**PRESETS["copy"].experiment.model.model_dump(), "d_model": 16, "d_ff": 16},
-        task={"kind": "text", "name": task, "size": 5 if task == "copy" else 2, "n_train": 37,
-              "n_validation": 8, "n_test": 8},
-    )  # fmt: skip
+        task={
+            "kind": "text",
+            "name": task,
+            "size": 5 if task == "copy" else 2,
+            "n_train": 37,
+            "n_validation": 8,
+            "n_test": 8,
+        },
+    )
     racers = position_race.racers(experiment, steps=3)
     store = RunStore(tmp_path, recorded=None)
     run = store.create(racers[position], state="finished")

@@ -173,9 +173,16 @@ def test_loops_give_what_einsum_gives(equation, first, second):
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [("2, 3", "3, 5"), ("3", "3"), ("2, 3", "3"), ("3", "3, 2"), ("2, 2, 3", "3, 5"),
-     ("2, 1, 3", "1, 3, 2"), ("2, 1, 2, 3", "2, 3, 2")],
-)  # fmt: skip
+    [
+        ("2, 3", "3, 5"),
+        ("3", "3"),
+        ("2, 3", "3"),
+        ("3", "3, 2"),
+        ("2, 2, 3", "3, 5"),
+        ("2, 1, 3", "1, 3, 2"),
+        ("2, 1, 2, 3", "2, 3, 2"),
+    ],
+)
 def test_the_products_of_a_cell_sum_to_it(first, second):
     seen = looked("matmul", first, second)
     for index in np.ndindex(*seen.after.shape):

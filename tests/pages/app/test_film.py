@@ -35,8 +35,10 @@ def policy(page: str) -> dict[str, str]:
 def test_every_script_of_a_page_is_in_it_in_order_and_the_last_is_a_module():
     page = html_page("Title", ["<p>"], styles=[], scripts=["one()", "two()", "three()"]).decode()
     assert re.findall("<script([^>]*)>(.*?)</script>", page) == [
-        ("", "one()"), ("", "two()"), (' type="module"', "three()"),
-    ]  # fmt: skip
+        ("", "one()"),
+        ("", "two()"),
+        (' type="module"', "three()"),
+    ]
 
 
 def hashed(text: str) -> str:

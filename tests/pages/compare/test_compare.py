@@ -96,8 +96,9 @@ def test_seeds_are_a_band_and_a_sentence_says_whether_a_difference_stands_out(st
     assert len(set(looks)) == 2  # in the table too
     drawn = figure(app)["data"]
     assert [t["name"] for t in drawn if t.get("showlegend") and t["yaxis"] == "y"] == [
-        "1 head: mean ± sd of 3 seeds", "2 heads: mean ± sd of 4 seeds"
-    ]  # fmt: skip
+        "1 head: mean ± sd of 3 seeds",
+        "2 heads: mean ± sd of 4 seeds",
+    ]
     app.toggle(key="compare-bands").set_value(False).run()
     named = [t for t in figure(app)["data"] if t.get("showlegend")]
     assert len(named) == 7

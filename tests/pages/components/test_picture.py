@@ -32,9 +32,13 @@ def shown() -> Picture:
 
 @pytest.mark.parametrize(
     ("most", "has_maps", "has_scores", "columns"),
-    [(10**6, True, True, 150), (3_300, True, False, 150), (1_100, True, False, 60),
-     (900, False, False, 60)],
-)  # fmt: skip
+    [
+        (10**6, True, True, 150),
+        (3_300, True, False, 150),
+        (1_100, True, False, 60),
+        (900, False, False, 60),
+    ],
+)
 def test_of_too_many_numbers_scores_go_first_then_columns_then_maps(
     most, has_maps, has_scores, columns, monkeypatch
 ):

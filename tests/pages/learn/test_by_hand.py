@@ -14,12 +14,7 @@ from tfm_core.plots.sheet import described
 from tfm_core.sentences import Sentence, translated
 
 PAGE = "learn/by_hand.py"
-LINK = {
-    "words": "old tree",
-    "numbers-one": "2",
-    "vectors": "1,2;0.5,-1",
-    "mask": "causal",
-}
+LINK = {"words": "old tree", "numbers-one": "2", "vectors": "1,2;0.5,-1", "mask": "causal"}
 ONE_HOT = "1,0,0;0,1,0;0,0,1"
 
 
@@ -74,8 +69,10 @@ def test_drawn_vectors_give_way_to_one_hot_words_that_attend_mostly_to_themselve
     assert "vectors" in app.query_params
     app.button(key="hand-one-hot").click().run()
     assert sheets(app)["query"] == [
-        ["1.00", "0.00", "0.00"], ["0.00", "1.00", "0.00"], ["0.00", "0.00", "1.00"]
-    ]  # fmt: skip
+        ["1.00", "0.00", "0.00"],
+        ["0.00", "1.00", "0.00"],
+        ["0.00", "0.00", "1.00"],
+    ]
     assert app.query_params["vectors"] in (ONE_HOT, [ONE_HOT])
     boards = sheets(app)
     assert boards["scores"] == boards["query"]
@@ -103,9 +100,11 @@ def test_padding_comes_behind_the_words_and_new_matrices_give_new_numbers(open_p
     app = open_page(PAGE, mask="padding", vectors=ONE_HOT)
     boards = sheets(app)
     assert boards["query"] == [
-        ["1.00", "0.00", "0.00"], ["0.00", "1.00", "0.00"], ["0.00", "0.00", "1.00"],
+        ["1.00", "0.00", "0.00"],
+        ["0.00", "1.00", "0.00"],
+        ["0.00", "0.00", "1.00"],
         ["0.00", "0.00", "0.00"],
-    ]  # fmt: skip
+    ]
     assert boards["mask"] == [["✓", "✓", "✓", "✕"]] * 4
     assert boards["weights"][2] == ["0.26", "0.26", "0.47", "0.00"]
     lesson = open_page(PAGE, stage="projections", mask="padding")
@@ -125,9 +124,14 @@ def test_padding_comes_behind_the_words_and_new_matrices_give_new_numbers(open_p
 
 def test_what_is_no_click_on_a_table_is_dropped():
     for value in (
-        None, {}, {"board": "x", "cell": [0, 0]}, {"board": "y", "cell": [2, 0]},
-        {"board": "y", "cell": ["0", 0]}, {"board": "", "cell": [0, 0]}, {"board": "y", "cell": 3},
-    ):  # fmt: skip
+        None,
+        {},
+        {"board": "x", "cell": [0, 0]},
+        {"board": "y", "cell": [2, 0]},
+        {"board": "y", "cell": ["0", 0]},
+        {"board": "", "cell": [0, 0]},
+        {"board": "y", "cell": 3},
+    ):
         assert valid_pick(value, {"y": (2, 3), "": (2, 3)}) is None, value
     assert valid_pick({"board": "y", "cell": [1, 2]}, {"y": (2, 3)}) == ("y", 1, 2)
 
@@ -221,9 +225,16 @@ def test_every_word_in_the_tables_is_put_into_the_language_of_the_page():
         for board in line["boards"]:
             panel = board["panels"][0]
             cells = [text for row in [*panel["texts"], *panel["states"]] for text in row]
-            said = [board["title"], board["sign"], *board["facts"], *panel["columns"],
-                    panel["row_title"], panel["column_title"], *line["arithmetic"],
-                    *cells]  # fmt: skip
+            said = [
+                board["title"],
+                board["sign"],
+                *board["facts"],
+                *panel["columns"],
+                panel["row_title"],
+                panel["column_title"],
+                *line["arithmetic"],
+                *cells,
+            ]
             for text in said:
                 rest = re.sub(symbols, "", re.sub("«[^»]*»", " ", text))
                 assert rest == "", text

@@ -57,8 +57,9 @@ def test_a_look_file_becomes_a_run_of_the_visitor(store, open_page, tmp_path):
     (run,) = store.list()
     assert (run.meta.name, run.meta.owner) == ("My encoder", hashed(TOKEN))
     (first, *_rest) = seen.maps.values()
-    assert np.allclose(run.snapshot(0).attention["encoder.layers.0.self_attention"], first.weights,
-                       atol=1e-3)  # fmt: skip
+    assert np.allclose(
+        run.snapshot(0).attention["encoder.layers.0.self_attention"], first.weights, atol=1e-3
+    )
     assert "Imported" in "\n".join(element.value for element in app.main.markdown)
 
 

@@ -53,12 +53,19 @@ def as_teacher(**query: str) -> AppTest:
 def stuck_run(store: RunStore, owner: str) -> Run:
     """A run that has guessed for 400 steps."""
     run = made_run(store, state="running", step=400, owner=owner)
-    started = {"event": "started", "step": 0, "total_steps": 600, "start_loss": 3.0,
-               "floor": 0.0, "chance": 0.05}  # fmt: skip
+    started = {
+        "event": "started",
+        "step": 0,
+        "total_steps": 600,
+        "start_loss": 3.0,
+        "floor": 0.0,
+        "chance": 0.05,
+    }
     lines = [started]
     lines += [{"event": "step", "step": k, "loss": 3.0, "accuracy": 0.05} for k in range(1, 401)]
-    lines.append({"event": "measured", "step": 400, "split": "validation", "accuracy": 0.05,
-                  "loss": 3.0})  # fmt: skip
+    lines.append(
+        {"event": "measured", "step": 400, "split": "validation", "accuracy": 0.05, "loss": 3.0}
+    )
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (run.folder / "events.jsonl").write_text(text, encoding="utf-8")
     return run

@@ -184,9 +184,8 @@ def answers(tmp_path_factory, request):
         torch.save(read_by_file(config, shape, inputs), folder / "inputs.pt")
     (root / "cases.json").write_text(json.dumps(folders))
     done = subprocess.run(
-        [sys.executable, "-I", "-c", RUNNER],
-        cwd=root, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [sys.executable, "-I", "-c", RUNNER], cwd=root, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return {
         index: torch.load(f"{folder}/answers.pt")

@@ -90,12 +90,41 @@ _VARIANTS = {
 """The settings that templates read as the records that they name."""
 _MODULES = ("argparse", "json", "math", "re", "unicodedata")
 _CONSTANTS = (
-    "D_MODEL", "HALF", "N_HEADS", "N_KV_HEADS", "D_HEAD", "D_Q", "D_KV", "D_FF", "N_EXPERTS",
-    "TOP_K", "DROPOUT", "N_LAYERS",
-    "N_ENCODER_LAYERS", "N_DECODER_LAYERS", "IMAGE", "CHANNELS", "PATCH", "SIDE", "N_TOKENS",
-    "N_CLASSES", "SRC_WORDS", "SOURCE_WORDS", "TGT_WORDS", "TARGET_WORDS", "N_WORDS", "N_ANSWERS",
-    "PAD", "N_LABELS", "N_HIDDEN", "CLS", "MAX_LEN", "WINDOW", "FULL_EVERY", "N_SEGMENTS",
-)  # fmt: skip
+    "D_MODEL",
+    "HALF",
+    "N_HEADS",
+    "N_KV_HEADS",
+    "D_HEAD",
+    "D_Q",
+    "D_KV",
+    "D_FF",
+    "N_EXPERTS",
+    "TOP_K",
+    "DROPOUT",
+    "N_LAYERS",
+    "N_ENCODER_LAYERS",
+    "N_DECODER_LAYERS",
+    "IMAGE",
+    "CHANNELS",
+    "PATCH",
+    "SIDE",
+    "N_TOKENS",
+    "N_CLASSES",
+    "SRC_WORDS",
+    "SOURCE_WORDS",
+    "TGT_WORDS",
+    "TARGET_WORDS",
+    "N_WORDS",
+    "N_ANSWERS",
+    "PAD",
+    "N_LABELS",
+    "N_HIDDEN",
+    "CLS",
+    "MAX_LEN",
+    "WINDOW",
+    "FULL_EVERY",
+    "N_SEGMENTS",
+)
 """The settings and sizes that a file names in capitals, in order: it has those that it reads."""
 
 

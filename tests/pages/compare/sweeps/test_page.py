@@ -149,7 +149,7 @@ def test_fields_of_two_ranges_have_names_of_their_own(driver: Driver, open_page:
         ({"training.learning_rate-low": "much"}, "must be a number"),
         ({"training.warmup-values": "0, 7"}, "warmup is 7; it must be at most 1."),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_said_and_start_waits(
     driver: Driver, store: RunStore, open_page: Open, edits: dict[str, object], sentence: str
 ) -> None:
