@@ -330,7 +330,7 @@ SHOWN: list[tuple[str, Query, Query]] = [
         {},
     ),
     ("by-hand", {"stage": "heads", "numbers-heads": "2", "wo": "2,-0.5;0.25,1", "head": "2"}, {}),
-    ("by-hand", {"stage": "heads", "heads-4": "4", "head": "3"}, {}),
+    ("by-hand", {"figure": "calculator", "stage": "heads", "heads-4": "4", "head": "3"}, {}),
     ("by-hand", {"stage": "forms", "numbers-heads": "6", "heads-6": "3", "form": "torch"}, {}),
     (
         "attention",
@@ -434,6 +434,8 @@ def test_every_parameter_of_every_page_is_opened_once():
     changed = {(name, query) for name, asked, _besides in SHOWN for query in asked}
     every = {(name, query) for name, of_page in PARAMETERS.items() for query in of_page}
     one_operation = {"op", *fields_of_operation("transpose")}
-    operations = {query for name in OPERATIONS for query in fields_of_operation(name)}
+    operations = {
+        parameter.query for name in OPERATIONS for parameter in fields_of_operation(name).values()
+    }
     others = {("numbers", query) for query in operations - one_operation}
     assert every - changed - ELSEWHERE - others == set()

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.inspect.training_step.test_step import chosen
 from tests.sweeps.made import HEADS, RATES, a_plan
+from tests.trace.test_learning import chosen
 from tfm_core.inspect.speed.report import BenchmarkCase
 from tfm_core.plots.examples.pictures import picture_cards
 from tfm_core.plots.training import speed, training_step
@@ -302,8 +302,7 @@ def test_the_graph_is_drawn_with_every_group_and_flow(is_opened):
     graph = graph_of(start(chosen("vit")))
     name = next(one for one in groups_of(graph) if one.endswith("layers.0")) if is_opened else ""
     folded = fold(graph, name)
-    fills = dict.fromkeys(("loss", "group", "single", "parameter"), "#ffffff")
-    dot = training_step.graph(folded, ink="#000000", line="#111111", fills=fills)
+    dot = training_step.graph(folded, "light")
     assert dot.count(" -> ") == len(folded[1])
     assert dot.count("fillcolor") == len(folded[0])
     assert dot.count("{") == dot.count("}")

@@ -7,7 +7,6 @@ The search finds them, settings link to the pages that explain them, and texts o
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,6 +19,7 @@ from tfm_core.choices.variants.norms import NORMS
 from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.choices.variants.record import Variant
+from tfm_core.reading import toml_of
 
 ADDRESS = "#term-"
 """Begins the link of a marked term."""
@@ -97,7 +97,7 @@ class Term:
 
 def _read() -> Iterator[Term]:
     """Yield the terms of the file, those of each page beside one another, then positions."""
-    found = tomllib.loads((CONTENT_DIR / "terms.toml").read_text("utf-8"))
+    found = toml_of((CONTENT_DIR / "terms.toml").read_text("utf-8"))
     for key, facts in found.items():
         lists = {name: tuple(facts[name]) for name in ("settings", "marked") if name in facts}
         yield Term(key, **facts | lists)

@@ -469,7 +469,9 @@ def likeness(made: Made) -> None:
             within, between = embeddings.class_likeness(values, table.classes, len(SPECIALS))
             show.figure(
                 plots.likeness(cosines(values), table.tokens, order, state.theme()),
-                paragraph("words/likeness", within=within, between=between),
+                _("Cosine of all pairs.")
+                if words is None
+                else paragraph("words/likeness", within=within, between=between),
                 key=f"words-like{at}",
             )
 

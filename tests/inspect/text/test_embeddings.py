@@ -71,6 +71,8 @@ def test_the_recorded_run_keeps_tables_and_brings_classes_together(korean):
     )
     assert abs(before[0] - before[1]) < 0.05
     assert after[0] > after[1] + 0.1
+    _within, apart = embeddings.class_likeness(table.values[0], ["noun"] * len(table.tokens))
+    assert np.isnan(apart)  # of one class alone
 
 
 def test_without_tables_in_the_snapshots_the_first_and_the_last_state_remain(tmp_path):

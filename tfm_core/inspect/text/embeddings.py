@@ -209,13 +209,17 @@ def principal(table: Array) -> Projection:
 
 
 def class_likeness(table: Array, classes: Sequence[str], skip: int = 0) -> tuple[float, float]:
-    """Return the mean cosine of two words of one class, and of two words of different ones."""
+    """Return the mean cosine of two words of one class, and of two words of different ones.
+
+    NaN for the words of different classes where all are of one.
+    """
     like = cosines(table)[skip:, skip:]
     kinds = np.array(classes[skip:])
     same = kinds[:, None] == kinds[None, :]
     pairs = np.triu(np.ones_like(same), 1)
     within, between = like[same & pairs], like[~same & pairs]
-    return float(within.mean()) if within.size else 0.0, float(between.mean())
+    apart = float(between.mean()) if between.size else float("nan")
+    return float(within.mean()) if within.size else 0.0, apart
 
 
 def _modules(model: Model) -> Mapping[str, Any]:

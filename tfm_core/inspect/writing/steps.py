@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.inspect.writing.source import Ids, Source, passed
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from torch import Tensor
 
     from tfm_core.decoding import SamplingConfig
@@ -219,6 +219,7 @@ def next_token(
     top-p. The facts: left: tokens of all that can still be drawn; before, after: perplexity,
     exp(entropy).
     """
+    import pandas as pd
     import torch
 
     from tfm_core.decoding import filtered_probs, next_logits
