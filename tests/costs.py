@@ -25,7 +25,8 @@ BROWSER_TEST_BUDGET = 35.0  # a journey through several pages; the first starts 
 BUDGETS = {
     "browser": 350,
     "pages": 220,
-    "inspect": 60,
+    "inspect": 45,
+    "trace": 30,
     "studies": 30,
     "training": 45,
     "runs": 45,
