@@ -28,6 +28,7 @@ from pages.app.address.parameters import Choice
 from pages.app.model import question
 from tfm_core.inspect.questions import Question
 
+HEADING = "heading"
 FIGURE = "figure"
 """What an address calls the figure that it leads to."""
 Made = dict[str, Any]
@@ -37,7 +38,7 @@ Figures = Mapping[str, Callable[..., None]]
 
 What cannot be drawn raises ValueError, with a sentence that stands in its place.
 """
-_DIRECTIVE = re.compile(r"^::(figure|question|more|end)(?: +(.+))?$", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^(?:::(figure|question|more|end)|##)(?: +(.+))?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def _pieces(text: str) -> Iterator[Passage]:
     for found in _DIRECTIVE.finditer(text):
         if before := text[end : found.start()].strip():
             yield Passage("text", before)
-        yield Passage(found[1], found[2] or "")
+        yield Passage(found[1] or HEADING, found[2] or "")
         end = found.end()
     if after := text[end:].strip():
         yield Passage("text", after)
@@ -122,6 +123,8 @@ def _line(title: str, *, is_wanted: bool) -> Any:
 def _piece(piece: Passage, figures: Figures, made: Made) -> None:
     if piece.kind == "text":
         show.prose(piece.text)
+    elif piece.kind == HEADING:
+        st.header(piece.text, anchor=False)
     elif piece.kind == FIGURE:
         place = "-".join(["figure", piece.name, *piece.parameters.values()])
         with st.container(key=place):

@@ -54,7 +54,12 @@ def write(root: Path, change: Change = stretched) -> None:
 
 
 def _markdown(text: str, change: Change) -> str:
-    """Change titles and paragraphs; the heads of topics are names that the pages look up."""
+    """Change titles and paragraphs; the heads of topics are names that the pages look up.
+
+    Those of an article are its headings.
+    """
+    if "\n::figure " in text:
+        text = re.sub("^## (.+)$", lambda head: f"## {change(head[1])}", text, flags=re.MULTILINE)
     parts = text.split("\n\n")
     return "\n\n".join(_paragraph(part, change) for part in parts)
 
@@ -71,7 +76,9 @@ def _paragraph(part: str, change: Change) -> str:
     if head.startswith("# "):
         tail = _paragraph(rest, change) if rest.strip() else rest
         return f"# {change(head[2:])}{newline}{tail}"
-    if head.startswith("## "):
+    if head.startswith("::more "):
+        head = f"::more {change(head.removeprefix('::more '))}"
+    if head.startswith(("## ", "::")):
         return f"{head}{newline}{_paragraph(rest, change) if rest.strip() else rest}"
     if labelled := re.findall(r"^(- [a-z_]+: )(.+)$", part, flags=re.MULTILINE):
         return "".join(f"{label}{change(text)}\n" for label, text in labelled)

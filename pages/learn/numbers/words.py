@@ -408,7 +408,7 @@ def lookup(made: Made) -> None:
     last = table.values[-1]
     found = embeddings.look_up(last, index)
     show.figure(
-        plots.lookup(last, found, table.tokens, state.theme()),
+        plots.lookup(last, found, table.tokens, state.theme(), say=_),
         _("One-hot vector times table: one row."),
         key="words-lookup",
     )

@@ -386,6 +386,7 @@ def errors(_made: Made) -> None:
                 evaluated.labels[indices].tolist(),
                 evaluated.probabilities[indices],
                 evaluated.class_names,
+                say=_,
             )
         )
     show.code(Evaluation)

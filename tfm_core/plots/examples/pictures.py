@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.plots.palette import COLOURS
-from tfm_core.sentences import whole_percent
+from tfm_core.sentences import N_, Say, whole_percent
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -55,10 +55,12 @@ def picture_cards(
     labels: Sequence[int],
     probabilities: npt.NDArray[Any],
     class_names: Sequence[str],
+    say: Say = str,
 ) -> str:
     """Return HTML: a card for each picture, with the likeliest classes as bars.
 
-    images: (P, C, height, width) uint8. labels: P true classes. probabilities: (P, classes).
+    images: (P, C, height, width) uint8. labels: P true classes. probabilities: (P, classes). say:
+    translates.
     """
     cards = []
     for image, label, row in zip(images, labels, probabilities, strict=False):
@@ -68,7 +70,8 @@ def picture_cards(
         truth = escape(class_names[label])
         verdict = f"{_sign(is_right)} {truth}"
         if not is_right:
-            verdict = f"{_sign(is_right)} {escape(class_names[best[0]])}, truly {truth}"
+            wrong = N_("{name}, truly {truth}", name=class_names[best[0]], truth=class_names[label])
+            verdict = f"{_sign(is_right)} {escape(say(wrong))}"
         cards.append(
             f'<div class="card {_class(is_right)}"><img alt="{truth}" src="{picture_url(image)}">'
             f'<div class="verdict {_class(is_right)}">{verdict}</div>{bars}</div>'

@@ -162,10 +162,17 @@ def likeness(
     )
 
 
-def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme) -> go.Figure:
+def lookup(
+    table: Floats,
+    looked_up: Lookup,
+    tokens: Sequence[str],
+    theme: Theme,
+    say: Say = str,
+) -> go.Figure:
     """Draw a window of the table (V, D) around the row that is looked up, the one-hot beside it.
 
-    The first column is the one-hot vector, the others are the first dimensions of the table.
+    The first column is the one-hot vector, the others are the first dimensions of the table. say:
+    translates.
     """
     first = max(0, min(looked_up.id - 3, len(table) - 7))
     rows = range(first, min(len(table), first + 7))
@@ -177,7 +184,7 @@ def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme
         [f"{hot[0]:.0f}", "", *(f"{v:z.2f}" for v in row)]
         for hot, row in zip(one_hot, shown, strict=True)
     ]
-    names = ["one-hot", "", *(str(n + 1) for n in range(shown.shape[1]))]
+    names = [say(N_("one-hot")), "", *(str(n + 1) for n in range(shown.shape[1]))]
     return cells(
         values,
         DIVERGING[theme],
