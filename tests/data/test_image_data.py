@@ -5,6 +5,7 @@ import hashlib
 import struct
 import subprocess
 import sys
+import urllib.request
 
 import pytest
 import torch
@@ -36,6 +37,7 @@ def folder(tmp_path, monkeypatch):
     for scheme in ("http", "https"):
         monkeypatch.setenv(f"{scheme}_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setattr(urllib.request, "_opener", None)  # which remembers a proxy, for all tests
     monkeypatch.setenv("TFM_DATA_DIR", str(tmp_path))
     return tmp_path
 

@@ -400,7 +400,7 @@ def lookup(made: Made) -> None:
     picked = st.selectbox(
         _("Word"),
         choices,
-        format_func=lambda index: f"{table.tokens[index]} ({table.classes[index]})",
+        format_func=lambda index: f"{table.tokens[index]} ({_(table.classes[index])})",
         key=f"words-word-{table.name}-{len(table.tokens)}",
     )
     index = choices[0] if picked is None else int(picked)
