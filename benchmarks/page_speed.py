@@ -124,7 +124,7 @@ def _cold(browser: Browser, rounds: int) -> Table:
         rows,
         [
             f"{rounds} starts, each seen by a browser that knows nothing of the app, in a window",
-            "that was open before: for a new one Chromium loads pages of its own, for a second.",
+            "that was open before: Chromium loads internal pages into a new one, for a second.",
             "It can be used when its script has ended and the scrubber of its stage can be moved.",
         ],
         {"cold start": Figure(before)},

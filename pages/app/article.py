@@ -1,6 +1,6 @@
 """Articles: a chapter as one text, with its figures and questions in place.
 
-The words are ``content/<language>/<page>.md``, in which a line stands for what is drawn there:
+The words are ``content/<language>/<page>.md``, in which a directive marks what is drawn there:
 
     ::figure tokens              a figure of the page, by its name
     ::figure equation of=2014    with parameters
@@ -36,7 +36,7 @@ Made = dict[str, Any]
 Figures = Mapping[str, Callable[..., None]]
 """The figures of an article by name: functions of what was made above, and of parameters.
 
-What cannot be drawn raises ValueError, with a sentence that stands in its place.
+A figure that cannot be drawn raises ValueError; its message is shown instead.
 """
 _DIRECTIVE = re.compile(r"^(?:::(figure|question|more|end)|##)(?: +(.+))?$", re.MULTILINE)
 

@@ -23,7 +23,7 @@ export function paintCells(canvas, values, columns, inkOf) {
 export const inkAt = (table, share) => table[Math.max(0, Math.min(255, Math.round(share * 255)))];
 export const weightInk = (table, masked, top) => (weight) => (Number.isNaN(weight) ? masked : inkAt(table, weight / top));
 
-// A square picture, values (channels, size, size) from 0 to 255, as a canvas of its own pixels.
+// A square picture, values (channels, size, size) from 0 to 255, as a canvas at its native resolution.
 export function pictured(values, channels = 1) {
   const area = values.length / channels;
   const size = Math.sqrt(area);

@@ -106,7 +106,7 @@ export const zoomOf = (node) => node.currentCSSZoom ?? 1;
 // Pixels of the screen for each of an element's own.
 export const pixelRatio = (node) => (window.devicePixelRatio || 1) * zoomOf(node);
 
-// The pen of a canvas of so many of its own pixels, sharp on every screen and cleared.
+// Return the 2D context of a cleared canvas at device resolution.
 export function penOf(canvas, width, height) {
   const ratio = pixelRatio(canvas);
   const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -186,7 +186,7 @@ export function saveButtons(words, make) {
 
 export const paper = (node) => getComputedStyle(node).getPropertyValue("--st-background-color").trim() || "#fff";
 
-// Whether the page is dark, asked of its own background.
+// Whether the page is dark, by its background colour.
 
 const darkness = new Map(); // by colour: it is asked for twice a second, and a canvas costs
 

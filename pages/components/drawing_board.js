@@ -117,7 +117,7 @@ export class DrawingBoard {
   }
 }
 
-// A board of its own: after each stroke the server gets what is drawn.
+// A standalone board: after each stroke the server gets the drawing.
 export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector(".drawing-board");
   root.send = setStateValue;

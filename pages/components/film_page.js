@@ -32,13 +32,13 @@ export function followTheme(box) {
 
 const ownPart = (name) => document.getElementById(`part-${name}`).textContent;
 
-// partOf: returns a part by its name, as it stands in its page.
+// partOf: returns a part by its name, as the page contains it.
 export async function openedPart(name, partOf = ownPart) {
   const stream = new Blob([bytes(partOf(name))]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// A film on the stage: the data of a page of its own, or of another page that was fetched.
+// A film on the stage: the data of this page, or of another page that was fetched.
 // partOf: returns a part of the page that carries it. playing: of `autoplay`, `loop`, `compact` and `bare` what differs
 // from the film. at: tells films on one page apart. Returns the film.
 export async function playFilm(box, partOf = ownPart, playing = {}, at = "") {

@@ -44,7 +44,7 @@ function fetched(src) {
   });
 }
 
-// What fails once in a busy browser is tried again before anybody is told of it.
+// What fails once in a busy browser is tried again before it is reported.
 export async function attempt(action, { tries = 3, pause = 300 } = {}) {
   for (let i = 1; ; i += 1) {
     try {

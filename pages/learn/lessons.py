@@ -23,7 +23,7 @@ _NAME = "lesson-name"
 
 def page() -> None:
     lesson = open_lesson.current()
-    if lesson is None or lesson.over is not None:  # a tour has no page of its own
+    if lesson is None or lesson.over is not None:  # a tour has no separate page
         show.header("lessons")
         _cards()
     else:

@@ -312,7 +312,7 @@ def _arithmetic(table: pd.DataFrame, right_one: dict[str, Any]) -> None:
         st.caption(paragraph("training_step/smoothing", share=right_one["smoothing"]))
 
 
-_TALL = 12  # groups of a graph that gets a window of its own to scroll in
+_TALL = 12  # groups above which a graph scrolls in its own window
 _WINDOW = 32  # rows and columns of the heatmap
 
 

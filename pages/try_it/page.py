@@ -123,7 +123,7 @@ def _keep(run_id: str) -> None:
 
 
 def _chosen(run: Run | None, asked: str, more: DeltaGenerator) -> str:
-    """Choose among the kinds that fit a run; offer the others, each with a run of its own.
+    """Choose among the kinds that fit a run; offer the others, each with its own run.
 
     more: the place of what is offered besides.
     """

@@ -447,7 +447,7 @@ def about_guessing(n: int) -> Question:
 
 
 def about_step(rate: float, before: float, after: float) -> Question:
-    """Ask what a step does to the loss of its own batch. before, after: the losses."""
+    """Ask what a step does to the loss of the same batch. before, after: the losses."""
     change = after - before
     falls, same, rises = N_("It falls"), N_("It stays the same"), N_("It rises")
     answer = same if abs(change) < SAME else falls if change < 0 else rises

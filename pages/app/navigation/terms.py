@@ -41,7 +41,7 @@ class Term:
     ``page_table.PAGES``. view: what the page's address says besides. settings: the settings of an
     experiment that it explains. also: other words that find it. variants: whose labels find it,
     too. marked: the English words that are marked in texts, if not its name and the plural of that.
-    variant: what a registry says of it, in place of words of its own.
+    variant: the registry entry that supplies its words, if any.
     """
 
     key: str
