@@ -79,7 +79,7 @@ ALLOWED = {
     "tfm_core/lessons/scorm.py": "writes a zip",
     "tfm_core/runs/record/thinned.py": "its own constants",
     "tfm_core/sweeps/plan.py": "a plan as plain values",
-    "pages/home/preset_list.py": "what the page has just written",
+    "pages/train/preset_list.py": "what the page has just written",
     "pages/server/static_files.py": "a script that comes with Streamlit",
 }
 NOT_READ_BY_A_BOMB = {

@@ -1,4 +1,4 @@
-"""Drawing a digit: a pad, a reader that answers each stroke, and a lab that shows the attention.
+"""Drawing a digit: a pad, and a lab that answers each stroke and shows the attention.
 
 The answers of all saved weights, and their maps, reach the browser at once, so neither the slider
 nor a press on a head asks the server.
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pages.components.component import component, is_whole, plain, sent
+from pages.components.component import component, is_whole, plain
 from pages.i18n import _
 
 SIDE = 112  # pixels to a side of what the browser sends, 4 for each of MNIST's
@@ -64,10 +64,10 @@ Picture = npt.NDArray[np.uint8]
 
 DIGITS = tuple("0123456789")
 
-_reader = component(
-    "digit_reader",
-    css=["drawing_board.css", "digit_reader.css"],
-    html='<div class="room"><div class="reader"></div></div>\n',
+_lab = component(
+    "digit_lab",
+    css=["drawing_board.css", "digit_lab.css"],
+    html='<div class="room"><div class="lab"></div></div>\n',
 )
 
 
@@ -94,34 +94,6 @@ class DrawnDigit:
         return int(self.value) if is_sample else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reading:
-    """The model's answers. steps: of the S saved weights. shares: (S, classes), probabilities.
-
-    since: the index from which on the class of the last weights is read; said: that in words.
-    """
-
-    steps: tuple[int, ...]
-    shares: npt.NDArray[Any]
-    since: int
-    said: str
-
-    def answer(self, number: int) -> dict[str, Any]:
-        """Return what the browser needs to show it. number: of the drawing that was read."""
-        return {
-            "number": number,
-            "steps": list(self.steps),
-            "shares": np.round(self.shares.astype(float), 4).tolist(),
-            "since": self.since,
-            "said": self.said,
-        }
-
-
-def current_drawing(key: str, *, first: int) -> DrawnDigit:
-    """Return what is on the board; at the first visit the sample ``first``."""
-    return valid_drawing(sent(key, "drawn")) or DrawnDigit(0, str(first))
-
-
 def valid_drawing(value: object) -> DrawnDigit | None:
     """Return the drawing that the browser sent, or None if invalid."""
     if not (isinstance(value, list) and len(value) == 2):
@@ -133,61 +105,21 @@ def valid_drawing(value: object) -> DrawnDigit | None:
     return DrawnDigit(number, text if is_sample or decode(text) is not None else "")
 
 
-def digit_reader(
-    shown: DrawnDigit, reading: Reading | None, *, samples: Picture, note: str, key: str
-) -> None:
-    """Draw the board and the model's answers.
-
-    samples: (10, 28, 28), one of each digit. note: shown while there is no reading.
-    """
-    _reader(
-        plain(
-            {
-                **board_data(shown, samples),
-                "reading": None if reading is None else reading.answer(shown.number),
-                "note": note,
-                "words": reader_words(DIGITS, DIGITS),
-            }
-        ),
-        default={"drawn": []},
-        on={"drawn": None},
-        key=key,
-    )
-
-
-def board_data(shown: DrawnDigit, samples: Picture) -> dict[str, Any]:
-    return {
-        "side": SIDE,
-        "size": samples.shape[-1],
-        "samples": base64.b64encode(samples.tobytes()).decode(),
-        "shown": [shown.number, shown.value],
-    }
-
-
-def reader_words(classes: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
-    return {
-        **board_words(),
-        "classes": list(classes),
-        "names": list(names),
-        "bars": _("Probability of each digit"),
-        "samples": _("Or choose an unseen digit"),
-        "sample": _("Show a {digit}"),
-        "slider": _("Weights of step"),
-        "at": _("Step {step}: {digit} ({share})"),
-    }
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LabReading:
-    """A reading, the model's input, and its attention.
+    """The model's answers, its input, and its attention, with the weights of S saved steps.
 
-    seen: uint8 (size, size), as the model sees it; how: what was done to make it so. heads: (S, L,
-    H, side, side) and rollout: (S, side, side), what each map takes from each patch. sinces and
-    sentences: for each class that may have been meant, the index from which on it is read for good
-    (None: it is not), and that in words.
+    shares: (S, classes), probabilities. since: the index from which on the class of the last
+    weights is read; said: that in words. seen: uint8 (size, size), as the model sees it; how: what
+    was done to make it so. heads: (S, L, H, side, side) and rollout: (S, side, side), what each map
+    takes from each patch. sinces and sentences: for each class that may have been meant, the index
+    from which on it is read for good (None: it is not), and that in words.
     """
 
-    reading: Reading
+    steps: tuple[int, ...]
+    shares: npt.NDArray[Any]
+    since: int
+    said: str
     seen: Picture
     how: str
     heads: npt.NDArray[Any]
@@ -202,7 +134,11 @@ class LabReading:
         maps = np.concatenate([heads, self.rollout.reshape(n_steps, 1, -1)], 1)
         shares = maps / np.maximum(maps.max(-1, keepdims=True), 1e-9)
         return {
-            **self.reading.answer(number),
+            "number": number,
+            "steps": list(self.steps),
+            "shares": np.round(self.shares.astype(float), 4).tolist(),
+            "since": self.since,
+            "said": self.said,
             "seen": base64.b64encode(self.seen.tobytes()).decode(),
             "how": self.how,
             "maps": base64.b64encode(np.round(255 * shares).astype(np.uint8).tobytes()).decode(),
@@ -229,10 +165,13 @@ def digit_lab(
     the number of a drawing, once the pen rests.
     """
     n_layers, n_heads, n_patches = shape
-    _reader(
+    _lab(
         plain(
             {
-                **board_data(shown, samples),
+                "side": SIDE,
+                "size": samples.shape[-1],
+                "samples": base64.b64encode(samples.tobytes()).decode(),
+                "shown": [shown.number, shown.value],
                 "labels": list(labels),
                 "layers": n_layers,
                 "heads": n_heads,
@@ -240,7 +179,14 @@ def digit_lab(
                 "reading": None if look is None else look.answer(shown.number),
                 "note": note,
                 "words": {
-                    **reader_words(classes, [classes[label] for label in labels]),
+                    **board_words(),
+                    "classes": list(classes),
+                    "names": [classes[label] for label in labels],
+                    "bars": _("Probability of each digit"),
+                    "samples": _("Or choose an unseen digit"),
+                    "sample": _("Show a {digit}"),
+                    "slider": _("Weights of step"),
+                    "at": _("Step {step}: {digit} ({share})"),
                     "seen": _("What the model sees"),
                     "looks": _("Where it looks"),
                     "heads": _("Heads (layer · head)"),

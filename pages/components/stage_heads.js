@@ -163,12 +163,13 @@ export function fillHeads(state) {
   const example = view.examples[view.example];
   heads.which.title = example ? `${example.picture ? words.picture : words.example} ${view.example + 1}: ${example.source || example.truth}` : "";
   heads.which.textContent = heads.which.title;
-  const notes = view.surface === "map" ? [view.axes] : [];
+  const isSmall = state.data.compact; // what stands above it says what rows and columns are
+  const notes = view.surface === "map" && !isSmall ? [view.axes] : [];
   if (hasFrames(view)) notes.push(words.truth_frames);
   const nHeads = view.shape[0] * view.shape[1];
   if (numbers.length < nHeads) notes.push(filled(words.of_heads, { n: numbers.length, all: nHeads }));
   if (view.surface === "picture") notes.push(view.cls ? words.cls : words.mean);
-  if (view.n_attended < view.examples.length && !state.data.compact) {
+  if (view.n_attended < view.examples.length && !isSmall) {
     notes.push(filled(words.kept, { n: view.n_attended, all: view.examples.length }));
   }
   if (view.block > 1) notes.push(filled(words.blocks, { n: view.block }));
@@ -177,7 +178,7 @@ export function fillHeads(state) {
   }
   const isMean = view.n_attended > 1 && view.frames.some(({ labels }) => labels.some(Boolean));
   heads.around.textContent = notes.map((one) => `${one} `).join("");
-  heads.said.textContent = isMean ? filled(words.said, { n: view.n_attended }) : "";
+  heads.said.textContent = isMean && !isSmall ? filled(words.said, { n: view.n_attended }) : "";
   heads.note.hidden = view.surface === "none" || !heads.note.textContent;
   state.word = Math.min(state.word ?? 0, Math.max(0, view.query.length - 1));
   showWords(state);

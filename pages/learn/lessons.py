@@ -7,7 +7,7 @@ import streamlit as st
 from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.lessons import open_lesson, pupils
-from pages.app.navigation import page_table
+from pages.app.navigation import page_map, page_table
 from pages.app.runs import runs_access
 from pages.app.typed import escape
 from pages.i18n import _, language
@@ -26,6 +26,7 @@ def page() -> None:
     if lesson is None or lesson.over is not None:  # a tour has no separate page
         show.header("lessons")
         _cards()
+        page_map.draw()
     else:
         _view(lesson)
 

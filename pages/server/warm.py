@@ -13,9 +13,7 @@ from pages.app.runs import runs_access
 from tfm_core.machine import WORKER_NICENESS, slowdown, slowness
 
 MODULES = (
-    "pages.home.hero",
-    "pages.home.doors",
-    "pages.home.preset_list",
+    "pages.home.film",
     "pages.app.navigation.frame",
     "pages.app.runs.run_list",
 )
@@ -52,7 +50,7 @@ def warm() -> None:
         for name in MODULES:
             import_module(name)
         inspect.stack()  # Streamlit does so for its first element, which reads all these sources
-        import_module("pages.home.hero").warm()
+        import_module("pages.home.film").warm()
     except Exception:
         logger.exception("Home could not be prepared.")
     slowness()

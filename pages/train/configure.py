@@ -13,7 +13,7 @@ from pages.app.settings import controls, drafts, own_choice
 from pages.app.settings.drafts import CheckedDraft, Draft
 from pages.app.typed import escape
 from pages.i18n import _
-from pages.train import at_work, changes, play, start
+from pages.train import at_work, changes, play, preset_list, start
 from tfm_core import made_with
 from tfm_core.choices.config import TASK_FACTS, ConfigError, from_json, to_json
 from tfm_core.choices.presets import PRESETS
@@ -116,6 +116,7 @@ def _presets(chosen: str | None) -> None:
         args=(key,),
         persist_state="session",
     )
+    preset_list.button(lock=lock)
 
 
 def _about(preset: str | None, task: str) -> None:

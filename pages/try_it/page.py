@@ -12,6 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.app import show, state
 from pages.app.address import view, view_link
 from pages.app.address.parameters import Choice, named
+from pages.app.lessons import bar
 from pages.app.navigation import head, page_table
 from pages.app.runs import shown_run
 from pages.app.runs.shown_run import Needs
@@ -154,6 +155,8 @@ def _chosen(run: Run | None, asked: str, more: DeltaGenerator) -> str:
             key=f"{SCOPE}-others",
             type="tertiary",
         )
+        if chosen == "draw":
+            bar.start("digit", _("Tour: six stops"))
         if how := KINDS[chosen].how:
             with st.popover(_("How it works"), type="tertiary"):
                 show.prose(paragraph(f"try/how-{how}"))

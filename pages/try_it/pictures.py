@@ -25,7 +25,6 @@ from pages.components.digits import (
     DrawnDigit,
     LabReading,
     Picture,
-    Reading,
     digit_lab,
     digit_pad,
     valid_drawing,
@@ -196,7 +195,10 @@ def look_at(run: Run, picture: Picture) -> LabReading:
     assert since is not None
     answer = digit_models.answer((steps, shares), classes, words)
     return LabReading(
-        Reading(steps, shares, since, answer),
+        steps=steps,
+        shares=shares,
+        since=since,
+        said=answer,
         seen=given[0],
         how=" ".join(_(note) for note in notes),
         heads=heads,

@@ -57,15 +57,10 @@ def samples(run: Run) -> Picture:
     return picture
 
 
-def board(
-    run: Run,
-    draw: Callable[[bool], None],
-    *,
-    look_again: float = LOOK_AGAIN,
-) -> None:
+def board(run: Run, draw: Callable[[bool], None]) -> None:
     """Draw a board in a fragment that polls until the run's models are loaded.
 
-    draw: gets whether they are. look_again: seconds between draws before.
+    draw: gets whether they are.
     """
     were_loaded, is_drawn = are_loaded(run), False
 
@@ -78,7 +73,7 @@ def board(
         is_drawn = True
         draw(were_loaded)
 
-    st.fragment(part, run_every=None if were_loaded else look_again)()
+    st.fragment(part, run_every=None if were_loaded else LOOK_AGAIN)()
 
 
 def reading_or_note(

@@ -53,11 +53,6 @@ def done() -> int:
     return sum(map(is_done, WAY))
 
 
-def upcoming() -> PageFacts:
-    """Return the first page of the path that is not done; the first of all after the last."""
-    return next((page for page in WAY if not is_done(page)), WAY[0])
-
-
 def reset() -> None:
     """Forget everything, also in the browser."""
     st.session_state[_MARKS] = {}

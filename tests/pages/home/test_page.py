@@ -1,38 +1,12 @@
-"""Home: doors, a row for every preset and one press to start it, the last runs, the map."""
+"""Home: a film, and next steps; without recorded runs, one can still train."""
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.app.navigation.page_table import PAGES, WAY
+from pages.app.navigation.page_table import PAGES
 from pages.app.runs import shown_run
-from pages.home.doors import DOORS
-from pages.home.preset_list import ALL, START_HERE, TEACHES
-from tests.pages.made_runs import made_run
+from pages.home.film import DIGITS
 from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.store import RunStore
-
-
-def test_every_preset_is_listed_and_every_page_of_the_path_is_on_the_map(open_page):
-    assert set(TEACHES) == {preset.experiment.model.family for preset in PRESETS.values()}
-    app = open_page()
-    app.button_group(key="home-teaches").set_value(ALL).run()
-    listed = [button.key for button in app.button if button.key.startswith("start-")]
-    assert listed == [f"start-{name}" for name in PRESETS]
-    links = [link.proto for link in app.get("page_link")][-len(WAY) :]
-    assert [link.page for link in links] == [page.url_path for page in WAY]
-    for link, page in zip(links, WAY, strict=True):
-        assert page.goal in link.label
-        assert f"{page.minutes}\u00a0min" in link.label
-
-
-@pytest.mark.parametrize("name", ["vit-digits", "translate-additive"])
-def test_one_press_starts_a_preset_and_shows_it(name, store, busy_queue, open_page):
-    app = open_page()
-    if name not in START_HERE:
-        family = PRESETS[name].experiment.model.family
-        app.button_group(key="home-teaches").set_value(family).run()
-    app.button(key=f"start-{name}").click().run()
-    assert_starts(app, name, store)
 
 
 def test_the_one_button_trains_what_moves_beside_it(store, busy_queue, open_page):
@@ -52,20 +26,18 @@ def assert_starts(app: AppTest, name: str, store: RunStore) -> None:
     assert app.query_params["run"] == run.id
 
 
-def test_three_doors_lead_to_pages_that_show_what_they_promise(store, recorded, open_page):
-    links = {link.proto.label: link.proto for link in open_page().get("page_link")}
-    for door in DOORS:
-        assert links[door.label].page == PAGES[door.page].url_path
-        app = open_page(PAGES[door.page].file, **door.query)
-        assert not app.error
-        assert not app.warning
+def test_a_digit_is_drawn_where_its_door_leads(store, recorded, open_page):
+    (door,) = [link.proto for link in open_page().get("page_link") if "digit" in link.proto.label]
+    assert door.page == PAGES["try"].url_path
+    app = open_page(PAGES["try"].file, run=DIGITS, view="draw")
+    assert any(part.proto.component_name == "digit_lab" for part in app.get("bidi_component"))
+    assert not app.error
+    assert not app.warning
 
 
-def test_home_lists_the_newest_runs_and_leads_to_all(store, open_page):
-    for number in range(5):
-        made_run(store, name=f"Run {number}")
+def test_a_home_without_recorded_runs_has_neither_film_nor_board(store, open_page):
     app = open_page()
-    names = [button.label for button in app.button]
-    assert "**Run 4**" in names
-    assert "**Run 1**" not in names
-    assert any("All 5 runs" in link.proto.label for link in app.get("page_link"))
+    drawn = {part.proto.component_name for part in app.get("bidi_component")}
+    assert "stage" not in drawn
+    assert not [link for link in app.get("page_link") if "digit" in link.proto.label]
+    assert app.button(key="begin")

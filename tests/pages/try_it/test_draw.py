@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shutil
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.app.model import digit_models
-from pages.components.digits import SIDE
+from pages.components.digits import SIDE, DrawnDigit, valid_drawing
 from pages.try_it import pictures
 from pages.try_it.pictures import PICTURE
 from tests.pages.looking import part_of, said
 from tests.pages.opening import opened_at
+from tfm_core.background import Background
 from tfm_core.data import own_picture
 from tfm_core.inspect.attention.pictures import PictureHistory, picture_history
+from tfm_core.runs.record import weights
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RECORDED
 
 RUN = "recorded-digits"
 KEY = f"draw-{RUN}"
@@ -35,7 +40,7 @@ def opened(**query: str) -> AppTest:
 
 def sent(app: AppTest) -> dict[str, Any]:
     """Return what the browser gets for the board."""
-    shown: dict[str, Any] = json.loads(part_of(app, "digit_reader").json)[0]
+    shown: dict[str, Any] = json.loads(part_of(app, "digit_lab").json)[0]
     return shown
 
 
@@ -107,6 +112,34 @@ def test_a_run_that_reads_no_drawings_is_named_and_another_one_shown(digits):
 def test_without_any_run_one_can_be_trained(store):
     app = opened()
     assert app.button(key="head-train-vit-digits")
+
+
+def test_a_board_waits_for_the_models_and_says_what_keeps_a_run_from_reading(
+    store, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(digit_models, "LOADED", Background("digits"))
+    monkeypatch.setattr(digit_models, "are_loaded", lambda _run: False)
+    monkeypatch.setattr(store, "recorded", tmp_path / "recorded")
+    run = Run(shutil.copytree(RECORDED / RUN, store.recorded / RUN))
+    shutil.rmtree(run.folder / "checkpoints")
+    for step in run.weight_steps():
+        weights.write(run.folder, step, {"head.weight": np.zeros((3, 2), np.float32)})
+    app = opened(run=RUN)
+    assert sent(app)["reading"] is None
+    assert sent(app)["note"] == "Loading the model …"
+    monkeypatch.setattr(digit_models, "are_loaded", lambda _run: True)
+    app = app.run()
+    assert sent(app)["reading"] is None
+    assert "no checkpoint" in sent(app)["note"]
+
+
+def test_what_no_board_sends_is_not_believed():
+    for value in (None, [], 7, "3", [1], ["1", "3"], [True, "3"], [1, 3], [1, "3", 0]):
+        assert valid_drawing(value) is None, value
+    for text in ("", "12", "٣", "A" * 16728, "<b>"):
+        found = valid_drawing([5, text])
+        assert found == DrawnDigit(5, ""), text
+        assert found.picture(np.zeros((10, 28, 28), np.uint8)) is None
 
 
 def of(*answers: int) -> PictureHistory:

@@ -1,4 +1,7 @@
-"""The list of presets: what each learns, how long that takes here, and what it reaches."""
+"""The list of presets: what each learns, how long that takes here, and what it reaches.
+
+It opens over Train, as a dialog; a press on a preset takes its settings.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ import textwrap
 
 import streamlit as st
 
-from pages.app.accounts import visitors
+from pages.app import state
 from pages.app.runs import run_time, shown_run
+from pages.app.settings import drafts
 from pages.app.typed import escape
 from pages.i18n import N_, _
 from tfm_core.choices.config import (
@@ -45,13 +49,22 @@ FEW, ALL = "few", "all"
 _WIDTHS = 2.4, 5, 3
 
 
-def presets() -> None:
-    st.header(_("What you can train"), anchor=False)
+def button(*, lock: str) -> None:
+    """Draw the button that opens the list. lock: why a lesson keeps it closed, or ""."""
+    if st.button(
+        _("All presets"),
+        icon=":material/view_list:",
+        type="tertiary",
+        key="presets-open",
+        help=lock or None,
+        disabled=bool(lock),
+    ):
+        st.dialog(_("What you can train"), width="large", icon=":material/view_list:")(_list)()
+
+
+def _list() -> None:
     names = _names(_filter())
     st.caption(run_time.whose())
-    why_not = visitors.why_not()
-    if why_not:
-        st.caption(f":material/lock: {escape(why_not)}")
     with st.container(gap="xsmall"):
         for name in names:
             _row(PRESETS[name])
@@ -72,7 +85,7 @@ def _filter() -> str:
         default=FEW,
         required=True,
         format_func=labels.__getitem__,
-        key="home-teaches",
+        key="presets-teach",
         label_visibility="collapsed",
         persist_state="session",
     )
@@ -80,12 +93,15 @@ def _filter() -> str:
 
 
 def _row(preset: Preset) -> None:
-    button, learns, facts = st.columns(_WIDTHS, vertical_alignment="center")
-    with button:
-        label = _("Train: {name}", name=_(preset.label))
-        shown_run.preset_button(
-            preset.name, key=f"start-{preset.name}", label=label, width="stretch"
-        )
+    left, learns, facts = st.columns(_WIDTHS, vertical_alignment="center")
+    if left.button(
+        _(preset.label),
+        key=f"preset-{preset.name}",
+        width="stretch",
+        on_click=_take,
+        args=(preset.name,),
+    ):
+        st.rerun()  # which closes the list
     example = sample(preset.experiment)
     learns.markdown(
         f":small[{_(preset.learns)}]" + (f"  \n:small[:gray[{example}]]" if example else "")
@@ -93,6 +109,10 @@ def _row(preset: Preset) -> None:
     family = _(FAMILIES[preset.experiment.model.family].label)
     time = shown_run.preset_time(preset.name)
     facts.caption(f"{escape(family)} · {time}  \n{_(preset.reaches)}")
+
+
+def _take(name: str) -> None:
+    state.set_draft(drafts.preset_values(name))
 
 
 def sample(experiment: Experiment) -> str:

@@ -1,5 +1,5 @@
-// A board, what a model reads on it as ten bars, and a slider over the model's training; at large, also what
-// the model sees of the strokes, and where it looks.
+// A board, what a model reads on it as bars, what it sees of the strokes and where it looks, head by head and
+// through all layers, at every saved step of its training. A press on a bar says what was meant.
 
 import { paintVeil, part, pictured, strongest } from "./cells.js";
 import { actButton, bytes, dress, element, filled, label, named, slider, whole } from "./dom.js";
@@ -16,7 +16,13 @@ export const percent = (share) => `${Math.round(100 * share)}%`;
 // Where the thumb of a slider of n stops stands at stop i, as CSS: half a thumb is left at each end.
 export const stopAt = (i, n) => `calc(8px + (100% - 16px) * ${n > 1 ? i / (n - 1) : 1})`;
 
-class Reader {
+// One of the maps (times, maps, patches), in bytes: each patch as a share of the largest of its map.
+export function mapOf(maps, stop, index) {
+  const { values, n, patches } = maps;
+  return part(values, stop * n + index, patches);
+}
+
+class Lab {
   constructor(root, data) {
     this.words = data.words;
     this.note = data.note;
@@ -28,44 +34,49 @@ class Reader {
       onStroke: () => this.#tell(),
       onMove: () => this.#tellMeanwhile(),
     });
-    const top = element("div", "top", this.board.node, this.#bars());
+    this.data = data;
+    this.#mean(data.shown[1]);
+    this.chosen = data.layers * data.heads; // behind the heads: the rollout
+    this.seen = this.#newCanvas();
+    this.seenNote = element("p", "small");
+    this.large = this.#newCanvas();
+    this.largeNote = element("p", "small");
+    const seen = this.#column("seen", this.words.seen, this.seen, this.seenNote);
+    const large = this.#column("large", this.words.looks, this.large, this.largeNote);
+    const answers = element("div", "answers", element("p", "title", this.words.press), this.#bars());
+    const top = element("div", "top", this.board.node, seen, answers, large, this.#headGrid());
     const choices = element("div", "choices", this.board.tools, this.#samples(data));
     this.said = element("p", "said", { "aria-live": "polite" });
     root.append(top, choices, this.#training(), this.said);
-    this.furnish({ root, top, data });
-    this.start(data);
+    this.#start(data);
   }
-
-  // For a reader that shows more: furnish adds to its parts once, drawn shows a stop of a reading or
-  // that there is none, and told hears what the board sends.
-  furnish() {}
-
-  drawn() {}
-
-  told() {}
 
   // What is said of a reading, and from which of its stops on that is true (or null).
-  verdict({ said, since }) {
-    return { said, since };
+  #verdict(reading) {
+    if (this.meant === null) return { said: reading.said, since: reading.since };
+    return { said: reading.sentences[this.meant], since: reading.sinces[this.meant] };
   }
 
-  // Draw the answer again, which is shown in another way now.
-  redraw() {
-    this.#draw();
-  }
-
-  // What the server has answered; an answer to an older drawing is shown until the newest comes.
+  // What the server has answered; an answer to an older drawing is shown until the newest comes. A drawing
+  // of another address is shown in place of what stands on the board.
   take(data) {
+    const [number, value] = data.shown;
+    if (number > this.number) {
+      this.number = number;
+      this.board.clear();
+      this.#start(data);
+      this.#mean(value);
+    }
     this.note = data.note;
     if (data.reading && !this.board.isEmpty) this.#read(data.reading);
-    else if (data.shown[0] === this.number) this.#read(null);
+    else if (number === this.number) this.#read(null);
   }
 
   get #waits() {
     return this.number > (this.answered ?? -1) && performance.now() - this.sentAt < 2000;
   }
 
-  start({ shown: [, value], samples, size }) {
+  #start({ shown: [, value], samples, size }) {
     const all = bytes(samples);
     if (/^\d$/.test(value)) this.#show(all, size, Number(value));
     else if (value) this.board.show(bytes(value));
@@ -79,7 +90,11 @@ class Reader {
     this.number += 1;
     this.sentAt = performance.now();
     this.send("drawn", [this.number, value]);
-    this.told(value);
+    const label = this.#labelOf(value);
+    if (label !== null || this.wasSample || !value) this.meant = label;
+    this.wasSample = label !== null;
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.send("kept", this.number), REST);
     if (!value) this.#read(null);
   }
 
@@ -89,12 +104,21 @@ class Reader {
 
   #bars() {
     const list = element("ol", "bars", { "aria-label": this.words.bars });
-    this.rows = this.words.classes.map((name) => {
+    this.rows = this.words.classes.map((name, index) => {
       const [bar, share] = [element("span", "bar"), element("span", "share")];
-      const row = element("li", "", element("span", "digit", name), element("span", "track", bar), share);
+      const button = element("button", "digit", name);
+      label(button, filled(this.words.mean, { digit: name }));
+      const row = element("li", "", button, element("span", "track", bar), share);
+      row.addEventListener("click", () => {
+        this.meant = this.meant === index ? null : index;
+        this.#draw();
+      });
       list.append(row);
-      return { row, bar, share };
+      return { row, button, bar, share };
     });
+    const buttons = this.rows.map(({ button }) => button);
+    tabStop(buttons, buttons[0]);
+    roving(list, () => buttons);
     return list;
   }
 
@@ -143,9 +167,9 @@ class Reader {
       bar.style.width = shares ? `${(100 * shares[digit]).toFixed(1)}%` : "0";
       share.textContent = shares ? percent(shares[digit]) : "";
     });
-    this.said.textContent = reading ? this.verdict(reading).said : this.note;
+    this.said.textContent = reading ? this.#verdict(reading).said : this.note;
     this.#drawStops(stop);
-    this.drawn(reading, stop);
+    this.#drawMaps(reading, stop);
     if (!reading) { this.at.textContent = ""; return; }
     const words = filled(this.words.at, {
       step: whole(reading.steps[stop]), digit: this.words.classes[top], share: percent(shares[top]),
@@ -156,7 +180,7 @@ class Reader {
 
   #drawStops(chosen) {
     const all = this.reading?.shares ?? [];
-    const since = this.reading ? this.verdict(this.reading).since : null;
+    const since = this.reading ? this.#verdict(this.reading).since : null;
     this.stops.replaceChildren(...all.map((shares, i) => {
       const mark = element("span", "", this.words.classes[highest(shares)]);
       mark.classList.toggle("since", since !== null && i >= since);
@@ -165,76 +189,14 @@ class Reader {
       return mark;
     }));
   }
-}
 
-// One of the maps (times, maps, patches), in bytes: each patch as a share of the largest of its map.
-export function mapOf(maps, stop, index) {
-  const { values, n, patches } = maps;
-  return part(values, stop * n + index, patches);
-}
-
-// A digit reader at large: beside the strokes what the model sees of them, and where it looks, head by
-// head and through all layers, at every time of its training. A press on a bar says what was meant.
-// Its methods are not private: those of a derived class are not there yet when Reader furnishes it.
-class Lab extends Reader {
-  furnish({ root, top, data }) {
-    root.classList.add("lab");
-    const [, value] = data.shown;
-    this.data = data;
-    this.meant = this.labelOf(value);
-    this.wasSample = this.meant !== null;
-    this.chosen = data.layers * data.heads; // behind the heads: the rollout
-    this.seen = this.newCanvas();
-    this.seenNote = element("p", "small");
-    this.large = this.newCanvas();
-    this.largeNote = element("p", "small");
-    const seen = this.column("seen", data.words.seen, this.seen, this.seenNote);
-    const large = this.column("large", data.words.looks, this.large, this.largeNote);
-    top.firstElementChild.after(seen);
-    const bars = element("div", "answers");
-    const list = top.querySelector(".bars");
-    list.replaceWith(bars);
-    bars.append(element("p", "title", data.words.press), list);
-    top.append(large, this.headGrid());
-    this.rows.forEach(({ row }, index) => this.askMeant(row, index));
-    const classes = this.rows.map(({ row }) => row.firstElementChild);
-    tabStop(classes, classes[0]);
-    roving(list, () => classes);
-  }
-
-  // A drawing of another address is shown in place of what stands on the board.
-  take(data) {
-    const [number, value] = data.shown;
-    if (number > this.number) {
-      this.number = number;
-      this.board.clear();
-      this.start(data);
-      this.meant = this.labelOf(value);
-      this.wasSample = this.meant !== null;
-    }
-    super.take(data);
-  }
-
-  told(value) {
-    const label = this.labelOf(value);
-    if (label !== null || this.wasSample || !value) this.meant = label;
-    this.wasSample = label !== null;
-    clearTimeout(this.resting);
-    this.resting = setTimeout(() => this.send("kept", this.number), REST);
-  }
-
-  verdict(reading) {
-    if (this.meant === null) return { said: reading.said, since: reading.since };
-    return { said: reading.sentences[this.meant], since: reading.sinces[this.meant] };
-  }
-
-  drawn(reading, stop) {
-    this.rows.forEach(({ row }, index) => {
+  #drawMaps(reading, stop) {
+    this.rows.forEach(({ row, button }, index) => {
       row.classList.toggle("meant", index === this.meant);
-      row.querySelector("button").setAttribute("aria-pressed", String(index === this.meant));
+      button.setAttribute("aria-pressed", String(index === this.meant));
     });
     this.seenNote.textContent = reading?.how ?? "";
-    if (reading) this.unpacked(reading);
+    if (reading) this.#unpacked(reading);
     [this.seen, this.large, ...this.cells.map(({ canvas }) => canvas)].forEach((canvas) => {
       canvas.getContext("2d").clearRect(0, 0, canvas.width, canvas.height);
     });
@@ -242,7 +204,7 @@ class Lab extends Reader {
     paintVeil(this.seen, this.picture, [], 1);
     this.cells.forEach(({ canvas, button, name }, index) => {
       const map = mapOf(this.maps, stop, index);
-      const words = this.looksAt(canvas, map, name);
+      const words = this.#looksAt(canvas, map, name);
       named(button, words);
       button.title = words;
       button.setAttribute("aria-pressed", String(index === this.chosen));
@@ -253,22 +215,28 @@ class Lab extends Reader {
       ? filled(this.words.head, { name: this.cells[this.chosen].name })
       : this.words.rollout;
     const name = isHead ? this.cells[this.chosen].name : this.words.looks;
-    this.large.setAttribute("aria-label", this.looksAt(this.large, chosen, name));
+    this.large.setAttribute("aria-label", this.#looksAt(this.large, chosen, name));
   }
 
   // Draw a map, whose values are bytes; returns where it looks most, in words.
-  looksAt(canvas, map, name) {
+  #looksAt(canvas, map, name) {
     paintVeil(canvas, this.picture, map, 255);
     const { row, column } = strongest(map, Math.sqrt(map.length));
     return filled(this.words.strongest, { name, row: row + 1, column: column + 1 });
   }
 
-  labelOf(value) {
+  // Take a sample's class for what is meant by it.
+  #mean(value) {
+    this.meant = this.#labelOf(value);
+    this.wasSample = this.meant !== null;
+  }
+
+  #labelOf(value) {
     return /^\d$/.test(value) ? this.data.labels[Number(value)] ?? null : null;
   }
 
   // What the server sends of a reading as text, unpacked once.
-  unpacked(reading) {
+  #unpacked(reading) {
     if (this.taken === reading) return;
     this.taken = reading;
     const { layers, heads, patches } = this.data;
@@ -276,27 +244,27 @@ class Lab extends Reader {
     this.picture = pictured(bytes(reading.seen));
   }
 
-  newCanvas() {
+  #newCanvas() {
     const side = this.data.size * ZOOM;
     return element("canvas", "", { width: side, height: side });
   }
 
-  column(name, title, canvas, note) {
+  #column(name, title, canvas, note) {
     dress(canvas, { role: "img", "aria-label": title });
     return element("div", name, element("p", "title", title), canvas, note);
   }
 
-  headGrid() {
+  #headGrid() {
     const { layers, heads, words } = this.data;
     const grid = element("div", "grid", { role: "group", "aria-label": words.heads });
     grid.style.gridTemplateColumns = `repeat(${heads}, minmax(34px, 104px))`;
     this.cells = Array.from({ length: layers * heads }, (_none, index) => {
       const layer = Math.floor(index / heads) + 1;
       const name = filled(words.name, { layer, head: (index % heads) + 1 });
-      const canvas = this.newCanvas();
+      const canvas = this.#newCanvas();
       const button = actButton("", "", () => {
         this.chosen = this.chosen === index ? this.cells.length : index;
-        this.redraw();
+        this.#draw();
       });
       button.append(canvas, element("span", "", `${layer}·${(index % heads) + 1}`));
       grid.append(button);
@@ -307,21 +275,11 @@ class Lab extends Reader {
     roving(grid, () => buttons);
     return element("div", "maps", element("p", "title", words.heads), grid);
   }
-
-  askMeant(row, index) {
-    const button = element("button", "digit", this.words.classes[index]);
-    label(button, filled(this.words.mean, { digit: this.words.classes[index] }));
-    row.firstElementChild.replaceWith(button);
-    row.addEventListener("click", () => {
-      this.meant = this.meant === index ? null : index;
-      this.redraw();
-    });
-  }
 }
 
 export default function ({ data: [data], parentElement, setStateValue }) {
-  const root = parentElement.querySelector(".reader");
-  root.reader ??= data.heads ? new Lab(root, data) : new Reader(root, data);
-  root.reader.send = setStateValue;
-  root.reader.take(data);
+  const root = parentElement.querySelector(".lab");
+  root.lab ??= new Lab(root, data);
+  root.lab.send = setStateValue;
+  root.lab.take(data);
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { strongest } from "../../../../pages/components/cells.js";
-import { highest, mapOf, percent, stopAt } from "../../../../pages/components/digit_reader.js";
+import { highest, mapOf, percent, stopAt } from "../../../../pages/components/digit_lab.js";
 
 test("the digit of the largest share is read, and shares are said in whole per cent", () => {
   assert.equal(highest([0.1, 0.2, 0.6, 0.1]), 2);
