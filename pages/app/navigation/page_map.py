@@ -10,6 +10,7 @@ from pages.i18n import _
 
 
 def draw() -> None:
+    st.header(_("What you can learn"), anchor=False)
     if n := ticks.done():
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.caption(_("{n} of {all} done", n=n, all=len(WAY)), width="content")
