@@ -18,7 +18,7 @@ import streamlit as st
 from pages.components.component import component, is_index, pack_bytes, plain, pooled, table_words
 from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.inspect.progress.stage import Stage, StageFrame
+from tfm_core.inspect.progress.stage import Shown, Stage
 from tfm_core.plots.described import LINE, LINE_AND_EXTREMES, ONE_VALUE
 from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.heads.attention import MANY_KEYS, usual_top
@@ -115,12 +115,7 @@ def pack(shown: Stage, name: str, most: int = MAX_VALUES) -> bytes:
         **still(shown),
         "name": name,
         "frames": [
-            {
-                "step": frame.step,
-                "labels": [_(label) for label in frame.labels],
-                "answers": _answers(frame),
-            }
-            for frame in frames
+            {**frame, "labels": [_(label) for label in frame["labels"]]} for frame in frames
         ],
         "n_snapshots": len(shown.frames),
         "shape": weights.shape[1:],
@@ -151,9 +146,7 @@ def still(shown: Stage) -> dict[str, Any]:
         "n_attended": shown.n_attended,
         "examples": [
             {
-                "source": example.source,
-                "truth": example.truth,
-                "tokens": example.tokens,
+                **example,
                 "picture": None if shown.pictures is None else picture_url(shown.pictures[n]),
             }
             for n, example in enumerate(shown.examples)
@@ -179,8 +172,8 @@ def still(shown: Stage) -> dict[str, Any]:
 
 
 def bounded(
-    frames: Sequence[StageFrame], weights: npt.NDArray[Any] | None, most: int = MAX_VALUES
-) -> tuple[Sequence[StageFrame], npt.NDArray[Any], int]:
+    frames: Sequence[Shown], weights: npt.NDArray[Any] | None, most: int = MAX_VALUES
+) -> tuple[Sequence[Shown], npt.NDArray[Any], int]:
     """Return at most ``most`` values: frames, weights, and cells per side of a value."""
     if weights is None:
         return frames, np.zeros((len(frames), 0, 0, 0, 0), np.float16), 1
@@ -190,18 +183,6 @@ def bounded(
         return frames, weights, block
     kept = np.unique(np.linspace(0, len(frames) - 1, n_most).round().astype(int))
     return [frames[i] for i in kept], weights[kept], block
-
-
-def _answers(frame: StageFrame) -> list[Mapping[str, Any]]:
-    return [
-        {
-            "tokens": answer.tokens,
-            "sure": [round(share, 3) for share in answer.confidence],
-            "classes": [[name, round(share, 4)] for name, share in answer.classes],
-            "right": answer.is_right,
-        }
-        for answer in frame.answers
-    ]
 
 
 def _words(*, are_unseen: bool) -> dict[str, str]:

@@ -24,7 +24,7 @@ from tfm_core.choices.variants.activations import ACTIVATIONS
 from tfm_core.facts.compute import macs
 from tfm_core.facts.differences import differences
 from tfm_core.facts.parameter_table import ParameterRow, most_in, parameter_table
-from tfm_core.inspect import activations, experts
+from tfm_core.inspect import feed_forward
 from tfm_core.inspect.attention.trained import weight_histograms
 from tfm_core.plots.chart import LOOKS, cells, chart, texts_of
 from tfm_core.plots.heads.attention import short
@@ -266,7 +266,7 @@ def _activation(chosen: Chosen) -> None:
         return
     label = _(ACTIVATIONS[name].label)
     show.prose(paragraph("architecture/activation", name=label))
-    curves = activations.CURVES.table(pd.concat(map(activations.curve, ACTIVATIONS)))
+    curves = feed_forward.CURVES.table(pd.concat(map(feed_forward.curve, ACTIVATIONS)))
     looks = {
         each: {"name": _curve(each), "colour": HUES[one.colour], "dash": one.dash, "width": 1.5}
         for each, one in ACTIVATIONS.items()
@@ -299,7 +299,7 @@ def _curve(name: str) -> str:
 
 def _given(run: Run, label: str) -> None:
     try:
-        layers, shares = activations.given(run)
+        layers, shares = feed_forward.given(run)
     except ValueError as error:
         st.info(_(error), icon=":material/info:")
         return
@@ -339,7 +339,7 @@ def _experts(chosen: Chosen) -> None:
         return
     try:
         steps = run.snapshot_steps()
-        names = experts.layers(run.snapshot(steps[-1])) if steps else {}
+        names = feed_forward.layers(run.snapshot(steps[-1])) if steps else {}
         if not names:
             st.info(_("This run has no snapshot of its experts yet."), icon=":material/info:")
             return
@@ -356,7 +356,9 @@ def _routes(run: Run, steps: list[int], names: Mapping[str, str]) -> None:
     module = str(view.one(view.choice(N_("Layer"), names, is_list=True), "layer", SCOPE))
     snapshot = run.snapshot(step)
     gates = snapshot.routing[module]
-    routed = experts.routed(run.experiment, items[index], gates[min(index, len(gates) - 1)], module)
+    routed = feed_forward.routed(
+        run.experiment, items[index], gates[min(index, len(gates) - 1)], module
+    )
     tokens, shares = routed
     numbers = range(1, shares.shape[1] + 1)
     figure = cells(
@@ -378,7 +380,7 @@ def _routes(run: Run, steps: list[int], names: Mapping[str, str]) -> None:
         _("Step {n}: the share of each expert in each token.", n=f"{step:,}"),
         key="experts-routes",
     )
-    loads, n_tokens = experts.loads(run, module, steps)
+    loads, n_tokens = feed_forward.loads(run, module, steps)
     series = {name: _("expert {n}", n=name) for name in loads.columns[1:]}
     _dead([name for name in series if not loads[name][loads["step"] == step].any()], n_tokens)
     even = {"y": 1 / len(series), "words": _("alike")}

@@ -12,10 +12,10 @@ from pages.app import show
 from pages.app.address import view
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
+from tfm_core.inspect.attention.map_view import MEAN
 from tfm_core.inspect.writing import beams
 from tfm_core.inspect.writing.beams import BeamComparison, BeamSettings, Hypothesis
 from tfm_core.inspect.writing.source import Source
-from tfm_core.inspect.writing.steps import MEAN
 from tfm_core.plots.texts.writing import beam_tree
 from tfm_core.probe.types import Array
 

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import streamlit as st
 
 from pages.app import show, state
@@ -37,13 +38,14 @@ from tfm_core.data.scenes import CANVAS, GRID, LARGE, SMALL, PlacedDigit
 from tfm_core.facts.batches import Batches
 from tfm_core.inspect.attention import token_roles
 from tfm_core.inspect.attention.example import read_picture
+from tfm_core.inspect.attention.map_view import of_head
 from tfm_core.inspect.attention.pictures import (
     PictureHistory,
     picture_history,
     reads_drawings,
     right_since,
 )
-from tfm_core.inspect.attention.token_roles import CLS, MEAN, PATCH, TokenRoles
+from tfm_core.inspect.attention.token_roles import CLS, INK, MEAN, PATCH
 from tfm_core.inspect.questions import Question
 from tfm_core.inspect.text import caption_look, questions
 from tfm_core.inspect.text.caption_look import CaptionReading, Piece
@@ -243,17 +245,15 @@ def patches(run: Run) -> None:
     """Show what can be read from each token, layer by layer."""
     try:
         with st.spinner(_("Reading the tokens …")):
-            roles = token_roles.token_roles(run)
+            read, looks, facts = token_roles.token_roles(run)
     except ValueError as error:
         show.problem(error)
         return
-    st.markdown(_(roles.conclusion))
-    _table(roles)
-    st.caption(
-        paragraph("try/probes", n_fit=roles.n_fit, n_tried=roles.n_tried, n_patches=roles.n_patches)
-    )
-    if roles.note:
-        st.caption(_(roles.note))
+    st.markdown(_(token_roles.conclusion(read, facts["n_tried"])))
+    _table(read, looks)
+    st.caption(paragraph("try/probes", **facts))
+    if facts["note"]:
+        st.caption(_(facts["note"]))
     if run.experiment.has_cls:
         return
     st.info(_("No CLS token here: the head reads the patch mean."), icon=":material/info:")
@@ -266,22 +266,22 @@ def patches(run: Run) -> None:
             st.rerun()
 
 
-def _table(roles: TokenRoles) -> None:
+def _table(read: pd.DataFrame, looks: tuple[float, ...]) -> None:
     names = {CLS: _("CLS token"), MEAN: _("mean of patches"), PATCH: _("one patch")}
-    shown = [name for name in names if name in roles.digit]
+    shown = [name for name in names if name in read]
     stands = {
         CLS: _("one learned vector, no part of the picture"),
         MEAN: _("the whole picture, all patches equally"),
         PATCH: _("its own pixels and position"),
     }
     rows = [(_("stands for"), *(stands[name] for name in shown))]
-    for depth in range(len(roles.digit[MEAN])):
+    for depth, shares in read[shown].clip(lower=0.0).iterrows():
         where = _("digit, after layer {n}", n=depth) if depth else _("digit, before layer 1")
-        rows.append((where, *(show.percent(roles.digit[name][depth]) for name in shown)))
-    last = _("ink of a patch, after the last layer")
-    rows.append((last, *(show.percent(max(0.0, roles.ink[name])) for name in shown)))
-    if roles.looks:
-        own, to_cls = (show.percent(share) for share in roles.looks)
+        if depth == INK:
+            where = _("ink of a patch, after the last layer")
+        rows.append((where, *map(show.percent, shares)))
+    if looks:
+        own, to_cls = map(show.percent, looks)
         rows.append(
             (
                 _("attention in the last layer"),
@@ -436,12 +436,12 @@ def strip(reading: CaptionReading, layer: int, number: int) -> None:
     """Show the attention of each word over the picture."""
     assert reading.example.picture is not None
     figure = caption_strip(
-        caption_look.chosen_maps(reading, layer, number),
+        of_head(reading.maps, layer, number),
         reading.example.picture,
-        [word.text for word in reading.words],
-        [word.box for word in reading.words],
+        [word["text"] for word in reading.words],
+        [word["box"] for word in reading.words],
         state.theme(),
-        notes=[show.percent(word.likely[0][1]) for word in reading.words],
+        notes=[show.percent(word["likely"][0][1]) for word in reading.words],
     )
     show.figure(
         figure,

@@ -31,13 +31,13 @@ from tfm_core.data.tasks import text_task
 from tfm_core.data.text import TextTask
 from tfm_core.data.text.glosses import language_of
 from tfm_core.inspect.attention.heads import aligning_head
+from tfm_core.inspect.attention.map_view import of_head
 from tfm_core.inspect.attention.trained import steps_of
 from tfm_core.inspect.text import questions
 from tfm_core.inspect.text.caption_look import look_at_picture
 from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.inspect.writing import steps
 from tfm_core.inspect.writing.beams import BeamSettings
-from tfm_core.inspect.writing.beside import beside_truth, parts_at
 from tfm_core.inspect.writing.source import (
     Ids,
     Source,
@@ -46,7 +46,7 @@ from tfm_core.inspect.writing.source import (
     source_of,
     writes,
 )
-from tfm_core.inspect.writing.steps import Writing, in_nats, next_token
+from tfm_core.inspect.writing.steps import Writing, beside_truth, in_nats, next_token, parts_at
 from tfm_core.plots.texts.writing import beside_table, visible, written_text
 from tfm_core.runs.run import Run
 
@@ -390,7 +390,7 @@ def _desk(
         glosses.switch(run.experiment, key=f"{SCOPE}-glosses")
     writing_desk(
         writing,
-        writing.looked(layer, number),
+        of_head(writing.attention, layer, number),
         DeskView(
             at=asked.at,
             mark=f"{run.id} {source.mark} {how} {forced}",

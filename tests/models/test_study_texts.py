@@ -8,7 +8,7 @@ from tfm_core.choices.config import EncoderOnlyConfig
 from tfm_core.choices.config.shape import CaptionShape, ImageShape, TextShape
 from tfm_core.choices.presets import PRESETS
 from tfm_core.data.tasks import data_shape
-from tfm_core.facts.architectures import ARCHITECTURES, FROM_TEXTS
+from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import own_name, own_names, parameter_table
 from tfm_core.models.build import build_model, init_on_meta
@@ -21,7 +21,7 @@ def laid_out(config, shape):
         return build_model(config, shape).to("meta")
 
 
-NAMES = [known.name for known in FROM_TEXTS]
+NAMES = [name for name in ARCHITECTURES if name.startswith("text-")]
 COUNTS = {
     "text-encoder": 3_702 + 1_600,  # the notebook's blocks, and a table of words in front of them
     "text-transformer": 59_610_896,

@@ -312,10 +312,10 @@ def test_ids_have_the_shape_of_the_batch_and_likeness_is_ordered():
 
 @pytest.mark.parametrize("in_space", [False, True])
 def test_words_move_and_nothing_else(in_space):
-    projection = principal(TABLE.values[-1])
-    figure = projected(TABLE, projection, in_space=in_space)
+    mean, axes, shares = principal(TABLE.values[-1])
+    figure = projected(TABLE, (mean, axes, shares), in_space=in_space)
     assert [frame.name for frame in figure.frames] == ["0", "3", "11"]
-    points = projection.of(TABLE.values)
+    points = (TABLE.values - mean) @ axes.T
     for frame, expected in zip(figure.frames, points, strict=True):
         animals = next(group for group in frame.data if group.name == "animals")
         np.testing.assert_allclose(np.array(animals.x), expected[4:6, 0])

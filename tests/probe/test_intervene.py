@@ -14,8 +14,7 @@ import torch.nn.functional as F
 
 from tests.models.variants import text_batch, text_model
 from tfm_core.layers.recorder import CHANGEABLE
-from tfm_core.probe.capture import capture
-from tfm_core.probe.intervene import intervene
+from tfm_core.probe.capture import capture, intervene
 
 BLOCK, ATTENTION = "decoder.layers.1", "decoder.layers.1.self_attention"
 POINTS = (

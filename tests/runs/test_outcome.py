@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from tests.facts.test_training_time import changed
+from tests.facts.test_compute import changed
 from tests.runs.waiting import tiny
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.facts.training_time import seconds
+from tfm_core.facts.compute import seconds
 from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.record.expected_time import Finished, expected, finished
 from tfm_core.runs.status import Status, write_status

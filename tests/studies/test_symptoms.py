@@ -6,8 +6,8 @@ import pytest
 from tests.studies.recorded_curves import FOLDER, Recorded, recorded
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.inspect.attention import idle_heads
-from tfm_core.inspect.attention.idle_heads import alikeness
+from tfm_core.inspect.attention.heads import alikeness, dead_modules, is_dead
+from tfm_core.probe import masks
 from tfm_core.runs.record.outcome import outcome_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
@@ -56,7 +56,7 @@ def test_no_alarm_at_any_step_of_a_recorded_run(run: Run) -> None:
     replayed = Recorded(run.id, experiment, curves, failed=False)
     for step in replayed.steps:
         taken = [s for s in run.snapshot_steps() if waits_until(experiment) <= s <= step]
-        dead = idle_heads.dead_modules(run, taken)
+        dead = dead_modules(run, taken)
         seen = symptoms(experiment, RUNNING, replayed.until(step), NOTHING_KEPT, dead)
         assert seen == (), f"at step {step}"
     assert of_run(run, curves, run.snapshot_steps()) == ()
@@ -119,9 +119,10 @@ def test_gradients_that_explode_and_idle_heads_are_told_of_what_says_enough() ->
     assert "decoder layer 2 has the largest, 88" in symptom.sentence
     """Of a translator whose Adam decayed all weights: its loss alone looks merely mediocre."""
     run = Run(FOLDER / "dead-heads")
-    found = idle_heads.of_snapshot(run.experiment, run.probe(), run.snapshot(400))
-    assert all(one.is_dead for one in found.values())
-    assert max(float(one.even.max()) for one in found.values()) < 0.005
+    found = masks.recorded(run.experiment, run.probe().items, run.snapshot(400))
+    alike = [alikeness(weights, allowed) for *_module, weights, allowed in found]
+    assert all(map(is_dead, alike))
+    assert max(even.max() for even, _constant in alike) < 0.005
     run = recorded("healthy")[0]
     curves = run.until(100)
     curves.started = {}
@@ -147,17 +148,17 @@ def test_even_or_fixed_heads_do_nothing_and_modules_of_them_are_dead(allowed) ->
     scores = np.random.default_rng(1).normal(size=(EXAMPLES, HEADS, QUERIES, KEYS)) * 3
     scores[:, 0] = 0.0  # even
     scores[:, 1] = [9.0, 0, 0, 0, 0, 0, 0]  # always the first key
-    found = alikeness(softmax(scores, allowed), allowed)
-    assert found.even[0] < 1e-6 < found.even[1]
-    assert found.constant[1] < 0.01
-    assert min(found.even[2], found.constant[2]) > 0.2
-    assert not found.is_dead
+    even, constant = alikeness(softmax(scores, allowed), allowed)
+    assert even[0] < 1e-6 < even[1]
+    assert constant[1] < 0.01
+    assert min(even[2], constant[2]) > 0.2
+    assert not is_dead((even, constant))
     scores = np.zeros((EXAMPLES, HEADS, QUERIES, KEYS))
-    assert alikeness(softmax(scores, allowed), allowed).is_dead
+    assert is_dead(alikeness(softmax(scores, allowed), allowed))
     only_one = np.zeros_like(allowed)
     only_one[..., 0] = True
     scores = np.zeros((EXAMPLES, HEADS, QUERIES, KEYS))
-    assert not alikeness(softmax(scores, only_one), only_one).is_dead
+    assert not is_dead(alikeness(softmax(scores, only_one), only_one))
 
 
 TRANSLATE = PRESETS["translate"].experiment

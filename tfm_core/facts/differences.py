@@ -9,25 +9,7 @@ from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.sentences import N_, Paragraph, Sentence
-
-SHAPE_LABELS = {
-    "src_vocabulary": N_("Source vocabulary"),
-    "tgt_vocabulary": N_("Target vocabulary"),
-    "pad_id": N_("Id of the padding token"),
-    "one_vocabulary": N_("Shared vocabulary"),
-    "output_bias": N_("Bias in the output layer"),
-    "head": N_("Head"),
-    "n_segments": N_("Segment embeddings"),
-    "embedding_norm": N_("Norm behind the embeddings"),
-    "has_regions": N_("Regions in place of pixels"),
-    "scale_embedding": N_("Embeddings times sqrt(d_model)"),
-    "has_source": N_("Has a source"),
-    "n_labels": N_("Number of labels"),
-    "mask_id": N_("Id of the mask token (0: none)"),
-    "image_size": N_("Pixels per side"),
-    "n_classes": N_("Classes"),
-}
+from tfm_core.sentences import N_, Paragraph, Sentence, words
 
 
 def differences(first: Architecture, second: Architecture) -> list[str]:
@@ -54,11 +36,12 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
             label = type(other).model_fields[name].title or name
             changes.append(_changed(label, old[name], new[name]))
     old, new = asdict(first.shape), asdict(second.shape)
+    labels = words("choices/settings/shape")
     for name in (name for name in new if name in old):
         if name == "pad_id" and None not in (old[name], new[name]):
             continue  # which number it has says nothing of a model
         if old[name] != new[name]:
-            label = SHAPE_LABELS.get(name, name.replace("_", " ").capitalize())
+            label = labels.get(name, name.replace("_", " ").capitalize())
             changes.append(_changed(label, old[name], new[name]))
     if first.model == second.model and first.shape == second.shape:
         return []

@@ -324,7 +324,7 @@ class Smallest(_Measured):
         at = [plain(value) for value in self.values].index(answer)
         value, label = self.values[at], self.setting
         if work.experiment is not None:
-            label = settings(work.experiment)[self.setting].label
+            label, *_value = settings(work.experiment)[self.setting]
         shown = {"label": label, "value": answer}
         own = self._best(work, value)
         if own is None:

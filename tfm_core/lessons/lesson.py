@@ -154,7 +154,7 @@ class Lesson:
         """The labels of the settings of its experiment, by path."""
         if self.experiment is None:
             return {}
-        return {path: one.label for path, one in settings(self.experiment).items()}
+        return {path: label for path, (label, *_value) in settings(self.experiment).items()}
 
     def locks(self, path: str) -> bool:
         """Return whether a setting has one value in this lesson."""

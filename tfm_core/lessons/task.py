@@ -134,8 +134,8 @@ class Task(Config):
 def values_by_path(experiment: Experiment) -> dict[str, Any]:
     """Return the settings of an experiment that have an effect, by path; names as lists."""
     return {
-        path: list(one.value) if isinstance(one.value, tuple) else one.value
-        for path, one in settings(experiment).items()
+        path: list(value) if isinstance(value, tuple) else value
+        for path, (_label, value, _text) in settings(experiment).items()
     }
 
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from tfm_core.looking.seen import AttentionMap, Seen
 from tfm_core.looking.unseen import sentence_of
 from tfm_core.looking.vectors import Vectors
-from tfm_core.probe.vectors import problem_of
+from tfm_core.probe.form import problem_of
 from tfm_core.reading import Unreadable, json_of, open_tensors
 from tfm_core.sentences import StudentError
 from tfm_core.stored import Stored, WrongValue, line, text, whole

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.text.embeddings import EmbeddingTable, Projection
+from tfm_core.inspect.text.embeddings import EmbeddingTable
 from tfm_core.plots.described import scatter
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
@@ -251,7 +251,7 @@ _PIXELS = (700.0, 350.0)  # about what the plane of the words takes on a laptop
 
 def projected(
     table: EmbeddingTable,
-    projection: Projection,
+    components: tuple[Floats, Floats, Floats],
     *,
     in_space: bool = False,
     has_labels: bool = True,
@@ -261,7 +261,8 @@ def projected(
     The axes are the same in every frame, so that only the words move. A slider and two buttons go
     through the training, in the browser.
     """
-    points = projection.of(table.values)  # (F, V, 3)
+    mean, directions, explained = components  # of ``embeddings.principal``
+    points = np.asarray((table.values - mean) @ directions.T, np.float32)  # (F, V, 3)
     lowest, highest = points.min((0, 1)), points.max((0, 1))
     room = np.maximum(highest - lowest, 1e-6) * 0.08
     low, high = (np.asarray(end, np.float64) for end in (lowest - room, highest + room))
@@ -282,7 +283,7 @@ def projected(
         trace.meta = scatter(trace.name, trace.x, trace.y)
     names = [f"{step:,}" for step in table.steps]
     figure.frames = [go.Frame(name=name, data=groups(at)) for at, name in enumerate(names)]
-    shares = [whole_percent(share) for share in projection.explained]
+    shares = [whole_percent(share) for share in explained]
     ends = np.stack([low, high], 1).tolist()
     if in_space:
         axis = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": GREY}

@@ -1,4 +1,4 @@
-"""Capture: run a model and keep what its layers saw, by module name.
+"""Capture and intervene: keep what a model's layers saw, by module name, and change it.
 
     with capture(model) as cache:
         model(src, tgt_in)
@@ -22,7 +22,7 @@ kept that these steps alone make; the others take the fused kernel.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from contextlib import contextmanager
 
 import numpy as np
@@ -31,7 +31,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.anatomy.names import activations_of
-from tfm_core.layers.recorder import recording
+from tfm_core.layers.recorder import CHANGEABLE, Change, changing, recording
 
 
 class ActivationCache(dict[str, Tensor]):
@@ -127,3 +127,36 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         for module, is_training in modes.items():
             module.training = is_training
+
+
+@contextmanager
+def intervene(model: nn.Module, changes: Mapping[str, Change]) -> Iterator[None]:
+    """Run a model with functions put in at its hook points; the model itself stays as it is.
+
+        with intervene(model, {"decoder.layers.1.cross_attention.merged": zero}):
+            model(src, tgt_in)
+
+    A hook point is called as in a capture, ``module name.kind``; its function gets the value and
+    what it was made from, and returns what goes on in its place. Interventions add up: the outer
+    acts first, and a capture inside keeps what goes on. Every stack computes all its tokens
+    meanwhile, also where nothing is changed. What can be changed, and what that is made from:
+
+    ``input`` of a stack; its ``output``, from the input of its last norm; ``residual``, what leaves
+    a block, from what enters it; of a norm of a block ``normed`` and ``joined``, from what it
+    norms, ``change``, the output of the sublayer, from its input, and ``skipped``, what is added to
+    that, from the block's vectors (None adds nothing); of an attention ``mask``, ``relative``
+    (queries, keys and bias with relative positions, from those without), ``weights``, from the
+    mask, ``merged``, the heads side by side, and ``output``, from those; of a feed-forward
+    ``output``, from its input; ``placed``, from vectors without positions; of a recurrent model
+    ``output`` of its attention, its bridge and the ``back`` of a reader.
+
+    Raises ValueError for a kind that cannot be changed, AttributeError for an unknown module.
+    """
+    by_module: dict[tuple[object, str], Change] = {}
+    for point, change in changes.items():
+        path, _dot, kind = point.rpartition(".")
+        if kind not in CHANGEABLE:
+            raise ValueError(f"{point} cannot be changed; the kinds are {sorted(CHANGEABLE)}")
+        by_module[model.get_submodule(path), kind] = change
+    with changing(by_module):
+        yield

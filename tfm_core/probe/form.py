@@ -5,18 +5,19 @@ Run folders are untrusted. What passes here fits the experiment and is consisten
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError
 
 from tfm_core.choices.config import CaptionTaskConfig, Experiment
 from tfm_core.data import caption_words
 from tfm_core.probe.labels import axes, modules_by_kind, patches_per_side
 from tfm_core.probe.types import RELATIVE, Array, Probe, Snapshot
-from tfm_core.probe.vectors import problem_of
 from tfm_core.reading import Unreadable, is_number, is_whole
+from tfm_core.sentences import N_
 from tfm_core.stored import Stored, WrongValue, text, whole
 
 MAX_EXAMPLES = 64
@@ -306,3 +307,42 @@ def _examples(array: Array, n: int | None, *, ndim: int) -> int:
     if array.ndim != ndim or not 1 <= len(array) <= MAX_EXAMPLES or n not in (None, len(array)):
         raise Unreadable("it is not one of the examples of this run")
     return len(array)
+
+
+_NEEDED = ("query", "key", "value", "divisor", "output")
+"""What the attention map of a look was computed from; ``looking.vectors`` says what each means."""
+_MAX_WIDTH = 2**16
+
+
+def problem_of(found: Mapping[str, Array], shape: Sequence[int]) -> str:
+    """Return what is wrong with vectors of weights of a shape, in a clause, or "".
+
+    shape: (batch, n_heads, query_len, key_len).
+    """
+    batch, n_heads, n_queries, n_keys = shape
+    if missing := [name for name in _NEEDED if name not in found]:
+        return N_("no {name}", name=missing[0])
+    width, depth = (found[name].shape[-1:] for name in ("query", "value"))
+    wanted: dict[str, tuple[int, ...]] = {
+        "query": (batch, n_heads, n_queries, *width),
+        "key": (batch, n_heads, n_keys, *width),
+        "value": (batch, n_heads, n_keys, *depth),
+        "output": (batch, n_heads, n_queries, *depth),
+        "rest": (batch, n_heads, n_queries),
+        "divisor": (),
+    }
+    for name, values in found.items():
+        if values.dtype != np.float32:
+            return N_("a {name} that is not float32", name=name)
+        is_bias = name == "bias" and values.ndim == 4
+        fits = (
+            all(size in (1, full) for size, full in zip(values.shape, shape, strict=True))
+            if is_bias
+            else values.shape == wanted.get(name)
+        )
+        if not fits or not values.size or max(values.shape, default=1) > _MAX_WIDTH:
+            return N_("a {name} of another shape", name=name)
+        is_sound = ~np.isnan(values) & (values < np.inf) if name == "rest" else np.isfinite(values)
+        if not is_sound.all() or (name == "divisor" and not values):
+            return N_("a {name} that is no number", name=name)
+    return ""

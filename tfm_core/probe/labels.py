@@ -10,12 +10,12 @@ from typing import Any, Literal
 from tfm_core.anatomy import AttentionPlan, Tokens, attentions
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.variants.forms import Causality
-from tfm_core.sentences import N_, Paragraph, StudentError
+from tfm_core.sentences import N_, StudentError, words
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionKind:
-    """One attention of the model in words.
+    """One attention of the model in words, those of ``choices/attention.md``.
 
     short: the label for little room. written: what a row writes, if a token. is_named_by_written:
     its rows are named by that first.
@@ -33,118 +33,13 @@ class AttentionKind:
 
 
 STACKS = {"encoder": N_("Encoder"), "decoder": N_("Decoder")}
-_EARLIER = N_("Every token attends to itself and to earlier ones.")
-
 KINDS: dict[str, AttentionKind] = {
-    kind.name: kind
-    for kind in (
-        AttentionKind(
-            "encoder",
-            N_("Encoder self-attention"),
-            N_("Every source token attends to all source tokens."),
-            N_("source token"),
-            N_("source token"),
-            Paragraph("probe/encoder-look-for"),
-            N_("Encoder"),
-        ),
-        AttentionKind(
-            "slots",
-            N_("Encoder self-attention"),
-            Paragraph("probe/slots-help"),
-            N_("answering position"),
-            N_("source token"),
-            Paragraph("probe/slots-look-for"),
-            N_("Encoder"),
-            N_("target token written"),
-        ),
-        AttentionKind(
-            "words",
-            N_("Self-attention over words"),
-            Paragraph("probe/words-help"),
-            N_("word"),
-            N_("word"),
-            Paragraph("probe/words-look-for"),
-            N_("Words"),
-        ),
-        AttentionKind(
-            "blanks",
-            N_("Self-attention around blanks"),
-            N_("Every position attends to all positions."),
-            N_("position"),
-            N_("position"),
-            Paragraph("probe/blanks-look-for"),
-            N_("Words"),
-        ),
-        AttentionKind(
-            "reading",
-            N_("Self-attention over tokens"),
-            N_("Every token attends to all tokens."),
-            N_("token"),
-            N_("token"),
-            Paragraph("probe/reading-look-for"),
-            N_("Self"),
-        ),
-        AttentionKind(
-            "decoder",
-            N_("Decoder self-attention (causal)"),
-            _EARLIER,
-            N_("target token so far"),
-            N_("target token so far"),
-            Paragraph("probe/decoder-look-for"),
-            N_("Decoder"),
-            N_("target token written"),
-        ),
-        AttentionKind(
-            "cross",
-            N_("Cross-attention"),
-            N_("Every target token attends to the encoded source tokens."),
-            N_("target token so far"),
-            N_("source token"),
-            Paragraph("probe/cross-look-for"),
-            N_("Cross"),
-            N_("target token written"),
-            is_named_by_written=True,
-        ),
-        AttentionKind(
-            "sequence",
-            N_("Self-attention (causal)"),
-            _EARLIER,
-            N_("token"),
-            N_("token"),
-            Paragraph("probe/sequence-look-for"),
-            N_("Self"),
-            N_("token written"),
-        ),
-        AttentionKind(
-            "text",
-            N_("Self-attention (causal)"),
-            _EARLIER,
-            N_("token"),
-            N_("token"),
-            Paragraph("probe/decoder-look-for"),
-            N_("Self"),
-            N_("token written"),
-        ),
-        AttentionKind(
-            "picture",
-            N_("Cross-attention over the picture"),
-            N_("Every word attends to the encoded patches. 1,1 is the top-left patch."),
-            N_("word so far"),
-            N_("patch"),
-            Paragraph("probe/picture-look-for"),
-            N_("Cross"),
-            N_("word written"),
-            is_named_by_written=True,
-        ),
-        AttentionKind(
-            "patches",
-            N_("Attention over patches"),
-            N_("Every patch attends to all patches. 1,1 is the top-left patch."),
-            N_("patch"),
-            N_("patch"),
-            Paragraph("probe/patches-look-for"),
-            N_("Patches"),
-        ),
+    name: AttentionKind(
+        name, **words(f"choices/attention/{name}"), is_named_by_written=name in ("cross", "picture")
+    )
+    for name in (
+        *("encoder", "slots", "words", "blanks", "reading"),
+        *("decoder", "cross", "sequence", "text", "picture", "patches"),
     )
 }
 
@@ -153,24 +48,9 @@ def seen_through(kind: AttentionKind, order: Causality) -> AttentionKind:
     """Return a kind of causal attention as it is with another mask, or with none."""
     if not order.sees_future:
         return kind
-    is_decoder = kind.name == "decoder"
-    if order.sees_past:
-        return replace(
-            kind,
-            label=N_("Decoder self-attention (no causal mask)")
-            if is_decoder
-            else N_("Self-attention (no causal mask)"),
-            help=Paragraph("probe/no-mask-help"),
-            look_for=Paragraph("probe/no-mask-look-for"),
-        )
-    return replace(
-        kind,
-        label=N_("Decoder self-attention (mask on the wrong axis)")
-        if is_decoder
-        else N_("Self-attention (mask on the wrong axis)"),
-        help=Paragraph("probe/mask-transposed-help"),
-        look_for=Paragraph("probe/mask-transposed-look-for"),
-    )
+    stack = "decoder" if kind.name == "decoder" else "self"
+    mask = "unmasked" if order.sees_past else "reversed"
+    return replace(kind, **words(f"choices/attention/{stack}.{mask}"))
 
 
 CLS = "CLS"
@@ -262,23 +142,23 @@ def rows(
     written = written_tokens(experiment, item, module_name)
     if by is None:
         by = "written" if kind.is_named_by_written else "read"
-    words = []
+    phrases = []
     for n, (at, token) in enumerate(zip(read, written, strict=True), 1):
         if token is None:
-            words.append(N_("query {n}: {at}", n=n, at=at))
+            phrases.append(N_("query {n}: {at}", n=n, at=at))
         elif by == "written":
             values = {"n": n, "token": token, "at": at}
-            words.append(
+            phrases.append(
                 N_("{n}: writes {token}, at {at}", **values)
                 if kind.name == "slots"  # it answers in place
                 else N_("{n}: writes {token}, after {at}", **values)
             )
         else:
-            words.append(N_("{n}: {at}, and writes {token}", n=n, token=token, at=at))
+            phrases.append(N_("{n}: {at}, and writes {token}", n=n, token=token, at=at))
     if by == "read" or not any(written):
-        return RowLabels(read, tuple(words), kind.query)
+        return RowLabels(read, tuple(phrases), kind.query)
     names = (at if token is None else token for at, token in zip(read, written, strict=True))
-    return RowLabels(tuple(names), tuple(words), kind.written)
+    return RowLabels(tuple(names), tuple(phrases), kind.written)
 
 
 def written_tokens(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tfm_core.choices.config import Experiment
-from tfm_core.probe.labels import MapAxes, axes
-from tfm_core.probe.types import Array, Bools
+from tfm_core.probe.labels import MapAxes, axes, modules_by_kind
+from tfm_core.probe.types import Array, Bools, Snapshot
 from tfm_core.sentences import Paragraph, StudentError
 
 
@@ -29,6 +29,25 @@ def on_examples(
         rows, columns = axes_within(experiment, item, module, shape).shape
         allowed[index, :rows, :columns] = cut(masks[module], index, (rows, columns))
     return allowed
+
+
+Maps = tuple[str, Sequence[Mapping[str, Any]], Array, Bools]
+"""Maps of one module: its name, P examples, weights (P, H, Q, K) and where each may attend."""
+
+
+def recorded(
+    experiment: Experiment, examples: Sequence[Mapping[str, Any]], snapshot: Snapshot
+) -> Iterator[Maps]:
+    """Yield the maps of a snapshot on the examples of its probe, kind by kind, layer by layer.
+
+    Raises StudentError where an example is larger than its map.
+    """
+    for modules in modules_by_kind(experiment).values():
+        for module in modules:
+            if (weights := snapshot.attention.get(module)) is not None:
+                items, shape = examples[: len(weights)], weights.shape[2:]
+                allowed = on_examples(experiment, items, module, snapshot.masks, shape)
+                yield module, items, weights, allowed
 
 
 def axes_within(

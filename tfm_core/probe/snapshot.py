@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from tfm_core.models.build import Model
 from tfm_core.models.ends import TokenEmbedding
 from tfm_core.models.pictures import VisionTransformer
 from tfm_core.models.text import DecoderOnly
-from tfm_core.probe.capture import capture
+from tfm_core.probe.capture import capture, evaluating
 from tfm_core.probe.items import caption_items, continued, prompted_items
 from tfm_core.probe.types import RELATIVE, Array, Snapshot
 from tfm_core.training.loop import Trainer
@@ -39,7 +40,7 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
     Captions: the first pictures, with ``images`` too.
     """
     probe = trainer.experiment.task.by_data(
-        pairs=text_probe, stream=corpus_probe, pictures=image_probe, captions=caption_probe
+        pairs=text_probe, stream=text_probe, pictures=image_probe, captions=caption_probe
     )
     return probe(trainer)
 
@@ -51,7 +52,7 @@ def take(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
     """
     snapshot = trainer.experiment.task.by_data(
         pairs=text_snapshot,
-        stream=corpus_snapshot,
+        stream=text_snapshot,
         pictures=image_snapshot,
         captions=caption_snapshot,
     )
@@ -60,9 +61,11 @@ def take(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
 
 
 def text_probe(trainer: Trainer) -> dict[str, Any]:
-    """Return the first sentences, see ``probe_of``."""
+    """Return the first texts, see ``probe_of``; those to continue with their prompts."""
     data = data_as(trainer.data, TextData)
     task = data.task
+    if isinstance(task, CorpusTask):
+        return {"kind": "text", "items": _prompted(data)}
     items = [
         {
             "src": list(pair.src),
@@ -74,11 +77,6 @@ def text_probe(trainer: Trainer) -> dict[str, Any]:
         for pair in data.validation.pairs[:N_SENTENCES]
     ]
     return {"kind": "text", "items": items}
-
-
-def corpus_probe(trainer: Trainer) -> dict[str, Any]:
-    """Return the first texts, each with how much of it is the prompt, see ``probe_of``."""
-    return {"kind": "text", "items": _prompted(data_as(trainer.data, TextData))}
 
 
 def image_probe(trainer: Trainer) -> dict[str, Any]:
@@ -126,24 +124,16 @@ def image_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
     return replace(
         seen,
         probabilities=half(logits.float().softmax(-1)),
-        positions=positions_of(trainer.eval_model),
     )
 
 
 def text_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
-    """Look at a model that answers texts, see ``take``."""
+    """Look at a model that answers or continues texts, see ``take``."""
     data = data_as(trainer.data, TextData)
     tgt, src = data.validation.tgt[:N_SENTENCES], data.validation.src[:N_SENTENCES]
     task = data.task
-    return _of_words(trainer, n_attended, src, tgt, task.tgt_vocabulary, task.join_tgt, _answers)
-
-
-def corpus_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
-    """Look at a model that continues texts, see ``take``."""
-    data = data_as(trainer.data, TextData)
-    tgt, src = data.validation.tgt[:N_SENTENCES], data.validation.src[:N_SENTENCES]
-    task = data.task
-    return _of_words(trainer, n_attended, src, tgt, task.tgt_vocabulary, task.join_tgt, _continued)
+    decode = _continued if isinstance(task, CorpusTask) else _answers
+    return _of_words(trainer, n_attended, src, tgt, task.tgt_vocabulary, task.join_tgt, decode)
 
 
 def caption_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
@@ -153,10 +143,15 @@ def caption_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapsho
     rows = torch.arange(len(tgt), device=tgt.device)
     images = data.normalise(data.validation.pictures(rows))
 
-    def joined(row: Sequence[str]) -> str:
-        return join(row, data.config)
-
-    return _of_words(trainer, n_attended, images, tgt, data.vocabulary, joined, _answers)
+    return _of_words(
+        trainer,
+        n_attended,
+        images,
+        tgt,
+        data.vocabulary,
+        partial(join, config=data.config),
+        _answers,
+    )
 
 
 def _of_words(
@@ -183,7 +178,6 @@ def _of_words(
         confidence=half(decoded.confidence),
         tokens=tokens,
         texts=[joined(tuple(row)) for row in tokens],
-        positions=positions_of(trainer.eval_model),
         embeddings=_embeddings(trainer),
     )
 
@@ -202,14 +196,13 @@ def _watched(trainer: Trainer, n_attended: int | None, *inputs: Tensor) -> tuple
     with capture(model, only={"weights", "mask", "gates"}) as cache:
         logits: Tensor = model(*(part[:n_attended] for part in inputs))
     if len(logits) < len(inputs[0]):
-        was_training = model.training
-        model.eval()
-        logits = torch.cat([logits, model(*(part[n_attended:] for part in inputs))])
-        model.train(was_training)
+        with evaluating(model):
+            logits = torch.cat([logits, model(*(part[n_attended:] for part in inputs))])
     seen = Snapshot(
         step=trainer.step,
         attention={name: half(value) for name, value in cache.of("weights").items()},
         masks=cache.masks(),
+        positions=positions_of(model),
         routing={name: _gates(value) for name, value in cache.of("gates").items()},
     )
     return seen, logits

@@ -28,7 +28,7 @@ class Snapshot:
     module name -> float16 (vocabulary, d_model), small tables only. routing: module name of a
     mixture of experts -> float16 (A, T, E), the share of each expert in a token, 0 where the token
     does not pass it. vectors: module name -> what its attention was computed from, float32, by the
-    names of ``probe.vectors``; of a look alone.
+    names of ``looking.vectors``; of a look alone.
     """
 
     step: int

@@ -254,8 +254,7 @@ def set_by_hand(run: Run) -> tuple[float, float]:
     """
     import torch
 
-    from tfm_core.probe.capture import capture
-    from tfm_core.probe.intervene import intervene
+    from tfm_core.probe.capture import capture, intervene
 
     model = decoder_of(run)
     rows, (a, b, _digit, carries) = read_sums(run)

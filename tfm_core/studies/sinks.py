@@ -23,7 +23,7 @@ from tfm_core.inspect.attention.trained import (
     model_of,
 )
 from tfm_core.probe.labels import modules_by_kind
-from tfm_core.probe.masks import on_examples
+from tfm_core.probe.masks import recorded
 from tfm_core.probe.types import Bools, Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence
@@ -159,13 +159,9 @@ def _maps_at(run: Run, step: int) -> list[tuple[Floats, Bools]]:
     kind = kind_of_first(run.experiment)
     if kind is None:
         return []
-    snapshot, items = run.snapshot(step), run.probe().attended
-    maps = []
-    for module in modules_by_kind(run.experiment)[kind]:
-        weights = snapshot.attention[module]
-        shape = weights.shape[2:]
-        maps.append((weights, on_examples(run.experiment, items, module, snapshot.masks, shape)))
-    return maps
+    modules = modules_by_kind(run.experiment)[kind]
+    found = recorded(run.experiment, run.probe().items, run.snapshot(step))
+    return [(weights, allowed) for name, _items, weights, allowed in found if name in modules]
 
 
 @cached_by_folder

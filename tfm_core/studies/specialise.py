@@ -22,7 +22,7 @@ from tfm_core.studies.phenomenon import Phenomenon, first, stays
 
 WORDS: Mapping[str, str] = {
     ALIGNED: N_("true source words"),
-    **{name: role.label for name, role in ROLES.items()},
+    **{name: role["label"] for name, role in ROLES.items()},
     SPREAD: N_("evenly spread"),
     NO_CHOICE: N_("no choice"),
     UNCLEAR: N_("unclear"),

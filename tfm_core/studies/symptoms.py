@@ -20,7 +20,7 @@ from tfm_core.choices.config.base import Config
 from tfm_core.choices.config.training import default_weight_decay
 from tfm_core.choices.variants.optimisers import OPTIMISERS
 from tfm_core.facts.learning_rate import calmer_rate, usual_rate
-from tfm_core.inspect.attention.idle_heads import dead_modules
+from tfm_core.inspect.attention.heads import dead_modules
 from tfm_core.inspect.compare.names import change
 from tfm_core.probe.labels import kind_of, layer_of
 from tfm_core.runs.curves import Curves, GradientNorms, lowest
@@ -44,7 +44,7 @@ SymptomKind = Literal[
 FoundSymptom = tuple[SymptomKind, int, str]
 """A kind, since which step, and a sentence."""
 DeadHeads = tuple[int, tuple[str, ...]]
-"""Since which step, and which modules; see ``idle_heads.dead_modules``."""
+"""Since which step, and which modules; see ``heads.dead_modules``."""
 Checkpoints = Mapping[Literal["best", "last"], int | None]
 """The steps of the checkpoints with the lowest validation loss, and of the newest."""
 

@@ -26,8 +26,15 @@ from tfm_core.choices.config import Experiment, ModelConfig, tasks_for
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.config.shape import CaptionShape, ImageShape, Shape
 from tfm_core.choices.presets import PRESETS
-from tfm_core.facts.architectures import ARCHITECTURES, Architecture, of_experiment
-from tfm_core.facts.free_sizes import FreeSizes, offered, resized, sizes_of
+from tfm_core.facts.architectures import (
+    ARCHITECTURES,
+    Architecture,
+    FreeSizes,
+    of_experiment,
+    offered,
+    resized,
+    sizes_of,
+)
 from tfm_core.inspect.notebook.model import YourModel, your_model
 from tfm_core.inspect.notebook.sizes import MAX_CHARACTERS
 from tfm_core.runs.run import Run

@@ -406,15 +406,13 @@ def lookup(made: Made) -> None:
     index = choices[0] if picked is None else int(picked)
     made.update(table=table, index=index)
     last = table.values[-1]
-    found = embeddings.look_up(last, index)
+    _row, difference = embeddings.look_up(last, index)
     show.figure(
-        plots.lookup(last, found, table.tokens, state.theme(), say=_),
+        plots.lookup(last, index, table.tokens, state.theme(), say=_),
         _("One-hot vector times table: one row."),
         key="words-lookup",
     )
-    show.prose(
-        paragraph("words/lookup", n=f"{found.n_products:,}", id=index, difference=found.difference)
-    )
+    show.prose(paragraph("words/lookup", n=f"{last.size:,}", id=index, difference=difference))
     show.code(embeddings.look_up)
 
 
@@ -510,7 +508,7 @@ def moving(made: Made) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         in_space = view.ask(MovingWords, SCOPE).dimensions
         has_labels = st.toggle(_("Labels"), True, key="words-labels", persist_state="session")
-    projection = embeddings.principal(table.values[-1][len(SPECIALS) :])
+    components = embeddings.principal(table.values[-1][len(SPECIALS) :])
     if not table.is_whole:
         st.info(
             _(
@@ -521,11 +519,11 @@ def moving(made: Made) -> None:
         )
     name = f"words-moving-{table.name}-{in_space}-{has_labels}"
     show.figure(
-        projected(table, projection, in_space=in_space == "3", has_labels=bool(has_labels)),
+        projected(table, components, in_space=in_space == "3", has_labels=bool(has_labels)),
         paragraph(
             "words/moving",
             n=in_space,
-            share=show.percent(float(projection.explained[: int(in_space)].sum())),
+            share=show.percent(float(components[2][: int(in_space)].sum())),
         ),
         key=name,
     )

@@ -25,6 +25,7 @@ from tfm_core.inspect.speed.report import (
     BenchmarkCase,
     SpeedReport,
     TimeRange,
+    is_equal,
     recorded,
 )
 from tfm_core.inspect.syntax import source_of
@@ -119,10 +120,10 @@ def _progress() -> None:
 
 
 def _begin(request: BenchmarkRequest) -> None:
-    from tfm_core.inspect.speed.runner import runner  # which imports torch
+    from tfm_core.inspect.speed.runner import begin  # which imports torch
 
     try:
-        measurement = runner().begin(request.name, request.experiment, request.device)
+        measurement = begin(request.name, request.experiment, request.device)
     except ValueError as error:
         st.progress(0.0, text=_("Waiting"))
         st.caption(_(error))
@@ -225,16 +226,16 @@ def _equal(report: SpeedReport) -> None:
     """Say whether all sides compute the same numbers."""
     st.subheader(_("1 · The same numbers?"), anchor=False)
     equalities = [equality for case in report.timed for equality in case.equalities]
-    worst = max(equalities, key=lambda equality: equality.difference / (equality.tolerance or 1.0))
-    values = {"difference": worst.difference, "what": _(worst.what), "tolerance": worst.tolerance}
-    if not all(equality.is_equal for equality in equalities):
+    worst = max(equalities, key=lambda one: one["difference"] / (one["tolerance"] or 1.0))
+    values = {**worst, "what": _(worst["what"])}
+    if not all(map(is_equal, equalities)):
         st.error(paragraph("speed/not-equal", **values), icon=":material/error:")
-    elif worst.tolerance == 0:
+    elif worst["tolerance"] == 0:
         st.success(_("**Yes.** Every number is the same, bit for bit."), icon=":material/check:")
     else:
         st.success(paragraph("speed/equal", **values), icon=":material/check:")
     names = [_("result"), _("side"), _("largest difference"), _("tolerance")]
-    rows = [(_(one.what), one.side, one.difference, one.tolerance) for one in equalities]
+    rows = [(_(one["what"]), *list(one.values())[1:]) for one in equalities]
     form = st.column_config.NumberColumn(format="%.2e")
     with st.expander(ngettext("The one check", "All {n} checks", len(rows), n=len(rows))):
         frame = pd.DataFrame(rows, columns=names)

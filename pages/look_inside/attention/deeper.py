@@ -82,7 +82,7 @@ def heads(shown: Shown) -> None:
             [name for name in names if of_kind[name].notna().any()],
             index=None,
             format_func=lambda name: (
-                _("even spread") if name == "evenness" else _(ROLES[name].label)
+                _("even spread") if name == "evenness" else _(ROLES[name]["label"])
             ),
             key=_FIGURE,
             placeholder=_("all heads"),
@@ -165,7 +165,7 @@ def _columns(unit: str = "") -> dict[str, ColumnConfig | str | None]:
             help=_("Mean distance from query to key."),
         ),
         **{
-            name: share(_(role.label).capitalize(), help=_(role.help))
+            name: share(_(role["label"]).capitalize(), help=_(role["help"]))
             for name, role in ROLES.items()
         },
     }

@@ -7,7 +7,7 @@ import pytest
 
 from tests.inspect.constructed import constructed_run, text_experiment, vit_experiment
 from tfm_core.inspect.attention.example import common_step, nearest, same_example
-from tfm_core.inspect.attention.map_view import check_same_tokens, compare
+from tfm_core.inspect.attention.map_view import MapView, check_same_tokens, compare
 from tfm_core.inspect.positions.tables import cosines, geometry, tiles, tiles_of
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.record.snapshots import write
@@ -94,3 +94,29 @@ def test_runs_stand_at_the_end_of_the_shortest_and_examples_are_what_they_are() 
     assert same_example(digits, turned, 0) == len(digits.items) - 1
     with pytest.raises(StudentError, match="lacks this example"):
         same_example(probe, digits, 0)
+
+
+QUERY, KEY = "abc", "vwxyz"
+MASK = np.tril(np.ones((3, 5), bool))
+
+
+def weights(*outer):
+    return np.random.default_rng(0).random((*outer, 3, 5)).astype(np.float16)
+
+
+def test_masks_and_names_of_maps_are_those_of_each_head():
+    view = MapView(weights(2, 7), QUERY, KEY, MASK)
+    film = weights(11, 2, 7)
+    for seen, given in ((view.seen(), view.weights), (view.seen(film), film)):
+        assert seen.dtype == np.float16
+        assert np.array_equal(np.isnan(seen), np.broadcast_to(~MASK, given.shape))
+        assert np.array_equal(seen[..., MASK], given[..., MASK])
+    masks = np.stack([MASK, ~MASK])[:, None]
+    one = MapView(weights(2, 7), QUERY, KEY, masks, "rows", "columns", "012").head(1, 5)
+    assert np.array_equal(one.weights, weights(2, 7)[1, 5])
+    assert np.array_equal(one.allowed, ~MASK)
+    assert (one.query, one.key, one.query_words) == (QUERY, KEY, "012")
+    assert (one.query_title, one.key_title) == ("rows", "columns")
+    with pytest.raises(ValueError, match="maps are 3 by 5, but there are 5 query and 3 key"):
+        MapView(weights(), KEY, QUERY)
+    MapView(np.zeros((1, 5)), (), KEY)  # a single row without a name

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -118,7 +119,9 @@ def test_heads_that_look_back_stay_near_or_align_are_called_so(monkeypatch):
     scores = pd.DataFrame(
         {"module": module, "head": [1, 2, 3], "share": [0.94, 0.2, 0.7], "aer": [0.02, 0.9, 0.3]}
     ).assign(chance=0.3)
-    monkeypatch.setattr(heads.alignment, "of_snapshot", lambda *_asked: scores.to_dict("records"))
+    rows = scores.to_dict("records")
+    tally = SimpleNamespace(n_tokens=1, add_maps=lambda *_maps: None, rows=lambda: rows)
+    monkeypatch.setattr(heads, "AlignmentTally", lambda: tally)
     found = of_module(of_snapshot(experiment, Probe("text", items), snapshot), module)
     labels = found["label"].tolist()
     assert labels[0] == "true source words, 94%"

@@ -5,18 +5,28 @@ import re
 import numpy as np
 import pytest
 
+from tests.inspect.constructed import small, text_experiment, vit_experiment
+from tests.probe.expected_masks import expected_mask
+from tfm_core.data.image_data import load_images
+from tfm_core.data.tasks import text_task
+from tfm_core.data.vocabulary import BOS, EOS
+from tfm_core.inspect.attention.example import look_at_picture, look_at_text
+from tfm_core.inspect.attention.trained import (
+    model_of,
+    model_of_step,
+)
+from tfm_core.probe.capture import capture
+from tfm_core.probe.labels import axes, modules_by_kind
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import (
+    RECORDED,
+    RunStore,
+)
+from tfm_core.sentences import StudentError
+from tfm_core.training import checkpoints, loop
+
 torch = pytest.importorskip("torch")
 
-from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
-from tests.probe.expected_masks import expected_mask  # noqa: E402
-from tfm_core.data.image_data import load_images  # noqa: E402
-from tfm_core.data.tasks import text_task  # noqa: E402
-from tfm_core.data.vocabulary import BOS, EOS  # noqa: E402
-from tfm_core.inspect.attention.example import look_at_picture, look_at_text  # noqa: E402
-from tfm_core.probe.capture import capture  # noqa: E402
-from tfm_core.probe.labels import axes, modules_by_kind  # noqa: E402
-from tfm_core.runs.store import RunStore  # noqa: E402
-from tfm_core.training import checkpoints, loop  # noqa: E402
 
 FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "recurrent")
 
@@ -143,3 +153,20 @@ def test_a_run_without_checkpoint_says_so(tmp_path):
         look_at_text(text, "six")
     with pytest.raises(ValueError, match="This run has no checkpoint yet"):
         look_at_picture(vit, np.zeros((1, 28, 28), np.uint8))
+
+
+torch = pytest.importorskip("torch")
+
+
+def test_the_model_of_a_step_has_its_weights_and_none_means_the_last(tmp_path):
+    run, _trainer = trained(tmp_path, small(text_experiment("encoder-decoder")))
+    last, step = model_of(run)
+    assert model_of_step(run) == (last, step)
+    assert model_of_step(run, step) == (last, step)
+    korean = Run(RECORDED / "recorded-korean")
+    early, at = model_of_step(korean, 63)
+    assert at == 63
+    for name, value in korean.weights(63).items():
+        assert np.array_equal(early.state_dict()[name].numpy(), value), name
+    with pytest.raises(StudentError, match="64"):
+        model_of_step(korean, 64)

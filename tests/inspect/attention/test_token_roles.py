@@ -1,12 +1,12 @@
 """What tokens know: probes read what is there and not what is not, conclusions follow them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import vit_experiment
 from tfm_core.inspect.attention import token_roles
-from tfm_core.inspect.attention.token_roles import TokenRoles
 from tfm_core.runs.store import RECORDED, RunStore
 
 
@@ -29,21 +29,22 @@ def test_before_the_first_layer_cls_knows_nothing_of_the_picture(tmp_path, pooli
     monkeypatch.setattr(token_roles, "N_FIT", 120)
     monkeypatch.setattr(token_roles, "N_TRIED", 60)
     run = trained(tmp_path, vit_experiment(pooling))[0]
-    found = token_roles.token_roles(run)
-    assert ("cls" in found.digit) == (pooling == "cls")
-    assert {len(each) for each in found.digit.values()} == {3}
+    found, looks, _facts = token_roles.token_roles(run)
+    assert ("cls" in found) == (pooling == "cls")
+    assert list(found.index) == [0, 1, 2, "ink"]
     if pooling == "cls":
-        assert found.digit["cls"][0] < 0.25
-        assert found.digit["cls"][0] < found.digit["mean"][0]
-        assert all(0 < share < 1 for share in found.looks)
+        assert found["cls"][0] < 0.25
+        assert found["cls"][0] < found["mean"][0]
+        assert all(0 < share < 1 for share in looks)
     else:
-        assert not found.looks
+        assert not looks
 
 
 def test_the_recorded_run_gathers_in_the_mean_what_no_patch_knows(tmp_path):
-    found = token_roles.token_roles(RunStore(tmp_path, recorded=RECORDED).get("recorded-digits"))
-    assert found.digit["mean"][-1] > 0.9
-    assert found.digit["mean"][-1] > found.digit["patch"][-1] > 2 * found.digit["patch"][0]
+    run = RunStore(tmp_path, recorded=RECORDED).get("recorded-digits")
+    digit = token_roles.token_roles(run)[0].iloc[:-1]
+    assert digit["mean"].iloc[-1] > 0.9
+    assert digit["mean"].iloc[-1] > digit["patch"].iloc[-1] > 2 * digit["patch"].iloc[0]
 
 
 def test_the_conclusion_follows_the_figures():
@@ -69,7 +70,8 @@ def test_the_conclusion_follows_the_figures():
             "does not know its own place",
         ),
     ]:
-        found = TokenRoles(digit, ink, (), 16, 1000, 400)
-        assert words in found.conclusion
+        read = pd.concat([pd.DataFrame(digit), pd.DataFrame([ink])])
+        said = token_roles.conclusion(read, 400)
+        assert words in said
         name = "the CLS token" if "cls" in digit else "the mean of the patches"
-        assert f"After the last layer, {name} identifies the digit" in found.conclusion
+        assert f"After the last layer, {name} identifies the digit" in said

@@ -20,8 +20,7 @@ from tfm_core.inspect.text.gpt_reading import lens_logits
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Stack
 from tfm_core.models.text import DecoderOnly
-from tfm_core.probe.capture import capture
-from tfm_core.probe.intervene import intervene
+from tfm_core.probe.capture import capture, intervene
 
 _WITH_BLOCKS = [name for name in EXPERIMENTS if name != "recurrent"]
 

@@ -16,8 +16,7 @@ from tfm_core.inspect.knockouts.engine import knocked_out, pattern, reweighed
 from tfm_core.inspect.knockouts.example import PATTERNS, cells_of, edited, pattern_of, redrawn
 from tfm_core.inspect.knockouts.parts import is_attention, name_of, parts_of
 from tfm_core.layers.attention import MultiHeadAttention
-from tfm_core.probe.capture import capture
-from tfm_core.probe.intervene import intervene
+from tfm_core.probe.capture import capture, intervene
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 

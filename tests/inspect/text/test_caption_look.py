@@ -11,6 +11,7 @@ from tfm_core.data.caption_words import caption
 from tfm_core.data.scenes import PlacedDigit
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import example_of
+from tfm_core.inspect.attention.map_view import of_head
 from tfm_core.inspect.text import caption_look
 from tfm_core.inspect.text import caption_look as caption_scores
 from tfm_core.probe import labels
@@ -100,21 +101,23 @@ def test_composed_pictures_are_described_and_heads_scored_in_their_boxes(run):
         assert score["chance"].between(0.1, 0.4).all()
     look = caption_look.look_at_unseen(run, 3)
     share = np.arange(4.0).reshape(2, 2) / 8
-    word = caption_look.CaptionWord("three", (("three", 1.0),), (0, 0, 7, 7), share)
+    word = {"text": "three", "likely": (), "box": (0, 0, 7, 7), "share": share}
     told = caption_look.CaptionReading(look.example, (word, *look.words), look.maps, 0.1)
     (row, *_) = caption_scores.scores(told, 1, 0).itertuples(index=False)
     assert tuple(row) == ("three", 0.25, 0.375, 2, 2)
     assert caption_scores.scores(told, 1)["share"][0] == pytest.approx(0.3125)
-    assert caption_scores.chosen_maps(look, 0).shape == look.maps.shape[2:]
+    assert of_head(look.maps, 0).shape == look.maps.shape[2:]
     look = caption_look.look_at_scene(run, pieces(run, (7, 0, 0), (3, 28, 14)))
     assert look.example.item["tgt_text"] == "a three right of a seven"
     n_words = len(look.words)
     assert look.maps.shape == (2, 2, n_words, 7, 7)
     np.testing.assert_allclose(look.maps.sum((-1, -2)), 1, atol=1e-5)
     for word, sure in zip(look.words, look.example.confidence, strict=False):
-        assert word.likely[0][0] == word.text
-        assert word.likely[0][1] == pytest.approx(float(sure), abs=1e-5)
-        assert [p for _, p in word.likely] == sorted((p for _, p in word.likely), reverse=True)
+        assert word["likely"][0][0] == word["text"]
+        assert word["likely"][0][1] == pytest.approx(float(sure), abs=1e-5)
+        assert [p for _, p in word["likely"]] == sorted(
+            (p for _, p in word["likely"]), reverse=True
+        )
 
 
 def pieces(run, *squares):

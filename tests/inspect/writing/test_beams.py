@@ -107,12 +107,11 @@ def test_the_wider_search_is_bounded(width, n, wider):
 
 def test_the_tree_holds_every_kept_text_once_and_its_living_branches_end_in_the_beam(learned):
     found = compare(learned[0], (), width=4, n=5)
-    tree = found.tree
+    tree = list(found.tree.itertuples())
     assert len(tree) == sum(map(len, found.steps))
     at = {(node.step, node.place): node for node in tree}
     for node in tree:
-        assert (node.parent is None) == (node.step == 0)
-        if node.parent is not None:
+        if node.step:
             before = at[node.step - 1, node.parent]
             assert node.text[: len(before.text)] == before.text
             assert node.is_new == (not before.is_done)

@@ -11,15 +11,16 @@ from tests.training.test_language import language  # noqa: E402
 from tests.training.test_loop import experiment  # noqa: E402
 from tfm_core.data.vocabulary import BOS, EOS  # noqa: E402
 from tfm_core.decoding import SamplingConfig, greedy  # noqa: E402
+from tfm_core.inspect.attention.map_view import of_head  # noqa: E402
 from tfm_core.inspect.attention.trained import data_of  # noqa: E402
 from tfm_core.inspect.writing import steps  # noqa: E402
-from tfm_core.inspect.writing.beside import beside_truth, parts_at  # noqa: E402
 from tfm_core.inspect.writing.source import (  # noqa: E402
     continuing,
     picture_source,
     source_of,
     writes,
 )
+from tfm_core.inspect.writing.steps import beside_truth, parts_at  # noqa: E402
 
 GREEDY = SamplingConfig(temperature=0)
 FAMILIES = ("encoder-decoder", "decoder-only", "recurrent", "captioner", "language")
@@ -88,9 +89,11 @@ def test_steps_tell_the_models_probabilities_and_write_as_decoding_does(source):
     np.testing.assert_allclose(writing.attention.sum(-1), 1, atol=1e-4)
     for place in range(n_steps):  # nothing that is not there yet
         assert (writing.attention[:, :, place, writing.n_read + place :] == 0).all()
-    mean = writing.looked(n_layers - 1)
+    mean = of_head(writing.attention, n_layers - 1)
     np.testing.assert_allclose(mean, writing.attention[-1].mean(0))
-    np.testing.assert_array_equal(writing.looked(0, n_heads - 1), writing.attention[0, -1])
+    np.testing.assert_array_equal(
+        of_head(writing.attention, 0, n_heads - 1), writing.attention[0, -1]
+    )
 
 
 def test_a_forced_token_changes_what_follows_and_an_unwritten_one_is_refused(source):

@@ -9,7 +9,6 @@ from pages.components.component import pooled
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import film
 from tfm_core.inspect.progress import stage
-from tfm_core.inspect.progress.stage import StageFrame
 
 
 def test_header_and_weights_come_out_as_they_went_in(store):
@@ -18,14 +17,16 @@ def test_header_and_weights_come_out_as_they_went_in(store):
     np.testing.assert_array_equal(weights, shown.weights)
     assert header["block"] == 1
     assert [frame["step"] for frame in header["frames"]] == list(shown.steps)
-    assert header["frames"][1]["answers"][2]["tokens"] == list(shown.frames[1].answers[2].tokens)
+    assert header["frames"][1]["answers"][2]["tokens"] == list(
+        shown.frames[1]["answers"][2]["tokens"]
+    )
     assert len(header["examples"]) == len(shown.examples)
     assert header["query"] == list(shown.maps.query)
     assert header["attention"] == shown.kinds.index("cross")
 
 
-def frames(n: int) -> list[StageFrame]:
-    return [StageFrame(step, (), ()) for step in range(n)]
+def frames(n: int) -> list[dict[str, object]]:
+    return [{"step": step, "answers": (), "labels": ()} for step in range(n)]
 
 
 def test_large_maps_are_pooled_and_then_snapshots_left_out():
@@ -43,7 +44,7 @@ def test_large_maps_are_pooled_and_then_snapshots_left_out():
     assert block == 1
     assert drawn.size <= component.MAX_VALUES
     assert len(kept) == len(drawn) < 401
-    assert (kept[0].step, kept[-1].step) == (0, 400)
+    assert (kept[0]["step"], kept[-1]["step"]) == (0, 400)
     assert new_presses(["a", 5], None) == 5
     assert new_presses(["a", 5], ["a", 2]) == 3
     assert new_presses(["a", 5], ["a", 5]) == 0

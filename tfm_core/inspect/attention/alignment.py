@@ -24,7 +24,7 @@ from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.trained import cached_by_folder, cached_by_snapshot
 from tfm_core.inspect.tables import Column, Columns, share
 from tfm_core.probe.labels import axes, kind_of, layer_of, modules_by_kind
-from tfm_core.probe.masks import on_examples
+from tfm_core.probe.masks import recorded
 from tfm_core.probe.types import Bools, Floats, Probe, Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -74,6 +74,26 @@ class AlignmentTally:
         self._hits = self._hits + hits.sum(-1)
         self._sure_hits = self._sure_hits + (hits & sure).sum(-1)
         self._sure += int(sure.sum())
+
+    def add_maps(
+        self,
+        experiment: Experiment,
+        module: str,
+        items: Sequence[Mapping[str, Any]],
+        weights: Floats,
+        may_attend: Bools,
+        tokens: Collection[str] = (),
+    ) -> None:
+        """Count the maps of one module on examples. weights: (P, H, Q, K), padded.
+
+        may_attend: (P, Q, K). tokens: those that count; without any, all do.
+        """
+        for item, map_, allowed in zip(items, weights, may_attend, strict=True):
+            truth = true_cells(item)
+            if tokens:
+                truth &= np.array([token in tokens for token in item["tgt"]], np.bool_)[:, None]
+            even = even_over_source(experiment, item, module, allowed)
+            self.add(rows_that_write(experiment, item, module, map_), truth, even)
 
     def rows(self) -> list[Row]:
         """Return a row a head. Raises StudentError where no token with a known source counted."""
@@ -194,16 +214,20 @@ def _rows(
     experiment: Experiment, probe: Probe, snapshot: Snapshot, tokens: Collection[str] = ()
 ) -> list[Row]:
     rows: list[Row] = []
-    for module in scored_modules(experiment):
-        if module in snapshot.attention:
-            weights = snapshot.attention[module]
-            items, shape = probe.items[: len(weights)], weights.shape[2:]
-            allowed = on_examples(experiment, items, module, snapshot.masks, shape)
+    scored = scored_modules(experiment)
+    for module, *maps in recorded(experiment, probe.items, snapshot):
+        if module in scored:
             place = {"step": snapshot.step, "module": module}
             place |= {"kind": kind_of(experiment, module).name, "layer": layer_of(module) + 1}
-            found = score_maps(experiment, module, items, weights, allowed, tokens=tokens)
-            rows += [{**place, **row} for row in found]
+            rows += [{**place, **row} for row in score_maps(experiment, module, *maps, tokens)]
     return rows
+
+
+def score_maps(experiment: Experiment, module: str, *maps: Any) -> list[Row]:
+    """Return the rows of one module. maps: as ``AlignmentTally.add_maps`` takes them."""
+    tally = AlignmentTally()
+    tally.add_maps(experiment, module, *maps)
+    return tally.rows()
 
 
 def _table(rows: Sequence[Row]) -> pd.DataFrame:
@@ -211,29 +235,6 @@ def _table(rows: Sequence[Row]) -> pd.DataFrame:
 
     columns = ("step", "module", "kind", "layer", "head", "share", "aer", "chance", "n_tokens")
     return pd.DataFrame(list(rows), columns=list(columns))
-
-
-def score_maps(
-    experiment: Experiment,
-    module: str,
-    items: Sequence[Mapping[str, Any]],
-    weights: Floats,
-    may_attend: Bools,
-    *,
-    tokens: Collection[str] = (),
-) -> list[Row]:
-    """Return the rows of one module. weights: (P, H, Q, K), padded; may_attend: (P, Q, K).
-
-    tokens: see ``score``.
-    """
-    tally = AlignmentTally()
-    for item, map_, allowed in zip(items, weights, may_attend, strict=True):
-        even = even_over_source(experiment, item, module, allowed)
-        truth = true_cells(item)
-        if tokens:
-            truth &= np.array([token in tokens for token in item["tgt"]], np.bool_)[:, None]
-        tally.add(rows_that_write(experiment, item, module, map_), truth, even)
-    return tally.rows()
 
 
 def score_over_training(run: Run) -> pd.DataFrame:

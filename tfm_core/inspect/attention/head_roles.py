@@ -17,83 +17,27 @@ from tfm_core.data.opened.spelling import unlabelled
 from tfm_core.probe.labels import CLS, axes, kind_of, modules_by_kind
 from tfm_core.probe.masks import axes_within
 from tfm_core.probe.types import Bools, Floats
-from tfm_core.sentences import N_
+from tfm_core.sentences import Sentence, words
 
 NEAR = 2  # positions
 OF_TOKENS = frozenset({"repeated", "induction"})
 """Roles by which token a key is: not every query has such keys."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeadRole:
-    """A role in words: its label for tokens, for cross-attention and for patches, and its help."""
-
-    name: str
-    label: str
-    help: str
-    cross: str = ""
-    patch: str = ""
-
-    def words(self, kind: str) -> str:
-        """Return the label in an attention of a kind (see ``labels.KINDS``)."""
-        special = {"cross": self.cross, "picture": self.patch, "patches": self.patch}.get(kind)
-        return special or self.label
-
-
-ROLES: dict[str, HeadRole] = {
-    role.name: role
-    for role in (
-        HeadRole(
-            "self", N_("itself"), N_("The key at the query's own position."), N_("same position")
-        ),
-        HeadRole(
-            "previous",
-            N_("previous token"),
-            N_("The key just before the query; for patches, the one to the left."),
-            N_("previous position"),
-            N_("patch to the left"),
-        ),
-        HeadRole(
-            "next",
-            N_("next token"),
-            N_("The key just after the query; for patches, the one to the right."),
-            N_("next position"),
-            N_("patch to the right"),
-        ),
-        HeadRole(
-            "above", N_("token above"), N_("The patch above the query."), "", N_("patch above")
-        ),
-        HeadRole(
-            "below", N_("token below"), N_("The patch below the query."), "", N_("patch below")
-        ),
-        HeadRole(
-            "first",
-            N_("first token"),
-            N_("The first key."),
-            N_("first source token"),
-            N_("first patch"),
-        ),
-        HeadRole("cls", N_("CLS token"), N_("The leading token that the classifier reads.")),
-        HeadRole("bos", "<bos>", N_("The token that starts the target.")),
-        HeadRole(
-            "repeated", N_("same token before"), N_("Earlier occurrences of the query's token.")
-        ),
-        HeadRole(
-            "induction",
-            N_("induction"),
-            N_("What came behind an earlier occurrence of the query's token."),
-        ),
-        HeadRole("punctuation", N_("punctuation"), N_("Punctuation.")),
-        HeadRole("sink", N_("no token"), N_("What the attention sink takes.")),
-        HeadRole(
-            "near",
-            N_("nearby tokens"),
-            N_("Keys at most {n} positions away.", n=NEAR),
-            N_("nearby positions"),
-        ),
-        HeadRole("padding", N_("padding"), N_("Padding, which a mask hides.")),
+ROLES: dict[str, Mapping[str, Sentence]] = {
+    name: words(f"choices/roles/{name}")
+    for name in (
+        *("self", "previous", "next", "above", "below", "first", "cls", "bos"),
+        *("repeated", "induction", "punctuation", "sink", "near", "padding"),
     )
 }
+"""Label and help; the labels for cross-attention and for patches where they have their own."""
+
+
+def role_words(role: str, kind: str) -> Sentence:
+    """Return the label of a role in an attention of a kind (see ``labels.KINDS``)."""
+    special = {"cross": "cross", "picture": "patch", "patches": "patch"}.get(kind, "label")
+    return ROLES[role].get(special, ROLES[role]["label"])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ torch is imported late.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.choices.config import Experiment
-from tfm_core.inspect.attention import alignment, idle_heads
+from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.alignment import LEARNED, AlignmentTally
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_roles import (
@@ -33,6 +33,7 @@ from tfm_core.inspect.attention.head_roles import (
     ROLES,
     TokenRelations,
     relations_of,
+    role_words,
 )
 from tfm_core.inspect.attention.trained import (
     at_once,
@@ -44,13 +45,14 @@ from tfm_core.inspect.attention.trained import (
     model_of,
 )
 from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
-from tfm_core.probe.masks import on_examples
+from tfm_core.probe.masks import Maps, recorded
 from tfm_core.probe.types import Bools, Floats, Probe, Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, whole_percent
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 Row = Mapping[str, Any]
 """A head: a row of the table."""
@@ -193,29 +195,18 @@ def rows_of_step(run: Run, step: int) -> list[Row]:
 
 
 def _of_snapshot(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> list[Row]:
-    tallies = {}
-    for module, weights in _in_order(experiment, snapshot.attention):
-        items = probe.items[: len(weights)]
-        may_attend = on_examples(experiment, items, module, snapshot.masks, weights.shape[2:])
-        tallies[module] = _counted(experiment, items, module, weights, may_attend)
-    scores = alignment.of_snapshot(experiment, probe, snapshot)
-    return _rows(experiment, tallies, scores, step=snapshot.step)
+    return _of_maps(experiment, recorded(experiment, probe.items, snapshot), step=snapshot.step)
 
 
 def of_example(experiment: Experiment, example: Example) -> list[Row]:
     """Return the rows of the table of one example."""
-    tallies: dict[str, Tally] = {}
-    scores: list[Row] = []
-    items = [example.item]
-    for module, map_ in _in_order(experiment, example.attention):
-        weights, may_attend = map_[None], example.masks[module][None]
-        tallies[module] = _counted(experiment, items, module, weights, may_attend)
-        if module in alignment.scored_modules(experiment):
-            # nobody knows the truth of the user's own example
-            with contextlib.suppress(ValueError):
-                found = alignment.score_maps(experiment, module, items, weights, may_attend)
-                scores += [{"module": module, **row} for row in found]
-    return _rows(experiment, tallies, scores, step=example.step)
+    maps = (
+        (module, [example.item], example.attention[module][None], example.masks[module][None])
+        for modules in modules_by_kind(experiment).values()
+        for module in modules
+        if module in example.attention
+    )
+    return _of_maps(experiment, maps, step=example.step)
 
 
 @cached_by_weights
@@ -233,70 +224,41 @@ def over_validation(run: Run, limit: int = LIMIT) -> pd.DataFrame:
     data = data_of(experiment)
     n_all = len(data.validation)
     n = min(in_all(experiment, limit), n_all)
-    kinds = modules_by_kind(experiment)
-    tallies = {name: Tally() for names in kinds.values() for name in names}
-    on_truth = {name: AlignmentTally() for name in alignment.scored_modules(experiment)}
     size = at_once(experiment, _BATCH)
-    for first in range(0, n, size):
-        inputs, items = batch_of(experiment, data, slice(first, min(n, first + size)))
-        with capture(model, only={"weights", "mask"}) as cache:
-            model(inputs[0], *map(decoder_input, inputs[1:]))
-        maps = {name: value.float().numpy() for name, value in cache.of("weights").items()}
-        masks = cache.masks()
-        may_attend = {
-            name: on_examples(experiment, items, name, masks, map_.shape[2:])
-            for name, map_ in maps.items()
-        }
-        for kind, names in kinds.items():
-            relations = relations_of(experiment, items, kind, may_attend[names[0]])
-            for name in names:
-                tallies[name].add(maps[name], relations)
-        for name, tally in on_truth.items():
-            for item, map_, allowed in zip(items, maps[name], may_attend[name], strict=True):
-                even = alignment.even_over_source(experiment, item, name, allowed)
-                rows = alignment.rows_that_write(experiment, item, name, map_)
-                tally.add(rows, alignment.true_cells(item), even)
-    scores = [
-        {"module": name, **row}
-        for name, tally in on_truth.items()
-        if tally.n_tokens
-        for row in tally.rows()
-    ]
-    return _table(_rows(experiment, tallies, scores, step=step)).assign(n_all=n_all)
+
+    def maps() -> Iterator[Maps]:
+        for first in range(0, n, size):
+            inputs, items = batch_of(experiment, data, slice(first, min(n, first + size)))
+            with capture(model, only={"weights", "mask"}) as cache:
+                model(inputs[0], *map(decoder_input, inputs[1:]))
+            found = {name: value.float().numpy() for name, value in cache.of("weights").items()}
+            seen = Snapshot(step, attention=found, masks=cache.masks())
+            yield from recorded(experiment, items, seen)
+
+    return _table(_of_maps(experiment, maps(), step=step)).assign(n_all=n_all)
 
 
-def _in_order(experiment: Experiment, attention: Mapping[str, Floats]) -> list[tuple[str, Floats]]:
-    """Return the maps that there are by module, kind by kind."""
-    modules = (module for modules in modules_by_kind(experiment).values() for module in modules)
-    return [(module, attention[module]) for module in modules if module in attention]
-
-
-def _counted(
-    experiment: Experiment,
-    items: Sequence[Mapping[str, Any]],
-    module: str,
-    weights: Floats,
-    may_attend: Bools,
-) -> Tally:
-    """Return the tally of one module. weights: (P, H, Q, K); may_attend: bool (P, Q, K)."""
-    tally = Tally()
-    kind = kind_of(experiment, module).name
-    tally.add(weights, relations_of(experiment, items, kind, may_attend))
-    return tally
-
-
-def _rows(
-    experiment: Experiment, tallies: Mapping[str, Tally], scores: Sequence[Row], *, step: int
-) -> list[Row]:
-    """Return the rows of the table. scores: rows of ``alignment``, with their modules."""
-    scored = {(score["module"], score["head"]): score for score in scores}
+def _of_maps(experiment: Experiment, maps: Iterable[Maps], *, step: int) -> list[Row]:
+    """Return the rows of the table over maps; those of a module may come in parts."""
+    tallies: dict[str, Tally] = {}
+    on_truth = {name: AlignmentTally() for name in alignment.scored_modules(experiment)}
+    for module, items, weights, may_attend in maps:
+        relations = relations_of(experiment, items, kind_of(experiment, module).name, may_attend)
+        tallies.setdefault(module, Tally()).add(weights, relations)
+        if module in on_truth:
+            # nobody knows the truth of the user's own example
+            with contextlib.suppress(StudentError):
+                on_truth[module].add_maps(experiment, module, items, weights, may_attend)
     rows: list[Row] = []
     for module, tally in tallies.items():
         kind = kind_of(experiment, module).name
         place = {"module": module, "kind": kind, "layer": layer_of(module) + 1}
+        truth = on_truth.get(module)
+        scores = truth.rows() if truth is not None and truth.n_tokens else []
         for head, figures in enumerate(tally.rows(), 1):
             row = {**place, "head": head, "label": ""}
-            if (score := scored.get((module, head))) is not None:
+            if scores:
+                score = scores[head - 1]
                 row |= {"aligned": score["share"], "aer": score["aer"]}
                 figures |= {"even aligned": score["chance"]}
             row |= {**figures, "step": step}
@@ -345,7 +307,7 @@ def describe(row: Row, *, is_short: bool = False) -> str:
         return _share_of(words, aligned)
     if role in ROLES:
         share = float(row[role])
-        words = ROLES[role].words(kind)
+        words = role_words(role, kind)
         if is_short:
             return N_("{words}, {share}", words=words, share=whole_percent(share))
         return _share_of(words, share)
@@ -444,7 +406,12 @@ def first_heads(run: Run) -> Mapping[str, HeadIndex]:
 @cached_by_snapshot
 def _first_heads(run: Run, step: int) -> Mapping[str, HeadIndex]:
     scores = alignment.of_step(run, step)
-    differences = idle_heads.of_snapshot(run.experiment, run.probe(), run.snapshot(step))
+    kept = {
+        module: alikeness(weights, may_attend)[1]
+        for module, _items, weights, may_attend in recorded(
+            run.experiment, run.probe().items, run.snapshot(step)
+        )
+    }
     first = {}
     for kind, modules in modules_by_kind(run.experiment).items():
         scored = [row for row in scores if row["kind"] == kind]
@@ -452,8 +419,7 @@ def _first_heads(run: Run, step: int) -> Mapping[str, HeadIndex]:
         if len({row["module"] for row in scored}) == len(modules):
             best = _place_of(alignment.best_head(scored))
         else:
-            kept = {name: differences[name].constant for name in modules if name in differences}
-            places = ((name, int(np.argmax(moved))) for name, moved in kept.items())
+            places = ((name, int(np.argmax(kept[name]))) for name in modules if name in kept)
             most = max(places, key=lambda at: float(kept[at[0]][at[1]]), default=None)
             best = None if most is None else (layer_of(most[0]), most[1])
         if best is not None:
@@ -471,3 +437,71 @@ def aligning_head(run: Run) -> HeadIndex | None:
 
 def _place_of(best: Row | None) -> HeadIndex | None:
     return None if best is None else (int(best["layer"]) - 1, int(best["head"]) - 1)
+
+
+ALIKE = 0.02
+"""Share of the attention that would have to move for a head to be even, or the same for all.
+
+Such heads do nothing. One is normal: models have more heads than they need (Michel et al. 2019). A
+whole layer of them is not. Healthy: 0.1 and more, once the model has left guessing. Ill: 0.005 and
+less."""
+
+
+def alikeness(weights: Floats, may_attend: Bools) -> tuple[Floats, Floats]:
+    """Return, by head, the share of attention that has to move to be even, or constant; each (H,).
+
+    weights: (P, H, Q, K); may_attend: (P, Q, K). Constant: the same keys whatever the query.
+    Queries with a single key are left out; without others, nothing is alike.
+    """
+    weights = np.asarray(weights, np.float32)
+    chooses = may_attend.sum(-1) > 1  # (P, Q)
+    if not chooses.any():
+        return np.ones(weights.shape[1]), np.ones(weights.shape[1])
+    rows = np.asarray(weights.transpose(0, 2, 1, 3)[chooses], np.float64)  # (n, H, K)
+    allowed = may_attend[chooses][:, None]  # (n, 1, K)
+    even = allowed / allowed.sum(-1, keepdims=True)
+    mean = rows.sum(0) / np.maximum(allowed.sum(0), 1)  # (H, K), of those that may see the key
+    own = mean * allowed
+    own /= np.maximum(own.sum(-1, keepdims=True), 1e-12)
+    moved = (0.5 * np.abs(rows - other).sum(-1).mean(0) for other in (even, own))
+    to_even, to_constant = map(np.asarray, moved)
+    return to_even, to_constant
+
+
+def is_dead(alike: tuple[Floats, Floats]) -> bool:
+    """Return whether all heads of a module do nothing, by their ``alikeness``."""
+    return bool((np.minimum(*alike) < ALIKE).all())
+
+
+def dead_modules(run: Run, steps: list[int]) -> tuple[int, tuple[str, ...]] | None:
+    """Return the modules all of whose heads do nothing now, and since which snapshot.
+
+    steps: of snapshots, ascending; damaged ones are left out.
+    """
+    since, dead = 0, set[str]()
+    for step in steps[::-1]:
+        try:
+            found = _dead_at(run, step)
+        except (OSError, ValueError):
+            continue
+        if not dead:
+            dead, since = set(found), step
+        elif dead <= found:
+            since = step
+        else:
+            break
+        if not dead:
+            return None
+    return (since, tuple(sorted(dead))) if dead else None
+
+
+@cached_by_snapshot
+def _dead_at(run: Run, step: int) -> frozenset[str]:
+    """Return the modules all of whose heads do nothing in a snapshot. Raises ValueError."""
+    return frozenset(
+        module
+        for module, _items, weights, may_attend in recorded(
+            run.experiment, run.probe().items, run.snapshot(step)
+        )
+        if is_dead(alikeness(weights, may_attend))
+    )

@@ -133,6 +133,15 @@ def map_view(
     )
 
 
+MEAN = -1
+"""Instead of a head: the mean of all heads of its layer."""
+
+
+def of_head(maps: Array, layer: int, head: int = MEAN) -> Array:
+    """Return one head of all, (L, H, …), or the mean of a layer's."""
+    return np.asarray(maps[layer].mean(0) if head == MEAN else maps[layer, head])
+
+
 def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> tuple[float, float]:
     """Compare two maps (Q, K) of one head each, without rows that may attend to nothing.
 

@@ -27,7 +27,7 @@ from tfm_core.inspect.attention.trained import (
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Array, Floats
 from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, Paragraph, StudentError
+from tfm_core.sentences import N_, StudentError, words
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -100,13 +100,9 @@ def relevance(
     return reached
 
 
-EXPLANATIONS: dict[str, Choice] = {
-    "attention": Choice(
-        N_("Attention of the last layer"),
-        N_("Where the last layer attends, averaged over heads, ignoring earlier layers."),
-    ),
-    "rollout": Choice(N_("Attention rollout"), Paragraph("attention/rollout-help")),
-    "relevance": Choice(N_("Gradient-weighted relevance"), Paragraph("attention/relevance-help")),
+EXPLANATIONS = {
+    name: Choice(**words(f"choices/explanations/{name}"))
+    for name in ("attention", "rollout", "relevance")
 }
 _TEXT = N_("This run reads text; only pictures have patches to explain.")
 

@@ -7,8 +7,7 @@ be there in another form.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined
 
 if TYPE_CHECKING:
+    import pandas as pd
     from torch import Tensor
 
     from tfm_core.data.image_data import ImageData
@@ -34,46 +34,26 @@ if TYPE_CHECKING:
 N_FIT, N_TRIED = 1000, 400
 N_MIN = 40  # where maps are so large that all would take minutes
 RIDGE = 1e-2
-CLS, MEAN, PATCH = "cls", "mean", "patch"
+CLS, MEAN, PATCH, INK = "cls", "mean", "patch", "ink"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TokenRoles:
-    """What can be read from which token.
-
-    digit: token (cls, mean, patch) -> share of validation digits read before the first layer and
-    after each; of a patch the mean over patches. ink: token -> share of the variance of a patch's
-    ink read after the last layer; the mean over patches. looks: share of the last layer's attention
-    from CLS to itself and from patches to CLS. note: on pictures outside the run's splits.
-    """
-
-    digit: dict[str, list[float]]
-    ink: dict[str, float]
-    looks: tuple[float, ...]
-    n_patches: int
-    n_fit: int
-    n_tried: int
-    note: str = ""
-
-    @property
-    def conclusion(self) -> Sentence:
-        """What the tokens know, in sentences."""
-        whole = CLS if CLS in self.digit else MEAN
-        gathers, alone = self.digit[whole][-1], self.digit[PATCH][-1]
-        sentences: list[Sentence] = [
-            Paragraph(f"attention/digit-{whole}", whole=gathers, alone=alone)
-        ]
-        if tells_apart(alone, gathers, self.n_tried):
-            sentences.append(N_("A single patch knows more of the digit."))
-        elif not tells_apart(gathers, alone, self.n_tried):
-            sentences.append(N_("{n} pictures can't tell these apart.", n=self.n_tried))
-        own, others = max(0.0, self.ink[PATCH]), max(0.0, self.ink[whole])
-        sentences.append(Paragraph(f"attention/ink-{whole}", own=own, others=others))
-        if self.ink[PATCH] > self.ink[whole]:
-            sentences.append(N_("A patch knows its own place best."))
-        else:
-            sentences.append(N_("A patch does not know its own place best."))
-        return joined(*sentences)
+def conclusion(read: pd.DataFrame, n_tried: int) -> Sentence:
+    """Return what the tokens know, in sentences. read: of ``token_roles``."""
+    whole = CLS if CLS in read else MEAN
+    *_layers, digit, ink = read.to_dict("records")
+    gathers, alone = digit[whole], digit[PATCH]
+    sentences: list[Sentence] = [Paragraph(f"attention/digit-{whole}", whole=gathers, alone=alone)]
+    if tells_apart(alone, gathers, n_tried):
+        sentences.append(N_("A single patch knows more of the digit."))
+    elif not tells_apart(gathers, alone, n_tried):
+        sentences.append(N_("{n} pictures can't tell these apart.", n=n_tried))
+    own, others = max(0.0, ink[PATCH]), max(0.0, ink[whole])
+    sentences.append(Paragraph(f"attention/ink-{whole}", own=own, others=others))
+    if ink[PATCH] > ink[whole]:
+        sentences.append(N_("A patch knows its own place best."))
+    else:
+        sentences.append(N_("A patch does not know its own place best."))
+    return joined(*sentences)
 
 
 def reads_patches(experiment: Experiment) -> bool:
@@ -82,8 +62,18 @@ def reads_patches(experiment: Experiment) -> bool:
 
 
 @cached_by_weights
-def token_roles(run: Run) -> TokenRoles:
-    """Measure the last checkpoint of a Vision Transformer. Raises StudentError for other runs."""
+def token_roles(run: Run) -> tuple[pd.DataFrame, tuple[float, ...], dict[str, Any]]:
+    """Return what is read from which token of the last checkpoint of a Vision Transformer.
+
+    A column a token: cls, mean, patch. A row a depth: the share of validation digits that are read
+    before the first layer and after each, of a patch the mean over patches; last INK, the share of
+    the variance of a patch's ink that is read after the last layer, the mean over patches. Then the
+    share of the last layer's attention from CLS to itself and from patches to CLS, if there is
+    CLS; and n_patches, n_fit and n_tried, with a note on pictures outside the run's splits. Raises
+    StudentError for other runs.
+    """
+    import pandas as pd
+
     if not reads_patches(run.experiment):
         raise StudentError("Only a Vision Transformer has patch tokens.")
     data, note = _pictures(run.experiment)
@@ -110,7 +100,11 @@ def token_roles(run: Run) -> TokenRoles:
     side = patches_per_side(run.experiment)
     ink = _ink(depths[0][-1], depths[1][-1], *(_inks(one, side) for one in images), is_cls=is_cls)
     looks = _looks(run, data.normalise(images[1])) if is_cls else ()
-    return TokenRoles(digit, ink, looks, side * side, len(labels[0]), len(labels[1]), note)
+    read = pd.DataFrame([*pd.DataFrame(digit).to_dict("records"), ink])
+    read.index = [*range(len(read) - 1), INK]
+    n_fit, n_tried = map(len, labels)
+    facts = {"n_patches": side * side, "n_fit": n_fit, "n_tried": n_tried, "note": note}
+    return read, looks, facts
 
 
 def _pictures(experiment: Experiment) -> tuple[ImageData, str]:

@@ -38,13 +38,8 @@ class Difference:
     texts: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SettingValue:
-    """A setting of one experiment, in words too."""
-
-    label: str
-    value: object
-    text: str
+SettingValue = tuple[str, object, str]
+"""A setting of one experiment: its label, its value, and that in words."""
 
 
 def differences(experiments: Sequence[Experiment]) -> tuple[Difference, ...]:
@@ -53,11 +48,11 @@ def differences(experiments: Sequence[Experiment]) -> tuple[Difference, ...]:
     rows = []
     for field in _fields(kept):
         found = [each.get(field) for each in kept]
-        values = tuple(None if one is None else one.value for one in found)
+        values = tuple(None if one is None else one[1] for one in found)
         if all(value == values[0] for value in values):
             continue
-        label = next(one.label for one in found if one is not None)
-        texts = tuple(ABSENT if one is None else one.text for one in found)
+        label = next(one[0] for one in found if one is not None)
+        texts = tuple(ABSENT if one is None else one[2] for one in found)
         rows.append(Difference(field, label, values, texts))
     return tuple(rows)
 
@@ -74,8 +69,8 @@ def _cached_settings(experiment: Experiment) -> tuple[tuple[str, SettingValue], 
 
 def _settings(experiment: Experiment) -> Iterator[tuple[str, SettingValue]]:
     model, task = experiment.model, experiment.task
-    yield FAMILY, SettingValue(N_("Family"), model.family, family_label(model.family))
-    yield TASK, SettingValue(N_("Task"), task.name, task.facts.label)
+    yield FAMILY, (N_("Family"), model.family, family_label(model.family))
+    yield TASK, (N_("Task"), task.name, task.facts.label)
     sections: list[tuple[str, Config]] = [("model", model), ("task", task)]
     if experiment.training is not None:
         sections.append(("training", experiment.training))
@@ -85,7 +80,7 @@ def _settings(experiment: Experiment) -> Iterator[tuple[str, SettingValue]]:
             if path not in _SEPARATE and _is_heeded(config, name):
                 yield path, _setting(config, name, field)
     if experiment.training is not None:
-        yield "seed", SettingValue(N_("Seed"), experiment.seed, str(experiment.seed))
+        yield "seed", (N_("Seed"), experiment.seed, str(experiment.seed))
 
 
 _SEPARATE = {FAMILY, TASK, "task.kind"}
@@ -113,8 +108,8 @@ def _setting(config: Config, name: str, field: FieldInfo) -> SettingValue:
         label = getattr(getattr(config, "facts", None), "size_label", label)
     if name == "base" and isinstance(config, TunedConfig):
         text = N_("weights of {name}", name=config.called) if value else N_("random weights")
-        return SettingValue(label, value, text)
-    return SettingValue(label, value, value_text(value, field))
+        return label, value, text
+    return label, value, value_text(value, field)
 
 
 def value_text(value: object, field: FieldInfo) -> str:
@@ -169,14 +164,14 @@ def _setting_words(experiment: Experiment) -> tuple[frozenset[str], tuple[str, .
     """Return settings as ``name=value``, and the words of the chosen variants."""
     known = settings(experiment)
     pairs = {
-        f"{name}={str(one.value).casefold()}"
-        for path, one in known.items()
+        f"{name}={str(value).casefold()}"
+        for path, (_label, value, _text) in known.items()
         for name in (path, path.rpartition(".")[2])
     }
     words_of_variants = {
         word
-        for path, one in known.items()
-        if isinstance(one.value, str) and path != "task.text"
-        for word in (*one.text.casefold().split(), str(one.value).casefold())
+        for path, (_label, value, text) in known.items()
+        if isinstance(value, str) and path != "task.text"
+        for word in (*text.casefold().split(), value.casefold())
     }
     return frozenset(pairs), tuple(sorted(words_of_variants))

@@ -7,14 +7,15 @@ numbered.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.base import plain
 from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.choices.variants.norms import NORMS
 from tfm_core.inspect.compare.differences import FAMILY, TASK, Difference, differences
-from tfm_core.sentences import N_, Sentence, listed
+from tfm_core.sentences import N_, Sentence, listed, words
 
 MAX_SETTINGS = 3
 """The most settings in a name."""
@@ -93,96 +94,45 @@ def phrase(row: Difference, number: int) -> str:
     value = row.values[number]
     if value is None:
         return ""
-    field = row.field
-    if isinstance(value, bool) and field in _FLAGS:
-        return _FLAGS[field][0 if value else 1]
-    if field in _COUNTED and isinstance(value, int | float):
-        none, one, many = _COUNTED[field]
-        template = none if none and not value else one if one and value == 1 else many
+    field, forms = row.field, _forms(row.field)
+    if isinstance(value, bool) and "yes" in forms:
+        return forms["yes" if value else "no"]
+    if isinstance(value, int | float) and "many" in forms:
+        form = "none" if not value else "one" if value == 1 else "many"
         shown = f"{100 * value:.4g}" if field in _SHARES else plain(value)
-        return Sentence(template, {"n": shown})
-    if field in _MISTAKES and isinstance(value, tuple):
-        return listed(MISTAKES[name].short for name in value) or _MISTAKES[field]
+        return N_(forms.get(form, forms["many"]), n=shown)
+    if field.endswith(".mistakes") and isinstance(value, tuple):
+        return listed(MISTAKES[name].short for name in value) or forms["none"]
     if field == "model.norm":
         return NORMS[str(value)].phrase
-    if field in _VARIANTS:
-        return _VARIANTS[field](row.texts[number])
-    return N_("{label} {value}", label=row.label, value=row.texts[number])
+    if field in _BARE:
+        return row.texts[number]
+    rule = forms.get("value", N_("{label} {value}"))
+    return N_(rule, label=row.label, value=row.texts[number])
+
+
+@cache
+def _forms(field: str) -> Mapping[str, Sentence]:
+    """Return how a setting is said, from ``choices/phrases.md``: yes, no, none, one, many, value.
+
+    Empty where it is said as its label and value.
+    """
+    try:
+        return words(f"choices/phrases/{field}")
+    except KeyError:
+        return {}
 
 
 _SHARES = {"training.warmup", "training.batch_warmup"}
-_FLAGS: Mapping[str, tuple[str, str]] = {
-    "model.norm_first": (N_("pre-norm"), N_("post-norm")),
-    "model.bias": (N_("biases"), N_("no biases")),
-    "model.projection_bias": (N_("biases in attention"), N_("no biases in attention")),
-    "model.qkv_bias": (
-        N_("biases of queries, keys, values"),
-        N_("no biases of queries, keys, values"),
-    ),
-    "model.qk_norm": (N_("QK-norm"), N_("no QK-norm")),
-    "model.tie_embeddings": (N_("tied embeddings"), N_("untied embeddings")),
-    "model.is_bidirectional": (N_("reads both ways"), N_("reads one way")),
-    "training.checkpointing": (N_("checkpointing"), N_("no checkpointing")),
-    "training.compile": (N_("compiled"), N_("not compiled")),
-    "training.final_test": (N_("tested"), N_("not tested")),
-    "task.sizes": (N_("large and small"), N_("one size")),
+_BARE = {
+    "model.family",
+    "model.activation",
+    "model.cell",
+    "task.operation",
+    "task.name",
+    "task.base",
+    "task.trains",
+    "training.optimizer",
+    "training.precision",
 }
-_COUNTED: Mapping[str, tuple[str, str, str]] = {  # of 0, of 1, of another number
-    "model.d_model": ("", "", N_("width {n}")),
-    "model.n_heads": ("", N_("1 head"), N_("{n} heads")),
-    "model.n_kv_heads": (N_("no shared keys"), N_("1 key head"), N_("{n} key heads")),
-    "model.head_dim": (N_("d_head of d_model / n_heads"), "", N_("d_head {n}")),
-    "model.d_ff": ("", "", N_("d_ff {n}")),
-    "model.n_experts": (N_("no experts"), N_("1 expert"), N_("{n} experts")),
-    "model.top_k": ("", N_("1 expert per token"), N_("{n} experts per token")),
-    "model.balance_weight": (N_("no load balance"), "", N_("load balance {n}")),
-    "model.n_layers": ("", N_("1 layer"), N_("{n} layers")),
-    "model.n_encoder_layers": ("", N_("1 encoder layer"), N_("{n} encoder layers")),
-    "model.n_decoder_layers": ("", N_("1 decoder layer"), N_("{n} decoder layers")),
-    "task.n_last": ("", N_("last layer"), N_("last {n} layers")),
-    "task.rank": ("", "", N_("rank {n}")),
-    "model.dropout": (N_("no dropout"), "", N_("dropout {n}")),
-    "model.window": (N_("no window"), "", N_("window {n}")),
-    "model.full_every": (N_("windows in all layers"), "", N_("full attention every {n}")),
-    "model.patch_size": ("", "", N_("patches of {n}")),
-    "task.size": ("", "", N_("size {n}")),
-    "task.n_train": ("", "", N_("{n} to learn from")),
-    "task.context": ("", "", N_("context {n}")),
-    "task.shift": (N_("no shift"), "", N_("shift {n}")),
-    "task.rotation": (N_("no rotation"), "", N_("rotation {n}")),
-    "task.scale": (N_("no scale"), "", N_("scale {n}")),
-    "task.slant": (N_("no slant"), "", N_("slant {n}")),
-    "task.label_noise": (N_("no label noise"), "", N_("label noise {n}")),
-    "training.steps": ("", N_("1 step"), N_("{n} steps")),
-    "training.batch_size": ("", "", N_("batches of {n}")),
-    "training.learning_rate": ("", "", N_("learning rate {n}")),
-    "training.warmup": (N_("no warm-up"), "", N_("{n}% warm-up")),
-    "training.batch_warmup": (N_("whole batches"), "", N_("{n}% half batches")),
-    "training.weight_decay": (N_("no weight decay"), "", N_("weight decay {n}")),
-    "training.label_smoothing": (N_("no label smoothing"), "", N_("label smoothing {n}")),
-    "training.clip_norm": (N_("no clipping"), "", N_("clipping at {n}")),
-    "training.patience": (N_("no patience"), "", N_("patience {n}")),
-    "seed": ("", "", N_("seed {n}")),
-}
-_MISTAKES: Mapping[str, str] = {  # without any
-    "model.mistakes": N_("no mistakes"),
-    "training.mistakes": N_("no mistakes in training"),
-}
-_VARIANTS: Mapping[str, Callable[[str], str]] = {
-    "model.family": lambda label: label,
-    "task.operation": lambda label: label,
-    "task.name": lambda label: label,
-    "task.base": lambda label: label,
-    "task.trains": lambda label: label,
-    "model.sink": lambda label: N_("sink: {label}", label=label),
-    "model.activation": lambda label: label,
-    "model.cell": lambda label: label,
-    "model.position": lambda label: N_("positions: {label}", label=label),
-    "model.text_position": lambda label: N_("word positions: {label}", label=label),
-    "model.pooling": lambda label: N_("pooling: {label}", label=label),
-    "model.stem": lambda label: N_("stem: {label}", label=label),
-    "model.attention": lambda label: N_("score: {label}", label=label),
-    "training.optimizer": lambda label: label,
-    "training.schedule": lambda label: N_("schedule: {label}", label=label),
-    "training.precision": lambda label: label,
-}
+"""Settings whose value says it all."""

@@ -75,7 +75,35 @@ class SeedSpread:
     @property
     def sentence(self) -> Sentence:
         """The figures in words."""
-        return _spread_words(self)
+        measure = self.measure
+        words: Sentence
+        if self.mean is None:
+            words = N_("No seed has a result yet.")
+        elif self.sd is None:
+            words = N_(
+                "{mean} with one seed, so its spread is unknown.", mean=measure.format(self.mean)
+            )
+        else:
+            words = N_(
+                "{mean} ± {sd} (mean ± standard deviation, n = {n} seeds).",
+                mean=measure.format(self.mean, self.sd),
+                sd=measure.gap(self.sd, self.sd),
+                n=self.n,
+            )
+            if self.worst is not None:
+                worst = measure.format(self.worst, self.sd)
+                worst_words = N_("Worst: {worst} (seed {seed}).", worst=worst, seed=self.worst_seed)
+                words = joined(words, worst_words)
+        if not self.lost:
+            return words
+        seeds = ", ".join(map(str, self.lost))
+        lost = counted(
+            "No result from seed {seeds}.",
+            "No result from seeds {seeds}.",
+            len(self.lost),
+            seeds=seeds,
+        )
+        return lost if self.mean is None else joined(words, lost)
 
 
 def spread(figures: Mapping[int, float | None], measure: Measure) -> SeedSpread:
@@ -95,38 +123,6 @@ def _known(figures: Mapping[int, float | None]) -> dict[int, float]:
     return {
         seed: value for seed, value in figures.items() if value is not None and math.isfinite(value)
     }
-
-
-def _spread_words(found: SeedSpread) -> Sentence:
-    measure = found.measure
-    words: Sentence
-    if found.mean is None:
-        words = N_("No seed has a result yet.")
-    elif found.sd is None:
-        words = N_(
-            "{mean} with one seed, so its spread is unknown.", mean=measure.format(found.mean)
-        )
-    else:
-        words = N_(
-            "{mean} ± {sd} (mean ± standard deviation, n = {n} seeds).",
-            mean=measure.format(found.mean, found.sd),
-            sd=measure.gap(found.sd, found.sd),
-            n=found.n,
-        )
-        if found.worst is not None:
-            worst = measure.format(found.worst, found.sd)
-            worst_words = N_("Worst: {worst} (seed {seed}).", worst=worst, seed=found.worst_seed)
-            words = joined(words, worst_words)
-    if not found.lost:
-        return words
-    seeds = ", ".join(map(str, found.lost))
-    lost = counted(
-        "No result from seed {seeds}.",
-        "No result from seeds {seeds}.",
-        len(found.lost),
-        seeds=seeds,
-    )
-    return lost if found.mean is None else joined(words, lost)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,7 +25,7 @@ from tfm_core.layers.masks import is_token
 from tfm_core.layers.recorder import Change
 from tfm_core.models.pictures import Captioner
 from tfm_core.models.text import DecoderOnly, EncoderOnly, TextModel
-from tfm_core.probe.intervene import intervene
+from tfm_core.probe.capture import intervene
 
 Means = Mapping[Part, Tensor]
 """The mean output of a part: (d_head,) of a head, (d_model,) of the others."""

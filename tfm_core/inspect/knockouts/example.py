@@ -189,7 +189,7 @@ def redrawn(run: Run, index: int, head: Part, rows: Floats) -> DataFrame:
     import torch
 
     from tfm_core.inspect.knockouts.engine import pattern, reweighed
-    from tfm_core.probe.intervene import intervene
+    from tfm_core.probe.capture import intervene
 
     model, _step = model_of(run)
     probe = run.probe()

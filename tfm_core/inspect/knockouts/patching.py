@@ -27,8 +27,7 @@ from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Stack
 from tfm_core.layers.recorder import Change
 from tfm_core.models.ends import LabelOutput
-from tfm_core.probe.capture import capture
-from tfm_core.probe.intervene import intervene
+from tfm_core.probe.capture import capture, intervene
 from tfm_core.sentences import StudentError
 
 Inputs = tuple[Tensor, ...]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tfm_core.choices.config import Choice
 from tfm_core.data.vocabulary import PAD, SPECIALS
 from tfm_core.probe.types import Bools
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, StudentError, words
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,22 +31,6 @@ SEPARATOR = "|"
 MAX_TOKENS = 48
 MAX_LETTERS = 24
 D_MODEL, D_HEAD = 32, 8  # of the seeded projections
-
-MASKS: dict[str, Choice] = {
-    "none": Choice(N_("None"), N_("Every query may attend to every key.")),
-    "padding": Choice(N_("Padding"), N_("No query attends to padding (encoder).")),
-    "causal": Choice(N_("Causal"), N_("A query sees itself and earlier keys (GPT).")),
-    "combined": Choice(N_("Causal and padding"), N_("Both (decoder, padded batch).")),
-    "cross": Choice(
-        N_("Cross-attention"), N_("The target attends to the source, without its padding.")
-    ),
-    "window": Choice(N_("Sliding window"), N_("A query sees nearby keys (Longformer, 2020).")),
-    "prefix": Choice(
-        N_("Prefix-LM"), N_("The prefix is read both ways, the rest left to right (T5, 2020).")
-    ),
-    "packed": Choice(N_("Packed sequences"), N_("Several sequences in a row, each with a block.")),
-}
-
 
 _START = "import torch\n\n"
 _KEEP = "keep = torch.tensor({keep})  # False = padding\n"
@@ -66,6 +50,7 @@ _CODE = {
     "packed": _KEEP + "segments = torch.tensor({segments})\n"
     "mask = keep[None, :] & (segments[:, None] == segments[None, :])",
 }
+MASKS = {name: Choice(**words(f"choices/masks/{name}")) for name in _CODE}
 
 ADDITIVE = """\
 # bool (True = may attend) -> additive, in the type of the scores

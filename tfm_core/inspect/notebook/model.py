@@ -9,9 +9,9 @@ from typing import Any
 
 from tfm_core.choices.config.base import ConfigError
 from tfm_core.choices.config.model import MODEL_CONFIGS, built
-from tfm_core.choices.config.shape import CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.choices.config.shape import CaptionShape, Shape, TextShape
 from tfm_core.choices.variants.activations import ACTIVATIONS
-from tfm_core.facts.architectures import ARCHITECTURES, Architecture
+from tfm_core.facts.architectures import ARCHITECTURES, SHAPES, Architecture
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.notebook.sizes import CODE, Given, Unread, read
 from tfm_core.sentences import N_, Sentence, StudentError
@@ -142,8 +142,7 @@ def _made(values: Values, shape: Values) -> tuple[Any, Shape]:
         made = config.parse(used)
     except ConfigError as error:
         raise StudentError(error.sentences[0]) from None
-    kinds: dict[str, type[Any]] = {"vit": ImageShape, "captioner": CaptionShape}
-    kind = kinds.get(family, TextShape)
+    kind = SHAPES.get(family, TextShape)
     names = {one.name for one in fields(kind)}
     sizes = {name: value for name, value in shape.items() if name in names}
     found: Shape = kind(**sizes)

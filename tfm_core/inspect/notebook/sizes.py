@@ -3,210 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from tfm_core.sentences import N_, StudentError
 
 MAX_CHARACTERS = 10_000
 
-_OTHERS: Mapping[str, tuple[str, ...]] = {  # ours -> theirs, without underscores and capitals
-    "d_model": (
-        "dmodel",
-        "embedsize",
-        "embeddim",
-        "hiddensize",
-        "nembd",
-        "dim",
-        "embdim",
-        "emsize",
-        "embeddingdim",
-        "modeldim",
-        "hiddend",
-        "myhidden",
-    ),
-    "n_heads": (
-        "nheads",
-        "numheads",
-        "heads",
-        "nhead",
-        "numattentionheads",
-        "nheads",
-        "encoderattentionheads",
-        "decoderattentionheads",
-        "h",
-        "myhead",
-    ),
-    "d_ff": (
-        "dff",
-        "hiddendim",
-        "intermediatesize",
-        "ninner",
-        "dimfeedforward",
-        "ffdim",
-        "ffndim",
-        "encoderffndim",
-        "decoderffndim",
-        "mlpdim",
-        "dmlp",
-        "ffhidden",
-        "hidden",
-    ),
-    "n_layers": (
-        "nlayers",
-        "numlayers",
-        "layers",
-        "numhiddenlayers",
-        "nlayer",
-        "depth",
-        "numblocks",
-        "nblocks",
-        "n",
-        "myencoder",
-    ),
-    "n_encoder_layers": ("nencoderlayers", "numencoderlayers", "encoderlayers"),
-    "n_decoder_layers": ("ndecoderlayers", "numdecoderlayers", "decoderlayers"),
-    "d_head": ("dhead", "headdim", "dk", "dv", "dimhead", "dkv"),
-    "dropout": (
-        "dropout",
-        "droprate",
-        "dropoutrate",
-        "p",
-        "hiddendropoutprob",
-        "residpdrop",
-        "dropoutp",
-    ),
-    "activation": ("activation", "hiddenact", "activationfunction", "act"),
-    "max_len": (
-        "maxlen",
-        "maxlength",
-        "maxseq",
-        "maxseqlen",
-        "maxseqlength",
-        "maxpositionembeddings",
-        "npositions",
-        "nctx",
-        "blocksize",
-        "contextlength",
-        "seqlen",
-        "sequencelength",
-    ),
-    "src_vocabulary": (
-        "srcvocabulary",
-        "srcvocabsize",
-        "vocabsize",
-        "dvocab",
-        "srcvocab",
-        "inputvocabsize",
-        "encvocabsize",
-        "vocab",
-    ),
-    "tgt_vocabulary": (
-        "tgtvocabulary",
-        "tgtvocabsize",
-        "trgvocabsize",
-        "targetvocabsize",
-        "tgtvocab",
-        "decvocabsize",
-        "trgvocab",
-        "decodervocabsize",
-    ),
-    "patch_size": ("patchsize", "patch"),
-    "image_size": ("imagesize", "imgsize", "image"),
-    "channels": ("channels", "numchannels", "inchannels", "nchannels", "inchans"),
-    "n_classes": ("nclasses", "numclasses", "numlabels", "nlabels", "outdim", "outd", "myclass"),
-    "norm_first": ("normfirst", "prenorm"),
-    "norm_eps": ("normeps", "layernormeps", "layernormepsilon", "eps", "layerepsilon"),
-    "bias": ("bias", "usebias"),
-    "src_max_len": ("srcmaxlength", "srcmaxlen"),
-    "tgt_max_len": ("tgtmaxlength", "tgtmaxlen"),
-    "n_patches": ("npatches", "mypatch"),
-    "mlp_ratio": ("mlpratio", "mymlp"),
-}
-_THROWN = {  # says nothing of what a model is made of
-    "device",
-    "dtype",
-    "batchsize",
-    "lr",
-    "learningrate",
-    "epochs",
-    "modeltype",
-    "padtokenid",
-    "initializerrange",
-    "transformersversion",
-    "usecache",
-    "srcpadidx",
-    "trgpadidx",
-    "padidx",
-    "batchfirst",
-    "bostokenid",
-    "eostokenid",
-    "architectures",
-    "torchdtype",
-    "totepoch",
-    "myshape",
-    "myepoch",
-    "mybatch",
-    "mylearning",
-}
-_BY_THEIRS = {name: ours for ours, names in _OTHERS.items() for name in names}
-EXACT = (
-    "family",
-    "norm",
-    "final_norm",
-    "position",
-    "projection_bias",
-    "mistakes",
-    "pooling",
-    "window",
-    "tie_embeddings",
-    "query_key_gain",
-    "n_kv_heads",
-    "head_dim",
-    "qkv_bias",
-    "qk_norm",
-    "n_experts",
-    "top_k",
-    "stem",
-    "head",
-    "n_hidden",
-    "n_labels",
-    "n_segments",
-    "one_vocabulary",
-    "output_bias",
-    "scale_embedding",
-    "has_source",
-    "src_len",
-    "tgt_len",
-    "text_position",
-    "rope_theta",
-    "rope_scaling",
-    "rope_factor",
-    "rope_original_len",
-    "full_every",
-    "sink",
+_KNOWN: Mapping[str, Any] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
 )
-"""Further settings, which only our names stand for."""
-
-CALLS: Mapping[str, tuple[str, ...]] = {  # a class of the notebooks -> its numbers, in order
-    "Encoder": ("n_layers", "d_model", "n_heads", "d_ff"),
-    "SimpleTransformer": ("src_vocabulary",),
-    "SentimentAnalyzer": ("src_vocabulary",),
-    "ImageCaptioning": ("src_vocabulary",),
-    "EncoderDecoderTransformer": ("src_vocabulary", "tgt_vocabulary"),
-    "My_Transformer": ("src_vocabulary", "tgt_vocabulary"),
-    "Transformer": ("src_vocabulary", "tgt_vocabulary"),
-    "MyVIT": (),
-    "nn.Transformer": (
-        "d_model",
-        "n_heads",
-        "n_encoder_layers",
-        "n_decoder_layers",
-        "d_ff",
-        "dropout",
-        "activation",
-    ),
-}
+_BY_THEIRS = {name: ours for ours, names in _KNOWN["theirs"].items() for name in names}
 
 
 Unread = tuple[int, str, str]
@@ -290,7 +100,7 @@ def _take(line: str, given: Given) -> str:
 def _take_call(name: str, inside: str, given: Given) -> str:
     """Take in a call such as ``Encoder(3, 16, 4, 2)``."""
     plain = [one.strip() for one in inside.split(",") if one.strip() and "=" not in one]
-    names = CALLS.get(name, ())
+    names: Sequence[str] = _KNOWN["calls"].get(name, ())
     by_name = [one for one in plain if _canonical(one)]  # of a size that is set above
     if len(plain) == len(by_name) > len(names):
         plain = []
@@ -326,10 +136,10 @@ def _take_pairs(line: str, given: Given) -> str:
 def _canonical(name: str) -> str | None:
     """Return our name of a size; "" for what no model is made of, None for an unknown name."""
     name = name.rpartition(".")[2]
-    if name in EXACT:
+    if name in _KNOWN["exact"]:
         return name
     short = re.sub(r"[\W_]", "", name.lower())
-    return "" if short in _THROWN else _BY_THEIRS.get(short)
+    return "" if short in _KNOWN["skipped"] else _BY_THEIRS.get(short)
 
 
 def _value(text: str, given: Given) -> str:

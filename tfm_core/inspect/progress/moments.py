@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention import heads
 from tfm_core.inspect.attention.alignment import LEARNED, scored_modules
-from tfm_core.inspect.attention.head_roles import ROLES
+from tfm_core.inspect.attention.head_roles import role_words
 from tfm_core.inspect.attention.trained import cached_by_snapshot
 from tfm_core.probe import items
 from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
@@ -238,7 +238,7 @@ def _of_heads(experiment: Experiment, measured: _Measured) -> Iterator[_Event]:
                     "{head} now puts {share} of its attention here: {role}.",
                     head=_named(experiment, module, head),
                     share=percent(share),
-                    role=ROLES[role].words(kind),
+                    role=role_words(role, kind),
                 )
                 yield _Event(7, frozenset({(kind, role)}), sentence)
     for module, shares in measured.ink.items():

@@ -28,57 +28,32 @@ _FIRST_KINDS = ("cross", "picture")
 _SURFACES: dict[str, Surface] = {"patches": "picture", "picture": "words"}  # of other kinds: map
 
 
-@dataclass(frozen=True, slots=True)
-class StageExample:
-    """An example of the probe: its source and truth as text, and the tokens that are the truth."""
-
-    source: str
-    truth: str
-    tokens: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StageAnswer:
-    """The answer to one example at one step.
-
-    tokens, confidence: of a text. classes: the likeliest of a picture. is_right: None for a text to
-    continue.
-    """
-
-    tokens: tuple[str, ...] = ()
-    confidence: tuple[float, ...] = ()
-    classes: tuple[tuple[str, float], ...] = ()
-    is_right: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StageFrame:
-    """One snapshot: the answer to every example, and a few words for each head, row by row."""
-
-    step: int
-    answers: tuple[StageAnswer, ...]
-    labels: tuple[str, ...]
+Shown = Mapping[str, Any]
+"""What a browser takes as it is: an example, an answer or a snapshot of a stage."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
     """All snapshots of a run, for one kind of attention on one example.
 
-    maps: weights float16 (F, L, H, Q, K), or None. surface: ``map``: queries down, keys across;
-    ``words``: K patches for each of Q words; ``picture``: K patches, Q = 1: the CLS row, or the
-    mean of all rows. side: patches to a side, else 0. kinds: names of all kinds; kind_words: in
-    words. pictures: uint8 (P, C, height, width), or None. glosses: of target tokens. language: of
-    the words that are read, as in ``en``, or None. truth: the cells of a map, row and column, where
-    the true alignment is. telling: the heads that show most at the last snapshot, as numbers row by
-    row, the best first.
+    examples: source and truth as text, and the tokens that are the truth. frames: a snapshot each:
+    its step; labels, a few words for each head, row by row; answers to every example: tokens of a
+    text and how sure each is, the likeliest classes of a picture, and whether it is right, None for
+    a text to continue. maps: weights float16 (F, L, H, Q, K), or None. surface: ``map``: queries
+    down, keys across; ``words``: K patches for each of Q words; ``picture``: K patches, Q = 1: the
+    CLS row, or the mean of all rows. side: patches to a side, else 0. kinds: names of all kinds;
+    kind_words: in words. pictures: uint8 (P, C, height, width), or None. glosses: of target tokens.
+    language: of the words that are read, as in ``en``, or None. truth: the cells of a map, row and
+    column, where the true alignment is. telling: the heads that show most at the last snapshot, as
+    numbers row by row, the best first.
     """
 
     kind: str | None
     kinds: tuple[str, ...]
     example: int
     n_attended: int
-    examples: tuple[StageExample, ...]
-    frames: tuple[StageFrame, ...]
+    examples: tuple[Shown, ...]
+    frames: tuple[Shown, ...]
     surface: Surface
     maps: MapView | None = None
     side: int = 0
@@ -98,7 +73,7 @@ class Stage:
     @property
     def steps(self) -> tuple[int, ...]:
         """Return the steps of the frames, ascending."""
-        return tuple(frame.step for frame in self.frames)
+        return tuple(frame["step"] for frame in self.frames)
 
 
 def read(
@@ -118,7 +93,7 @@ def read(
     n_attended = len(probe.attended)
     chosen = kind if kind in kinds else next(iter(kinds), None)
     index = example if example is not None and 0 <= example < n_attended else _telling(probe)
-    frames: list[StageFrame] = []
+    frames: list[Shown] = []
     views: list[MapView] = []
     for step in run.snapshot_steps() if steps is None else steps:
         try:
@@ -150,7 +125,7 @@ def read(
         glosses=glosses_of(experiment),
         language=language_of(experiment),
         truth=_truth(experiment, probe, index, chosen) if chosen and surface == "map" else (),
-        telling=heads.telling_heads(run, frames[-1].step, chosen) if views and chosen else (),
+        telling=heads.telling_heads(run, frames[-1]["step"], chosen) if views and chosen else (),
     )
 
 
@@ -186,15 +161,13 @@ def _together(views: Sequence[MapView]) -> MapView:
 
 def _frame(
     run: Run, probe: Probe, step: int, kind: str | None, index: int
-) -> tuple[StageFrame, MapView | None]:
+) -> tuple[Shown, MapView | None]:
     """Return what a snapshot shows, cached. Raises ValueError."""
     snapshot = run.snapshot(step)
-    answers = _answers(run, step)
-    if kind is None:
-        return StageFrame(step, answers, ()), None
-    modules = modules_by_kind(run.experiment)[kind]
-    if any(module not in snapshot.attention for module in modules):
-        return StageFrame(step, answers, ()), None
+    frame = {"step": step, "answers": _answers(run, step), "labels": ()}
+    modules = [] if kind is None else modules_by_kind(run.experiment)[kind]
+    if kind is None or any(module not in snapshot.attention for module in modules):
+        return frame, None
     example = example_of(run.experiment, probe, snapshot, index)
     view = map_view(run.experiment, example, kind=kind)
     if kind == "patches":
@@ -208,7 +181,7 @@ def _frame(
             key=view.key[cls:],
         )
     rows = heads.of_kind(run.experiment, heads.rows_of_step(run, step), kind)
-    return StageFrame(step, answers, tuple(row["short"] for row in rows)), view
+    return {**frame, "labels": tuple(row["short"] for row in rows)}, view
 
 
 def over_picture(maps: Array, *, has_cls: bool) -> Array:
@@ -219,37 +192,36 @@ def over_picture(maps: Array, *, has_cls: bool) -> Array:
 
 
 @cached_by_snapshot
-def _answers(run: Run, step: int) -> tuple[StageAnswer, ...]:
+def _answers(run: Run, step: int) -> tuple[Shown, ...]:
     probe, snapshot = run.probe(), run.snapshot(step)
     return tuple(_answer(run.experiment, probe, snapshot, n) for n in range(len(probe.items)))
 
 
-def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> StageAnswer:
+def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> Shown:
     item = probe.items[index]
+    answer: Shown = {"tokens": (), "sure": [], "classes": [], "right": None}
     if snapshot.probabilities is not None:
         names = experiment.task.class_names
         row = np.asarray(snapshot.probabilities[index], np.float32)
         best = [int(number) for number in np.argsort(-row, kind="stable")[:MAX_CLASSES]]
         label = item.get("label")
-        is_right = None if label is None else best[0] == label
-        classes = tuple((names[number], float(row[number])) for number in best)
-        return StageAnswer(classes=classes, is_right=is_right)
+        classes = [[names[number], round(float(row[number]), 4)] for number in best]
+        return {**answer, "classes": classes, "right": None if label is None else best[0] == label}
     if snapshot.tokens is None:
-        return StageAnswer()
+        return answer
     tokens = tuple(snapshot.tokens[index])
-    sure: tuple[float, ...] = ()
-    if snapshot.confidence is not None:
-        sure = tuple(float(share) for share in snapshot.confidence[index][: len(tokens)])
+    sure = [] if snapshot.confidence is None else snapshot.confidence[index][: len(tokens)]
     right = items.is_right(experiment, item, tokens)
-    return StageAnswer(tokens, sure, is_right=right)
+    rounded = [round(float(share), 3) for share in sure]
+    return {**answer, "tokens": tokens, "sure": rounded, "right": right}
 
 
-def _shown(experiment: Experiment, item: Mapping[str, Any]) -> StageExample:
+def _shown(experiment: Experiment, item: Mapping[str, Any]) -> Shown:
     if experiment.task.class_names:
         label = item.get("label")
         name = "" if label is None else experiment.task.class_names[label]
-        return StageExample("", name, ())
+        return {"source": "", "truth": name, "tokens": ()}
     tokens = () if is_language(item) else tuple(item["tgt"])
     if not experiment.task.has_model:
         tokens = tuple(item["tgt_text"].split())
-    return StageExample(item.get("src_text", ""), item["tgt_text"], tokens)
+    return {"source": item.get("src_text", ""), "truth": item["tgt_text"], "tokens": tokens}

@@ -155,12 +155,15 @@ def compare(
 
     relative: the tolerance as a share of the reference's largest value (at least 1e-3).
     """
-    equalities = []
-    for name, value in reference.items():
-        largest = max(float(value.abs().max()), 1e-3)
-        difference = float((value - other[name].to(value.device)).abs().max())
-        equalities.append(Equality(name, side, difference, relative * largest))
-    return tuple(equalities)
+    return tuple(
+        {
+            "what": name,
+            "side": side,
+            "difference": float((value - other[name].to(value.device)).abs().max()),
+            "tolerance": relative * max(float(value.abs().max()), 1e-3),
+        }
+        for name, value in reference.items()
+    )
 
 
 def saved_bytes(call: Callable[[], object]) -> int:

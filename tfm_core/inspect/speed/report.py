@@ -9,13 +9,13 @@ import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.variants.precisions import PRECISIONS
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.runs.store import RECORDED
-from tfm_core.sentences import N_, Paragraph
+from tfm_core.sentences import N_, words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,7 @@ SPREADS = Columns(
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkComparison:
-    """One way of making training fast.
+    """One way of making training fast; its words are those of ``choices/comparisons.md``.
 
     sides: name -> label, the reference first. code: label -> ``module:function`` to show. x_title:
     the axis of a curve, empty for a plain pair. seconds: roughly how long it takes.
@@ -53,7 +53,16 @@ class BenchmarkComparison:
     code: Mapping[str, str]
     x_title: str = ""
     seconds: int = 15
-    needs_blocks: bool = False
+    needs_blocks: bool = True
+
+    @classmethod
+    def of(cls, name: str, *sides: str, code: Mapping[str, str], **facts: Any) -> Self:
+        """Return a comparison; a side without words of its own is a precision."""
+        said = words(f"choices/comparisons/{name}")
+        labels = {
+            side: said.pop(side) if side in said else PRECISIONS[side].label for side in sides
+        }
+        return cls(sides=labels, code=code, **said, **facts)
 
     def why_not(self, experiment: Experiment) -> str | None:
         """Return why it makes no sense for an experiment; None where it does."""
@@ -62,47 +71,31 @@ class BenchmarkComparison:
         return None
 
 
-COMPARISONS: dict[str, BenchmarkComparison] = {
-    "attention": BenchmarkComparison(
-        N_("Attention: explicit or fused"),
-        N_("softmax(q kᵀ) v step by step, or one call of scaled_dot_product_attention."),
-        {
-            "explicit": N_("Explicit"),
-            "einsum": N_("Explicit, two einsums"),
-            "math": N_("Fused, math back end"),
-            "fused": N_("Fused, PyTorch chooses the back end"),
-        },
-        {
+COMPARISONS = {
+    "attention": BenchmarkComparison.of(
+        "attention",
+        *("explicit", "einsum", "math", "fused"),
+        code={
             "Explicit": f"{_BENCH}:explicit_attention",
             N_("Two einsums"): f"{_BENCH}:einsum_attention",
             N_("Fused"): "tfm_core.layers.attention:fused_attention",
         },
-        needs_blocks=True,
     ),
-    "batch": BenchmarkComparison(
-        N_("Batch size"),
-        N_("Examples per second, from one to twice your batch."),
-        {"batch": N_("Forward and backward")},
-        {"One by one": f"{_BENCH}:one_by_one", "A batch": f"{_BENCH}:one_batch"},
-        x_title=N_("batch size (examples)"),
+    "batch": BenchmarkComparison.of(
+        "batch",
+        "batch",
+        code={"One by one": f"{_BENCH}:one_by_one", "A batch": f"{_BENCH}:one_batch"},
         seconds=20,
+        needs_blocks=False,
     ),
-    "checkpointing": BenchmarkComparison(
-        N_("Checkpointing and 16 bits"),
-        Paragraph("speed/checkpointing-help"),
-        {
-            "plain": N_("Everything kept"),
-            "checkpointed": N_("Blocks recomputed"),
-            "bf16": PRECISIONS["bf16"].label,
-            "fp16": PRECISIONS["fp16"].label,
-            "both": N_("Blocks recomputed, in bf16"),
-        },
-        {
+    "checkpointing": BenchmarkComparison.of(
+        "checkpointing",
+        *("plain", "checkpointed", "bf16", "fp16", "both"),
+        code={
             "Everything kept": f"{_BENCH}:plain_pass",
             "Blocks recomputed": f"{_BENCH}:checkpointed",
             "Autocast": f"{_BENCH}:autocast_pass",
         },
-        needs_blocks=True,
     ),
 }
 
@@ -131,22 +124,14 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> TimeRange:
     return TimeRange.of([a / b for a, b in zip(above, below, strict=True)])
 
 
-@dataclass(frozen=True, slots=True)
-class Equality:
-    """The largest absolute difference of a side's results from the reference's.
+Equality = Mapping[str, Any]
+"""what: which results of a side; difference: the largest absolute one from the reference's results;
+tolerance: the rounding error allowed."""
 
-    what: which results; tolerance: the rounding error allowed.
-    """
 
-    what: str
-    side: str
-    difference: float
-    tolerance: float
-
-    @property
-    def is_equal(self) -> bool:
-        """Whether the difference is within the tolerance; nan is not."""
-        return self.difference <= self.tolerance
+def is_equal(one: Equality) -> bool:
+    """Return whether a difference is within its tolerance; nan is not."""
+    return bool(one["difference"] <= one["tolerance"])
 
 
 @dataclass(slots=True)
@@ -160,7 +145,7 @@ class BenchmarkCase:
 
     part: str
     sides: Mapping[str, Callable[[], object] | None]
-    equalities: tuple[Equality, ...] = ()
+    equalities: Sequence[Equality] = ()
     x: float | None = None
     n_bytes: Mapping[str, int] = field(default_factory=dict)
     facts: Mapping[str, float | str] = field(default_factory=dict)
@@ -177,7 +162,7 @@ class BenchmarkCase:
             "part": self.part,
             "sides": list(self.sides),
             "x": self.x,
-            "equalities": [asdict(one) for one in self.equalities],
+            "equalities": list(self.equalities),
             "n_bytes": dict(self.n_bytes),
             "facts": dict(self.facts),
         }
@@ -237,9 +222,8 @@ class SpeedReport:
         except (ValueError, TypeError, KeyError, AttributeError):
             return
         if kind == "case":
-            same = tuple(Equality(**one) for one in message.pop("equalities"))
             sides = dict.fromkeys(message.pop("sides"))
-            self.cases.append(BenchmarkCase(sides=sides, equalities=same, **message))
+            self.cases.append(BenchmarkCase(sides=sides, **message))
         elif kind == "round":
             for side, seconds in message["seconds"].items():
                 self.cases[-1].seconds.setdefault(side, []).append(seconds)

@@ -14,7 +14,6 @@ import sys
 import tempfile
 import threading
 import time
-from functools import cache
 from pathlib import Path
 
 import tfm_core
@@ -162,38 +161,21 @@ class BenchmarkProcess:
             time.sleep(_POLL_SECONDS)
 
 
-class BenchmarkRunner:
-    """Lets one measurement run at a time."""
-
-    def __init__(self) -> None:
-        """Start with none running."""
-        self._lock = threading.Lock()
-        self._current: BenchmarkProcess | None = None
-
-    def begin(self, name: str, experiment: Experiment, device: str) -> BenchmarkProcess:
-        """Start a measurement. Raises Busy, in a sentence, while another one runs; OSError."""
-        with self._lock:
-            running = self._current
-            if running is not None and running.is_running:
-                label = COMPARISONS[running.name].label
-                raise Busy(
-                    "Another measurement runs on this server (“{label}”, for {seconds:.0f} s so "
-                    "far); two at once would disturb each other, so yours begins when that one "
-                    "is done.",
-                    label=label,
-                    seconds=running.seconds,
-                )
-            self._current = BenchmarkProcess(name, experiment, device)
-            return self._current
-
-    def close(self) -> None:
-        """End what runs."""
-        with self._lock:
-            if self._current is not None:
-                self._current.stop(N_("Stopped because the server is shutting down."))
+_beginning = threading.Lock()
+_current: list[BenchmarkProcess] = []
+"""The measurement of this process that runs, or ran last."""
 
 
-@cache
-def runner() -> BenchmarkRunner:
-    """Return the runner of this process."""
-    return BenchmarkRunner()
+def begin(name: str, experiment: Experiment, device: str) -> BenchmarkProcess:
+    """Start a measurement. Raises Busy, in a sentence, while another one runs; OSError."""
+    with _beginning:
+        for running in filter(lambda one: one.is_running, _current):
+            raise Busy(
+                "Another measurement runs on this server (“{label}”, for {seconds:.0f} s so "
+                "far); two at once would disturb each other, so yours begins when that one "
+                "is done.",
+                label=COMPARISONS[running.name].label,
+                seconds=running.seconds,
+            )
+        _current[:] = [BenchmarkProcess(name, experiment, device)]
+        return _current[0]

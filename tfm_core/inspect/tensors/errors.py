@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Inputs = tuple["Tensor", ...]
 Facts = dict[str, Any]
 """What a sentence says of the inputs: shape, dim and dtype of x; with _2 behind them, of b."""
+_NO_PICTURE = N_("A picture is (Y, X, C) or (Y, X); x is {shape}.")
+_NO_TRIANGLE = N_("A triangle needs rows and columns; x has {dim} axis, {shape}.")
 UNKNOWN = N_("PyTorch rejects these tensors; its error is above.")
 
 
@@ -96,18 +98,6 @@ def _join(inputs: Inputs, dim: int, facts: Facts) -> str | None:
             sizes = {"axis": axis, "at": at, "one": one, "other": other}
             return Paragraph("tensors/join-sizes", **sizes, **facts)
     return None
-
-
-def _cat(inputs: Inputs, values: Values, facts: Facts) -> str | None:
-    return _join(inputs, values["dim"], {**facts, "name": "cat"})
-
-
-def _hstack(inputs: Inputs, _values: Values, facts: Facts) -> str | None:
-    return _join(inputs, min(1, inputs[0].dim() - 1), {**facts, "name": "hstack"})
-
-
-def _stack(_inputs: Inputs, _values: Values, facts: Facts) -> str:
-    return Paragraph("tensors/stack-shapes", **facts)
 
 
 def _matmul(inputs: Inputs, _values: Values, facts: Facts) -> str:
@@ -196,21 +186,9 @@ def _decimals(inputs: Inputs, _values: Values, facts: Facts) -> str | None:
     return N_("x holds {dtype}, but decimals are needed: use x.float().", **facts)
 
 
-def _to(_inputs: Inputs, values: Values, _facts: Facts) -> str:
-    return Paragraph("tensors/no-device", device=values["device"])
-
-
-def _to_tensor(_inputs: Inputs, _values: Values, facts: Facts) -> str:
-    return N_("A picture is (Y, X, C) or (Y, X); x is {shape}.", **facts)
-
-
 def _assert(_inputs: Inputs, values: Values, facts: Facts) -> str:
     facts = {**facts, "sizes": tupled(values["sizes"])}
     return N_("x is {shape}, not {sizes}: better here than as a wrong result later.", **facts)
-
-
-def _triangle(_inputs: Inputs, _values: Values, facts: Facts) -> str:
-    return N_("A triangle needs rows and columns; x has {dim} axis, {shape}.", **facts)
 
 
 def _arange(_inputs: Inputs, values: Values, _facts: Facts) -> str:
@@ -231,22 +209,24 @@ _BY_NAME: dict[str, Callable[[Inputs, Any, Facts], str | None]] = {
     "permute": _permute,
     "CHW to HWC": _permute,
     "expand": _expand,
-    "cat": _cat,
-    "hstack": _hstack,
-    "stack": _stack,
+    "cat": lambda inputs, values, facts: _join(inputs, values["dim"], {**facts, "name": "cat"}),
+    "hstack": lambda inputs, _values, facts: _join(
+        inputs, min(1, inputs[0].dim() - 1), {**facts, "name": "hstack"}
+    ),
+    "stack": lambda _inputs, _values, facts: Paragraph("tensors/stack-shapes", **facts),
     "matmul": _matmul,
     "mm": _mm,
     "broadcast": _broadcast,
     "mean": _decimals,
-    "to": _to,
+    "to": lambda _inputs, values, _facts: Paragraph("tensors/no-device", device=values["device"]),
     "einsum": _einsum,
     "softmax": _decimals,
     "Sequential": _decimals,
-    "ToTensor": _to_tensor,
+    "ToTensor": lambda _inputs, _values, facts: N_(_NO_PICTURE, **facts),
     "assert": _assert,
     "masked_fill": _masked,
-    "tril": _triangle,
-    "triu": _triangle,
+    "tril": lambda _inputs, _values, facts: N_(_NO_TRIANGLE, **facts),
+    "triu": lambda _inputs, _values, facts: N_(_NO_TRIANGLE, **facts),
     "arange": _arange,
     "rand": _random,
     "randint": _random,

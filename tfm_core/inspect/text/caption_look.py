@@ -16,22 +16,14 @@ from tfm_core.choices.config import CaptionerConfig, CaptionTaskConfig
 from tfm_core.data.caption_words import caption
 from tfm_core.data.scenes import CANVAS, PlacedDigit, are_disjoint
 from tfm_core.inspect.attention.example import Example, captured
+from tfm_core.inspect.attention.map_view import MEAN, of_head
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of_step
 from tfm_core.inspect.tables import table
-from tfm_core.probe.items import Box, caption_item
+from tfm_core.probe.items import caption_item
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Array
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError
-
-MEAN = -1
-"""Instead of a head: the mean of all heads of the layer."""
-
-
-def chosen_maps(look: CaptionReading, layer: int, head: int = MEAN) -> Array:
-    """Return the attention of each word over the patches, (T, side, side), in a head or MEAN."""
-    maps: Array = look.maps[layer]
-    return maps.mean(0) if head == MEAN else np.asarray(maps[head])
 
 
 def scores(look: CaptionReading, layer: int, head: int = MEAN) -> pd.DataFrame:
@@ -42,11 +34,10 @@ def scores(look: CaptionReading, layer: int, head: int = MEAN) -> pd.DataFrame:
     """
     rows = []
     for word in look.words:
-        if word.share is not None:
-            of_layer = word.share[layer]
-            at = np.unravel_index(int(word.share.argmax()), word.share.shape)
-            share = of_layer.mean() if head == MEAN else of_layer[head]
-            rows.append((word.text, share, word.share.max(), *(n + 1 for n in at)))
+        if (shares := word["share"]) is not None:
+            at = np.unravel_index(int(shares.argmax()), shares.shape)
+            share = float(of_head(shares, layer, head))
+            rows.append((word["text"], share, shares.max(), *(n + 1 for n in at)))
     return table(rows, word=object, share=float, best=float, layer=int, head=int)
 
 
@@ -63,29 +54,17 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CaptionWord:
-    """A word that the model wrote.
-
-    likely: the likeliest words here with their probabilities, the written one first. box: of the
-    digit that it truly names. share: (L, H), of each head's attention inside that box, or None.
-    """
-
-    text: str
-    likely: tuple[tuple[str, float], ...]
-    box: Box | None
-    share: Array | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class CaptionReading:
     """The caption of a picture.
 
-    words: <eos> last, if written. maps: (L, H, T, side, side), cross-attention over patches. even:
-    the share of even attention inside the boxes, mean over words with one.
+    words: <eos> last, if written; each its text; likely, the likeliest words here with their
+    probabilities, the written one first; box of the digit that it truly names; share (L, H) of each
+    head's attention inside that box, or None. maps: (L, H, T, side, side), cross-attention over
+    patches. even: the share of even attention inside the boxes, mean over words with one.
     """
 
     example: Example
-    words: tuple[CaptionWord, ...]
+    words: tuple[Mapping[str, Any], ...]
     maps: Array
     even: float | None
 
@@ -255,7 +234,7 @@ def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]
             even.append(len(patches[index]) / weights.shape[-1])
         best = np.argsort(-row)[:N_LIKELY]
         likely = tuple((names[i], float(row[i])) for i in best)
-        words.append(CaptionWord(text, likely, boxes[index], share))
+        words.append({"text": text, "likely": likely, "box": boxes[index], "share": share})
     return CaptionReading(
         example,
         tuple(words),

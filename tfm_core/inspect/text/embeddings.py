@@ -88,34 +88,6 @@ class EmbeddingTable:
     is_whole: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Projection:
-    """Principal components of a table: mean (D,), axes (3, D), shares of the variance (3,)."""
-
-    mean: Array
-    axes: Array
-    explained: Array
-
-    def of(self, rows: Array) -> Array:
-        """Return rows (..., D) on the components, (..., 3)."""
-        return np.asarray((rows - self.mean) @ self.axes.T, np.float32)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lookup:
-    """One word as a one-hot vector times the table, and as a row taken out of it; both (D,)."""
-
-    id: int
-    by_product: Array
-    by_row: Array
-    n_products: int
-
-    @property
-    def difference(self) -> float:
-        """The largest difference of the two."""
-        return float(np.abs(self.by_product - self.by_row).max())
-
-
 def can_show(run: Run) -> str | None:
     """Return why a run has no embeddings of words to show, in a sentence, or None."""
     if run.problem is not None:
@@ -168,16 +140,15 @@ def table_of(run: Run, name: str) -> EmbeddingTable:
     )
 
 
-def look_up(table: Array, id: int) -> Lookup:
-    """Return row ``id`` of a table (V, D) twice: by matrix product and by indexing."""
+def look_up(table: Array, id: int) -> tuple[Array, float]:
+    """Return row ``id`` of a table (V, D), and its largest difference to one-hot times table."""
     import torch
     import torch.nn.functional as F
 
     weights = torch.from_numpy(np.asarray(table, np.float32))
     one_hot = F.one_hot(torch.tensor(id), len(weights)).float()  # (V,)
-    return Lookup(
-        id, (one_hot @ weights).numpy(), F.embedding(torch.tensor(id), weights).numpy(), table.size
-    )
+    row = F.embedding(torch.tensor(id), weights)
+    return row.numpy(), float((one_hot @ weights - row).abs().max())
 
 
 def neighbours(
@@ -189,8 +160,10 @@ def neighbours(
     return [(i, float(like[i])) for i in order[:most]]
 
 
-def principal(table: Array) -> Projection:
-    """Return the three directions of most variance of the rows of a table (V, D).
+def principal(table: Array) -> tuple[Array, Array, Array]:
+    """Return the mean (D,) of the rows of a table (V, D), and the directions of most variance.
+
+    These are three axes (3, D), and their shares of the variance (3,).
 
     By singular values (Pearson 1901), each with a positive largest coordinate, so that the picture
     does not flip. Missing directions are zero.
@@ -205,7 +178,7 @@ def principal(table: Array) -> Projection:
     axes *= np.where(axes[np.arange(FIRST_COMPONENTS), largest] < 0, -1.0, 1.0)[:, None]
     shares = np.zeros(FIRST_COMPONENTS)
     shares[:n] = (sizes**2 / max(float((sizes**2).sum()), 1e-30))[:n]
-    return Projection(mean, axes, shares)
+    return mean, axes, shares
 
 
 def class_likeness(table: Array, classes: Sequence[str], skip: int = 0) -> tuple[float, float]:

@@ -11,10 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from tfm_core.inspect.tables import table
 from tfm_core.inspect.writing.source import Source
 from tfm_core.inspect.writing.steps import Forced
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from tfm_core.decoding import Beam
 
 WIDEST = 64
@@ -48,26 +51,6 @@ class BeamSettings:
     width: int
     n: int
     alpha: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class BeamNode:
-    """A text of the beam as a node of the tree: step and place, from 0.
-
-    lives: whether it leads to a text of the final beam. is_new: its token was written at this step.
-    parent: its place at the step before, None at the first.
-    """
-
-    step: int
-    place: int
-    parent: int | None
-    token: str
-    text: tuple[str, ...]
-    score: float
-    ranking: float
-    is_done: bool
-    is_new: bool
-    lives: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,28 +104,27 @@ class BeamComparison:
         return None
 
     @property
-    def tree(self) -> list[BeamNode]:
-        """Return every text of the beam as a node of the tree."""
+    def tree(self) -> pd.DataFrame:
+        """Return a row for every text of the beam: a node of the tree, at its step and place.
+
+        text: its tokens; parent: its place at the step before; is_new: its last token was written
+        at this step; lives: it leads to a text of the final beam.
+        """
         lives: list[set[int]] = [set() for _ in self.steps]
         lives[-1] = set(range(len(self.steps[-1])))
         for step in range(len(self.steps) - 1, 0, -1):
             lives[step - 1] = {self.steps[step][place].parent for place in lives[step]}
-        return [
-            BeamNode(
-                step=step,
-                place=place,
-                parent=beam.parent if step else None,
-                token=beam.tokens[-1],
-                text=beam.tokens,
-                score=beam.score,
-                ranking=beam.ranking,
-                is_done=beam.is_done,
-                is_new=not step or not self.steps[step - 1][beam.parent].is_done,
-                lives=place in lives[step],
+        rows = [
+            (
+                *(step, place, beam.parent, beam.tokens, beam.score, beam.is_done),
+                not step or not self.steps[step - 1][beam.parent].is_done,
+                place in lives[step],
             )
             for step, beams in enumerate(self.steps)
             for place, beam in enumerate(beams)
         ]
+        columns = {"step": int, "place": int, "parent": int, "text": object, "score": float}
+        return table(rows, **columns, is_done=bool, is_new=bool, lives=bool)
 
 
 def wider_than(width: int, n: int) -> int:

@@ -1,16 +1,20 @@
-"""Writing step by step: each token, the alternatives, and the attention; torch is imported late."""
+"""Writing step by step: each token, the alternatives, the attention, and the text beside the truth.
+
+torch is imported late.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.inspect.tables import Column, Columns
+from tfm_core.inspect.tables import Column, Columns, table
 from tfm_core.inspect.writing.source import Ids, Source, passed
 from tfm_core.sentences import N_, StudentError
 
@@ -20,9 +24,8 @@ if TYPE_CHECKING:
 
     from tfm_core.decoding import SamplingConfig
 
+
 N_BEST, N_NEXT = 8, 12
-MEAN = -1
-"""Instead of a head: the mean of all heads of its layer."""
 
 
 def in_nats(score: float) -> str:
@@ -90,11 +93,6 @@ class Writing:
         return sum(
             math.log(max(token.own.chance, 1e-300)) for token in self.tokens if not token.is_given
         )
-
-    def looked(self, layer: int, head: int = MEAN) -> npt.NDArray[np.float32]:
-        """Return (T, K), where a head looked for each token, or all heads of a layer on average."""
-        of_layer = self.attention[layer]
-        return np.asarray(of_layer.mean(0) if head == MEAN else of_layer[head])
 
 
 def write(
@@ -245,3 +243,45 @@ def next_token(
 def _perplexity(chances: npt.NDArray[np.float32]) -> float:
     real = chances[chances > 0].astype(np.float64)
     return float(np.exp(-(real * np.log(real)).sum()))
+
+
+WAYS = ("truth", "taught", "free")
+"""The true text, what is predicted after true tokens, and what running free wrote."""
+
+
+def beside_truth(writing: Writing) -> tuple[pd.DataFrame, float] | None:
+    """Return a text beside the truth, place by place; None if the truth is unknown.
+
+    After its first wrong token a free-running model reads what it never saw in training (exposure
+    bias: Bengio et al. 2015, "Scheduled Sampling"; Ranzato et al. 2016).
+
+    By WAYS the tokens, None where a text has ended, their probabilities (``truth_chance``), and
+    whether they are the true ones (``free_right``). And the logarithm of the truth's probability.
+    """
+    import torch
+
+    source = writing.source
+    if source.truth is None:
+        return None
+    words = source.vocabulary
+    ids = (*words.encode(source.truth), words.specials.eos)[: source.longest]
+    logs = passed(source, ids)[0].double().log_softmax(-1)
+    own, best = logs.gather(1, torch.tensor(ids)[:, None])[:, 0], logs.max(-1)
+    truth = [(words.token(id), chance) for id, chance in zip(ids, own.exp().tolist(), strict=True)]
+    taught = [
+        (words.token(id), chance)
+        for id, chance in zip(best.indices.tolist(), best.values.exp().tolist(), strict=True)
+    ]
+    free = [(token.own.token, token.own.chance) for token in writing.tokens]
+    rows = [
+        (a, b, c, p, q, r, a == b, a == c)
+        for (a, p), (b, q), (c, r) in zip_longest(truth, taught, free, fillvalue=(None, math.nan))
+    ]
+    tokens, chances = dict.fromkeys(WAYS, object), {f"{way}_chance": float for way in WAYS}
+    return table(rows, **tokens, **chances, taught_right=bool, free_right=bool), float(own.sum())
+
+
+def parts_at(places: pd.DataFrame) -> int | None:
+    """Return the first place, from 0, where running free leaves the truth; None for none."""
+    wrong = np.flatnonzero(~places["free_right"])
+    return int(wrong[0]) if len(wrong) else None

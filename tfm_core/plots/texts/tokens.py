@@ -14,7 +14,6 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.inspect.text.embeddings import Lookup
 from tfm_core.inspect.text.tokenise import PaddedBatch, Token
 from tfm_core.korean import lang
 from tfm_core.plots.chart import bands_of, cells, texts_of
@@ -164,20 +163,20 @@ def likeness(
 
 def lookup(
     table: Floats,
-    looked_up: Lookup,
+    id: int,
     tokens: Sequence[str],
     theme: Theme,
     say: Say = str,
 ) -> go.Figure:
-    """Draw a window of the table (V, D) around the row that is looked up, the one-hot beside it.
+    """Draw a window of the table (V, D) around row ``id``, the one-hot beside it.
 
     The first column is the one-hot vector, the others are the first dimensions of the table. say:
     translates.
     """
-    first = max(0, min(looked_up.id - 3, len(table) - 7))
+    first = max(0, min(id - 3, len(table) - 7))
     rows = range(first, min(len(table), first + 7))
     shown = table[rows.start : rows.stop, :_DIMENSIONS_SHOWN]
-    one_hot = np.array([[float(row == looked_up.id)] for row in rows])
+    one_hot = np.array([[float(row == id)] for row in rows])
     top = float(np.abs(shown).max())
     values = np.concatenate([one_hot * top, np.full((len(rows), 1), np.nan), shown], 1)
     texts = [

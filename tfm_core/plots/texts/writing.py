@@ -15,9 +15,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.data.opened.spelling import labels, running
-from tfm_core.inspect.writing.beams import BeamNode
-from tfm_core.inspect.writing.beside import WAYS, parts_at
-from tfm_core.inspect.writing.steps import in_nats
+from tfm_core.inspect.writing.steps import WAYS, in_nats, parts_at
 from tfm_core.korean import lang
 from tfm_core.plots.described import scatter
 from tfm_core.plots.kinds import lay_out
@@ -135,14 +133,14 @@ _STYLE = f"""<style>
 _LONGEST = 9  # letters of a token that are drawn; hover says all
 
 
-def beam_tree(nodes: Sequence[BeamNode], *, most: int = 16) -> go.Figure:
-    """Draw the nodes of a tree, of a long one the last ``most`` steps.
+def beam_tree(tree: pd.DataFrame, *, most: int = 16) -> go.Figure:
+    """Draw a tree of beams (``BeamComparison.tree``), of a long one the last ``most`` steps.
 
     Branches that lead to a text that is still kept at the end are coloured, the others grey.
     """
-    last = max(node.step for node in nodes)
+    last = int(tree["step"].max())
     first = max(0, last - most + 1)
-    shown = [node for node in nodes if node.step >= first]
+    shown = list(tree[tree["step"] >= first].itertuples())
     figure = go.Figure()
     for lives, colour, width, dash in (
         (False, GREY, 1.0, "dot"),
@@ -151,7 +149,7 @@ def beam_tree(nodes: Sequence[BeamNode], *, most: int = 16) -> go.Figure:
         x: list[float | None] = []
         y: list[float | None] = []
         for node in shown:
-            if node.lives == lives and node.parent is not None and node.step > first:
+            if node.lives == lives and node.step > first:
                 x += [node.step, node.step + 1, None]
                 y += [node.parent + 1, node.place + 1, None]
         figure.add_scatter(
@@ -175,7 +173,7 @@ def beam_tree(nodes: Sequence[BeamNode], *, most: int = 16) -> go.Figure:
     )
 
 
-def _marks(nodes: Sequence[BeamNode], colour: str) -> dict[str, object]:
+def _marks(nodes: Sequence[Any], colour: str) -> dict[str, object]:
     x, y = [node.step + 1 for node in nodes], [node.place + 1 for node in nodes]
     return {
         "x": x,
@@ -199,7 +197,7 @@ def _marks(nodes: Sequence[BeamNode], colour: str) -> dict[str, object]:
     }
 
 
-def _label(node: BeamNode) -> str:
+def _label(node: Any) -> str:
     if not node.is_new:
         return ""
     token = marked(labels(node.text)[-1])

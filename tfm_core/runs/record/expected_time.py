@@ -1,6 +1,6 @@
 """How long a training will take on this machine now.
 
-``facts.training_time`` gives the relative time of configurations. The speed of this machine comes
+``facts.compute.seconds`` gives the relative time of configurations. The speed of this machine comes
 from runs that finished here: the newest of the same family, task and precision, else of the family,
 else any. Without such runs, a short measurement of the processor is used. On a CPU the CPU-seconds
 of runs count, which other work hardly changes; the current load is measured when the forecast is
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfm_core.choices.config import Experiment
-from tfm_core.facts import training_time
+from tfm_core.facts import compute
 from tfm_core.reading import Unreadable, open_plain
 from tfm_core.runs.curves import record_of
 from tfm_core.runs.process.identity import this_host
@@ -57,7 +57,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A training that is over. ratio: its seconds beside those of ``facts.training_time``."""
+    """A training that is over. ratio: its seconds beside those of ``facts.compute.seconds``."""
 
     experiment: Experiment
     device: str
@@ -83,7 +83,7 @@ def finished(run: Run) -> Finished | None:
     if status.device == "cpu":
         cpu_seconds = _cpu_seconds(run)
         seconds = cpu_seconds / meta.threads if cpu_seconds else seconds
-    ratio = seconds / training_time.seconds(run.experiment, status.step)
+    ratio = seconds / compute.seconds(run.experiment, status.step)
     return Finished(run.experiment, status.device, meta.threads, meta.created, ratio)
 
 
@@ -102,10 +102,10 @@ def expected(
 
     slowness: see ``machine``; it stands for the CPU where no run has finished. slowdown: how many
     times as long as on an idle machine a CPU takes now. measured: seconds that were worked out on
-    the device, which stand for any other. usual: seconds on the machine of ``training_time``, where
+    the device, which stand for any other. usual: seconds on the machine of ``facts.compute``, where
     they are known better than by it.
     """
-    usual = usual or training_time.seconds(experiment)
+    usual = usual or compute.seconds(experiment)
     ratios = _ratios(experiment, [r for r in runs if r.device == device], threads)
     prior = slowness if device == "cpu" else measured and measured / usual
     if not ratios and not prior:

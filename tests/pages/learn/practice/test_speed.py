@@ -20,12 +20,11 @@ PAGE = "learn/practice/page.py"
 
 @pytest.fixture
 def runner():
-    """The runner of the server, empty again behind the test."""
-    runner = runners.runner()
-    yield runner
-    runner.close()
-    if runner._current is not None:
-        runner._current.wait(180)
+    """The measurements of the server, none of which runs behind the test."""
+    yield runners
+    for process in runners._current:
+        process.stop()
+        process.wait(180)
 
 
 def opened(experiment=None, compare="attention"):
@@ -37,7 +36,7 @@ def opened(experiment=None, compare="attention"):
 def finished(at):
     """Draw the page, which starts what waits for its turn, and again after the measurement."""
     at.run()
-    process = runners.runner()._current
+    (process,) = runners._current
     wait_until(lambda: process.poll() and not process.is_running, "the measurement is over")
     at.run()
     assert not [one for one in at.button if one.key == "speed-stop"]

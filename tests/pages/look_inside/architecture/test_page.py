@@ -15,7 +15,7 @@ from tests.pages.made_runs import damaged_run, made_run
 from tests.training.test_loop import experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.data.tasks import data_shape, text_task
-from tfm_core.facts.architectures import ARCHITECTURES, FROM_TEXTS
+from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.memory import of_run
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.runs.process.execute import execute
@@ -88,7 +88,7 @@ def test_two_runs_are_compared_and_the_link_keeps_both(open_page, store):
 
 
 def test_a_model_of_the_study_texts_is_shown_with_its_note(open_page):
-    known = ARCHITECTURES[FROM_TEXTS[0].name]
+    known = ARCHITECTURES["text-encoder"]
     assert known.note in said(open_page("look_inside/build.py", show=known.name))
 
 

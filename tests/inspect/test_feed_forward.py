@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.training.test_loop import experiment
-from tfm_core.inspect import activations, experts
+from tfm_core.inspect import feed_forward
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.probe.capture import capture
 from tfm_core.runs.process.execute import execute
@@ -15,10 +15,10 @@ from tfm_core.runs.store import RECORDED, RunStore
 
 
 def test_relu_and_gelu_are_what_their_papers_say():
-    u, value, slope = activations.curve("relu").to_numpy()[:, :3].T.astype(np.float32)
+    u, value, slope = feed_forward.curve("relu").to_numpy()[:, :3].T.astype(np.float32)
     np.testing.assert_allclose(value, np.maximum(u, 0))
     assert set(slope) == {0.0, 1.0}
-    u, value, slope = activations.curve("gelu").to_numpy()[:, :3].T.astype(np.float32)
+    u, value, slope = feed_forward.curve("gelu").to_numpy()[:, :3].T.astype(np.float32)
     normal = np.array([0.5 * (1 + math.erf(one / math.sqrt(2))) for one in u])
     np.testing.assert_allclose(value, u * normal, atol=1e-6)
     density = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
@@ -28,7 +28,7 @@ def test_relu_and_gelu_are_what_their_papers_say():
 @pytest.mark.parametrize("run_id", ["recorded-digits", "recorded-korean"])
 def test_the_numbers_of_a_run_are_those_that_its_layers_bend(run_id, tmp_path):
     run = RunStore(tmp_path, recorded=RECORDED).get(run_id)
-    found, shares = activations.given(run)
+    found, shares = feed_forward.given(run)
     model, _step = model_of(run)
     name = run.experiment.model.activation
     hidden = dict.fromkeys(found["layer"], 0)
@@ -65,19 +65,19 @@ def test_routes_loads_and_dead_experts_are_those_of_the_router(run):
     last = run.snapshot_steps()[-1]
     snapshot, (model, step) = run.snapshot(last), model_of(run)
     assert step == last
-    for module in experts.layers(snapshot):
+    for module in feed_forward.layers(snapshot):
         for item, gates in zip(run.probe().attended, snapshot.routing[module], strict=True):
-            tokens, shares = experts.routed(run.experiment, item, gates, module)
+            tokens, shares = feed_forward.routed(run.experiment, item, gates, module)
             with capture(model, only={"gates"}) as cache, torch.no_grad():
                 model(*inputs_of(run, item))
             expected = cache[f"{module}.gates"][0]
             assert shares.shape == (len(tokens), N_EXPERTS)
             np.testing.assert_allclose(shares, expected[: len(tokens)].numpy(), atol=2e-3)
     steps = run.snapshot_steps()
-    names = experts.layers(run.snapshot(steps[-1]))
+    names = feed_forward.layers(run.snapshot(steps[-1]))
     assert [name.partition(".")[0] for name in names] == ["encoder", "decoder"]
     n_sources = sum(len(item["src"]) for item in run.probe().attended)
-    loads, n_tokens = experts.loads(run, next(iter(names)), steps)
+    loads, n_tokens = feed_forward.loads(run, next(iter(names)), steps)
     assert loads["step"].tolist() == steps
     shares = loads.drop(columns="step")
     assert shares.columns.tolist() == [str(n) for n in range(1, N_EXPERTS + 1)]
@@ -86,4 +86,4 @@ def test_routes_loads_and_dead_experts_are_those_of_the_router(run):
     assert (shares <= 1 / 2).all(axis=None)  # each token passes two
     item = run.probe().attended[0]
     with pytest.raises(ValueError, match="fewer tokens"):
-        experts.routed(run.experiment, item, np.zeros((1, 5)), "encoder.layers.0.feed_forward")
+        feed_forward.routed(run.experiment, item, np.zeros((1, 5)), "encoder.layers.0.feed_forward")
