@@ -388,3 +388,18 @@ def body(draw: Callable[[], None], *, of: str = "") -> None:
         before = now
 
     st.fragment(part)()
+
+
+def poll(is_pending: Callable[[], bool], draw: Callable[[bool], None], *, every: float) -> None:
+    """Draw a part of a page again and again while something is pending, then the page anew.
+
+    draw: gets whether it was pending when the page was drawn. every: seconds.
+    """
+    was_pending = is_pending()
+
+    def part() -> None:
+        if was_pending and not is_pending():
+            draw_anew()  # once: redrawn, it no longer polls
+        draw(was_pending)
+
+    st.fragment(part, run_every=every if was_pending else None)()

@@ -18,7 +18,7 @@ from pages.app.accounts import visitors
 from pages.app.address import view, view_link
 from pages.app.address.parameters import RunIds
 from pages.app.model import answer
-from pages.app.model.task_panels import example_name
+from pages.app.model.answer import example_name
 from pages.app.navigation import page_table
 from pages.app.runs import comparison, run_words, runs_access
 from pages.app.settings import glosses

@@ -84,8 +84,6 @@ def page() -> None:
         needs = KINDS[asked].needs if asked else ANY
         run = head.run(needs, is_needed=asked != OWN_TEXT)
         chosen = _chosen(run, asked, more)
-        if chosen != "draw":
-            pictures.forget_drawing()
         kind = KINDS[chosen]
         try:
             if run is not None and not kind.has_steps:

@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages import i18n
 from pages.app import article, show, state, typed
-from pages.app.accounts import login, visitors
+from pages.app.accounts import visitors
 from pages.app.address import view_link
 from pages.app.lessons import open_lesson
 from pages.app.navigation import page_table, terms, ticks
@@ -105,7 +105,7 @@ def strip() -> DeltaGenerator | None:
             view_link.put({PRESENT_QUERY: None})
         presenter(state.page(), n_links=state.n_presentations(), key="presenter")
         if visitors.providers():
-            login.control()
+            visitors.login()
         with st.popover(_("Menu"), key="strip-menu"):
             _teach()
             if len(i18n.languages()) > 1:

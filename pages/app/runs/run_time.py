@@ -265,11 +265,8 @@ def result(future: Future[Any]) -> Any | None:
 
 def until_known(futures: Sequence[Future[Any]], draw: Callable[[], None]) -> None:
     """Draw a part again and again until futures are done, and then the whole page anew."""
-    was_known = all(future.done() for future in futures)
-
-    def part() -> None:
-        if not was_known and all(future.done() for future in futures):
-            state.draw_anew()
-        draw()
-
-    st.fragment(part, run_every=None if was_known else _LOOK_AGAIN)()
+    state.poll(
+        lambda: not all(future.done() for future in futures),
+        lambda _is_pending: draw(),
+        every=_LOOK_AGAIN,
+    )

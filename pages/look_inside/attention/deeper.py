@@ -25,7 +25,6 @@ from pages.look_inside.attention.maps import (
     choose,
     modules_of,
     open_head,
-    written,
 )
 from tfm_core.choices.config import built
 from tfm_core.choices.variants.positions import POSITIONS
@@ -235,7 +234,7 @@ class Versus(NamedTuple):
 
 
 def _versus(of: str = "") -> Any:
-    return written(
+    return view.written(
         r"([1-9][0-9]{0,8})\.([1-9][0-9]{0,8})\.([0-9]{0,9})\.(.*)",
         N_("layer, head, step and run, such as 1.2.."),
         lambda layer, head, step, run: Versus(

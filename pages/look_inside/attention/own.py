@@ -14,14 +14,14 @@ import numpy.typing as npt
 import streamlit as st
 
 from pages.app import show, typed
-from pages.app.address import view, view_link
-from pages.app.address.parameters import Text, Unfit, Written, whole
+from pages.app.address import view
+from pages.app.address.parameters import Text
 from pages.app.model import answer, sentence_field
 from pages.app.navigation import page_table
 from pages.app.typed import escape
 from pages.components.digits import digit_pad
 from pages.components.pickers import Thumbnail, thumbnails
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.look_inside.attention.maps import SCOPE, choose
 from tfm_core.choices.config import CaptionTaskConfig, ImageTaskConfig
 from tfm_core.choices.config.image_tasks import ImageTaskFacts
@@ -48,7 +48,6 @@ from tfm_core.sentences import StudentError
 
 DRAWN, UPLOADED = "drawn", "uploaded"
 OWN, MISTAKES = "own", "mistakes"
-OWN_KINDS = ("picture", "test", "validation")
 MAX_TEXT = 1200
 MAX_SHOWN = 40  # examples to choose from, the worst first
 MAX_IN_LINK = 16_500
@@ -59,16 +58,13 @@ _SIDE = 76  # pixels to a side of the picture that is read
 _SHORT = 6  # letters of an answer that stand below a small picture
 
 
-def _own_of(text: str) -> str:
-    kind, _dash, rest = text.partition("-")
-    is_number = kind in OWN_KINDS[1:] and (whole(rest) or 0) > 0
-    if text in ("", MISTAKES) or (kind == "picture" and rest) or is_number:
-        return text
-    raise Unfit(_("mistakes, or picture-, test- or validation- and which"))
-
-
 def _own(of: str = "") -> Any:
-    return view.held(Written("", reader=_own_of, writer=str, first=""), of=of)
+    return view.written(
+        f"|{MISTAKES}|picture-.+|(?:test|validation)-0*[1-9][0-9]{{0,8}}",
+        N_("mistakes, or picture-, test- or validation- and which"),
+        default="",
+        of=of,
+    )
 
 
 def _text(first: str = "") -> Any:
@@ -116,7 +112,7 @@ def ask(run: Run, probe: Probe) -> Own:
 
 
 def _take(run: Run, own: str) -> None:
-    """Look at another example, from a callback."""
+    """Look at another example."""
     choose(**{f"{run.id}-own": own})
 
 
@@ -194,9 +190,8 @@ def picture(run: Run, probe: Probe, given: Own, kind: str) -> Example | None:
         picture, notes = read_picture(run, made)
         if isinstance(made, bytes):
             st.caption(" ".join(notes))
-        own = f"picture-{_keep(run, picture)}"
-        _take(run, own)
-        view_link.say(view.fields(Own, SCOPE, own=_own(run.id))["own"].parameter, own)
+        _take(run, f"picture-{_keep(run, picture)}")
+        view.one(_own(run.id), "own", SCOPE)
     example = look_at_picture(run, picture)
     _answer(run, example)
     return example
@@ -302,10 +297,11 @@ def sentence(run: Run, probe: Probe, given: Own, kind: str) -> Example:
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         with st.container(key="attention-sentence"):
-            text = sentence_field.field(
-                label=_("Your sentence"),
+            text = st.text_input(
+                _("Your sentence"),
+                key=f"{SCOPE}-text",
+                persist_state="session",
                 help=_("Use the words of the task, then press Enter."),
-                key=SCOPE,
             )
         sentence_field.buttons(task, key=SCOPE)
     if getattr(run.experiment.task, "mask_id", -1) >= 0:

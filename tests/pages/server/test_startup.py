@@ -6,7 +6,7 @@ from pages.app.model import stage_view
 from pages.app.runs import runs_access
 from pages.home import hero
 from pages.runs.filter import ListedRun
-from pages.server.health import response
+from pages.server.static_files import health_response
 from pages.server.warm import warm, warm_rest
 from tests.pages.made_runs import made_run
 from tfm_core.runs import run, status
@@ -52,7 +52,7 @@ WELL = Health(None, running=1, max_running=2, waiting=3, max_waiting=5)
 
 
 def told(health: Health) -> dict:
-    answer = response(health)
+    answer = health_response(health)
     assert answer.status_code == (200 if health.reason is None else 503)
     return json.loads(answer.body)
 
