@@ -1,19 +1,24 @@
-"""The moving parts of Home: a recorded translator, and a board that reads a drawn digit."""
+"""The first screen of Home: a recorded translator, the next steps, a board that reads a digit."""
 
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 
 import streamlit as st
 
+from pages.app import show
 from pages.app.lessons import bar
 from pages.app.model.digit_models import answer, board, reading_or_note, samples
 from pages.app.model.stage_view import prepare, stage
-from pages.app.runs import runs_access
+from pages.app.navigation import ticks
+from pages.app.navigation.page_table import WAY
+from pages.app.runs import run_time, runs_access, shown_run
 from pages.components.digits import DIGITS as DIGIT_NAMES
 from pages.components.digits import Picture, Reading, current_drawing, digit_reader
-from pages.i18n import _
+from pages.i18n import N_, _
+from tfm_core.choices.presets import PRESETS
 from tfm_core.inspect.attention.example import read_picture
 from tfm_core.inspect.attention.pictures import answers_by_step, right_since
 from tfm_core.runs.run import Run
@@ -27,6 +32,8 @@ LOOK_AGAIN = 1.5
 paint of Home.
 """
 KEY = "home-digit"
+PRESET = "translate"
+"""The preset of the main button: heads form within seconds."""
 
 
 def film() -> None:
@@ -37,6 +44,56 @@ def film() -> None:
     with st.container(key="home-translation"):
         st.header(_("Recording: a model learns English to Korean"), anchor=False)
         stage(run, key="home-stage", plays=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A link to a page: its label in Markdown and its query."""
+
+    page: str
+    label: str
+    icon: str
+    query: dict[str, str] = field(default_factory=dict)
+
+
+DOORS = (
+    Door(
+        "train",
+        N_("**Watch** every head and curve of it"),
+        ":material/visibility:",
+        {"run": TRANSLATOR},
+    ),
+    Door(
+        "attention",
+        N_("**Try** your own sentence"),
+        ":material/edit:",
+        {"run": TRANSLATOR, "example": "own"},
+    ),
+    Door("numbers", N_("**Learn** step by step"), ":material/school:"),
+)
+
+
+def doors() -> None:
+    """Draw the next steps as one row, the training first."""
+    with st.container(key="doors", horizontal=True, vertical_alignment="center", gap="medium"):
+        with st.container(width="content"):
+            st.fragment(_train_button)()  # a press redraws only this part
+        bar.start("translate", _("**Take the tour**"))
+        bar.resume()
+        for door in DOORS:
+            page = ticks.upcoming().name if door.page == WAY[0].name else door.page
+            show.link(page, _(door.label), door.query, icon=door.icon)
+
+
+def _train_button() -> None:
+    name, time = _(PRESETS[PRESET].label), run_time.takes_now(PRESETS[PRESET].experiment)
+    shown_run.preset_button(
+        PRESET,
+        key="begin",
+        label=_("Train it yourself ({time})", time=shown_run.preset_time(PRESET)),
+        help=_("“{name}” from random weights: {time}.", name=name, time=time),
+        is_first=True,
+    )
 
 
 def digit() -> None:

@@ -4,10 +4,10 @@ import streamlit as st
 
 from pages.app import show
 from pages.app.accounts import visitors
-from pages.app.navigation import page_table, ticks
+from pages.app.navigation import ticks
 from pages.app.navigation.page_table import CHAPTERS, WAY
 from pages.app.runs import run_list
-from pages.home import doors, hero, preset_list
+from pages.home import hero, preset_list
 from pages.i18n import _
 
 
@@ -35,7 +35,7 @@ RECENT = 3
 
 show.header("home")
 hero.film()
-doors.doors()
+hero.doors()
 hero.digit()
 st.fragment(preset_list.presets)()  # a press redraws only this part
 
@@ -45,10 +45,6 @@ if runs:
     for run in runs[:RECENT]:
         run_list.row(run, menu=False)
 if len(runs) > RECENT:
-    st.page_link(
-        page_table.path_of("runs"),
-        label=_("All {n} runs", n=len(runs)),
-        icon=":material/stacked_line_chart:",
-    )
+    show.link("runs", _("All {n} runs", n=len(runs)))
 
 all_pages()

@@ -127,7 +127,7 @@ class Racers:
     steps: int = view.number(
         N_("Steps per run"), 100, 3000, 600, step=100, help=N_("Batches of 64 pairs.")
     )
-    seed: int = view.entry(N_("Seed"), 0, 999, 0)
+    seed: int = view.number(N_("Seed"), 0, 999, 0, is_typed=True)
 
 
 def equation(_made: Made, *, of: str) -> None:

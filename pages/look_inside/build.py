@@ -12,7 +12,7 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.address import view, view_link
-from pages.app.navigation import head, page_table
+from pages.app.navigation import head
 from pages.app.runs.shown_run import MODELS
 from pages.app.settings import controls, drafts, model_choice
 from pages.app.settings.model_choice import Chosen
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 SCOPE = "build"
 MAX_ROWS = 8
 _EDITOR = "build-editor"
-_BLOCK, _LIST = "build-block", "build-block-list"
+_BLOCK = "build-block"
+_LIST = "build-block-list"
 _FIRST = (
     "encoder.layers.0.self_attention",
     "decoder.layers.0.self_attention",
@@ -242,12 +243,8 @@ def _steps(chosen: Chosen, part: OpenPart) -> None:
         st.markdown(_("**Walk through its numbers**"))
     with st.container(horizontal=True, gap="xsmall"):
         for name, (number, title) in entries.items():
-            st.page_link(
-                page_table.path_of("walk"),
-                label=_("Step {n}: {title}", n=number, title=_(title)),
-                icon=":material/footprint:",
-                query_params={**link, "part": name},
-                width="content",
+            show.link(
+                "walk", _("Step {n}: {title}", n=number, title=_(title)), {**link, "part": name}
             )
 
 

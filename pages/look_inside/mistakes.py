@@ -59,7 +59,8 @@ _OF_WORDS = ("words", "spaces")
 """The units of own data whose tokens are words, so that BLEU is meaningful."""
 _MIN_COUNT = 5
 """Occurrences of a token from which on its mean loss is meaningful."""
-_MAX_PICTURES, _MAX_TEXTS = 24, 20
+_MAX_PICTURES = 24
+_MAX_TEXTS = 20
 _CARD, _GALLERY = 114, 372  # pixels: the width of a card with a picture, the height of all
 _CLASS = "(-1|[0-9]{1,6})"  # the number of a class or token in a link
 _COLLAPSED = {"label_visibility": "collapsed"}

@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 
 SCOPE = "walk"
 MINE, BOOK = "mine", "book"
-MAX_TEXT, MAX_OUT, MAX_BLOCKS = 400, 40, 99
+MAX_TEXT = 400
+MAX_OUT = 40
+MAX_BLOCKS = 99
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 PART = Text("part", first="", most=40)
 """The name of the step; each model has its own. The "step" of a link is that of the training."""
-_STEP, _PLACE = "walk-step", "walk-place"
+_STEP = "walk-step"
+_PLACE = "walk-place"
 _WIDE = 64  # wider tensors get a slider
 _MAX = 256
 

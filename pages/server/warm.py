@@ -14,7 +14,6 @@ from tfm_core.machine import WORKER_NICENESS, slowdown, slowness
 
 MODULES = (
     "pages.home.hero",
-    "pages.home.doors",
     "pages.home.preset_list",
     "pages.app.navigation.frame",
     "pages.app.runs.run_list",

@@ -17,7 +17,6 @@ from pages.app import show, state
 from pages.app.address import view, view_link
 from pages.app.address.parameters import Number
 from pages.app.model import digit_models, question
-from pages.app.navigation import page_table
 from pages.app.runs import run_actions, runs_access
 from pages.app.runs.shown_run import Needs
 from pages.app.typed import escape
@@ -131,11 +130,8 @@ def _board(run: Run, is_ready: bool) -> None:
             if run.experiment.has_cls:
                 words = _("Maps: attention of the CLS token to each patch.")
             st.caption(words, width="content")
-            st.page_link(
-                page_table.path_of("attention"),
-                label=_("Open all maps"),
-                icon=":material/visibility:",
-                query_params={"run": run.id, "example": "own", "own": drawn},
+            show.link(
+                "attention", _("Open all maps"), {"run": run.id, "example": "own", "own": drawn}
             )
     is_at_rest = (st.session_state.get(key) or {}).get("kept") == shown.number
     number = shown.sample(len(pictures))

@@ -112,11 +112,12 @@ def choices(
     default: Sequence[str] = (),
     *,
     maximum: int | None = None,
+    is_sorted: bool = False,
     **more: Any,
 ) -> Any:
     """Offer names of which several can be chosen."""
     names = tuple(labels)
-    parameter = Choices("", first=tuple(default), names=names, maximum=maximum)
+    parameter = Choices("", first=tuple(default), names=names, maximum=maximum, is_sorted=is_sorted)
     settings = {"options": names, "format_func": lambda name: _(labels[name])}
     return _field(parameter, label, st.multiselect, {**settings, "max_selections": maximum}, **more)
 
@@ -146,13 +147,6 @@ def number(
     settings = {"min_value": low, "max_value": high, "step": step}
     draw = st.number_input if is_typed else st.slider
     return _field(parameter, label, draw, settings, **more)
-
-
-def entry(label: str, low: int, high: int, default: int, **more: Any) -> Any:
-    """Ask for a whole number in a box."""
-    parameter = Number("", first=default, low=low, high=high)
-    settings = {"min_value": low, "max_value": high, "step": 1}
-    return _field(parameter, label, st.number_input, settings, **more)
 
 
 def pick(

@@ -38,7 +38,8 @@ def put(changes: Mapping[str, str | None]) -> None:
             st.session_state[_IS_CHANGED] = True
 
 
-_IS_SETTLED, _IS_CHANGED = "view-settled", "view-changed"
+_IS_SETTLED = "view-settled"
+_IS_CHANGED = "view-changed"
 
 
 def settle() -> None:

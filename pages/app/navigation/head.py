@@ -40,12 +40,13 @@ from tfm_core.runs.store import RunNotFound
 
 OWN = "own"
 """What the address calls an example of the visitor's own."""
-STEP, EXAMPLE = "head-step", "head-example"
+STEP = "head-step"
 _PARTS = ("run", "step", "example", "view")
 _TICK = 2.0  # seconds
 _MAX_OFFERED = 40
 _MAX_FITTING = 4
-_ALL, _TRAIN = "", "train"  # in the menu, beside ids of runs
+_ALL = ""  # in the menu, beside ids of runs
+_TRAIN = "train"  # in the menu, beside ids of runs
 
 
 _PLACES: ContextVar[tuple[DeltaGenerator, ...] | None] = ContextVar("_PLACES", default=None)

@@ -34,7 +34,8 @@ from tfm_core.inspect.notebook.sizes import MAX_CHARACTERS
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
-MAX_WORDS, MAX_TOKENS = 1_000_000, 8192
+MAX_WORDS = 1_000_000
+MAX_TOKENS = 8192
 _SIZE_LABELS = {
     "src_vocabulary": N_("Source vocabulary (words)"),
     "tgt_vocabulary": N_("Target vocabulary (words)"),

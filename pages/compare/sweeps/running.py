@@ -370,11 +370,11 @@ def _links(plan: Plan, trial: Trial, *, is_best: bool) -> None:
         )
         run = _run(trial)
         if run is not None:
-            st.page_link(
-                page_table.path_of("train"),
-                label=_("Watch run"),
+            show.link(
+                "train",
+                _("Watch run"),
+                {"run": run.id, **run_actions.way_back()},
                 icon=":material/show_chart:",
-                query_params={"run": run.id, **run_actions.way_back()},
             )
             if st.button(
                 _("Use its settings"),

@@ -11,7 +11,6 @@ import streamlit as st
 from pages.app import show, typed
 from pages.app.address import view, view_link
 from pages.app.article import Made, keep
-from pages.app.navigation import page_table
 from pages.app.typed import escape
 from pages.components.pickers import number_sheet
 from pages.i18n import N_, _, paragraph
@@ -191,11 +190,10 @@ def _used(operation: TensorOperation) -> None:
     if operation.step is not None:
         from tfm_core.trace.trace import book_index
 
-        st.page_link(
-            page_table.path_of("walk"),
-            label=_("See it in the walk, step {n}", n=book_index()[operation.step][0]),
-            icon=":material/footprint:",
-            query_params={"part": operation.step, "walk-source": "book"},
+        show.link(
+            "walk",
+            _("See it in the walk, step {n}", n=book_index()[operation.step][0]),
+            {"part": operation.step, "walk-source": "book"},
         )
 
 

@@ -45,9 +45,12 @@ from tfm_core.sentences import StudentError
 if TYPE_CHECKING:
     from streamlit.elements.lib.column_types import ColumnConfig
 
-_FIGURE, _MIN, _ALL = "attention-filter", "attention-least", "attention-all-kinds"
+_FIGURE = "attention-filter"
+_MIN = "attention-least"
+_ALL = "attention-all-kinds"
 _TALL = 320  # pixels of a table; longer ones scroll
-_TABLE, _ALIGNED = "attention-heads-table", "attention-alignment-table"
+_TABLE = "attention-heads-table"
+_ALIGNED = "attention-alignment-table"
 _TALLEST = {_TABLE: 460, _ALIGNED: 340}  # pixels
 
 

@@ -17,7 +17,6 @@ from pages.app import show, typed
 from pages.app.address import view
 from pages.app.address.parameters import Text
 from pages.app.model import answer, sentence_field
-from pages.app.navigation import page_table
 from pages.app.typed import escape
 from pages.components.digits import digit_pad
 from pages.components.pickers import Thumbnail, thumbnails
@@ -46,13 +45,16 @@ from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
-DRAWN, UPLOADED = "drawn", "uploaded"
-OWN, MISTAKES = "own", "mistakes"
+DRAWN = "drawn"
+UPLOADED = "uploaded"
+OWN = "own"
+MISTAKES = "mistakes"
 MAX_TEXT = 1200
 MAX_SHOWN = 40  # examples to choose from, the worst first
 MAX_IN_LINK = 16_500
 """Letters of a picture in a link."""
-_LAST, _READ = "attention-last-picture", "attention-read"
+_LAST = "attention-last-picture"
+_READ = "attention-read"
 _PICTURE, _LARGE = "attention-own-picture", "large."  # what no link holds, and its mark there
 _SIDE = 76  # pixels to a side of the picture that is read
 _SHORT = 6  # letters of an answer that stand below a small picture
@@ -162,12 +164,7 @@ def described(run: Run, probe: Probe, given: Own, kind: str) -> Example:
         key=key,
         on_change=lambda: _take(run, f"test-{st.session_state[key]}"),
     )
-    st.page_link(
-        page_table.path_of("try"),
-        label=_("Compose a picture"),
-        icon=":material/image_search:",
-        query_params={"view": "scene"},
-    )
+    show.link("try", _("Compose a picture"), {"view": "scene"}, icon=":material/image_search:")
     example = caption_look.look_at_unseen(run, int(number) - 1).example
     if example.picture is not None:
         st.image(example.picture[0], width=160, caption=_("The picture that is described"))

@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.app import show, state
 from pages.app.address import view, view_link
 from pages.app.model import answer
-from pages.app.navigation import head, page_table
+from pages.app.navigation import head
 from pages.app.runs import run_words
 from pages.app.runs.shown_run import Needs
 from pages.app.settings import glosses
@@ -163,11 +163,10 @@ def _show(shown: Shown, answered: DeltaGenerator | None) -> None:
             maps.as_lines(shown)
         maps.list_in_words(shown)
         if run.experiment.task.has_model:
-            st.page_link(
-                page_table.path_of("walk"),
-                label=_("How this map is computed"),
-                icon=":material/footprint:",
-                query_params={
+            show.link(
+                "walk",
+                _("How this map is computed"),
+                {
                     **state.run_query("walk", run.id),
                     "part": step_of_map(run.experiment.model.family, chosen.kind),
                     "block": str(chosen.layer + 1),
@@ -350,12 +349,7 @@ def _word_by_word(shown: Shown) -> None:
         state.theme(),
     )
     show.figure(figure, paragraph("attention/words"), key="attention-words")
-    st.page_link(
-        page_table.path_of("try"),
-        label=_("Compose a picture"),
-        icon=":material/image_search:",
-        query_params={"view": "scene"},
-    )
+    show.link("try", _("Compose a picture"), {"view": "scene"}, icon=":material/image_search:")
 
 
 def _explanations(shown: Shown) -> None:

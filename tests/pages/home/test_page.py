@@ -5,7 +5,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.app.navigation.page_table import PAGES, WAY
 from pages.app.runs import shown_run
-from pages.home.doors import DOORS
+from pages.home.hero import DOORS
 from pages.home.preset_list import ALL, START_HERE, TEACHES
 from tests.pages.made_runs import made_run
 from tfm_core.choices.presets import PRESETS
