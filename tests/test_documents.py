@@ -21,8 +21,6 @@ from streamlit.web.cli import main_run
 import tfm_core
 from benchmarks.__main__ import _parser as parser_of_benchmarks
 from pages import publish
-from pages.app.navigation.page_table import MENU, PAGES, PLACES
-from pages.i18n import _, speaking
 from tests import translation
 from tests.export.exported import small, untrained
 from tests.lessons.made import record
@@ -290,17 +288,3 @@ OPEN = sum(not one.is_lesson for one in RECORDINGS.values())
 def test_numbers_are_counted(document: str, words: str, n: int) -> None:
     (said,) = re.findall(words, " ".join((ROOT / document).read_text("utf-8").split()))
     assert NUMBERS.get(said) or int(said) == n
-
-
-@pytest.mark.parametrize(
-    ("language", "document", "form"),
-    [("en", "README.md", "{} ({})"), ("ko", "README.ko.md", "{}({})")],
-)
-def test_pages_stand_in_the_order_of_the_bar(language: str, document: str, form: str) -> None:
-    places = []
-    with speaking(language):
-        for title, names in (PLACES[place] for place in PLACES if place != MENU):
-            pages = ", ".join(_(PAGES[name].title) for name in names)
-            places.append(form.format(_(title), pages) if len(names) > 1 else _(title))
-    text = " ".join((ROOT / document).read_text("utf-8").split())
-    assert ", ".join(places) in text
