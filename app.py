@@ -29,7 +29,7 @@ from pages.app.runs import runs_access
 from pages.components.addresses import hosts
 from pages.components.files import joined
 from pages.i18n import _
-from pages.server import health, plotly_internals, static_files, streamlit_internals
+from pages.server import static_files, streamlit_internals
 from pages.server.first_page import UNUSED, FirstPage, SecurityHeaders, page_html
 from pages.server.guards import Hosts, NoMetrics, Uploads, allowed
 from pages.server.recorded_only import RecordedOnly
@@ -115,7 +115,6 @@ def check_settings() -> None:
 
 check_settings()
 streamlit_internals.apply_patches(ticks.newly_done)
-plotly_internals.install()
 app: Starlette | st.App
 if settings.read().recorded_only:
     recorded = RecordedOnly(UNUSED)
@@ -130,7 +129,7 @@ else:
         lifespan=lifespan,
         routes=[
             *static_files.vendor_routes(prefixes()),
-            *(Route(f"{prefix}/health", health.answer) for prefix in prefixes()),
+            *(Route(f"{prefix}/health", static_files.health) for prefix in prefixes()),
         ],
         middleware=[
             Middleware(Hosts, allowed=allowed()),

@@ -128,6 +128,25 @@ def lead_on() -> None:
     )
 
 
+def fact_line(key: str) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Draw a line above a page's subject: what is shown, and behind "Change" the choices of it.
+
+    Returns the place of the facts, and the popover. Draw the choices first: the facts name what was
+    chosen. key: begins the keys of both.
+    """
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key=f"{key}-facts"
+    ):
+        facts = st.container(width="stretch")
+        choices = st.popover(_("Change"), icon=":material/tune:", key=f"{key}-change")
+    return facts, choices
+
+
+def joined(*facts: str) -> str:
+    """Return the facts that are there as one line of Markdown."""
+    return " · ".join(filter(None, facts))
+
+
 def figure(fig: go.Figure, caption: str, key: str | None = None) -> None:
     """Show a figure and a caption on what to look for; zoom, hover and hidden lines stay.
 

@@ -16,9 +16,7 @@ from pages.app.settings import drafts
 from pages.app.settings.drafts import Draft, History, Values
 from pages.components import addresses
 from tfm_core import links, made_with
-from tfm_core.choices.config.corpus_tasks import MAX_CHARACTERS
 from tfm_core.choices.presets import PRESETS
-from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
 FIRST_PRESET = "vit-digits"
@@ -26,8 +24,8 @@ FIRST_PRESET = "vit-digits"
 RUN_QUERY = "run"
 """What the address calls the current run."""
 
-THREADS = "start-threads"
-"""The control of the threads that new runs train with."""
+DEVICE, THREADS = "start-device", "start-threads"
+"""The controls of the device, such as ``"cuda:0"``, and of the threads that new runs train with."""
 
 _RUN = "current_run"
 _UNASKED = "unasked_run"
@@ -35,13 +33,11 @@ _UNKNOWN = "unknown_run"
 _DRAFT = "draft"
 _HISTORY = "draft_history"
 _FIRST = (-1, 0, 0)  # the edition before the first
-_DEVICE = "device"
 _PAGE = "page"
 _JUMPS = "jumps"
 _NOTICES = "notices"
 _SHOWN_NOTICES = "shown_notices"
 _PASSING = "passing_notices"  # dropped at the next automatic rerun
-_OWN_TEXT = "own_text"
 _GONE = "gone_runs"
 _MENUS = "menus_closed"
 _DIALOG = "open_dialog"
@@ -178,31 +174,12 @@ def _copied(values: Mapping[str, Any]) -> Values:
     }
 
 
-def own_text() -> str:
-    """Return the text that was pasted last, or ""."""
-    return str(st.session_state.get(_OWN_TEXT, ""))
-
-
-def set_own_text(text: str) -> None:
-    """Remember a pasted text, so that changing the task and back keeps it.
-
-    A text longer than a run may learn from is dropped.
-    """
-    if len(text) <= MAX_CHARACTERS:
-        st.session_state[_OWN_TEXT] = text
-
-
 def theme() -> Literal["light", "dark"]:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def device() -> str:
-    return str(st.session_state.get(_DEVICE, "cpu"))
-
-
-def set_device(name: str) -> None:
-    """Set the device of new runs, such as ``"cuda:0"``."""
-    st.session_state[_DEVICE] = name
+    return str(st.session_state.get(DEVICE, "cpu"))
 
 
 def threads() -> int:
@@ -284,11 +261,6 @@ def shows_run() -> bool:
     return page_table.at(page()).shows_run
 
 
-def has_pasted_text() -> bool:
-    """Return whether the draft has a text, which links cannot contain."""
-    return bool(draft()["task"].get("text"))
-
-
 def run_link(run_id: str) -> str:
     """Return the link to a run, on this page if it shows runs."""
     if not shows_run():
@@ -304,17 +276,6 @@ def run_query(name: str, run_id: str) -> dict[str, str]:
 
 def page_link() -> str:
     return address(page(), st.query_params.to_dict())
-
-
-def configuration_link() -> str:
-    return address("train", configuration_query(current_draft()))
-
-
-def run_configuration_link(run: Run) -> str:
-    made = made_with.made_here(run.meta.device, run.meta.threads)
-    values = run.experiment.model_dump()
-    preset = run.meta.preset if run.meta.preset in PRESETS else None
-    return address("train", links.to_link(values, made=made, preset=preset))
 
 
 def configuration_query(chosen: Draft) -> dict[str, str]:
@@ -388,3 +349,18 @@ def body(draw: Callable[[], None], *, of: str = "") -> None:
         before = now
 
     st.fragment(part)()
+
+
+def poll(is_pending: Callable[[], bool], draw: Callable[[bool], None], *, every: float) -> None:
+    """Draw a part of a page again and again while something is pending, then the page anew.
+
+    draw: gets whether it was pending when the page was drawn. every: seconds.
+    """
+    was_pending = is_pending()
+
+    def part() -> None:
+        if was_pending and not is_pending():
+            draw_anew()  # once: redrawn, it no longer polls
+        draw(was_pending)
+
+    st.fragment(part, run_every=every if was_pending else None)()

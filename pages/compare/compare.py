@@ -18,8 +18,7 @@ from pages.app.accounts import visitors
 from pages.app.address import view, view_link
 from pages.app.address.parameters import RunIds
 from pages.app.model import answer
-from pages.app.model.task_panels import example_name
-from pages.app.navigation import page_table
+from pages.app.model.answer import example_name
 from pages.app.runs import comparison, run_words, runs_access
 from pages.app.settings import glosses
 from pages.app.typed import escape
@@ -53,7 +52,10 @@ MAX_RUNS, MAX_BESIDE, MAX_COLUMNS = 60, 4, 5
 """Runs at most; of those, side by side; settings in the table (more get their own)."""
 RECORDED = ("recorded-one-head", "recorded-many-heads")
 """The default: they differ only in their number of heads."""
-_FIRST_OWN, _OFFERED, _MAX_GROUPS, _MAX_PAIRS, _MAX_LISTED = 3, 4, 12, 3, 3
+_FIRST_OWN = 3
+_OFFERED = 4
+_MAX_GROUPS = 12
+_MAX_PAIRS, _MAX_LISTED = 3, 3
 _WRAPPED = 8  # more names scroll in one line
 _HEIGHT, _PER_PANEL = 62, 126  # pixels: two panels fit the first screen
 RUNS = RunIds(comparison.RUNS_QUERY, first=(), key="compare-runs", maximum=MAX_RUNS)
@@ -148,9 +150,8 @@ def _chosen() -> list[Run]:
         )
         _add_a_group(list(there.values()), picked)
     with st.container():
-        for sentence in (problem, *missing.values()):
-            if sentence:
-                st.warning(escape(sentence), icon=":material/link_off:")
+        for sentence in filter(None, (problem, *missing.values())):
+            view_link.warn(sentence)
     view_link.say(RUNS, tuple(picked))
     runs = [there[run_id] for run_id in picked]
     for run in runs:
@@ -571,11 +572,10 @@ def _heads(entry: StyledRun, example: Example, kind: str) -> None:
         over=over,
     )
     head_grid(view, style, on_pick=pick, key=f"compare-heads-{entry.slot}")
-    st.page_link(
-        page_table.path_of("attention"),
-        label=_("Open layer {layer}, head {head}", layer=chosen[0] + 1, head=chosen[1] + 1),
-        icon=page_table.PAGES["attention"].icon,
-        query_params={
+    show.link(
+        "attention",
+        _("Open layer {layer}, head {head}", layer=chosen[0] + 1, head=chosen[1] + 1),
+        {
             "run": entry.run.id,
             "kind": kind,
             "layer": str(chosen[0] + 1),

@@ -13,7 +13,6 @@ from pages.app import article, show, state
 from pages.app.accounts import visitors
 from pages.app.address import view
 from pages.app.article import Figures, Made
-from pages.app.fact_line import fact_line, joined
 from pages.app.model import question
 from pages.app.navigation import page_table
 from pages.app.runs import comparison, run_actions, run_time, run_words, runs_access, shown_run
@@ -128,7 +127,7 @@ class Racers:
     steps: int = view.number(
         N_("Steps per run"), 100, 3000, 600, step=100, help=N_("Batches of 64 pairs.")
     )
-    seed: int = view.entry(N_("Seed"), 0, 999, 0)
+    seed: int = view.number(N_("Seed"), 0, 999, 0, is_typed=True)
 
 
 def equation(_made: Made, *, of: str) -> None:
@@ -185,12 +184,12 @@ def linear(_made: Made) -> None:
 
 def contest(_made: Made) -> None:
     """Train three models side by side, and compare their curves, figures and maps."""
-    facts, choices = fact_line("before")
+    facts, choices = show.fact_line("before")
     with choices:
         asked = view.ask(Racers, SCOPE)
     task = _(TEXT_TASKS[asked.task].label)
     length = _("{n} steps", n=f"{asked.steps:,}")
-    facts.caption(joined(f"**{task}**", length, _("seed {seed}", seed=asked.seed)))
+    facts.caption(show.joined(f"**{task}**", length, _("seed {seed}", seed=asked.seed)))
     groups = rnn_attention.contests(visitors.at_hand())
     chosen = comparison.choose_group(groups, key=_CONTEST) if groups else None
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

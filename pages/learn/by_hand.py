@@ -242,7 +242,7 @@ def _matrices(given: Given, *, with_out: bool) -> Matrices:
     d_model = given.vectors.shape[1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         label = N_("Seed of the matrices")
-        entry = view.entry(label, 0, MAX_SEED, 1, look={"width": 180})
+        entry = view.number(label, 0, MAX_SEED, 1, look={"width": 180}, is_typed=True)
         seed = int(view.one(entry, "draw", SCOPE))
         st.button(
             _("Draw new matrices"),

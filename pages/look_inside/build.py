@@ -12,14 +12,14 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.address import view, view_link
-from pages.app.navigation import head, page_table
+from pages.app.navigation import head
 from pages.app.runs.shown_run import MODELS
-from pages.app.settings import controls, drafts, model_choice, names_choice
+from pages.app.settings import controls, drafts, model_choice
 from pages.app.settings.model_choice import Chosen
 from pages.components import picture as model_picture
 from pages.i18n import N_, _, paragraph
 from tfm_core import byte_cache
-from tfm_core.anatomy.names import Scheme
+from tfm_core.anatomy.names import SCHEME_LABELS, Scheme
 from tfm_core.choices.config import ModelConfig, built
 from tfm_core.choices.config.shape import Shape
 from tfm_core.choices.variants.forms import RESIDUALS
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 SCOPE = "build"
 MAX_ROWS = 8
 _EDITOR = "build-editor"
-_BLOCK, _LIST = "build-block", "build-block-list"
+_BLOCK = "build-block"
+_LIST = "build-block-list"
 _FIRST = (
     "encoder.layers.0.self_attention",
     "decoder.layers.0.self_attention",
@@ -64,7 +65,7 @@ def page() -> None:
     run = head.run(MODELS, is_needed=False)
     chosen, place, choices = model_choice.line("build", run, is_edited=True)
     with choices, view_link.warnings_in(place):
-        scheme = names_choice.choice()
+        scheme = model_choice.scheme()
     with place:
         _facts(chosen)
     if chosen.name == model_choice.DRAFT:
@@ -211,7 +212,7 @@ def _parameters(chosen: Chosen, part: OpenPart, scheme: Scheme) -> None:
             )
         ]
     for row in rows[:MAX_ROWS]:
-        name = f"`{row.module}`" if row.module else f"`{row.here}` ({_(names_choice.NO_NAME)})"
+        name = f"`{row.module}`" if row.module else f"`{row.here}` ({_(model_choice.NO_NAME)})"
         line = f"- {name}: {row.formula} = **{row.n_parameters:,}**"
         tied = _(" (tied to `{name}`)", name=row.tied_to) if row.tied_to else ""
         lines.append(line + tied)
@@ -242,12 +243,8 @@ def _steps(chosen: Chosen, part: OpenPart) -> None:
         st.markdown(_("**Walk through its numbers**"))
     with st.container(horizontal=True, gap="xsmall"):
         for name, (number, title) in entries.items():
-            st.page_link(
-                page_table.path_of("walk"),
-                label=_("Step {n}: {title}", n=number, title=_(title)),
-                icon=":material/footprint:",
-                query_params={**link, "part": name},
-                width="content",
+            show.link(
+                "walk", _("Step {n}: {title}", n=number, title=_(title)), {**link, "part": name}
             )
 
 
@@ -287,7 +284,7 @@ def _code(chosen: Chosen, scheme: Scheme, form: AttentionForm) -> None:
     text = source_code(chosen.model, chosen.shape, form=form, data=data, scheme=scheme)
     st.markdown(_carries(chosen, data, len(text.splitlines())))
     if scheme in ("hugging-face", "transformer-lens"):
-        st.caption(paragraph("architecture/names-in-file", scheme=names_choice.label(scheme)))
+        st.caption(paragraph("architecture/names-in-file", scheme=_(SCHEME_LABELS[scheme])))
     with st.container(horizontal=True):
         st.download_button(
             _("Download model.py"),

@@ -52,9 +52,9 @@ PARTS = {
 class Costs:
     """What is counted: examples of a batch and their tokens, and how the arithmetic grows."""
 
-    batch: int = view.entry(LABELS["batch"], 1, MOST, 1)
-    src: int = view.entry(LABELS["src"], 1, MOST, 1)
-    tgt: int = view.entry(LABELS["tgt"], 1, MOST, 1)
+    batch: int = view.number(LABELS["batch"], 1, MOST, 1, is_typed=True)
+    src: int = view.number(LABELS["src"], 1, MOST, 1, is_typed=True)
+    tgt: int = view.number(LABELS["tgt"], 1, MOST, 1, is_typed=True)
     grows: str = view.choice(
         N_("How the arithmetic grows with"),
         {"length": N_("Length"), "width": N_("Width"), "depth": N_("Depth")},
@@ -139,7 +139,9 @@ def _asked(chosen: Chosen, growth: DeltaGenerator) -> Costs:
         sizes["tgt"] = architecture.tgt_len
     of = "-".join(map(str, (chosen.name, *sizes.values())))
     fields = {
-        name: view.entry(labels[name], 1, longest if name == "tgt" else MOST, size, of=of)
+        name: view.number(
+            labels[name], 1, longest if name == "tgt" else MOST, size, of=of, is_typed=True
+        )
         for name, size in sizes.items()
     }
     absent = LABELS.keys() - fields.keys()

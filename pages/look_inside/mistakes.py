@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape as html
 from typing import Any
 
@@ -13,8 +14,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import view, view_link
-from pages.app.address.parameters import Unfit, Written, whole
+from pages.app.address import view
 from pages.app.navigation import head, page_table
 from pages.app.runs import runs_access
 from pages.app.runs.shown_run import MODELS
@@ -51,7 +51,7 @@ SCOPE = "mistakes"
 AT_ONCE = 0.9
 """Seconds that the page waits for the answers before it shows the progress."""
 _TICK = 0.4
-_REQUESTED, _RUN = "mistakes-requested", "mistakes-run"
+_REQUESTED = "mistakes-requested"
 _HEIGHT, _ROW = 400, 22  # pixels: of the matrix at least, and of a class
 _SCORED = ("english-korean", "own-pairs", "captions")
 """The tasks whose texts are translations or descriptions, scored with BLEU and chrF."""
@@ -59,9 +59,10 @@ _OF_WORDS = ("words", "spaces")
 """The units of own data whose tokens are words, so that BLEU is meaningful."""
 _MIN_COUNT = 5
 """Occurrences of a token from which on its mean loss is meaningful."""
-_MAX_PICTURES, _MAX_TEXTS = 24, 20
+_MAX_PICTURES = 24
+_MAX_TEXTS = 20
 _CARD, _GALLERY = 114, 372  # pixels: the width of a card with a picture, the height of all
-_MAX_NUMBER = 1_000_000  # the largest number of a class or token that a link may name
+_CLASS = "(-1|[0-9]{1,6})"  # the number of a class or token in a link
 _COLLAPSED = {"label_visibility": "collapsed"}
 PARTS = {
     "worst": N_("Worst first"),
@@ -83,10 +84,25 @@ def _way(names: Sequence[str]) -> Any:
     return view.choice(N_("Grouped by"), labels, when=lambda asked: asked.show == "groups")
 
 
+Cell = tuple[int, int]
+
+
+def _cell(run_id: str = "") -> Any:
+    """Keep the pressed cell of the matrix, true and predicted class; -1 means all others."""
+    return view.written(
+        f"{_CLASS},{_CLASS}",
+        N_("the numbers of two classes, such as 4,9"),
+        lambda true, predicted: (int(true), int(predicted)),
+        lambda cell: f"{cell[0]},{cell[1]}",
+        holds_for=run_id,
+    )
+
+
 @dataclass(frozen=True)
 class Mistakes:
     """What is shown beside the matrix."""
 
+    cell: tuple[int, int] | None = _cell()
     show: str = _part(tuple(PARTS))
     order: str = view.choice(
         N_("Order"),
@@ -97,37 +113,12 @@ class Mistakes:
     by: str = _way(tuple(GROUPINGS))
 
 
-Cell = tuple[int, int]
-
-
-def _cell_of(text: str) -> Cell:
-    """Return the true and the predicted class of "4,9"; -1 means all others."""
-    numbers = [whole(part) for part in text.split(",")]
-    pair = tuple(n for n in numbers if n is not None and -1 <= n <= _MAX_NUMBER)
-    if len(numbers) != 2 or len(pair) != 2:
-        raise Unfit(_("the numbers of two classes, such as 4,9"))
-    return pair[0], pair[1]
-
-
-def _cell_text(cell: Cell | None) -> str:
-    return _("nothing") if cell is None else f"{cell[0]},{cell[1]}"
-
-
-CELL: Written[Cell | None] = Written(
-    "cell", first=None, key="mistakes-cell", reader=_cell_of, writer=_cell_text
-)
-"""The pressed cell of the matrix."""
-
-
 def page() -> None:
     """Judge the run of the head on its validation set."""
     show.header("mistakes")
     run = head.run(NEEDS)
     if run is None:
         return
-    before, st.session_state[_RUN] = st.session_state.get(_RUN), run.id
-    if before not in (None, run.id) and view_link.opened(CELL) is None:
-        choose_cell(None)  # it was of another run
     try:
         steps = steps_of(run)
         step = head.step(steps)
@@ -177,15 +168,8 @@ def _progress(evaluation: Asked[Evaluation], step: int) -> None:
     st.progress(evaluation.work.share, words)
 
 
-def choose_cell(cell: Cell | None) -> None:
-    """Choose a cell, or none; choosing it again clears it."""
-    is_same = st.session_state.get(CELL.key) == cell
-    st.session_state[CELL.key] = None if is_same else cell
-    view_link.say(CELL, st.session_state[CELL.key])
-
-
 def _draw(run: Run, answers: Answers) -> None:
-    cell, (counts, wrong) = view_link.kept(CELL), confusion(answers)
+    counts, wrong = confusion(answers)
     ways = groupings(answers, run.experiment)
     fitting = {
         "tokens": answers.unit == "token",
@@ -193,15 +177,17 @@ def _draw(run: Run, answers: Answers) -> None:
     }
     parts = [name for name in PARTS if fitting.get(name, True)]
     left, right = st.columns([5, 6], gap="medium")
-    with left:
-        matrix(answers, counts, wrong, cell)
-        st.markdown(summary(run, answers))
     with right:
         above = st.container(horizontal=True, gap="small")
         places = {"show": above, "order": above}
-        asked = view.ask(Mistakes, SCOPE, places=places, show=_part(parts), by=_way(tuple(ways)))
+        changed = {"cell": _cell(run.id), "show": _part(parts), "by": _way(tuple(ways))}
+        asked = view.ask(Mistakes, SCOPE, places=places, **changed)
+    with left:
+        matrix(answers, counts, wrong, asked.cell)
+        st.markdown(summary(run, answers))
+    with right:
         if asked.show == "worst":
-            gallery(run, answers, counts.index.tolist(), cell, asked.order)
+            gallery(run, answers, counts.index.tolist(), asked.cell, asked.order)
         elif asked.show == "groups":
             groups(run, answers, asked.by)
         else:
@@ -215,6 +201,12 @@ def matrix(
     numbers = counts.index.tolist()
     single = [number for number in numbers if number != OTHERS]
     is_shown = chosen is not None and set(chosen) <= set(numbers)
+
+    def pick(row: int, column: int) -> None:
+        """Choose a cell; choosing it again clears it."""
+        cell = (numbers[row], numbers[column])
+        view.put(SCOPE, cell=None if cell == chosen else cell)
+
     figure = plots.confusion(
         counts.to_numpy(),
         ["…" if number == OTHERS else answers.names[number] for number in numbers],
@@ -230,7 +222,7 @@ def matrix(
         figure,
         key="mistakes-matrix",
         name=_("Predicted for each true class; press a cell for its examples"),
-        on_pick=lambda row, column: choose_cell((numbers[row], numbers[column])),
+        on_pick=pick,
     )
     words = [_("Rows: true; columns: predicted. Press a cell for examples.")]
     if answers.unit == "token":
@@ -379,8 +371,7 @@ def _only(answers: Answers, cell: Cell, n: int) -> None:
             _("All errors"),
             icon=":material/filter_alt_off:",
             key="mistakes-all",
-            on_click=choose_cell,
-            args=(None,),
+            on_click=partial(view.put, SCOPE, cell=None),
         )
 
 

@@ -14,12 +14,12 @@ from pages.app.address import view, view_link
 from pages.app.navigation import head
 from pages.app.runs import runs_access
 from pages.app.runs.shown_run import MODELS
-from pages.app.settings import model_choice, names_choice
+from pages.app.settings import model_choice
 from pages.app.settings.model_choice import Chosen
 from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext, paragraph
 from pages.look_inside import costs
-from tfm_core.anatomy.names import Scheme
+from tfm_core.anatomy.names import SCHEME_LABELS, Scheme
 from tfm_core.choices.variants.activations import ACTIVATIONS
 from tfm_core.facts.compute import macs
 from tfm_core.facts.differences import differences
@@ -83,7 +83,7 @@ def page() -> None:
     show.header("parameters")
     chosen, place, choices = model_choice.line("parameters", head.run(MODELS, is_needed=False))
     with choices, view_link.warnings_in(place):
-        scheme = names_choice.choice()
+        scheme = model_choice.scheme()
         other = model_choice.compared()
     with place:
         _metrics(chosen)
@@ -144,9 +144,9 @@ def _table(chosen: Chosen, scheme: Scheme) -> None:
     rows = parameters.folded if asked.fold else parameters.rows
     n_unnamed = sum(not row.module for row in rows)
     if n_unnamed == len(rows):
-        st.caption(paragraph("architecture/names-no-family", scheme=names_choice.label(scheme)))
+        st.caption(paragraph("architecture/names-no-family", scheme=_(SCHEME_LABELS[scheme])))
     elif n_unnamed:
-        label = names_choice.label(scheme)
+        label = _(SCHEME_LABELS[scheme])
         st.caption(paragraph("architecture/names-missing", scheme=label, n=n_unnamed))
     matching = [
         row for row in rows if words.lower() in f"{row.module} {row.here} {row.kind}".lower()
@@ -166,7 +166,7 @@ def _table(chosen: Chosen, scheme: Scheme) -> None:
         column_order=order,
         column_config={
             "module": st.column_config.TextColumn(
-                _("Module") if scheme == "ours" else names_choice.label(scheme), width=338
+                _("Module") if scheme == "ours" else _(SCHEME_LABELS[scheme]), width=338
             ),
             "here": st.column_config.TextColumn(_("Here"), width=338),
             "shape": st.column_config.TextColumn(_("Shape"), width=198),
@@ -206,7 +206,7 @@ def _table(chosen: Chosen, scheme: Scheme) -> None:
 def _frame(rows: list[ParameterRow]) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "module": [row.module or _(names_choice.NO_NAME) for row in rows],
+            "module": [row.module or _(model_choice.NO_NAME) for row in rows],
             "here": [row.here for row in rows],
             "kind": [row.kind for row in rows],
             "shape": [row.shape for row in rows],

@@ -9,7 +9,6 @@ import streamlit as st
 from pages.app import show, state, typed
 from pages.app.accounts import visitors
 from pages.app.address import view
-from pages.app.navigation import page_table
 from pages.app.navigation.head import Moment
 from pages.app.runs import comparison, run_actions, run_words, shown_run
 from pages.app.typed import escape
@@ -107,11 +106,11 @@ def _race(shown: Race, _is_live: bool) -> None:
             st.markdown(f"**{_(POSITIONS[name].label)}**")
             st.markdown(run_words.badge(run.status))
             st.caption(run_words.progress(run.status))
-            st.page_link(
-                page_table.path_of("train"),
-                label=_("Watch"),
+            show.link(
+                "train",
+                _("Watch"),
+                {"run": run.id, **run_actions.way_back()},
                 icon=":material/show_chart:",
-                query_params={"run": run.id, **run_actions.way_back()},
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,13 +12,12 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.address import view, view_link
-from pages.app.address.parameters import Unfit, Written
 from pages.app.model import question
 from pages.app.navigation import head
 from pages.app.navigation.head import Moment
 from pages.app.runs import shown_run
 from pages.app.runs.shown_run import MODELS
-from pages.app.settings import glosses, model_choice, names_choice
+from pages.app.settings import glosses, model_choice
 from pages.app.settings.model_choice import Chosen
 from pages.app.typed import escape
 from pages.components import picture as model_picture
@@ -45,7 +43,9 @@ if TYPE_CHECKING:
 
 SCOPE = "walk"
 MINE, BOOK = "mine", "book"
-MAX_TEXT, MAX_OUT, MAX_BLOCKS = 400, 40, 99
+MAX_TEXT = 400
+MAX_OUT = 40
+MAX_BLOCKS = 99
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,28 @@ def _block(count: int, *, of: str = "") -> int:
     return made
 
 
+def _out(codes: frozenset[str] = frozenset()) -> Any:
+    """Keep the codes of the parts that are knocked out, of those that the model has."""
+
+    def read(text: str) -> tuple[str, ...] | None:
+        found = tuple(dict.fromkeys(text.split(",")))
+        known = tuple(code for code in found if not codes or code in codes)
+        return known if len(found) <= MAX_OUT else None
+
+    rule = N_("at most {n} parts", n=MAX_OUT)
+    return view.written(".*", rule, read, ",".join, default=())
+
+
+DRAWN = "picture-"
+
+
 @dataclass(frozen=True)
 class Walk:
-    """What the model reads in place of its examples, and the block that the steps open."""
+    """What is walked through: the reader's own text or drawing, what is knocked out, the block.
+
+    own_digit: ``DRAWN`` and a drawing as ``own_picture.to_text`` writes it, or "" for none. block:
+    the one that the steps open.
+    """
 
     text: str = view.text(
         N_("Your sentence"),
@@ -88,32 +107,14 @@ class Walk:
             "width": 222,
         },
     )
+    own_digit: str = view.written(
+        f"|{DRAWN}[A-Za-z0-9_-]{{1,4096}}",
+        N_("picture- and a drawing"),
+        default="",
+        query="walk-digit",
+    )
+    out: tuple[str, ...] = _out()
     block: int = _block(MAX_BLOCKS)
-
-
-def _codes_of(text: str) -> tuple[str, ...]:
-    codes = tuple(dict.fromkeys(text.split(",")))
-    if len(codes) > MAX_OUT:
-        raise Unfit(_("at most {n} parts", n=MAX_OUT))
-    return codes
-
-
-OUT: Written[tuple[str, ...]] = Written(
-    "out", reader=_codes_of, writer=",".join, first=(), key="walk-out"
-)
-"""The codes of the parts that are knocked out."""
-DRAWN = "picture-"
-_DIGIT = re.compile(DRAWN + r"[\w-]{1,4096}", re.ASCII)
-
-
-def _digit_of(text: str) -> str:
-    if not _DIGIT.fullmatch(text):
-        raise Unfit(_("picture- and a drawing"))
-    return text
-
-
-DIGIT = Written("walk-digit", reader=_digit_of, writer=str, first="", key="walk-own-digit")
-"""``DRAWN`` and a drawing as ``own_picture.to_text`` writes it, or "" for none."""
 
 
 def page() -> None:
@@ -127,7 +128,7 @@ def page() -> None:
         ):
             source = view.ask(WalkSource, SCOPE)
             chosen = None if source.source == BOOK else model_choice.chosen(run)
-            scheme = names_choice.choice()
+            scheme = model_choice.scheme()
     except ValueError as error:
         show.problem(error)
         return
@@ -152,17 +153,24 @@ def _walk(source: WalkSource, chosen: Chosen | None, moment: Moment | None, sche
         list_of_steps, block = st.container(), st.container(width="content")
     run = None if moment is None else moment.run
     count = BOOK_BLOCKS if chosen is None else n_blocks(chosen.model)
+    parts = [] if run is None else parts_of(run.experiment)
+    are_offered = {
+        "text": run is not None and reads_text(run.experiment.task),
+        "own_digit": run is not None and takes_drawing(run),
+        "out": run is not None,
+    }
     with view_link.warnings_in(above):
         asked = view.ask(
             Walk,
             SCOPE,
             places={"text": field, "block": block},
-            hidden=() if run is not None and reads_text(run.experiment.task) else ("text",),
+            hidden=[name for name, is_offered in are_offered.items() if not is_offered],
+            out=_out(frozenset(part.code for part in parts)),
             block=_block(count, of=str(count)),
         )
     try:
         with st.spinner(_("One forward pass …"), show_time=False):
-            walked = _walked(source, chosen, moment, asked.text.strip())
+            walked = _walked(source, chosen, moment, asked)
         (name, subject, _whole), example = walked, 0
         if moment is not None:
             example = min(moment.example or 0, subject.n_examples - 1)
@@ -175,7 +183,7 @@ def _walk(source: WalkSource, chosen: Chosen | None, moment: Moment | None, sche
         words = f"{words} {walk_step.example_name(subject, example)}".strip()
     note.caption(words)
     with above:
-        _whole_model(walked, moment, example)
+        _whole_model(walked, moment, example, asked.out)
     names = [step.name for step in steps]
     number, problem = walk_step.current(names)
     view_link.warn(problem)
@@ -215,11 +223,12 @@ Walked = tuple[str, "Subject", "Subject | None"]
 model after one forward pass; the same before parts were knocked out, None where none were."""
 
 
-def _walked(source: WalkSource, chosen: Chosen | None, moment: Moment | None, text: str) -> Walked:
+def _walked(
+    source: WalkSource, chosen: Chosen | None, moment: Moment | None, asked: Walk
+) -> Walked:
     """Return the model after one forward pass.
 
-    text: the reader's own sentence, or "". Raises ValueError, in a sentence, where it cannot be
-    walked through.
+    Raises ValueError, in a sentence, where it cannot be walked through.
     """
     if chosen is None:
         return f"{BOOK} {source.positions}", _book(source.positions), None
@@ -237,8 +246,8 @@ def _walked(source: WalkSource, chosen: Chosen | None, moment: Moment | None, te
         settings = chosen.experiment.model_dump_json()
         return settings, _untrained(settings), None
     run, step = moment.run, moment.step
-    own = view_link.kept(DIGIT) if takes_drawing(run) else text
-    mark, folder, out = weights_mark(run, step), str(run.folder), parts_out(run)
+    own = asked.own_digit or asked.text.strip()
+    mark, folder, out = weights_mark(run, step), str(run.folder), asked.out
 
     def made(own: str) -> Walked:
         subject = _trained(folder, step, mark, own, out)
@@ -254,22 +263,6 @@ def _walked(source: WalkSource, chosen: Chosen | None, moment: Moment | None, te
     return made("")
 
 
-def parts_out(run: Run) -> tuple[str, ...]:
-    """Return the codes of the run's parts that are knocked out; the link says them."""
-    codes = {part.code for part in parts_of(run.experiment)}
-    out = tuple(code for code in view_link.kept(OUT) if code in codes)
-    view_link.say(OUT, out)
-    return out
-
-
-def knock(code: str) -> None:
-    """Knock out a part, or put it back."""
-    out = st.session_state[OUT.key]
-    st.session_state[OUT.key] = (
-        tuple(one for one in out if one != code) if code in out else (*out, code)
-    )
-
-
 def takes_drawing(run: Run) -> bool:
     from tfm_core.inspect.attention.pictures import reads_drawings
 
@@ -281,10 +274,10 @@ def draw(run: Run, drawing: npt.NDArray[np.uint8] | None) -> None:
     from tfm_core.data.own_picture import to_text
     from tfm_core.inspect.attention.example import read_picture
 
-    st.session_state[DIGIT.key] = ""
+    view.put(SCOPE, own_digit="")
     if drawing is not None:
         with suppress(ValueError):  # it is as good as blank
-            st.session_state[DIGIT.key] = DRAWN + to_text(read_picture(run, drawing)[0])
+            view.put(SCOPE, own_digit=DRAWN + to_text(read_picture(run, drawing)[0]))
 
 
 @byte_cache.cached
@@ -343,7 +336,7 @@ def _trained(folder: str, step: int, mark: int, own: str, out: tuple[str, ...]) 
     return with_note(made, joined(*notes))
 
 
-def _whole_model(walked: Walked, moment: Moment | None, example: int) -> None:
+def _whole_model(walked: Walked, moment: Moment | None, example: int, out: tuple[str, ...]) -> None:
     """Draw the whole model at work; a click explains a step or knocks a part out."""
     from tfm_core.trace.picture import picture
     from tfm_core.trace.trace import n_blocks
@@ -365,7 +358,7 @@ def _whole_model(walked: Walked, moment: Moment | None, example: int) -> None:
         training = model_picture.Training(
             moment.steps,
             moment.step,
-            f"{walk_name} {example} {parts_out(moment.run)} {state.theme()}",
+            f"{walk_name} {example} {out} {state.theme()}",
             moment.run.status.is_active,
             partial(head.go_to, steps=moment.steps),
         )
@@ -374,14 +367,14 @@ def _whole_model(walked: Walked, moment: Moment | None, example: int) -> None:
         theme=state.theme(),
         glosses={} if run is None else glosses.shown(run.experiment),
         on_step=explain,
-        knocks=_knocks(run) if subject.is_real else None,
+        knocks=_knocks(run, out) if subject.is_real else None,
         training=training,
         board=board,
         key="walk-model",
     )
 
 
-def _knocks(run: Run | None) -> model_picture.Knocks | None:
+def _knocks(run: Run | None, out: tuple[str, ...]) -> model_picture.Knocks | None:
     if run is None:
         return None
     parts = parts_of(run.experiment)
@@ -390,9 +383,14 @@ def _knocks(run: Run | None) -> model_picture.Knocks | None:
         for part in parts
         if part.kind in ("head", "sublayer", "layer")
     }
-    chosen = parts_out(run)
-    out = {part.code: _(name_of(part)) for part in parts if part.code in chosen}
-    return model_picture.Knocks(codes, out, knock)
+
+    def knock(code: str) -> None:
+        """Knock out a part, or put it back."""
+        left = tuple(one for one in out if one != code)
+        view.put(SCOPE, out=left if code in out else (*out, code))
+
+    names = {part.code: _(name_of(part)) for part in parts if part.code in out}
+    return model_picture.Knocks(codes, names, knock)
 
 
 def _cut(subject: Subject, example: int) -> None:

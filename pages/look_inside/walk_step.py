@@ -10,9 +10,9 @@ import streamlit as st
 from pages.app import show, state
 from pages.app.address import view_link
 from pages.app.address.parameters import Choice, Text
-from pages.app.settings import names_choice
 from pages.app.typed import escape
 from pages.i18n import _, paragraph
+from tfm_core.anatomy.names import SCHEME_LABELS
 from tfm_core.choices.config import built
 from tfm_core.choices.variants.forms import SCALES
 from tfm_core.data.opened.spelling import text_of
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 PART = Text("part", first="", most=40)
 """The name of the step; each model has its own. The "step" of a link is that of the training."""
-_STEP, _PLACE = "walk-step", "walk-place"
+_STEP = "walk-step"
+_PLACE = "walk-place"
 _WIDE = 64  # wider tensors get a slider
 _MAX = 256
 
@@ -188,7 +189,7 @@ def named(step: Step, subject: Subject, scheme: Scheme, layer: int) -> None:
     lines = [
         f"- `{ours}`: {', '.join(f'`{name}`' for name in theirs)}" for ours, theirs in found.items()
     ] or [_("It has no name for what is here.")]
-    st.markdown("\n".join([f"**{names_choice.label(scheme)}**", "", *lines]))
+    st.markdown("\n".join([f"**{_(SCHEME_LABELS[scheme])}**", "", *lines]))
 
 
 class _StepNumbers(list[str]):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.app.accounts import visitors
-from pages.app.runs import comparison, run_buttons, run_words, runs_access
+from pages.app.runs import comparison, run_list, run_words, runs_access
 from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext
 from tfm_core.inspect.compare.differences import differences, is_found
@@ -220,7 +220,7 @@ def picked_bar(runs: Sequence[Run]) -> None:
                 _("Label"),
                 icon=":material/sell:",
                 key="runs-label",
-                on_click=run_buttons.open_labels,
+                on_click=run_list.open_labels,
                 args=([run.id for run in picked],),
             )
             st.button(

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.app import show
 from pages.app.accounts import visitors
-from pages.app.runs import run_buttons, run_list
+from pages.app.runs import run_list
 from pages.app.typed import escape
 from pages.i18n import _
 from pages.runs import bring, filter, room
@@ -38,4 +38,4 @@ else:
 
 room.undo()
 room.disk_line()
-run_buttons.labels_dialog()
+run_list.labels_dialog()

@@ -1,4 +1,4 @@
-"""Files that the server sends: of Streamlit, and vendors' scripts."""
+"""What the server answers besides pages: Streamlit's files, vendors' scripts, and its health."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from pathlib import Path
 
 import anyio
 import plotly
+import streamlit as st
 from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from pages.app.runs import runs_access
 from pages.i18n import PAGES_DIR
+from tfm_core.runs.queue.health import Checkup, Health
 
 IMMUTABLE = "public, max-age=31536000, immutable"
 MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}
@@ -118,3 +121,32 @@ class _Script:
         else:
             body = gzip.decompress(body)
         return Response(body, media_type="text/javascript", headers=headers)
+
+
+def health(_request: Request) -> JSONResponse:
+    """Answer ``/health``: 200 if the server can train, else 503 and the reason.
+
+    It says no more than the app shows anyway: status and queue. Starlette calls this in a thread.
+    """
+    return health_response(_checkup().look())
+
+
+def health_response(health: Health) -> JSONResponse:
+    """Return the response of a server."""
+    values = {
+        "ok": health.reason is None,
+        "reason": health.reason,
+        "queue": {
+            "running": health.running,
+            "max_running": health.max_running,
+            "waiting": health.waiting,
+            "max_waiting": health.max_waiting,
+        },
+    }
+    status = 200 if health.reason is None else 503
+    return JSONResponse(values, status, {"Cache-Control": "no-store"})
+
+
+@st.cache_resource(show_spinner=False)
+def _checkup() -> Checkup:
+    return Checkup(runs_access.queue())

@@ -1,4 +1,4 @@
-"""Everything here that relies on internals of Streamlit or asyncio: imports and patches.
+"""Everything here that relies on internals of Streamlit, plotly or asyncio: imports and patches.
 
 ``tests/pages/server/test_streamlit_internals.py`` has a test for each patch. When one fails after
 an upgrade, read the patch's docstring, look at the names that it replaces, and adapt or drop it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import sys
 from asyncio import base_events
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -45,6 +46,7 @@ def apply_patches(follows: Callable[[], str] = lambda: "") -> None:
     drop_fragments_of_other_pages()
     _Runner.follows = staticmethod(follows)
     replace_invalid_widget_values()
+    wait_for_modules_of_figures()
 
 
 # ---- sockets
@@ -239,3 +241,28 @@ def is_upload_stored(session: str, name: str) -> bool:
     """Return whether Streamlit still has an uploaded file of a session."""
     files = runtime.get_instance().uploaded_file_mgr if runtime.exists() else None
     return files is not None and bool(files.get_files(session, [name]))
+
+
+# ---- modules that figures look for
+
+
+def wait_for_modules_of_figures() -> None:
+    """Let plotly take no module that another thread is importing for one that is there.
+
+    ``get_module(name, should_load=False)`` looks into ``sys.modules``: a figure that is made while
+    pandas is imported for the first time would not find ``pandas.Series``.
+    """
+    from plotly import basedatatypes, optional_imports  # the first imports all that makes figures
+
+    find = optional_imports.get_module
+
+    def get_module(name: str, should_load: bool = True) -> Any:
+        module = find(name, should_load)
+        is_begun = getattr(getattr(module, "__spec__", None), "_initializing", False)
+        return None if is_begun and not should_load else module
+
+    assert basedatatypes
+    for name, part in [*sys.modules.items()]:
+        is_plotlys = name.partition(".")[0] in ("plotly", "_plotly_utils")
+        if is_plotlys and vars(part).get("get_module") is find:
+            vars(part)["get_module"] = get_module

@@ -20,7 +20,7 @@ from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.model import stage_view
 from pages.app.runs import run_actions, run_words, runs_access, shown_run
-from pages.app.runs.run_buttons import RunButtons
+from pages.app.runs.run_list import RunButtons
 from pages.app.typed import escape
 from pages.i18n import N_, _, language, ngettext, paragraph
 from pages.train import doctor, fine_tune, live_keys, opened, play

@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.app import show
-from pages.app.fact_line import joined
 from pages.app.runs import run_actions, run_words
 from pages.app.typed import escape
 from pages.i18n import _, ngettext, paragraph
@@ -89,7 +88,7 @@ def _facts(run: Run) -> str:
     """Return what the model is, in one line."""
     experiment, model = run.experiment, run.experiment.model
     if isinstance(model, ForeignModelConfig):
-        return joined(
+        return show.joined(
             f"**{escape(model.class_name)}**",
             _("**{n}** parameters", n=show.count(model.n_parameters)),
             _("**{n}** maps of **{heads}** heads", n=len(model.modules), heads=model.n_heads),
@@ -104,7 +103,7 @@ def _facts(run: Run) -> str:
             ngettext("**{n}** class", "**{n}** classes", n, n=f"{n:,}"),
         ]
     total = parameter_table(model, data_shape(experiment)).total
-    return joined(
+    return show.joined(
         f"**{_(task.label)}**",
         _(family_label(model.family)),
         _("**{n}** parameters", n=show.count(total)),

@@ -194,7 +194,7 @@ def _grid(settings: list[Setting], values: Values, key: str, change: Change) -> 
 def _control(setting: Setting, values: Values, key: str, change: Change) -> None:
     now, begun = values
     value, key = drafts.get(now, setting.path), f"{key}:{setting.path}"
-    field = replace(controls.field(setting), help="")
+    field = replace(setting.field, help="")
     if setting.kind in ("int", "float"):
         options = _options(setting, now, begun)
         key = f"{key}:{'-'.join(f'{one:g}' for one in options)}"

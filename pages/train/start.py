@@ -26,7 +26,7 @@ from tfm_core.facts import storage
 from tfm_core.inspect.compare.names import change
 from tfm_core.runs.run import Run
 
-_DEVICE, _NAME = "start-device", "start-name"
+_NAME = "start-name"
 
 
 def bar(checked: CheckedDraft, preset: str | None) -> None:
@@ -200,15 +200,13 @@ def _device() -> None:
             st.caption(_("Other devices could not be listed."))
         usable = {device.name: device for device in devices if device.available}
         names = list(usable) or ["cpu"]
-        if st.session_state.get(_DEVICE) not in names:
-            st.session_state[_DEVICE] = state.device() if state.device() in names else names[0]
+        st.session_state[state.DEVICE] = state.device() if state.device() in names else names[0]
         st.selectbox(
             _("Device"),
             names,
             format_func=lambda name: _device_words(name, usable.get(name)),
-            key=_DEVICE,
+            key=state.DEVICE,
             help=_("A GPU pays off from a few million parameters."),
-            on_change=lambda: state.set_device(st.session_state[_DEVICE]),
             persist_state="session",
         )
         if state.device() != shown:
@@ -218,7 +216,7 @@ def _device() -> None:
                 why = _(device.reason)
                 st.caption(f":material/block: {_(device.label)} ({device.name}): {why}")
         choices = usable[names[0]].thread_choices if usable else ()
-        _threads(st.session_state[_DEVICE], choices)
+        _threads(state.device(), choices)
 
     run_time.until_known([future], choice)
 

@@ -13,7 +13,7 @@ from pages.app import show, state
 from pages.app.address import view, view_link
 from pages.app.address.parameters import Choice, named
 from pages.app.lessons import bar
-from pages.app.navigation import head, page_table
+from pages.app.navigation import head
 from pages.app.runs import shown_run
 from pages.app.runs.shown_run import Needs
 from pages.i18n import N_, _, paragraph
@@ -85,8 +85,6 @@ def page() -> None:
         needs = KINDS[asked].needs if asked else ANY
         run = head.run(needs, is_needed=asked != OWN_TEXT)
         chosen = _chosen(run, asked, more)
-        if chosen != "draw":
-            pictures.forget_drawing()
         kind = KINDS[chosen]
         try:
             if run is not None and not kind.has_steps:
@@ -96,12 +94,7 @@ def page() -> None:
                 with view_link.warnings_in(st.container()):
                     draw(run)
                 if kind.is_part and run is not None:
-                    st.page_link(
-                        page_table.path_of("attention"),
-                        label=_("Open all maps"),
-                        icon=":material/visibility:",
-                        query_params={"run": run.id},
-                    )
+                    show.link("attention", _("Open all maps"), {"run": run.id})
         except (OSError, ValueError) as error:
             show.problem(error)
 

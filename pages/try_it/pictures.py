@@ -16,9 +16,8 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.address import view, view_link
-from pages.app.address.parameters import Number, Unfit, Written
+from pages.app.address.parameters import Number
 from pages.app.model import digit_models, question
-from pages.app.navigation import page_table
 from pages.app.runs import run_actions, runs_access
 from pages.app.runs.shown_run import Needs
 from pages.app.typed import escape
@@ -75,7 +74,7 @@ SCENES = Needs(
 )
 StepWords = Callable[[int], str]
 _ON_BOARD = "draw-board"  # the drawing, kept between runs
-_IN_ADDRESS = "draw-said"  # the drawing's number in the address
+_IN_ADDRESS = "draw-said"  # the drawing in the address
 FIRST_DIGIT = "3"
 """The sample shown at the first visit."""
 PICTURE = "picture-"
@@ -91,27 +90,20 @@ SCENE = Number("", first=0, low=0, high=50_000)
 HAND = Number("", first=0, low=0, high=10_000)
 
 
-def _board_of(text: str) -> str:
-    is_sample = len(text) == 1 and text in "0123456789"
-    is_picture = text.startswith(PICTURE) and len(PICTURE) < len(text) <= _MAX
-    if not (is_sample or is_picture):
-        raise Unfit(_("0 to 9, or picture- and a drawing"))
-    return text
+@dataclass(frozen=True)
+class LinkedDrawing:
+    """A sample's index, or ``picture-`` and a drawing as ``own_picture.to_text`` writes it."""
 
-
-BOARD = Written("digit", reader=_board_of, writer=str, first=FIRST_DIGIT)
-"""A sample's index, or ``picture-`` and a drawing as ``own_picture.to_text`` writes it."""
+    digit: str = view.written(
+        rf"[0-9]|{PICTURE}.{{1,{_MAX}}}",
+        N_("0 to 9, or picture- and a drawing"),
+        default=FIRST_DIGIT,
+    )
 
 
 def draw(run: Run) -> None:
     """Read a drawn digit with all saved weights."""
     digit_models.board(run, partial(_board, run))
-
-
-def forget_drawing() -> None:
-    """Take the drawing from the address; the board keeps it."""
-    view_link.forget([BOARD])
-    st.session_state.pop(_IN_ADDRESS, None)
 
 
 def _board(run: Run, is_ready: bool) -> None:
@@ -139,18 +131,15 @@ def _board(run: Run, is_ready: bool) -> None:
             if run.experiment.has_cls:
                 words = _("Maps: attention of the CLS token to each patch.")
             st.caption(words, width="content")
-            st.page_link(
-                page_table.path_of("attention"),
-                label=_("Open all maps"),
-                icon=":material/visibility:",
-                query_params={"run": run.id, "example": "own", "own": drawn},
+            show.link(
+                "attention", _("Open all maps"), {"run": run.id, "example": "own", "own": drawn}
             )
     is_at_rest = (st.session_state.get(key) or {}).get("kept") == shown.number
-    if is_at_rest and st.session_state.get(_IN_ADDRESS) != shown.number:
-        st.session_state[_IN_ADDRESS] = shown.number
-        number = shown.sample(len(pictures))
-        if number is not None or drawn:
-            view_link.say(BOARD, drawn if number is None else str(number))
+    number = shown.sample(len(pictures))
+    said = drawn if number is None else str(number)
+    if is_at_rest and said and st.session_state[_IN_ADDRESS] != said:
+        st.session_state[_IN_ADDRESS] = said
+        view.put("draw", digit=said)
         state.draw_anew()  # the strip's links contain it too
 
 
@@ -160,9 +149,8 @@ def _on_board(run: Run, key: str) -> DrawnDigit:
     current: DrawnDigit = st.session_state.get(_ON_BOARD, DrawnDigit(0, FIRST_DIGIT))
     if drawn is not None and drawn.number > current.number:
         current = drawn
-    linked, problem = view_link.opened(BOARD), ""
-    if linked is not None:
-        wanted, problem = BOARD.follow(linked, FIRST_DIGIT)
+    wanted = view.ask(LinkedDrawing, "draw").digit
+    if wanted != st.session_state.get(_IN_ADDRESS, FIRST_DIGIT):
         digit = wanted
         if wanted.startswith(PICTURE):
             facts = run.experiment.task_as(ImageTaskConfig).facts
@@ -170,10 +158,11 @@ def _on_board(run: Run, key: str) -> DrawnDigit:
                 picture = own_picture.from_text(wanted.removeprefix(PICTURE), facts)
                 digit = base64.b64encode(picture.tobytes()).decode()
             except ValueError as error:
-                digit, wanted, problem = FIRST_DIGIT, FIRST_DIGIT, _(error)
+                view_link.warn(_(error))
+                view.put("draw", digit=FIRST_DIGIT)
+                digit = wanted = view.ask(LinkedDrawing, "draw").digit
         current = DrawnDigit(current.number + 1, digit)
-        view_link.say(BOARD, wanted)
-    view_link.warn(problem)
+    st.session_state[_IN_ADDRESS] = wanted
     st.session_state[_ON_BOARD] = current
     return current
 

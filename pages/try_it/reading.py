@@ -86,7 +86,6 @@ GAPPED = (
     "___ friend comes to the big market daily.",
     "A white ___ sees ___ apple.",
 )
-_OWN = "train-own-text"
 _SPANS = "span-corruption"
 _SEED = 8
 """Gives a sentence with two hidden spans."""
@@ -515,13 +514,12 @@ def _sure(blank: Blank) -> None:
 def own_text(_run: Run | None = None) -> None:
     """Ask for a text and its tokens, and train on it."""
     show.prose(paragraph("try/own-text"))
-    st.session_state.setdefault(_OWN, state.own_text())
+    st.session_state.setdefault("train-own-text", "")
     text = st.text_area(
         _("Training text"),
-        key=_OWN,
+        key="train-own-text",
         height=240,
         placeholder=read_text()[:600] + " …",
-        on_change=lambda: state.set_own_text(st.session_state[_OWN]),
         persist_state="session",
     )
     units = {name: unit.label for name, unit in UNITS.items()}

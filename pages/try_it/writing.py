@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -14,8 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, typed
 from pages.app.address import view
-from pages.app.address.parameters import Number, Unfit, Written
-from pages.app.fact_line import fact_line
+from pages.app.address.parameters import Number
 from pages.app.model import question, sentence_field
 from pages.app.navigation import head
 from pages.app.runs.shown_run import Needs
@@ -152,13 +152,13 @@ Forced = tuple[tuple[int, int], ...]
 """Tokens of the reader's in order: position, from 0, and token id."""
 
 
-def read_forced(text: str) -> Forced:
-    """Parse ``3-17,1-9``: positions from 1 and token ids. Raises Unfit."""
+def read_forced(text: str) -> Forced | None:
+    """Parse ``3-17,1-9``: positions from 1 and token ids; None if it is no such text."""
     tokens: dict[int, int] = {}
     for part in filter(None, text.split(",")):
         pair = re.fullmatch(r"([0-9]{1,4})-([0-9]{1,6})", part)
         if pair is None or not 1 <= int(pair[1]) <= MAX_STEPS:
-            raise Unfit(_("positions and token numbers, such as 3-17,5-9"))
+            return None
         tokens[int(pair[1]) - 1] = int(pair[2])
     return tuple(tokens.items())
 
@@ -167,7 +167,11 @@ def write_forced(forced: Forced) -> str:
     return ",".join(f"{place + 1}-{id}" for place, id in forced)
 
 
-FORCED: Written[Forced] = Written("", first=(), reader=read_forced, writer=write_forced)
+def _forced(holds_for: str = "") -> Any:
+    rule = N_("positions and token numbers, such as 3-17,5-9")
+    return view.written(".*", rule, read_forced, write_forced, default=(), holds_for=holds_for)
+
+
 AT = Number("", first=0, low=0, high=MAX_STEPS)
 
 
@@ -175,7 +179,7 @@ AT = Number("", first=0, low=0, high=MAX_STEPS)
 class Intervention:
     """Tokens that the reader puts in, and the step that is shown; 0 is the whole text."""
 
-    forced: tuple[tuple[int, int], ...] = view.held(FORCED)
+    forced: tuple[tuple[int, int], ...] = _forced()
     at: int = view.held(AT)
 
 
@@ -185,7 +189,7 @@ def write(run: Run) -> None:
     if run.experiment.task.describes_pictures:
         st.fragment(_described)(run, step)  # moving a digit redraws only this part
         return
-    above, choices = fact_line(SCOPE)
+    above, choices = show.fact_line(SCOPE)
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     with above:
         source, text = _text(run, step, choices)
@@ -205,7 +209,7 @@ def _described(run: Run, step: int) -> None:
         assert reading.example.picture is not None
         truth = tuple(reading.example.item["truth"])
         source = picture_source(run, reading.example.picture, truth, step)
-        row, choices = fact_line(SCOPE)
+        row, choices = show.fact_line(SCOPE)
         chosen = _answered(run, source, scene, row, choices)
         if chosen is not None and reading.words:
             pictures.strip(reading, *chosen)
@@ -230,7 +234,7 @@ def _answered(
     asked = view.ask(
         Intervention,
         SCOPE,
-        forced=view.held(FORCED, holds_for=of_given),
+        forced=_forced(of_given),
         at=view.by(
             lambda asked: view.held(
                 AT,
@@ -245,11 +249,6 @@ def _answered(
     else:
         return _desk(run, source, how, asked, choices)
     return None
-
-
-def _put(name: str, value: object) -> None:
-    """Change a value of the view, from a callback."""
-    st.session_state[f"{SCOPE}-{name}"] = value
 
 
 def _words_of(experiment: Experiment) -> str:
@@ -348,8 +347,7 @@ def _how(run: Run, source: Source, choices: DeltaGenerator) -> How:
             _("Sample again"),
             icon=":material/casino:",
             key=f"{SCOPE}-draw",
-            on_click=_put,
-            args=("seed", (how.seed + how.samples) % 10**6),
+            on_click=partial(view.put, SCOPE, seed=(how.seed + how.samples) % 10**6),
         )
     return how if is_language else replace(how, length=source.longest)
 
@@ -400,10 +398,10 @@ def _desk(
             glosses=glosses.shown(run.experiment),
             language=language_of(run.experiment),
         ),
-        force=lambda place, id: _put("forced", _toggled(forced, place, id)),
-        undo=lambda: _put("forced", forced[:-1]),
-        free=lambda: _put("forced", ()),
-        move=lambda step: _put("at", step),
+        force=lambda place, id: view.put(SCOPE, forced=_toggled(forced, place, id)),
+        undo=lambda: view.put(SCOPE, forced=forced[:-1]),
+        free=lambda: view.put(SCOPE, forced=()),
+        move=lambda step: view.put(SCOPE, at=step),
         key=f"{SCOPE}-desk",
     )
     words = {
@@ -480,7 +478,9 @@ def _search(run: Run, source: Source, how: How, forced: Forced) -> None:
             st.markdown(
                 _("Tokens in every text (position): {tokens}", tokens=tokens), width="content"
             )
-            st.button(_("Clear tokens"), key=f"{SCOPE}-free", on_click=_put, args=("forced", ()))
+            st.button(
+                _("Clear tokens"), key=f"{SCOPE}-free", on_click=partial(view.put, SCOPE, forced=())
+            )
     comparison = answer.search(f"{run.id} {source.mark}", how.beam, forced, source)
     if comparison is None:
         st.caption(_("The text has ended."))
@@ -559,4 +559,6 @@ def _no_truth(source: Source) -> None:
     with st.container(horizontal=True, gap="small"):
         for seed in range(3):
             text = sentence_field.drawn_text(task, seed)
-            st.button(text, key=f"{SCOPE}-known-{seed}", on_click=_put, args=("text", text))
+            st.button(
+                text, key=f"{SCOPE}-known-{seed}", on_click=partial(view.put, SCOPE, text=text)
+            )

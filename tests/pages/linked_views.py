@@ -8,7 +8,7 @@ from typing import Any
 from pages.app import article
 from pages.app.address import view
 from pages.app.address.parameters import Parameter
-from pages.app.settings import model_choice, names_choice
+from pages.app.settings import model_choice
 from pages.compare import compare
 from pages.compare.sweeps import running as sweeps
 from pages.learn import before, by_hand, experiments, find_the_bug, training_step
@@ -36,7 +36,7 @@ _SIZED_MODEL = (
     model_choice.TGT_VOCABULARY,
     model_choice.SRC_LEN,
     model_choice.TGT_LEN,
-    view.placed(names_choice.NAMES, "names", "").parameter,
+    view.placed(model_choice.NAMES, "names", "").parameter,
 )
 
 
@@ -90,25 +90,21 @@ ARTICLES: dict[str, ModuleType] = {
 PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "class": _of_views(classroom),
     "attention": _of_views(maps) | _of_views(own) | _of_views(deeper),
-    "try": _of_views(writing) | _of_views(pictures) | _of((pictures.BOARD, try_it.VIEW)),
-    "mistakes": _of_views(mistakes) | _of(mistakes.CELL),
+    "try": _of_views(writing) | _of_views(pictures) | _of(try_it.VIEW),
+    "mistakes": _of_views(mistakes),
     "knockouts": _of_views(knockouts) | _of_views(closer) | _of_views(causes) | _of(OFF),
     "experiments": _of_views(experiments),
     "find-the-bug": _of_views(find_the_bug) | _of(find_the_bug.PAIR),
     "compare": _of(compare) | _of_views(compare),
-    "sweeps": _of(sweeps),
-    "own-data": (
-        _of(own_upload, view.placed(own_upload.KIND, "kind", own_upload.SCOPE).parameter)
-        | _of_views(own_upload)
-        | _of_views(own_report)
-    ),
+    "sweeps": _of_views(sweeps),
+    "own-data": _of_views(own_upload) | _of_views(own_report),
     "build": _of_views(build) | _of(_SIZED_MODEL),
     "parameters": (
         _of_views(parameters) | _of_views(costs) | _of((*_SIZED_MODEL, model_choice.VERSUS))
     ),
     "masks": _of_views(masks),
     "positions": _of_views(positions),
-    "walk": _of_views(walk) | _of((walk.OUT, walk.DIGIT, walk_step.PART, *_SIZED_MODEL)),
+    "walk": _of_views(walk) | _of((walk_step.PART, *_SIZED_MODEL)),
     "numbers": {
         **_of_views(words),
         **_of_views(tensors),

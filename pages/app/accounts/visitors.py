@@ -1,4 +1,4 @@
-"""The visitor of a session: which runs are listed, and what the visitor may do with them."""
+"""The visitor of a session: logging in, which runs are listed, and what may be done with them."""
 
 from __future__ import annotations
 
@@ -168,3 +168,36 @@ def _token() -> str:
         is_known = isinstance(sent, str) and is_token(sent)
         st.session_state[_TOKEN] = sent if is_known else new_token()
     return str(st.session_state[_TOKEN])
+
+
+def login() -> None:
+    """Draw the login, or the account menu."""
+    who = visitor()
+    if who.name is not None:
+        with st.popover(escape(who.name), icon=":material/account_circle:", key="login-account"):
+            st.caption(_("Only you can change your runs."))
+            st.button(_("Log out"), icon=":material/logout:", key="login-out", on_click=st.logout)
+        return
+    names = providers()
+    if len(names) == 1:
+        _login_button(names[0], _("Log in"))
+        return
+    with st.popover(_("Log in"), icon=":material/login:", key="login-menu"):
+        for name in names:
+            is_default = name == DEFAULT_PROVIDER
+            usual = _("Log in with the usual login")
+            _login_button(
+                name,
+                usual if is_default else _("Log in with {provider}", provider=name.capitalize()),
+            )
+
+
+def _login_button(name: str, label: str) -> None:
+    st.button(
+        escape(label),
+        icon=":material/login:",
+        key=f"login-{name}",
+        help=_(visitor().only_watches),
+        on_click=st.login,
+        args=(None if name == DEFAULT_PROVIDER else name,),
+    )

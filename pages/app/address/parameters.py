@@ -136,11 +136,13 @@ def named(
 class Choices(Parameter[tuple[str, ...]]):
     """Some of the names, separated by commas.
 
-    maximum: how many names there may be; None for all of them.
+    maximum: how many names there may be; None for all of them. is_sorted: they stand in the order
+    of ``names``, however they were chosen.
     """
 
     names: tuple[str, ...]
     maximum: int | None = None
+    is_sorted: bool = False
 
     def parse(self, text: str) -> tuple[str, ...]:
         """Return the names, each once; all of them or, where one is unknown, none.
@@ -153,7 +155,7 @@ class Choices(Parameter[tuple[str, ...]]):
         if self.maximum is not None and len(chosen) > self.maximum:
             rule = _("at most {n} of {names}", n=self.maximum, names=_listed(self.names))
             raise Unfit(rule, tuple(chosen)[: self.maximum])
-        return tuple(chosen)
+        return self.value(chosen)
 
     def fits(self, state: object) -> bool:
         if not isinstance(state, list) or not all(name in self.names for name in state):
@@ -170,7 +172,8 @@ class Choices(Parameter[tuple[str, ...]]):
         return list(value)
 
     def value(self, state: object) -> tuple[str, ...]:
-        return tuple(cast(list[str], state))
+        chosen = cast(list[str], state)
+        return tuple(sorted(chosen, key=self.names.index) if self.is_sorted else chosen)
 
 
 @dataclass(frozen=True)
@@ -327,11 +330,11 @@ class RunIds(Choices):
 
     def parse(self, text: str) -> tuple[str, ...]:
         """Parse ids, each once. Raises Unfit."""
-        ids = list(dict.fromkeys(text.split(",")))
-        valid = tuple(one for one in ids if ID.fullmatch(one))
-        if len(valid) < len(ids) or len(valid) > (self.maximum or 0):
+        ids = dict.fromkeys(text.split(","))
+        valid = tuple(filter(ID.fullmatch, ids))[: self.maximum]
+        if len(valid) < len(ids):
             rule = _("up to {most} run ids, separated by commas", most=self.maximum)
-            raise Unfit(rule, valid[: self.maximum])
+            raise Unfit(rule, valid)
         return valid
 
     def fits(self, state: object) -> bool:

@@ -15,6 +15,7 @@ no longer asks for leaves the address with ``drawing``.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -35,6 +36,8 @@ from pages.app.address.parameters import (
     Parameter,
     SavedStep,
     Text,
+    Unfit,
+    Written,
     named,
 )
 from pages.i18n import _
@@ -72,9 +75,11 @@ def _field(
     draw: Callable[..., Any],
     settings: Mapping[str, Any],
     *,
+    query: str = "",
     look: Mapping[str, Any] = MappingProxyType({}),
     **more: Any,
 ) -> Any:
+    parameter = dataclasses.replace(parameter, query=query or parameter.query)
     settings = {**settings, **look}
     made = Field(parameter=parameter, label=label, draw=draw, settings=settings, **more)
     return dataclasses.field(default=parameter.first, metadata={FIELD: made})
@@ -85,13 +90,12 @@ def choice(
     labels: Mapping[str, str],
     default: str | None = None,
     *,
-    query: str = "",
     is_always_said: bool = False,
     is_list: bool | None = None,
     **more: Any,
 ) -> Any:
     """Offer names by their labels, side by side or, where they are many, in a list."""
-    parameter = named(query, labels, first=default, is_always_said=is_always_said)
+    parameter = named("", labels, first=default, is_always_said=is_always_said)
     settings: dict[str, Any] = {
         "options": parameter.names,
         "format_func": lambda name: _(labels.get(name, name)),
@@ -108,12 +112,12 @@ def choices(
     default: Sequence[str] = (),
     *,
     maximum: int | None = None,
-    query: str = "",
+    is_sorted: bool = False,
     **more: Any,
 ) -> Any:
     """Offer names of which several can be chosen."""
     names = tuple(labels)
-    parameter = Choices(query, first=tuple(default), names=names, maximum=maximum)
+    parameter = Choices("", first=tuple(default), names=names, maximum=maximum, is_sorted=is_sorted)
     settings = {"options": names, "format_func": lambda name: _(labels[name])}
     return _field(parameter, label, st.multiselect, {**settings, "max_selections": maximum}, **more)
 
@@ -127,14 +131,13 @@ def number(
     step: int = 1,
     offset: int = 0,
     is_typed: bool = False,
-    query: str = "",
     **more: Any,
 ) -> Any:
     """Offer whole numbers on a slider, or to type one.
 
     offset: people count from there, the code from 0.
     """
-    parameter = Number(query, first=default, low=low, high=high, offset=offset)
+    parameter = Number("", first=default, low=low, high=high, offset=offset)
     if offset:
         settings = {
             "options": tuple(range(low, high + 1)),
@@ -146,55 +149,45 @@ def number(
     return _field(parameter, label, draw, settings, **more)
 
 
-def entry(label: str, low: int, high: int, default: int, *, query: str = "", **more: Any) -> Any:
-    """Ask for a whole number in a box."""
-    parameter = Number(query, first=default, low=low, high=high)
-    settings = {"min_value": low, "max_value": high, "step": 1}
-    return _field(parameter, label, st.number_input, settings, **more)
-
-
 def pick(
     label: str,
     options: Sequence[float],
     default: float,
     *,
     form: str = "{:,.0f}",
-    query: str = "",
     **more: Any,
 ) -> Any:
     """Offer a few numbers on a slider."""
-    parameter = Option(query, first=default, options=tuple(options))
+    parameter = Option("", first=default, options=tuple(options))
     settings = {"options": tuple(options), "format_func": form.format}
     return _field(parameter, label, st.select_slider, settings, **more)
 
 
-def slide(label: str, names: Sequence[str], default: str, *, query: str = "", **more: Any) -> Any:
+def slide(label: str, names: Sequence[str], default: str, **more: Any) -> Any:
     """Offer names on a slider, in their order."""
-    parameter = Choice(query, first=default, names=tuple(names))
+    parameter = Choice("", first=default, names=tuple(names))
     return _field(parameter, label, st.select_slider, {"options": tuple(names)}, **more)
 
 
-def saved_step(label: str, steps: tuple[int, ...], *, query: str = "", **more: Any) -> Any:
+def saved_step(label: str, steps: tuple[int, ...], **more: Any) -> Any:
     """Offer the steps that a run kept on a slider."""
 
     def words(step: int) -> str:
         return _("step {step}", step=f"{steps[-1] if step == NEWEST else step:,}")
 
     settings = {"options": (*steps[:-1], NEWEST), "format_func": words}
-    return _field(SavedStep(query, steps=steps), label, st.select_slider, settings, **more)
+    return _field(SavedStep("", steps=steps), label, st.select_slider, settings, **more)
 
 
-def flag(label: str, *, default: bool = False, query: str = "", **more: Any) -> Any:
+def flag(label: str, *, default: bool = False, **more: Any) -> Any:
     """Offer to switch something on."""
-    return _field(Flag(query, first=default), label, st.toggle, {}, **more)
+    return _field(Flag("", first=default), label, st.toggle, {}, **more)
 
 
-def text(
-    label: str, default: str, most: int, *, is_long: bool = False, query: str = "", **more: Any
-) -> Any:
+def text(label: str, default: str, most: int, *, is_long: bool = False, **more: Any) -> Any:
     """Ask for a line, or for more; more than ``most`` characters are kept out of the address."""
     draw = st.text_area if is_long else st.text_input
-    return _field(Text(query, first=default, most=most), label, draw, {}, **more)
+    return _field(Text("", first=default, most=most), label, draw, {}, **more)
 
 
 def held(parameter: Parameter[Any], **more: Any) -> Any:
@@ -204,6 +197,40 @@ def held(parameter: Parameter[Any], **more: Any) -> Any:
         return value
 
     return _field(parameter, "", value_of, {}, **more)
+
+
+def written(
+    form: str,
+    rule: str,
+    read: Callable[..., object] = str,
+    write: Callable[[Any], str] = str,
+    *,
+    default: Any = None,
+    **more: Any,
+) -> Any:
+    """Keep a value that links write in a form of its own, as ``held`` does.
+
+    form: a regular expression, whose groups ``read`` gets, or all of the text where it has none; it
+    returns None for what cannot be. rule: the form in words.
+    """
+
+    def made(text: str) -> object:
+        match = re.fullmatch(form, text)
+        value = None if match is None else read(*(match.groups() or [text]))
+        if value is None:
+            raise Unfit(_(rule))
+        return value
+
+    def text(value: object) -> str:
+        return "" if value is None else write(value)
+
+    return held(Written("", first=default, reader=made, writer=text), **more)
+
+
+def put(scope: str, /, **values: object) -> None:
+    """Change values of a view; the page shows them as soon as it asks for them again."""
+    for name, value in values.items():
+        st.session_state[f"{scope}-{name}"] = value
 
 
 def by(make: Callable[[Any], Any]) -> Any:

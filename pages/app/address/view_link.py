@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.app.address.parameters import Choice, Parameter
+from pages.app.address.parameters import Parameter
 from pages.app.typed import escape
-from pages.i18n import _
 
 T = TypeVar("T")
 
@@ -39,7 +38,8 @@ def put(changes: Mapping[str, str | None]) -> None:
             st.session_state[_IS_CHANGED] = True
 
 
-_IS_SETTLED, _IS_CHANGED = "view-settled", "view-changed"
+_IS_SETTLED = "view-settled"
+_IS_CHANGED = "view-changed"
 
 
 def settle() -> None:
@@ -65,14 +65,13 @@ def opened(parameter: Parameter[Any]) -> str | None:
     return None if current == _said(parameter)[0] else current
 
 
-def receive(parameter: Parameter[Any], key: str = "") -> str:
+def receive(parameter: Parameter[Any]) -> str:
     """Set a widget to what the link asks for; call it before drawing the widget.
 
-    key: of the widget, where it is not the parameter's own. Returns a sentence where the link asked
-    for what cannot be, until another value is chosen, else "".
+    Returns a sentence where the link asked for what cannot be, until another value is chosen, else
+    "".
     """
-    text = opened(parameter)
-    key = key or parameter.key or parameter.query
+    text, key = opened(parameter), parameter.key
     is_kept = key in st.session_state and parameter.fits(st.session_state[key])
     if text is None and key not in st.session_state and _said(parameter)[1] == parameter.key:
         text = st.query_params.get(parameter.query)  # the browser went back to what was left
@@ -102,46 +101,12 @@ def _is_chosen(parameter: Parameter[T], value: T) -> bool:
     return bool(st.session_state.get(f"{parameter.key}-drawn{_LINKED}", value) != value)
 
 
-def kept(parameter: Parameter[T]) -> T:
-    """Return a value that no widget asks for: in the link and, by its key, in the session."""
-    warn(receive(parameter))
-    value = parameter.value(st.session_state[parameter.key])
-    say(parameter, value)
-    return value
-
-
 def forget(gone: Iterable[Parameter[Any]]) -> None:
     """Remove parameters from the link; the session keeps them."""
     present = [parameter for parameter in gone if parameter.query in st.query_params]
     put({parameter.query: None for parameter in present})
     for parameter in present:
         st.session_state[f"{parameter.query}{_LINKED}"] = (None, parameter.key)
-
-
-def choice(
-    label: str,
-    parameter: Choice,
-    *,
-    help: str | None = None,
-    is_labelled: bool = True,
-) -> str:
-    """Draw a segmented control that is kept in the link; return the chosen name."""
-    problem = receive(parameter)
-    picked = st.segmented_control(
-        label,
-        list(parameter.names),
-        format_func=lambda name: _(parameter.labels.get(name, name)),
-        required=True,
-        key=parameter.key or parameter.query,
-        persist_state="session",
-        wrap=True,
-        help=help,
-        label_visibility="visible" if is_labelled else "collapsed",
-    )
-    warn(problem)
-    chosen = str(picked) if picked in parameter.names else parameter.first
-    say(parameter, chosen)
-    return chosen
 
 
 _WARNINGS: ContextVar[DeltaGenerator | None] = ContextVar("_WARNINGS", default=None)

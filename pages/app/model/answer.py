@@ -1,12 +1,13 @@
-"""What the model answered at each step: in a line, token by token, or class by class.
+"""An example and its answer at each step: in a line, token by token, or class by class.
 
 The text follows the animation of the head grid, so it is made for every step at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
+from typing import Any
 
 from pages.app import show
 from pages.app.settings import glosses
@@ -20,6 +21,19 @@ from tfm_core.sentences import whole_percent
 
 MAX_CLASSES, N_LIKELIEST = 40, 8
 """Of more classes than this, so many are shown."""
+
+
+def example_name(experiment: Experiment, item: Mapping[str, Any], number: int) -> str:
+    """Return the name of a probe's example in one line; number: from 1."""
+    task, label = experiment.task, item.get("label")
+    if task.picture_shape is not None:
+        if task.class_names and label is None:
+            return _("Picture {n}", n=number)
+        name = item["tgt_text"] if label is None else task.class_names[label]
+        return _("Picture {n}: {name}", n=number, name=name)
+    source = f"{number}: {item['src_text']}"
+    is_known = task.data_kind == "stream" or experiment.training is not None
+    return f"{source} → {item['tgt_text']}" if is_known else source
 
 
 def verdict(experiment: Experiment, examples: Sequence[Example], step: int, *, name: str) -> None:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TypeVar
 
-import streamlit as st
-
 from pages.app import show, state
 from pages.components.digits import Picture
 from pages.i18n import _
@@ -62,18 +60,16 @@ def board(run: Run, draw: Callable[[bool], None]) -> None:
 
     draw: gets whether they are.
     """
-    were_loaded, is_drawn = are_loaded(run), False
+    is_drawn = False
 
-    def part() -> None:
+    def part(is_pending: bool) -> None:
         nonlocal is_drawn
-        if are_loaded(run) and not were_loaded:
-            state.draw_anew()
-        if is_drawn and not were_loaded:
+        if is_drawn and is_pending:
             load(run)
         is_drawn = True
-        draw(were_loaded)
+        draw(not is_pending)
 
-    st.fragment(part, run_every=None if were_loaded else LOOK_AGAIN)()
+    state.poll(lambda: not are_loaded(run), part, every=LOOK_AGAIN)
 
 
 def reading_or_note(

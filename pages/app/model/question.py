@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -12,10 +13,21 @@ from pages.app.navigation import ticks
 from pages.i18n import _
 from tfm_core.inspect.questions import Question
 
-_ANSWERS = "question-answers"
-_GIVEN, _REVEALED = "question-given", "question-revealed"
+_GIVEN = "questions-given"
 MAX_RADIO = 6
 """Options of a question that stand side by side; more are a list that opens."""
+
+
+@dataclass
+class _Given:
+    """What was answered: whether the first answer was right, and the last one.
+
+    last: None where the solution was shown. is_revealed: it was, or an answer was right.
+    """
+
+    is_right: bool
+    last: str | float | None = None
+    is_revealed: bool = False
 
 
 def check(asked: Mapping[str, Question | None], *, of: str = "") -> None:
@@ -64,8 +76,9 @@ def guess(asked: Question, slot: str, *, of: str = "") -> bool:
     name = _name(slot, of)
     if not _is_guessed(name):
         return _asked(asked, slot, name, is_guess=True)
-    last = _last().get(name)
-    if last is not None:
+    mine = _all().get(name)
+    if mine is not None and mine.last is not None:
+        last = mine.last
         is_right = asked.is_right(last)
         given = _(str(last)).rstrip(".")
         message = _("Your guess: **{given}**.", given=given)
@@ -82,7 +95,8 @@ def is_guessed(slot: str, *, of: str = "") -> bool:
 
 def is_revealed(slot: str, *, of: str = "") -> bool:
     """Return whether a question was answered right or its answer shown."""
-    return _name(slot, of) in _revealed()
+    given = _all().get(_name(slot, of))
+    return given is not None and given.is_revealed
 
 
 def _name(slot: str, of: str) -> str:
@@ -98,53 +112,38 @@ def _check(asked: Question, slot: str, name: str, key: str, is_guess: bool) -> N
     if given is None:
         return
     is_right = asked.is_right(given)
-    _answers().setdefault(name, is_right)
-    _last()[name] = given
-    if is_right:
-        _revealed().add(name)
+    mine = _all().setdefault(name, _Given(is_right))
+    mine.last = given
+    mine.is_revealed |= is_right
     if is_right or is_guess:
         ticks.mark(slot)
 
 
 def _reveal(slot: str, name: str) -> None:
     """Reveal the answer; a question that was not answered counts as wrong."""
-    _answers().setdefault(name, False)
-    _last().pop(name, None)
-    _revealed().add(name)
+    mine = _all().setdefault(name, _Given(is_right=False))
+    mine.last, mine.is_revealed = None, True
     ticks.mark(slot)
 
 
 def _is_guessed(name: str) -> bool:
-    return name in _answers()
+    return name in _all()
 
 
-def _kept(key: str, empty: Callable[[], Any]) -> Any:
-    return st.session_state.setdefault(key, empty())
-
-
-def _answers() -> dict[str, bool]:
-    """Return whether the first answer was right, by question."""
-    given: dict[str, bool] = _kept(_ANSWERS, dict)
+def _all() -> dict[str, _Given]:
+    """Return what was answered in this session, by question."""
+    given: dict[str, _Given] = st.session_state.setdefault(_GIVEN, {})
     return given
-
-
-def _last() -> dict[str, str | float]:
-    """Return the last answers: none of a question whose solution was shown."""
-    given: dict[str, str | float] = _kept(_GIVEN, dict)
-    return given
-
-
-def _revealed() -> set[str]:
-    names: set[str] = _kept(_REVEALED, set)
-    return names
 
 
 def _verdict(asked: Question, name: str) -> None:
     """Show whether the last answer is right, and why."""
-    last = _last().get(name)
+    mine = _all().get(name)
+    if mine is None:
+        return
+    last = mine.last
     if last is None:
-        if name in _revealed():
-            st.info(f"**{_(asked.answer)}**. {_(asked.because)}")
+        st.info(f"**{_(asked.answer)}**. {_(asked.because)}")
     elif asked.is_right(last):
         st.success(_("Right. {because}", because=_(asked.because)))
     else:
@@ -169,7 +168,7 @@ def _answer_input(asked: Question, key: str) -> str | float | None:
 
 
 def _score() -> None:
-    given = _answers()
+    given = _all().values()
     if given:
-        right, count = sum(given.values()), len(given)
+        right, count = sum(one.is_right for one in given), len(given)
         st.caption(_("{right} of {count} right on the first try.", right=right, count=count))

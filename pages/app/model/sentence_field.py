@@ -1,15 +1,14 @@
-"""A text in the words of a task: typed, built from chips, sampled, or corrected.
-
-The page keeps the text; it may be called with every change by ``on_read``, from a callback.
-"""
+"""A text in the words of a task: typed, built from chips, sampled, or corrected."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import streamlit as st
 
+from pages.app.address import view
 from pages.app.typed import escape
 from pages.components.pickers import word_chips
 from pages.i18n import _
@@ -18,27 +17,10 @@ from tfm_core.data.text.nearest import Suggestion, is_of_words, nearest_sentence
 from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.text.embeddings import CLASSES, class_of
 
-Read = Callable[[str], None]
 MAX_CHIPS = 120
 
 
-def _unread(_text: str) -> None:
-    """Leave a change to the page, which reads its field anyway."""
-
-
-def field(*, label: str, help: str, key: str, on_read: Read = _unread) -> str:
-    """Draw a text field under ``{key}-text``; return its text."""
-    text = st.text_input(
-        label,
-        key=f"{key}-text",
-        persist_state="session",
-        on_change=lambda: on_read(st.session_state[f"{key}-text"]),
-        help=help,
-    )
-    return text or ""
-
-
-def buttons(task: TextTask, *, key: str, on_read: Read = _unread) -> None:
+def buttons(task: TextTask, *, key: str) -> None:
     """Draw buttons that draw a text for the field of that key, and that clear it."""
     missing = task.missing
     st.button(
@@ -47,12 +29,12 @@ def buttons(task: TextTask, *, key: str, on_read: Read = _unread) -> None:
         key=f"{key}-surprise",
         disabled=missing is not None,
         help=None if missing is None else _(missing),
-        on_click=lambda: _take(key, on_read, drawn_text(task)),
+        on_click=lambda: view.put(key, text=drawn_text(task)),
     )
     st.button(
         _("Clear"),
         key=f"{key}-clear",
-        on_click=lambda: st.session_state.update({f"{key}-text": ""}),
+        on_click=partial(view.put, key, text=""),
     )
 
 
@@ -67,17 +49,20 @@ def mark_unknown(task: TextTask, text: str) -> None:
     st.caption(_("Read as `<unk>`: {listed}", listed=listed))
 
 
-def chips(
-    task: TextTask, groups: Mapping[str, Sequence[str]], *, key: str, on_read: Read = _unread
-) -> None:
+def chips(task: TextTask, groups: Mapping[str, Sequence[str]], *, key: str) -> None:
     """Draw words to append, group -> words; they also complete what is typed."""
     is_spaced = is_of_words(task) or MASK in task.src_vocabulary.tokens
     glue = " " if is_spaced else ""
+
+    def add(word: str) -> None:
+        before = str(st.session_state.get(f"{key}-text") or "").rstrip(" .")
+        view.put(key, text=f"{before}{glue}{word}" if before else word)
+
     word_chips(
         groups,
         field=f"{key}-text",
         glue=glue,
-        on_pick=lambda word: _add(word, glue, key, on_read),
+        on_pick=add,
         key=f"{key}-chips",
     )
 
@@ -94,7 +79,7 @@ def by_class(task: TextTask) -> dict[str, list[str]]:
     return {"": tokens} if len(ordered) == 1 else ordered
 
 
-def suggest(task: TextTask, text: str, *, key: str, on_read: Read = _unread) -> None:
+def suggest(task: TextTask, text: str, *, key: str) -> None:
     """Offer the nearest sentence of the task, and show what it changes."""
     suggestion = nearest_sentence(task, text)
     if suggestion is None:
@@ -105,7 +90,7 @@ def suggest(task: TextTask, text: str, *, key: str, on_read: Read = _unread) -> 
             type="primary",
             icon=":material/auto_fix_high:",
             key=f"{key}-nearest",
-            on_click=lambda: _take(key, on_read, suggestion.text),
+            on_click=partial(view.put, key, text=suggestion.text),
         )
         st.caption(_changes(suggestion))
 
@@ -127,14 +112,3 @@ def _changes(suggestion: Suggestion) -> str:
         else:
             changes.append(f"{was} → {now}")
     return " · ".join(changes)
-
-
-def _add(word: str, glue: str, key: str, on_read: Read) -> None:
-    """Append a word to the text."""
-    before = str(st.session_state.get(f"{key}-text") or "").rstrip(" .")
-    _take(key, on_read, f"{before}{glue}{word}" if before else word)
-
-
-def _take(key: str, on_read: Read, text: str) -> None:
-    st.session_state[f"{key}-text"] = text
-    on_read(text)

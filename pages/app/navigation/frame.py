@@ -13,7 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages import i18n
 from pages.app import article, show, state, typed
-from pages.app.accounts import login, visitors
+from pages.app.accounts import visitors
 from pages.app.address import view_link
 from pages.app.lessons import open_lesson
 from pages.app.navigation import page_table, terms, ticks
@@ -35,6 +35,8 @@ from pages.components.language import language_switch
 from pages.components.presenter import presenter
 from pages.i18n import PAGES_DIR, _, language
 from pages.server import streamlit_internals
+from tfm_core import links, made_with
+from tfm_core.choices.presets import PRESETS
 from tfm_core.lessons.catalogue import catalogue
 from tfm_core.lessons.lesson import Lesson
 from tfm_core.runs.run import Run
@@ -105,7 +107,7 @@ def strip() -> DeltaGenerator | None:
             view_link.put({PRESENT_QUERY: None})
         presenter(state.page(), n_links=state.n_presentations(), key="presenter")
         if visitors.providers():
-            login.control()
+            visitors.login()
         with st.popover(_("Menu"), key="strip-menu"):
             _teach()
             if len(i18n.languages()) > 1:
@@ -184,15 +186,11 @@ def notices() -> None:
     with st.container():
         unknown = state.unknown_run_in_link()
         if unknown is not None:
-            st.warning(
-                _("The run in this link is not here or was deleted."), icon=":material/link_off:"
-            )
+            view_link.warn(_("The run in this link is not here or was deleted."))
         if i18n.unknown_in_link() is not None:
-            st.warning(
-                _("The app does not speak the language of this link."), icon=":material/link_off:"
-            )
+            view_link.warn(_("The app does not speak the language of this link."))
         if why := open_lesson.problem():
-            st.warning(escape(why), icon=":material/link_off:")
+            view_link.warn(why)
         for sentence in typed.let_go():
             st.warning(sentence, icon=":material/content_cut:")
         for sentence in state.take_notices():
@@ -215,7 +213,7 @@ def _share() -> None:
         found = runs_access.store().get(run_id)
         run = found if found.problem is None else None
     has_text = (
-        state.has_pasted_text()
+        bool(state.draft()["task"].get("text"))  # which links cannot contain
         if run is None
         else bool(run.experiment.task.model_dump().get("text"))
     )
@@ -230,13 +228,16 @@ def _links(in_sight: Run | None) -> list[Link]:
         link = state.run_link(in_sight.id)
         return [Link(_("this run"), _("Opens this run."), link, is_here=page.shows_run)]
     if in_sight is None:
-        name, href = _("the configuration"), state.configuration_link()
+        name, query = _("the configuration"), state.configuration_query(state.current_draft())
     else:
-        name, href = _("this run’s configuration"), state.run_configuration_link(in_sight)
-    configuration = Link(name, _("Opens Train with this configuration."), href)
+        name, meta = _("this run’s configuration"), in_sight.meta
+        made = made_with.made_here(meta.device, meta.threads)
+        preset = meta.preset if meta.preset in PRESETS else None
+        query = links.to_link(in_sight.experiment.model_dump(), made=made, preset=preset)
+    opens = _("Opens Train with this configuration.")
+    configuration = Link(name, opens, state.address("train", query))
     if run_id is None:
-        links = [] if page.name == "train" else [_page_link()]
-        return [*links, configuration]
+        return [*([] if page.name == "train" else [_page_link()]), configuration]
     opens = _("Opens this run.")
     run = Link(_("this run"), opens, state.run_link(run_id), is_here=page.shows_run)
     return [*([] if page.shows_run else [_page_link()]), run, configuration]

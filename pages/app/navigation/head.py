@@ -24,8 +24,8 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.address import old_addresses, view, view_link
-from pages.app.address.parameters import NEWEST, Choice, SavedStep
-from pages.app.model.task_panels import example_name
+from pages.app.address.parameters import NEWEST, SavedStep, named
+from pages.app.model.answer import example_name
 from pages.app.navigation import page_table
 from pages.app.runs import run_actions, run_words, runs_access, shown_run
 from pages.app.runs.shown_run import Needs
@@ -40,12 +40,13 @@ from tfm_core.runs.store import RunNotFound
 
 OWN = "own"
 """What the address calls an example of the visitor's own."""
-STEP, EXAMPLE = "head-step", "head-example"
+STEP = "head-step"
 _PARTS = ("run", "step", "example", "view")
 _TICK = 2.0  # seconds
 _MAX_OFFERED = 40
 _MAX_FITTING = 4
-_ALL, _TRAIN = "", "train"  # in the menu, beside ids of runs
+_ALL = ""  # in the menu, beside ids of runs
+_TRAIN = "train"  # in the menu, beside ids of runs
 
 
 _PLACES: ContextVar[tuple[DeltaGenerator, ...] | None] = ContextVar("_PLACES", default=None)
@@ -176,12 +177,10 @@ def example(
 
 def _picture(names: Mapping[str, str], images: npt.NDArray[Any]) -> str:
     """Choose an example by its picture, or one's own; return its name."""
-    parameter = Choice("example", first="1", names=tuple(names), key=EXAMPLE)
-    view_link.warn(view_link.receive(parameter))
-    chosen = str(st.session_state[EXAMPLE])
+    chosen = str(view.one(view.held(named("", names, first="1")), "example", "head"))
 
     def pick(name: str) -> None:
-        st.session_state[EXAMPLE] = name
+        view.put("head", example=name)
 
     titles = [title for name, title in names.items() if name != OWN]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -200,7 +199,6 @@ def _picture(names: Mapping[str, str], images: npt.NDArray[Any]) -> str:
                 on_click=pick,
                 args=(OWN,),
             )
-    view_link.say(parameter, chosen)
     return chosen
 
 

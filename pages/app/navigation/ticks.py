@@ -17,7 +17,9 @@ from pages.components import addresses
 from pages.components.effects import keep_cookie
 
 COOKIE = "tfm_ticks"
-_MARKS, _RESETS, _KEPT = "ticks", "tick-resets", "ticks-kept"
+_MARKS = "ticks"
+_RESETS = "tick-resets"
+_KEPT = "ticks-kept"
 _ACT = "act"
 _MARKING = ("own-data", "sweeps", "find-the-bug")
 """Pages that mark their main act themselves: it is more than a change of what they show."""

@@ -127,14 +127,7 @@ def is_live(runs: Iterable[Run]) -> bool:
 
 def follow(runs: Collection[Run], draw: Callable[[bool], None]) -> None:
     """Draw runs, again and again while they train. draw: gets whether they did when it began."""
-    was_live = is_live(runs)
-
-    def part() -> None:
-        if was_live and not is_live(runs):
-            state.draw_anew()  # once: redrawn, it no longer polls
-        draw(was_live)
-
-    st.fragment(part, run_every=TICK if was_live else None)()
+    state.poll(lambda: is_live(runs), draw, every=TICK)
 
 
 def progress(runs: Iterable[Run]) -> None:

@@ -6,7 +6,6 @@ seconds, so the page is drawn meanwhile and asks again.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from itertools import zip_longest
@@ -78,7 +77,7 @@ def whose() -> str:
 
 
 def _basis(device: str) -> str:
-    n = sum(lesson.device == device for lesson in _lessons().of(runs_access.store().kept()))
+    n = sum(timing.device == device for timing in _timings())
     if n:
         return ngettext(
             "Estimated from {n} training on this computer.",
@@ -107,7 +106,7 @@ def forecast(
     device = device or state.device()
     return expected(
         experiment,
-        _lessons().of(runs_access.store().kept()),
+        _timings(),
         slowness=slowness(),
         slowdown=_slowdown(device, threads),
         device=device,
@@ -143,23 +142,18 @@ def _slowdown(device: str, threads: int = 1) -> float:
     return machine.slowdown(threads, machine.WORKER_NICENESS)
 
 
-class _Lessons:
-    """The timings of finished runs, each worked out once: what has finished stays so."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: dict[Path, Finished] = {}
-
-    def of(self, runs: Iterable[Run]) -> list[Finished]:
-        with self._lock:
-            taught = {run.folder: self._known.get(run.folder) or finished(run) for run in runs}
-            self._known = {folder: each for folder, each in taught.items() if each is not None}
-            return list(self._known.values())
-
-
 @st.cache_resource(show_spinner=False)
-def _lessons() -> _Lessons:
-    return _Lessons()
+def _known_timings() -> dict[Path, Finished]:
+    return {}
+
+
+def _timings() -> list[Finished]:
+    """Return the timings of the finished runs, each worked out once: what has finished stays so."""
+    known, runs = _known_timings(), runs_access.store().kept()
+    for run in runs:
+        if run.folder not in known and (timing := finished(run)) is not None:
+            known[run.folder] = timing
+    return [known[run.folder] for run in runs if run.folder in known]
 
 
 def device_choices(run: Run) -> list[str]:
@@ -265,11 +259,8 @@ def result(future: Future[Any]) -> Any | None:
 
 def until_known(futures: Sequence[Future[Any]], draw: Callable[[], None]) -> None:
     """Draw a part again and again until futures are done, and then the whole page anew."""
-    was_known = all(future.done() for future in futures)
-
-    def part() -> None:
-        if not was_known and all(future.done() for future in futures):
-            state.draw_anew()
-        draw()
-
-    st.fragment(part, run_every=None if was_known else _LOOK_AGAIN)()
+    state.poll(
+        lambda: not all(future.done() for future in futures),
+        lambda _is_pending: draw(),
+        every=_LOOK_AGAIN,
+    )

@@ -26,6 +26,7 @@ from tfm_core.facts.storage import HALF, attention_numbers
 from tfm_core.inspect.compare.names import change
 from tfm_core.plots.described import line
 from tfm_core.plots.palette import COLOURS, GREY
+from tfm_core.plots.training.stage import smooth
 from tfm_core.probe.types import Probe
 from tfm_core.runs.record.figures import last_measured
 from tfm_core.runs.record.outcome import Outcome, OutcomeKind
@@ -263,7 +264,9 @@ def _symptoms(
     return of_run(run, runs_access.curves(run), steps)
 
 
-WIDTH, HEIGHT, POINTS = 96, 40, 80
+WIDTH = 96
+HEIGHT = 40
+POINTS = 80
 _INSET = 5  # pictures have round corners, and the dot needs room
 
 
@@ -296,11 +299,7 @@ def sparkline_svg(run: Run) -> str:
     ]
     if len(x):
         # the mean over a fiftieth of the run before each point
-        window = max(len(y) // 50, 1)
-        sums = np.concatenate([[0.0], np.cumsum(y, dtype=np.float64)])
-        ends = np.arange(1, len(y) + 1)
-        starts = np.maximum(ends - window, 0)
-        y = (sums[1:] - sums[starts]) / (ends - starts)
+        y = smooth(y, len(y) // 50)
         keep = np.unique(np.linspace(0, len(x) - 1, POINTS).astype(int))
         across = np.clip(x[keep] / total, 0, 1) * (right - left) + left
         up = bottom - np.clip(y[keep], 0, 1) * (bottom - top)

@@ -65,21 +65,15 @@ def close_queue() -> None:
 
 def curves(run: Run) -> Curves:
     """Return the curves of a run so far; reads only new events."""
-    return _follower(_root(), run.id).read(run)
+    lock, reader = _reader(str(run.folder))
+    with lock:
+        return reader.read()
 
 
-class _Follower:
-    """A reader of a run's events, shared by all sessions."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._reader: ThinnedReader | None = None
-
-    def read(self, run: Run) -> Curves:
-        with self._lock:
-            if self._reader is None:
-                self._reader = ThinnedReader(run.folder)
-            return self._reader.read()
+@st.cache_resource(show_spinner=False, max_entries=256)
+def _reader(folder: str) -> tuple[threading.Lock, ThinnedReader]:
+    """Return the reader of a run's events that all sessions share, and its lock."""
+    return threading.Lock(), ThinnedReader(Path(folder))
 
 
 def _root() -> str:
@@ -107,11 +101,6 @@ def _sweeps(root: str) -> Driver:
     started = Driver(_queue(root))
     started.start()
     return started
-
-
-@st.cache_resource(show_spinner=False, max_entries=256)
-def _follower(root: str, run_id: str) -> _Follower:
-    return _Follower()
 
 
 _REVEALED = "revealed-suspects"

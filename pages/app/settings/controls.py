@@ -26,7 +26,6 @@ from tfm_core.choices.config import TASK_FACTS
 
 KEY = "setting:"
 _MAX_IN_A_FIELD = 2**53  # beyond it a browser's numbers have gaps
-MAX_SEGMENTS, MAX_LETTERS = 3, 12  # what stands in a row of half a column
 
 
 def group(
@@ -106,7 +105,7 @@ def control(setting: Setting, checked: CheckedDraft) -> None:
         number = int if setting.kind == "int" else float
         shown = number(shown) if abs(shown) < _MAX_IN_A_FIELD else None
     view.widget(
-        field(setting),
+        setting.field,
         shown,
         key=key,
         lock=open_lesson.lock(setting.path),
@@ -121,45 +120,6 @@ def control(setting: Setting, checked: CheckedDraft) -> None:
     for item in checked.advice_at(setting.path):
         words = escape(_(item.sentence))
         st.caption(f":orange[:material/warning: {words}]" if item.is_warning else words)
-
-
-def field(setting: Setting) -> view.Field:
-    """Return the field of a setting. A number has no limits: the experiment says what is wrong."""
-    choices = setting.choices or {}
-    draw: Callable[..., Any] = st.number_input
-    number = int if setting.kind == "int" else float
-    settings: dict[str, Any] = {
-        "step": number(setting.step or (1 if number is int else 0.01)),
-        "format": "%d" if number is int else "%.6g",
-    }
-    if setting.kind == "bool":
-        draw, settings = st.toggle, {}
-    elif setting.choices is not None:
-        draw = st.selectbox
-        settings = {
-            "options": list(choices),
-            "format_func": lambda name: _(choices[name].label),
-        }
-        n_letters = sum(len(choice.label) for choice in choices.values())
-        if setting.kind == "several":
-            draw, settings["placeholder"] = st.multiselect, _("none")
-        elif len(choices) <= MAX_SEGMENTS and n_letters <= MAX_LETTERS:
-            draw = st.segmented_control
-            settings |= {"required": True, "wrap": True}
-    return view.Field(
-        parameter=setting.parameter,
-        label=setting.label,
-        help=lambda: _help(setting),
-        draw=draw,
-        settings=settings,
-    )
-
-
-def _help(setting: Setting) -> str:
-    if setting.choices is None or setting.path == "task.name":  # Train says what the task is
-        return _(setting.help)
-    lines = (f"- **{_(one.label)}**: {_(one.help)}" for one in setting.choices.values())
-    return "\n".join([_(setting.help), "", *lines])
 
 
 def _mark(setting: Setting, checked: CheckedDraft) -> None:

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal
 
+import streamlit as st
 from pydantic.fields import FieldInfo
 
-from pages.app.address.parameters import Choice, Choices, Flag, Parameter, Unfit
+from pages.app.address import view
+from pages.app.address.parameters import Parameter, Unfit
 from pages.i18n import _
 from tfm_core.choices.config import (
     CORPUS_TASKS,
@@ -30,6 +32,7 @@ from tfm_core.choices.config.base import Labelled, acts, choices_of, holds_sever
 from tfm_core.choices.config.training import TrainingConfig
 from tfm_core.sentences import N_
 
+MAX_SEGMENTS, MAX_LETTERS = 3, 12  # what stands in a row of half a column
 Kind = Literal["choice", "several", "bool", "int", "float"]
 
 ADVANCED: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -65,19 +68,6 @@ _FIRST = ("n_encoder_layers", "n_decoder_layers", "n_layers", "d_model", "n_head
 KINDS = ("model.family", "task.name")
 """The settings that decide which others there are."""
 _TAGS = {"family", "kind", "text"}  # chosen above the other settings, not beside them
-
-
-@dataclass(frozen=True)
-class _Together(Choices):
-    """Names in the order of the choices, however they were chosen."""
-
-    def parse(self, text: str) -> tuple[str, ...]:
-        """Return the names. Raises Unfit."""
-        return self.value(super().parse(text))
-
-    def value(self, state: object) -> tuple[str, ...]:
-        chosen = super().value(state)
-        return tuple(name for name in self.names if name in chosen)
 
 
 @dataclass(frozen=True)
@@ -131,15 +121,42 @@ class Setting:
     @property
     def parameter(self) -> Parameter[Any]:
         """What a link says of it, and what its control can hold."""
-        names = tuple(self.choices or ())
-        if self.kind == "choice":
-            return Choice(self.path, first=names[0], names=names)
-        if self.kind == "several":
-            return _Together(self.path, first=(), names=names)
+        return self.field.parameter
+
+    @property
+    def field(self) -> view.Field:
+        """Its control. A number has no limits there: the experiment says what is wrong."""
+        labels = {name: one.label for name, one in (self.choices or {}).items()}
+        shared: dict[str, Any] = {"query": self.path, "help": self._help}
         if self.kind == "bool":
-            return Flag(self.path, first=False)
+            return view.placed(view.flag(self.label, **shared), self.path, "")
+        if self.kind == "choice":
+            n_letters = sum(map(len, labels.values()))
+            is_list = len(labels) > MAX_SEGMENTS or n_letters > MAX_LETTERS
+            offered = view.choice(self.label, labels, is_list=is_list, **shared)
+            return view.placed(offered, self.path, "")
+        if self.kind == "several":
+            look = {"placeholder": N_("none")}
+            several = view.choices(self.label, labels, look=look, is_sorted=True, **shared)
+            return view.placed(several, self.path, "")
         is_whole, low, high = self.kind == "int", self.lowest, self.highest
-        return _Amount(self.path, first=0, is_whole=is_whole, low=low, high=high)
+        number = int if is_whole else float
+        return view.Field(
+            parameter=_Amount(self.path, first=0, is_whole=is_whole, low=low, high=high),
+            label=self.label,
+            help=self._help,
+            draw=st.number_input,
+            settings={
+                "step": number(self.step or (1 if is_whole else 0.01)),
+                "format": "%d" if is_whole else "%.6g",
+            },
+        )
+
+    def _help(self) -> str:
+        if self.choices is None or self.path == "task.name":  # Train says what the task is
+            return _(self.help)
+        lines = (f"- **{_(one.label)}**: {_(one.help)}" for one in self.choices.values())
+        return "\n".join([_(self.help), "", *lines])
 
     @property
     def section(self) -> str:

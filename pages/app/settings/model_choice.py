@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import cast
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import url_config, view_link
+from pages.app.address import url_config, view, view_link
 from pages.app.address.parameters import Choice, Number, Text, Unfit, one_of
-from pages.app.fact_line import fact_line, joined
 from pages.app.navigation import page_table
 from pages.app.runs import runs_access, shown_run
 from pages.app.settings import controls, drafts
 from pages.app.typed import escape
 from pages.i18n import N_, _, ngettext, paragraph
+from tfm_core.anatomy.names import SCHEME_LABELS, Scheme
 from tfm_core.choices.config import Experiment, ModelConfig, tasks_for
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.config.shape import CaptionShape, ImageShape, Shape
@@ -40,7 +41,8 @@ from tfm_core.inspect.notebook.sizes import MAX_CHARACTERS
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
-MAX_WORDS, MAX_TOKENS = 1_000_000, 8192
+MAX_WORDS = 1_000_000
+MAX_TOKENS = 8192
 _SIZE_LABELS = {
     "src_vocabulary": N_("Source vocabulary (words)"),
     "tgt_vocabulary": N_("Target vocabulary (words)"),
@@ -157,6 +159,19 @@ class Example:
     experiment: Experiment
 
 
+NAMES = view.choice(
+    N_("Names"),
+    {str(name): label for name, label in SCHEME_LABELS.items()},
+    help=lambda: paragraph("architecture/names"),
+)
+NO_NAME = N_("no name")
+
+
+def scheme() -> Scheme:
+    """Draw the switch of names: whose words the parts of a model are called by."""
+    return cast("Scheme", view.one(NAMES, "names", ""))
+
+
 def line(
     key: str,
     run: Run | None,
@@ -170,7 +185,7 @@ def line(
     Returns the model, the place of the facts, and that of more choices. key: begins their keys.
     run: of the head, if there is one.
     """
-    facts, choices = fact_line(key)
+    facts, choices = show.fact_line(key)
     problems = st.container()
     with choices, view_link.warnings_in(problems):
         model = chosen(run, is_edited=is_edited, is_trained=is_trained, example=example)
@@ -445,7 +460,7 @@ def compared() -> Chosen | None:
 def published(chosen: Chosen, size: str, total: int) -> None:
     """Show the size of a model, its name where the head has another, and where it comes from."""
     architecture = chosen.architecture
-    size = joined("" if chosen.run else f"**{escape(chosen.label)}**", size)
+    size = show.joined("" if chosen.run else f"**{escape(chosen.label)}**", size)
     if architecture.n_parameters == total and architecture.source:
         size = _(
             "{size} · :green[:material/check: the published count], {source}",

@@ -63,7 +63,7 @@ def area(checked: CheckedDraft) -> None:
 def link(kind: str, set_id: str) -> None:
     """Link to Own data, where sets of a kind are looked at and added."""
     query = {"kind": kind, **({"set": set_id} if set_id else {})}
-    show.link("own-data", _("Preview or add your own"), query, icon=":material/upload_file:")
+    show.link("own-data", _("Preview or add your own"), query)
 
 
 def _text(checked: CheckedDraft) -> None:

@@ -8,7 +8,6 @@ import streamlit as st
 
 from pages.app import show
 from pages.app.accounts import visitors
-from pages.app.fact_line import fact_line, joined
 from pages.app.lessons import open_lesson
 from pages.app.runs import run_time
 from pages.app.typed import escape
@@ -38,7 +37,7 @@ def page() -> None:
 def _new_sweep() -> None:
     left, right = st.columns([9, 11], gap="medium")
     with right, st.container(gap="small"):
-        facts, choices = fact_line("sweeps")
+        facts, choices = show.fact_line("sweeps")
         base = form.chosen_base(choices)
         if base is None:
             return
@@ -69,7 +68,7 @@ def _facts(plan: Plan) -> str:
     minutes = ""
     if plan.max_minutes is not None:
         minutes = _("at most {minutes:g} min", minutes=plan.max_minutes)
-    return joined(
+    return show.joined(
         f"**{_(SEARCHES[plan.search].label)}**",
         _("{n} steps per run", n=f"{plan.base.trained.steps:,}"),
         runs,

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import parameters, view_link
+from pages.app.address import view, view_link
+from pages.app.address.parameters import Text
 from pages.app.navigation import page_table, ticks
-from pages.app.runs import run_actions, runs_access
+from pages.app.runs import comparison, run_actions, runs_access
 from pages.app.typed import escape
 from pages.compare.sweeps import actions, form
 from pages.i18n import N_, _, language, ngettext
@@ -28,10 +30,8 @@ from tfm_core.sweeps.plan import Plan, SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepNotFound
 from tfm_core.sweeps.study import Trial
 
-_PICK = "sweeps-pick"
+SCOPE, _PICK = "sweeps", "sweeps-pick"
 NEW = ""
-SWEEP = parameters.Text("sweep", first="", key="sweeps-shown", most=64)
-"""The id of a sweep; empty for a new one."""
 _HEIGHT = 300
 STATES = {
     "running": N_("trains"),
@@ -40,22 +40,26 @@ STATES = {
     "failed": N_("no result"),
 }
 
-TICK = 2.0
+
+@dataclass(frozen=True)
+class ShownSweep:
+    """The id of the sweep that is shown; empty for a new one."""
+
+    sweep: str = view.held(Text("", first=NEW, most=64))
 
 
 def shown() -> Sweep | None:
     """Draw the choice; return the sweep to show, or None to create one."""
-    problem = view_link.receive(SWEEP)
-    sweep_id = str(st.session_state[SWEEP.key])
+    sweep_id = view.ask(ShownSweep, SCOPE).sweep
     listed = actions.listed()
     names = {sweep.id: _name(sweep) for sweep in listed}
     if sweep_id and sweep_id not in names:
         try:
             names[sweep_id] = _name(actions.sweep_store().get(sweep_id))
         except SweepNotFound as error:
-            problem = problem or _(error)
-            sweep_id = NEW
-    view_link.warn(problem)
+            view_link.warn(_(error))
+            open_sweep(NEW)
+            sweep_id = view.ask(ShownSweep, SCOPE).sweep
     if names:
         st.session_state[_PICK] = sweep_id
         st.selectbox(
@@ -66,15 +70,12 @@ def shown() -> Sweep | None:
             label_visibility="collapsed",
             on_change=lambda: open_sweep(str(st.session_state[_PICK])),
         )
-    st.session_state[SWEEP.key] = sweep_id
-    view_link.say(SWEEP, sweep_id)
     return actions.sweep_store().get(sweep_id) if sweep_id else None
 
 
 def open_sweep(sweep_id: str) -> None:
     """Show a sweep from the next rerun on; an empty id creates one."""
-    st.session_state[SWEEP.key] = sweep_id
-    view_link.say(SWEEP, sweep_id)
+    view.put(SCOPE, sweep=sweep_id)
 
 
 def undo() -> None:
@@ -127,7 +128,7 @@ def sweep_view(sweep: Sweep) -> None:
     if plan.state == "finished":
         ticks.mark()
     is_live = plan.state in ("active", "stopping")
-    st.fragment(_live, run_every=TICK if is_live else None)(sweep, plan.state)
+    st.fragment(_live, run_every=comparison.TICK if is_live else None)(sweep, plan.state)
     if actions.may_change(plan):
         with st.expander(_("Change ranges or add trials"), icon=":material/tune:"):
             _change(sweep, plan, trials)
@@ -369,11 +370,11 @@ def _links(plan: Plan, trial: Trial, *, is_best: bool) -> None:
         )
         run = _run(trial)
         if run is not None:
-            st.page_link(
-                page_table.path_of("train"),
-                label=_("Watch run"),
+            show.link(
+                "train",
+                _("Watch run"),
+                {"run": run.id, **run_actions.way_back()},
                 icon=":material/show_chart:",
-                query_params={"run": run.id, **run_actions.way_back()},
             )
             if st.button(
                 _("Use its settings"),

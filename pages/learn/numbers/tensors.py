@@ -11,8 +11,6 @@ import streamlit as st
 from pages.app import show, typed
 from pages.app.address import view, view_link
 from pages.app.article import Made, keep
-from pages.app.fact_line import fact_line, joined
-from pages.app.navigation import page_table
 from pages.app.typed import escape
 from pages.components.pickers import number_sheet
 from pages.i18n import N_, _, paragraph
@@ -139,14 +137,14 @@ def _typed(chosen: TensorOperation, name: str, numbers: str = "") -> str:
 
 
 def _source(chosen: TensorOperation) -> InputSpec:
-    facts, choices = fact_line("tensors")
+    facts, choices = show.fact_line("tensors")
     problems = st.container()
     shape = operations.shape_of(_typed(chosen, "shape"))
     with choices, view_link.warnings_in(problems):
         prepared, content, dtype = (
             _typed(chosen, name) for name in ("prepared", "content", "dtype")
         )
-    facts.caption(joined(_("x: {how}", how=_(prepared)), _(_CONTENT[content]), dtype))
+    facts.caption(show.joined(_("x: {how}", how=_(prepared)), _(_CONTENT[content]), dtype))
     numbers = _numbers(chosen, shape) if content == OWN else None
     whole: Dtype = "int64" if dtype == "int64" else "float32"
     if whole == "int64" and numbers is not None and any(n != int(n) for n in numbers):
@@ -192,11 +190,10 @@ def _used(operation: TensorOperation) -> None:
     if operation.step is not None:
         from tfm_core.trace.trace import book_index
 
-        st.page_link(
-            page_table.path_of("walk"),
-            label=_("See it in the walk, step {n}", n=book_index()[operation.step][0]),
-            icon=":material/footprint:",
-            query_params={"part": operation.step, "walk-source": "book"},
+        show.link(
+            "walk",
+            _("See it in the walk, step {n}", n=book_index()[operation.step][0]),
+            {"part": operation.step, "walk-source": "book"},
         )
 
 

@@ -15,7 +15,6 @@ from pages.app import show, state, typed
 from pages.app.accounts import visitors
 from pages.app.address import view, view_link
 from pages.app.article import Made, keep
-from pages.app.fact_line import fact_line, joined
 from pages.app.navigation import page_table
 from pages.app.runs import shown_run
 from pages.app.runs.shown_run import Needs
@@ -139,13 +138,13 @@ def tokens(made: Made) -> None:
         persist_state="session",
     )
     way = view.ask(TokenCut, SCOPE).cut
-    facts, choices = fact_line("words-tokens")
+    facts, choices = show.fact_line("words-tokens")
     problems = st.container()
     with choices, view_link.warnings_in(problems):
         corpus = view.ask(Corpus, SCOPE).corpus
         is_lower = st.toggle(_("Lower case"), key="words-lower", persist_state="session")
     known = _("Vocabulary from **{corpus}**", corpus=_(CORPORA[corpus]))
-    facts.caption(joined(known, _("lower case") if is_lower else ""))
+    facts.caption(show.joined(known, _("lower case") if is_lower else ""))
     made["text"] = text = tokenise.clean(raw, lower=is_lower)
     source = text if corpus == "text" else tokenise.grammar_corpus(corpus)
     source = source.lower() if is_lower else source

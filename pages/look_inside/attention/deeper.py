@@ -25,7 +25,6 @@ from pages.look_inside.attention.maps import (
     choose,
     modules_of,
     open_head,
-    written,
 )
 from tfm_core.choices.config import built
 from tfm_core.choices.variants.positions import POSITIONS
@@ -46,9 +45,12 @@ from tfm_core.sentences import StudentError
 if TYPE_CHECKING:
     from streamlit.elements.lib.column_types import ColumnConfig
 
-_FIGURE, _MIN, _ALL = "attention-filter", "attention-least", "attention-all-kinds"
+_FIGURE = "attention-filter"
+_MIN = "attention-least"
+_ALL = "attention-all-kinds"
 _TALL = 320  # pixels of a table; longer ones scroll
-_TABLE, _ALIGNED = "attention-heads-table", "attention-alignment-table"
+_TABLE = "attention-heads-table"
+_ALIGNED = "attention-alignment-table"
 _TALLEST = {_TABLE: 460, _ALIGNED: 340}  # pixels
 
 
@@ -235,7 +237,7 @@ class Versus(NamedTuple):
 
 
 def _versus(of: str = "") -> Any:
-    return written(
+    return view.written(
         r"([1-9][0-9]{0,8})\.([1-9][0-9]{0,8})\.([0-9]{0,9})\.(.*)",
         N_("layer, head, step and run, such as 1.2.."),
         lambda layer, head, step, run: Versus(

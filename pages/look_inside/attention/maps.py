@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -15,7 +14,7 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.address import view, view_link
-from pages.app.address.parameters import Choice, Number, Unfit, Written
+from pages.app.address.parameters import Choice, Number
 from pages.app.navigation import head
 from pages.app.runs import runs_access
 from pages.app.settings import glosses
@@ -83,31 +82,6 @@ PLACE = "([1-9][0-9]{0,3})"  # a position in a link, from 1
 _MAX = 98  # layers and heads that a link may name, less one; a run has its own number of each
 
 
-def written(
-    form: str,
-    rule: str,
-    read: Callable[..., object],
-    write: Callable[[Any], str],
-    **more: Any,
-) -> Any:
-    """Keep a value that links write in a form, whose groups ``read`` gets. rule: the form in words.
-
-    At first there is none.
-    """
-
-    def made(text: str) -> object:
-        match = re.fullmatch(form, text)
-        value = None if match is None else read(*match.groups())
-        if value is None:
-            raise Unfit(_(rule))
-        return value
-
-    parameter: Written[Any] = Written(
-        "", reader=made, writer=lambda value: "" if value is None else write(value), first=None
-    )
-    return view.held(parameter, **more)
-
-
 def _stretch(first: str, last: str) -> tuple[int, int] | None:
     return (int(first) - 1, int(last)) if int(first) <= int(last) else None
 
@@ -156,19 +130,19 @@ class Chosen:
     )
     patch: str = _patch()
     deeper: str = view.held(Choice("", names=tuple(QUESTIONS), first=""))
-    cell: tuple[int, int] | None = written(
+    cell: tuple[int, int] | None = view.written(
         f"{PLACE},{PLACE}",
         N_("two positions, such as 3,5"),
         lambda query, key: (int(query) - 1, int(key) - 1),
         lambda cell: f"{cell[0] + 1},{cell[1] + 1}",
     )
-    pin: tuple[str, int] | None = written(
+    pin: tuple[str, int] | None = view.written(
         f"([qk]){PLACE}",
         N_("q or k and a position, such as q3"),
         lambda side, place: (side, int(place) - 1),
         lambda pin: f"{pin[0]}{pin[1] + 1}",
     )
-    tokens: tuple[int, int] | None = written(
+    tokens: tuple[int, int] | None = view.written(
         f"{PLACE}-{PLACE}",
         N_("two positions, such as 5-30"),
         _stretch,
@@ -217,8 +191,8 @@ def ask(run: Run) -> Chosen:
 
 
 def choose(**changes: Any) -> None:
-    """Change what is shown, from a callback."""
-    st.session_state.update({f"{SCOPE}-{name}": value for name, value in changes.items()})
+    """Change what is shown."""
+    view.put(SCOPE, **changes)
 
 
 def open_head(run: Run, kind: str, layer: int, head: int) -> None:

@@ -14,14 +14,13 @@ import numpy.typing as npt
 import streamlit as st
 
 from pages.app import show, typed
-from pages.app.address import view, view_link
-from pages.app.address.parameters import Text, Unfit, Written, whole
+from pages.app.address import view
+from pages.app.address.parameters import Text
 from pages.app.model import answer, sentence_field
-from pages.app.navigation import page_table
 from pages.app.typed import escape
 from pages.components.digits import digit_pad
 from pages.components.pickers import Thumbnail, thumbnails
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.look_inside.attention.maps import SCOPE, choose
 from tfm_core.choices.config import CaptionTaskConfig, ImageTaskConfig
 from tfm_core.choices.config.image_tasks import ImageTaskFacts
@@ -46,29 +45,28 @@ from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
-DRAWN, UPLOADED = "drawn", "uploaded"
-OWN, MISTAKES = "own", "mistakes"
-OWN_KINDS = ("picture", "test", "validation")
+DRAWN = "drawn"
+UPLOADED = "uploaded"
+OWN = "own"
+MISTAKES = "mistakes"
 MAX_TEXT = 1200
 MAX_SHOWN = 40  # examples to choose from, the worst first
 MAX_IN_LINK = 16_500
 """Letters of a picture in a link."""
-_LAST, _READ = "attention-last-picture", "attention-read"
+_LAST = "attention-last-picture"
+_READ = "attention-read"
 _PICTURE, _LARGE = "attention-own-picture", "large."  # what no link holds, and its mark there
 _SIDE = 76  # pixels to a side of the picture that is read
 _SHORT = 6  # letters of an answer that stand below a small picture
 
 
-def _own_of(text: str) -> str:
-    kind, _dash, rest = text.partition("-")
-    is_number = kind in OWN_KINDS[1:] and (whole(rest) or 0) > 0
-    if text in ("", MISTAKES) or (kind == "picture" and rest) or is_number:
-        return text
-    raise Unfit(_("mistakes, or picture-, test- or validation- and which"))
-
-
 def _own(of: str = "") -> Any:
-    return view.held(Written("", reader=_own_of, writer=str, first=""), of=of)
+    return view.written(
+        f"|{MISTAKES}|picture-.+|(?:test|validation)-0*[1-9][0-9]{{0,8}}",
+        N_("mistakes, or picture-, test- or validation- and which"),
+        default="",
+        of=of,
+    )
 
 
 def _text(first: str = "") -> Any:
@@ -116,7 +114,7 @@ def ask(run: Run, probe: Probe) -> Own:
 
 
 def _take(run: Run, own: str) -> None:
-    """Look at another example, from a callback."""
+    """Look at another example."""
     choose(**{f"{run.id}-own": own})
 
 
@@ -166,12 +164,7 @@ def described(run: Run, probe: Probe, given: Own, kind: str) -> Example:
         key=key,
         on_change=lambda: _take(run, f"test-{st.session_state[key]}"),
     )
-    st.page_link(
-        page_table.path_of("try"),
-        label=_("Compose a picture"),
-        icon=":material/image_search:",
-        query_params={"view": "scene"},
-    )
+    show.link("try", _("Compose a picture"), {"view": "scene"}, icon=":material/image_search:")
     example = caption_look.look_at_unseen(run, int(number) - 1).example
     if example.picture is not None:
         st.image(example.picture[0], width=160, caption=_("The picture that is described"))
@@ -194,9 +187,8 @@ def picture(run: Run, probe: Probe, given: Own, kind: str) -> Example | None:
         picture, notes = read_picture(run, made)
         if isinstance(made, bytes):
             st.caption(" ".join(notes))
-        own = f"picture-{_keep(run, picture)}"
-        _take(run, own)
-        view_link.say(view.fields(Own, SCOPE, own=_own(run.id))["own"].parameter, own)
+        _take(run, f"picture-{_keep(run, picture)}")
+        view.one(_own(run.id), "own", SCOPE)
     example = look_at_picture(run, picture)
     _answer(run, example)
     return example
@@ -302,10 +294,11 @@ def sentence(run: Run, probe: Probe, given: Own, kind: str) -> Example:
 
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         with st.container(key="attention-sentence"):
-            text = sentence_field.field(
-                label=_("Your sentence"),
+            text = st.text_input(
+                _("Your sentence"),
+                key=f"{SCOPE}-text",
+                persist_state="session",
                 help=_("Use the words of the task, then press Enter."),
-                key=SCOPE,
             )
         sentence_field.buttons(task, key=SCOPE)
     if getattr(run.experiment.task, "mask_id", -1) >= 0:

@@ -14,10 +14,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show, state
 from pages.app.address import view, view_link
-from pages.app.fact_line import fact_line
 from pages.app.model import answer
-from pages.app.model.task_panels import own_words
-from pages.app.navigation import head, page_table
+from pages.app.navigation import head
 from pages.app.runs import run_words
 from pages.app.runs.shown_run import Needs
 from pages.app.settings import glosses
@@ -28,7 +26,7 @@ from pages.components.heads import pack_grid, pack_lines, standalone
 from pages.i18n import N_, _, content, language, paragraph, speaking
 from pages.look_inside.attention import deeper, maps, own
 from pages.look_inside.attention.maps import ARITHMETIC, MEAN, Film, Shown
-from tfm_core.choices.config import Experiment, built
+from tfm_core.choices.config import Experiment, OpenedConfig, built
 from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.inspect.attention import alignment, heads
 from tfm_core.inspect.attention.example import Example, example_of
@@ -99,7 +97,7 @@ def _view(run: Run, probe: Probe, number: int | None, step: int) -> None:
 
 def _draw(run: Run, probe: Probe, number: int | None, step: int) -> None:
     wrong = st.container()
-    answered, choices = fact_line("attention")
+    answered, choices = show.fact_line("attention")
     with view_link.warnings_in(wrong), choices:
         given = own.ask(run, probe) if number is None else None
         chosen = maps.ask(run)
@@ -107,7 +105,7 @@ def _draw(run: Run, probe: Probe, number: int | None, step: int) -> None:
     is_own = given is not None and not given.is_mistake
     is_picture = is_own and bool(run.experiment.task.class_names)
     if is_own:
-        answered.caption(content(own_words(run.experiment)))
+        answered.caption(content(_own_words(run.experiment)))
     beside: DeltaGenerator | None = None
     place: DeltaGenerator | None = None
     if is_picture:
@@ -128,6 +126,15 @@ def _draw(run: Run, probe: Probe, number: int | None, step: int) -> None:
     with place or nullcontext():
         shown = Shown(run, probe, number, example, chosen, top, film)
         _show(shown, None if is_own and example.probabilities is not None else answered)
+
+
+def _own_words(experiment: Experiment) -> str:
+    """Return the page content that says how to ask with an example of one's own."""
+    if experiment.task.picture_shape is not None:
+        is_captioned = experiment.task.describes_pictures
+        return "attention_own_caption" if is_captioned else "attention_own_image"
+    is_opened = isinstance(experiment.task, OpenedConfig) or not experiment.task.has_model
+    return "attention_own_pretrained" if is_opened else "attention_own_text"
 
 
 def _show(shown: Shown, answered: DeltaGenerator | None) -> None:
@@ -156,11 +163,10 @@ def _show(shown: Shown, answered: DeltaGenerator | None) -> None:
             maps.as_lines(shown)
         maps.list_in_words(shown)
         if run.experiment.task.has_model:
-            st.page_link(
-                page_table.path_of("walk"),
-                label=_("How this map is computed"),
-                icon=":material/footprint:",
-                query_params={
+            show.link(
+                "walk",
+                _("How this map is computed"),
+                {
                     **state.run_query("walk", run.id),
                     "part": step_of_map(run.experiment.model.family, chosen.kind),
                     "block": str(chosen.layer + 1),
@@ -343,12 +349,7 @@ def _word_by_word(shown: Shown) -> None:
         state.theme(),
     )
     show.figure(figure, paragraph("attention/words"), key="attention-words")
-    st.page_link(
-        page_table.path_of("try"),
-        label=_("Compose a picture"),
-        icon=":material/image_search:",
-        query_params={"view": "scene"},
-    )
+    show.link("try", _("Compose a picture"), {"view": "scene"}, icon=":material/image_search:")
 
 
 def _explanations(shown: Shown) -> None:

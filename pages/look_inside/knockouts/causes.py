@@ -11,7 +11,7 @@ import streamlit as st
 from pages.app import show
 from pages.app.address import view
 from pages.app.address.parameters import Number
-from pages.app.model.task_panels import example_name
+from pages.app.model.answer import example_name
 from pages.app.state import theme
 from pages.app.typed import escape, within
 from pages.components.diagram import diagram, looks

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import Unfit, Written
 from pages.app.navigation import page_table
 from pages.app.state import theme
@@ -105,7 +105,7 @@ def parts_off(run: Run) -> tuple[Part, ...]:
     if kept:
         fitting = tuple(code for code in kept if code in parts)
         st.session_state[_OFF] = fitting or parameter.first
-    return tuple(parts[code] for code in view_link.kept(parameter))
+    return tuple(parts[code] for code in view.one(view.held(parameter), "off", "knockouts"))
 
 
 def switch(code: str) -> None:

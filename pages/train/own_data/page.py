@@ -26,8 +26,8 @@ _MAX_NAMES = 5
 
 def page() -> None:
     show.header("own-data")
-    kind = view.one(upload.KIND, "kind", upload.SCOPE)
-    own = upload.shown_set(_sets(kind))
+    asked = view.ask(upload.OwnData, upload.SCOPE)
+    kind, own = asked.kind, upload.shown_set(asked, _sets(asked.kind))
     left, right = st.columns([5, 2], gap="medium")
     with right:  # drawn first: what is added is shown on the left
         unsaved = upload.add(kind)

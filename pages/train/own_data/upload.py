@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.app import state as session
 from pages.app.accounts import visitors
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import Text
 from pages.app.navigation import ticks
 from pages.app.runs import run_actions, runs_access
@@ -58,12 +58,18 @@ _LIKE = {
 }
 
 Files = tuple[tuple[str, bytes], ...]
-KIND = view.choice(
-    N_("Data"),
-    {name: SET_KINDS[name] for name in ("pictures", "pairs", "labels", "text")},
-    look={"label_visibility": "collapsed"},
-)
-SET = Text("set", first="", key="own-data-set", most=40)
+
+
+@dataclass(frozen=True)
+class OwnData:
+    """The kind of data, and the id of the set that is shown."""
+
+    kind: str = view.choice(
+        N_("Data"),
+        {name: SET_KINDS[name] for name in ("pictures", "pairs", "labels", "text")},
+        look={"label_visibility": "collapsed"},
+    )
+    set: str = view.held(Text("", first="", most=40))
 
 
 @dataclass(frozen=True)
@@ -86,22 +92,17 @@ class PictureOptions:
     )
 
 
-def shown_set(sets: Sequence[OwnSet]) -> OwnSet | None:
+def shown_set(asked: OwnData, sets: Sequence[OwnSet]) -> OwnSet | None:
     """Return the set from the link or the last choice, else the first one."""
-    problem = view_link.receive(SET)
-    view_link.warn(problem)
-    wanted = st.session_state[SET.key]
-    own = next((candidate for candidate in sets if candidate.id == wanted), None)
-    if own is None and wanted:
-        view_link.forget([SET])
-        st.session_state[SET.key] = ""
-    view_link.say(SET, "" if own is None else own.id)
+    own = next((candidate for candidate in sets if candidate.id == asked.set), None)
+    if own is None and asked.set:
+        show_set("")
+        session.draw_anew()
     return own or next((candidate for candidate in sets if candidate.problem is None), None)
 
 
 def show_set(set_id: str) -> None:
-    st.session_state[SET.key] = set_id
-    view_link.put({SET.query: set_id or None})
+    view.put(SCOPE, set=set_id)
 
 
 def add(kind: str) -> Report | None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.app.model.task_panels import example_name
+from pages.app.model.answer import example_name
 from pages.app.navigation import page_table
 from pages.app.navigation.page_table import PAGES, PLACES, WAY, PageFacts
 from pages.i18n import PAGES_DIR, content
@@ -46,9 +46,8 @@ def test_next_leads_along_the_path_of_pages_with_goal():
 def test_an_example_is_named_by_what_its_kind_holds():
     text = {"src_text": "1+2", "tgt_text": "3"}
     assert example_name(Experiment(), text, 5) == "5: 1+2 → 3"
-    assert example_name(Experiment(), text, 5, is_short=True) == "5: 1+2"
     digits = PRESETS["vit-digits"].experiment
     assert example_name(digits, {"label": 7}, 2) == "Picture 2: 7"
     captions = PRESETS["captions"].experiment
     assert isinstance(captions.task, CaptionTaskConfig)
-    assert example_name(captions, {"tgt_text": "a two"}, 3, is_short=True) == "Picture 3: a two"
+    assert example_name(captions, {"tgt_text": "a two"}, 3) == "Picture 3: a two"

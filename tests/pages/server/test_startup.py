@@ -4,9 +4,9 @@ import json
 
 from pages.app.model import stage_view
 from pages.app.runs import runs_access
-from pages.home import hero
+from pages.home import film
 from pages.runs.filter import ListedRun
-from pages.server.health import response
+from pages.server.static_files import health_response
 from pages.server.warm import warm, warm_rest
 from tests.pages.made_runs import made_run
 from tfm_core.runs import run, status
@@ -16,7 +16,7 @@ from tfm_core.runs.queue.health import Health
 
 def test_the_first_visitor_finds_the_stage_read(monkeypatch):
     warm()
-    recorded = runs_access.store().get(hero.TRANSLATOR)
+    recorded = runs_access.store().get(film.TRANSLATOR)
 
     def fail(*_given: object) -> None:
         raise AssertionError("the snapshots are read again")
@@ -43,7 +43,7 @@ def test_what_cannot_be_prepared_stops_nothing(monkeypatch, caplog):
     def fail(_run: object) -> None:
         raise OSError
 
-    monkeypatch.setattr(hero, "prepare", fail)
+    monkeypatch.setattr(film, "prepare", fail)
     warm()
     assert "Home could not be prepared" in caplog.text
 
@@ -52,7 +52,7 @@ WELL = Health(None, running=1, max_running=2, waiting=3, max_waiting=5)
 
 
 def told(health: Health) -> dict:
-    answer = response(health)
+    answer = health_response(health)
     assert answer.status_code == (200 if health.reason is None else 503)
     return json.loads(answer.body)
 

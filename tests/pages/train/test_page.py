@@ -36,7 +36,7 @@ BUTTONS = {
 }
 
 
-def run_buttons(app: AppTest) -> set[str]:
+def run_list(app: AppTest) -> set[str]:
     return {button.key for button in app.button if button.key and button.key.startswith("run-")}
 
 
@@ -44,7 +44,7 @@ def run_buttons(app: AppTest) -> set[str]:
 def test_every_state_is_shown_with_the_buttons_that_make_sense(store, watch, state):
     app = watch(made_run(store, state=state).id)
     beside = {"run-new", "run-seeds", "run-twin", "run-compare"}
-    assert run_buttons(app) == BUTTONS[state] | beside
+    assert run_list(app) == BUTTONS[state] | beside
     assert "Backwards" in said(app)
 
 

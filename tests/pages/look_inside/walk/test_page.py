@@ -169,10 +169,10 @@ def test_a_drawing_is_kept_as_the_model_reads_it_until_it_is_taken_back(recorded
     monkeypatch.setattr(page.st, "session_state", kept)
     page.draw(run, DRAWING)
     digit, _notes = own_example.read_picture(run, DRAWING)
-    assert kept[page.DIGIT.key] == f"picture-{to_text(digit)}"
+    assert kept["walk-own_digit"] == f"picture-{to_text(digit)}"
     for nothing in (np.zeros_like(DRAWING), None):
         page.draw(run, nothing)
-        assert kept[page.DIGIT.key] == ""
+        assert kept["walk-own_digit"] == ""
 
 
 @pytest.mark.parametrize("text", ["picture-eJw", "picture-", "seven", "picture-" + "a" * 5000])
