@@ -50,8 +50,8 @@ from tfm_core.runs.store import RunNotFound
 SCOPE = "compare"
 MAX_RUNS, MAX_BESIDE, MAX_COLUMNS = 60, 4, 5
 """Runs at most; of those, side by side; settings in the table (more get their own)."""
-RECORDED = ("recorded-one-head", "recorded-many-heads")
-"""The default: they differ only in their number of heads."""
+RECORDED = ("recorded-additive", "recorded-many-heads")
+"""The default: an RNN with attention and a Transformer, whose curves differ."""
 _FIRST_OWN = 3
 _OFFERED = 4
 _MAX_GROUPS = 12
@@ -233,7 +233,7 @@ def _help(runs: Sequence[Run], there: Sequence[Run]) -> None:
         words = _("Choose runs, or open two recorded ones.")
         there_ids = {run.id for run in there}
         ready = [run_id for run_id in RECORDED if run_id in there_ids]
-        offered = {_("Compare one head with four"): ready} if ready else {}
+        offered = {_("Compare an RNN with a Transformer"): ready} if ready else {}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="content")
         for number, (name, ids_of) in enumerate(offered.items()):

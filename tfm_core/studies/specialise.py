@@ -25,7 +25,7 @@ WORDS: Mapping[str, str] = {
     **{name: role["label"] for name, role in ROLES.items()},
     SPREAD: N_("evenly spread"),
     NO_CHOICE: N_("no choice"),
-    UNCLEAR: N_("unclear"),
+    UNCLEAR: N_("no clear role"),
 }
 """Every role, in words."""
 N_KNOCKED = 500

@@ -48,7 +48,7 @@ def open_with(*runs: Run | str, **query: str) -> AppTest:
 
 
 def test_runs_of_different_tasks_or_steps_say_what_they_lack(recorded):
-    assert opened_at(PAGE).query_params["runs"] == "recorded-one-head,recorded-many-heads"
+    assert opened_at(PAGE).query_params["runs"] == "recorded-additive,recorded-many-heads"
     said = shown(open_with("recorded-digits", "recorded-one-head"))
     assert "These runs learn different tasks" in said
     assert "The other run lacks this example" in said
@@ -144,7 +144,7 @@ def test_one_run_is_offered_others_of_its_task_and_none_the_recorded_ones(record
     app.multiselect(key=RUNS.key).set_value([]).run()
     assert "Choose runs, or open two" in shown(app)
     app.button(key="compare-offer-0").click().run()
-    assert "4 heads" in shown(app)
+    assert "RNN with attention" in shown(app)
 
 
 def test_the_page_of_runs_that_train_ticks_until_they_are_over(store):

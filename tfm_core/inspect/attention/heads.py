@@ -296,7 +296,7 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
 def describe(row: Row, *, is_short: bool = False) -> str:
     """Return what a head does in a few words, with its figure: "previous token, 94%".
 
-    is_short: for a small map.
+    is_short: for a small map, which says nothing of a head without a clear role.
     """
     role, kind = role_of(row), row.get("kind", "")
     if role == ALIGNED:
@@ -318,11 +318,11 @@ def describe(row: Row, *, is_short: bool = False) -> str:
         if is_short:
             return N_("evenly spread, {share}", share=percent)
         return N_("evenly spread, {share} of the largest entropy", share=percent)
+    if is_short:
+        return ""
     # as many keys as even attention would need to be as uncertain: the perplexity of a row
     n_keys = f"{np.exp(float(row['entropy'])):.1f}"
-    if is_short:
-        return N_("unclear, {n} keys", n=n_keys)
-    return N_("unclear: about {n} keys per row", n=n_keys)
+    return N_("no clear role; each row spreads over about {n} keys", n=n_keys)
 
 
 def in_full(row: Row) -> Sentence:
