@@ -10,7 +10,7 @@ from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.choices.presets import BLOCK_STYLES, PRESETS
-from tfm_core.inspect.attention.rnn_attention import HEADS, racers
+from tfm_core.inspect.attention.rnn_attention import HEADS
 from tfm_core.inspect.compare.spread import ACCURACY, LOSS, Paired, corrected, paired, sentence
 from tfm_core.inspect.questions import Question
 from tfm_core.sentences import N_, Paragraph, Sentence
@@ -28,7 +28,8 @@ from tfm_core.studies.comparing import (
     unordered,
     usual,
 )
-from tfm_core.studies.study import Arm, Study, changed
+from tfm_core.studies.races import TRANSLATION
+from tfm_core.studies.study import Arm, Study
 
 ExperimentTheme = Literal["order", "attention", "residuals", "training", "styles"]
 THEMES: Mapping[ExperimentTheme, str] = {
@@ -243,9 +244,6 @@ _ORDER = (
 )
 NO_MASK = _ORDER[0].arms[1]
 
-_RACER = changed(  # so two of the three runs are those that come with the app
-    racers("english-korean", steps=600)["many-heads"], {"training.snapshots": 2}
-)
 _DATES = small(
     "encoder-decoder",
     "dates",
@@ -281,7 +279,7 @@ _ATTENTION = (
         name="heads",
         title=N_("1 head against 8"),
         expected={"worse", "slower", "same"},
-        base=_RACER,
+        base=TRANSLATION.base,  # so two of the three runs are those that come with the app
         arms=(
             Arm("eight", N_("8 heads"), {"model.n_heads": 8}),
             Arm("four", N_("4 heads"), {"model.n_heads": HEADS}),
