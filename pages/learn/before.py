@@ -44,6 +44,7 @@ from tfm_core.plots.chart import chart
 from tfm_core.plots.heads.attention import head_map, outline_cells
 from tfm_core.plots.model.positions import looks_of
 from tfm_core.plots.palette import ORANGE
+from tfm_core.runs.queue.limits import n_parameters
 from tfm_core.runs.run import Run
 from tfm_core.studies import races
 from tfm_core.studies.study import Study, StudyRuns, changed
@@ -198,10 +199,10 @@ def contest(_made: Made) -> None:
         if trained.runs:
             shown_run.recorded_comparison_note(trained.runs)
         studies.buttons(chosen, trained, own=True, key="before")
-    if not trained.runs:
-        st.info(_("Nothing is trained yet."), icon=":material/play_circle:")
-        return
-    comparison.follow(trained.runs, partial(_draw, chosen, trained))
+    if trained.runs:
+        comparison.follow(trained.runs, partial(_draw, chosen, trained))
+    else:
+        studies.lines(chosen, trained)  # says that nothing is trained yet
 
 
 def _draw(chosen: Study, trained: StudyRuns, was_live: bool) -> None:
@@ -278,7 +279,7 @@ def _column(run: Run, attention: CrossAttentionAtStep | None) -> list[str]:
 
 @st.cache_data(show_spinner=False, max_entries=64)
 def _parameters(run_id: str, _run: Run) -> int:
-    return rnn_attention.n_parameters(_run)
+    return n_parameters(_run.experiment)
 
 
 def _maps(

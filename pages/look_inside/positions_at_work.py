@@ -43,7 +43,7 @@ def race(run: Run | None, _step: int) -> None:
         if len(trained.shown) < 2:
             chosen, trained = races.COPY, studies.at_hand(races.COPY, with_lessons=True)
     if not trained.runs:
-        st.info(_("Nothing is trained yet."), icon=":material/play_circle:")
+        studies.lines(chosen, trained)  # says that nothing is trained yet
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{_(chosen.title)}**", width="content")

@@ -21,6 +21,7 @@ from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.runs.process.execute import execute
+from tfm_core.runs.record.outcome import overfit
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.studies import bugs, comparing, practice
@@ -316,7 +317,7 @@ def test_splits_share_no_picture_and_the_turn_is_the_lowest_loss(run):
     assert counts.sum(axis=1).to_dict() == {"train": 4000, "validation": 500, "test": 500}
     assert n_shared == 0
     assert (counts.nunique(axis=1) == 1).all()
-    turn = practice.overfitting(run.curves())
+    turn = overfit(run.curves())
     assert turn["step"] == 150
     assert (turn["lowest"], turn["newest"]) == pytest.approx((0.9, 1.3))
     assert turn["now"] < turn["before"]
@@ -330,7 +331,7 @@ def test_validation_chooses_the_lowest_loss(store, run):
     )
     both = {"plain": (run, curves), "augmented": (run, lower)}
     assert practice.best_of(both) == ("augmented", 350, pytest.approx(0.1))
-    assert practice.overfitting(lower) is None  # it still falls
+    assert overfit(lower) is None  # it still falls
     assert practice.best_of({}) is None
 
 
@@ -516,8 +517,8 @@ def test_kinds_of_positions_differ_in_these_alone(preset):
     assert set(found) == set(POSITIONS_OF_WORDS)
     assert [each.model.position for each in found.values()] == list(found)
     assert {each.training.steps for each in found.values()} == {31}
-    dumps = [one.model_dump(exclude={"model": {"position"}}) for one in found.values()]
-    assert all(values == dumps[0] for values in dumps)
+    first, *others = (one.model_dump(exclude={"model": {"position"}}) for one in found.values())
+    assert others == [first] * len(others)
     with pytest.raises(ValueError, match="has no positions"):
         of_positions(TRANSLATION.experiments["additive"], steps=31)
 
@@ -527,8 +528,8 @@ def test_attentions_of_every_offered_task_differ_in_their_model_alone(task):
     found = of_attention(task, steps=700).experiments
     assert {name: one.model for name, one in found.items()} == rnn_attention.models()
     assert {one.training.steps for one in found.values()} == {700}
-    dumps = [one.model_dump(exclude={"model"}) for one in found.values()]
-    assert all(values == dumps[0] for values in dumps)
+    first, *others = (one.model_dump(exclude={"model"}) for one in found.values())
+    assert others == [first] * len(others)
 
 
 @pytest.mark.parametrize("race", [COPY, TRANSLATION], ids=["positions", "attention"])
@@ -556,5 +557,4 @@ def test_the_newest_run_of_each_kind_races_whatever_snapshots_it_took(store):
     }
     assert set(missing(race, found)) == set(base) - {"sinusoidal", "rotary"}
     race = of_positions(tiny().replace(seed=3), steps=10)
-    lacking = missing(race, runs_of(race, []))
-    assert {one.seed for one in lacking.values()} == {3}
+    assert {one.seed for one in missing(race, runs_of(race, [])).values()} == {3}

@@ -21,7 +21,6 @@ from tfm_core.inspect.errors.answers import Answers, answered
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.probe.types import Floats
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.record.outcome import loss_progress, overfit
 from tfm_core.runs.run import Checkpoint, Run
 from tfm_core.sentences import N_, percent
 from tfm_core.studies.study import Arm, Study
@@ -63,12 +62,6 @@ TOP_LOSS = 2.6
 """Where the axis of the loss ends: a little above ln(10), the loss of guessing."""
 SPLITS = ("train", "validation", "test")
 _WINDOW = 25  # batches whose mean stands for the training accuracy at a step
-
-
-def overfitting(curves: Curves) -> dict[str, Any] | None:
-    """Return how a run overfits, as ``overfit``; None where it does not."""
-    progress = loss_progress(curves)
-    return None if progress is None else overfit(progress, curves)
 
 
 def gap(curves: Curves) -> float | None:

@@ -102,7 +102,6 @@ def _seen(
     way: LossProgress,
     dead: DeadHeads | None,
 ) -> Iterator[Symptom]:
-    values: dict[str, Any]
     lost = diverged(status, curves, way)
     if lost is not None:
         yield Symptom(lost.kind, lost.step, lost.sentence)
@@ -121,22 +120,19 @@ def _seen(
         yield rated
     elif is_at_chance:
         yield Symptom("at-chance", 0, at_chance(way).sentence)
-    if (long := exploding(curves)) is not None:
-        since, length, part, own = long
-        words: Sentence = Paragraph("symptoms/exploding", step=since, length=length)
-        if part is not None:
-            words = joined(
-                words, N_("{part} has the largest, {own:,.0f}.", part=_part(part), own=own)
-            )
-        yield Symptom("exploding", since, words)
-    if (faint := vanishing(curves)) is not None:
-        step, parts, share, longest = faint
-        values = {"parts": listed(map(_part, parts)), "longest": _part(longest)}
-        values |= {"step": step, "share": share}
-        yield Symptom("vanishing", step, Paragraph("symptoms/vanishing", **values))
+    yield from filter(None, (_exploding(curves), _vanishing(curves)))
     if dead is not None and is_late and not is_at_chance:
-        yield Symptom("dead-heads", dead[0], _dead(experiment, dead[1]))
-    if (rise := overfit(way, curves)) is not None:
+        named = [
+            N_(
+                "{kind}, layer {layer}",
+                kind=kind_of(experiment, name).label,
+                layer=layer_of(name) + 1,
+            )
+            for name in dead[1]
+        ]
+        words = Paragraph("symptoms/dead-heads", modules=listed(named))
+        yield Symptom("dead-heads", dead[0], words)
+    if (rise := overfit(curves)) is not None:
         yield Symptom("overfits", rise["step"], Paragraph("symptoms/overfits", **rise))
 
 
@@ -157,18 +153,6 @@ def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> Symptom | 
         words = Paragraph("symptoms/stuck", loss=float(way.running[-1]), **values)
         return Symptom("stuck", step, words)
     return None
-
-
-def _dead(experiment: Experiment, modules: Sequence[str]) -> Sentence:
-    named = [
-        N_(
-            "{kind}, layer {layer}",
-            kind=kind_of(experiment, module).label,
-            layer=layer_of(module) + 1,
-        )
-        for module in modules
-    ]
-    return Paragraph("symptoms/dead-heads", modules=listed(named))
 
 
 def _part(name: str) -> str:
@@ -211,41 +195,43 @@ _LEARNED = 1e-2  # a whole gradient that is shorter has nothing left to learn
 _REPORTS = 2  # in a row
 
 
-def exploding(curves: Curves) -> tuple[int, float, str | None, float] | None:
-    """Return how the gradient explodes, None where it does not now.
-
-    Since a step, its length now, the part that has most of it, if known, and that part's length.
-    """
+def _exploding(curves: Curves) -> Symptom | None:
+    """Say how the gradient explodes, and which part has most of it, where that is known."""
     norms = np.asarray(curves.steps["grad_norm"], np.float64)
     steps = curves.steps["step"]
     is_known = np.isfinite(norms)
     norms, steps = norms[is_known], steps[is_known]
     running = running_median(norms)
-    if len(running) < 5 or running[-1] < LONG:
+    if len(running) < _MIN or running[-1] < LONG:
         return None
     calm = np.flatnonzero(running < LONG)
     since = int(steps[int(calm[-1]) + 1]) if len(calm) else int(steps[0])
+    words: Sentence = Paragraph("symptoms/exploding", step=since, length=float(running[-1]))
     measured = [one for one in curves.gradients if one.step >= since and one.norms]
-    if not measured:
-        return since, float(running[-1]), None, 0.0
-    part, length = max(measured[-1].norms.items(), key=lambda item: item[1])
-    return since, float(running[-1]), part, length
+    if measured:
+        part, length = max(measured[-1].norms.items(), key=lambda item: item[1])
+        largest = N_("{part} has the largest, {own:,.0f}.", part=_part(part), own=length)
+        words = joined(words, largest)
+    return Symptom("exploding", since, words)
 
 
-def vanishing(curves: Curves) -> tuple[int, tuple[str, ...], float, str] | None:
-    """Return which blocks get next to no gradient, None where all get some, or all is learned.
-
-    Since a step, these parts, at most a share of the gradient of the part with the longest.
-    """
+def _vanishing(curves: Curves) -> Symptom | None:
+    """Say which blocks get next to no gradient; None where all get some, or all is learned."""
     faint = [_faint(one) for one in curves.gradients]
     if len(faint) < _REPORTS or not all(faint[-_REPORTS:]):
         return None
     since = len(faint) - 1
     while since > 0 and faint[since - 1]:
         since -= 1
-    newest, norms = faint[-1], curves.gradients[-1].norms
-    longest = max(norms, key=norms.__getitem__)
-    return curves.gradients[since].step, tuple(newest), max(newest.values()), longest
+    newest, norms, step = faint[-1], curves.gradients[-1].norms, curves.gradients[since].step
+    words = Paragraph(
+        "symptoms/vanishing",
+        step=step,
+        parts=listed(map(_part, newest)),
+        share=max(newest.values()),
+        longest=_part(max(norms, key=norms.__getitem__)),
+    )
+    return Symptom("vanishing", step, words)
 
 
 def _faint(measured: GradientNorms) -> dict[str, float]:

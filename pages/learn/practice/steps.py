@@ -27,6 +27,7 @@ from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.training.curves import learning_curve
 from tfm_core.probe.types import Floats
+from tfm_core.runs.record.outcome import overfit
 from tfm_core.runs.run import Run
 from tfm_core.sentences import points
 from tfm_core.studies import practice
@@ -47,13 +48,9 @@ _BY_RUN = {"train": "plain", "early": "early", "augment": "augmented"}
 _DONE = "practice-done"
 
 
-def _trained() -> StudyRuns:
-    return studies.at_hand(STUDY, with_lessons=True)
-
-
 def _runs() -> Runs:
     """Return the guided runs that are there, by arm; those that a reader stopped, too."""
-    found = _trained()
+    found = studies.at_hand(STUDY, with_lessons=True)
     every = {**found.stopped, **found.shown}
     return {arm.name: every[arm.name] for arm in STUDY.arms if arm.name in every}
 
@@ -96,8 +93,8 @@ def _is_marked(name: str) -> bool:
 
 def _guided(*arms: str, draw: Callable[[Runs], None]) -> None:
     """Offer to train arms, and draw what their runs show; a line tells of the last one."""
-    trained, runs = _trained(), _runs()
-    wanted = missing(STUDY, trained, own=True)
+    runs = _runs()
+    wanted = missing(STUDY, studies.at_hand(STUDY, with_lessons=True), own=True)
     lacking = {name: wanted[name] for name in arms if name in wanted}
     studies.start_button(STUDY, lacking, key=f"practice-{arms[-1]}")
     shown = {name: runs[name] for name in arms if name in runs}
@@ -226,7 +223,7 @@ def _curves_of(run: Run, column: str, *, name: str) -> None:
     if column == "loss":
         words = _("Loss; the ring marks the lowest validation loss.")
         figure.update_yaxes(range=[0, practice.TOP_LOSS])
-        turn = practice.overfitting(curves)
+        turn = overfit(curves)
         if turn is not None:
             figure.add_vrect(
                 x0=turn["step"],
@@ -249,7 +246,7 @@ def _one(shown: Runs) -> None:
     run = shown["plain"]
     _loss_and_accuracy(run, "plain")
     curves = runs_access.curves(run)
-    if (turn := practice.overfitting(curves)) is not None:
+    if (turn := overfit(curves)) is not None:
         last = int(curves.unseen["step"][-1])
         show.prose(paragraph("practice/overfitting", last=f"{last:,}", **turn))
     elif practice.gap(curves) is None:

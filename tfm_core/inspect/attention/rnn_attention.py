@@ -141,14 +141,6 @@ def sentences(run: Run) -> list[str]:
         return []
 
 
-def n_parameters(run: Run) -> int:
-    """Return how many parameters the model of a run has."""
-    from tfm_core.data.tasks import data_shape
-    from tfm_core.facts.parameter_table import parameter_table
-
-    return parameter_table(run.experiment.model, data_shape(run.experiment)).total
-
-
 def about_alignment(shares: Mapping[str, float]) -> Question | None:
     """Ask whose attention is most on the true words; None for fewer than two, or a tie.
 

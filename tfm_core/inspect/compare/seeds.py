@@ -56,11 +56,11 @@ def plans(
     """
     if not MIN <= n <= MAX:
         raise StudentError("Choose {fewest} to {most} seeds, not {n}.", n=n, fewest=MIN, most=MAX)
-    there = [_there(experiment, runs) for experiment in experiments]
-    wanted = _wanted([*there, {one.seed for one in experiments[:1]}], experiments[0].seed, n)
+    known = [there(experiment, runs) for experiment in experiments]
+    wanted = _wanted([*known, {one.seed for one in experiments[:1]}], experiments[0].seed, n)
     return [
         (found, [experiment.replace(seed=seed) for seed in wanted if seed not in found])
-        for experiment, found in zip(experiments, there, strict=True)
+        for experiment, found in zip(experiments, known, strict=True)
     ]
 
 
@@ -76,7 +76,8 @@ def _wanted(known: Iterable[Iterable[int]], first: int, n: int) -> list[int]:
     return wanted
 
 
-def _there(experiment: Experiment, runs: Iterable[Run]) -> dict[int, Run]:
+def there(experiment: Experiment, runs: Iterable[Run]) -> dict[int, Run]:
+    """Return the runs of an experiment by seed, ascending: the first of each seed that counts."""
     found: dict[int, Run] = {}
     for run in runs:
         if run.problem is None and is_same_but_seed(run.experiment, experiment) and counts(run):

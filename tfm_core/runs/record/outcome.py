@@ -140,13 +140,13 @@ def _first_above(progress: LossProgress, row: int, limit: float) -> int:
     return int(progress.steps[begin + int(above[0])]) if len(above) else int(progress.steps[row])
 
 
-def overfit(progress: LossProgress, curves: Curves) -> dict[str, Any] | None:
+def overfit(curves: Curves) -> dict[str, Any] | None:
     """Return how the validation loss rises while the training loss falls, or None.
 
     It rises from its lowest, at a step, to the newest; before, now: the training loss then.
     """
-    best = lowest(curves.validation)
-    if best is None or not len(progress.steps):
+    best, progress = lowest(curves.validation), loss_progress(curves)
+    if best is None or progress is None or not len(progress.steps):
         return None
     steps = curves.validation["step"][best:]
     losses = np.asarray(curves.validation["loss"][best:], np.float64)
