@@ -47,7 +47,7 @@ from tfm_core.runs.record import weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
-from tfm_core.sweeps import plan, study
+from tfm_core.sweeps import plan, trials
 from tfm_core.sweeps.store import Sweep
 from tfm_core.training.checkpoints import load_model
 
@@ -273,7 +273,7 @@ class Readers:
         """Read the trials of a sweep."""
         sweep = Sweep(self.folder)
         sweep.trials.write_bytes(content)
-        study.read(sweep)
+        trials.read(sweep)
 
     def table(self, content: bytes) -> None:
         """Read pairs or labelled sentences."""

@@ -172,7 +172,7 @@ def test_the_recorded_accuracy_is_that_of_the_recorded_weights(store, run_id):
 
 def test_step_times_are_recorded_for_every_model_and_length():
     seconds, _torch, _day = recorded_times()
-    assert set(seconds) == set(rnn_attention.RACERS)
+    assert set(seconds) == set(rnn_attention.models())
     assert tuple(seconds.index) == LENGTHS
     assert (seconds > 0).all(axis=None)
 

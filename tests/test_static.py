@@ -51,9 +51,9 @@ CASES: list[tuple[str, dict[str, str], set[str]]] = [
         {
             "app.py": "def f():\n    from torch.nn import functional\n    import torch\n",
             "pages/i18n.py": "import torch\ndef f():\n    import torch.nn\n",
-            "tfm_core/sweeps/study.py": "try:\n    import optuna.trial\nfinally:\n    pass\n",
+            "tfm_core/sweeps/trials.py": "try:\n    import optuna.trial\nfinally:\n    pass\n",
         },
-        {"app.py:2", "tfm_core/sweeps/study.py:2"},
+        {"app.py:2", "tfm_core/sweeps/trials.py:2"},
     ),
     (
         "core_makes_no_circle",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -10,12 +11,19 @@ import pandas as pd
 import streamlit as st
 
 from pages.app import article, show, state
-from pages.app.accounts import visitors
 from pages.app.address import view
 from pages.app.article import Figures, Made
 from pages.app.model import question
 from pages.app.navigation import page_table
-from pages.app.runs import comparison, run_actions, run_time, run_words, runs_access, shown_run
+from pages.app.runs import (
+    comparison,
+    run_actions,
+    run_time,
+    run_words,
+    runs_access,
+    shown_run,
+    studies,
+)
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.choices.presets import PRESETS
@@ -25,7 +33,6 @@ from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.attention.rnn_attention import (
     HEADS,
-    Contest,
     CrossAttentionAtStep,
     untrained_weights,
 )
@@ -36,12 +43,14 @@ from tfm_core.plots.chart import chart
 from tfm_core.plots.heads.attention import head_map, outline_cells
 from tfm_core.plots.model.positions import looks_of
 from tfm_core.plots.palette import ORANGE
+from tfm_core.runs.queue.limits import n_parameters
 from tfm_core.runs.run import Run
-from tfm_core.studies.study import changed
+from tfm_core.studies import races
+from tfm_core.studies.study import Study, StudyRuns, changed
 
 SCOPE = "before"
 TICK = 1.5  # seconds
-_CONTEST, _SENTENCE, _ROUND = "before-contest", "before-sentence", "before-round"
+_SENTENCE, _ROUND = "before-sentence", "before-round"
 TIMES = Columns(length=Column(form=","), value=Column(form=".2f"))
 STYLES = {
     "additive": Style("vermilion", "dash", "square"),
@@ -49,11 +58,6 @@ STYLES = {
     "many-heads": Style("green", "dashdot", "diamond"),
 }
 """Of each model, in every figure."""
-LABELS = {
-    "additive": N_("RNN, additive attention (2015)"),
-    "one-head": N_("Transformer, one head (2017)"),
-    "many-heads": N_("Transformer, {n} heads (2017)", n=HEADS),
-}
 SHORT = {
     "additive": N_("RNN, additive"),
     "one-head": N_("Transformer, 1 head"),
@@ -127,7 +131,6 @@ class Racers:
     steps: int = view.number(
         N_("Steps per run"), 100, 3000, 600, step=100, help=N_("Batches of 64 pairs.")
     )
-    seed: int = view.number(N_("Seed"), 0, 999, 0, is_typed=True)
 
 
 def equation(_made: Made, *, of: str) -> None:
@@ -187,36 +190,30 @@ def contest(_made: Made) -> None:
     facts, choices = show.fact_line("before")
     with choices:
         asked = view.ask(Racers, SCOPE)
-    task = _(TEXT_TASKS[asked.task].label)
+    chosen = races.of_attention(asked.task, steps=asked.steps)
+    trained = studies.at_hand(chosen)
     length = _("{n} steps", n=f"{asked.steps:,}")
-    facts.caption(show.joined(f"**{task}**", length, _("seed {seed}", seed=asked.seed)))
-    groups = rnn_attention.contests(visitors.at_hand())
-    chosen = comparison.choose_group(groups, key=_CONTEST) if groups else None
+    facts.caption(show.joined(f"**{_(chosen.title)}**", length))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if chosen is None:
-            st.info(_("Nothing to compare yet: train all three."), icon=":material/info:")
-        else:
-            shown_run.recorded_comparison_note(chosen.values())
-        if st.button(
-            _("Train all three"), type="primary", icon=":material/play_arrow:", key="before-train"
-        ):
-            racers = rnn_attention.racers(asked.task, steps=asked.steps, seed=asked.seed)
-            named = {f"{task}: {_(LABELS[name])}": racer for name, racer in racers.items()}
-            comparison.train_group(named, key=_CONTEST)
-    if chosen is None:
-        return
-    comparison.follow(chosen.values(), partial(_draw, chosen))
+        if trained.runs:
+            shown_run.recorded_comparison_note(trained.runs)
+        studies.buttons(chosen, trained, own=True, key="before")
+    if trained.runs:
+        comparison.follow(trained.runs, partial(_draw, chosen, trained))
+    else:
+        studies.lines(chosen, trained)  # says that nothing is trained yet
 
 
-def _draw(contest: Contest, was_live: bool) -> None:
+def _draw(chosen: Study, trained: StudyRuns, was_live: bool) -> None:
     if was_live:
-        comparison.progress(contest.values())
-    attentions = {name: rnn_attention.cross_attention_at(run) for name, run in contest.items()}
+        comparison.progress(trained.runs)
+    shown = trained.shown
+    attentions = {name: rnn_attention.cross_attention_at(run) for name, run in shown.items()}
     left, right = st.columns(2, gap="medium")
     with left:
-        comparison.learning_curves(
-            contest,
-            LABELS,
+        studies.learning_curves(
+            chosen,
+            trained,
             "sequence_accuracy",
             _("whole sequences right"),
             _("Whole unseen sequences right, during training."),
@@ -225,13 +222,13 @@ def _draw(contest: Contest, was_live: bool) -> None:
         )
     with right:
         asked = rnn_attention.about_alignment(_aligned(attentions))
-        of = " ".join(run.id for run in contest.values())
+        of = " ".join(run.id for run in shown.values())
         if was_live or asked is None or question.guess(asked, "alignment", of=of):
-            _table(contest, attentions)
-    _maps(contest, attentions)
+            _table(shown, attentions)
+    _maps(chosen, shown, attentions)
 
 
-def _table(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
+def _table(contest: Mapping[str, Run], attentions: dict[str, CrossAttentionAtStep | None]) -> None:
     columns = {_(SHORT[name]): _column(run, attentions[name]) for name, run in contest.items()}
     st.table(pd.DataFrame(columns, index=[_(words) for words in ROWS]))
     words = _conclusion(contest, attentions) or _("How the figures are measured")
@@ -246,7 +243,9 @@ def _aligned(attentions: dict[str, CrossAttentionAtStep | None]) -> dict[str, fl
     }
 
 
-def _conclusion(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> str:
+def _conclusion(
+    contest: Mapping[str, Run], attentions: dict[str, CrossAttentionAtStep | None]
+) -> str:
     whole = {name: _whole(run) for name, run in contest.items()}
     right = {_(SHORT[name]): share for name, share in whole.items() if share is not None}
     aligned = _aligned(attentions)
@@ -279,10 +278,12 @@ def _column(run: Run, attention: CrossAttentionAtStep | None) -> list[str]:
 
 @st.cache_data(show_spinner=False, max_entries=64)
 def _parameters(run_id: str, _run: Run) -> int:
-    return rnn_attention.n_parameters(_run)
+    return n_parameters(_run.experiment)
 
 
-def _maps(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) -> None:
+def _maps(
+    chosen: Study, contest: Mapping[str, Run], attentions: dict[str, CrossAttentionAtStep | None]
+) -> None:
     st.header(_("Attention maps"), anchor=False)
     sentences = next((s for run in contest.values() if (s := rnn_attention.sentences(run))), [])
     index = 0
@@ -299,13 +300,13 @@ def _maps(contest: Contest, attentions: dict[str, CrossAttentionAtStep | None]) 
     columns = st.columns(len(contest), gap="medium")
     for column, (name, run) in zip(columns, contest.items(), strict=True):
         with column:
+            st.subheader(_(chosen.arm(name).label), anchor=False)
             _one(name, run, attentions[name], index)
     st.caption(_("Rows: tokens written; columns: source. Orange: true source words."))
 
 
 def _one(name: str, run: Run, attention: CrossAttentionAtStep | None, index: int) -> None:
     status = run.status
-    st.subheader(_(LABELS[name]), anchor=False)
     words = [run_words.badge(status), run_words.progress(status)]
     st.markdown(" ".join(words))
     if attention is None or index >= len(attention.weights):
@@ -383,10 +384,10 @@ def _measured(number: int, was_open: bool) -> None:
         st.progress(
             len(done) / len(futures), _("Measuring {n} of {all} …", n=len(done), all=len(futures))
         )
-    whole = [n for n in LENGTHS if all((name, n) in done for name in rnn_attention.RACERS)]
+    whole = [n for n in LENGTHS if all((name, n) in done for name in STYLES)]
     if not whole:
         return
-    times = {name: [1000 * done[name, n] for n in whole] for name in rnn_attention.RACERS}
+    times = {name: [1000 * done[name, n] for n in whole] for name in STYLES}
     _figures(pd.DataFrame(times, index=whole), is_whole=not was_open)
 
 
@@ -403,7 +404,7 @@ def _figures(frame: pd.DataFrame, *, is_whole: bool = True) -> None:
     times = chart(
         table,
         x="length",
-        y={name: _(LABELS[name]) for name in frame},
+        y={name: _(races.TRANSLATION.arm(name).label) for name in frame},
         looks=[looks_of(STYLES[name]) for name in frame],
         across=across,
         up={"title": _("ms per step"), "type": "log", "dtick": "D2", "tickformat": "~g"},
@@ -453,7 +454,7 @@ def _futures(number: int) -> dict[tuple[str, int], Future[float]]:
     return {
         (name, length): run_time.step_time(name, length, number)
         for length in LENGTHS
-        for name in rnn_attention.RACERS
+        for name in STYLES
     }
 
 

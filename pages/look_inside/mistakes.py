@@ -282,7 +282,7 @@ def _counted(answers: Answers) -> str:
     )
     if answers.unit != "token":
         return words
-    tokens, total = show.percent(answers.n_right / len(answers.truth)), f"{len(answers.truth):,}"
+    tokens, total = show.percent(answers.accuracy), f"{len(answers.truth):,}"
     forced = _(
         "With teacher forcing, {tokens} of {all} tokens are right.", tokens=tokens, all=total
     )
@@ -296,7 +296,7 @@ def _language(answers: Answers) -> str:
         "mistakes/language",
         loss=f"{float(answers.loss.mean(dtype=float)):.3f}",
         n=f"{n:,}",
-        share=show.percent(answers.n_right / n),
+        share=show.percent(answers.accuracy),
         low=show.percent(low),
         high=show.percent(high),
     )
@@ -508,7 +508,7 @@ def tokens(run: Run, answers: Answers) -> None:
 def calibrated(run: Run, answers: Answers) -> None:
     bins, error = calibration(answers.confidence, answers.is_right)
     confidence = float(answers.confidence.mean(dtype=float))
-    accuracy = answers.n_right / len(answers.truth)
+    accuracy = answers.accuracy
     values = {"confidence": show.percent(confidence), "right": show.percent(accuracy)}
     if confidence > accuracy + error / 2:
         words = _("Overconfident: {confidence} confident on average, {right} right.", **values)

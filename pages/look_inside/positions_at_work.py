@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 import streamlit as st
 
 from pages.app import show, state, typed
-from pages.app.accounts import visitors
 from pages.app.address import view
 from pages.app.navigation.head import Moment
-from pages.app.runs import comparison, run_actions, run_words, shown_run
+from pages.app.runs import comparison, shown_run, studies
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import ConfigError, Experiment, built
 from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.inspect.compare.conclusions import beyond, most_right
 from tfm_core.inspect.masks import lab
-from tfm_core.inspect.positions import race as races
+from tfm_core.inspect.positions import longer
 from tfm_core.inspect.positions import shuffle as core
-from tfm_core.inspect.positions.race import Extrapolation, Race
+from tfm_core.inspect.positions.longer import Extrapolation
 from tfm_core.plots.model import positions as plots
 from tfm_core.runs.run import Run
+from tfm_core.studies import races
+from tfm_core.studies.study import Study, StudyRuns
 
-_RACE = "positions-race"
 SCOPE = "positions"
 EXAMPLE = "dog bites man and man runs"
 MAX_TEXT = 300
@@ -31,98 +32,76 @@ MAX_TEXT = 300
 
 def race(run: Run | None, _step: int) -> None:
     """Train every kind of positions on one task and compare the curves."""
-    _press(run)
-    found = races.races(visitors.with_lessons())
-    if not found:
-        st.info(_("Train all kinds, or two runs that differ in positions."), icon=":material/info:")
+    left, right = st.columns([3, 2], vertical_alignment="bottom", gap="medium")
+    with left:
+        own = _own(run)
+    chosen = own or races.COPY
+    trained = studies.at_hand(chosen, with_lessons=True)
+    if own is not None:
+        with right, st.container(horizontal=True):
+            studies.buttons(own, trained, own=True, key="positions")
+        if len(trained.shown) < 2:
+            chosen, trained = races.COPY, studies.at_hand(races.COPY, with_lessons=True)
+    if not trained.runs:
+        studies.lines(chosen, trained)  # says that nothing is trained yet
         return
-    chosen = comparison.choose_group(found, key=_RACE)
-    if len(found) == 1:
-        st.markdown(f"**{comparison.group_name(chosen)}**")
-    shown_run.recorded_comparison_note(chosen.values())
-    comparison.follow(chosen.values(), partial(_race, chosen))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{_(chosen.title)}**", width="content")
+        shown_run.recorded_comparison_note(trained.runs)
+    comparison.follow(trained.runs, partial(_race, chosen, trained))
 
 
-def _press(run: Run | None) -> None:
-    """Offer to queue one run a kind; show why one is refused; those queued before it stay."""
+def _own(run: Run | None) -> Study | None:
+    """Return the race on the task and sizes of a run; show why there is none."""
     try:
         experiment = Experiment.parse(state.draft()) if run is None else run.experiment
         steps_of_it = experiment.trained.steps
     except ConfigError as error:
         show.problem(_("The configuration on the Train page is not valid: {why}", why=_(error)))
-        return
+        return None
     except ValueError as error:  # it was opened, not trained
         st.info(_(error), icon=":material/info:")
-        return
+        return None
     task = _(experiment.task.facts.label)
     if run is None:
         st.markdown(_("Task and sizes of the Train page: **{task}**.", task=task))
     else:
         st.markdown(_("Task and sizes of **{name}**.", name=escape(run.meta.name)))
-    left, right = st.columns([2, 1], vertical_alignment="bottom")
-    with left:
-        usual = min(600, max(100, steps_of_it // 100 * 100))
-        offered = view.number(
-            N_("Steps of each run"),
-            100,
-            3000,
-            usual,
-            step=100,
-            help=N_("One seed, the same batches."),
-            of=experiment.task.name,
-        )
-        steps = int(view.one(offered, "steps", "positions"))
-    with right:
-        is_pressed = st.button(
-            _("Train all kinds"),
-            type="primary",
-            icon=":material/play_arrow:",
-            key="positions-train",
-            width="stretch",
-        )
-    if not is_pressed:
-        return
+    usual = min(600, max(100, steps_of_it // 100 * 100))
+    offered = view.number(
+        N_("Steps of each run"),
+        100,
+        3000,
+        usual,
+        step=100,
+        help=N_("One seed, the same batches."),
+        of=experiment.task.name,
+    )
     try:
-        racers = races.racers(experiment, steps=steps)
-    except (ValueError, OSError) as error:
+        return races.of_positions(experiment, steps=int(view.one(offered, "steps", "positions")))
+    except ValueError as error:
         show.problem(error)
-        return
-    named = {
-        _("{task}, positions: {kind}", task=task, kind=_(POSITIONS[name].label)): racer
-        for name, racer in reversed(racers.items())  # the newest stands first in every list
-    }
-    comparison.train_group(named, key=_RACE)
+        return None
 
 
-def _race(shown: Race, _is_live: bool) -> None:
-    comparison.progress(shown.values())
+def _race(chosen: Study, trained: StudyRuns, _is_live: bool) -> None:
+    comparison.progress(trained.runs)
     left, right = st.columns(2)
     with left:
-        _curves(shown)
+        _curves(chosen, trained)
     with right:
-        _beyond(shown)
-    for column, (name, run) in zip(st.columns(len(shown)), shown.items(), strict=True):
-        with column:
-            st.markdown(f"**{_(POSITIONS[name].label)}**")
-            st.markdown(run_words.badge(run.status))
-            st.caption(run_words.progress(run.status))
-            show.link(
-                "train",
-                _("Watch"),
-                {"run": run.id, **run_actions.way_back()},
-                icon=":material/show_chart:",
-            )
+        _beyond(trained.shown)
+    with st.container(horizontal=True, gap="medium"):
+        studies.lines(chosen, trained)
 
 
-def _curves(shown: Race) -> None:
-    first = next(iter(shown.values())).experiment
-    labels = {name: POSITIONS[name].label for name in shown}
-    column, title = _measure(first)
+def _curves(chosen: Study, trained: StudyRuns) -> None:
+    column, title = _measure(chosen.base)
     caption = _("Which kind learns the task, and how fast?")
-    last = comparison.learning_curves(
-        shown, labels, column, title, caption, key="positions-race-curves"
+    last = studies.learning_curves(
+        chosen, trained, column, title, caption, key="positions-race-curves"
     )
-    words = most_right(last, getattr(first.task, "n_validation", 0))
+    words = most_right(last, getattr(chosen.base.task, "n_validation", 0))
     if words is not None:
         st.markdown(_(words))
 
@@ -138,8 +117,8 @@ def _measure(experiment: Experiment) -> tuple[str, str]:
     return "accuracy", _("pictures right") if is_pictured else _("labels right")
 
 
-def _beyond(shown: Race) -> None:
-    why = races.can_extrapolate(next(iter(shown.values())).experiment)
+def _beyond(shown: Mapping[str, Run]) -> None:
+    why = longer.can_extrapolate(next(iter(shown.values())).experiment)
     if why is not None:
         st.info(_(why), icon=":material/info:")
         return
@@ -162,18 +141,18 @@ def _beyond(shown: Race) -> None:
     table, trained, _why = next(iter(measured.values()))
     show.figure(
         plots.race(series, "length", _("tokens right"), trained=trained),
-        paragraph("positions/beyond", n=races.PER_LENGTH),
+        paragraph("positions/beyond", n=longer.PER_LENGTH),
         key="positions-race-beyond",
     )
     at = {label: float(tokens[-1]) for label, _x, tokens in series.values() if tokens[-1] >= 0}
-    conclusion = beyond(at, races.PER_LENGTH, int(table["length"].iloc[-1]), trained)
+    conclusion = beyond(at, longer.PER_LENGTH, int(table["length"].iloc[-1]), trained)
     if conclusion is not None:
         st.markdown(_(conclusion))
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
 def _extrapolated(run_id: str, step: int, _run: Run) -> Extrapolation:
-    return races.extrapolate(_run)
+    return longer.extrapolate(_run)
 
 
 def shuffled(moment: Moment | None) -> None:

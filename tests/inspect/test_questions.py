@@ -7,6 +7,7 @@ import torch
 
 from tfm_core.data.vocabulary import UNK
 from tfm_core.inspect.attention.rnn_attention import about_alignment, about_growth
+from tfm_core.inspect.compare.conclusions import shares_right
 from tfm_core.inspect.questions import Question
 from tfm_core.inspect.tensors.operations import OPERATIONS, read
 from tfm_core.inspect.tensors.sight import InputSpec, about_strides, about_view, sight
@@ -22,7 +23,7 @@ from tfm_core.inspect.text.questions import (
     compound_of,
 )
 from tfm_core.inspect.text.sentence import SentenceReading
-from tfm_core.studies.practice import Evaluation, about_choosing, about_precision, about_weakest
+from tfm_core.studies.practice import about_choosing, about_precision, about_weakest
 from tfm_core.trace.learning import about_guessing, about_step
 
 
@@ -112,8 +113,8 @@ def test_heads_classes_and_steps_are_asked_about_as_measured() -> None:
     assert about_alignment({"RNN": 0.5, "one": 0.5}) is None
     assert about_alignment({"RNN": 0.5}) is None
     assert sound(about_growth(16, 13.2, 5.8)).answer == "13"
-    assert sound(about_weakest(evaluation({0: 2, 1: 5}))).answer == "dog"
-    asked = sound(about_weakest(evaluation({0: 5, 2: 5})))
+    assert sound(about_weakest(by_class({0: 2, 1: 5}))).answer == "dog"
+    asked = sound(about_weakest(by_class({0: 5, 2: 5})))
     assert all(map(asked.is_right, ("cat", "hen")))
     assert not asked.is_right("dog")
     for n in (50, 500, 10_000):
@@ -125,15 +126,10 @@ def test_heads_classes_and_steps_are_asked_about_as_measured() -> None:
         assert said in sound(about_step(0.1, 1.7, after)).answer
 
 
-def evaluation(wrong: dict[int, int]) -> Evaluation:
-    """Return answers on 3 classes of 11 pictures each, of which some are wrong by class."""
-    labels = np.repeat(np.arange(3), 11)
-    predicted = labels.copy()
-    for label, n in wrong.items():
-        predicted[label * 11 : label * 11 + n] = (label + 1) % 3
-    chances = np.eye(3, dtype=np.float32)[predicted]
-    images = np.zeros((33, 1, 2, 2), np.uint8)
-    return Evaluation(7, "validation", labels, chances, images, 0.3, ("cat", "dog", "hen"))
+def by_class(wrong: dict[int, int]) -> pd.DataFrame:
+    """Return shares of 11 pictures of each of 3 classes, some of which are wrong."""
+    names = ("cat", "dog", "hen")
+    return shares_right((name, 11 - wrong.get(n, 0), 11) for n, name in enumerate(names))
 
 
 def test_the_word_that_counts_costs_most_and_the_likeliest_of_a_gap_is_the_models() -> None:

@@ -37,7 +37,7 @@ def guided_run(store: RunStore, kind: str, *, steps: int = 3, lower: float = 0.0
         for n, loss in enumerate(TURN)
     ]
     lines = sorted([*records, *measured], key=lambda record: record["step"])
-    lines.insert(0, {"event": "started", "step": 0, "total_steps": end})
+    lines.insert(0, {"event": "started", "step": 0, "total_steps": end, "start_loss": 2.3})
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (run.folder / "events.jsonl").write_text(text, encoding="utf-8")
     done = dataclasses.replace(

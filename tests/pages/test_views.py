@@ -191,7 +191,7 @@ SHOWN: list[tuple[str, Query, Query]] = [
     ("positions", {"view": "patches", "side": "3", "patch": "1,2"}, {}),
     ("positions", {"view": "alibi", "heads": "4"}, {}),
     ("before", {"figure": "length"}, {}),
-    ("before", {"task": "reverse", "steps": "300", "seed": "7"}, {}),
+    ("before", {"task": "reverse", "steps": "300"}, {}),
     ("try", {"view": "draw", "digit": "7"}, DIGITS),
     ("try", {"view": "patches"}, DIGITS),
     ("try", {"view": "sentiment", "text": "The film was very good."}, {}),

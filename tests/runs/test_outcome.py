@@ -46,20 +46,21 @@ def ended(store):
 def test_runs_are_judged_by_spikes_guessing_last_steps_and_floors(ended):
     assert ended(3.1, 1.0, 0.2, validation=0.3).outcome is None
     assert ended(3.1, 50.0, 1.0, validation=0.1).outcome is None
-    assert ended(3.1, 1.0, 0.2, validation=4.5).outcome.kind == "by-heart"
+    assert ended(3.1, 1.0, 0.2, validation=4.5).outcome.kind == "overfits"
     assert ended(3.1, 1.0, 0.2, validation=0.3, averaged=4.5).outcome is None
     found = ended(3.1, 40.0, 88.25, validation=91.0).outcome
     assert (found.kind, found.repeats) == ("diverged", False)
-    assert "loss 91.0, chance 3.00" in found.sentence
+    assert "the loss is 91.00" in found.sentence
+    assert "guessing has 3.00" in found.sentence
     found = ended(3.1, 1575.4, 40.0, 2.9, validation=2.81).outcome
     assert found.kind == "diverged"
-    assert "rose to 1,575 at step 2 and ended at 2.81" in found.sentence
+    assert "at step 2: the loss is 2.81" in found.sentence
     found = ended(3.2, 3.1, 3.05, validation=2.95).outcome
-    assert found.kind == "never-learned"
-    assert "loss 2.95, chance 3.00" in found.sentence
-    assert ended(3.2, 3.1, 3.05).outcome.kind == "never-learned"
+    assert found.kind == "at-chance"
+    assert "the loss is 2.95, of guessing 3.00" in found.sentence
+    assert ended(3.2, 3.1, 3.05).outcome.kind == "at-chance"
     assert ended(*[3.0] * 5, *[0.5] * 30).outcome is None
-    assert ended(3.1, 2.8, validation=2.75).outcome.kind == "never-learned"
+    assert ended(3.1, 2.8, validation=2.75).outcome.kind == "at-chance"
     assert ended(3.1, 2.8, validation=2.75, floor=2.7).outcome is None
 
 

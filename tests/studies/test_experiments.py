@@ -12,11 +12,16 @@ from safetensors.torch import load
 
 from tests.pages.guided_runs import guided_run
 from tests.pages.made_runs import made_run
+from tests.runs.waiting import tiny
 from tfm_core.choices.config import Experiment
+from tfm_core.choices.presets import PRESETS
+from tfm_core.choices.variants.positions import POSITIONS_OF_WORDS
 from tfm_core.facts.architectures import of_experiment
-from tfm_core.inspect.attention.trained import data_of
+from tfm_core.inspect.attention import rnn_attention
+from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.runs.process.execute import execute
+from tfm_core.runs.record.outcome import overfit
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.studies import bugs, comparing, practice
@@ -24,6 +29,7 @@ from tfm_core.studies.bugs import BUGS, PROBES, Bug, Measured, ProbedModel, basi
 from tfm_core.studies.comparing import Generated, Result, in_any_order, read
 from tfm_core.studies.experiments import BY_THEME, DEMONSTRATIONS, THEMES, conclude
 from tfm_core.studies.practice import STUDY
+from tfm_core.studies.races import COPY, TRANSLATION, of_attention, of_positions
 from tfm_core.studies.study import changed, missing, runs_of
 from tfm_core.trace.trace import index
 
@@ -311,12 +317,10 @@ def test_splits_share_no_picture_and_the_turn_is_the_lowest_loss(run):
     assert counts.sum(axis=1).to_dict() == {"train": 4000, "validation": 500, "test": 500}
     assert n_shared == 0
     assert (counts.nunique(axis=1) == 1).all()
-    turn = practice.overfitting(run.curves())
-    assert (turn["step"], turn["last_step"]) == (150, 300)
-    assert turn["has_begun"]
-    assert turn["waited"] == 3
-    assert turn["validation_best"] == pytest.approx(0.9)
-    assert turn["train_last"] < turn["train_best"]
+    turn = overfit(run.curves())
+    assert turn["step"] == 150
+    assert (turn["lowest"], turn["newest"]) == pytest.approx((0.9, 1.3))
+    assert turn["now"] < turn["before"]
 
 
 def test_validation_chooses_the_lowest_loss(store, run):
@@ -327,7 +331,7 @@ def test_validation_chooses_the_lowest_loss(store, run):
     )
     both = {"plain": (run, curves), "augmented": (run, lower)}
     assert practice.best_of(both) == ("augmented", 350, pytest.approx(0.1))
-    assert not practice.overfitting(lower)["has_begun"]  # it still falls
+    assert overfit(lower) is None  # it still falls
     assert practice.best_of({}) is None
 
 
@@ -341,9 +345,9 @@ def test_a_run_with_patience_stands_for_itself_with_its_best_weights(store):
     )
     assert practice.best_of({"plain": (last, last.curves())}) == ("plain", 300, pytest.approx(1.3))
     (patient.folder / "checkpoints" / "last" / "checkpoint.safetensors").unlink()
-    assert practice.counting_model(patient)[1] == 2
+    assert practice.evaluate(patient, "validation").step == 2
     (last.folder / "checkpoints" / "best" / "checkpoint.safetensors").unlink()
-    assert practice.counting_model(last)[1] == 2
+    assert practice.evaluate(last, "validation").step == 2
     for run in (patient, last):
         store.delete(run.id)
 
@@ -351,30 +355,25 @@ def test_a_run_with_patience_stands_for_itself_with_its_best_weights(store):
 @pytest.mark.parametrize("split", ["validation", "test"])
 def test_a_judgement_is_what_the_weights_that_count_say(run, split):
     evaluated = practice.evaluate(run, split)
-    model, step = practice.counting_model(run)
+    model, step = model_of(run)
     data = data_of(run.experiment)
     part = getattr(data, split)
     with torch.inference_mode():
         logits = model(data.normalise(part.images))
     assert evaluated.step == step == 3
-    assert evaluated.loss == pytest.approx(float(F.cross_entropy(logits, part.labels)), rel=1e-5)
+    assert evaluated.loss.mean() == pytest.approx(
+        float(F.cross_entropy(logits, part.labels)), rel=1e-5
+    )
     assert evaluated.n_right == int((logits.argmax(-1) == part.labels).sum())
-    confusion = evaluated.confusion()
-    assert confusion.sum() == 500
-    assert np.trace(confusion) == evaluated.n_right
-    truth, said = int(part.labels[0]), int(logits[0].argmax())
-    assert confusion[truth, said] > 0
-    wrong = evaluated.wrong(500)
-    assert len(wrong) == 500 - evaluated.n_right
-    sure = evaluated.probabilities[wrong].max(1)
-    assert list(sure) == sorted(sure, reverse=True)
+    np.testing.assert_array_equal(evaluated.truth, part.labels.numpy())
+    np.testing.assert_array_equal(evaluated.predicted, logits.argmax(-1).numpy())
 
 
 def test_a_saved_model_gives_the_same_answers_and_one_with_a_wrong_name_is_refused(run):
     content, n_tensors, n_ignored, logits = practice.round_trip(run)
     np.testing.assert_array_equal(logits["loaded"], logits["trained"])
     assert abs(logits["fresh"] - logits["trained"]).max() > 0.01
-    model, _step = practice.counting_model(run)
+    model, _step = model_of(run)
     weights = model.state_dict()
     assert load(content).keys() == weights.keys()
     np.testing.assert_array_equal(logits["misnamed"], logits["fresh"])  # nothing was loaded
@@ -510,3 +509,52 @@ def test_a_part_that_the_twin_lacks_is_measured_as_nothing(tmp_path: Path) -> No
     measured = bugs.measure_pair(*pair_of(tmp_path, BUGS["no-norm"]), "gradients")
     answer = {label: (twin, is_apart) for label, _healthy, twin, is_apart in measured}
     assert answer["gradient norm of encoder.final_norm"] == ("0", True)
+
+
+@pytest.mark.parametrize("preset", ["reverse", "sort-at-once", "addition", "vit-digits"])
+def test_kinds_of_positions_differ_in_these_alone(preset):
+    found = of_positions(PRESETS[preset].experiment, steps=31).experiments
+    assert set(found) == set(POSITIONS_OF_WORDS)
+    assert [each.model.position for each in found.values()] == list(found)
+    assert {each.training.steps for each in found.values()} == {31}
+    first, *others = (one.model_dump(exclude={"model": {"position"}}) for one in found.values())
+    assert others == [first] * len(others)
+    with pytest.raises(ValueError, match="has no positions"):
+        of_positions(TRANSLATION.experiments["additive"], steps=31)
+
+
+@pytest.mark.parametrize("task", rnn_attention.tasks())
+def test_attentions_of_every_offered_task_differ_in_their_model_alone(task):
+    found = of_attention(task, steps=700).experiments
+    assert {name: one.model for name, one in found.items()} == rnn_attention.models()
+    assert {one.training.steps for one in found.values()} == {700}
+    first, *others = (one.model_dump(exclude={"model"}) for one in found.values())
+    assert others == [first] * len(others)
+
+
+@pytest.mark.parametrize("race", [COPY, TRANSLATION], ids=["positions", "attention"])
+def test_the_races_come_with_the_app_and_can_be_trained_by_oneself(race):
+    store = RunStore()
+    found = runs_of(race, [*store.list(), *store.lessons()])
+    assert list(found.shown) == [arm.name for arm in race.arms]
+    assert all(run.meta.recorded for run in found.runs)
+    assert missing(race, found) == {}
+    assert missing(race, found, own=True) == race.experiments
+
+
+def test_the_newest_run_of_each_kind_races_whatever_snapshots_it_took(store):
+    race = of_positions(tiny(steps=10), steps=10)
+    base = race.experiments
+    made_run(store, experiment=base["sinusoidal"])
+    rotary = made_run(store, experiment=base["rotary"])
+    few = base["sinusoidal"].training.replace(snapshots=2).model_dump()
+    again = made_run(store, experiment=base["sinusoidal"].replace(training=few))
+    made_run(store, experiment=of_positions(tiny(steps=11), steps=11).experiments["alibi"])
+    found = runs_of(race, store.list())
+    assert {name: run.id for name, run in found.shown.items()} == {
+        "sinusoidal": again.id,
+        "rotary": rotary.id,
+    }
+    assert set(missing(race, found)) == set(base) - {"sinusoidal", "rotary"}
+    race = of_positions(tiny().replace(seed=3), steps=10)
+    assert {one.seed for one in missing(race, runs_of(race, [])).values()} == {3}

@@ -88,7 +88,7 @@ def test_overfitting_and_frights_are_no_divergence() -> None:
     run = next(one for one in recorded("sick") if one.name == "overfits: sentiment 1")
     found = outcome_of(run.end, run.whole)
     assert found is not None
-    assert found.kind == "by-heart"
+    assert found.kind == "overfits"
     assert "memorised" in found.sentence
     run = next(one for one in recorded("sick") if one.name == "overfits: sort 1")
     best = run.whole.best_validation()

@@ -18,10 +18,10 @@ from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
 from tfm_core.sweeps import driver as driving
 from tfm_core.sweeps.driver import Driver, go_on, stop
-from tfm_core.sweeps.searches import SEARCHES
+from tfm_core.sweeps.plan import SEARCHES
 from tfm_core.sweeps.space import Choices, Range, with_values
 from tfm_core.sweeps.store import Sweep
-from tfm_core.sweeps.study import Study
+from tfm_core.sweeps.trials import Trials
 from tfm_core.training.progress import LOSS_DIVERGED, TrainingDiverged
 
 
@@ -199,10 +199,10 @@ def test_a_sweep_that_breaks_says_so_and_the_others_go_on(
     broken, sound = (driver.sweeps.create(a_plan(name=name)) for name in ("Broken", "Sound"))
     suggest = Driver._suggest
 
-    def breaks(self: Driver, study: Study) -> None:
-        if study.sweep.id == broken.id:
+    def breaks(self: Driver, tried: Trials) -> None:
+        if tried.sweep.id == broken.id:
             raise RuntimeError("what nobody thought of")
-        suggest(self, study)
+        suggest(self, tried)
 
     with monkeypatch.context() as patch:
         patch.setattr(Driver, "_suggest", breaks)
@@ -256,7 +256,7 @@ from pathlib import Path
 from tests.sweeps.made import a_plan
 from tfm_core.plots.training import sweeps as plots
 from tfm_core.sweeps.store import SweepStore
-from tfm_core.sweeps.study import Study
+from tfm_core.sweeps.trials import Trials
 
 assert "optuna" not in sys.modules
 plan = a_plan()
@@ -270,7 +270,7 @@ def page():
 def driver():
     both.wait()
     time.sleep(float(sys.argv[2]))
-    Study(sweep, plan).suggestion()
+    Trials(sweep, plan).suggestion()
 
 threads = [threading.Thread(target=work) for work in (page, driver)]
 for thread in threads:

@@ -24,10 +24,7 @@ from safetensors.torch import save_file
 
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.inspect.attention import rnn_attention
-from tfm_core.inspect.attention.rnn_attention import racers
-from tfm_core.inspect.positions import race
 from tfm_core.inspect.speed import report
 from tfm_core.inspect.speed.measure import clock_name, measure, step_time
 from tfm_core.inspect.speed.report import DEVICE, LENGTHS, MEASURED, PRESET
@@ -38,6 +35,7 @@ from tfm_core.runs.store import LESSONS, RECORDED, RunStore
 from tfm_core.studies.experiments import NO_MASK, WRITER
 from tfm_core.studies.phenomena import PHENOMENA
 from tfm_core.studies.practice import STUDY
+from tfm_core.studies.races import COPY, TRANSLATION
 from tfm_core.studies.study import changed
 from tfm_core.training.checkpoints import FILE
 
@@ -157,16 +155,15 @@ def _practice() -> dict[str, Recording]:
 
 def _positions() -> dict[str, Recording]:
     """Return one run for each kind of positions, on sequences that are copied."""
-    runs = race.racers(PRESETS["copy"].experiment, steps=600)
     return {
-        f"recorded-positions-{kind}": Recording(
-            f"Copy, positions: {POSITIONS[kind].label.lower()}, recorded",
-            experiment,
+        f"recorded-positions-{arm.name}": Recording(
+            f"Copy, positions: {arm.label.lower()}, recorded",
+            COPY.experiment(arm),
             snapshots=2,
             attended=1,
             is_lesson=True,
         )
-        for kind, experiment in runs.items()
+        for arm in COPY.arms
     }
 
 
@@ -190,7 +187,7 @@ def _findings() -> dict[str, Recording]:
     return found
 
 
-_RACERS = racers("english-korean", steps=600)
+_RACERS = TRANSLATION.experiments
 
 RECORDINGS = {
     "recorded-digits": Recording(

@@ -117,27 +117,24 @@ def basis() -> Experiment:
     return experiment.replace(model=model, training=training.model_dump())
 
 
+def _twin(healthy: Experiment, bug: Bug) -> Experiment | None:
+    """Return an experiment with a mistake; None where its family has no such setting."""
+    try:
+        return changed(healthy, bug.changes)
+    except ConfigError:
+        return None
+
+
 def bug_of(healthy: Experiment, twin: Experiment) -> Bug | None:
     """Return the mistake in which a twin differs from a healthy run; None where it is none."""
-    for bug in _BUGS:
-        try:
-            if healthy != twin and changed(healthy, bug.changes) == twin:
-                return bug
-        except ConfigError:  # the family has no such setting
-            continue
-    return None
+    if healthy == twin:
+        return None
+    return next((bug for bug in _BUGS if _twin(healthy, bug) == twin), None)
 
 
 def possible(healthy: Experiment) -> list[Bug]:
     """Return the mistakes that a twin of a healthy run can have."""
-    found = []
-    for bug in _BUGS:
-        try:
-            if bug_of(healthy, changed(healthy, bug.changes)) is not None:
-                found.append(bug)
-        except ConfigError:
-            continue
-    return found
+    return [bug for bug in _BUGS if _twin(healthy, bug) not in (None, healthy)]
 
 
 N_EXAMPLES = 64

@@ -10,7 +10,7 @@ from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.codec import default_sections
 from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.choices.presets import BLOCK_STYLES, PRESETS
-from tfm_core.inspect.attention.rnn_attention import HEADS, racers
+from tfm_core.inspect.attention.rnn_attention import HEADS
 from tfm_core.inspect.compare.spread import ACCURACY, LOSS, Paired, corrected, paired, sentence
 from tfm_core.inspect.questions import Question
 from tfm_core.sentences import N_, Paragraph, Sentence
@@ -28,7 +28,8 @@ from tfm_core.studies.comparing import (
     unordered,
     usual,
 )
-from tfm_core.studies.study import Arm, Study, changed
+from tfm_core.studies.races import TRANSLATION
+from tfm_core.studies.study import Arm, Study
 
 ExperimentTheme = Literal["order", "attention", "residuals", "training", "styles"]
 THEMES: Mapping[ExperimentTheme, str] = {
@@ -183,15 +184,13 @@ def small(
     return Experiment.parse(values)
 
 
-def _mistake(
-    mistake: str, right: Arm, wrong: str, *, name: str = "", **facts: Any
-) -> Demonstration:
+def _mistake(mistake: str, right: str, *, name: str = "", **facts: Any) -> Demonstration:
     """Return the study of a mistake, by its name in MISTAKES.
 
-    right: the arm without it. wrong: the name of the arm with it. name: if not the mistake's.
+    right: the label of the arm without it. name: if not the mistake's.
     """
     made = MISTAKES[mistake]
-    arms = (right, Arm(wrong, made.short, made.settings))
+    arms = (Arm("right", right), Arm("wrong", made.short, made.settings))
     return Demonstration(name=name or mistake, title=made.label, arms=arms, **facts)
 
 
@@ -203,23 +202,15 @@ WRITER = small(
 )
 """A translator with its causal mask; with one mistake in it, and without, it comes with the app."""
 _KOREAN = small("encoder-decoder", "english-korean", training={"steps": 300})
-_CAUSAL = Arm("causal", N_("with the causal mask"))
-_LOGITS = Arm("logits", N_("loss on logits"))
+_CAUSAL, _LOGITS = N_("with the causal mask"), N_("loss on logits")
 
 _ORDER = (
     _mistake(
-        "no-causal-mask",
-        _CAUSAL,
-        "none",
-        expected={"fooled"},
-        base=WRITER,
-        compare=fooled,
-        step="masks",
+        "no-causal-mask", _CAUSAL, expected={"fooled"}, base=WRITER, compare=fooled, step="masks"
     ),
     _mistake(
         "mask-transposed",
         _CAUSAL,
-        "transposed",
         name="mask-on-the-wrong-axis",
         expected={"fooled"},
         base=WRITER,
@@ -243,9 +234,6 @@ _ORDER = (
 )
 NO_MASK = _ORDER[0].arms[1]
 
-_RACER = changed(  # so two of the three runs are those that come with the app
-    racers("english-korean", steps=600)["many-heads"], {"training.snapshots": 2}
-)
 _DATES = small(
     "encoder-decoder",
     "dates",
@@ -256,8 +244,7 @@ _DATES = small(
 _ATTENTION = (
     _mistake(
         "no-scale",
-        Arm("scaled", N_("divided by √d_head")),
-        "unscaled",
+        N_("divided by √d_head"),
         expected={"worse", "slower"},
         base=small(
             "encoder-decoder", "reverse", model={"n_heads": 1, "d_ff": 64}, training={"steps": 300}
@@ -267,8 +254,7 @@ _ATTENTION = (
     ),
     _mistake(
         "scaled-by-d-model",
-        Arm("d-head", N_("divided by √d_head")),
-        "d-model",
+        N_("divided by √d_head"),
         name="scale-of-d-model",
         expected={"worse", "slower", "same"},
         base=small(
@@ -281,7 +267,7 @@ _ATTENTION = (
         name="heads",
         title=N_("1 head against 8"),
         expected={"worse", "slower", "same"},
-        base=_RACER,
+        base=TRANSLATION.base,  # so two of the three runs are those that come with the app
         arms=(
             Arm("eight", N_("8 heads"), {"model.n_heads": 8}),
             Arm("four", N_("4 heads"), {"model.n_heads": HEADS}),
@@ -291,8 +277,7 @@ _ATTENTION = (
     ),
     _mistake(
         "no-output-projection",
-        Arm("full", N_("with an output matrix")),
-        "no-output",
+        N_("with an output matrix"),
         name="no-output-matrix",
         expected={"worse", "slower", "same"},
         base=_DATES,
@@ -300,8 +285,7 @@ _ATTENTION = (
     ),
     _mistake(
         "sliced-heads",
-        Arm("full", N_("each head reads the whole vector")),
-        "sliced",
+        N_("each head reads the whole vector"),
         name="slices",
         expected={"worse", "slower"},
         base=_DATES,
@@ -331,8 +315,7 @@ _DEEP = small(
 _RESIDUALS = (
     _mistake(
         "no-residuals",
-        Arm("residuals", N_("with residuals")),
-        "none",
+        N_("with residuals"),
         expected={"worse", "slower"},
         base=small(
             "encoder-decoder",
@@ -344,8 +327,7 @@ _RESIDUALS = (
     ),
     _mistake(
         "residual-from-normed",
-        Arm("input", N_("residual from the input")),
-        "normed",
+        N_("residual from the input"),
         expected={"worse", "slower", "diverged"},
         base=_DEEP,
         step="add-norm",
@@ -376,8 +358,7 @@ _RESIDUALS = (
     ),
     _mistake(
         "shared-norm",
-        Arm("own", N_("a norm for each sublayer")),
-        "shared",
+        N_("a norm for each sublayer"),
         expected={"same", "slower"},
         base=_KOREAN,
         step="add-norm",
@@ -427,20 +408,16 @@ _TRAINING = (
     _mistake(
         "softmax-before-loss",
         _LOGITS,
-        "twice",
         name="softmax-twice",
         expected={"worse", "slower"},
         base=WRITER,
         compare=twice_squashed,
         step="logits",
     ),
-    _mistake(
-        "argmax-before-loss", _LOGITS, "argmax", expected={"worse"}, base=WRITER, step="logits"
-    ),
+    _mistake("argmax-before-loss", _LOGITS, expected={"worse"}, base=WRITER, step="logits"),
     _mistake(
         "target-not-shifted",
-        Arm("shifted", N_("target shifted by one")),
-        "unshifted",
+        N_("target shifted by one"),
         expected={"fooled"},
         base=WRITER,
         compare=fooled,

@@ -7,30 +7,27 @@ validation, else the last, averaged if training averages. torch is imported late
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.config.codec import default_sections
-from tfm_core.inspect.attention.trained import data_of
-from tfm_core.inspect.compare.conclusions import shares_right, wilson
+from tfm_core.inspect.attention.trained import data_of, model_of
+from tfm_core.inspect.compare.conclusions import wilson
+from tfm_core.inspect.errors.answers import Answers, answered
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.probe.types import Floats
-from tfm_core.reading import is_plain
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.run import Run
-from tfm_core.sentences import N_, StudentError, percent
+from tfm_core.runs.run import Checkpoint, Run
+from tfm_core.sentences import N_, percent
 from tfm_core.studies.study import Arm, Study
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tfm_core.models.build import Model
 
 PATIENCE = 6
 AUGMENTATION = {"shift": 2.0, "rotation": 10.0, "scale": 0.1}
@@ -61,46 +58,20 @@ STUDY = Study(
         ),
     ),
 )
-SECONDS = {"plain": 24, "early": 15, "augmented": 25}
-"""CPU-seconds of training on one thread of a plain 2-core machine."""
-MIN_WAIT = 3
-"""Validations after the best from which a rise is not noise."""
 TOP_LOSS = 2.6
 """Where the axis of the loss ends: a little above ln(10), the loss of guessing."""
 SPLITS = ("train", "validation", "test")
-_WINDOW = 25  # batches whose mean stands for the training loss at a step
+_WINDOW = 25  # batches whose mean stands for the training accuracy at a step
 
 
-def overfitting(curves: Curves) -> dict[str, Any] | None:
-    """Return where the validation loss turned, None before two validations after step 0.
-
-    step, validation_best, train_best: at its minimum; last_step, validation_last, train_last: at
-    the last validation; gap: training minus validation accuracy there; waited: validations since
-    the minimum; has_begun: validation got worse for a while, and training went on better.
-    """
-    best = curves.best_validation()
+def gap(curves: Curves) -> float | None:
+    """Return training minus validation accuracy at the last validation; None before two of them."""
     rows = curves.unseen
-    if best is None or not len(curves.steps) or (rows["step"] > 0).sum() < 2:
+    if (rows["step"] > 0).sum() < 2:
         return None
-    step, last = int(rows["step"][best]), int(rows["step"][-1])
-
-    def trained_to(column: str, step: int) -> float:
-        known = curves.steps["step"] <= step
-        return float(np.nanmean(curves.steps[column][known][-_WINDOW:]))
-
-    found: dict[str, Any] = {
-        "step": step,
-        "last_step": last,
-        "validation_best": float(rows["loss"][best]),
-        "validation_last": float(rows["loss"][-1]),
-        "train_best": trained_to("loss", step),
-        "train_last": trained_to("loss", last),
-        "gap": trained_to("accuracy", last) - float(rows["accuracy"][-1]),
-        "waited": len(rows) - 1 - best,
-    }
-    is_worse = found["validation_last"] > found["validation_best"]
-    is_better = found["train_last"] < found["train_best"]
-    return found | {"has_begun": found["waited"] >= MIN_WAIT and is_worse and is_better}
+    known = curves.steps["step"] <= rows["step"][-1]
+    trained = np.nanmean(curves.steps["accuracy"][known][-_WINDOW:])
+    return float(trained - rows["accuracy"][-1])
 
 
 def best_of(runs: Mapping[str, tuple[Run, Curves]]) -> tuple[str, int, float] | None:
@@ -133,118 +104,20 @@ def splits_of(experiment: Experiment) -> tuple[pd.DataFrame, int]:
     return pd.DataFrame(counts, index=SPLITS, columns=names), shared
 
 
-_BATCH = 250
+def counts(run: Run) -> Checkpoint:
+    """Return which weights count."""
+    return "best" if run.experiment.trained.keeps_best else "last"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evaluation:
-    """Answers on N pictures. labels and predicted: int (N,); probabilities: float32 (N, classes).
-
-    images: uint8 (N, C, height, width). loss: mean cross-entropy in nats.
-    """
-
-    step: int
-    split: str
-    labels: npt.NDArray[np.int64]
-    probabilities: npt.NDArray[np.float32]
-    images: npt.NDArray[np.uint8]
-    loss: float
-    class_names: tuple[str, ...]
-
-    @property
-    def predicted(self) -> npt.NDArray[np.int64]:
-        """The likeliest class of each picture, (N,)."""
-        return np.asarray(self.probabilities.argmax(1), np.int64)
-
-    @property
-    def n_right(self) -> int:
-        """Number of pictures classified correctly."""
-        return int((self.predicted == self.labels).sum())
-
-    @property
-    def accuracy(self) -> float:
-        """Share of pictures classified correctly."""
-        return self.n_right / len(self.labels)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Return the 95% confidence interval of the accuracy."""
-        return wilson(self.n_right, len(self.labels))
-
-    def confusion(self) -> npt.NDArray[np.int64]:
-        """Return counts (classes, classes): the true class down, the predicted one across."""
-        n = len(self.class_names)
-        return np.bincount(self.labels * n + self.predicted, minlength=n * n).reshape(n, n)
-
-    def by_class(self) -> pd.DataFrame:
-        """Return the accuracy of each class, as ``shares_right``."""
-        counts = self.confusion()
-        right, n = counts.diagonal().tolist(), counts.sum(1).tolist()
-        return shares_right(zip(self.class_names, right, n, strict=True))
-
-    def wrong(self, most: int) -> npt.NDArray[np.intp]:
-        """Return the misclassified pictures, the surest first."""
-        indices = np.flatnonzero(self.predicted != self.labels)
-        sure = self.probabilities[indices].max(1)
-        return indices[np.argsort(-sure, kind="stable")][:most]
-
-
-def has_weights(run: Run) -> bool:
-    """Return whether the run has kept the weights that count."""
-    return is_plain(_file(run))
-
-
-def weights_mark(run: Run) -> int:
-    """Return a cache key that changes with the weights. Raises StudentError without any."""
-    try:
-        return _file(run).stat().st_mtime_ns
-    except OSError:
-        raise StudentError("This run has saved no weights yet.") from None
-
-
-def counting_model(run: Run) -> tuple[Model, int]:
-    """Return the model with the weights that count, and their step. Raises ValueError."""
-    import torch
-
-    from tfm_core.training.checkpoints import load_model
-
-    weights_mark(run)
-    torch.set_num_threads(1)
-    return load_model(run.experiment, _file(run).parent)
-
-
-def _file(run: Run) -> Path:
-    name = "best" if run.experiment.trained.keeps_best else "last"
-    return run.folder / "checkpoints" / name / "checkpoint.safetensors"
-
-
-def evaluate(run: Run, split: str) -> Evaluation:
+def evaluate(run: Run, split: str) -> Answers:
     """Answer every picture of ``split``, "validation" or "test". Raises ValueError."""
-    import torch
-    import torch.nn.functional as F
-
-    from tfm_core.data.image_data import ImageData, ImageSplit
+    from tfm_core.data.image_data import ImageData
     from tfm_core.data.moving import data_as
 
-    model, step = counting_model(run)
     data = data_as(data_of(run.experiment), ImageData)
-    part: ImageSplit = getattr(data, split)
-    with torch.inference_mode():
-        logits = torch.cat(
-            [
-                model(data.normalise(part.images[first : first + _BATCH])).float()
-                for first in range(0, len(part), _BATCH)
-            ]
-        )
-    return Evaluation(
-        step,
-        split,
-        part.labels.numpy(),
-        logits.softmax(-1).numpy(),
-        part.images.numpy(),
-        float(F.cross_entropy(logits, part.labels)),
-        data.facts.class_names,
-    )
+    if split == "test":
+        data = replace(data, validation=data.test)
+    return answered(run.experiment, data, model_of(run, counts(run)))
 
 
 N_PICTURES = 16
@@ -278,7 +151,7 @@ def round_trip(run: Run) -> tuple[bytes, int, int, dict[str, Floats]]:
 
     from tfm_core.training.setup import new_model
 
-    model, _step = counting_model(run)
+    model, _step = model_of(run, counts(run))
     weights = model.state_dict()
     content = save_weights(weights)
     data: Any = data_of(run.experiment)
@@ -325,30 +198,31 @@ def about_precision(n: int, share: float = 0.9) -> Question:
     )
 
 
-def about_weakest(evaluated: Evaluation) -> Question:
-    """Ask which class is wrong most often; every class that is as bad is right."""
-    counts = evaluated.confusion()
-    share = counts.diagonal() / np.maximum(counts.sum(1), 1)
-    weakest = [int(index) for index in np.flatnonzero(share == share.min())]
-    names = evaluated.class_names
-    first = weakest[0]
+def about_weakest(by_class: pd.DataFrame) -> Question:
+    """Ask which class is wrong most often; every class that is as bad is right.
+
+    by_class: as ``shares_right`` returns it.
+    """
+    is_weakest = by_class["accuracy"] == by_class["accuracy"].min()
+    first, *also = by_class[is_weakest].itertuples()
     why = {
-        name: N_("{n}: {share} right. Another is worse.", n=name, share=percent(float(share[i])))
-        for i, name in enumerate(names)
-        if i not in weakest
+        row.label: N_(
+            "{n}: {share} right. Another is worse.", n=row.label, share=percent(row.accuracy)
+        )
+        for row in by_class[~is_weakest].itertuples()
     }
     return Question(
         N_("Which class does it get wrong most often?"),
-        names[first],
+        first.label,
         N_(
             "{right} of {n} pictures of {name} are right.",
-            right=int(counts[first, first]),
-            n=int(counts[first].sum()),
-            name=names[first],
+            right=first.n_right,
+            n=first.n,
+            name=first.label,
         ),
-        tuple(names),
+        tuple(by_class["label"]),
         why,
-        also=tuple(names[index] for index in weakest[1:]),
+        also=tuple(row.label for row in also),
     )
 
 

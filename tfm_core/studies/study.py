@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from tfm_core.choices.config import Experiment
-from tfm_core.inspect.compare.seeds import counts, is_same_but_seed
+from tfm_core.inspect.compare.seeds import is_same_but_seed, there
 from tfm_core.runs.run import Run
 
 Begins = Literal["beginning", "best", "last"]
@@ -47,6 +47,11 @@ class Study:
         """Return what an arm trains."""
         return changed(self.base, arm.changes)
 
+    @property
+    def experiments(self) -> dict[str, Experiment]:
+        """What each arm trains, by its name."""
+        return {arm.name: self.experiment(arm) for arm in self.arms}
+
     def arm(self, name: str) -> Arm:
         """Return an arm by its name. Raises KeyError for none."""
         return {arm.name: arm for arm in self.arms}[name]
@@ -54,6 +59,8 @@ class Study:
 
 def changed(base: Experiment, changes: Mapping[str, Any]) -> Experiment:
     """Return an experiment with settings at dotted paths, ``model.n_heads``, changed.
+
+    A path without a dot, ``model``, is a section; its value is a config.
 
     Raises ConfigError where it has no such setting, or not with such a value.
     """
@@ -65,6 +72,9 @@ def _changed(base: Experiment, changes: tuple[tuple[str, Any], ...]) -> Experime
     values = base.model_dump()
     for path, value in changes:
         section, _dot, name = path.partition(".")
+        if not name:
+            values[section] = value.model_dump()
+            continue
         values[section][name] = value(values[section].get(name)) if callable(value) else value
     return Experiment.parse(values)
 
@@ -111,24 +121,24 @@ def runs_of(study: Study, runs: Iterable[Run]) -> StudyRuns:
     known = [run for run in runs if run.problem is None]
     by_arm: dict[str, dict[int, Run]] = {}
     stopped: dict[str, Run] = {}
-    for arm in study.arms:
-        wanted = study.experiment(arm)
+    for name, wanted in study.experiments.items():
+        by_arm[name] = found = there(wanted, known)
         same = [run for run in known if is_same_but_seed(run.experiment, wanted)]
-        same.sort(key=lambda run: run.experiment.seed)  # stable: the newest of a seed stays first
-        by_arm[arm.name] = found = {}
-        for run in same:
-            if run.experiment.seed not in found and counts(run):
-                found[run.experiment.seed] = run
-        for run in same:
-            if run.experiment.seed not in found and run.meta.parent is None:
-                stopped.setdefault(arm.name, run)
+        rest = [run for run in same if run.experiment.seed not in found and run.meta.parent is None]
+        if rest:
+            stopped[name] = min(rest, key=lambda run: run.experiment.seed)
     return StudyRuns(by_arm, stopped)
 
 
-def missing(study: Study, found: StudyRuns) -> dict[str, Experiment]:
-    """Return the experiment of each arm without a run, with the seed of the others."""
+def missing(study: Study, found: StudyRuns, *, own: bool = False) -> dict[str, Experiment]:
+    """Return the experiment of each arm without a run, with the seed of the others.
+
+    own: a recorded run is none.
+    """
+    there = {name for name, run in found.shown.items() if not (own and run.meta.recorded)}
+    seed = found.seed if found.runs else study.base.seed
     return {
-        arm.name: study.experiment(arm).replace(seed=found.seed)
-        for arm in study.arms
-        if arm.name not in found.shown
+        name: experiment.replace(seed=seed)
+        for name, experiment in study.experiments.items()
+        if name not in there
     }

@@ -3,14 +3,14 @@
 A cure is an arm of the sick run. It changes little, so that the new run shows what helped, and it
 continues from the last healthy checkpoint, if there is one.
 
-Each threshold lies between recorded curves of trainings that learned and of trainings spoilt on
-purpose, with several seeds each; both are in the tests. Comments give what was measured.
+What the loss says, with its thresholds, is in ``runs.record.outcome``; here is what rates,
+gradients and heads say besides. Comments give what was measured.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -23,26 +23,25 @@ from tfm_core.facts.learning_rate import calmer_rate, usual_rate
 from tfm_core.inspect.attention.heads import dead_modules
 from tfm_core.inspect.compare.names import change
 from tfm_core.probe.labels import kind_of, layer_of
-from tfm_core.runs.curves import Curves, GradientNorms, lowest
+from tfm_core.runs.curves import Curves, GradientNorms
 from tfm_core.runs.record.outcome import (
     MIN_PROGRESS,
     LossProgress,
-    OutcomeKind,
+    at_chance,
+    diverged,
     loss_progress,
     outcome_of,
+    overfit,
     running_median,
 )
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 from tfm_core.sentences import N_, Paragraph, Sentence, joined, listed
 from tfm_core.studies.study import Arm, Begins, changed
-from tfm_core.training.progress import is_of_divergence
 
 SymptomKind = Literal[
     "diverged", "at-chance", "slow", "stuck", "exploding", "vanishing", "dead-heads", "overfits"
 ]
-FoundSymptom = tuple[SymptomKind, int, str]
-"""A kind, since which step, and a sentence."""
 DeadHeads = tuple[int, tuple[str, ...]]
 """Since which step, and which modules; see ``heads.dead_modules``."""
 Checkpoints = Mapping[Literal["best", "last"], int | None]
@@ -57,13 +56,6 @@ class Symptom:
     step: int
     sentence: str
     cures: tuple[Arm, ...] = ()
-
-
-_OF_OUTCOME: dict[OutcomeKind, SymptomKind] = {
-    "diverged": "diverged",
-    "never-learned": "at-chance",
-    "by-heart": "overfits",
-}
 
 
 def of_run(run: Run, curves: Curves, steps: Sequence[int]) -> tuple[Symptom, ...] | None:
@@ -90,17 +82,10 @@ def symptoms(
         return None
     found = tuple(_seen(experiment, status, curves, way, dead))
     if not found and (outcome := outcome_of(status, curves)) is not None:
-        since = int(way.steps[-1]) if len(way.steps) else 0
-        found = ((_OF_OUTCOME[outcome.kind], since, outcome.sentence),)
-    return tuple(
-        Symptom(
-            kind,
-            step,
-            sentence,
-            () if experiment.training is None else cures(kind, experiment, step, kept),
-        )
-        for kind, step, sentence in found
-    )
+        found = (Symptom(outcome.kind, outcome.step, outcome.sentence),)
+    if experiment.training is None:
+        return found
+    return tuple(replace(one, cures=cures(one.kind, experiment, one.step, kept)) for one in found)
 
 
 def waits_until(experiment: Experiment) -> int:
@@ -116,11 +101,10 @@ def _seen(
     curves: Curves,
     way: LossProgress,
     dead: DeadHeads | None,
-) -> Iterator[FoundSymptom]:
-    values: dict[str, Any]
-    diverged = _diverged(status, curves, way)
-    if diverged is not None:
-        yield diverged
+) -> Iterator[Symptom]:
+    lost = diverged(status, curves, way)
+    if lost is not None:
+        yield Symptom(lost.kind, lost.step, lost.sentence)
         return
     step = int(way.steps[-1]) if len(way.steps) else 0
     is_over = status.state == "finished"
@@ -130,52 +114,29 @@ def _seen(
     # it never came MIN of the way, on its batches or on unseen examples
     has_begun = not len(way.shares) or float(way.shares.max()) >= MIN_PROGRESS
     has_begun = has_begun or (len(unseen) > 0 and way.share(float(unseen.min())) >= MIN_PROGRESS)
-    at_chance = is_late and not has_begun
+    is_at_chance = is_late and not has_begun
     rated = None if experiment.training is None else _of_rate(experiment, way, step)
     if is_late and rated is not None:
         yield rated
-    elif at_chance:
-        loss = float(way.running[-1]) if len(way.running) else way.guessing
-        values = {"step": step, "loss": loss, "guessing": way.guessing}
-        yield "at-chance", 0, Paragraph("symptoms/at-chance", **values)
-    if (long := exploding(curves)) is not None:
-        since, length, part, own = long
-        words: Sentence = Paragraph("symptoms/exploding", step=since, length=length)
-        if part is not None:
-            words = joined(
-                words, N_("{part} has the largest, {own:,.0f}.", part=_part(part), own=own)
+    elif is_at_chance:
+        yield Symptom("at-chance", 0, at_chance(way).sentence)
+    yield from filter(None, (_exploding(curves), _vanishing(curves)))
+    if dead is not None and is_late and not is_at_chance:
+        named = [
+            N_(
+                "{kind}, layer {layer}",
+                kind=kind_of(experiment, name).label,
+                layer=layer_of(name) + 1,
             )
-        yield "exploding", since, words
-    if (faint := vanishing(curves)) is not None:
-        step, parts, share, longest = faint
-        values = {"parts": listed(map(_part, parts)), "longest": _part(longest)}
-        values |= {"step": step, "share": share}
-        yield "vanishing", step, Paragraph("symptoms/vanishing", **values)
-    if dead is not None and is_late and not at_chance:
-        yield "dead-heads", dead[0], _dead(experiment, dead[1])
-    if (rise := overfit(way, curves)) is not None:
-        yield "overfits", rise["step"], Paragraph("symptoms/overfits", **rise)
+            for name in dead[1]
+        ]
+        words = Paragraph("symptoms/dead-heads", modules=listed(named))
+        yield Symptom("dead-heads", dead[0], words)
+    if (rise := overfit(curves)) is not None:
+        yield Symptom("overfits", rise["step"], Paragraph("symptoms/overfits", **rise))
 
 
-def _diverged(status: Status, curves: Curves, way: LossProgress) -> FoundSymptom | None:
-    if status.state == "failed" and is_of_divergence(status.reason):
-        assert isinstance(status.reason, Sentence)
-        step, loss = int(status.reason.values["step"]), status.reason.values["loss"]
-        return "diverged", step, Paragraph("symptoms/not-a-number", step=step, loss=loss)
-    since = diverged_at(way)
-    if since is None:
-        return None
-    words = Paragraph(
-        "symptoms/diverged",
-        step=since,
-        loss=float(way.running[-1]),
-        lowest=float(way.running.min()),
-        guessing=way.guessing,
-    )
-    return "diverged", since, words
-
-
-def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> FoundSymptom | None:
+def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> Symptom | None:
     """Return the symptom of a learning rate far from the usual one."""
     rate, usual = experiment.trained.learning_rate, usual_rate(experiment)
     share, fall = float(way.shares[-1]) if len(way.shares) else 0.0, 0.0
@@ -185,23 +146,13 @@ def _of_rate(experiment: Experiment, way: LossProgress, step: int) -> FoundSympt
         fall = -100 * float(np.polyfit(steps - steps[0], losses, 1)[0])
     values = {"share": f"{max(0, int(100 * share + 1e-6))}%", "rate": rate, "usual": usual}
     if rate <= usual / TIMES and share < HALF:
-        return "slow", step, Paragraph("symptoms/slow", fall=max(0.0, fall), **values)
+        words = Paragraph("symptoms/slow", fall=max(0.0, fall), **values)
+        return Symptom("slow", step, words)
     is_still = fall < STILL * way.length
     if rate >= usual * TIMES and share < MAX and is_still:
-        return "stuck", step, Paragraph("symptoms/stuck", loss=float(way.running[-1]), **values)
+        words = Paragraph("symptoms/stuck", loss=float(way.running[-1]), **values)
+        return Symptom("stuck", step, words)
     return None
-
-
-def _dead(experiment: Experiment, modules: Sequence[str]) -> Sentence:
-    named = [
-        N_(
-            "{kind}, layer {layer}",
-            kind=kind_of(experiment, module).label,
-            layer=layer_of(module) + 1,
-        )
-        for module in modules
-    ]
-    return Paragraph("symptoms/dead-heads", modules=listed(named))
 
 
 def _part(name: str) -> str:
@@ -211,16 +162,6 @@ def _part(name: str) -> str:
         return N_("{stack} layer {n}", stack=stack, n=int(layer) + 1)
     return name.replace("_", " ").replace(".", " ")
 
-
-ABOVE = 1.5
-"""Times the loss of guessing (or of the first batch, if larger) that counts as diverged.
-
-Healthy: 1.01 at most, the median of ten batches. Ill: 9 and more."""
-
-LOST = 0.4
-"""Share of the way that a training falls back from its best when it loses what it had learned.
-
-Healthy: 0.08 at most."""
 
 PATIENCE = 150
 """Steps after which a training that learns has left guessing; and AFTER_WARMUP behind the warm-up.
@@ -237,62 +178,7 @@ MAX = 0.9
 STILL = 0.03
 """Share of the way in 100 steps that is no progress."""
 
-RISE = 0.04
-"""Share of the way by which the loss on unseen examples has risen above its lowest for good.
-
-Healthy: 0.012 at most. Ill: 0.06 and more."""
-_LATER = 2  # measurements in a row above it
-
 _MIN = 5  # batches before their median is looked at
-
-
-def diverged_at(way: LossProgress) -> int | None:
-    """Return the step at which the loss exploded; None if it did not, or came back.
-
-    It rose far above guessing, or far above its lowest, and learned nothing after.
-    """
-    if len(way.steps) < _MIN:
-        return None
-    limit = ABOVE * max(way.guessing, float(way.losses[0]))
-    high = np.flatnonzero(way.running[_MIN - 1 :] > limit)
-    if len(high) and way.shares[-1] < MIN_PROGRESS:
-        at = int(high[0]) + _MIN - 1
-        return _first_above(way, at, limit)
-    best = np.maximum.accumulate(way.shares)
-    if best[-1] >= MIN_PROGRESS and way.shares[-1] <= best[-1] - LOST:
-        row = int(np.flatnonzero(way.shares >= best[-1])[0])
-        fallen = row + int(np.flatnonzero(way.shares[row:] <= best[-1] - LOST)[0])
-        return _first_above(way, fallen, way.guessing - (best[-1] - LOST) * way.length)
-    return None
-
-
-def _first_above(way: LossProgress, row: int, limit: float) -> int:
-    """Return the step of the first batch above a limit, within the median's window."""
-    begin = max(0, row - 9)
-    above = np.flatnonzero(way.losses[begin : row + 1] > limit)
-    return int(way.steps[begin + int(above[0])]) if len(above) else int(way.steps[row])
-
-
-def overfit(way: LossProgress, curves: Curves) -> dict[str, Any] | None:
-    """Return how the validation loss rises while the training loss falls, or None.
-
-    It rises from its lowest, at a step, to the newest; before, now: the training loss then.
-    """
-    best = lowest(curves.validation)
-    if best is None or not len(way.steps):
-        return None
-    steps = curves.validation["step"][best:]
-    losses = np.asarray(curves.validation["loss"][best:], np.float64)
-    is_known = np.isfinite(losses)
-    steps, losses = steps[is_known], losses[is_known]
-    if len(losses) <= _LATER or losses[-_LATER:].min() - losses[0] < RISE * way.length:
-        return None
-    row = max(0, int(np.searchsorted(way.steps, steps[0], side="right")) - 1)
-    before, now = float(way.running[row]), float(way.running[-1])
-    if now >= before or now >= losses[0]:
-        return None
-    values = {"lowest": float(losses[0]), "newest": float(losses[-1])}
-    return {"step": int(steps[0]), **values, "before": before, "now": now}
 
 
 LONG = 25.0
@@ -309,41 +195,43 @@ _LEARNED = 1e-2  # a whole gradient that is shorter has nothing left to learn
 _REPORTS = 2  # in a row
 
 
-def exploding(curves: Curves) -> tuple[int, float, str | None, float] | None:
-    """Return how the gradient explodes, None where it does not now.
-
-    Since a step, its length now, the part that has most of it, if known, and that part's length.
-    """
+def _exploding(curves: Curves) -> Symptom | None:
+    """Say how the gradient explodes, and which part has most of it, where that is known."""
     norms = np.asarray(curves.steps["grad_norm"], np.float64)
     steps = curves.steps["step"]
     is_known = np.isfinite(norms)
     norms, steps = norms[is_known], steps[is_known]
     running = running_median(norms)
-    if len(running) < 5 or running[-1] < LONG:
+    if len(running) < _MIN or running[-1] < LONG:
         return None
     calm = np.flatnonzero(running < LONG)
     since = int(steps[int(calm[-1]) + 1]) if len(calm) else int(steps[0])
+    words: Sentence = Paragraph("symptoms/exploding", step=since, length=float(running[-1]))
     measured = [one for one in curves.gradients if one.step >= since and one.norms]
-    if not measured:
-        return since, float(running[-1]), None, 0.0
-    part, length = max(measured[-1].norms.items(), key=lambda item: item[1])
-    return since, float(running[-1]), part, length
+    if measured:
+        part, length = max(measured[-1].norms.items(), key=lambda item: item[1])
+        largest = N_("{part} has the largest, {own:,.0f}.", part=_part(part), own=length)
+        words = joined(words, largest)
+    return Symptom("exploding", since, words)
 
 
-def vanishing(curves: Curves) -> tuple[int, tuple[str, ...], float, str] | None:
-    """Return which blocks get next to no gradient, None where all get some, or all is learned.
-
-    Since a step, these parts, at most a share of the gradient of the part with the longest.
-    """
+def _vanishing(curves: Curves) -> Symptom | None:
+    """Say which blocks get next to no gradient; None where all get some, or all is learned."""
     faint = [_faint(one) for one in curves.gradients]
     if len(faint) < _REPORTS or not all(faint[-_REPORTS:]):
         return None
     since = len(faint) - 1
     while since > 0 and faint[since - 1]:
         since -= 1
-    newest, norms = faint[-1], curves.gradients[-1].norms
-    longest = max(norms, key=norms.__getitem__)
-    return curves.gradients[since].step, tuple(newest), max(newest.values()), longest
+    newest, norms, step = faint[-1], curves.gradients[-1].norms, curves.gradients[since].step
+    words = Paragraph(
+        "symptoms/vanishing",
+        step=step,
+        parts=listed(map(_part, newest)),
+        share=max(newest.values()),
+        longest=_part(max(norms, key=norms.__getitem__)),
+    )
+    return Symptom("vanishing", step, words)
 
 
 def _faint(measured: GradientNorms) -> dict[str, float]:

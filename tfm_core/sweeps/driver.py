@@ -37,7 +37,7 @@ from tfm_core.sentences import N_, StudentError
 from tfm_core.sweeps import objectives, space
 from tfm_core.sweeps.plan import Plan, SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepStore
-from tfm_core.sweeps.study import Study, Trial, TrialState
+from tfm_core.sweeps.trials import Trial, Trials, TrialState
 from tfm_core.training.progress import is_of_divergence
 
 LOOK_SECONDS = 1.0
@@ -139,68 +139,68 @@ class Driver:
         self._troubles[sweep.id] = (why, time.monotonic() + RETRY_SECONDS)
 
     def _advance_sweep(self, sweep: Sweep) -> None:
-        study = Study(sweep, sweep.plan())  # read again under the lock
-        for trial in list(study.trials):
+        tried = Trials(sweep, sweep.plan())  # read again under the lock
+        for trial in list(tried.all):
             if trial.state == "running":
-                self._advance_trial(study, trial)
-        if study.plan.state == "active":
-            self._suggest(study)
-        elif not any(self._trains(trial) for trial in study.trials):
-            self._settle(study)
+                self._advance_trial(tried, trial)
+        if tried.plan.state == "active":
+            self._suggest(tried)
+        elif not any(self._trains(trial) for trial in tried.all):
+            self._settle(tried)
 
-    def _advance_trial(self, study: Study, trial: Trial) -> None:
+    def _advance_trial(self, tried: Trials, trial: Trial) -> None:
         """Take an unfinished trial one step further."""
         assert trial.run_id is not None
         if not trial.begun:
-            if study.plan.state == "active":
-                self._begin(study, trial)
+            if tried.plan.state == "active":
+                self._begin(tried, trial)
             elif self._trains(trial):  # killed before it was noted
-                study.change(trial, begun=True)
+                tried.change(trial, begun=True)
             return
         try:
             run = self.store.get(trial.run_id)
         except RunNotFound:
-            study.change(trial, state="failed", why=N_("Its run was deleted."))
+            tried.change(trial, state="failed", why=N_("Its run was deleted."))
             return
         if run.problem is not None:
-            study.change(trial, state="failed", why=run.problem)
+            tried.change(trial, state="failed", why=run.problem)
             return
-        self._advance_run(study, trial, run)
+        self._advance_run(tried, trial, run)
 
-    def _advance_run(self, study: Study, trial: Trial, run: Run) -> None:
+    def _advance_run(self, tried: Trials, trial: Trial, run: Run) -> None:
         status = run.status
         if status.state != "interrupted":
             self._interrupted.pop(run.id, None)
         if status.is_active:
-            if study.plan.state == "stopping":
+            if tried.plan.state == "stopping":
                 if not trial.held:
-                    study.change(trial, held=True)
+                    tried.change(trial, held=True)
                 with contextlib.suppress(StudentError):  # it has just ended
                     if not any((run.folder / "requests").glob("*-stop")):
                         run.request("stop")
         elif status.state == "finished":
-            self._finished(study, trial, run)
+            self._finished(tried, trial, run)
         elif status.state == "failed":
             reason = status.reason or N_("Its run failed.")
             ended: TrialState = "diverged" if is_of_divergence(reason) else "failed"
-            study.change(trial, state=ended, why=reason)
+            tried.change(trial, state=ended, why=reason)
         elif status.state == "interrupted" or trial.held:
-            self._resume(study, trial, run, status)
+            self._resume(tried, trial, run, status)
         else:
             why = status.reason or N_("Its run was stopped.")
-            study.change(trial, state="failed", why=why)
+            tried.change(trial, state="failed", why=why)
 
-    def _finished(self, study: Study, trial: Trial, run: Run) -> None:
-        value = objectives.value(study.plan.looks_for, run.curves(), run.experiment)
+    def _finished(self, tried: Trials, trial: Trial, run: Run) -> None:
+        value = objectives.value(tried.plan.looks_for, run.curves(), run.experiment)
         if value is None:
             why = N_("Its run did not measure this metric.")
-            study.change(trial, state="failed", why=why)
+            tried.change(trial, state="failed", why=why)
         else:
-            study.change(trial, state="complete", value=value)
+            tried.change(trial, state="complete", value=value)
 
-    def _resume(self, study: Study, trial: Trial, run: Run, status: Status) -> None:
+    def _resume(self, tried: Trials, trial: Trial, run: Run, status: Status) -> None:
         """Resume a run that was stopped with its sweep, or whose worker was killed."""
-        if study.plan.state != "active":
+        if tried.plan.state != "active":
             return
         if status.state == "interrupted" and not trial.held:
             since = self._interrupted.setdefault(run.id, time.monotonic())
@@ -208,30 +208,30 @@ class Driver:
                 return
             if trial.resumed >= MAX_RESUMES:
                 why = status.reason or N_("Its run was interrupted.")
-                study.change(trial, state="failed", why=why)
+                tried.change(trial, state="failed", why=why)
                 return
-            study.change(trial, resumed=trial.resumed + 1)
+            tried.change(trial, resumed=trial.resumed + 1)
         self._interrupted.pop(run.id, None)
         self.queue.resume(run)
         if trial.held:
-            study.change(trial, held=False)
+            tried.change(trial, held=False)
 
-    def _suggest(self, study: Study) -> None:
+    def _suggest(self, tried: Trials) -> None:
         """Ask for trials, up to as many as may train at once, and within the budget."""
         for _attempt in range(MAX_IDLE):
-            plan, trials = study.plan, study.trials
+            plan, trials = tried.plan, tried.all
             n_open = sum(trial.state == "running" for trial in trials)
             ended, values = self._over(plan, trials), None
             if ended is None and n_open < plan.at_once:
-                values = study.suggestion()
+                values = tried.suggestion()
                 ended = N_("Every grid point was tried.") if values is None else None
             if values is not None:
                 self._check_place(plan)
-                self._add(study, values)
+                self._add(tried, values)
             elif ended is None or n_open:
                 return
             else:
-                study.sweep.write(dataclasses.replace(plan, state="finished", reason=str(ended)))
+                tried.sweep.write(dataclasses.replace(plan, state="finished", reason=str(ended)))
                 return
 
     def _over(self, plan: Plan, trials: Sequence[Trial]) -> str | None:
@@ -261,36 +261,36 @@ class Driver:
             limits.check(plan.base, n_queued=limits.max_queued)
         limits.check_session(0 if plan.owner is None else self.store.n_active(plan.owner))
 
-    def _add(self, study: Study, values: dict[str, space.Value]) -> None:
+    def _add(self, tried: Trials, values: dict[str, space.Value]) -> None:
         """Note a suggestion and queue its run; invalid and repeated ones end without one."""
-        experiment, why = self._experiment(study.plan, values)
+        experiment, why = self._experiment(tried.plan, values)
         if experiment is None:
-            study.add(values, state="failed", why=why)
+            tried.add(values, state="failed", why=why)
             return
-        for other in study.trials:  # the same experiment gives the same curve
+        for other in tried.all:  # the same experiment gives the same curve
             if other.run_id is None or other.state == "failed":
                 continue
             with contextlib.suppress(ConfigError):
-                if space.with_values(study.plan.base, other.values) == experiment:
-                    self._repeat(study, values, other)
+                if space.with_values(tried.plan.base, other.values) == experiment:
+                    self._repeat(tried, values, other)
                     return
-        self._begin(study, study.add(values, run_id=new_id()))
+        self._begin(tried, tried.add(values, run_id=new_id()))
 
-    def _repeat(self, study: Study, values: dict[str, space.Value], other: Trial) -> None:
+    def _repeat(self, tried: Trials, values: dict[str, space.Value], other: Trial) -> None:
         if other.state == "complete":
             why = N_("Same as trial {n}; its value is used.", n=other.number)
-            study.add(values, state="complete", value=other.value, why=why)
+            tried.add(values, state="complete", value=other.value, why=why)
         else:
-            study.add(values, state="failed", why=N_("Same as trial {n}.", n=other.number))
+            tried.add(values, state="failed", why=N_("Same as trial {n}.", n=other.number))
 
-    def _begin(self, study: Study, trial: Trial) -> None:
+    def _begin(self, tried: Trials, trial: Trial) -> None:
         """Queue a trial's run."""
-        experiment, why = self._experiment(study.plan, trial.values)
+        experiment, why = self._experiment(tried.plan, trial.values)
         if experiment is None:
-            study.change(trial, state="failed", why=why)
+            tried.change(trial, state="failed", why=why)
             return
-        self._queue(study.plan, trial, experiment)
-        study.change(trial, begun=True)
+        self._queue(tried.plan, trial, experiment)
+        tried.change(trial, begun=True)
 
     def _experiment(
         self, plan: Plan, values: Mapping[str, space.Value]
@@ -352,14 +352,14 @@ class Driver:
         except RunNotFound:
             return False
 
-    def _settle(self, study: Study) -> None:
+    def _settle(self, tried: Trials) -> None:
         """End a stop: none of the runs trains any more."""
-        for trial in study.trials:
+        for trial in tried.all:
             if trial.state == "running" and trial.held and trial.run_id is not None:
                 with contextlib.suppress(RunNotFound):
                     run = self.store.get(trial.run_id)
                     _explain(run, N_("Stopped with its sweep; resumes with it."))
-        study.sweep.write(dataclasses.replace(study.plan, state="stopped"))
+        tried.sweep.write(dataclasses.replace(tried.plan, state="stopped"))
 
 
 def stop(plan: Plan) -> Plan:

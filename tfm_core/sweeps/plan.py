@@ -7,13 +7,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from tfm_core.choices.config import ConfigError, Experiment
 from tfm_core.reading import Unreadable, is_line, is_number, is_whole, object_of
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import LESSON_ID
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 from tfm_core.stored import (
     Device,
     Moment,
@@ -26,14 +26,45 @@ from tfm_core.stored import (
     text,
     whole,
 )
-from tfm_core.sweeps import objectives, searches, space
+from tfm_core.sweeps import objectives, space
 from tfm_core.sweeps.objectives import OBJECTIVES, Objective
-from tfm_core.sweeps.space import Choices, Dimension, Range, Space
+from tfm_core.sweeps.space import MAX_POINTS, Choices, Dimension, Range, Space, n_points
 
 State = Literal["active", "stopping", "stopped", "finished"]
 """The requested state of a sweep: ``stopping`` until none of its runs trains."""
 
 MAX_RUNS, MAX_MINUTES, MAX_AT_ONCE = 1_000, 7 * 24 * 60, 16
+
+
+class Search(NamedTuple):
+    """A way to search in words."""
+
+    label: str
+    help: str
+
+
+SEARCHES = {
+    "grid": Search(N_("Grid"), N_("Every grid point in order.")),
+    "random": Search(N_("Random"), N_("Random values (Bergstra & Bengio 2012).")),
+    "tpe": Search(N_("TPE"), N_("Learns where good runs are likely (Bergstra et al. 2011).")),
+}
+
+
+def _check_search(search: str, space: Space) -> None:
+    """Raise StudentError, in a sentence, where a space cannot be searched so."""
+    if search not in SEARCHES:
+        raise StudentError(
+            "There is no sampler {name}. Choose one of {known}.",
+            name=search,
+            known=", ".join(SEARCHES),
+        )
+    if search == "grid" and (n := n_points(space)) > MAX_POINTS:
+        raise StudentError(
+            "The grid has {n:,} points; the limit is {most:,}. Take fewer values.",
+            n=n,
+            most=MAX_POINTS,
+        )
+
 
 FILE = "sweep.json"
 _MAX_BYTES = 4 * 2**20
@@ -58,7 +89,7 @@ class Plan:
     space: Space
     created: Moment
     objective: Annotated[str, one_of(OBJECTIVES)] = "loss"
-    search: Annotated[str, one_of(searches.SEARCHES)] = "tpe"
+    search: Annotated[str, one_of(SEARCHES)] = "tpe"
     max_runs: Annotated[int, whole(1, MAX_RUNS)] | None = 20
     max_minutes: Annotated[float, number(0, MAX_MINUTES)] | None = None
     at_once: Annotated[int, whole(1, MAX_AT_ONCE)] = 1
@@ -86,7 +117,7 @@ class Plan:
         if not is_line(self.name, MAX_NAME):
             raise StudentError("Give the sweep a name of at most {most} characters.", most=MAX_NAME)
         space.check(self.base, self.space)
-        searches.check(self.search, self.space)
+        _check_search(self.search, self.space)
         objectives.check(self.base, self.objective)
         if self.max_runs is None and self.max_minutes is None:
             raise StudentError("Give the sweep a budget of runs or minutes.")

@@ -1,32 +1,26 @@
-"""Runs that are trained to be compared: several at once, seeds of a configuration, and groups.
+"""Runs that are trained to be compared: several at once, and seeds of a configuration.
 
 They enter the queue like every other run, as many as the limits allow, in one group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import streamlit as st
 
-from pages.app import show, state
+from pages.app import state
 from pages.app.accounts import visitors
 from pages.app.navigation import page_table
 from pages.app.runs import run_actions, runs_access
 from pages.app.runs.run_actions import Start
 from pages.i18n import _, ngettext
-from tfm_core.choices.config import FAMILIES, Experiment
-from tfm_core.choices.variants.positions import Style
 from tfm_core.inspect.compare import seeds
 from tfm_core.inspect.compare.seeds import MAX, MIN
 from tfm_core.runs.queue import resources, waiting_line
 from tfm_core.runs.record.labels import MAX_GROUP
 from tfm_core.runs.run import Run
-
-Group = TypeVar("Group", bound=Mapping[str, Run])
-"""Runs to compare, by name."""
 
 RUNS_QUERY = "runs"
 """What the address of the page that compares calls the runs."""
@@ -40,63 +34,6 @@ def runs_query(runs: Iterable[Run]) -> dict[str, str]:
     return {RUNS_QUERY: ",".join(dict.fromkeys(run.id for run in runs))}
 
 
-def choose_group(groups: Sequence[Group], *, key: str) -> Group:
-    """Return the chosen group of runs by name; draw the choice if there are several."""
-    index = 0
-    if len(groups) > 1:
-        names = [group_name(group) for group in groups]
-        index = st.selectbox(
-            _("Comparison"), range(len(groups)), format_func=names.__getitem__, key=key
-        )
-    return groups[index or 0]
-
-
-def group_name(group: Mapping[str, Run]) -> str:
-    """Return what runs that were trained to be compared have in common."""
-    run = next(iter(group.values()))
-    experiment = run.experiment
-    learns = [_(experiment.task.facts.label)]
-    families = {other.experiment.model.family for other in group.values()}
-    if len(families) == 1:
-        learns.append(FAMILIES[families.pop()].label)
-    return _(
-        "{task}, {steps} steps, seed {seed}: {n} models, {when}",
-        task=", ".join(learns),
-        steps=f"{experiment.trained.steps:,}",
-        seed=experiment.seed,
-        n=len(group),
-        when=show.ago(run.meta.created),
-    )
-
-
-def learning_curves(
-    group: Mapping[str, Run],
-    labels: Mapping[str, str],
-    column: str,
-    title: str,
-    caption: str,
-    *,
-    key: str,
-    styles: Mapping[str, Style] | None = None,
-) -> dict[str, float]:
-    """Draw a validation score of each run over its training; return the last ones by label.
-
-    labels: by the name of a run in its group. column: of the curves. styles: as ``race`` has them.
-    """
-    from tfm_core.plots.model.positions import race  # brings pandas, and Home compares nothing
-
-    series = {}
-    for name, run in group.items():
-        validation = runs_access.curves(run).validation
-        if len(validation):
-            series[name] = (_(labels[name]), validation["step"], validation[column])
-    if series:
-        show.figure(race(series, "step", title, styles=styles), caption, key=key)
-    else:
-        st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
-    return {label: float(shares[-1]) for label, _steps, shares in series.values()}
-
-
 def mean_label(name: str, n_drawn: int, n_runs: int) -> str:
     """Return the label of the mean curve of several seeds.
 
@@ -107,18 +44,6 @@ def mean_label(name: str, n_drawn: int, n_runs: int) -> str:
     if n_drawn < n_runs:
         return _("{name}: mean ± sd of {n} of {n_runs} seeds", name=name, n=n_drawn, n_runs=n_runs)
     return _("{name}: mean ± sd of {n} seeds", name=name, n=n_drawn)
-
-
-def train_group(racers: Mapping[str, Experiment], *, key: str) -> None:
-    """Queue a run of each, by its name, and show them; those queued before a refusal stay.
-
-    key: of the choice of a group.
-    """
-    for name, racer in racers.items():
-        if run_actions.start(racer, name=name) is None:
-            return
-    st.session_state.pop(key, None)
-    st.rerun()
 
 
 def is_live(runs: Iterable[Run]) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,12 +95,11 @@ def forecast(
     device: str | None = None,
     threads: int = 1,
     measured: float | None = None,
-    usual: float | None = None,
 ) -> Forecast | None:
     """Return how long a training takes if it starts now, or None if unknown.
 
-    Every time that a page says comes from here. device: the session's, unless given. measured,
-    usual: see ``expected_time.expected``.
+    Every time that a page says comes from here. device: the session's, unless given. measured: see
+    ``expected_time.expected``.
     """
     device = device or state.device()
     return expected(
@@ -112,24 +110,12 @@ def forecast(
         device=device,
         threads=threads,
         measured=measured,
-        usual=usual,
     )
 
 
-def in_sequence(
-    experiments: Iterable[Experiment],
-    *,
-    threads: int = 1,
-    usual: Sequence[float] = (),
-) -> Forecast | None:
-    """Return how long experiments take in sequence, or None if one is unknown.
-
-    usual: of each, in order, where they are known; see ``expected_time.expected``.
-    """
-    forecasts = [
-        forecast(each, threads=threads, usual=seconds)
-        for each, seconds in zip_longest(experiments, usual)
-    ]
+def in_sequence(experiments: Iterable[Experiment], *, threads: int = 1) -> Forecast | None:
+    """Return how long experiments take in sequence, or None if one is unknown."""
+    forecasts = [forecast(each, threads=threads) for each in experiments]
     complete = [each for each in forecasts if each is not None]
     is_known = complete and len(complete) == len(forecasts)
     return expected_time.in_sequence(complete) if is_known else None

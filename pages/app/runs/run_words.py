@@ -60,8 +60,8 @@ STATES: dict[State, StateWords] = {
 
 OUTCOMES: dict[OutcomeKind, StateWords] = {
     "diverged": StateWords(N_("Diverged"), "red", ":material/trending_up:"),
-    "never-learned": StateWords(N_("Did not learn"), "orange", ":material/trending_flat:"),
-    "by-heart": StateWords(N_("Overfitted"), "orange", ":material/menu_book:"),
+    "at-chance": StateWords(N_("Did not learn"), "orange", ":material/trending_flat:"),
+    "overfits": StateWords(N_("Overfitted"), "orange", ":material/menu_book:"),
 }
 """Said in place of the state where a run came to its end and learned nothing that helps."""
 

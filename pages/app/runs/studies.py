@@ -16,6 +16,7 @@ from pages.app.runs.run_actions import Start
 from pages.app.typed import escape
 from pages.i18n import _, ngettext
 from tfm_core.choices.config import Experiment
+from tfm_core.choices.variants.positions import Style
 from tfm_core.inspect.compare.curves import METRICS, track
 from tfm_core.inspect.compare.spread import band
 from tfm_core.plots.training import comparison as plots
@@ -26,9 +27,9 @@ from tfm_core.studies.study import Arm, Study, StudyRuns, missing, runs_of
 _HEIGHT, _PER_PANEL = 70, 150  # pixels
 
 
-def at_hand(chosen: Study) -> StudyRuns:
-    """Return the runs of a study that the visitor can see."""
-    return runs_of(chosen, visitors.at_hand())
+def at_hand(chosen: Study, *, with_lessons: bool = False) -> StudyRuns:
+    """Return the runs of a study that the visitor can see. with_lessons: recorded ones, too."""
+    return runs_of(chosen, visitors.with_lessons() if with_lessons else visitors.at_hand())
 
 
 def buttons(
@@ -38,17 +39,14 @@ def buttons(
     stays: bool = False,
     key: str = "experiment",
     is_first: bool = True,
+    own: bool = False,
 ) -> None:
     """Draw the button that trains what is missing, and that for more seeds.
 
     stays: more seeds are watched here, not on the page that compares. is_first: it stands out.
+    own: what is recorded is missing, too.
     """
-    lacking = missing(chosen, trained)
-    n, time = len(lacking), run_time.words(run_time.in_sequence(lacking.values()))
-    label = ngettext("Train {n} run, {time}", "Train {n} runs, {time}", n, n=n, time=time)
-    kind: Literal["primary", "secondary"] = "primary" if is_first else "secondary"
-    if n and st.button(label, type=kind, icon=":material/play_arrow:", key=f"{key}-start"):
-        train(chosen, lacking)
+    start_button(chosen, missing(chosen, trained, own=own), key=key, is_first=is_first)
     comparison.seed_button(
         lambda: [_start(chosen, arm, chosen.experiment(arm)) for arm in chosen.arms],
         key=key,
@@ -56,8 +54,15 @@ def buttons(
     )
 
 
-def train(chosen: Study, wanted: Mapping[str, Experiment]) -> None:
-    """Queue runs of arms, by their names, in one group; show why where none can start."""
+def start_button(
+    chosen: Study, wanted: Mapping[str, Experiment], *, key: str, is_first: bool = True
+) -> None:
+    """Draw the button that queues runs of arms, by their names, in one group; none for no run."""
+    n, time = len(wanted), run_time.words(run_time.in_sequence(wanted.values()))
+    label = ngettext("Train {n} run, {time}", "Train {n} runs, {time}", n, n=n, time=time)
+    kind: Literal["primary", "secondary"] = "primary" if is_first else "secondary"
+    if not n or not st.button(label, type=kind, icon=":material/play_arrow:", key=f"{key}-start"):
+        return
     starts = [_start(chosen, chosen.arm(name), each) for name, each in wanted.items()]
     try:
         comparison.start_all(starts, group=str(_(chosen.title)))
@@ -151,6 +156,35 @@ def mean_band(
         return []
     words = comparison.mean_label(name, found.n_curves, n_runs)
     return [RunLine(words, slot, found.steps, found.mean, found.low, found.high)]
+
+
+def learning_curves(
+    chosen: Study,
+    trained: StudyRuns,
+    column: str,
+    title: str,
+    caption: str,
+    *,
+    key: str,
+    styles: Mapping[str, Style] | None = None,
+) -> dict[str, float]:
+    """Draw a validation score of each arm's run; return the last ones by label.
+
+    column: of the curves. styles: as ``race`` has them.
+    """
+    from tfm_core.plots.model.positions import race  # brings pandas, and Home compares nothing
+
+    series = {}
+    for name, run in trained.shown.items():
+        validation = runs_access.curves(run).validation
+        if len(validation):
+            label = _(chosen.arm(name).label)
+            series[name] = (label, validation["step"], validation[column])
+    if series:
+        show.figure(race(series, "step", title, styles=styles), caption, key=key)
+    else:
+        st.info(_("Waiting for the first measurement."), icon=":material/hourglass_empty:")
+    return {label: float(shares[-1]) for label, _steps, shares in series.values()}
 
 
 def lines(chosen: Study, trained: StudyRuns, *, stopped: Mapping[str, Run] | None = None) -> None:

@@ -20,8 +20,7 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.sentences import StudentError
 from tfm_core.sweeps import objectives, ready, space
 from tfm_core.sweeps.objectives import OBJECTIVES
-from tfm_core.sweeps.plan import MAX_AT_ONCE, MAX_RUNS, Plan
-from tfm_core.sweeps.searches import SEARCHES
+from tfm_core.sweeps.plan import MAX_AT_ONCE, MAX_RUNS, SEARCHES, Plan
 from tfm_core.sweeps.space import MAX_SETTINGS, Choices, Dimension, Range, Value
 
 RANGE, VALUES = "range", "values"

@@ -17,8 +17,7 @@ from tfm_core.plots.training import sweeps as plots
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.sweeps import ready, space
 from tfm_core.sweeps.objectives import OBJECTIVES
-from tfm_core.sweeps.plan import Plan
-from tfm_core.sweeps.searches import SEARCHES
+from tfm_core.sweeps.plan import SEARCHES, Plan
 from tfm_core.sweeps.space import Dimension, Range
 
 _SAMPLED = 6  # combinations whose time is estimated

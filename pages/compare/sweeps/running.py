@@ -25,10 +25,10 @@ from tfm_core.plots.training import sweeps as plots
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
-from tfm_core.sweeps import space, study
+from tfm_core.sweeps import space
 from tfm_core.sweeps.plan import Plan, SweepDamaged
 from tfm_core.sweeps.store import Sweep, SweepNotFound
-from tfm_core.sweeps.study import Trial
+from tfm_core.sweeps.trials import Trial, read
 
 SCOPE, _PICK = "sweeps", "sweeps-pick"
 NEW = ""
@@ -299,7 +299,7 @@ def _changed(sweep: Sweep) -> tuple[int, int]:
 
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _read(mark: tuple[object, ...], _sweep: Sweep) -> list[Trial]:
-    return study.read(_sweep)
+    return read(_sweep)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 
 import pandas as pd
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.accounts import visitors
 from pages.app.article import Made, keep
 from pages.app.model import question
-from pages.app.runs import comparison, run_time, runs_access, shown_run, studies
-from pages.i18n import N_, _, paragraph
+from pages.app.runs import comparison, runs_access, studies
+from pages.i18n import _, paragraph
 from tfm_core import byte_cache
 from tfm_core.choices.config import to_json
+from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.compare import conclusions
+from tfm_core.inspect.errors import scores
+from tfm_core.inspect.errors.answers import Answers
+from tfm_core.inspect.errors.groups import GROUPINGS
 from tfm_core.plots.examples.errors import by_group, confusion
 from tfm_core.plots.examples.own_data import balance
-from tfm_core.plots.examples.pictures import picture_cards
+from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.training.curves import learning_curve
 from tfm_core.probe.types import Floats
+from tfm_core.runs.record.outcome import overfit
 from tfm_core.runs.run import Run
 from tfm_core.sentences import points
 from tfm_core.studies import practice
-from tfm_core.studies.practice import STUDY, Evaluation
-from tfm_core.studies.study import StudyRuns, runs_of
+from tfm_core.studies.practice import STUDY
+from tfm_core.studies.study import StudyRuns, missing
 from tfm_core.training.progress import Patience
 
 STEPS = ("split", "train", "early", "augment", "errors", "save", "test")
 Runs = dict[str, Run]
 """The guided runs, by the name of their arm."""
 _WINDOW = 20
-_SHOWN = 20
+_SHOWN, _CARD = 20, 114  # pictures, and pixels of each
 _TRIES = (1, 2, 5, 10, 20, 50, 100)
 _CHOOSING = "choosing"
 _MODEL_WIDTH, _DIFFERENCE_WIDTH, _DIGIT_WIDTH = 220, 110, 64  # pixels: all ten classes in view
@@ -45,7 +50,7 @@ _DONE = "practice-done"
 
 def _runs() -> Runs:
     """Return the guided runs that are there, by arm; those that a reader stopped, too."""
-    found = runs_of(STUDY, visitors.with_lessons())
+    found = studies.at_hand(STUDY, with_lessons=True)
     every = {**found.stopped, **found.shown}
     return {arm.name: every[arm.name] for arm in STUDY.arms if arm.name in every}
 
@@ -86,31 +91,12 @@ def _is_marked(name: str) -> bool:
     return name in st.session_state.get(_DONE, set())
 
 
-def _starter(arms: list[str], label: str, runs: Runs) -> None:
-    """Offer to train the arms that are missing or have failed."""
-    missing = {
-        name: STUDY.experiment(STUDY.arm(name))
-        for name in arms
-        if not _is_own(name, runs) or runs[name].status.can_resume
-    }
-    if not missing:
-        return
-    if all(name in runs and runs[name].meta.recorded for name in arms):
-        st.caption(
-            _(
-                "{badge} Trained beforehand; train it here yourself.",
-                badge=shown_run.origin_badge(runs[arms[0]]),
-            )
-        )
-    usual = [practice.SECONDS[name] for name in missing]
-    time = run_time.words(run_time.in_sequence(missing.values(), usual=usual))
-    words = _(label, time=time)
-    if st.button(words, type="primary", icon=":material/play_arrow:", key=f"practice-{arms[-1]}"):
-        studies.train(STUDY, missing)
-
-
-def _follow(arms: list[str], runs: Runs, draw: Callable[[Runs], None]) -> None:
-    """Draw what runs of arms show, as long as they train, and the line of the last one."""
+def _guided(*arms: str, draw: Callable[[Runs], None]) -> None:
+    """Offer to train arms, and draw what their runs show; a line tells of the last one."""
+    runs = _runs()
+    wanted = missing(STUDY, studies.at_hand(STUDY, with_lessons=True), own=True)
+    lacking = {name: wanted[name] for name in arms if name in wanted}
+    studies.start_button(STUDY, lacking, key=f"practice-{arms[-1]}")
     shown = {name: runs[name] for name in arms if name in runs}
     last = {name: {0: run} for name, run in shown.items() if name == arms[-1]}
 
@@ -130,7 +116,8 @@ def _chosen(*, is_told: bool = False) -> tuple[str, Run] | None:
     ready = {
         name: (run, runs_access.curves(run))
         for name, run in runs.items()
-        if run.status.state == "finished" and practice.has_weights(run)
+        if run.status.state == "finished"
+        and run.step_of_checkpoint(practice.counts(run)) is not None
     }
     best = practice.best_of(ready)
     if best is None:
@@ -150,14 +137,14 @@ def _chosen(*, is_told: bool = False) -> tuple[str, Run] | None:
     return name, runs[name]
 
 
-def _evaluated(run: Run, split: str) -> Evaluation:
+def _evaluated(run: Run, split: str) -> Answers:
     """Return the cached answers of a run on a split. Raises ValueError."""
     with st.spinner(_("Answering every picture …")):
-        return _evaluate(run.folder, practice.weights_mark(run), split)
+        return _evaluate(run.folder, checkpoint_mark(run, practice.counts(run)), split)
 
 
 @byte_cache.cached
-def _evaluate(folder: Path, mark: int, split: str) -> Evaluation:
+def _evaluate(folder: Path, mark: int, split: str) -> Answers:
     return practice.evaluate(Run(folder), split)
 
 
@@ -219,18 +206,13 @@ def _splits() -> tuple[pd.DataFrame, int]:
 
 def train(_made: Made) -> None:
     """Train the guided run and mark where it begins to overfit."""
-    runs = _runs()
-    _starter(["plain"], N_("Train the guided run ({time})"), runs)
-    _follow(["plain"], runs, _one)
+    _guided("plain", draw=_one)
 
 
 def augment(_made: Made) -> None:
     """Put the run without and the run with augmentation side by side, from one seed."""
-    runs = _runs()
-    arms = ["plain", "augmented"]
     show.prose(paragraph("practice/augment", **practice.AUGMENTATION))
-    _starter(arms, N_("Train with augmentation ({time})"), runs)
-    _follow(arms, runs, _side_by_side)
+    _guided("plain", "augmented", draw=_side_by_side)
 
 
 def _curves_of(run: Run, column: str, *, name: str) -> None:
@@ -241,11 +223,11 @@ def _curves_of(run: Run, column: str, *, name: str) -> None:
     if column == "loss":
         words = _("Loss; the ring marks the lowest validation loss.")
         figure.update_yaxes(range=[0, practice.TOP_LOSS])
-        turn = practice.overfitting(curves)
-        if turn is not None and turn["has_begun"]:
+        turn = overfit(curves)
+        if turn is not None:
             figure.add_vrect(
                 x0=turn["step"],
-                x1=turn["last_step"],
+                x1=int(curves.unseen["step"][-1]),
                 fillcolor="rgba(213,94,0,0.10)",
                 line_width=0,
                 annotation={"text": _("overfitting"), "font": {"size": 11}},
@@ -263,21 +245,12 @@ def _loss_and_accuracy(run: Run, name: str) -> None:
 def _one(shown: Runs) -> None:
     run = shown["plain"]
     _loss_and_accuracy(run, "plain")
-    turn = practice.overfitting(runs_access.curves(run))
-    if turn is None:
+    curves = runs_access.curves(run)
+    if (turn := overfit(curves)) is not None:
+        last = int(curves.unseen["step"][-1])
+        show.prose(paragraph("practice/overfitting", last=f"{last:,}", **turn))
+    elif practice.gap(curves) is None:
         st.caption(_("Waiting for the first measurement."))
-    elif turn["has_begun"]:
-        show.prose(
-            paragraph(
-                "practice/overfitting",
-                step=f"{turn['step']:,}",
-                last=f"{turn['last_step']:,}",
-                a=turn["train_best"],
-                b=turn["train_last"],
-                c=turn["validation_best"],
-                d=turn["validation_last"],
-            )
-        )
     else:
         st.caption(_("The validation loss still falls: no overfitting yet."))
 
@@ -289,14 +262,14 @@ def _side_by_side(shown: Runs) -> None:
                 _curves_of(run, column, name=f"beside-{kind}")
     gaps, can_be_negative = [], False
     for kind, run in shown.items():
-        turn = practice.overfitting(runs_access.curves(run))
-        if turn is not None:
-            can_be_negative |= kind == "augmented" and turn["gap"] < 0
+        gap = practice.gap(runs_access.curves(run))
+        if gap is not None:
+            can_be_negative |= kind == "augmented" and gap < 0
             gaps.append(
                 _(
                     "{name}: training is **{gap:+.1f} points** ahead of validation.",
                     name=_(STUDY.arm(kind).label),
-                    gap=100 * turn["gap"],
+                    gap=100 * gap,
                 )
             )
     if gaps:
@@ -309,7 +282,6 @@ def _side_by_side(shown: Runs) -> None:
 
 def early(_made: Made) -> None:
     """Train until the validation loss has not fallen for a while."""
-    runs = _runs()
     show.prose(
         paragraph(
             "practice/patience",
@@ -317,8 +289,7 @@ def early(_made: Made) -> None:
             steps=practice.PATIENCE * STUDY.base.trained.validate_every,
         )
     )
-    _starter(["early"], N_("Train with patience ({time})"), runs)
-    _follow(["early"], runs, _draw_early)
+    _guided("early", draw=_draw_early)
     show.code(Patience)
 
 
@@ -348,19 +319,21 @@ def errors(_made: Made) -> None:
     if picked is None:
         return
     evaluated = _evaluated(picked[1], "validation")
+    counts, _wrong = scores.confusion(evaluated)
+    by_class = GROUPINGS["class"].groups(evaluated, picked[1].experiment)
     left, right = st.columns(2)
     with left:
         show.figure(
-            confusion(evaluated.confusion(), evaluated.class_names, state.theme()),
+            confusion(counts.to_numpy(), evaluated.names, state.theme()),
             _("Validation split: rows true, columns predicted."),
             key="practice-confusion",
         )
     of = f"{picked[1].id} {evaluated.step}"
     with right:
-        if question.guess(practice.about_weakest(evaluated), "weakest", of=of):
+        if question.guess(practice.about_weakest(by_class), "weakest", of=of):
             show.figure(
                 by_group(
-                    evaluated.by_class(),
+                    by_class,
                     _("class"),
                     orientation="v",
                     labels={"accuracy": _("pictures right")},
@@ -371,25 +344,35 @@ def errors(_made: Made) -> None:
             )
     if question.is_guessed("weakest", of=of):
         _mark_done("errors")
-    indices = evaluated.wrong(_SHOWN)
+    worst = scores.worst_answers(evaluated, "sure")
     st.markdown(
         _(
             "**{n}** of {all} wrong, most confident first:",
-            n=len(evaluated.labels) - evaluated.n_right,
-            all=f"{len(evaluated.labels):,}",
+            n=len(worst),
+            all=f"{len(evaluated.truth):,}",
         )
     )
-    if len(indices):
-        st.html(
-            picture_cards(
-                evaluated.images[indices],
-                evaluated.labels[indices].tolist(),
-                evaluated.probabilities[indices],
-                evaluated.class_names,
-                say=_,
-            )
-        )
-    show.code(Evaluation)
+    with st.container(horizontal=True, gap="small"):
+        for place in worst[:_SHOWN].tolist():
+            with st.container(width=_CARD, gap=None):
+                _card(picked[1], evaluated, place)
+    show.code(Answers)
+
+
+def _card(run: Run, answers: Answers, place: int) -> None:
+    picture = scores.picture_of(run, place)
+    assert picture is not None
+    truth, predicted = (
+        answers.names[numbers[place]] for numbers in (answers.truth, answers.predicted)
+    )
+    words = _(
+        "{truth}, not {predicted} · {confidence}",
+        truth=truth,
+        predicted=predicted,
+        confidence=show.percent(float(answers.confidence[place])),
+    )
+    st.html(f'<img class="mistake" alt="{escape(words)}" src="{picture_url(picture)}">')
+    st.caption(words)
 
 
 def save(_made: Made) -> None:
@@ -407,7 +390,7 @@ def save(_made: Made) -> None:
     if not pressed and not _is_marked("save"):
         return
     with st.spinner(_("Saving and loading …")):
-        done = _round_trip(run.id, practice.weights_mark(run), run)
+        done = _round_trip(run.id, checkpoint_mark(run, practice.counts(run)), run)
     _mark_done("save")
     content, n_tensors, n_ignored, logits = done
     _compare(logits)
@@ -498,7 +481,7 @@ def test(_made: Made) -> None:
     tested = _evaluated(picked[1], "test")
     names = _("validation"), _("test")
     shares = conclusions.shares_right(
-        (name, evaluated.n_right, len(evaluated.labels))
+        (name, evaluated.n_right, len(evaluated.truth))
         for name, evaluated in zip(names, (promised, tested), strict=True)
     )
     look = {
@@ -513,8 +496,8 @@ def test(_made: Made) -> None:
     show.code(conclusions.best_of)
 
 
-def _verdict(name: str, promised: Evaluation, tested: Evaluation) -> str:
-    low, high = tested.interval
+def _verdict(name: str, promised: Answers, tested: Answers) -> str:
+    low, high = conclusions.wilson(tested.n_right, len(tested.truth))
     words = paragraph(
         "practice/tested",
         name=name,
@@ -522,7 +505,7 @@ def _verdict(name: str, promised: Evaluation, tested: Evaluation) -> str:
         truth=show.percent(tested.accuracy),
         low=show.percent(low),
         high=show.percent(high),
-        n=f"{len(tested.labels):,}",
+        n=f"{len(tested.truth):,}",
     )
     if promised.accuracy > high:
         verdict = _("Validation lies above the interval: too good to be true.")
@@ -533,11 +516,11 @@ def _verdict(name: str, promised: Evaluation, tested: Evaluation) -> str:
     return f"{words} {verdict}"
 
 
-def _luck(tested: Evaluation) -> None:
+def _luck(tested: Answers) -> None:
     tries = st.select_slider(
         _("Report the best of this many equal models"), _TRIES, 20, key="practice-tries"
     )
-    n = len(tested.labels)
+    n = len(tested.truth)
     expected = conclusions.best_of(tries, tested.accuracy, n)
     st.markdown(
         _(

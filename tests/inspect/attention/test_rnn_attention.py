@@ -1,51 +1,16 @@
-"""The contest of three attentions: what belongs together, and what is measured of it."""
+"""The contest of three attentions: what is measured of it."""
 
 import numpy as np
 import pytest
 
-from tests.inspect.constructed import constructed_run, small
+from tests.inspect.constructed import constructed_run
 from tfm_core.inspect.attention import rnn_attention
+from tfm_core.studies.races import of_attention
 
 
-def test_the_racers_of_every_task_differ_in_their_model_alone_and_have_no_positions():
-    racers = rnn_attention.racers("english-korean", steps=700, seed=3)
-    assert tuple(racers) == rnn_attention.RACERS
-    rest = [racer.model_dump(exclude={"model"}) for racer in racers.values()]
-    assert rest[0] == rest[1] == rest[2]
-    assert [racer.model.d_model for racer in racers.values()] == [rnn_attention.WIDTH] * 3
-    assert [racer.model.n_heads for racer in racers.values()] == [1, 1, rnn_attention.HEADS]
-    from tfm_core.inspect.positions.race import racers
-
-    with pytest.raises(ValueError, match="has no positions"):
-        racers(small(rnn_attention.racers("copy", steps=100)["additive"]), steps=100)
-
-
-@pytest.mark.parametrize("task", rnn_attention.tasks())
-def test_every_offered_task_suits_all_three(task):
-    assert len(rnn_attention.racers(task, steps=100)) == 3
-
-
-def test_the_newest_runs_of_one_task_training_and_seed_make_a_contest(store):
-    for seed in (0, 1):
-        for racer in rnn_attention.racers("copy", steps=100, seed=seed).values():
-            store.create(racer, name="One of three")
-    alone = rnn_attention.racers("sort", steps=100)["additive"]
-    store.create(alone, name="Alone")
-    wider = alone.replace(model={**alone.model.model_dump(), "d_model": 66})
-    store.create(wider, name="Another width")
-    found = rnn_attention.contests(store.list())
-    seeds = [{run.experiment.seed for run in contest.values()} for contest in found]
-    assert sorted(map(list, seeds)) == [[0], [1]]
-    assert [tuple(contest) for contest in found] == [rnn_attention.RACERS] * 2
-    last = store.create(rnn_attention.racers("copy", steps=100, seed=1)["one-head"])
-    newest = [contest["one-head"].id for contest in rnn_attention.contests(store.list())]
-    assert last.id in newest
-    assert len(newest) == 2
-
-
-@pytest.mark.parametrize("name", rnn_attention.RACERS)
+@pytest.mark.parametrize("name", rnn_attention.models())
 def test_maps_are_cut_to_their_sentences_and_the_best_head_is_scored(store, name):
-    run = constructed_run(store, rnn_attention.racers("numbers", steps=100)[name])
+    run = constructed_run(store, of_attention("numbers").experiments[name])
     found = rnn_attention.cross_attention_at(run)
     assert found.step == 11
     assert not found.is_scored  # the constructed examples have no true sources
@@ -63,7 +28,7 @@ def test_a_trained_contest_is_scored_against_the_truth(store):
     from tfm_core.runs.record.snapshots import write, write_probe
     from tfm_core.training.loop import build, train
 
-    experiment = rnn_attention.racers("reverse", steps=250)["additive"]
+    experiment = of_attention("reverse", steps=250).experiments["additive"]
     experiment = experiment.replace(
         task={
             **experiment.task.model_dump(),

@@ -6,6 +6,7 @@ from tests.pages.made_runs import damaged_run, made_run
 from tests.runs.waiting import tiny
 from tfm_core.inspect.compare.seeds import configurations, plans
 from tfm_core.sentences import StudentError
+from tfm_core.training.progress import LOSS_DIVERGED, TrainingDiverged
 
 
 def plan(experiment, runs, n):
@@ -52,11 +53,11 @@ def test_what_is_there_is_not_trained_again(store):
     assert plan(experiment, runs, 3)[1] == []
 
 
-def test_a_copy_that_trained_further_is_no_seed_and_one_that_diverged_is(store, monkeypatch):
+def test_a_copy_that_trained_further_is_no_seed_and_one_that_diverged_is(store):
     copy = store.fork(_with_weights(made_run(store, experiment=tiny(), step=7)).id, steps=11)
     assert seeds(plan(copy.experiment, [copy], 2)[1]) == [0, 1]
-    words = "The training diverged at step 3: the loss is not a number."
-    monkeypatch.setattr("tfm_core.runs.record.outcome.is_of_divergence", lambda reason: True)
+    values = {"loss": float("nan"), "step": 3, "learning_rate": 10.0, "lower": 1.0}
+    words = TrainingDiverged(LOSS_DIVERGED, **values).sentence
     failed = made_run(store, experiment=tiny(), state="failed", step=3, reason=words)
     assert list(plan(tiny(), [failed], 2)[0]) == [0]
 

@@ -7,10 +7,10 @@ import pytest
 
 from tfm_core.choices.presets import PRESETS
 from tfm_core.choices.variants.positions import POSITIONS, POSITIONS_OF_WORDS
-from tfm_core.inspect.positions import race as position_race
-from tfm_core.inspect.positions import shuffle, tables
+from tfm_core.inspect.positions import longer, shuffle, tables
 from tfm_core.inspect.positions.tables import by_offset, rotary_scores
 from tfm_core.runs.store import RunStore
+from tfm_core.studies.races import of_positions
 from tfm_core.training.checkpoints import save
 from tfm_core.training.loop import build
 
@@ -90,17 +90,6 @@ def test_what_a_run_cannot_read_is_said(run_id, text, sentence):
         shuffle.of_run(RunStore().get(run_id), text)
 
 
-@pytest.mark.parametrize("preset", ["reverse", "sort-at-once", "addition", "vit-digits"])
-def test_racers_differ_in_their_positions_alone(preset):
-    found = position_race.racers(PRESETS[preset].experiment, steps=31)
-    assert set(found) == set(POSITIONS_OF_WORDS)
-    dumps = [each.model_dump() for each in found.values()]
-    for name, values in zip(found, dumps, strict=True):
-        assert values["model"].pop("position") == name
-        assert values["training"]["steps"] == 31
-    assert all(values == dumps[0] for values in dumps)
-
-
 def small_race(tmp_path, position="sinusoidal", task="copy"):
     """A run of a tiny model with its untrained weights saved as a checkpoint."""
     experiment = PRESETS["copy"].experiment.replace(
@@ -114,7 +103,7 @@ def small_race(tmp_path, position="sinusoidal", task="copy"):
             "n_test": 8,
         },
     )
-    racers = position_race.racers(experiment, steps=3)
+    racers = of_positions(experiment, steps=3).experiments
     store = RunStore(tmp_path, recorded=None)
     run = store.create(racers[position], state="finished")
     save(build(racers[position]), run.folder / "checkpoints" / "last")
@@ -124,7 +113,7 @@ def small_race(tmp_path, position="sinusoidal", task="copy"):
 @pytest.mark.parametrize("position", POSITIONS_OF_WORDS)
 def test_every_kind_answers_up_to_twice_the_trained_length(tmp_path, position):
     _, _, run = small_race(tmp_path, position)
-    table, trained, _why = position_race.extrapolate(run)
+    table, trained, _why = longer.extrapolate(run)
     assert trained == 5
     assert table["length"].iloc[-1] == 10
     assert table["tokens"].between(0, 1).all()
@@ -136,27 +125,12 @@ def test_a_learned_table_that_ends_says_so(tmp_path):
     short = short.replace(model=short.model.replace(max_len=6).model_dump())
     run = store.create(short, state="finished")
     save(build(short), run.folder / "checkpoints" / "last")
-    table, _trained, why = position_race.extrapolate(run)
+    table, _trained, why = longer.extrapolate(run)
     assert "learned position table has 6 rows" in why
     assert np.isnan(table["tokens"].iloc[-1])
     assert not np.isnan(table["tokens"].iloc[0])
 
 
-def test_runs_that_differ_in_nothing_else_are_a_race_the_newest_of_each_kind(tmp_path):
-    store, racers, first = small_race(tmp_path)
-    assert position_race.races(store.list()) == []
-    rotary = store.create(racers["rotary"])
-    again = store.create(racers["sinusoidal"])
-    other = racers["alibi"].replace(seed=5)
-    store.create(other)
-    (race,) = position_race.races(store.list())
-    assert {name: run.id for name, run in race.items()} == {
-        "sinusoidal": again.id,
-        "rotary": rotary.id,
-    }
-    assert first.id != again.id
-
-
 @pytest.mark.parametrize(("preset", "words"), [("vit-digits", "Pictures"), ("translate", "copy")])
 def test_where_there_is_no_longer_sequence_it_is_said(preset, words):
-    assert words in position_race.can_extrapolate(PRESETS[preset].experiment)
+    assert words in longer.can_extrapolate(PRESETS[preset].experiment)

@@ -21,7 +21,7 @@ from tfm_core.inspect.attention.example import (  # noqa: E402
 from tfm_core.inspect.errors.answers import wrong_first  # noqa: E402
 from tfm_core.inspect.masks.lab import PAD_TOKEN  # noqa: E402
 from tfm_core.inspect.masks.scores import of_run  # noqa: E402
-from tfm_core.inspect.positions.race import can_extrapolate  # noqa: E402
+from tfm_core.inspect.positions.longer import can_extrapolate  # noqa: E402
 from tfm_core.inspect.positions.shuffle import of_run as shuffled  # noqa: E402
 from tfm_core.inspect.text.gpt_reading import lens_logits, logit_lens, look_through, sum_of  # noqa: E402  # noqa: E402
 from tfm_core.inspect.text.surprisal import example_text, predictions, surprisals  # noqa: E402

@@ -134,7 +134,7 @@ def test_accuracy_is_said_as_what_it_is(store):
 
 def test_a_run_that_learned_nothing_is_no_green_finished(store, open_page, monkeypatch):
     run = made_run(store)
-    outcome = Outcome("diverged", "It diverged: its loss ended at 547.0.")
+    outcome = Outcome("diverged", 2, "It diverged: its loss ended at 547.0.")
     monkeypatch.setattr(Run, "outcome", outcome)
     app = open_page(PAGE, run=run.id)
     assert "Diverged" in names(app)

@@ -1,23 +1,18 @@
-"""Additive, scaled dot-product and multi-head attention on one task, from one seed, side by side.
-
-Runs belong together if their task, training and seed are the same, and their models these three.
-"""
+"""Additive, scaled dot-product and multi-head attention on one task, side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.choices.config import EncoderDecoderConfig, Experiment, RecurrentConfig
-from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.config import EncoderDecoderConfig, RecurrentConfig
 from tfm_core.choices.config.text_tasks import TEXT_TASKS
 from tfm_core.choices.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.choices.variants.record import resolve
 from tfm_core.inspect.attention import alignment
-from tfm_core.inspect.compare.seeds import sets_of
 from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.probe.labels import MapAxes, RowLabels, axes, modules_by_kind, rows
 from tfm_core.probe.masks import on_examples
@@ -25,15 +20,10 @@ from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, percent
 
-RACERS = ("additive", "one-head", "many-heads")
 WIDTH = 64
 """d_model of all three."""
 HEADS = 4
 """Heads of the last one."""
-
-
-Contest = dict[str, Run]
-"""Runs that differ in their attention alone, the newest of each, in RACERS order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,27 +97,6 @@ def models() -> dict[str, RecurrentConfig | EncoderDecoderConfig]:
     return {"additive": additive, "one-head": one, "many-heads": many}
 
 
-def racers(task: str, *, steps: int, seed: int = 0) -> dict[str, Experiment]:
-    """Return one experiment for each model: the same pairs, batches and steps."""
-    runs = {}
-    for name, model in models().items():
-        values = default_sections(model.family, task)
-        values["model"] = model.model_dump()
-        values["training"]["steps"] = steps
-        runs[name] = Experiment.parse({**values, "seed": seed})
-    return runs
-
-
-def contests(runs: Iterable[Run]) -> list[Contest]:
-    """Group runs, newest first, by task, training and seed; at least two models make a contest."""
-    known = models()
-
-    def name_of(experiment: Experiment) -> str | None:
-        return next((name for name, model in known.items() if model == experiment.model), None)
-
-    return sets_of(runs, RACERS, name_of, lambda one: one.model_dump(exclude={"model"}))
-
-
 def cross_attention_at(run: Run, snapshot: Snapshot | None = None) -> CrossAttentionAtStep | None:
     """Return what a run's cross-attention does at a snapshot (None: the last); None without one."""
     steps = run.snapshot_steps()
@@ -170,14 +139,6 @@ def sentences(run: Run) -> list[str]:
         return [str(item["src_text"]) for item in run.probe().attended]
     except ValueError:
         return []
-
-
-def n_parameters(run: Run) -> int:
-    """Return how many parameters the model of a run has."""
-    from tfm_core.data.tasks import data_shape
-    from tfm_core.facts.parameter_table import parameter_table
-
-    return parameter_table(run.experiment.model, data_shape(run.experiment)).total
 
 
 def about_alignment(shares: Mapping[str, float]) -> Question | None:

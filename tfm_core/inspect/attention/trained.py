@@ -29,7 +29,7 @@ from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.runs.record.snapshots import snapshot_path
 from tfm_core.runs.record.weights import weights_path
-from tfm_core.runs.run import Run
+from tfm_core.runs.run import Checkpoint, Run
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ OfRun = Callable[Concatenate[Run, P], T]
 Item = Mapping[str, Any]
 Picture = npt.NDArray[np.uint8]
 Batch = tuple[tuple["Tensor", ...], list[Item]]
-_CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
 _loading = threading.Lock()
 
 
@@ -59,10 +58,11 @@ def no_checkpoint(run: Run) -> str:
     return Paragraph("attention/no-checkpoint")
 
 
-def checkpoint_mark(run: Run) -> int:
-    """Return a cache key that changes with the last checkpoint. Raises StudentError without one."""
+def checkpoint_mark(run: Run, which: Checkpoint = "last") -> int:
+    """Return a cache key that changes with a checkpoint. Raises StudentError without one."""
     try:
-        return (run.folder / _CHECKPOINT).stat().st_mtime_ns
+        file = run.folder / "checkpoints" / which / "checkpoint.safetensors"
+        return file.stat().st_mtime_ns
     except OSError:
         raise StudentError(no_checkpoint(run)) from None
 
@@ -111,12 +111,12 @@ def _hashable(value: object) -> Hashable:
     return str(value) if isinstance(value, Mapping) else value
 
 
-def model_of(run: Run) -> tuple[Model, int]:
+def model_of(run: Run, which: Checkpoint = "last") -> tuple[Model, int]:
     """Return the model in eval mode and its step, cached. Raises ValueError, in a sentence."""
-    mark = checkpoint_mark(run)
+    mark = checkpoint_mark(run, which)
     with _loading:
         load = _load_large if run.experiment.training is None else _load
-        return load(str(run.folder), mark)
+        return load(str(run.folder), which, mark)
 
 
 def data_of(experiment: Experiment) -> Data:
@@ -154,23 +154,23 @@ def pixels_of_data(experiment: Experiment) -> tuple[Tensor, Tensor]:
 
 
 @lru_cache(maxsize=2)
-def _load_large(folder: str, mark: int) -> tuple[Model, int]:
+def _load_large(folder: str, which: Checkpoint, mark: int) -> tuple[Model, int]:
     """Load a model whose weights are those of the file, so that they take no room of the cache."""
-    return _loaded(folder)
+    return _loaded(folder, which)
 
 
 @byte_cache.cached
-def _load(folder: str, mark: int) -> tuple[Model, int]:
-    return _loaded(folder)
+def _load(folder: str, which: Checkpoint, mark: int) -> tuple[Model, int]:
+    return _loaded(folder, which)
 
 
-def _loaded(folder: str) -> tuple[Model, int]:
+def _loaded(folder: str, which: Checkpoint) -> tuple[Model, int]:
     import torch
 
     from tfm_core.training.checkpoints import load_model
 
     torch.set_num_threads(1)  # OpenMP's waiting threads would take the processor from the training
-    return load_model(Run(Path(folder)).experiment, Path(folder) / "checkpoints" / "last")
+    return load_model(Run(Path(folder)).experiment, Path(folder) / "checkpoints" / which)
 
 
 @byte_cache.cached

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tfm_core.choices.config import Experiment
 from tfm_core.runs.run import Run
@@ -15,8 +15,15 @@ _LAST_SEED = 2**31 - 1
 
 
 def is_same_but_seed(one: Experiment, other: Experiment) -> bool:
-    """Return whether two experiments differ in nothing but, perhaps, their seed."""
-    return (one.model, one.task, one.training) == (other.model, other.task, other.training)
+    """Return whether two experiments differ in nothing but, perhaps, their seed.
+
+    How many snapshots are taken changes no weight.
+    """
+    if (one.model, one.task) != (other.model, other.task):
+        return False
+    if one.training is None or other.training is None:
+        return one.training is other.training
+    return one.training.replace(snapshots=other.training.snapshots) == other.training
 
 
 def configurations(runs: Sequence[Run]) -> list[dict[int, Run]]:
@@ -39,29 +46,6 @@ def configurations(runs: Sequence[Run]) -> list[dict[int, Run]]:
     return [dict(sorted(group.items())) for _experiment, group in groups]
 
 
-def sets_of(
-    runs: Iterable[Run],
-    names: Sequence[str],
-    name_of: Callable[[Experiment], str | None],
-    rest_of: Callable[[Experiment], object],
-) -> list[dict[str, Run]]:
-    """Return runs, newest first, that differ in one thing alone together.
-
-    Of each set the newest run of a name, in the order of the names; sets have two names at least.
-    name_of: of an experiment, if it has one; rest_of: what has to be the same.
-    """
-    groups: dict[str, dict[str, Run]] = {}
-    for run in runs:
-        name = None if run.problem is not None else name_of(run.experiment)
-        if name is not None:
-            groups.setdefault(repr(rest_of(run.experiment)), {}).setdefault(name, run)
-    return [
-        {name: group[name] for name in names if name in group}
-        for group in groups.values()
-        if len(group) > 1
-    ]
-
-
 def plans(
     experiments: Sequence[Experiment], runs: Sequence[Run], n: int
 ) -> list[tuple[Mapping[int, Run], list[Experiment]]]:
@@ -72,11 +56,11 @@ def plans(
     """
     if not MIN <= n <= MAX:
         raise StudentError("Choose {fewest} to {most} seeds, not {n}.", n=n, fewest=MIN, most=MAX)
-    there = [_there(experiment, runs) for experiment in experiments]
-    wanted = _wanted([*there, {one.seed for one in experiments[:1]}], experiments[0].seed, n)
+    known = [there(experiment, runs) for experiment in experiments]
+    wanted = _wanted([*known, {one.seed for one in experiments[:1]}], experiments[0].seed, n)
     return [
         (found, [experiment.replace(seed=seed) for seed in wanted if seed not in found])
-        for experiment, found in zip(experiments, there, strict=True)
+        for experiment, found in zip(experiments, known, strict=True)
     ]
 
 
@@ -92,7 +76,8 @@ def _wanted(known: Iterable[Iterable[int]], first: int, n: int) -> list[int]:
     return wanted
 
 
-def _there(experiment: Experiment, runs: Iterable[Run]) -> dict[int, Run]:
+def there(experiment: Experiment, runs: Iterable[Run]) -> dict[int, Run]:
+    """Return the runs of an experiment by seed, ascending: the first of each seed that counts."""
     found: dict[int, Run] = {}
     for run in runs:
         if run.problem is None and is_same_but_seed(run.experiment, experiment) and counts(run):

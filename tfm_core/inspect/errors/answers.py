@@ -113,6 +113,11 @@ class Answers:
         """Number of right answers."""
         return int(self.is_right.sum())
 
+    @property
+    def accuracy(self) -> float:
+        """Share of right answers."""
+        return self.n_right / len(self.truth)
+
 
 def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = LIMIT) -> Answers:
     """Return the predictions for the first ``limit`` validation examples; slow, so cache them.
@@ -120,10 +125,22 @@ def answers(run: Run, step: int, report: OnProgress | None = None, limit: int = 
     step: one of ``steps_of``. report: is called with the share done. Raises ValueError, in a
     sentence, without such weights or data.
     """
+    return answered(
+        run.experiment, data_of(run.experiment), model_of_step(run, step), report, limit
+    )
+
+
+def answered(
+    experiment: Experiment,
+    data: Data,
+    weights: tuple[Model, int],
+    report: OnProgress | None = None,
+    limit: int = LIMIT,
+) -> Answers:
+    """Return the predictions of a model for validation examples; weights: it, and its step."""
     import torch
 
-    model, _step = model_of_step(run, step)
-    experiment, data = run.experiment, data_of(run.experiment)
+    model, step = weights
     n = min(limit, len(data.validation))
     task = experiment.task
     is_read = has_right_answers(task) and _unit(experiment) == "token"

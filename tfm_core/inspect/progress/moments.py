@@ -24,7 +24,7 @@ from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.labels import patches_per_side as side_of
 from tfm_core.probe.types import Floats, Probe, Snapshot
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.record.outcome import MIN_PROGRESS
+from tfm_core.runs.record.outcome import MIN_PROGRESS, jump, loss_progress
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, joined, percent
 
@@ -35,8 +35,6 @@ PLAIN = 0.5
 SURE = 0.5
 """Probability from which a picture counts as right: never reached by chance with ten classes."""
 _SURE_OF_LABEL = 0.9  # the same for a single token, where there may be only two
-_JUMP = 0.25  # share of the way from guessing to the lowest loss that a loss may not jump up
-_BEFORE = 20  # losses before a jump, whose median it is compared with
 _INK = 128  # of 255: a patch with a pixel as bright is one that the digit covers
 
 STALE = 1.2
@@ -272,30 +270,38 @@ def _of_answers(probe: Probe, measured: _Measured) -> Iterator[_Event]:
 
 def _of_curves(curves: Curves, before: int, step: int) -> Iterator[_Event]:
     """Yield events of curves up to a step; ``before`` is the step of the snapshot before."""
-    guessing, floor = curves.started.get("start_loss"), curves.started.get("floor")
-    if guessing is None:
+    progress = loss_progress(curves)
+    if progress is None:
         return
-    yield from _jump(curves, guessing - (floor or 0.0), before, step)
+    if (jumped := jump(progress, before, step)) is not None:
+        at, usual, high = jumped
+        words = N_(
+            "The loss jumped from {usual:,.2f} to {loss:,.2f} at step {step:,}.",
+            usual=usual,
+            loss=high,
+            step=at,
+        )
+        yield _Event(0, frozenset({("jump", step)}), words)
     measured = curves.unseen.up_to(step)
     loss, accuracy = measured.last("loss"), measured.last("accuracy")
     chance, whole = curves.started.get("chance"), measured.last("sequence_accuracy")
     at = int(measured.last("step") or 0)
     if loss is None or accuracy is None or chance is None:
         return
-    way = (guessing - loss) / max(1e-9, guessing - (floor or 0.0))
+    way = progress.share(loss)
     if way >= MIN_PROGRESS and accuracy > chance:
         better = Paragraph(
             "moments/better-than-guessing", at=at, share=percent(accuracy), chance=percent(chance)
         )
         yield _Event(8, frozenset({"better than guessing"}), better)
-    if floor:  # not every answer can be known, so the loss says how much of it is
+    if progress.floor:  # not every answer can be known, so the loss says how much of it is
         learned = Paragraph(
             "moments/learned-share",
             at=at,
             share=percent(way),
             loss=loss,
-            guessing=guessing,
-            floor=floor,
+            guessing=progress.guessing,
+            floor=progress.floor,
         )
         yield from _reached({"way": (way, learned)}, (0.5, 0.9))
         return
@@ -333,28 +339,6 @@ def _with_since(sentence: Sentence, steps: Floats, shares: Floats, step: int) ->
     if since == step:
         return sentence
     return joined(sentence, N_("Unchanged since step {since:,}.", since=since))
-
-
-def _jump(curves: Curves, way: float, before: int, step: int) -> Iterator[_Event]:
-    """Yield a jump of the training loss since the snapshot before."""
-    steps, losses = curves.steps["step"], curves.steps["loss"]
-    for at in np.flatnonzero((steps > max(before, 1)) & (steps <= step)):
-        earlier = losses[max(0, at - _BEFORE) : at]
-        if not len(earlier) or not np.isfinite(earlier).all():
-            continue
-        usual = float(np.median(earlier))
-        if losses[at] >= max(3 * usual, usual + _JUMP * way):
-            yield _Event(
-                0,
-                frozenset({("jump", step)}),
-                N_(
-                    "The loss jumped from {usual:,.2f} to {loss:,.2f} at step {step:,}.",
-                    usual=usual,
-                    loss=float(losses[at]),
-                    step=int(steps[at]),
-                ),
-            )
-            return
 
 
 def _named(experiment: Experiment, module: str, head: int | None = None) -> str:

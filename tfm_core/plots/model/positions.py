@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.choices.variants.positions import POSITIONS, Style
-from tfm_core.inspect.positions.race import RACE
+from tfm_core.inspect.positions.longer import RACE
 from tfm_core.inspect.positions.shuffle import CHANGES
 from tfm_core.plots.chart import Look, cells, chart, texts_of
 from tfm_core.plots.described import line

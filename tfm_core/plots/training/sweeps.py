@@ -20,7 +20,7 @@ from tfm_core.sweeps import space as spaces
 from tfm_core.sweeps.objectives import Objective
 from tfm_core.sweeps.plan import Plan
 from tfm_core.sweeps.space import Choices, Dimension, Range, Value
-from tfm_core.sweeps.study import Trial, optuna_study
+from tfm_core.sweeps.trials import Trial, optuna_study
 
 if TYPE_CHECKING:
     import optuna

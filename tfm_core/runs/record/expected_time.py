@@ -96,16 +96,14 @@ def expected(
     device: str = "cpu",
     threads: int = 1,
     measured: float | None = None,
-    usual: float | None = None,
 ) -> Forecast | None:
     """Return how long a training will take, or None: nothing is known of this device yet.
 
     slowness: see ``machine``; it stands for the CPU where no run has finished. slowdown: how many
     times as long as on an idle machine a CPU takes now. measured: seconds that were worked out on
-    the device, which stand for any other. usual: seconds on the machine of ``facts.compute``, where
-    they are known better than by it.
+    the device, which stand for any other.
     """
-    usual = usual or compute.seconds(experiment)
+    usual = compute.seconds(experiment)
     ratios = _ratios(experiment, [r for r in runs if r.device == device], threads)
     prior = slowness if device == "cpu" else measured and measured / usual
     if not ratios and not prior:

@@ -6,8 +6,8 @@ import pytest
 from pages.app.runs import run_time
 from tests.inspect.constructed import constructed_run
 from tests.pages.looking import figure_of, revealed, said, sent
-from tfm_core.inspect.attention.rnn_attention import racers
 from tfm_core.inspect.speed.report import LENGTHS
+from tfm_core.studies.races import of_attention
 
 PAGE = "learn/before.py"
 
@@ -16,9 +16,9 @@ def test_one_press_queues_three_runs_that_differ_in_their_model_alone(busy_queue
     app = open_page(PAGE)
     app.slider(key="before-steps").set_value(300)
     app.selectbox(key="before-task").set_value("reverse")
-    app.button(key="before-train").click().run()
+    app.button(key="before-start").click().run()
     queued = [run for run in store.list() if run.status.state == "queued"]
-    expected = racers("reverse", steps=300)
+    expected = of_attention("reverse", steps=300).experiments
     assert {repr(run.experiment) for run in queued} == {repr(e) for e in expected.values()}
     assert len(queued) == 3
     assert "3 runs are waiting" in said(app)
@@ -26,10 +26,10 @@ def test_one_press_queues_three_runs_that_differ_in_their_model_alone(busy_queue
 
 
 def test_figures_and_maps_of_a_contest_stand_side_by_side(store, open_page):
-    racing = racers("numbers", steps=1000)
+    racing = of_attention("numbers", steps=1000).experiments
     for racer in racing.values():
         constructed_run(store, racer)
-    app = open_page(PAGE)
+    app = open_page(PAGE, task="numbers", steps=1000)
     for name in racing:  # a row is the token that is written
         assert figure_of(app, f"before-map-{name}").layout.yaxis.ticktext[0] != "<bos>"
     table = app.table[0].value

@@ -31,11 +31,11 @@ def test_the_split_is_counted_and_a_right_answer_does_the_step(open_page):
 )
 def test_a_press_queues_what_is_missing(busy_queue, open_page, key, kinds):
     app = open_page(PAGE)
-    app.button(key=f"practice-{key}").click().run()
+    app.button(key=f"practice-{key}-start").click().run()
     found = runs_of(STUDY, busy_queue.store.list()).shown
     assert list(found) == kinds
     assert {run.status.state for run in found.values()} == {"queued"}
-    assert not [button for button in app.button if button.key == f"practice-{key}"]
+    assert not [button for button in app.button if button.key == f"practice-{key}-start"]
 
 
 def test_a_finished_run_fills_every_step(store, open_page):

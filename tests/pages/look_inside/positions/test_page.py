@@ -113,9 +113,10 @@ def test_one_press_queues_a_run_of_each_kind_with_its_name(busy_queue, open_page
     run = learned_run(busy_queue.store, "copy")
     app = viewed(open_page(PAGE, run=run.id), "race")
     app.slider(key="positions-copy-steps").set_value(200).run()
-    app.button(key="positions-train").click().run()
+    app.button(key="positions-start").click().run()
     made = [run for run in busy_queue.store.list() if ", positions: " in run.meta.name]
-    assert [run.experiment.model.position for run in made] == list(POSITIONS_OF_WORDS)
+    assert {run.experiment.model.position for run in made} == set(POSITIONS_OF_WORDS)
+    assert len(made) == len(POSITIONS_OF_WORDS)
     assert {run.status.state for run in made} == {"queued"}
     assert {run.experiment.training.steps for run in made} == {200}
     n = len(POSITIONS_OF_WORDS)
@@ -148,4 +149,4 @@ def test_a_model_that_was_opened_says_that_it_cannot_race(store, open_page, tmp_
     app = viewed(open_page(PAGE, run=run.id), "race")
     assert not app.exception
     assert any("not trained" in one.value for one in app.info)
-    assert "positions-train" not in {button.key for button in app.button}
+    assert "positions-start" not in {button.key for button in app.button}

@@ -1,23 +1,15 @@
-"""Every kind of positions on one task from one seed, and how far beyond the trained length they go.
-
-Comparisons are found among the runs themselves: what differs in nothing but the positions belongs
-together, so nothing else need be remembered.
-"""
+"""How far beyond the trained length a model's kind of positions goes."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from tfm_core.choices.config import Experiment, TextModelConfig, TextTaskConfig, built
-from tfm_core.choices.config.experiment import sequence_len
-from tfm_core.choices.variants.positions import POSITIONS_OF_WORDS
+from tfm_core.choices.config import Experiment, TextTaskConfig
 from tfm_core.inspect.attention.trained import model_of
-from tfm_core.inspect.compare.seeds import sets_of
 from tfm_core.inspect.tables import Column, Columns, share
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -26,7 +18,6 @@ if TYPE_CHECKING:
     from tfm_core.data.text import Pair
     from tfm_core.data.text.task import TextTask
 
-RACERS = tuple(POSITIONS_OF_WORDS)
 PER_LENGTH = 32
 """Sequences measured at each length."""
 DRAWS = 1500
@@ -38,46 +29,8 @@ RACE = Columns(
     length=Column(N_("source length (tokens)"), ","),
     right=share(N_("tokens right")),
 )
-Race = dict[str, Run]
-"""Runs that differ in their positions alone, the newest of each kind, in order."""
 Extrapolation = tuple[pd.DataFrame, int, str]
 """What ``extrapolate`` returns."""
-
-
-def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
-    """Return the experiment once with each kind of positions, ``steps`` steps each.
-
-    The learned table gets twice the rows that the task needs, so that it can be asked beyond the
-    trained length. Kinds that the family does not offer are left out. Raises ConfigError where a
-    kind does not fit the model, ValueError where the model has no positions.
-    """
-    model = experiment.model
-    if not model.has_blocks:
-        raise StudentError("An RNN has no positions. Choose a Transformer on the Train page.")
-    offered = type(model).offered("position")
-    common: dict[str, object] = {}
-    if isinstance(model, TextModelConfig):
-        common["max_len"] = min(8192, max(model.max_len, 2 * sequence_len(experiment) + 2))
-    training = experiment.trained.replace(steps=steps).model_dump()
-    return {
-        name: experiment.replace(
-            model=model.replace(position=name, **common).model_dump(), training=training
-        )
-        for name in RACERS
-        if name in offered
-    }
-
-
-def races(runs: Iterable[Run]) -> list[Race]:
-    """Group runs, newest first, by all but their positions; a race has at least two kinds."""
-
-    def position_of(experiment: Experiment) -> str | None:
-        position = built(experiment.model).position if experiment.task.has_model else None
-        return position if position in RACERS else None
-
-    return sets_of(
-        runs, RACERS, position_of, lambda one: one.model_dump(exclude={"model": {"position"}})
-    )
 
 
 def can_extrapolate(experiment: Experiment) -> str | None:

@@ -83,24 +83,24 @@ def read(sweep: Sweep) -> list[Trial]:
         ) from None
 
 
-class Study:
+class Trials:
     """The trials of a sweep for whoever holds its lock; each change is written at once."""
 
     def __init__(self, sweep: Sweep, plan: Plan) -> None:
         """Read the trials. Raises SweepDamaged, in a sentence."""
-        self.sweep, self.plan, self.trials = sweep, plan, read(sweep)
+        self.sweep, self.plan, self.all = sweep, plan, read(sweep)
 
     def add(self, values: Mapping[str, Value], **known: Any) -> Trial:
         """Add a trial. Raises OSError."""
-        return self._write(Trial(len(self.trials), dict(values), **known))
+        return self._write(Trial(len(self.all), dict(values), **known))
 
     def change(self, trial: Trial, **changes: Any) -> Trial:
         """Change some fields of a trial. Raises OSError."""
         return self._write(dataclasses.replace(trial, **changes))
 
     def _write(self, trial: Trial) -> Trial:
-        self.trials[trial.number : trial.number + 1] = [trial]
-        content = json.dumps({"trials": _STORED.plain(self.trials)}, allow_nan=False)
+        self.all[trial.number : trial.number + 1] = [trial]
+        content = json.dumps({"trials": _STORED.plain(self.all)}, allow_nan=False)
         write_bytes(self.sweep.trials, content.encode(), lasting=True)
         return trial
 
@@ -116,8 +116,8 @@ class Study:
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        study = optuna_study(plan, self.trials)
-        seed = (plan.seed * 1_000_003 + len(self.trials) * 7919 + 1) % (2**31 - 1)
+        study = optuna_study(plan, self.all)
+        seed = (plan.seed * 1_000_003 + len(self.all) * 7919 + 1) % (2**31 - 1)
         if plan.search == "tpe":
             first = min(10, max(4, plan.most_runs // 4))  # random; all of a short sweep with 10
             with warnings.catch_warnings():
@@ -131,7 +131,7 @@ class Study:
 
     def _untried(self) -> dict[str, Value] | None:
         plan = self.plan
-        placed = (spaces.point_in(plan.base, plan.space, trial.values) for trial in self.trials)
+        placed = (spaces.point_in(plan.base, plan.space, trial.values) for trial in self.all)
         tried = {frozenset(values.items()) for values in placed if values is not None}
         points = spaces.grid(plan.space)
         return next((point for point in points if frozenset(point.items()) not in tried), None)
