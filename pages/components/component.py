@@ -135,6 +135,17 @@ def table_words() -> dict[str, str]:
     }
 
 
+def player_words() -> dict[str, str]:
+    """Return the words of the buttons of ``player.js``."""
+    return {
+        "play": _("Play the training"),
+        "pause": _("Pause"),
+        "back": _("Previous snapshot"),
+        "next": _("Next snapshot"),
+        "scrub": _("Training step"),
+    }
+
+
 def query_names(tokens: Sequence[str], words: Sequence[str]) -> list[str]:
     """Return the label of each query of a map: its words, else number and token."""
     if words:

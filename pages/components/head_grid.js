@@ -1,12 +1,15 @@
-// All heads as small maps on canvases; the animation moves them.
+// All heads as small maps on canvases, at every snapshot of a training: they are all here, so playing asks the
+// server for nothing.
 
 import { abgr, cellUnder, colours, nameAt, paintCells, paintVeil, part, pictured, rgb, strongest, tipOver, unpack, weightInk, weightOf } from "./cells.js";
 import { openTables } from "./data_table.js";
-import { actButton, bytes, drawn, element, headName, paper, presentedHeight, saveButtons, fill, whole } from "./dom.js";
-import { showAnimation, startAt, stopAnimation, tellDrawn } from "./animation.js";
-import { forgetFrame } from "./events.js";
+import { actButton, bytes, drawn, element, headName, isCalm, paper, presentedHeight, saveButtons, fill, whole } from "./dom.js";
+import { forgetFrame, tellFrame } from "./events.js";
 import { roving, tabStop } from "./keys.js";
+import { Player, isBetween, positionOf, weightsAt } from "./player.js";
 
+const HOLD = 420; // milliseconds that a snapshot stands while the training plays
+const LARGE = 150_000; // weights of a snapshot from which on it turns into the next at once
 const LAYER = 54; // pixels that the names of the layers take
 const LARGEST = 190;
 const FEW_LAYERS = 4; // of so many, all heads stand in one screen
@@ -84,7 +87,7 @@ function build(root, view) {
   const bar = saveButtons(words, () => picture(root));
   bar.prepend(actButton("small", words.table, () => openTables(root, words.grid, [table(root.headGrid)], words)));
   root.replaceChildren(...(view.title ? [title] : []), animation, grid, bar);
-  return { grid, buttons: [...grid.querySelectorAll("button")], animation, title };
+  return { grid, buttons: [...grid.querySelectorAll("button")], animation, title, time: null };
 }
 
 // A row a head: what it does, and its strongest cell.
@@ -199,6 +202,7 @@ function picture(root) {
 function show(state) {
   const { view, parts } = state;
   const { words } = view;
+  state.at = state.player.frame;
   const heads = view.shape[1];
   state.spots = parts.buttons.map((button, i) => paint(button.firstChild, view, i));
   parts.buttons.forEach((button, i) => {
@@ -212,8 +216,89 @@ function show(state) {
   });
 }
 
-function blend({ parts, view }) {
-  parts.buttons.forEach((button, i) => paint(button.firstChild, view, i));
+// ---- the training, played
+
+// New data came: stay at the step that is shown, unless the server moved on or shows something else.
+function startAt(state, before) {
+  const { view, player } = state;
+  const isMoved = before?.frames[before.frame].step !== view.frames[view.frame].step;
+  const at = before?.animation === view.animation ? view.frames.findIndex(({ step }) => step === before.frames[state.at].step) : -1;
+  const stays = at >= 0 && (player.playing || !isMoved);
+  if (!stays) player.stop();
+  Object.assign(player, { count: view.frames.length, position: stays ? at : view.frame, smooth: !isCalm() && view.shape.reduce((product, n) => product * n, 1) <= LARGE });
+  view.shown = weightsAt(view, player.shown);
+}
+
+function move(state) {
+  const { view, player, parts } = state;
+  const isWhole = !isBetween(player.shown);
+  if (isWhole && !player.smooth && state.at === player.frame) return;
+  view.shown = weightsAt(view, player.shown);
+  if (isWhole || state.at !== player.frame) { show(state); showTime(state); }
+  else parts.buttons.forEach((button, i) => paint(button.firstChild, view, i));
+  tell(state);
+}
+
+// The weights of the chosen head, for whoever shows it.
+export function tell({ view, player, pending }) {
+  if (view.block > 1) return;
+  const [, heads, rows, columns] = view.shape;
+  const [layer, head] = pending?.head ?? view.chosen;
+  const values = part(view.shown, layer * heads + head, rows * columns).slice();
+  tellFrame({ animation: view.animation, step: view.frames[player.frame].step, values, rows, columns, isBetween: isBetween(player.shown) });
+}
+
+// Where it was left the rest of the page follows.
+function rest(state) {
+  const { player, view } = state;
+  player.place(player.frame);
+  showTime(state);
+  state.send("step", view.frames[player.frame].step);
+}
+
+function showTime(state) {
+  const { view, parts, player } = state;
+  const { words } = view;
+  parts.animation.hidden = view.frames.length < 2;
+  if (parts.animation.hidden) return;
+  if (!parts.time) {
+    const [step, answer, chart] = [element("span", "step"), element("div", "answer"), element("div", "chart")];
+    const controls = view.says ? [player.back, player.slider, player.next] : []; // on a page, its own slider chooses the step
+    parts.animation.replaceChildren(element("div", "bar", player.play, ...controls, step), answer, chart);
+    parts.time = { step, answer, chart };
+  }
+  const { step, answer } = parts.time;
+  const frame = view.frames[state.at];
+  player.draw(state.at);
+  step.textContent = `${words.step} ${whole(frame.step)}`;
+  player.slider.setAttribute("aria-valuetext", step.textContent);
+  answer.textContent = "";
+  answer.hidden = !view.says;
+  if (view.says && frame.answer !== null) {
+    answer.append(element("span", "who", `${words.model} `), element("b", "", frame.answer || "–"));
+    if (frame.is_right !== null) answer.append(element("span", frame.is_right ? "good" : "bad", frame.is_right ? ` ✓ ${words.right}` : ` ✗ ${words.wrong}`));
+  }
+  drawCurve(state);
+}
+
+// Loss over the training, with the same spacing as the slider: early steps get as much room.
+function drawCurve({ view, at, parts: { time: { chart } } }) {
+  chart.textContent = "";
+  if (!view.curve) return;
+  const { steps, values, name, described } = view.curve;
+  const [wide, high] = [600, 46];
+  const framed = view.frames.map((frame) => frame.step);
+  const x = (step) => (wide * positionOf(framed, step)) / (framed.length - 1);
+  const least = Math.min(...values);
+  const spread = Math.max(...values) - least || 1;
+  const points = steps.map((step, i) => `${x(step).toFixed(1)},${(4 + (high - 8) * (1 - (values[i] - least) / spread)).toFixed(1)}`);
+  const look = { "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" };
+  const svg = drawn("svg", { viewBox: `0 0 ${wide} ${high}`, preserveAspectRatio: "none", role: "img", "aria-label": described });
+  svg.append(
+    drawn("polyline", { points: points.join(" "), fill: "none", stroke: view.curve.colour, ...look }),
+    drawn("line", { x1: x(framed[at]), x2: x(framed[at]), y1: 0, y2: high, stroke: "currentColor", ...look }),
+  );
+  chart.append(svg, element("span", "name", name));
 }
 
 function watch(root, state) {
@@ -221,7 +306,7 @@ function watch(root, state) {
   observer.observe(root);
   return () => {
     observer.disconnect();
-    stopAnimation(state);
+    state.player.stop();
     forgetFrame();
     state.end = null;
   };
@@ -234,7 +319,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   view.maskedInk = abgr(rgb(view.masked));
   view.keys = view.key.map((name, i) => `${i + 1 + (view.first ?? 0)}: ${name}`);
   if (view.over) view.over.canvas = pictured(bytes(view.over.pixels), view.over.channels);
-  const state = (root.headGrid ??= { listening: false, at: null, show, blend });
+  const state = (root.headGrid ??= { listening: false, at: null });
+  state.player ??= new Player(view.words, { moved: () => move(state), over: () => rest(state), readAt: () => HOLD });
   state.send = setTriggerValue;
   const shape = view.shape.slice(0, 2).join();
   const before = state.view;
@@ -248,8 +334,9 @@ export default function ({ data, parentElement, setTriggerValue }) {
   state.parts.title.textContent = view.title;
   startAt(state, before);
   show(state);
-  showAnimation(state);
-  tellDrawn(state);
+  showTime(state);
+  if (state.player.playing) tell(state);
+  else forgetFrame();
   const pending = state.pending && Date.now() < state.pending.until ? state.pending.head : null;
   if (pending && String(pending) !== String(view.chosen)) mark(state, pending);
   else { state.pending = null; mark(state, view.chosen); }

@@ -19,6 +19,7 @@ from pages.components.component import (
     component,
     is_index,
     pack_bytes,
+    player_words,
     pooled,
     query_names,
     table_words,
@@ -221,6 +222,7 @@ def _places(view: MapView) -> dict[str, int]:
 def _grid_words() -> dict[str, str]:
     return {
         **table_words(),
+        **player_words(),
         "does": _("What it does"),
         "query": _("query"),
         "grid": _("All heads: layers down, heads across. Arrow keys move."),
@@ -232,11 +234,6 @@ def _grid_words() -> dict[str, str]:
         "weight": _("weight"),
         "masked": _("masked"),
         "largest": _("largest weight"),
-        "play": _("Play the training"),
-        "pause": _("Pause"),
-        "back": _("Back"),
-        "next": _("Next"),
-        "scrub": _("Training step"),
         "step": _("Step"),
         "model": _("Model"),
         "right": _("right"),

@@ -6,10 +6,6 @@ import { roving, tabStop } from "./keys.js";
 // What is said of a part: its name, and what it is worth where that was measured.
 export const said = (cell) => [cell.name, cell.worth].filter(Boolean).join("; ");
 
-const cellsOf = (rows) => rows.flatMap(({ groups, whole }) => [
-  ...groups.flatMap((group) => group.cells), ...(whole ? [whole] : []),
-]);
-
 function dress(button, cell) {
   button.textContent = cell.text;
   button.title = said(cell);
@@ -28,9 +24,13 @@ function button(state, cell) {
   return made;
 }
 
-function boxed(state, group) {
-  const cells = group.cells.map((cell) => button(state, cell));
-  return element("div", "group", element("span", "what", group.name), element("div", "cells", ...cells));
+// Cells by what each is part of, in their order.
+const grouped = (cells, by) => [...new Set(cells.map((cell) => cell[by]))]
+  .map((name) => [name, cells.filter((cell) => cell[by] === name)]);
+
+function boxed(state, [name, cells]) {
+  const buttons = cells.map((cell) => button(state, cell));
+  return element("div", "group", element("span", "what", name), element("div", "cells", ...buttons));
 }
 
 function build(state) {
@@ -38,10 +38,10 @@ function build(state) {
   root.textContent = "";
   Object.assign(root, { role: "group", ariaLabel: data.label });
   state.buttons = new Map();
-  data.rows.forEach((row) => {
-    const name = element("div", "name", element("span", "", row.name), row.whole && button(state, row.whole));
-    const groups = element("div", "groups", ...row.groups.map((group) => boxed(state, group)));
-    root.append(element("div", "layer", name, groups));
+  grouped(data.cells, "row").forEach(([row, cells]) => {
+    const whole = cells.filter(({ group }) => !group).map((cell) => button(state, cell));
+    const groups = grouped(cells.filter(({ group }) => group), "group").map((group) => boxed(state, group));
+    root.append(element("div", "layer", element("div", "name", element("span", "", row), ...whole), element("div", "groups", ...groups)));
   });
   state.all = [...root.querySelectorAll("button")];
   tabStop(state.all, state.all[0]);
@@ -52,8 +52,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (!root.board) roving(root, () => root.board.all);
   const state = (root.board ??= { root });
   Object.assign(state, { data, send: setTriggerValue });
-  const cells = cellsOf(data.rows);
-  const shape = JSON.stringify([data.rows.map((row) => row.name), cells.map((cell) => cell.code)]);
+  const { cells } = data;
+  const shape = JSON.stringify(cells.map(({ row, code }) => [row, code]));
   if (state.shape !== shape) { build(state); state.shape = shape; } // else focus stays where it is
   cells.forEach((cell) => dress(state.buttons.get(cell.code), cell));
   fill(root);

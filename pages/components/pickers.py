@@ -188,49 +188,29 @@ _board = component("knock_board", css=["knock_board.css"], html='<div class="boa
 class PartButton:
     """A part. code: what ``on_pick`` hears. text: on the button. name: in words, for everybody.
 
-    heat: 0 to 1, how much it is worth; None where that was not measured. worth: the same in words.
+    row: a layer, or what belongs to none. group: parts that belong together, such as a sublayer's;
+    "" for the whole row, whose button stands below its name. heat: 0 to 1, how much it is worth;
+    None where that was not measured. worth: the same in words.
     """
 
     code: str
+    row: str
+    group: str
     text: str
     name: str
     is_off: bool
-    is_head: bool = False
+    is_head: bool
     heat: float | None = None
     worth: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PartGroup:
-    """Parts that belong together, such as a sublayer's."""
-
-    name: str
-    cells: tuple[PartButton, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PartRow:
-    """A layer, or what belongs to no layer. whole: all of it at once, below its name."""
-
-    name: str
-    groups: tuple[PartGroup, ...]
-    whole: PartButton | None = None
-
-
-def knock_board(rows: Sequence[PartRow], *, on_pick: Callable[[str], None], key: str) -> None:
-    """Draw the board; ``on_pick`` gets the code of the pressed part."""
-    parts = [cell for row in rows for group in row.groups for cell in group.cells]
-    known = frozenset(cell.code for cell in (*parts, *(row.whole for row in rows if row.whole)))
+def knock_board(parts: Sequence[PartButton], *, on_pick: Callable[[str], None], key: str) -> None:
+    """Draw the board, row by row; ``on_pick`` gets the code of the pressed part."""
+    known = frozenset(part.code for part in parts)
 
     def picked(code: object) -> None:
         if is_name(code, known):
             on_pick(code)
 
-    _board(
-        {
-            "rows": [asdict(row) for row in rows],
-            "label": _("Parts of the model: press to switch one off or on"),
-        },
-        on={"pick": picked},
-        key=key,
-    )
+    label = _("Parts of the model: press to switch one off or on")
+    _board({"cells": list(map(asdict, parts)), "label": label}, on={"pick": picked}, key=key)

@@ -103,10 +103,14 @@ function redraw(state) {
 
 // ---- focus: null, { block, lane }, or { spot, head, row, column } with null for "all of it" ----
 
+const within = (spot, head = null, row = null, column = null) => ({ spot, head, row, column });
+const blockOf = (state, { lane, block }) => state.laid.blocks.find((one) => one.lane === lane && one.block === block);
+const spotOf = (state, { lane, place }) => state.laid.places.find((one) => one.lane === lane && one.place === place);
+
 function boxOf(state, focus) {
   const { spot, head, row } = focus;
   if (focus.block) {
-    const { x, y, w, h } = state.laid.blocks.find((one) => one.lane === focus.lane && one.block === focus.block);
+    const { x, y, w, h } = blockOf(state, focus);
     return { x, y: y - 14, w, h: h + 40 };
   }
   if (spot.stage.kind === "heads" && head !== null) {
@@ -155,10 +159,10 @@ function relay(state, open) {
   state.context.font = `13px ${state.font}`;
   state.laid = layout(state.view, open, (text) => state.context.measureText(glossed(state.view, text)).width, scaleOf(state));
   const { focus } = state;
-  if (focus?.spot) focus.spot = state.laid.places.find((one) => one.lane === focus.spot.lane && one.place === focus.spot.place);
+  if (focus?.spot) focus.spot = spotOf(state, focus.spot);
 }
 
-const anchor = (state, focus) => (focus.block ? state.laid.blocks.find((one) => one.lane === focus.lane && one.block === focus.block) : focus.spot);
+const anchor = (state, focus) => (focus.block ? blockOf(state, focus) : spotOf(state, focus.spot));
 
 function focusOn(state, focus) {
   const fixed = focus ?? state.focus; // what is opened or closed stays where it is, until the camera moves
@@ -166,7 +170,7 @@ function focusOn(state, focus) {
   state.focus = focus;
   relay(state, openOf(focus));
   if (before && state.camera) {
-    const now = fixed.spot ? state.laid.places.find((one) => one.lane === fixed.spot.lane && one.place === fixed.spot.place) : anchor(state, fixed);
+    const now = anchor(state, fixed);
     state.camera = { ...state.camera, x: state.camera.x + now.x - before.x, y: state.camera.y + now.y - before.y };
   }
   follow(state, pinned(state));
@@ -211,17 +215,17 @@ function inner(state, hit) {
   const { spot, head, row, column } = hit;
   const isOpen = !spot.isCompact && (spot.stage.block === 0 || !state.laid.blocks.some((one) => one.isCompact) || state.open === `${spot.lane} ${spot.stage.block}`);
   if (!isOpen) return { block: spot.stage.block, lane: spot.lane };
-  if (focus?.spot !== spot) return { spot, head: null, row: spot.stage.kind === "tokens" ? row : null, column: null };
-  if (spot.stage.kind === "heads" && focus.head !== head) return { spot, head, row: null, column: null };
-  return { spot, head, row, column };
+  if (focus?.spot !== spot) return within(spot, null, spot.stage.kind === "tokens" ? row : null);
+  if (spot.stage.kind === "heads" && focus.head !== head) return within(spot, head);
+  return hit;
 }
 
 function outer(focus) {
   if (!focus || focus.block) return null;
   const { spot, head, row, column } = focus;
-  if (column !== null) return { spot, head, row, column: null };
-  if (row !== null) return { spot, head, row: null, column: null };
-  if (head !== null) return { spot, head: null, row: null, column: null };
+  if (column !== null) return within(spot, head, row);
+  if (row !== null) return within(spot, head);
+  if (head !== null) return within(spot);
   return spot.stage.block ? { block: spot.stage.block, lane: spot.lane } : null;
 }
 
@@ -244,7 +248,7 @@ function describe(state, hit) {
   if (hit.block) return `${lanes[hit.block.lane].title}, ${words.block.replace("{n}", hit.block.block)}`;
   const { spot, head, row, column } = hit;
   const { stage } = spot;
-  const title = [`${stage.title} (${stage.whole.join(" × ")})`, ...(stage.facts ?? [])].join("\n");
+  const title = [`${stage.title} (${stage.whole.join(" × ")})`, ...stage.facts].join("\n");
   if (row === null) return title;
   if (stage.kind === "tokens") return rowName(state, spot, row);
   if (stage.kind === "image") return stage.rows.length ? words.patch.replace("{patch}", rowName(state, spot, row)) : title;
@@ -293,9 +297,9 @@ function trail(state) {
     if (block) steps.push([name, { block, lane: focus.block ? focus.lane : focus.spot.lane }]);
     if (focus.spot) {
       const { spot, head, row } = focus;
-      steps.push([spot.stage.title, { spot, head: null, row: null, column: null }]);
-      if (head !== null) steps.push([words.head.replace("{n}", head + 1), { spot, head, row: null, column: null }]);
-      if (row !== null) steps.push([rowName(state, spot, row), { spot, head, row, column: null }]);
+      steps.push([spot.stage.title, within(spot)]);
+      if (head !== null) steps.push([words.head.replace("{n}", head + 1), within(spot, head)]);
+      if (row !== null) steps.push([rowName(state, spot, row), within(spot, head, row)]);
       if (focus.column !== null) steps.push([describe(state, focus).split(": ").at(-1), focus]);
     }
   }
@@ -364,7 +368,7 @@ function legend(state) {
   const items = !hasValues ? [] : [item(`linear-gradient(to right, ${scale.join(", ")})`, words.weightScale), item(`linear-gradient(to right, ${diverging.join(", ")})`, words.numberScale, "–")];
   const isMasked = state.view.lanes.some((lane) => lane.stages.some((stage) => stage.kind === "heads" && stage.values?.some(Number.isNaN)));
   if (isMasked) items.push(item(masked, words.masked));
-  const { truths = [], answers } = state.view.lanes.at(-1).stages.at(-1);
+  const { truths, answers } = state.view.lanes.at(-1).stages.at(-1);
   if (truths.some((word, row) => word !== answers[row][0])) items.push(item(state.view.ink.wrong, words.wrong));
   const numbers = actButton("small", words.table, () => openTables(state.root, nameOf(state), tables(state), words));
   state.legend.replaceChildren(...items, element("span", "hint", words.hint), numbers);
@@ -471,7 +475,6 @@ const at = (state, event) => {
 };
 
 function hover(state, event) {
-  if (!state.camera) return;
   const { x, y } = at(state, event);
   const hit = under(state.laid, x, y);
   showTip(state.tip, event, describe(state, hit));
@@ -551,7 +554,7 @@ function press(state, event) {
 function beside(state, way) {
   const { focus, laid } = state;
   const spots = laid.places.filter((spot) => spot.w > 0);
-  if (!focus) return { spot: spots.at(way > 0 ? 0 : -1), head: null, row: null, column: null };
+  if (!focus) return within(spots.at(way > 0 ? 0 : -1));
   if (focus.block) {
     const { blocks } = laid;
     const now = blocks.findIndex((one) => one.lane === focus.lane && one.block === focus.block);
@@ -560,12 +563,12 @@ function beside(state, way) {
   }
   const { spot, head, row, column } = focus;
   const wrap = (value, n) => (value + way + n) % n;
-  if (column !== null) return { spot, head, row, column: wrap(column, spot.stage.columns) };
-  if (head !== null) return { spot, head: wrap(head, spot.stage.shape[0]), row, column };
+  if (column !== null) return within(spot, head, row, wrap(column, spot.stage.columns));
+  if (head !== null) return within(spot, wrap(head, spot.stage.shape[0]), row);
   const now = spots.indexOf(spot);
   const to = spots[(now + way + spots.length) % spots.length];
   const isRow = row !== null && to.lane === spot.lane && to.stage.rows.length > row && to.stage.kind !== "heads";
-  return { spot: to, head: null, row: isRow ? row : null, column: null };
+  return within(to, null, isRow ? row : null);
 }
 
 function rowBy(state, way) {
@@ -579,12 +582,12 @@ function rowBy(state, way) {
 
 function deeper(state) {
   const { focus, laid } = state;
-  if (!focus) return { spot: laid.places[0], head: null, row: null, column: null };
-  if (focus.block) return { spot: laid.places.find((one) => one.lane === focus.lane && one.stage.block === focus.block && one.w > 0), head: null, row: null, column: null };
+  if (!focus) return within(laid.places[0]);
+  if (focus.block) return within(laid.places.find((one) => one.lane === focus.lane && one.stage.block === focus.block && one.w > 0));
   const { spot, head, row, column } = focus;
-  if (spot.stage.kind === "heads" && head === null) return { spot, head: 0, row: null, column: null };
-  if (row === null && spot.stage.rows.length) return { spot, head, row: 0, column: null };
-  if (column === null && spot.stage.values && ["heads", "vectors"].includes(spot.stage.kind)) return { spot, head, row, column: 0 };
+  if (spot.stage.kind === "heads" && head === null) return within(spot, 0);
+  if (row === null && spot.stage.rows.length) return within(spot, head, 0);
+  if (column === null && spot.stage.values && ["heads", "vectors"].includes(spot.stage.kind)) return within(spot, head, row, 0);
   return undefined;
 }
 
@@ -673,14 +676,14 @@ function openChosen(state) {
   if (!isOther) return;
   const places = state.laid.places.filter(({ stage }) => stage.name === chosen);
   const spot = places.find(({ stage }) => stage.block === state.focus?.spot?.stage.block) ?? places[0];
-  if (spot) focusOn(state, { spot, head: null, row: null, column: null });
+  if (spot) focusOn(state, within(spot));
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".picture");
   const view = unpack(data);
   prepare(view);
-  const state = root.picture ?? { focus: null, follow: null };
+  const state = root.picture ?? { focus: null };
   state.send = setTriggerValue;
   state.view = view;
   if (!root.picture) { build(root, state); root.picture = state; listen(state); }
@@ -697,7 +700,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (state.call !== call) return;
     state.observer.disconnect();
     state.observer = null;
-    state.time.end();
+    state.time.player.stop();
     cancelAnimationFrame(state.moving);
   };
 }

@@ -13,8 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pages.components.component import component, is_name, is_whole, pack_bytes, table_words
-from pages.components.diagram import FILLS
+from pages.components.component import (
+    component,
+    is_name,
+    is_whole,
+    pack_bytes,
+    player_words,
+    table_words,
+)
 from pages.components.digits import SIDE, board_words, decode
 from pages.i18n import _
 from tfm_core.plots.palette import COLOURS, DIVERGING, MASKED, SCALES, ThemeName
@@ -80,21 +86,36 @@ class Training:
         return {**steps, "about": self.about, "isLive": self.is_live}
 
 
-_FILLS = {
-    "embedding": "embedding",
+_FILLS: dict[ThemeName, dict[str, str]] = {
+    "light": {
+        "data": "#fbfaf7",
+        "embedding": "#f6e3c3",
+        "attention": "#cfe2f3",
+        "cross": "#ecd5e4",
+        "feed-forward": "#cfe9e1",
+        "norm": "#eceae3",
+        "head": "#ece5c4",
+    },
+    "dark": {
+        "data": "#14171c",
+        "embedding": "#4d3a17",
+        "attention": "#1d3d5a",
+        "cross": "#4a2d40",
+        "feed-forward": "#17443a",
+        "norm": "#2c323b",
+        "head": "#453e1a",
+    },
+}
+"""The colours of stages that have only a shape, by kind of part; others are data."""
+_LIKE = {
     "positions": "embedding",
     "stem": "embedding",
     "segments": "embedding",
     "stack": "attention",
     "block": "attention",
-    "attention": "attention",
-    "feed-forward": "feed-forward",
     "readout": "feed-forward",
-    "norm": "norm",
-    "residual": "sum",
-    "head": "output",
 }
-"""Kind of a part -> the colour of a stage that has only a shape; others are data."""
+"""Kinds of parts that have the colour of another."""
 MAX_COLUMNS = 256  # of a vector; of a longer one each is the mean of several
 MAX_NUMBERS = 8_000_000  # that are sent: 16 MB
 _LONGEST = 16  # letters of an answer
@@ -199,8 +220,8 @@ def pack(
             name = header["name"] = parts.of[lane][place]
             header["facts"] = [_(line) for line in parts.facts[name]]
             is_cross = stage.path.endswith("cross_attention")
-            fill = "cross" if is_cross else _FILLS.get(stage.part.kind, "data")
-            header["fill"] = FILLS[theme][fill]
+            kind = "cross" if is_cross else _LIKE.get(stage.part.kind, stage.part.kind)
+            header["fill"] = _FILLS[theme].get(kind, _FILLS[theme]["data"])
         described[lane].append(header)
     header = {
         "codes": {f"{path} {head}": code for (path, head), code in codes.items()},
@@ -266,6 +287,7 @@ def _described(stage: Stage, columns: int) -> tuple[dict[str, Any], Any]:
         "were": [_short(word) for word in stage.were],
         "sure": stage.sure,
         "truths": [_short(word) for word in stage.truths],
+        "facts": [],
     }
     return header, values
 
@@ -277,6 +299,7 @@ def _short(word: str) -> str:
 def _words() -> dict[str, str]:
     return {
         **table_words(),
+        **player_words(),
         "part": _("Part"),
         "shapeOf": _("Shape"),
         "factsOf": _("Numbers"),
@@ -298,11 +321,9 @@ def _words() -> dict[str, str]:
         "smaller": _("Zoom out"),
         "all": _("Whole model"),
         "patch": _("Patch {patch}"),
-        "weights": _("Weights of step"),
+        "scrub": _("Weights of step"),
         "step": _("Step {step}"),
         "newest": _("(newest)"),
-        "play": _("Play the training"),
-        "pause": _("Pause"),
         "knocked": _("Knocked out:"),
         "changed": _(
             "{n} of {all} answers change; probability of the original: {before} → {after}"

@@ -10,7 +10,6 @@ const TITLE = 22; // pixels of the screen: names of a lane and of its blocks, ab
 const NAMES = 46; // names and shapes of its parts, below it,
 const BUS = 14; // and between two lanes what the second reads of the first
 const FULL_BLOCKS = 2; // so few blocks in a lane are always drawn whole
-const WIDE = { Norm: 18 };
 
 // The maps of a lane in so many columns that it fills a screen, and without a hole.
 function columnsOf(lane, isOnly) {
@@ -42,7 +41,7 @@ function widthOf(stage, high, isCompact, { textWide, inRow, unit, wideAs }) {
     return columns * mapWide + (columns - 1) * gap;
   }
   if (isCompact) return stage.isNorm ? 0 : 14;
-  return WIDE[stage.role] ?? (stage.isNorm ? 18 : Math.max(30, Math.min(64, stage.columns)));
+  return stage.isNorm ? 18 : Math.max(30, Math.min(64, stage.columns));
 }
 
 // open: "lane block" of the block that is drawn whole, or "". measure: text -> its width. scaleOf: how

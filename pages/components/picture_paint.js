@@ -456,7 +456,7 @@ const LINE = 14; // pixels of the screen, of a line on a part
 
 // What a part without numbers is, as far as there is room; in a narrow one the lines stand upright.
 function facts(context, state, { stage, x, y, w, h }) {
-  if (stage.values || !stage.facts || stage.kind === "tokens") return;
+  if (stage.values || stage.kind === "tokens") return;
   const { k } = state.camera;
   const isNarrow = w * k < 56;
   const lines = stage.facts.slice(0, Math.floor(((isNarrow ? w : h) * k - 2) / LINE));

@@ -1,27 +1,29 @@
-// The training under the picture: a slider over the steps with weights, and a button that plays them.
+// The training under the picture: the steps with weights, whose pictures the server makes when they are asked for.
 
-import { actButton, element, showPlaying, slider, whole } from "./dom.js";
+import { element, whole } from "./dom.js";
+import { Player } from "./player.js";
 
-const PLAY = 600; // ms from one step to the next, at least
 const PATIENCE = 3000; // ms until a step is asked for again
 const MOST = 16e6; // numbers of the pictures that are kept, in all
 
 // send: gets a step that the server is to show. show: gets a picture that was kept.
 export class TimeBar {
   constructor(words, send, show) {
-    Object.assign(this, { words, send, show, kept: new Map(), wanted: null, askedAt: -Infinity, timer: 0 });
-    this.button = actButton("small", "", () => this.#play(!this.timer));
-    this.slider = slider(words.weights, (at) => { this.#play(false); this.#want(this.steps[at]); });
+    Object.assign(this, { words, send, show, kept: new Map(), wanted: null, askedAt: -Infinity, steps: [] });
+    this.player = new Player(words, {
+      moved: () => this.#want(this.steps[this.player.frame]),
+      isWaiting: () => this.wanted !== null && !this.kept.has(this.wanted),
+    });
+    this.player.smooth = false;
     this.label = element("span", "at");
-    this.node = element("div", "time", this.button, this.slider, this.label);
-    this.#name();
+    this.node = element("div", "time", this.player.play, this.player.slider, this.label);
   }
 
   // The picture to show of a new one from the server: this, or a kept one of the step wanted meanwhile.
   take(view) {
     const { training } = view;
     this.node.hidden = !training || training.steps.length < 2;
-    if (!training) { this.end(); return view; }
+    if (!training) { this.player.stop(); return view; }
     if (training.about !== this.about) { this.kept.clear(); this.wanted = null; }
     this.about = training.about;
     this.steps = training.steps;
@@ -31,20 +33,18 @@ export class TimeBar {
     this.served = training.step;
     this.askedAt = -Infinity;
     if (this.wanted === training.step) this.wanted = null;
-    this.slider.max = String(this.steps.length - 1);
-    this.#draw(this.wanted ?? training.step);
+    this.player.count = this.steps.length;
+    this.player.position = this.steps.indexOf(this.wanted ?? training.step);
+    this.#draw();
     if (this.wanted === null) return view;
     this.#ask();
     return this.kept.get(this.wanted) ?? view;
   }
 
-  end() {
-    this.#play(false);
-  }
-
   #want(step) {
+    if (step === (this.wanted ?? this.served)) return;
     this.wanted = step;
-    this.#draw(step);
+    this.#draw();
     if (this.kept.has(step)) this.show(this.kept.get(step));
     this.#ask();
   }
@@ -57,30 +57,12 @@ export class TimeBar {
     this.send(this.wanted);
   }
 
-  #draw(step) {
-    const at = this.steps.indexOf(step);
-    this.slider.value = String(at);
-    const isNewest = at === this.steps.length - 1;
-    const text = this.words.step.replace("{step}", whole(step)) + (isNewest && this.isLive ? ` ${this.words.newest}` : "");
+  #draw() {
+    const { frame, last, slider } = this.player;
+    this.player.draw(frame);
+    const isNewest = frame === last;
+    const text = this.words.step.replace("{step}", whole(this.steps[frame])) + (isNewest && this.isLive ? ` ${this.words.newest}` : "");
     this.label.textContent = text;
-    this.slider.setAttribute("aria-valuetext", text);
-  }
-
-  #play(isOn) {
-    clearInterval(this.timer);
-    this.timer = isOn ? setInterval(() => this.#next(), PLAY) : 0;
-    if (isOn && Number(this.slider.value) === this.steps.length - 1) this.#want(this.steps[0]);
-    this.#name();
-  }
-
-  #next() {
-    if (this.wanted !== null && !this.kept.has(this.wanted)) return; // it is on its way
-    const at = Number(this.slider.value) + 1;
-    if (at < this.steps.length) this.#want(this.steps[at]);
-    else this.#play(false);
-  }
-
-  #name() {
-    showPlaying(this.button, Boolean(this.timer), this.words);
+    slider.setAttribute("aria-valuetext", text);
   }
 }

@@ -44,7 +44,6 @@ KINDS = (
         keys=("Escape", "Enter"),
     ),
     FigureKind(".lines", N_("One head")),
-    FigureKind(".diagram", N_("The model")),
     *map(FigureKind, (".live-figure", ".sheet", ".lab", ".reader", ".board", ".desk")),
 )
 """Every figure of a page that is one of these can be presented, in the order of the page."""

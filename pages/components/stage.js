@@ -5,32 +5,30 @@
 import { announcer, news } from "./announcing.js";
 import { abgr, colours, rgb, visible } from "./cells.js";
 import { openTables } from "./data_table.js";
-import { actButton, dress, element, filled, isCalm, isDark, paper, showPlaying, slider, whole } from "./dom.js";
+import { actButton, dress, element, filled, isCalm, isDark, paper, whole } from "./dom.js";
+import { Player, isBetween, positionOf, stepAt, weightsAt } from "./player.js";
 import { across, buildCurves, compactNumber, curveTables, drawCurves, drawKey, instrument, lastStep, nameCurves, percent, pitch, range, said, stepFrom, stepTicks } from "./stage_curves.js";
 import { buildHeads, enlarge, fillHeads, fitHeads, glossOf, paintHeads } from "./stage_heads.js";
-import { ARRIVED, frameAt, isBetween, kept, momentAt, nextMoment, pace, positionOf, stepAt, valueAt, weightsAt } from "./stage_time.js";
+import { ARRIVED, kept, momentAt, valueAt } from "./stage_time.js";
 
-const HOLD = 1800; // milliseconds at the end before it begins again
-const READ = 1300; // at a snapshot at which something happened
-const ARRIVE = 600; // in which a new snapshot moves in
+const READ = 1300; // milliseconds to stay at a snapshot at which something happened
 const LOOK = 500; // between two looks at the colours of the page
 
 const stepOfTotal = (template, step, total) => filled(template, { step: whole(step), total: whole(total) });
 
 const stepsOf = (state) => state.view?.frames.map((frame) => frame.step) ?? [];
-const end = (state) => Math.max(0, (state.view?.frames.length ?? 1) - 1);
 
-const isNewest = (state) => !state.view?.frames.length || (state.follows && !state.playing);
+const isNewest = ({ view, player }) => !view?.frames.length || (player.follows && !player.playing);
 
 // The step that everything says: that of the snapshot that is shown, or the newest while it is followed.
 function stepOf(state) {
   const steps = stepsOf(state);
   if (isNewest(state)) return Math.max(state.data.now, steps[steps.length - 1] ?? 0);
-  return steps[frameAt(state.shown, steps.length)];
+  return steps[state.player.frame];
 }
 
 // Where the play head stands, which moves from snapshot to snapshot.
-const headOf = (state) => (isNewest(state) ? stepOf(state) : stepAt(stepsOf(state), state.shown));
+const headOf = (state) => (isNewest(state) ? stepOf(state) : stepAt(stepsOf(state), state.player.shown));
 
 const button = (className, text, label, act) => actButton(`small ${className}`, text, act, label);
 
@@ -68,31 +66,20 @@ function build(root, state) {
   const panels = element("div", "panels", curves.box, heads.box, answers.box, heads.large);
   const empty = element("p", "empty", words.waits);
   const caption = element("p", "moment");
-  const play = button("play", "▶", words.play, () => (state.playing ? pause(state) : start(state)));
-  const back = button("back", "‹", words.back, () => move(state, -1));
-  const next = button("next", "›", words.next, () => move(state, 1));
-  const scrubber = slider(words.scrub, (share) => scrub(state, positionUnder(state, share)), { max: 1, step: "any" });
+  const { player } = state;
   const scale = element("div", "scale"); // the slider's steps stand where the curves have theirs
-  const track = element("div", "track", scrubber, scale);
+  const track = element("div", "track", player.slider, scale);
   const where = element("span", "where");
-  const follow = button("follow", "⇥", words.follow, () => { pauseQuietly(state); state.follows = true; place(state, end(state)); });
+  const follow = button("follow", "⇥", words.follow, () => player.scrub(player.last));
   follow.prepend(element("span", "", `${words.follow} `));
   follow.hidden = true;
-  const smooth = toggle(words.smooth, words.smooth_help, state.smooth, (on) => { state.smooth = on; place(state, state.position); });
+  const smooth = toggle(words.smooth, words.smooth_help, player.smooth, (on) => { player.smooth = on; player.moved(); });
   smooth.classList.add("smooth");
   const between = element("span", "between", words.between);
-  const bar = element("div", "bar", play, back, track, next, where, follow, smooth);
+  const bar = element("div", "bar", player.play, player.back, track, player.next, where, follow, smooth);
   if (!state.data.compact) root.append(figures);
   root.append(panels, empty, element("div", "foot", caption, between, bar), state.announcer.region);
-  Object.assign(state, { parts: { figures, panels, caption, play, back, next, slider: scrubber, scale, where, follow, between, empty, glosses } });
-}
-
-// ---- moving
-
-function place(state, position) {
-  state.position = Math.max(0, Math.min(end(state), position));
-  state.shown = state.smooth ? state.position : frameAt(state.position, end(state) + 1);
-  state.ask();
+  Object.assign(state, { parts: { figures, panels, caption, scale, where, follow, between, empty, glosses } });
 }
 
 // The position under a place of the slider, from 0 to 1.
@@ -100,71 +87,8 @@ function positionUnder(state, share) {
   return share <= 0 ? 0 : positionOf(stepsOf(state), stepFrom(share, lastStep(state), state.logSteps));
 }
 
-function scrub(state, position) {
-  pauseQuietly(state);
-  state.follows = position >= end(state) - 1e-3;
-  place(state, position);
-}
-
-function move(state, by) {
-  const from = by > 0 ? Math.floor(state.position + 1e-3) : Math.ceil(state.position - 1e-3);
-  scrub(state, from + by);
-}
-
-function pauseQuietly(state) {
-  state.playing = false;
-  state.arriving = null;
-}
-
-function pause(state) {
-  pauseQuietly(state);
-  state.announcer.hush();
-  state.ask();
-}
-
-function start(state) {
-  if (!end(state)) return;
-  state.playing = true;
-  state.arriving = null;
-  state.follows = false;
-  state.before = null;
-  state.held = null;
-  if (state.position >= end(state) - 1e-3) state.position = 0;
-  readAt(state, frameAt(state.position, end(state) + 1));
-  place(state, state.position);
-}
-
-// Stay where something happened until its sentence can have been read.
-function readAt(state, index) {
-  if (nextMoment(state.data.moments, stepsOf(state), index - 1, index) === index) state.reading = READ;
-}
-
-// One frame of the browser: move on, if it plays, then draw.
-function turn(state, now) {
-  state.request = null;
-  if (state.playing && state.isSeen) {
-    const passed = Math.min(100, now - (state.before ?? now));
-    state.before = now;
-    if (state.position >= end(state)) {
-      state.held ??= now;
-      if (!state.data.loop) { state.playing = false; state.follows = true; }
-      else if (now - state.held > HOLD) { state.held = null; state.position = 0; readAt(state, 0); }
-    } else if (state.reading > 0) state.reading -= passed;
-    else {
-      const to = Math.min(end(state), state.position + passed / pace(end(state) + 1));
-      const at = nextMoment(state.data.moments, stepsOf(state), state.position, to);
-      state.position = at ?? to;
-      if (at !== null && at < end(state)) state.reading = READ;
-    }
-    place(state, state.position);
-  } else if (state.arriving) {
-    const share = Math.min(1, (now - state.arriving.since) / ARRIVE);
-    place(state, state.arriving.from + (end(state) - state.arriving.from) * share);
-    if (share === 1) state.arriving = null;
-  }
-  draw(state);
-  if ((state.playing && state.isSeen) || state.arriving) state.ask();
-}
+// Something happened at a snapshot: its sentence can be read.
+const readAt = ({ view, data }, at) => (data.moments.some(([step]) => step === view.frames[at].step) ? READ : 0);
 
 // The loss at the step that is shown, as a tone.
 function sound(state) {
@@ -178,7 +102,7 @@ function sound(state) {
 
 // What happened at the snapshot that a replay has come to.
 function tellReplay(state, words) {
-  if (state.playing && !state.data.compact && state.told !== words) state.announcer.say(words);
+  if (state.player.playing && !state.data.compact && state.told !== words) state.announcer.say(words);
   state.told = words;
 }
 
@@ -211,7 +135,7 @@ function tint(state) {
 function fitAnew(state) {
   readGlosses(state);
   if (!state.view?.frames.length) return;
-  showAnswers(state, state.view.frames[frameAt(state.shown, end(state) + 1)]);
+  showAnswers(state, state.view.frames[state.player.frame]);
   fitHeads(state);
   state.ask(true);
 }
@@ -226,7 +150,8 @@ function readGlosses(state) {
 }
 
 function draw(state) {
-  const { view, parts } = state;
+  state.request = null;
+  const { view, parts, player } = state;
   const isStale = state.isStale;
   state.isStale = false;
   const step = stepOf(state);
@@ -235,13 +160,12 @@ function draw(state) {
   state.root.classList.toggle("empty-stage", !hasFrames);
   let frame = null;
   if (hasFrames) {
-    frame = view.frames[frameAt(state.shown, view.frames.length)];
-    state.isMixed = isBetween(state.shown);
-    const key = `${state.shown} ${state.word} ${state.heads.first}`;
+    frame = view.frames[player.frame];
+    state.isMixed = isBetween(player.shown);
+    const key = `${player.shown} ${state.word} ${state.heads.first}`;
     if (isStale || state.painted !== key) {
       state.painted = key;
-      if (state.isMixed && !state.room) state.room = new Float32Array(view.shape.reduce((product, n) => product * n, 1));
-      state.weights = weightsAt(view, state.shown, state.room);
+      state.weights = weightsAt(view, player.shown);
       paintHeads(state, frame);
     }
     showAnswers(state, frame);
@@ -272,23 +196,16 @@ function captionOf({ data }, step, frame) {
 }
 
 function showBar(state, step, hasFrames, caption) {
-  const { data, parts } = state;
+  const { data, parts, player } = state;
   const { words } = data;
-  const last = end(state);
-  const share = state.position <= 0 && last ? 0 : across(headOf(state), lastStep(state), state.logSteps);
-  if (Number(parts.slider.value) !== share) parts.slider.value = share;
-  parts.slider.dataset.snapshots = hasFrames ? last + 1 : 0;
+  player.draw(player.position <= 0 && player.last ? 0 : across(headOf(state), lastStep(state), state.logSteps));
+  player.slider.dataset.snapshots = hasFrames ? player.count : 0;
   showScale(state);
   const spoken = `${words.step} ${whole(step)}. ${caption}`;
-  if (parts.slider.getAttribute("aria-valuetext") !== spoken) parts.slider.setAttribute("aria-valuetext", spoken);
-  parts.slider.disabled = !last;
-  parts.play.disabled = !last;
-  parts.back.disabled = !hasFrames || state.position <= 0;
-  parts.next.disabled = !hasFrames || state.position >= last;
-  showPlaying(parts.play, state.playing, words);
+  if (player.slider.getAttribute("aria-valuetext") !== spoken) player.slider.setAttribute("aria-valuetext", spoken);
   const where = stepOfTotal(words.step_of, step, Math.max(data.total, data.now));
   if (parts.where.textContent !== where) parts.where.textContent = where;
-  parts.follow.hidden = !(data.live && !state.follows);
+  parts.follow.hidden = !(data.live && !player.follows);
   parts.between.classList.toggle("now", Boolean(state.isMixed));
 }
 
@@ -340,8 +257,8 @@ function showFigures(state, step) {
 // For paper: at the end, in the room and the colours that there are now, drawn before this returns.
 export function settle(root) {
   const state = root.stage;
-  pauseQuietly(state);
-  place(state, end(state));
+  state.player.stop();
+  state.player.place(state.player.last);
   look(state);
   if (state.view) tint(state);
   fitHeads(state);
@@ -443,27 +360,20 @@ function showAnswers(state, frame) {
 function take(state) {
   const view = kept(state.data.name);
   if (!view || view === state.view) return;
-  const before = state.view;
-  const stepBefore = before ? stepAt(stepsOf(state), state.position) : null;
+  const { player, view: before } = state;
+  const stepBefore = before ? stepAt(stepsOf(state), player.position) : null;
   state.view = view;
   state.example = view.example;
-  state.room = null;
   state.painted = null;
   tint(state);
   readGlosses(state);
-  const last = end(state);
-  if (!before) {
-    const plays = state.data.autoplay && !isCalm();
-    state.position = plays ? 0 : last;
-    state.follows = !plays;
-    if (plays && last) { state.playing = true; state.before = null; }
-  } else if (!state.playing && state.follows) {
-    const from = positionOf(stepsOf(state), stepBefore);
-    if (from < last && state.smooth) state.arriving = { from, since: performance.now() };
-    state.position = state.arriving ? from : last;
-  } else state.position = positionOf(stepsOf(state), stepBefore);
-  place(state, state.position);
-  if (view.frames.length) showAnswers(state, view.frames[frameAt(state.shown, last + 1)]);
+  player.count = view.frames.length;
+  const from = before ? positionOf(stepsOf(state), stepBefore) : 0;
+  if (!before && state.data.autoplay && !isCalm()) player.start();
+  else if (player.playing || !player.follows) player.place(from);
+  else if (before && from < player.last && player.smooth) player.arrive(from);
+  else player.place(player.last);
+  if (view.frames.length) showAnswers(state, view.frames[player.frame]);
   fillHeads(state); // in the room that the answers leave
   state.ask(true);
 }
@@ -483,13 +393,13 @@ function press(state, event) {
   if (tag === "SELECT") return;
   if (event.key === " " && tag !== "BUTTON") {
     event.preventDefault();
-    if (state.playing) pause(state); else start(state);
+    state.player.toggle();
   } else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
     event.preventDefault();
-    move(state, event.key === "ArrowLeft" ? -1 : 1);
+    state.player.move(event.key === "ArrowLeft" ? -1 : 1);
   } else if (tag === "INPUT" && (event.key === "Home" || event.key === "End")) {
     event.preventDefault();
-    scrub(state, event.key === "Home" ? 0 : end(state));
+    state.player.scrub(event.key === "Home" ? 0 : state.player.last);
   }
 }
 
@@ -500,7 +410,7 @@ function watch(root, state) {
   window.addEventListener("keydown", pressed);
   const sizes = new ResizeObserver(() => { fitHeads(state); state.ask(true); });
   [root, state.heads.room].forEach((part) => sizes.observe(part));
-  const sight = new IntersectionObserver(([entry]) => { state.isSeen = entry.isIntersecting; state.before = null; state.ask(); });
+  const sight = new IntersectionObserver(([entry]) => state.player.see(entry.isIntersecting));
   sight.observe(root);
   const looking = setInterval(() => recolour(state), LOOK);
   return () => {
@@ -510,6 +420,7 @@ function watch(root, state) {
     sight.disconnect();
     clearInterval(looking);
     cancelAnimationFrame(state.request);
+    state.player.see(false);
     state.announcer.hush();
     state.sound?.end();
     Object.assign(state, { request: null, unwatch: null, sound: null });
@@ -517,13 +428,20 @@ function watch(root, state) {
 }
 
 function begun(root, data) {
-  const state = { root, data, position: 0, shown: 0, follows: true, playing: false, smooth: !isCalm(), logSteps: true, logLoss: false, isSeen: true, reading: 0, glossed: null, announcer: announcer() };
+  const state = { root, data, logSteps: true, logLoss: false, glossed: null, announcer: announcer() };
   state.ask = (isStale = false) => {
     state.isStale ||= isStale;
-    state.request ??= requestAnimationFrame((now) => turn(state, now));
+    state.request ??= requestAnimationFrame(() => draw(state));
   };
-  state.goToStep = (step) => { if (state.view) scrub(state, positionOf(stepsOf(state), step)); };
-  state.again = () => { if (!state.playing && !isCalm()) start(state); };
+  state.player = new Player(data.words, {
+    moved: state.ask,
+    over: (isEnd) => { if (!isEnd) state.announcer.hush(); state.ask(); },
+    readAt: (at) => readAt(state, at),
+    range: { max: 1, step: "any" },
+    under: (share) => positionUnder(state, share),
+  });
+  state.goToStep = (step) => { if (state.view) state.player.scrub(positionOf(stepsOf(state), step)); };
+  state.again = () => { if (!state.player.playing && !isCalm()) state.player.start(); };
   state.choose = (kind, example) => {
     if (!state.view || (kind === state.view.attention && example === state.example)) return;
     state.example = example;
@@ -541,6 +459,7 @@ export default function ({ data: [data], parentElement, setTriggerValue }) {
   root.stage = state;
   const before = isNew ? null : state.data;
   Object.assign(state, { data, send: setTriggerValue });
+  state.player.loops = Boolean(data.loop);
   root.classList.toggle("compact", data.compact);
   root.classList.toggle("alone", Boolean(data.alone));
   recolour(state);

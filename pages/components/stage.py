@@ -15,7 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from pages.components.component import component, is_index, pack_bytes, plain, pooled, table_words
+from pages.components.component import (
+    component,
+    is_index,
+    pack_bytes,
+    plain,
+    player_words,
+    pooled,
+    table_words,
+)
 from pages.i18n import _
 from tfm_core.inspect.attention.map_view import MapView
 from tfm_core.inspect.progress.stage import Shown, Stage
@@ -187,11 +195,7 @@ def bounded(
 
 def _words(*, are_unseen: bool) -> dict[str, str]:
     return {
-        "play": _("Play the training"),
-        "pause": _("Pause"),
-        "back": _("Previous snapshot"),
-        "next": _("Next snapshot"),
-        "scrub": _("Training step"),
+        **player_words(),
         "step": _("step"),
         "measured": _("{name}: {value}."),
         "training_accuracy": _("Training accuracy"),

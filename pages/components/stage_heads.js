@@ -460,7 +460,7 @@ function paintLarge(state, frame) {
   const number = heads.chosen;
   const named = titleOf(state, number, frame);
   if (title.textContent !== named) title.textContent = named;
-  const told = `${named} ${state.shown} ${state.word} ${view.name}`;
+  const told = `${named} ${state.player.shown} ${state.word} ${view.name}`;
   if (heads.big.told !== told) {
     heads.big.told = told;
     canvas.setAttribute("aria-label", `${named}. ${strongestOf(state, number)}`);

@@ -1,8 +1,8 @@
 // On a page of its own there is no server: the data stands in the page, a picked head goes to the lines.
 
-import { tell } from "./animation.js";
 import { bytes } from "./dom.js";
 import renderGrid from "./head_grid.js";
+import { tell } from "./head_grid.js";
 import renderLines from "./head_lines.js";
 
 const read = (name) => bytes(document.getElementById(name).textContent);

@@ -17,11 +17,6 @@ export function loadUplot(root) {
   return once("__uplotLoading", () => fetched(`${root}/vendor/uplot/uplot.js`).then(() => window.uPlot));
 }
 
-export function loadViz(root) {
-  const url = new URL(`${root}/vendor/viz/viz.js`, document.baseURI).href;
-  return once("__vizLoading", () => import(url).then((module) => module.instance()));
-}
-
 // All that wait on a page wait for the same script; after it has failed the next one asks anew.
 function once(name, load) {
   window[name] ??= attempt(load).catch((error) => {

@@ -27,7 +27,7 @@ BASE = "window.__streamlit = {BACKEND_BASE_URL: new URL('./', location.href).hre
 404s in the console."""
 
 UNTRANSLATED = """{
-const fixed = ".stMarkdownBadge, [data-testid=stMetricValue], .live-figure, .diagram, svg, canvas";
+const fixed = ".stMarkdownBadge, [data-testid=stMetricValue], .live-figure, svg, canvas";
 new MutationObserver((changes) => changes.forEach(({addedNodes}) => addedNodes.forEach((node) => {
     if (node.nodeType !== Node.ELEMENT_NODE) return;
     for (const part of [node, ...node.querySelectorAll(fixed)]) {

@@ -85,9 +85,8 @@ VENDORS = {
     "plotly/plotly.min.js": Path(plotly.__file__).parent / "package_data" / "plotly.min.js",
     "plotly/plotly-cartesian.min.js": _OURS / "plotly" / "plotly-cartesian.min.js.gz",
     "uplot/uplot.js": _OURS / "uplot" / "uplot.js",
-    "viz/viz.js": _OURS / "viz" / "viz.js",
 }
-"""The scripts of plotly, uPlot and Graphviz; one of them is stored gzipped."""
+"""The scripts of plotly and uPlot; one of them is stored gzipped."""
 
 
 def vendor_routes(prefixes: Collection[str]) -> list[BaseRoute]:

@@ -100,8 +100,8 @@ def test_an_element_of_a_tensor_is_written_out_where_it_is_clicked(open_tab: Ope
     expect(tab.main.locator(".sheet .used")).to_have_count(6)
 
 
-def test_a_press_on_a_head_switches_it_off_and_on_again(open_tab: OpenTab) -> None:
-    tab = open_tab("knockouts?run=recorded-many-heads&off=none")
+def test_a_press_on_a_head_switches_it_off_and_on_or_follows_its_paths(open_tab: OpenTab) -> None:
+    tab = open_tab("knockouts?run=recorded-korean&off=none&view=causes")
     expect(tab.main.get_by_text("Everything is on.")).to_be_visible()
     head = tab.main.locator('button[data-code="decoder.1.cross.2"]')
     expect(head).to_have_attribute("aria-pressed", "false")
@@ -114,6 +114,12 @@ def test_a_press_on_a_head_switches_it_off_and_on_again(open_tab: OpenTab) -> No
     tab.page.keyboard.press("Enter")
     expect(head).to_have_attribute("aria-pressed", "false")
     expect(tab.main.get_by_text("Everything is on.")).to_be_visible()
+    tab.await_plotly("knockouts-patched-heads", "node._fullData[0].type === 'heatmap'")
+    before = tab.plotly("knockouts-paths", "String(node._fullData[0].x)")
+    for key in ("ArrowDown", "Enter"):
+        tab.figure("knockouts-patched-heads").press(key)
+    expect(tab.page).to_have_url(re.compile(r"\bhead=decoder\.1\.self\.1\b"))
+    tab.await_plotly("knockouts-paths", "String(node._fullData[0].x) !== arg", before)
 
 
 def test_a_token_is_put_in_and_taken_back_and_the_link_has_it(open_tab: OpenTab) -> None:

@@ -111,8 +111,7 @@ SMALL = """() => {
     const look = (root) => root.querySelectorAll("*").forEach((node) => {
         const isText = [...node.childNodes].some((one) => one.nodeType === 3 && one.data.trim());
         const size = parseFloat(getComputedStyle(node).fontSize);
-        // formulas hide marks, small cells their numbers, and a diagram is zoomed
-        const isOurs = !node.closest(".katex, .diagram");
+        const isOurs = !node.closest(".katex"); // formulas hide marks
         if (isText && isOurs && size && size < 11 && node.getClientRects().length) {
             found.add(`${size} px: ${node.outerHTML.slice(0, 100)}`);
         }

@@ -105,8 +105,8 @@ def chart(
         said.append((columns[own].title, f"customdata[{n}]", columns[own].form))
     if is_flat and "text" in details and isinstance(of, str):
         low, high = min(0.0, table[of].min()), max(0.0, table[of].max())
-        room = 0.3 * ((high - low) or 1)  # for what is written beside the bars
-        axes[0].setdefault("range", (low - room * (low < 0), high + room))
+        axes[0].setdefault("range", (low, high + 0.3 * (high - low or 1)))  # room for texts
+        axes[1] |= {"ticklabelstandoff": _NUMBER} if low < 0 else {}
     traces: list[dict[str, Any]] = []
     for name, look, rows, value in _series(table, of, colour, looks):
         ends = (value, place) if is_flat else (place, value)
@@ -144,7 +144,7 @@ def _heard(
     return described.scatter(name, x, y, has_line="lines" in trace["mode"], is_share=is_share)
 
 
-_ROW = 32  # pixels
+_ROW, _NUMBER = 32, 42  # pixels: of a row, and of what is written left of a bar
 _OF_LAYOUT = ("height", "top", "right", "showlegend", "barmode", "bargap", "hovermode")
 
 

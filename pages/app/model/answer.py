@@ -53,12 +53,11 @@ def details(experiment: Experiment, examples: Sequence[Example], step: int, *, n
 
 def line(experiment: Experiment, example: Example) -> Tree:
     """Return source, truth and answer of an example in a few words."""
-    is_opened = experiment.training is None
-    if example.probabilities is not None:
-        return ["div", "line", *_picture_verdict(experiment, example)]
-    if example.answer is not None:
-        return ["div", "line", *_sentence_verdict(experiment, example)]
-    return ["p", "who", str(example.item["src_text"]) if is_opened else _("No saved prediction.")]
+    if example.probabilities is None and example.answer is None:
+        is_opened = experiment.training is None
+        text = str(example.item["src_text"]) if is_opened else _("No saved prediction.")
+        return ["p", "who", text]
+    return ["div", "line", *given(experiment, example), *said(experiment, example)]
 
 
 def _details(experiment: Experiment, example: Example) -> Tree:
@@ -76,22 +75,44 @@ def _details(experiment: Experiment, example: Example) -> Tree:
     return ["div", "", title, _tokens(example, is_known=_has_truth(experiment, example))]
 
 
-def _sentence_verdict(experiment: Experiment, example: Example) -> list[Tree]:
+def given(experiment: Experiment, example: Example) -> list[Tree]:
+    """Return what a model reads, unless it is a picture, and the truth if there is one."""
     item = example.item
-    if is_language(item) and not getattr(experiment.task, "labels", ""):
+    if example.probabilities is not None:
+        label = item.get("label")
+        return [] if label is None else [_labelled(_("Truth"), experiment.task.class_names[label])]
+    if _goes_on(experiment, item):
         parts = [_labelled(_("Prompt"), item["src_text"])]
         if "tgt_text" in item:
             parts.append(_labelled(_("True continuation"), item["tgt_text"]))
-        return [*parts, _labelled(_("The model writes"), example.answer_text or "–")]
+        return parts
     read = language_of(experiment)
     parts = [_labelled(_("Source"), item["src_text"], read)] if "src_text" in item else []
-    truth = item.get("truth", item["tgt"]) if _has_truth(experiment, example) else None
-    if truth is not None:
-        parts.append(_labelled(_("Truth"), written(experiment, truth, item["tgt_text"])))
-    model = example.answer or ()
-    parts.append(_labelled(_("Model"), written(experiment, model, example.answer_text or "–")))
-    if truth is None:
+    if _has_truth(experiment, example):
+        truth = written(experiment, item.get("truth", item["tgt"]), item["tgt_text"])
+        parts.append(_labelled(_("Truth"), truth))
+    return parts
+
+
+def said(experiment: Experiment, example: Example, who: str = "") -> list[Tree]:
+    """Return a model's answer, and whether it is right if that is known. who: which model's."""
+    item = example.item
+    if example.probabilities is not None:
+        names = experiment.task.class_names
+        best = int(example.probabilities.argmax())
+        share = show.percent(float(example.probabilities[best]))
+        words = _("{name}, with {share}", name=names[best], share=share)
+        is_right = best == item.get("label")
+        mark = _mark(_("right") if is_right else _("wrong"), is_right=is_right)
+        known = [] if item.get("label") is None else [mark]
+        return [_labelled(who or _("Model"), words), *known]
+    text, model = example.answer_text or "–", example.answer or ()
+    if _goes_on(experiment, item):
+        return [_labelled(who or _("The model writes"), text)]
+    parts = [_labelled(who or _("Model"), written(experiment, model, text))]
+    if not _has_truth(experiment, example):
         return parts
+    truth = item.get("truth", item["tgt"])
     if tuple(model) == tuple(truth):
         if item.get("goes_on"):
             words = _("wrong: the text is right, but <eos> is missing")
@@ -108,18 +129,9 @@ def _sentence_verdict(experiment: Experiment, example: Example) -> list[Tree]:
     return [*parts, _mark(words, is_right=False)]
 
 
-def _picture_verdict(experiment: Experiment, example: Example) -> list[Tree]:
-    assert example.probabilities is not None
-    names = experiment.task.class_names
-    best = int(example.probabilities.argmax())
-    label = example.item.get("label")
-    parts = [] if label is None else [_labelled(_("Truth"), names[label])]
-    share = show.percent(float(example.probabilities[best]))
-    parts.append(_labelled(_("Model"), _("{name}, with {share}", name=names[best], share=share)))
-    if label is None:
-        return parts
-    is_right = best == label
-    return [*parts, _mark(_("right") if is_right else _("wrong"), is_right=is_right)]
+def _goes_on(experiment: Experiment, item: Mapping[str, Any]) -> bool:
+    """Return whether a model writes on, so that no one answer is right."""
+    return is_language(item) and not getattr(experiment.task, "labels", "")
 
 
 def _labelled(who: str, what: str | Tree, language: str | None = None) -> Tree:

@@ -7,14 +7,17 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
+from pandas import DataFrame
+from plotly.graph_objects import Figure
 
 from pages.app import show
 from pages.app.address import view
 from pages.app.address.parameters import Number
 from pages.app.model.answer import example_name
+from pages.app.navigation.terms import marked
 from pages.app.state import theme
 from pages.app.typed import escape, within
-from pages.components.diagram import diagram, looks
+from pages.components.live_figure import live_figure
 from pages.components.pickers import Thumbnail, thumbnails
 from pages.i18n import N_, _, paragraph
 from pages.look_inside.knockouts.closer import (
@@ -27,11 +30,8 @@ from pages.look_inside.knockouts.closer import (
 )
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.knockouts import causes as core
-from tfm_core.inspect.knockouts.causes import SENDER, Causes, Pair, can_change
-from tfm_core.inspect.knockouts.parts import (
-    STACKS,
-    name_of,
-)
+from tfm_core.inspect.knockouts.causes import Causes, Pair, can_change
+from tfm_core.inspect.knockouts.parts import STACKS, part_of, short_name
 from tfm_core.inspect.knockouts.patching import patches_of
 from tfm_core.plots.chart import chart
 from tfm_core.plots.heads import scores as plots
@@ -81,7 +81,17 @@ def causes(run: Run, index: int) -> None:
     else:
         pair = (index, _other_picture(run, index))
     found = core.causes_of(run, pair)
-    _two_answers(found)
+    first, second = map(escape, found.answers)
+    words = _("Answer: **{first}**; with the change, **{second}**.", first=first, second=second)
+    if found.written:
+        words = _(
+            "After “{written}”: **{first}**; with the change, **{second}**.",
+            written=escape(found.written),
+            first=first,
+            second=second,
+        )
+    st.markdown(words)
+    show.prose(paragraph("knockouts/causes"))
     if found.patches is None:
         n_passes, n_tokens, n_weights = core.cost_of(run)
         st.info(
@@ -116,16 +126,7 @@ def causes(run: Run, index: int) -> None:
             key="knockouts-lens",
         )
         if found.patches is not None:
-            values, attentions = found.heads()
-            figure = plots.restored_map(
-                values,
-                [_(core.attention_name(each)) for each in attentions],
-                [str(n + 1) for n in range(values.shape[1])],
-                column_title=_("head"),
-                theme=theme(),
-            )
-            words = _("Restored by patching one head, at all positions.")
-            show.figure(figure, words, key="knockouts-patched-heads")
+            _heads(found)
     with right:
         _direct(found)
     if found.patches is not None:
@@ -184,18 +185,22 @@ def _is_patched(run: Run, pair: Pair) -> bool:
     return False
 
 
-def _two_answers(found: Causes) -> None:
-    first, second = map(escape, found.answers)
-    words = _("Answer: **{first}**; with the change, **{second}**.", first=first, second=second)
-    if found.written:
-        words = _(
-            "After “{written}”: **{first}**; with the change, **{second}**.",
-            written=escape(found.written),
-            first=first,
-            second=second,
-        )
-    st.markdown(words)
-    show.prose(paragraph("knockouts/causes"))
+def _heads(found: Causes) -> None:
+    values, attentions = found.heads()
+    figure = plots.restored_map(
+        values,
+        [_(short_name(each)) for each in attentions],
+        [str(n + 1) for n in range(values.shape[1])],
+        column_title=_("head"),
+        theme=theme(),
+    )
+
+    def follow(row: int, head: int) -> None:
+        st.session_state[f"{SCOPE}-head"] = part_of(attentions[row].module, head).code
+
+    words = _("Restored by patching one head, at all positions. Click one to follow its paths.")
+    live_figure(figure, key="knockouts-patched-heads", name=words, on_pick=follow)
+    st.caption(marked(words))
 
 
 def _direct(found: Causes) -> None:
@@ -208,9 +213,12 @@ def _direct(found: Causes) -> None:
         second=escape(found.answers[1]),
         total=f"{sum(effect for _part, effect in found.effects):+.2f}",
     )
-    parts = found.parts(MAX_BARS)
-    colours = [BLUE if value >= 0 else VERMILION for value in parts["effect"]]
-    figure = chart(
+    show.figure(_bars(found.parts(MAX_BARS)), words, key="knockouts-direct")
+
+
+def _bars(parts: DataFrame) -> Figure:
+    """Draw what parts do: what helps is blue, what harms orange."""
+    return chart(
         parts,
         "bars",
         x="effect",
@@ -218,9 +226,8 @@ def _direct(found: Causes) -> None:
         orientation="h",
         text="words",
         ticks=parts["name"].tolist(),
-        looks=[{"colour": colours}],
+        looks=[{"colour": [BLUE if value >= 0 else VERMILION for value in parts["effect"]]}],
     )
-    show.figure(figure, words, key="knockouts-direct")
 
 
 def _paths(run: Run, pair: Pair, first: str) -> None:
@@ -242,24 +249,6 @@ def _paths(run: Run, pair: Pair, first: str) -> None:
         )
         st.markdown(words)
         show.prose(paragraph("knockouts/paths"))
-    dot, nodes = core.graph(found, head, say=_)
-
-    def pick(name: str) -> None:
-        if name in heads:
-            st.session_state[f"{SCOPE}-head"] = name
-
-    rows = [
-        [_("Through"), _("Restored")],
-        [_("no other part"), f"{found.direct:+.4f}"],
-        *([_(name_of(one)), f"{share:+.4f}"] for one, share in found.through),
-    ]
     with left:
-        diagram(
-            dot,
-            nodes,
-            chosen=SENDER,
-            looks=looks(),
-            table=rows,
-            on_pick=pick,
-            key="knockouts-paths",
-        )
+        words = _("Restored through one later part alone, or directly.")
+        show.figure(_bars(found.parts(8)), words, key="knockouts-paths")

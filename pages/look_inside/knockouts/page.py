@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -16,11 +16,10 @@ from pages.app.navigation import head
 from pages.app.runs.shown_run import MODELS
 from pages.app.settings import glosses
 from pages.components.effects import Tree, moving
-from pages.components.pickers import PartButton, PartGroup, PartRow, knock_board
+from pages.components.pickers import PartButton, knock_board
 from pages.i18n import N_, _, ngettext, paragraph
 from pages.look_inside.knockouts import causes, closer
 from pages.look_inside.knockouts.closer import SCOPE, Knocked
-from tfm_core.choices.config import Experiment
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.attention.trained import model_of
@@ -41,7 +40,6 @@ from tfm_core.inspect.knockouts.parts import (
     parts_of,
 )
 from tfm_core.plots.heads import attention as plots
-from tfm_core.probe.items import is_language
 from tfm_core.probe.labels import kinds_of, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import loss_words, points
@@ -177,51 +175,37 @@ def _board(asked: Knocked, importances: pd.DataFrame | None) -> None:
     rows_of_heads = () if importances is None else importances.itertuples()
     worth_of = {row.part: row for row in rows_of_heads}
     largest = max((row.rise for row in worth_of.values()), default=0.0)
+    kinds = {
+        "positions": _("Positions"),
+        "mask": _("Masks"),
+        "norm": _("Last norm"),
+        "sublayer": _("Attention"),
+        "start": _("First state"),
+        "backward": _("Reading"),
+    }
 
     def button(part: Part) -> PartButton:
+        row, group = _("Model"), kinds.get(part.kind, "")
+        if part.layer is not None:
+            row = _(
+                "{stack} {layer}", stack=_(STACKS[part.stack]).capitalize(), layer=part.layer + 1
+            )
+            group = _(SUBLAYERS[part.sublayer][1]).capitalize() if part.sublayer else ""
         heat, worth = None, ""
         if part in worth_of:
-            row = worth_of[part]
-            heat = max(0.0, row.rise / largest) if largest > 0 else 0.0
-            rise, share = _signed(row.rise), show.percent(row.accuracy)
+            measured = worth_of[part]
+            heat = max(0.0, measured.rise / largest) if largest > 0 else 0.0
+            rise, share = _signed(measured.rise), show.percent(measured.accuracy)
             worth = _("Without it: loss {rise}, {share} right", rise=rise, share=share)
-        name, is_head = _(name_of(part)), part.kind == "head"
-        return PartButton(part.code, _short(part), name, part in asked.off, is_head, heat, worth)
+        is_off, is_head = part in asked.off, part.kind == "head"
+        name = _(name_of(part))
+        return PartButton(part.code, row, group, _short(part), name, is_off, is_head, heat, worth)
 
     parts = parts_of(asked.run.experiment)
-    rows = []
-    for stack, layer in dict.fromkeys((p.stack, p.layer) for p in parts if p.layer is not None):
-        here = [part for part in parts if (part.stack, part.layer) == (stack, layer)]
-        of_sublayers = {
-            _(words).capitalize(): [part for part in here if part.sublayer == name]
-            for name, (_module, words) in SUBLAYERS.items()
-        }
-        title = _("{stack} {layer}", stack=_(STACKS[stack]).capitalize(), layer=layer + 1)
-        (whole,) = (button(part) for part in here if part.kind == "layer")
-        rows.append(PartRow(title, _groups(of_sublayers, button), whole))
-    rest = [part for part in parts if part.layer is None]
-    if rest:
-        kinds = {
-            "positions": _("Positions"),
-            "mask": _("Masks"),
-            "norm": _("Last norm"),
-            "sublayer": _("Attention"),
-            "start": _("First state"),
-            "backward": _("Reading"),
-        }
-        of_kinds = {
-            title: [part for part in rest if part.kind == kind] for kind, title in kinds.items()
-        }
-        rows.append(PartRow(_("Model"), _groups(of_kinds, button)))
-    knock_board(rows, on_pick=closer.switch, key=f"knockouts-board-{asked.run.id}")
-
-
-def _groups(
-    parts: Mapping[str, Sequence[Part]], button: Callable[[Part], PartButton]
-) -> tuple[PartGroup, ...]:
-    return tuple(
-        PartGroup(title, tuple(map(button, some))) for title, some in parts.items() if some
-    )
+    in_layers = [part for part in parts if part.layer is not None]
+    rest = [part for kind in kinds for part in parts if part.layer is None and part.kind == kind]
+    buttons = [button(part) for part in (*in_layers, *rest)]
+    knock_board(buttons, on_pick=closer.switch, key=f"knockouts-board-{asked.run.id}")
 
 
 def _short(part: Part) -> str:
@@ -343,19 +327,11 @@ def _both(asked: Knocked) -> tuple[Example, Example]:
 def _example(asked: Knocked) -> None:
     """Show the answer with everything on, and without the parts that are off."""
     before, after = _both(asked)
-    experiment, item = asked.run.experiment, before.item
-    lines: list[Tree] = []
-    if "src_text" in item:
-        title = _("Prompt") if is_language(item) else _("Source")
-        lines.append(_line(title, str(item["src_text"])))
-    label = item.get("label")
-    truth = str(item.get("tgt_text", "")) if label is None else experiment.task.class_names[label]
-    if truth:
-        tokens = () if before.answer is None else item.get("truth", item.get("tgt", ()))
-        lines.append(_line(_("Truth"), answer.written(experiment, tokens, truth)))
-    lines.append(_answer_line(experiment, _("Everything on"), before))
-    if asked.off:
-        lines.append(_answer_line(experiment, _without(asked.off), after))
+    experiment = asked.run.experiment
+    who = {_("Everything on"): before, **({_without(asked.off): after} if asked.off else {})}
+    answers = [answer.said(experiment, example, name) for name, example in who.items()]
+    parts = [answer.given(experiment, before), *answers]
+    lines: list[Tree] = [["div", "line", *part] for part in parts]
     if before.probabilities is not None:
         lines.append(answer.classes(experiment, after if asked.off else before))
     moving({0: ["div", "", *lines]}, 0, animation="", key="knockouts-answers")
@@ -365,30 +341,6 @@ def _example(asked: Knocked) -> None:
 
 def _without(off: Sequence[Part]) -> str:
     return ngettext("Without it", "Without them", len(off))
-
-
-def _line(who: str, what: str | Tree) -> Tree:
-    return ["p", "", ["span", "who", f"{who} "], ["strong", "", what]]
-
-
-def _answer_line(experiment: Experiment, who: str, example: Example) -> Tree:
-    """Return an answer, and whether it is right where there is one truth."""
-    item, is_right = example.item, None
-    if example.probabilities is not None:
-        best = int(example.probabilities.argmax())
-        share = show.percent(float(example.probabilities[best]))
-        text = _("{name}, with {share}", name=experiment.task.class_names[best], share=share)
-        if item.get("label") is not None:
-            is_right = best == item["label"]
-    else:
-        text = example.answer_text or "–"
-        if not is_language(item) and experiment.training is not None:
-            is_right = tuple(example.answer or ()) == tuple(item.get("truth", item["tgt"]))
-    line = _line(who, answer.written(experiment, example.answer or (), text))
-    if is_right is None:
-        return line
-    mark = _(" ✓ right") if is_right else _(" ✗ wrong")
-    return [*line, ["span", "good" if is_right else "bad", mark]]
 
 
 def _in_words(asked: Knocked) -> None:

@@ -1,7 +1,7 @@
 """What in a run's model decides between two answers: patches and direct effects on one example.
 
 Two inputs of one length are followed to the first place at which the model answers them
-differently; the paths from a head to that answer are drawn as a graph. torch is imported late.
+differently. torch is imported late.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,12 +20,10 @@ from tfm_core.choices.config import CaptionTaskConfig, CorpusTaskConfig, Recurre
 from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.attention.trained import cached_by_weights, inputs_of, model_of
 from tfm_core.inspect.knockouts.parts import (
-    STACKS,
-    SUBLAYERS,
     Part,
     heads_of,
-    name_of,
     part_of,
+    short_name,
 )
 from tfm_core.inspect.tables import Column, Columns, table
 from tfm_core.probe.items import is_language
@@ -56,12 +53,7 @@ _CANDIDATES = 12
 _MOST_OF_PICTURES = 6e11
 """Products of weights, tokens and runs for one picture: about a minute."""
 _QUICK = 2e10  # tokens times weights, some ten of which take a nanosecond
-
-
-SENDER, _ANSWER, _OTHERS = "sender", "answer", "others"
-_MAX_PARTS = 6
-_LEAST = 0.005  # of the clean answer: less is 0.00 on an arrow
-_WIDEST = 9.0  # points
+_LEAST = 0.005  # less is written as 0.00
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,44 +103,58 @@ class Causes:
         """Return the head whose patch restores most."""
         shares, attentions = self.heads()
         row, head = divmod(int(np.abs(shares).argmax()), shares.shape[1])
-        strongest: Part = replace(attentions[row], kind="head", head=head)
-        return strongest
+        return part_of(attentions[row].module, head)
 
     def parts(self, most: int) -> pd.DataFrame:
-        """Return part, from 0, name, effect, words of the strongest, and the sum of all others."""
+        """Return what the parts add, as ``_strongest`` has it."""
         assert self.effects is not None
         (_none, embedded), *effects, (_none, biases) = self.effects
-        parts = [(N_("embedding"), embedded), (N_("other biases"), biases)]
-        for part, value in effects:
-            assert part is not None
-            assert part.layer is not None
-            name = N_("layer {n}, feed-forward", n=part.layer + 1)
-            if part.head is not None:
-                words = SUBLAYERS[part.sublayer][1]
-                name = N_(
-                    "layer {n}, {sublayer} {head}",
-                    n=part.layer + 1,
-                    sublayer=words,
-                    head=part.head + 1,
-                )
-            parts.append((name, value))
-        parts.sort(key=lambda part: -abs(part[1]))
-        others = parts[most:]
-        if others:
-            words = N_("{n} other parts, in sum", n=len(others))
-            parts[most:] = [(words, sum(value for _, value in others))]
-        rows = [(n, name, value, f"{value:+.2f}") for n, (name, value) in enumerate(parts)]
-        return EFFECTS.table(table(rows, part=int, name=object, effect=float, words=str))
+        parts = [(short_name(part), value) for part, value in effects if part is not None]
+        ends = (N_("embedding"), embedded), (N_("other biases"), biases)
+        return EFFECTS.table(_strongest([*ends, *parts], most))
 
 
-def attention_name(attention: Part) -> Sentence:
-    """Return how a row of a map of heads is called."""
-    return N_(
-        "{stack} {n}, {sublayer}",
-        stack=STACKS[attention.stack],
-        n=(attention.layer or 0) + 1,
-        sublayer=SUBLAYERS[attention.sublayer][1],
-    )
+class HeadPaths(NamedTuple):
+    """Shares of the clean answer that a head restores in a changed input: 1 is all of it.
+
+    total: along all paths. direct: to the logits alone. through: through each later part first.
+    answer: the token or class.
+    """
+
+    answer: str
+    total: float
+    direct: float
+    through: Mapping[Part, float]
+
+    @property
+    def in_sum(self) -> float:
+        """What all later parts restore, each alone."""
+        return sum(self.through.values())
+
+    @property
+    def together(self) -> float:
+        """What the paths add only together: the total less all of them."""
+        return self.total - self.direct - self.in_sum
+
+    def parts(self, most: int) -> pd.DataFrame:
+        """Return what the paths restore, each alone, as ``_strongest`` has it."""
+        later = ((short_name(part), share) for part, share in self.through.items())
+        found = _strongest([(N_("directly"), self.direct), *later], most)
+        low, high = min(0.0, found["effect"].min()), max(1.0, found["effect"].max())
+        title = N_("share of the answer restored")
+        return Columns(effect=Column(title, "+.5f", {"range": (low, 1.3 * high)})).table(found)
+
+
+def _strongest(parts: list[tuple[Sentence, float]], most: int) -> pd.DataFrame:
+    """Return part, from 0, name, effect, words of the strongest, and the sum of all others."""
+    parts.sort(key=lambda part: -abs(part[1]))
+    most = min(most, max(1, sum(abs(value) >= _LEAST for _name, value in parts)))
+    others = parts[most:]
+    if others:
+        words = N_("{n} other parts, in sum", n=len(others))
+        parts[most:] = [(words, sum(value for _, value in others))]
+    rows = [(n, name, value, f"{value:+z.2f}") for n, (name, value) in enumerate(parts)]
+    return table(rows, part=int, name=object, effect=float, words=str)
 
 
 def can_change(run: Run) -> bool:
@@ -273,9 +279,7 @@ def paths_of_pair(run: Run, pair: Pair, head: Part) -> HeadPaths:
 
     model, _step = model_of(run)
     two = _of_pair(run, model, pair)
-    total, direct, shares = paths_of(model, two.clean, two.changed, two.answers, head)
-    through = sorted(shares.items(), key=lambda share: -abs(share[1]))
-    return HeadPaths(two.words[0], total, direct, tuple(through))
+    return HeadPaths(two.words[0], *paths_of(model, two.clean, two.changed, two.answers, head))
 
 
 def _of_pair(run: Run, model: Model, pair: Pair) -> TwoInputs:
@@ -468,84 +472,3 @@ def _changed(tokens: Sequence[str], others: Sequence[Sequence[str]]) -> list[tup
         if other is not None
     ]
     return texts[:_CANDIDATES]
-
-
-@dataclass(frozen=True, slots=True)
-class HeadPaths:
-    """Shares of the clean answer that a head restores in a changed input: 1 is all of it.
-
-    total: along all paths. direct: to the logits alone. through: through each later part first, the
-    strongest first. answer: the token or class.
-    """
-
-    answer: str
-    total: float
-    direct: float
-    through: tuple[tuple[Part, float], ...]
-
-    @property
-    def others(self) -> float:
-        """What the parts restore, in sum, that are not drawn."""
-        return sum(share for _part, share in self.through[len(self.drawn) :])
-
-    @property
-    def drawn(self) -> tuple[tuple[Part, float], ...]:
-        """The parts that are drawn."""
-        return tuple(one for one in self.through[:_MAX_PARTS] if abs(one[1]) >= _LEAST)
-
-    @property
-    def in_sum(self) -> float:
-        """What all later parts restore, each alone."""
-        return sum(share for _part, share in self.through)
-
-    @property
-    def together(self) -> float:
-        """What the paths add only together: the total less all of them."""
-        return self.total - self.direct - self.in_sum
-
-
-def graph(
-    found: HeadPaths, sender: Part, *, say: Callable[[str], str] = str
-) -> tuple[str, Mapping[str, str]]:
-    """Return the graph in DOT, and its nodes with their names. say: translates."""
-    nodes = {SENDER: say(name_of(sender)), _ANSWER: found.answer}
-    kinds = {SENDER: _kind(sender), _ANSWER: "output"}
-    flows = [(SENDER, _ANSWER, found.direct)]
-    by_layer: dict[tuple[str, int], list[str]] = {}
-    for part, share in found.drawn:
-        nodes[part.code], kinds[part.code] = say(name_of(part)), _kind(part)
-        flows += [(SENDER, part.code, share), (part.code, _ANSWER, share)]
-        by_layer.setdefault((part.stack, part.layer or 0), []).append(part.code)
-    if abs(found.others) >= _LEAST:
-        n = len(found.through) - len(found.drawn)
-        nodes[_OTHERS], kinds[_OTHERS] = say(N_("{n} other parts, in sum", n=n)), "norm"
-        flows += [(SENDER, _OTHERS, found.others), (_OTHERS, _ANSWER, found.others)]
-    lines = [
-        "digraph paths {",
-        'rankdir=TB; bgcolor="transparent"; nodesep=0.5; ranksep=0.55; fontname="Helvetica";',
-        'node [shape=box, style="rounded,filled", fontname="Helvetica", fontsize=12, '
-        'margin="0.14,0.07"];',
-        'edge [fontname="Helvetica", fontsize=10, arrowhead=none];',
-    ]
-    for name, words in nodes.items():
-        text = words.replace("\\", "\\\\").replace('"', "'")
-        room = ' margin="0.28,0.09",' if name == SENDER else ""  # its words are bold
-        lines.append(f'"{name}" [label="{text}",{room} class="{kinds[name]}"];')
-    rows = [
-        by_layer[key] for key in sorted(by_layer, key=lambda key: (key[0] != "encoder", key[1]))
-    ]
-    for above, below in pairwise(rows):
-        lines.append(f'"{above[0]}" -> "{below[0]}" [style=invis];')
-    top = max((abs(share) for *_ends, share in flows), default=0.0) or 1.0
-    for tail, head, share in flows:
-        if abs(share) < _LEAST:
-            continue
-        width = max(0.6, _WIDEST * abs(share) / top)
-        label = f' label=" {share:+.2f}",' if head != _ANSWER or tail == SENDER else ""
-        sign = "gain" if share >= 0 else "loss"
-        lines.append(f'"{tail}" -> "{head}" [{label} penwidth={width:.2f}, class="{sign}"];')
-    return "\n".join([*lines, "}"]), nodes
-
-
-def _kind(part: Part) -> str:
-    return {"cross": "cross", "ff": "feed-forward"}.get(part.sublayer, "attention")

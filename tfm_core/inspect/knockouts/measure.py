@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tfm_core.inspect.attention.trained import (
     at_once,
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from tfm_core.data.moving import Data
     from tfm_core.inspect.knockouts.engine import Means
     from tfm_core.training.objectives import Objective
-
-    S = TypeVar("S")
 
 Replacement = Literal["zero", "mean", "even"]
 FIRST_EXAMPLES = 200
@@ -223,17 +221,6 @@ def heads_to_spare(curves: DataFrame, points: float = 0.01) -> list[int]:
     return spare
 
 
-def first_of(split: S, n: int) -> S:
-    """Return the first n examples of a split."""
-    from torch import Tensor
-
-    record: Any = split
-    parts = {part.name: getattr(record, part.name) for part in fields(record)}
-    cut = {name: rows[:n] for name, rows in parts.items() if isinstance(rows, Tensor | tuple)}
-    made: S = replace(record, **cut)
-    return made
-
-
 @cached_by_weights
 def _measured(run: Run, off: tuple[Part, ...], how: Replacement, n: int) -> Score:
     from tfm_core.inspect.knockouts.engine import knocked_out
@@ -290,16 +277,20 @@ def _equally_long(run: Run, n: int) -> Iterator[Tensor]:
 @cached_by_weights
 def objective(run: Run, n: int) -> Objective:
     """Return the training's objective over the first n validation examples, unchanged pictures."""
+    from torch import Tensor
+
     from tfm_core.training.trainer import objective_of
 
     experiment = run.experiment
     data: Any = data_of(experiment)
-    cut = first_of(data.validation, n)
+    parts = {part.name: getattr(data.validation, part.name) for part in fields(data.validation)}
+    few = {name: rows[:n] for name, rows in parts.items() if isinstance(rows, Tensor | tuple)}
+    cut = replace(data.validation, **few)
     windows = {"windows": None} if hasattr(data, "windows") else {}  # read like the validation set
-    few: Data = replace(data, train=cut, validation=cut, **windows)
+    first: Data = replace(data, train=cut, validation=cut, **windows)
     still = {name: 0.0 for name in _CHANGES if hasattr(experiment.task, name)}
     task = experiment.task.model_copy(update=still)
-    return objective_of(task)(few, task)
+    return objective_of(task)(first, task)
 
 
 _CHANGES = ("shift", "rotation", "scale", "slant")  # of pictures, while a model is trained

@@ -150,6 +150,20 @@ def name_of(part: Part) -> Sentence:
     )
 
 
+def short_name(part: Part) -> Sentence:
+    """Return how a sublayer or a head is called beside others: ``decoder 2, cross-attention 3``."""
+    form = N_("{stack} {n}, {sublayer}")
+    if part.head is not None:
+        form = N_("{stack} {n}, {sublayer} {head}")
+    return N_(
+        form,
+        stack=STACKS[part.stack],
+        n=(part.layer or 0) + 1,
+        sublayer=SUBLAYERS[part.sublayer][1],
+        head=(part.head or 0) + 1,
+    )
+
+
 STACKS: dict[str, str] = {"encoder": N_("encoder"), "decoder": N_("decoder")}
 _NAMES: dict[str, str] = {  # by code, of what there is one
     "encoder.self.mask": N_("encoder mask (padding)"),

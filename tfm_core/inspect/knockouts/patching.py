@@ -123,18 +123,14 @@ def _put(
 ) -> Tensor:
     """Return x with one place of the clean run in each row: a head's columns, or a position."""
     x = x.clone()
+    width = x.size(-1) // (n_heads or 1)
     for row, place in enumerate(places):
         if n_heads:
-            columns = _columns(x, n_heads, place)
+            columns = slice(place * width, (place + 1) * width)
             x[row, :, columns] = clean[0, :, columns]
         else:
             x[row, place] = clean[0, place]
     return x
-
-
-def _columns(merged: Tensor, n_heads: int, head: int) -> slice:
-    width = merged.size(-1) // n_heads
-    return slice(head * width, (head + 1) * width)
 
 
 @torch.no_grad()
@@ -183,11 +179,9 @@ def paths_of(
             continue
         parts, rows = [part_of(name)], made
         if isinstance(sublayer, MultiHeadAttention):
-            parts = [part_of(name, head) for head in range(sublayer.n_heads)]
-            rows = usual[point].repeat(sublayer.n_heads, 1, 1)
-            for head in range(sublayer.n_heads):
-                at = _columns(rows, sublayer.n_heads, head)
-                rows[head, :, at] = made[0, :, at]
+            n = sublayer.n_heads
+            parts = [part_of(name, head) for head in range(n)]
+            rows = _put(made, range(n), n, usual[point].repeat(n, 1, 1), None)
         put = partial(_replace, rows)
         found = _with(model, corrupted, answers, len(rows), {point: put})
         differences.update(zip(parts, map(float, found), strict=True))
@@ -300,9 +294,6 @@ def _frozen(norm: nn.Module, _normed: Tensor, x: Tensor) -> Tensor:
 def _by_head(attention: MultiHeadAttention, merged: Tensor, slope: Tensor) -> Floats:
     """Return what each head adds, (H,), from the heads side by side and the slope of their sum."""
     project, n = attention.out_projection, attention.n_heads
-    alone = merged.new_zeros(n, *merged.shape[1:])
-    for head in range(n):
-        columns = _columns(merged, n, head)
-        alone[head, :, columns] = merged[0, :, columns]
+    alone = _put(merged, range(n), n, merged.new_zeros(n, *merged.shape[1:]), None)
     by_head: Tensor = project(alone) - project(torch.zeros_like(alone[:1]))
     return (by_head * slope).sum((-2, -1)).double().numpy()

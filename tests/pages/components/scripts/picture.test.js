@@ -3,6 +3,7 @@ import test from "node:test";
 
 import { layout, mapAt, under } from "../../../../pages/components/picture_layout.js";
 import { TimeBar } from "../../../../pages/components/picture_time.js";
+import { browser } from "./browser.js";
 
 const stage = (kind, shape, rows, more = {}) => ({
   kind, shape, rows, columns: shape.at(-1), keys: 0, block: 0, skips: -1, were: [], title: kind, ...more,
@@ -40,31 +41,22 @@ test("a place in an image is its patch", () => {
   assert.equal(spot.stage.rows[hit.row], 6);
 });
 
-class Node {
-  constructor() { Object.assign(this, { dataset: {}, listeners: {}, attributes: {} }); }
-
-  append() {}
-
-  addEventListener(name, act) { this.listeners[name] = act; }
-
-  setAttribute(name, value) { this.attributes[name] = value; }
-}
-
 test("while the server makes one step, only the last of those wanted meanwhile is asked for", () => {
-  globalThis.document = { createElement: () => new Node() };
+  browser();
   const sent = [];
   const shown = [];
   const words = { step: "Step {step}", newest: "(newest)" };
   const bar = new TimeBar(words, (step) => sent.push(step), (view) => shown.push(view.training.step));
   const view = (step) => ({ values: [], training: { step, steps: [0, 9, 70, 800], about: "a run", isLive: false } });
-  const drag = (place) => { bar.slider.value = String(place); bar.slider.listeners.input(); };
+  const { slider } = bar.player;
+  const drag = (place) => { slider.value = String(place); slider.listeners.input(); };
 
   assert.equal(bar.take(view(800)).training.step, 800);
   [2, 1, 0].forEach(drag);
   assert.deepEqual(sent, [70]);
   assert.equal(bar.take(view(70)).training.step, 70);
   assert.deepEqual(sent, [70, 0]);
-  assert.equal(bar.slider.value, "0"); // it stays where the hand is
+  assert.equal(slider.value, "0"); // it stays where the hand is
   drag(2);
   assert.deepEqual(shown, [70]); // seen before: at once
   assert.equal(bar.take(view(0)).training.step, 70);

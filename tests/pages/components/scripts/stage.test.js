@@ -4,7 +4,8 @@ import test from "node:test";
 import { marked } from "../../../../pages/components/stage.js";
 import { across, drawLines, ends, percent, said, stepFrom, stepTicks, ticks, upward } from "../../../../pages/components/stage_curves.js";
 import { arranged } from "../../../../pages/components/stage_heads.js";
-import { frameAt, isBetween, lastUpTo, momentAt, nextMoment, pace, positionOf, stepAt, valueAt, weightsAt } from "../../../../pages/components/stage_time.js";
+import { frameAt, isBetween, pace, positionOf, stepAt, weightsAt } from "../../../../pages/components/player.js";
+import { lastUpTo, momentAt, valueAt } from "../../../../pages/components/stage_time.js";
 
 const near = (found, wanted) => assert.ok(Math.abs(found - wanted) < 1e-6, `${found} is not ${wanted}`);
 
@@ -36,14 +37,6 @@ test("what was known at a step is the newest before it", () => {
   assert.equal(valueAt({ steps: [5], values: [1] }, 4), null);
   assert.equal(momentAt([[5, "a"], [9, "b"]], 4), null);
   assert.deepEqual(momentAt([[5, "a"], [9, "b"]], 8.9), [5, "a"]);
-});
-
-test("a film stops at the next snapshot at which something happened", () => {
-  const [moments, steps] = [[[0, "a"], [9, "b"]], [0, 1, 9, 99]];
-  assert.equal(nextMoment(moments, steps, -1, 0), 0);
-  assert.equal(nextMoment(moments, steps, 0, 1.9), null);
-  assert.equal(nextMoment(moments, steps, 1.9, 2.3), 2);
-  assert.equal(nextMoment(moments, steps, 2, 3), null);
 });
 
 test("weights are a snapshot's own, and mixed between two", () => {

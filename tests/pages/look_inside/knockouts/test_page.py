@@ -18,10 +18,7 @@ PAGE = "look_inside/knockouts/page.py"
 
 def board(app):
     """Return the cells of the board, by code."""
-    rows = sent(app, "knock_board")[0]["rows"]
-    cells = [cell for row in rows for group in row["groups"] for cell in group["cells"]]
-    cells += [row["whole"] for row in rows if row["whole"]]
-    return {cell["code"]: cell for cell in cells}
+    return {cell["code"]: cell for cell in sent(app, "knock_board")[0]["cells"]}
 
 
 def figures(app):
