@@ -38,6 +38,7 @@ ASKING = (
     ("grokking", ""),
     ("induction", ""),
     ("memorising", ""),
+    ("model", ""),
     ("numbers", "run=recorded-korean"),
     ("practice", ""),
     ("sinks", "run=recorded-grammar"),
@@ -47,6 +48,7 @@ ASKING = (
     ("try", "run=recorded-captions"),
     ("try", "run=recorded-grammar&view=read"),
     ("try", "run=recorded-masked-words&view=blanks"),
+    ("use", ""),
     ("walk", "run=recorded-korean"),
 )
 """The pages that ask before they show, with the query of each."""
