@@ -40,6 +40,10 @@ class Sentence(str):
         """Return what a copy is made of, for ``copy`` and ``pickle``."""
         return self.template, self.values
 
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
+        """Return itself, as any text does: plotly copies the text of each cell twice."""
+        return self
+
 
 def N_(template: str, /, **values: Any) -> Sentence:
     """Mark a text for translation; it is translated where a page draws it."""

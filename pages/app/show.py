@@ -60,8 +60,7 @@ def header(name: str, *, is_article: bool = False) -> DeltaGenerator:
                 label = _(other.tab or other.title)
                 st.page_link(other.path, label=label, query_params=with_run(other))
         more = st.container(horizontal=True, width="content", key="page-offers")
-        if done := _progress(page):
-            st.caption(done, width="content")
+        ticks.shown(page, _done)
         if after is not None:
             with st.container(width="content", key="page-next"):
                 place = st.empty()
@@ -95,12 +94,12 @@ def begin() -> None:
     _HEAD.set(None)
 
 
-def _progress(page: page_table.PageFacts) -> str:
-    """Return what of a page is done, if anything."""
-    if ticks.is_done(page):
-        return f":green[:material/check_circle: {_('done')}]"
+def _done(page: page_table.PageFacts) -> None:
     n = ticks.answered(page)
-    return _("{n} of {all} answered", n=n, all=page.questions) if n else ""
+    if ticks.is_done(page):
+        st.caption(f":green[:material/check_circle: {_('done')}]", width="content")
+    elif n:
+        st.caption(_("{n} of {all} answered", n=n, all=page.questions), width="content")
 
 
 def lead_on() -> None:

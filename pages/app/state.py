@@ -270,7 +270,8 @@ def run_link(run_id: str) -> str:
 
 def run_query(name: str, run_id: str) -> dict[str, str]:
     """Return the query of a link that opens a page on a run."""
-    is_of_models = page_table.PAGES[name].chapter == "model"  # which show others, too
+    page = page_table.PAGES[name]
+    is_of_models = (page.chapter, page.place) == ("model", "look-inside")  # which show others, too
     return {RUN_QUERY: run_id} | ({"show": "run"} if is_of_models else {})
 
 

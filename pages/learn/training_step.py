@@ -1,4 +1,4 @@
-"""One training step, taken apart: batch, loss, gradients, update, and what goes wrong.
+"""One training step: the article on batch, loss, gradients and update, and what goes wrong.
 
 A session keeps only the learning rates of its steps; the trainers follow from them.
 """
@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.app import show, state
+from pages.app import article, show, state
 from pages.app.address import view
+from pages.app.article import Figures, Made
 from pages.app.model import question
 from pages.app.runs import shown_run
 from pages.app.settings import model_choice
@@ -68,13 +69,12 @@ class TrainingStep:
     stage: str = view.choice(N_("Stage"), STAGES)
 
 
-def page() -> None:
+def step(_made: Made) -> None:
     """Choose a model and a rate; show one stage of its next step."""
-    show.header("training-step")
     chosen = _pick()
     if chosen is None:
         return
-    weights, step, stage = st.container(), st.container(), st.container()
+    weights, status, stage = st.container(), st.container(), st.container()
     has_checkpoint = chosen.run is not None and chosen.run.has_checkpoint
     asked = view.ask(
         TrainingStep,
@@ -84,7 +84,7 @@ def page() -> None:
     )
     model_at = _model_at(chosen, is_last=has_checkpoint and asked.weights == LAST)
     try:
-        with step:
+        with status:
             with st.spinner(_("The step …"), show_time=False):
                 _status(chosen, model_at)
             rate = _rate(model_at)
@@ -594,5 +594,9 @@ _DRAWN: dict[str, Callable[[ModelAtStep, float], None]] = {
     "mistakes": _mistakes,
 }
 
+FIGURES: Figures = {"step": step}
+GUESSES = ("guessing", "step")
+"""The questions that its stages ask."""
+
 if __name__ == "__main__":
-    page()
+    article.draw("training-step", FIGURES)

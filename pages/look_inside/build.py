@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import streamlit as st
 
 from pages.app import show, state
 from pages.app.address import view, view_link
+from pages.app.model import model_parts
 from pages.app.navigation import head
 from pages.app.runs.shown_run import MODELS
 from pages.app.settings import controls, drafts, model_choice
 from pages.app.settings.model_choice import Chosen
-from pages.components import picture as model_picture
 from pages.i18n import N_, _, paragraph
-from tfm_core import byte_cache
 from tfm_core.anatomy.names import SCHEME_LABELS, Scheme
-from tfm_core.choices.config import ModelConfig, built
-from tfm_core.choices.config.shape import Shape
+from tfm_core.choices.config import built
 from tfm_core.choices.variants.forms import RESIDUALS
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import named_parameters, parameter_table
@@ -29,23 +26,13 @@ from tfm_core.inspect.attention.trained import no_checkpoint
 from tfm_core.plots.examples.pictures import png
 from tfm_core.runs.run import Run
 from tfm_core.trace.equations import equations
-from tfm_core.trace.parts import OpenPart, code_of, name_of, open_parts, parameters_of
+from tfm_core.trace.parts import OpenPart, code_of, parameters_of
 from tfm_core.trace.source.carried import Carried, carried, command
 from tfm_core.trace.source.file import AttentionForm, printed, source_code
-
-if TYPE_CHECKING:
-    from tfm_core.trace.picture import Picture
 
 SCOPE = "build"
 MAX_ROWS = 8
 _EDITOR = "build-editor"
-_BLOCK = "build-block"
-_LIST = "build-block-list"
-_FIRST = (
-    "encoder.layers.0.self_attention",
-    "decoder.layers.0.self_attention",
-    "decoder.cross_attention",
-)
 
 
 @dataclass(frozen=True)
@@ -112,40 +99,16 @@ def _editor(chosen: Chosen) -> None:
 
 
 def _parts(chosen: Chosen, scheme: Scheme) -> None:
-    architecture = chosen.architecture
-    lengths = {"src_len": architecture.src_len, "tgt_len": architecture.tgt_len}
-    parts = open_parts(chosen.model, chosen.shape, **lengths)
-    picture = _by_shape(chosen.model, chosen.shape, **lengths)
     drawn = st.container()
     left, right = st.columns(2, gap="medium")
-    with left:  # first: the picture shows the part that the list picks
-        name = _pick(parts)
-        _close_up(chosen, parts[name], scheme)
+    with left:
+        part = model_parts.opened(chosen.architecture, drawn, key="build")
+        _close_up(chosen, part, scheme)
     with right:
         st.header(_("Its code"), anchor=False)
-        code = code_of(parts[name], chosen.model, chosen.shape)
+        code = code_of(part, chosen.model, chosen.shape)
         st.code(code, language="python", height=420, wrap_lines=True)
-    with drawn:
-        model_picture.draw_parts(
-            picture,
-            theme=state.theme(),
-            parts=model_picture.Parts(
-                [[name_of(stage) for stage in lane.stages] for lane in picture.lanes],
-                {name: part.rows for name, part in parts.items()},
-                name,
-                _remember,
-            ),
-            key="build-picture",
-        )
-        st.caption(_below(chosen))
-
-
-@byte_cache.cached
-def _by_shape(model: ModelConfig, shape: Shape, *, src_len: int, tgt_len: int) -> Picture:
-    from tfm_core.trace.picture import picture
-    from tfm_core.trace.subject import by_shape
-
-    return picture(by_shape(model, shape, batch=1, src_len=src_len, tgt_len=tgt_len))
+    drawn.caption(_below(chosen))
 
 
 def _below(chosen: Chosen) -> str:
@@ -160,26 +123,6 @@ def _below(chosen: Chosen) -> str:
         kind = "residual-behind-norm" if residual.normed else "residuals"
     width = _("The width {d} never changes.", d=built(chosen.model).d_model)
     return f"{width} {paragraph(f'architecture/picture-{kind}')}"
-
-
-def _remember(name: str) -> None:
-    st.session_state[_BLOCK] = name
-
-
-def _pick(parts: Mapping[str, OpenPart]) -> str:
-    """Draw the list of parts; it and the picture open the same one."""
-    name = st.session_state.get(_BLOCK)
-    if name not in parts:
-        name = next(first for first in (*_FIRST, *parts) if first in parts)
-    st.session_state[_LIST] = name
-    st.selectbox(
-        _("One block close up"),
-        list(parts),
-        format_func=lambda name: _(parts[name].title),
-        key=_LIST,
-        on_change=lambda: _remember(st.session_state[_LIST]),
-    )
-    return str(name)
 
 
 def _close_up(chosen: Chosen, part: OpenPart, scheme: Scheme) -> None:

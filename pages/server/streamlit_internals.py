@@ -32,10 +32,10 @@ __all__ = ["UploadedFile", "get_internal_ip", "get_script_run_ctx"]
 logger = logging.getLogger(__name__)
 
 
-def apply_patches(follows: Callable[[], str] = lambda: "") -> None:
+def apply_patches(follows: Callable[[], tuple[str, ...]] = tuple) -> None:
     """Apply all patches to this process.
 
-    follows: called after fragments ran; the key of a fragment that is to be drawn now, or "".
+    follows: called after fragments ran; the keys of the fragments that are to be drawn now.
     """
     # no components of other packages: Streamlit would read the metadata of each at startup
     manifest_scanner.scan_component_manifests = lambda max_workers=None: []
@@ -125,11 +125,11 @@ def send_references_by_own_count() -> None:
 class _Runner(ScriptRunner):
     """The script runner of a session.
 
-    It ignores fragments of a page that was left, and draws one of the frame after another whose
-    effects it shows.
+    It ignores fragments of a page that was left, and draws those of the frame after another whose
+    effects they show.
     """
 
-    follows: Callable[[], str] = staticmethod(lambda: "")
+    follows: Callable[[], tuple[str, ...]] = staticmethod(tuple)
 
     def _run_script(self, rerun_data: RerunData) -> None:
         is_fragment = bool(rerun_data.fragment_id_queue)
@@ -139,12 +139,12 @@ class _Runner(ScriptRunner):
         elif rerun_data.page_script_hash == page:
             super()._run_script(rerun_data)
             context = get_script_run_ctx()
-            if context is not None and (key := self.follows()):
+            if context is not None and (keys := self.follows()):
                 self._requests.request_rerun(
                     RerunData(
                         query_string=context.query_string,
                         page_script_hash=page,
-                        fragment_id_queue=self._fragment_storage.resolve_target(key),
+                        fragment_id_queue=self._fragment_storage.resolve_target(keys),
                         cached_message_hashes=context.cached_message_hashes,
                         context_info=context.context_info,
                     )

@@ -57,3 +57,11 @@ def test_words_move_and_the_axes_stay(open_tab: OpenTab) -> None:
     tab.reload()
     tab.await_plotly(FIGURE, "node.querySelectorAll('.textpoint text').length > 50", None)
     tab.await_plotly(FIGURE, f"{COVERING} === 0", None)
+
+
+def test_an_answer_counts_in_the_title_at_once(open_tab: OpenTab) -> None:
+    tab = open_tab("numbers")
+    done = tab.main.locator(".st-key-page-done")
+    for n in (1, 2):
+        tab.button("Show the answer").nth(n - 1).click()  # which draws the part around it alone
+        expect(done).to_have_text(f"{n} of 4 answered")

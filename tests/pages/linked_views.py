@@ -11,7 +11,7 @@ from pages.app.address.parameters import Parameter
 from pages.app.settings import model_choice
 from pages.compare import compare
 from pages.compare.sweeps import running as sweeps
-from pages.learn import before, by_hand, experiments, find_the_bug, training_step
+from pages.learn import before, by_hand, experiments, find_the_bug, model, training_step, use
 from pages.learn.numbers import page as numbers
 from pages.learn.numbers import tensors, words
 from pages.learn.practice import page as practice
@@ -86,6 +86,9 @@ ARTICLES: dict[str, ModuleType] = {
     "before": before,
     "practice": practice,
     "by-hand": by_hand,
+    "model": model,
+    "training-step": training_step,
+    "use": use,
 }
 PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "class": _of_views(classroom),
@@ -110,6 +113,8 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
         **_of_views(tensors),
         **_of(*map(fields_of_operation, OPERATIONS)),
     },
+    "model": {},
+    "use": {},
     "by-hand": _of(by_hand) | _of_views(by_hand),
     "before": _of_views(before),
     "training-step": _of_views(training_step) | _of(_MODEL),

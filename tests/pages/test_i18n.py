@@ -34,6 +34,7 @@ def test_a_sentence_and_an_error_are_english_and_remember_their_parts():
     for twin in (copy.deepcopy(said), pickle.loads(pickle.dumps(said))):
         assert twin == said
         assert twin.template == said.template
+    assert copy.deepcopy(said) is said  # a figure copies the text of each of its cells
     assert N_("the set {1, 2}") == "the set {1, 2}"
     error = StudentError("{n} is odd.", n=3)
     assert str(error) == "3 is odd."

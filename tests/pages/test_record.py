@@ -38,6 +38,7 @@ ASKING = (
     ("grokking", ""),
     ("induction", ""),
     ("memorising", ""),
+    ("model", ""),
     ("numbers", "run=recorded-korean"),
     ("practice", ""),
     ("sinks", "run=recorded-grammar"),
@@ -47,6 +48,7 @@ ASKING = (
     ("try", "run=recorded-captions"),
     ("try", "run=recorded-grammar&view=read"),
     ("try", "run=recorded-masked-words&view=blanks"),
+    ("use", ""),
     ("walk", "run=recorded-korean"),
 )
 """The pages that ask before they show, with the query of each."""
@@ -85,14 +87,7 @@ def test_a_page_shows_what_it_showed(request, monkeypatch, recorded, name, query
     assert_as_recorded(shown_at_last(app, name), name, query)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        # each control draws the whole article, 13 CPU seconds
-        pytest.param(name, marks=pytest.mark.wide) if name == "numbers" else name
-        for name in PAGES
-    ],
-)
+@pytest.mark.parametrize("name", PAGES)
 def test_each_control_changes_what_it_changed(recorded, monkeypatch, name):
     monkeypatch.setattr(question, "_is_guessed", lambda _name: True)
     app = opened_at(PAGES[name].file)

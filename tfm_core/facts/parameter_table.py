@@ -89,14 +89,19 @@ _PARTS = (  # what a module's name says -> what it is part of, in words
 )
 
 
-def most_in(rows: Sequence[ParameterRow]) -> str:
-    """Say which part of a model holds the most parameters, with its share."""
+def shares_of(rows: Sequence[ParameterRow]) -> dict[str, float]:
+    """Return which share of the parameters each part of a model holds, the largest first."""
     sums: dict[str, float] = {}
     for row in rows:
         part = next((words for name, words in _PARTS if name in row.here), N_("the rest"))
         sums[part] = sums.get(part, 0.0) + row.share
-    most = max(sums, key=sums.__getitem__)
-    return N_("Largest part: {part}, {share:.0%}.", part=most, share=sums[most])
+    return dict(sorted(sums.items(), key=lambda part: -part[1]))
+
+
+def most_in(rows: Sequence[ParameterRow]) -> str:
+    """Say which part of a model holds the most parameters, with its share."""
+    most, share = next(iter(shares_of(rows).items()))
+    return N_("Largest part: {part}, {share:.0%}.", part=most, share=share)
 
 
 @lru_cache(maxsize=64)

@@ -271,7 +271,7 @@ def projected(
         place = (points[-1] - low) / (high - low)
         stands = sides(place[:, :2], table.tokens, size=_PIXELS)
 
-    def groups(at: int) -> list[go.Scatter | go.Scatter3d]:
+    def groups(at: int) -> list[dict[str, Any]]:
         return [
             _group(table, points[at], name, in_space=in_space, stands=stands)
             for name in LOOKS
@@ -282,7 +282,7 @@ def projected(
     for trace in figure.data:
         trace.meta = scatter(trace.name, trace.x, trace.y)
     names = [f"{step:,}" for step in table.steps]
-    figure.frames = [go.Frame(name=name, data=groups(at)) for at, name in enumerate(names)]
+    figure.frames = [{"name": name, "data": groups(at)} for at, name in enumerate(names)]
     shares = [whole_percent(share) for share in explained]
     ends = np.stack([low, high], 1).tolist()
     if in_space:
@@ -307,13 +307,14 @@ def projected(
 
 def _group(
     table: EmbeddingTable, points: Floats, name: str, *, in_space: bool, stands: Sequence[str]
-) -> go.Scatter | go.Scatter3d:
+) -> dict[str, Any]:
     colour, symbol = LOOKS[name]
     indices = [index for index, kind in enumerate(table.classes) if kind == name]
     words = [table.tokens[index] for index in indices]
     if in_space:  # its texts know plotly's markup, but no entities
         words = [word.translate(_ANGLES) for word in words]
-    values: dict[str, Any] = {
+    values = {
+        "type": "scatter3d" if in_space else "scatter",
         "x": points[indices, 0],
         "y": points[indices, 1],
         "text": [escape(word, quote=False) for word in words],
@@ -327,6 +328,6 @@ def _group(
         hover = N_(
             "%{{text}} ({group})<br>%{{x:.3f}}, %{{y:.3f}}, %{{z:.3f}}<extra></extra>", group=name
         )
-        return go.Scatter3d(z=points[indices, 2], hovertemplate=hover, **values)
+        return {**values, "z": points[indices, 2], "hovertemplate": hover}
     hover = N_("%{{text}} ({group})<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>", group=name)
-    return go.Scatter(hovertemplate=hover, cliponaxis=False, **values)
+    return {**values, "hovertemplate": hover, "cliponaxis": False}

@@ -27,7 +27,8 @@ from tfm_core.choices.variants.poolings import POOLINGS
 from tfm_core.choices.variants.positions import POSITIONS
 from tfm_core.choices.variants.sinks import SINKS
 from tfm_core.choices.variants.stems import STEMS
-from tfm_core.facts.parameter_table import ParameterRow, parameter_table
+from tfm_core.facts.parameter_table import ParameterRow, most_in, parameter_table, shares_of
+from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.syntax import statements
 from tfm_core.probe.labels import STACKS
 from tfm_core.sentences import N_, listed
@@ -518,3 +519,14 @@ def _definitions(config: ModelConfig, shape: Shape) -> dict[str, str]:
         for node in statements(text)
         if isinstance(node, ast.ClassDef | ast.FunctionDef)
     }
+
+
+def about_most(rows: Sequence[ParameterRow]) -> Question:
+    """Ask which part of a model holds the most parameters."""
+    (most, _share), *others = list(shares_of(rows).items())[:4]
+    return choice_question(
+        N_("Which part of this model holds the most parameters?"),
+        most,
+        {part: N_("That part holds {share:.0%} of them.", share=share) for part, share in others},
+        most_in(rows),
+    )

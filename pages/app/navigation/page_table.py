@@ -22,8 +22,8 @@ PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
     "learn": (
         N_("Learn"),
         (
-            *("lessons", "numbers", "by-hand", "training-step", "before", "practice"),
-            *("experiments", "find-the-bug", "glossary"),
+            *("lessons", "numbers", "by-hand", "model", "before", "training-step", "practice"),
+            *("use", "experiments", "find-the-bug", "glossary"),
         ),
     ),
     "findings": (
@@ -34,7 +34,7 @@ PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "runs": (N_("Runs"), ("runs",)),
-    "teach": (N_("Teach"), ("class",)),
+    "teach": (N_("Teach"), ("class", "plan")),
 }
 """The places: name → title and pages; the first page opens. Those of the bar, then ``MENU``."""
 MENU = "teach"
@@ -134,6 +134,13 @@ _ROWS = (
         also="start a class teacher pupils students school 수업 시작하기",
     ),
     PageFacts(
+        "plan",
+        N_("A plan for 45 minutes"),
+        ":material/event_note:",
+        script="teach/plan.py",
+        also="lesson plan teacher print school 수업 계획 지도안 교사 인쇄",
+    ),
+    PageFacts(
         "numbers",
         N_("Words become numbers"),
         ":material/text_fields:",
@@ -181,6 +188,18 @@ _ROWS = (
         chapter="attention",
         minutes=8,
         goal=N_("Read an attention map, and find the head that aligns words"),
+    ),
+    PageFacts(
+        "model",
+        N_("The whole model"),
+        ":material/layers:",
+        tab=N_("Model"),
+        also="residual stream norm encoder decoder 잔차 스트림 정규화 인코더 디코더",
+        shows_run=True,
+        chapter="model",
+        minutes=8,
+        questions=1,
+        goal=N_("Say what each part of a Transformer is for, and where its parameters are"),
     ),
     PageFacts(
         "build",
@@ -285,6 +304,18 @@ _ROWS = (
         chapter="training",
         minutes=10,
         goal=N_("Train on your data"),
+    ),
+    PageFacts(
+        "use",
+        N_("Use it and break it"),
+        ":material/construction:",
+        tab=N_("Use it"),
+        also="knock-out explanation failure proof 녹아웃 설명 실패 증명",
+        shows_run=True,
+        chapter="use",
+        minutes=8,
+        questions=1,
+        goal=N_("Say what a knock-out and a map prove, and what they do not"),
     ),
     PageFacts(
         "mistakes",

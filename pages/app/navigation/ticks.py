@@ -7,6 +7,7 @@ it: changed what it shows, or what the page itself marks.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import streamlit as st
 
@@ -20,6 +21,7 @@ COOKIE = "tfm_ticks"
 _MARKS = "ticks"
 _RESETS = "tick-resets"
 _KEPT = "ticks-kept"
+_SHOWN = "ticks-shown"
 _ACT = "act"
 _MARKING = ("own-data", "sweeps", "find-the-bug")
 """Pages that mark their main act themselves: it is more than a change of what they show."""
@@ -74,13 +76,19 @@ def keep() -> None:
     st.fragment(_keep, key=_KEPT)()
 
 
-def newly_done() -> str:
-    """Return, once, the fragment that keeps what was done since it was drawn, or ""."""
+def shown(page: PageFacts, draw: Callable[[PageFacts], None]) -> None:
+    """Show how much of a page is done; where a fragment changes that, too."""
+    with st.container(width="content", key="page-done"):
+        st.fragment(draw, key=_SHOWN)(page)
+
+
+def newly_done() -> tuple[str, ...]:
+    """Return, once, the fragments that keep and show what was done since they were drawn."""
     if _KEPT not in st.session_state:
-        return ""
+        return ()
     mark_change()
     before, st.session_state[_KEPT] = st.session_state[_KEPT], written(marks())
-    return _KEPT if before != st.session_state[_KEPT] else ""
+    return (_KEPT, _SHOWN) if before != st.session_state[_KEPT] else ()
 
 
 def _keep() -> None:

@@ -103,8 +103,8 @@ def test_fragments_of_a_page_that_was_left_are_not_run(
 
 @pytest.mark.quick
 @pytest.mark.parametrize("fragments", [[], ["part"]])
-@pytest.mark.parametrize("follows", ["", "frame"])
-def test_a_fragment_of_the_frame_follows_another_where_it_is_due(monkeypatch, fragments, follows):
+@pytest.mark.parametrize("follows", [(), ("frame", "title")])
+def test_fragments_of_the_frame_follow_another_where_they_are_due(monkeypatch, fragments, follows):
     for owner, name in PATCHED:
         monkeypatch.setattr(owner, name, getattr(owner, name))
     monkeypatch.setattr(ScriptRunner, "_run_script", lambda self, data: None)
@@ -115,7 +115,9 @@ def test_a_fragment_of_the_frame_follows_another_where_it_is_due(monkeypatch, fr
     streamlit_internals.apply_patches(lambda: follows)
     runner = app_session.ScriptRunner.__new__(app_session.ScriptRunner)
     runner._pages_manager = SimpleNamespace(current_page_script_hash="open")
-    runner._fragment_storage = SimpleNamespace(resolve_target=lambda key: [f"id of {key}"])
+    runner._fragment_storage = SimpleNamespace(
+        resolve_target=lambda keys: [f"id of {key}" for key in keys]
+    )
     asked: list[RerunData] = []
     runner._requests = SimpleNamespace(request_rerun=asked.append)
     runner._run_script(RerunData(page_script_hash="open", fragment_id_queue=fragments))
@@ -124,7 +126,7 @@ def test_a_fragment_of_the_frame_follows_another_where_it_is_due(monkeypatch, fr
         return
     (request,) = asked
     assert (request.query_string, request.page_script_hash) == ("mask=window", "open")
-    assert request.fragment_id_queue == ["id of frame"]
+    assert request.fragment_id_queue == ["id of frame", "id of title"]
     assert request.cached_message_hashes == {"known"}
 
 

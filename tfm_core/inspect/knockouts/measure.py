@@ -6,7 +6,7 @@ The measurement is the training's (``Objective.measure``). torch is imported lat
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -19,6 +19,7 @@ from tfm_core.inspect.attention.trained import (
     model_of,
 )
 from tfm_core.inspect.knockouts.parts import Part, heads_of, parts_of
+from tfm_core.inspect.questions import Question, choice_question
 from tfm_core.inspect.tables import Column, Columns, share
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError, joined
@@ -116,6 +117,20 @@ def in_words(alone: float, joint: float) -> Sentence:
         verdict = N_("That is about equal: each does its own work.")
     return joined(
         Paragraph("knockouts/together", alone=f"{alone:+.3f}", joint=f"{joint:+.3f}"), verdict
+    )
+
+
+def about_costliest(losses: Mapping[str, float]) -> Question:
+    """Ask which part a model misses most. losses: without each, by its name."""
+    most = max(losses, key=losses.__getitem__)
+    why = {
+        name: N_("Without it, the loss is {loss:.2f}.", loss=loss) for name, loss in losses.items()
+    }
+    return choice_question(
+        N_("One of these parts is switched off. Without which one is the loss largest?"),
+        most,
+        why,
+        why[most],
     )
 
 

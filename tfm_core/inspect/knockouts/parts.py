@@ -128,6 +128,15 @@ def first_to_go(experiment: Experiment) -> Part:
     return crossing[-1] if crossing else sublayers[0]
 
 
+def telling(experiment: Experiment) -> tuple[Part, ...]:
+    """Return a few parts whose loss tells what a model needs: attention, a head, and the like."""
+    parts, most = parts_of(experiment), first_to_go(experiment)
+    first = {part.kind: part for part in reversed(parts) if part.kind in ("sublayer", "positions")}
+    masks = [part for part in parts if (part.kind, part.sublayer) == ("mask", "self")]
+    some = (most, head_of(experiment, (most,)), *first.values(), *masks[-1:])
+    return tuple(dict.fromkeys(some))
+
+
 def kind_of_attention(experiment: Experiment, part: Part) -> str:
     """Return which attention a head or an attention sublayer is, "" for another part."""
     kinds = modules_by_kind(experiment).items()
