@@ -11,7 +11,9 @@ from pages.app.address.parameters import Parameter
 from pages.app.settings import model_choice, names_choice
 from pages.compare import compare
 from pages.compare.sweeps import running as sweeps
-from pages.learn import before, by_hand, experiments, find_the_bug, training_step
+from pages.learn import before, by_hand, training_step
+from pages.learn.challenges import find
+from pages.learn.challenges import page as challenges
 from pages.learn.numbers import page as numbers
 from pages.learn.numbers import tensors, words
 from pages.learn.practice import page as practice
@@ -93,8 +95,7 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "try": _of_views(writing) | _of_views(pictures) | _of((pictures.BOARD, try_it.VIEW)),
     "mistakes": _of_views(mistakes) | _of(mistakes.CELL),
     "knockouts": _of_views(knockouts) | _of_views(closer) | _of_views(causes) | _of(OFF),
-    "experiments": _of_views(experiments),
-    "find-the-bug": _of_views(find_the_bug) | _of(find_the_bug.PAIR),
+    "challenges": _of_views(challenges) | _of_views(find),
     "compare": _of(compare) | _of_views(compare),
     "sweeps": _of(sweeps),
     "own-data": (

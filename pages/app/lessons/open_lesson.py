@@ -168,6 +168,11 @@ def is_preview() -> bool:
     return st.session_state.get(_OPEN) == PREVIEW
 
 
+def is_in_sight() -> bool:
+    """Return whether the page in sight is that of the open lesson: it shows no other challenge."""
+    return state.page() == "challenges" and not {"experiment", "bug"} & view_link.query().keys()
+
+
 def query() -> dict[str, str]:
     """Return what a link within the open lesson says besides."""
     return {LESSON_QUERY: place()} if place() else {}

@@ -1,56 +1,86 @@
-"""Experiments that teach: change one thing, train both, compare."""
+"""Predict: change one thing, guess what it does, train both, compare."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import view
 from pages.app.model import question
 from pages.app.runs import comparison, studies
 from pages.app.settings.drafts import Draft
 from pages.app.typed import escape
 from pages.components.live_figure import live_figure
-from pages.i18n import N_, _
+from pages.i18n import _
+from pages.learn.challenges.challenge import Challenge
 from tfm_core.choices.config import FAMILIES
 from tfm_core.inspect.compare.curves import caveats
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.runs.run import Run
-from tfm_core.studies.comparing import Result, read
+from tfm_core.studies.comparing import Result, read, usual
 from tfm_core.studies.experiments import BY_THEME, DEMONSTRATIONS, THEMES, Demonstration, conclude
 from tfm_core.studies.study import StudyRuns
 
-SCOPE = "experiment"
 _MAX_ANSWERS = 5
 _FEW_ROWS = 3
 """Settings that differ, at most, and are named in the sentence."""
-_THEME_LABELS = {one.name: THEMES[theme] for theme, group in BY_THEME.items() for one in group}
+_ICONS = {
+    "no-causal-mask": "fast_forward",
+    "mask-on-the-wrong-axis": "flip",
+    "no-positions": "shuffle",
+    "no-scale": "unfold_more",
+    "scale-of-d-model": "unfold_less",
+    "heads": "looks_one",
+    "no-output-matrix": "output",
+    "slices": "pie_chart",
+    "linear-score": "linear_scale",
+    "no-residuals": "conversion_path_off",
+    "residual-from-normed": "alt_route",
+    "pre-or-post-norm": "swap_vert",
+    "no-norm": "equalizer",
+    "shared-norm": "share",
+    "no-warm-up": "ac_unit",
+    "rate-times-ten": "speed",
+    "label-smoothing": "blur_on",
+    "softmax-twice": "filter_2",
+    "argmax-before-loss": "vertical_align_top",
+    "target-not-shifted": "content_copy",
+    "coupled-decay": "link",
+    "styles-translate": "translate",
+    "styles-write": "auto_stories",
+}
+_THEMES = {one.name: THEMES[theme] for theme, group in BY_THEME.items() for one in group}
+_READING = 3
+"""Minutes to guess and to read; each training takes about one more."""
 
 
-def _label(name: str) -> str:
-    return f"{_(_THEME_LABELS[name])}: {_(DEMONSTRATIONS[name].title)}"
+def challenges() -> list[Challenge]:
+    return [challenge(one) for one in DEMONSTRATIONS.values()]
 
 
-@dataclass(frozen=True)
-class Experiments:
-    """The experiment that is shown."""
-
-    shown: str = view.choice(
-        N_("Experiment"),
-        {name: demonstration.title for name, demonstration in DEMONSTRATIONS.items()},
-        query="experiment",
-        is_list=True,
-        look={"format_func": _label},
+def challenge(one: Demonstration) -> Challenge:
+    return Challenge(
+        {"experiment": one.name},
+        _(one.title),
+        _(_THEMES[one.name]),
+        f":material/{_ICONS[one.name]}:",
+        _level(one),
+        _READING + len(one.arms),
+        int(question.is_guessed("experiment", of=one.name)),
     )
 
 
-def page() -> None:
-    show.header("experiments")
-    chosen = DEMONSTRATIONS[view.ask(Experiments, SCOPE).shown]
+def _level(one: Demonstration) -> int:
+    """Return 1 where the accuracy shows it, 3 where the curves hide it, 2 for all between."""
+    if one.writes_freely:
+        return 3
+    return 1 if one.compare is usual and "same" not in one.expected else 2
+
+
+def draw(chosen: Demonstration) -> None:
     trained = studies.at_hand(chosen)
     comparison.follow(trained.runs, partial(_draw, chosen, trained))
 
@@ -63,7 +93,7 @@ def _draw(chosen: Demonstration, trained: StudyRuns, _is_live: bool) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         _differs(chosen)
-        if not question.guess(chosen.question, chosen.name):
+        if not question.guess(chosen.question, "experiment", of=chosen.name):
             with right:
                 studies.lines(chosen, trained)
             return
@@ -203,7 +233,3 @@ def _answered(run: Run) -> Mapping[tuple[str, str], str]:
         for item, text in zip(probe.items, texts, strict=False)
         if "src_text" in item and "tgt_text" in item
     }
-
-
-if __name__ == "__main__":
-    page()

@@ -1,8 +1,7 @@
-"""Find the bug: two runs from one seed, one of them with a mistake to measure, name and read."""
+"""Find: two runs from one seed, one of them with a mistake to measure, name and read."""
 
 from __future__ import annotations
 
-import re
 import secrets
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,13 +10,14 @@ import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import view, view_link
-from pages.app.address.parameters import Unfit, Written
+from pages.app.address import view
+from pages.app.address.parameters import Parameter, Unfit
 from pages.app.navigation import ticks
 from pages.app.runs import comparison, run_time, runs_access, studies
 from pages.app.runs.run_actions import Start
 from pages.components.heads import GridStyle, head_grid
 from pages.i18n import N_, _
+from pages.learn.challenges.challenge import Challenge
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.probe.labels import KINDS, modules_by_kind
@@ -38,42 +38,86 @@ from tfm_core.studies.bugs import (
 )
 from tfm_core.studies.study import Arm, Study, StudyRuns, changed, runs_of
 
-SCOPE = "find-the-bug"
-READY = ("recorded-many-heads", "recorded-one-head")
-"""A pair that comes with the app: a healthy run and its twin."""
-_ROUNDS = "find-the-bug-rounds"
-_SOLVED = "find-the-bug-solved"
-VIEW = "find-the-bug-view"
+SCOPE = "bug"
+READY = {
+    "1": ("recorded-causal-mask", "recorded-no-mask"),
+    "2": ("recorded-many-heads", "recorded-one-head"),
+}
+"""The pairs that come with the app, a healthy run and its twin, by the level of the bug."""
+TITLES = {"1": N_("A plain bug"), "2": N_("A hidden bug"), "3": N_("A subtle bug")}
+"""By what the address calls the level."""
+_ABOUT = {
+    "1": N_("One curve or probe shows it."),
+    "2": N_("It takes the right probe."),
+    "3": N_("The model runs well."),
+}
+_ICONS = {"1": "bug_report", "2": "manage_search", "3": "pest_control"}
+_MINUTES = 8
+_ROUNDS, _SEEN = "bug-rounds", "bugs-seen"
 CURVES, MAPS, ANSWERS = "curves", "maps", "answers"
 _LABELS = {CURVES: N_("Curves"), MAPS: N_("Attention and masks"), ANSWERS: N_("Probes’ answers")}
-_KIND = "find-the-bug-kind"
 _WINDOW = 15  # steps that a thick line averages
 PAR = 5
 """Probes that should do."""
-_GUESS = "find-the-bug-guess"
 _PROBE = "bug-probe"
-_NEXT = "find-the-bug-next"  # the evidence to show next
+_NEXT = "bug-next"  # the evidence to show next
+Pair = tuple[Run, Run]
+"""A healthy run and its twin, from the same seed and data."""
 
 
-def _ids_of(text: str) -> tuple[str, str]:
-    if not re.fullmatch(r"[\w-]{1,64}\.[\w-]{1,64}", text):
-        raise Unfit(_("two runs, separated by a dot"))
-    healthy, _dot, twin = text.partition(".")
-    return healthy, twin
+def challenges() -> list[Challenge]:
+    return [challenge(level) for level in TITLES]
 
 
-PAIR = Written("pair", reader=_ids_of, writer=".".join, first=READY, key="find-the-bug-pair")
+def challenge(level: str) -> Challenge:
+    names = {bug.name for bug in BUGS.values() if bug.level == int(level)}
+    n_seen = len(names.intersection(_seen()))
+    return Challenge(
+        {SCOPE: level},
+        _(TITLES[level]),
+        _(_ABOUT[level]),
+        f":material/{_ICONS[level]}:",
+        int(level),
+        _MINUTES,
+        n_seen,
+        len(names),
+    )
 
 
 @dataclass(frozen=True)
-class Suspect:
-    """The next suspect to train."""
+class PairIds(Parameter[tuple[str, ...]]):
+    """The ids of a healthy run and its twin that are here."""
 
-    level: str = view.choice(
-        N_("How well it hides"),
-        {"1": N_("Plain"), "2": N_("Hidden"), "3": N_("Subtle")},
-        help=N_("Plain: one curve or probe shows it; subtle: the model runs well."),
-    )
+    def parse(self, text: str) -> tuple[str, ...]:
+        """Return the ids. Raises Unfit."""
+        ids = tuple(text.split("."))
+        if _pair(ids) is None:
+            raise Unfit(_("a healthy run and its twin that are here"))
+        return ids
+
+    def fits(self, state: object) -> bool:
+        return state == self.first or (isinstance(state, tuple) and _pair(state) is not None)
+
+    def text(self, value: tuple[str, ...]) -> str:
+        return ".".join(value)
+
+    def words(self, value: tuple[str, ...]) -> str:
+        return _("another pair") if value else _("nothing")  # an id might tell the bug
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """The pair in sight."""
+
+    pair: tuple[str, ...] = view.held(PairIds("", first=()))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is shown of the pair, and of which attention."""
+
+    evidence: str = view.choice(N_("Evidence"), _LABELS, look={"label_visibility": "collapsed"})
+    kind: str = view.choice(N_("Attention"), {name: kind.label for name, kind in KINDS.items()})
 
 
 @dataclass
@@ -93,21 +137,20 @@ class Round:
 
 
 TWINS = Study(
-    name=SCOPE,
+    name="find-the-bug",
     title=N_("Find the bug"),
     base=basis(),
     arms=(Arm("healthy", N_("Healthy")), Arm("suspect", N_("Suspect"))),
     metrics=("sequences", "loss", "gradient"),
 )
 """What a pair is; the changes of the suspect are hidden."""
-Pair = tuple[Run, Run]
-"""A healthy run and its twin, from the same seed and data."""
 
 
-def page() -> None:
-    show.header("find-the-bug")
-    pair = _shown()
-    _bar(pair)
+def draw(level: str) -> None:
+    first = READY.get(level, ())
+    ready = PairIds("", first=first if _pair(first) is not None else ())
+    pair = _pair(view.ask(Suspects, SCOPE, pair=view.held(ready, of=level)).pair)
+    _bar(level, pair)
     if pair is None:
         st.info(_("No pair here yet: train one."), icon=":material/bug_report:")
         return
@@ -117,9 +160,8 @@ def page() -> None:
 def _view(pair: Pair, was_live: bool) -> None:
     rounds: dict[str, Round] = st.session_state.setdefault(_ROUNDS, {})
     played = rounds.setdefault(pair[1].id, Round())
-    wanted = st.session_state.pop(_NEXT, None)  # before the choice of evidence is drawn
-    if wanted is not None:
-        st.session_state[VIEW] = wanted
+    if (wanted := st.session_state.pop(_NEXT, None)) is not None:
+        st.session_state[f"{SCOPE}-evidence"] = wanted
     if was_live:
         comparison.progress(pair)
     left, right = st.columns([3, 2], gap="medium")
@@ -133,26 +175,11 @@ def _view(pair: Pair, was_live: bool) -> None:
             _verdict(pair, played)
 
 
-def _shown() -> Pair | None:
-    """Return the pair to show; None if even the recorded one is missing."""
-    view_link.warn(view_link.receive(PAIR))
-    ids: tuple[str, str] = st.session_state[PAIR.key]
-    pair = _pair(ids)
-    if pair is None and ids != READY:
-        view_link.warn(_("The link's pair is not here; the ready one is shown."))
-        st.session_state[PAIR.key] = ids = READY
-        pair = _pair(ids)
-    view_link.say(PAIR, ids)
-    return pair
-
-
-def _bar(pair: Pair | None) -> None:
+def _bar(level: str, pair: Pair | None) -> None:
     known = (run for run in visitors.listed() if not visitors.watches(run))
     healthy = runs_of(TWINS, known).by_arm["healthy"].get(basis().seed)
     time = run_time.takes(basis())
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        with st.container(width="content"):
-            level = view.ask(Suspect, SCOPE).level
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if st.button(
             _("Train a new pair, {time} each", time=time)
             if healthy is None
@@ -161,7 +188,7 @@ def _bar(pair: Pair | None) -> None:
             icon=":material/bug_report:",
             key="bug-train",
         ):
-            _train(int(level), healthy)
+            _train(level, healthy)
         if pair is not None:
             task = _(pair[0].experiment.task.facts.label)
             words = _("**{task}**: this pair comes with the app.", task=task)
@@ -170,7 +197,7 @@ def _bar(pair: Pair | None) -> None:
             st.caption(words, width="stretch")
 
 
-def _pair(ids: tuple[str, str]) -> Pair | None:
+def _pair(ids: tuple[str, ...]) -> Pair | None:
     runs: list[Run] = []
     for run_id in ids:
         try:
@@ -180,6 +207,8 @@ def _pair(ids: tuple[str, str]) -> Pair | None:
         if run.problem is not None or not can_probe(run.experiment):
             return None
         runs.append(run)
+    if len(runs) != 2:
+        return None
     healthy, twin = runs
     return None if bug_of(healthy.experiment, twin.experiment) is None else (healthy, twin)
 
@@ -191,9 +220,9 @@ def _bug(pair: Pair) -> Bug:
     return bug
 
 
-def _train(level: int, healthy: Run | None) -> None:
+def _train(level: str, healthy: Run | None) -> None:
     """Queue the suspect, and a healthy run if there is none; the names do not tell the bug."""
-    bugs = [bug for bug in BUGS.values() if bug.level == level]
+    bugs = [bug for bug in BUGS.values() if bug.level == int(level)]
     fresh = [bug for bug in bugs if bug.name not in _seen()]
     bug = secrets.choice(fresh or bugs)
     mark = secrets.token_hex(2)
@@ -207,8 +236,7 @@ def _train(level: int, healthy: Run | None) -> None:
         return
     runs = [*([healthy] if healthy else []), *begun]
     if len(runs) == 2:  # else a notice says how many may wait here
-        st.session_state[PAIR.key] = (runs[0].id, runs[1].id)
-        view_link.say(PAIR, st.session_state[PAIR.key])
+        st.session_state[f"{SCOPE}-{level}-pair"] = (runs[0].id, runs[1].id)
     state.draw_anew()
 
 
@@ -222,24 +250,20 @@ def _end(pair: Pair, played: Round, name: str, *, is_won: bool) -> None:
 
 
 def _seen() -> list[str]:
-    solved: list[str] = st.session_state.setdefault(_SOLVED, [])
-    return solved
+    """Return the bugs that were named or shown in this session."""
+    seen: list[str] = st.session_state.setdefault(_SEEN, [])
+    return seen
 
 
 def _evidence(pair: Pair, played: Round) -> None:
-    st.session_state.setdefault(VIEW, CURVES)
-    shown = st.segmented_control(
-        _("Evidence"),
-        list(_LABELS),
-        format_func=lambda name: _(_LABELS[name]),
-        required=True,
-        key=VIEW,
-        wrap=True,
-        label_visibility="collapsed",
-    )
-    if shown == MAPS:
-        _maps(pair)
-    elif shown == ANSWERS:
+    kinds = {name: KINDS[name].label for name in modules_by_kind(pair[0].experiment)}
+    kind = view.choice(N_("Attention"), kinds, when=lambda chosen: chosen.evidence == MAPS)
+    chosen = view.ask(Evidence, SCOPE, kind=kind)
+    if chosen.evidence == MAPS:
+        for column, run, arm in zip(st.columns(2), pair, TWINS.arms, strict=True):
+            with column:
+                _grid(run, _(arm.label), chosen.kind)
+    elif chosen.evidence == ANSWERS:
         _answers(played)
     else:
         _curves(pair)
@@ -251,22 +275,6 @@ def _curves(pair: Pair) -> None:
     if figure is not None:
         words = _("Sequences right (teacher forcing), loss, gradient norm.")
         show.figure(figure, words, key="bug-curves")
-
-
-def _maps(pair: Pair) -> None:
-    kinds = modules_by_kind(pair[0].experiment)
-    kind = st.segmented_control(
-        _("Attention"),
-        list(kinds),
-        format_func=lambda name: _(KINDS[name].label),
-        default=next(iter(kinds)),
-        required=True,
-        wrap=True,
-        key=_KIND,
-    )
-    for column, run, arm in zip(st.columns(2), pair, TWINS.arms, strict=True):
-        with column:
-            _grid(run, _(arm.label), str(kind))
 
 
 def _grid(run: Run, name: str, kind: str) -> None:
@@ -368,7 +376,7 @@ def _verdict(pair: Pair, played: Round) -> None:
             sorted(names, key=lambda name: str(_(BUGS[name].label))),
             index=None,
             format_func=lambda name: _(BUGS[name].label),
-            key=f"{_GUESS}-{pair[1].id}",
+            key=f"bug-guess-{pair[1].id}",
             placeholder=_("Name the mistake"),
         )
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -377,7 +385,7 @@ def _verdict(pair: Pair, played: Round) -> None:
             st.caption(_score(played), width="content")
     if is_shown or (is_named and guess == bug.name):
         _end(pair, played, bug.name, is_won=not is_shown)
-        ticks.mark()
+        ticks.mark("bug")
         st.rerun()
     if is_named and guess is not None:
         if guess not in played.wrong:
@@ -414,7 +422,3 @@ def _solution(pair: Pair, played: Round) -> None:
         difference(*(run.experiment for run in pair)), language="diff", height=300, wrap_lines=True
     )
     show.link("compare", _("Compare the two runs"), comparison.runs_query(pair))
-
-
-if __name__ == "__main__":
-    page()

@@ -1,0 +1,96 @@
+"""Challenges: all of them as cards, or the open one with the way back and to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
+
+from pages.app import show
+from pages.app.address import view
+from pages.app.lessons import open_lesson
+from pages.app.navigation import page_table
+from pages.app.typed import escape
+from pages.i18n import N_, _, paragraph
+from pages.learn.challenges import find, predict, reach
+from pages.learn.challenges.challenge import Challenge
+from tfm_core.studies.experiments import DEMONSTRATIONS
+
+SCOPE = "challenges"
+TITLES = {"predict": N_("Predict"), "find": N_("Find"), "reach": N_("Reach")}
+
+
+@dataclass(frozen=True)
+class Challenges:
+    """The experiment or the bug that is open; without one it is a lesson, or all are shown."""
+
+    experiment: str = view.linked(DEMONSTRATIONS)
+    bug: str = view.linked(find.TITLES)
+
+
+def page() -> None:
+    chosen, lesson = view.ask(Challenges, SCOPE), open_lesson.current()
+    if chosen.experiment:
+        one = DEMONSTRATIONS[chosen.experiment]
+        _open("predict", predict.challenge(one), partial(predict.draw, one))
+    elif chosen.bug:
+        _open("find", find.challenge(chosen.bug), partial(find.draw, chosen.bug))
+    elif lesson is not None and lesson.over is None:  # a tour has no page of its own
+        _open("reach", reach.challenge(lesson), partial(reach.draw, lesson))
+    else:
+        _gallery()
+
+
+def _groups() -> Mapping[str, list[Challenge]]:
+    return {"predict": predict.challenges(), "find": find.challenges(), "reach": reach.challenges()}
+
+
+def _gallery() -> None:
+    show.header("challenges")
+    for group, challenges in _groups().items():
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.header(_(TITLES[group]), anchor=False, help=_how(group), width="content")
+            st.caption(paragraph(f"challenges/{group}").partition("\n")[0], width="stretch")
+        with st.container(key=f"challenge-cards-{group}"):
+            for one in challenges:
+                _link(one, f"**{escape(one.title)}** {escape(one.about)} :small[{one.facts}]")
+    reach.for_teachers()
+
+
+def _how(group: str) -> str:
+    return paragraph(f"challenges/{group}").partition("\n")[2].strip()
+
+
+def _link(one: Challenge, label: str, icon: str = "") -> None:
+    st.page_link(
+        page_table.path_of("challenges"),
+        label=label,
+        icon=icon or one.icon,
+        icon_position="right" if icon else "left",
+        query_params=one.query,
+    )
+
+
+def _open(group: str, opened: Challenge, draw: Callable[[], None]) -> None:
+    every = [one for challenges in _groups().values() for one in challenges]
+    queries = [one.query for one in every]
+    after = queries.index(opened.query) + 1 if opened.query in queries else len(every)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="page-title"):
+        if st.button(
+            _("All challenges"), icon=":material/grid_view:", type="tertiary", key="all-challenges"
+        ):
+            reach.leave()
+            st.switch_page(page_table.path_of("challenges"))
+        st.title(escape(opened.title), anchor=False, help=_how(group), width="content")
+        st.caption(f"{escape(opened.about)} · {opened.facts}", width="content")
+        if after < len(every):
+            with st.container(width="content", key="page-next"):
+                title = _("Next **{title}**", title=escape(every[after].title))
+                _link(every[after], title, ":material/arrow_forward:")
+    draw()
+
+
+if __name__ == "__main__":
+    page()
