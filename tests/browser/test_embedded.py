@@ -101,6 +101,8 @@ def test_a_page_in_a_course_is_the_page_alone_and_as_high_as_it_is(
     # a link within keeps the frame, and the course hears of the new page, too
     frame.get_by_role("link", name="The aligning head").click()
     expect(title).to_have_text("The aligning head")
+    expect(page.frame_locator("iframe").locator(".st-key-task-bar")).to_be_visible()
+    assert "lesson=aligning-head" in frame.url
     assert "embed=true" in frame.url
     expect(frame.locator(".st-key-strip")).to_have_count(0)
     await_js(frame, f"() => !({SCROLLS})()")

@@ -284,8 +284,8 @@ def drawn(field: Field) -> Any:
         return parameter.low
     if field.holds_for:
         _let_go(parameter, field.holds_for)
-    if field.is_linked and parameter.query not in view_link.query():
-        st.session_state.pop(parameter.key, None)
+    if field.is_linked:
+        view_link.follow(parameter)
     problem = view_link.receive(parameter)
     state = widget(
         field, st.session_state[parameter.key], key=parameter.key, persist_state="session"

@@ -53,6 +53,7 @@ def follow_link() -> None:
             linked = place()
     elif linked not in (seen, place()):
         _open(linked)
+        view_link.send()
         if "." in linked and current() is not None:
             linked = place()
     elif place() != seen_place:  # the session has gone on

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pages.i18n import N_, _
+from pages.i18n import CONTENT_DIR, N_, _
+from tfm_core.reading import toml_of
 
+ICONS: Mapping[str, str] = toml_of((CONTENT_DIR / "challenges.toml").read_text("utf-8"))
 LEVELS = {1: N_("easy"), 2: N_("medium"), 3: N_("hard")}
 
 
@@ -14,8 +16,8 @@ LEVELS = {1: N_("easy"), 2: N_("medium"), 3: N_("hard")}
 class Challenge:
     """A task that the app checks.
 
-    query: opens it. about: what it is about, in a line. icon: Streamlit's name of it. level: of
-    ``LEVELS``. n_done: of its n parts, those that the visitor has done.
+    query: opens it. about: what it is about, in a line. icon: as Material Symbols name it. level:
+    of ``LEVELS``. n_done: of its n parts, those that the visitor has done.
     """
 
     query: Mapping[str, str]

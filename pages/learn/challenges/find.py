@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -17,16 +18,14 @@ from pages.app.runs import comparison, run_time, runs_access, studies
 from pages.app.runs.run_actions import Start
 from pages.components.heads import GridStyle, head_grid
 from pages.i18n import N_, _
-from pages.learn.challenges.challenge import Challenge
+from pages.learn.challenges.challenge import ICONS, Challenge
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.probe.labels import KINDS, modules_by_kind
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RunNotFound
 from tfm_core.studies.bugs import (
     BUGS,
     PROBES,
-    Bug,
     ComparedMeasurement,
     basis,
     bug_of,
@@ -39,49 +38,29 @@ from tfm_core.studies.bugs import (
 from tfm_core.studies.study import Arm, Study, StudyRuns, changed, runs_of
 
 SCOPE = "bug"
+LEVELS = {
+    "1": (N_("A plain bug"), N_("One curve or probe shows it.")),
+    "2": (N_("A hidden bug"), N_("It takes the right probe.")),
+    "3": (N_("A subtle bug"), N_("The model runs well.")),
+}
+"""How well a bug hides: the title of the challenge, and what it is about."""
 READY = {
     "1": ("recorded-causal-mask", "recorded-no-mask"),
     "2": ("recorded-many-heads", "recorded-one-head"),
 }
-"""The pairs that come with the app, a healthy run and its twin, by the level of the bug."""
-TITLES = {"1": N_("A plain bug"), "2": N_("A hidden bug"), "3": N_("A subtle bug")}
-"""By what the address calls the level."""
-_ABOUT = {
-    "1": N_("One curve or probe shows it."),
-    "2": N_("It takes the right probe."),
-    "3": N_("The model runs well."),
-}
-_ICONS = {"1": "bug_report", "2": "manage_search", "3": "pest_control"}
+"""The pairs that come with the app, by level."""
 _MINUTES = 8
 _ROUNDS, _SEEN = "bug-rounds", "bugs-seen"
 CURVES, MAPS, ANSWERS = "curves", "maps", "answers"
-_LABELS = {CURVES: N_("Curves"), MAPS: N_("Attention and masks"), ANSWERS: N_("Probes’ answers")}
 _WINDOW = 15  # steps that a thick line averages
 PAR = 5
 """Probes that should do."""
 _PROBE = "bug-probe"
 _NEXT = "bug-next"  # the evidence to show next
+
+
 Pair = tuple[Run, Run]
 """A healthy run and its twin, from the same seed and data."""
-
-
-def challenges() -> list[Challenge]:
-    return [challenge(level) for level in TITLES]
-
-
-def challenge(level: str) -> Challenge:
-    names = {bug.name for bug in BUGS.values() if bug.level == int(level)}
-    n_seen = len(names.intersection(_seen()))
-    return Challenge(
-        {SCOPE: level},
-        _(TITLES[level]),
-        _(_ABOUT[level]),
-        f":material/{_ICONS[level]}:",
-        int(level),
-        _MINUTES,
-        n_seen,
-        len(names),
-    )
 
 
 @dataclass(frozen=True)
@@ -106,18 +85,35 @@ class PairIds(Parameter[tuple[str, ...]]):
 
 
 @dataclass(frozen=True)
-class Suspects:
-    """The pair in sight."""
-
-    pair: tuple[str, ...] = view.held(PairIds("", first=()))
-
-
-@dataclass(frozen=True)
 class Evidence:
-    """What is shown of the pair, and of which attention."""
+    """What is shown of the pair: of its maps, those of which attention."""
 
-    evidence: str = view.choice(N_("Evidence"), _LABELS, look={"label_visibility": "collapsed"})
-    kind: str = view.choice(N_("Attention"), {name: kind.label for name, kind in KINDS.items()})
+    evidence: str = view.choice(
+        N_("Evidence"),
+        {
+            CURVES: N_("Curves"),
+            MAPS: N_("Attention and masks"),
+            ANSWERS: N_("Probes’ answers"),
+        },
+        look={"label_visibility": "collapsed"},
+    )
+    kind: str = view.choice(
+        N_("Attention"),
+        {name: kind.label for name, kind in KINDS.items()},
+        when=lambda chosen: chosen.evidence == MAPS,
+    )
+
+
+def challenges() -> list[Challenge]:
+    return [challenge(level) for level in LEVELS]
+
+
+def challenge(level: str) -> Challenge:
+    title, about = map(_, LEVELS[level])
+    names = {bug.name for bug in BUGS.values() if bug.level == int(level)}
+    n_seen = len(names & _seen())
+    icon = ICONS[level]
+    return Challenge({SCOPE: level}, title, about, icon, int(level), _MINUTES, n_seen, len(names))
 
 
 @dataclass
@@ -149,7 +145,7 @@ TWINS = Study(
 def draw(level: str) -> None:
     first = READY.get(level, ())
     ready = PairIds("", first=first if _pair(first) is not None else ())
-    pair = _pair(view.ask(Suspects, SCOPE, pair=view.held(ready, of=level)).pair)
+    pair = _pair(view.one(view.held(ready, of=level), "pair", SCOPE))
     _bar(level, pair)
     if pair is None:
         st.info(_("No pair here yet: train one."), icon=":material/bug_report:")
@@ -157,33 +153,26 @@ def draw(level: str) -> None:
     comparison.follow(pair, partial(_view, pair))
 
 
-def _view(pair: Pair, was_live: bool) -> None:
-    rounds: dict[str, Round] = st.session_state.setdefault(_ROUNDS, {})
-    played = rounds.setdefault(pair[1].id, Round())
-    if (wanted := st.session_state.pop(_NEXT, None)) is not None:
-        st.session_state[f"{SCOPE}-evidence"] = wanted
-    if was_live:
-        comparison.progress(pair)
-    left, right = st.columns([3, 2], gap="medium")
-    with left:
-        _evidence(pair, played)
-    with right:
-        if played.is_over:
-            _solution(pair, played)
-        else:
-            _probes(pair, played)
-            _verdict(pair, played)
+def _pair(ids: Sequence[str]) -> Pair | None:
+    try:
+        healthy, twin = (runs_access.store().get(run_id) for run_id in ids)
+    except ValueError:  # not here, or not two
+        return None
+    if any(run.problem is not None or not can_probe(run.experiment) for run in (healthy, twin)):
+        return None
+    return (healthy, twin) if bug_of(healthy.experiment, twin.experiment) else None
 
 
 def _bar(level: str, pair: Pair | None) -> None:
     known = (run for run in visitors.listed() if not visitors.watches(run))
     healthy = runs_of(TWINS, known).by_arm["healthy"].get(basis().seed)
     time = run_time.takes(basis())
+    label = _("Train a new suspect, {time}", time=time)
+    if healthy is None:
+        label = _("Train a new pair, {time} each", time=time)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if st.button(
-            _("Train a new pair, {time} each", time=time)
-            if healthy is None
-            else _("Train a new suspect, {time}", time=time),
+            label,
             type="primary" if pair is None else "secondary",
             icon=":material/bug_report:",
             key="bug-train",
@@ -191,33 +180,10 @@ def _bar(level: str, pair: Pair | None) -> None:
             _train(level, healthy)
         if pair is not None:
             task = _(pair[0].experiment.task.facts.label)
-            words = _("**{task}**: this pair comes with the app.", task=task)
-            if not pair[1].meta.recorded:
-                words = _("**{task}**: this pair was trained here.", task=task)
+            words = _("**{task}**: this pair was trained here.", task=task)
+            if pair[1].meta.recorded:
+                words = _("**{task}**: this pair comes with the app.", task=task)
             st.caption(words, width="stretch")
-
-
-def _pair(ids: tuple[str, ...]) -> Pair | None:
-    runs: list[Run] = []
-    for run_id in ids:
-        try:
-            run = runs_access.store().get(run_id)
-        except RunNotFound:
-            return None
-        if run.problem is not None or not can_probe(run.experiment):
-            return None
-        runs.append(run)
-    if len(runs) != 2:
-        return None
-    healthy, twin = runs
-    return None if bug_of(healthy.experiment, twin.experiment) is None else (healthy, twin)
-
-
-def _bug(pair: Pair) -> Bug:
-    healthy, twin = pair
-    bug = bug_of(healthy.experiment, twin.experiment)
-    assert bug is not None
-    return bug
 
 
 def _train(level: str, healthy: Run | None) -> None:
@@ -240,25 +206,34 @@ def _train(level: str, healthy: Run | None) -> None:
     state.draw_anew()
 
 
-def _end(pair: Pair, played: Round, name: str, *, is_won: bool) -> None:
-    """End a round. Raises OSError if the twin could not be marked as revealed."""
-    twin = pair[1]
-    runs_access.reveal(twin, may_change=not visitors.watches(twin))
-    played.is_over, played.is_won, played.hint = True, is_won, ""
-    if name not in _seen():
-        _seen().append(name)
-
-
-def _seen() -> list[str]:
+def _seen() -> set[str]:
     """Return the bugs that were named or shown in this session."""
-    seen: list[str] = st.session_state.setdefault(_SEEN, [])
+    seen: set[str] = st.session_state.setdefault(_SEEN, set())
     return seen
+
+
+def _view(pair: Pair, was_live: bool) -> None:
+    rounds: dict[str, Round] = st.session_state.setdefault(_ROUNDS, {})
+    played = rounds.setdefault(pair[1].id, Round())
+    if (wanted := st.session_state.pop(_NEXT, None)) is not None:
+        st.session_state[f"{SCOPE}-evidence"] = wanted
+    if was_live:
+        comparison.progress(pair)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        _evidence(pair, played)
+    with right:
+        if played.is_over:
+            _solution(pair, played)
+        else:
+            _probes(pair, played)
+            _verdict(pair, played)
 
 
 def _evidence(pair: Pair, played: Round) -> None:
     kinds = {name: KINDS[name].label for name in modules_by_kind(pair[0].experiment)}
-    kind = view.choice(N_("Attention"), kinds, when=lambda chosen: chosen.evidence == MAPS)
-    chosen = view.ask(Evidence, SCOPE, kind=kind)
+    maps = view.choice(N_("Attention"), kinds, when=lambda chosen: chosen.evidence == MAPS)
+    chosen = view.ask(Evidence, SCOPE, kind=maps)
     if chosen.evidence == MAPS:
         for column, run, arm in zip(st.columns(2), pair, TWINS.arms, strict=True):
             with column:
@@ -292,7 +267,7 @@ def _grid(run: Run, name: str, kind: str) -> None:
         return
     title = _("{name}, step {step}", name=name, step=f"{steps[-1]:,}")
     style = GridStyle(chosen=(0, 0), theme=state.theme(), title=title)
-    head_grid(maps, style, on_pick=_nothing, key=f"bug-heads-{name}-{kind}")
+    head_grid(maps, style, on_pick=lambda _layer, _head: None, key=f"bug-heads-{name}-{kind}")
 
 
 def _answers(played: Round) -> None:
@@ -310,10 +285,6 @@ def _answers(played: Round) -> None:
             ]
             show.facts(table, [_("measured"), healthy, suspect])
             st.caption(_(probe.healthy))
-
-
-def _nothing(_layer: int, _head: int) -> None:
-    """Do nothing: a head has nothing more to show here."""
 
 
 def _probes(pair: Pair, played: Round) -> None:
@@ -366,16 +337,17 @@ def _ask(pair: Pair, played: Round) -> None:
 
 
 def _verdict(pair: Pair, played: Round) -> None:
-    """Ask which mistake it is; a wrong guess gets a hint."""
+    """Ask which mistake it is; a wrong guess gets a hint. Raises OSError."""
     healthy, twin = (run.experiment for run in pair)
-    bug = _bug(pair)
-    names = [each.name for each in possible(healthy)]
+    bug = bug_of(healthy, twin)
+    assert bug is not None
+    labels = {one.name: _(one.label) for one in possible(healthy)}
     with st.form("bug-guess", border=True):
         guess = st.selectbox(
             _("What is wrong with the suspect?"),
-            sorted(names, key=lambda name: str(_(BUGS[name].label))),
+            sorted(labels, key=labels.__getitem__),
             index=None,
-            format_func=lambda name: _(BUGS[name].label),
+            format_func=labels.__getitem__,
             key=f"bug-guess-{pair[1].id}",
             placeholder=_("Name the mistake"),
         )
@@ -384,7 +356,9 @@ def _verdict(pair: Pair, played: Round) -> None:
             is_shown = st.form_submit_button(_("Show the answer"))
             st.caption(_score(played), width="content")
     if is_shown or (is_named and guess == bug.name):
-        _end(pair, played, bug.name, is_won=not is_shown)
+        runs_access.reveal(pair[1], may_change=not visitors.watches(pair[1]))
+        played.is_over, played.is_won, played.hint = True, not is_shown, ""
+        _seen().add(bug.name)
         ticks.mark("bug")
         st.rerun()
     if is_named and guess is not None:
@@ -392,7 +366,7 @@ def _verdict(pair: Pair, played: Round) -> None:
             played.wrong.append(guess)
         with st.spinner(_("Comparing the guess with the suspect …")):
             words = hint(healthy, twin, BUGS[guess], tuple(played.answers))
-        played.hint = _("Not “{guess}”. {hint}", guess=_(BUGS[guess].label), hint=_(words))
+        played.hint = _("Not “{guess}”. {hint}", guess=labels[guess], hint=_(words))
         st.rerun()
     elif is_named:
         played.hint = _("Choose a mistake from the list first.")
@@ -407,7 +381,9 @@ def _score(played: Round) -> str:
 
 def _solution(pair: Pair, played: Round) -> None:
     """Show the mistake, the score, and the difference in the code."""
-    bug = _bug(pair)
+    healthy, twin = (run.experiment for run in pair)
+    bug = bug_of(healthy, twin)
+    assert bug is not None
     words = f"**{_(bug.label)}**. {_(bug.means)}  \n{_score(played)}"
     if played.is_won:
         n = sum(one.is_won for one in st.session_state[_ROUNDS].values())
@@ -415,10 +391,8 @@ def _solution(pair: Pair, played: Round) -> None:
         st.success(f"{words} · {found}", icon=":material/bug_report:")
     else:
         st.info(words, icon=":material/visibility:")
-    probe = PROBES[bug.probe]
-    st.caption(_("The probe that shows it: {question}", question=_(probe.question)))
+    question = _(PROBES[bug.probe].question)
+    st.caption(_("The probe that shows it: {question}", question=question))
     st.markdown(_("Generated code: − healthy, + suspect"))
-    st.code(
-        difference(*(run.experiment for run in pair)), language="diff", height=300, wrap_lines=True
-    )
+    st.code(difference(healthy, twin), language="diff", height=300, wrap_lines=True)
     show.link("compare", _("Compare the two runs"), comparison.runs_query(pair))

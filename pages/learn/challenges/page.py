@@ -27,7 +27,7 @@ class Challenges:
     """The experiment or the bug that is open; without one it is a lesson, or all are shown."""
 
     experiment: str = view.linked(DEMONSTRATIONS)
-    bug: str = view.linked(find.TITLES)
+    bug: str = view.linked(find.LEVELS)
 
 
 def page() -> None:
@@ -67,7 +67,7 @@ def _link(one: Challenge, label: str, icon: str = "") -> None:
     st.page_link(
         page_table.path_of("challenges"),
         label=label,
-        icon=icon or one.icon,
+        icon=f":material/{icon or one.icon}:",
         icon_position="right" if icon else "left",
         query_params=one.query,
     )
@@ -88,7 +88,7 @@ def _open(group: str, opened: Challenge, draw: Callable[[], None]) -> None:
         if after < len(every):
             with st.container(width="content", key="page-next"):
                 title = _("Next **{title}**", title=escape(every[after].title))
-                _link(every[after], title, ":material/arrow_forward:")
+                _link(every[after], title, "arrow_forward")
     draw()
 
 

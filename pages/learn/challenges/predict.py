@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -15,43 +16,18 @@ from pages.app.settings.drafts import Draft
 from pages.app.typed import escape
 from pages.components.live_figure import live_figure
 from pages.i18n import _
-from pages.learn.challenges.challenge import Challenge
+from pages.learn.challenges.challenge import ICONS, Challenge
 from tfm_core.choices.config import FAMILIES
 from tfm_core.inspect.compare.curves import caveats
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.runs.run import Run
 from tfm_core.studies.comparing import Result, read, usual
 from tfm_core.studies.experiments import BY_THEME, DEMONSTRATIONS, THEMES, Demonstration, conclude
-from tfm_core.studies.study import StudyRuns
+from tfm_core.studies.study import Arm, StudyRuns
 
 _MAX_ANSWERS = 5
 _FEW_ROWS = 3
 """Settings that differ, at most, and are named in the sentence."""
-_ICONS = {
-    "no-causal-mask": "fast_forward",
-    "mask-on-the-wrong-axis": "flip",
-    "no-positions": "shuffle",
-    "no-scale": "unfold_more",
-    "scale-of-d-model": "unfold_less",
-    "heads": "looks_one",
-    "no-output-matrix": "output",
-    "slices": "pie_chart",
-    "linear-score": "linear_scale",
-    "no-residuals": "conversion_path_off",
-    "residual-from-normed": "alt_route",
-    "pre-or-post-norm": "swap_vert",
-    "no-norm": "equalizer",
-    "shared-norm": "share",
-    "no-warm-up": "ac_unit",
-    "rate-times-ten": "speed",
-    "label-smoothing": "blur_on",
-    "softmax-twice": "filter_2",
-    "argmax-before-loss": "vertical_align_top",
-    "target-not-shifted": "content_copy",
-    "coupled-decay": "link",
-    "styles-translate": "translate",
-    "styles-write": "auto_stories",
-}
 _THEMES = {one.name: THEMES[theme] for theme, group in BY_THEME.items() for one in group}
 _READING = 3
 """Minutes to guess and to read; each training takes about one more."""
@@ -66,7 +42,7 @@ def challenge(one: Demonstration) -> Challenge:
         {"experiment": one.name},
         _(one.title),
         _(_THEMES[one.name]),
-        f":material/{_ICONS[one.name]}:",
+        ICONS[one.name],
         _level(one),
         _READING + len(one.arms),
         int(question.is_guessed("experiment", of=one.name)),
@@ -116,33 +92,25 @@ def _draw(chosen: Demonstration, trained: StudyRuns, _is_live: bool) -> None:
 def _differs(chosen: Demonstration) -> None:
     experiments = [chosen.experiment(arm) for arm in chosen.arms]
     first, changes = experiments[0], differences(experiments)
-    rows = [f"**{_(row.label)}**: {' → '.join(map(_, row.texts))}" for row in changes]
-    is_style = len(changes) > _FEW_ROWS
-    if is_style:
-        rows = [_("the blocks, in {n} settings", n=len(changes))]
+    named = "; ".join(f"**{_(row.label)}**: {' → '.join(map(_, row.texts))}" for row in changes)
+    if len(changes) > _FEW_ROWS:
+        named = _("the blocks, in {n} settings", n=len(changes))
     st.markdown(
         _(
             "**Differs:** {rows}. Same seed, data and {steps} steps: “{task}”, {family}.",
-            rows="; ".join(rows),
+            rows=named,
             steps=f"{first.trained.steps:,}",
             task=_(first.task.facts.label),
             family=_(FAMILIES[first.model.family].label),
         )
     )
-    if is_style:
-        opened = st.expander(
-            _("The settings"),
-            icon=":material/tune:",
-            key="experiment-settings",
-            on_change="rerun",
-        )
-        if not opened.open:
-            return
-        with opened:
-            show.facts(
-                [(_(row.label), *map(_, row.texts)) for row in changes],
-                [_("Setting"), *(_(arm.label) for arm in chosen.arms)],
-            )
+    if len(changes) > _FEW_ROWS:
+        key, icon = "experiment-settings", ":material/tune:"
+        opened = st.expander(_("The settings"), icon=icon, key=key, on_change="rerun")
+        if opened.open:
+            with opened:
+                rows = [(_(row.label), *map(_, row.texts)) for row in changes]
+                show.facts(rows, [_("Setting"), *(_(arm.label) for arm in chosen.arms)])
 
 
 def _links(chosen: Demonstration, trained: StudyRuns) -> None:
@@ -163,11 +131,10 @@ def _links(chosen: Demonstration, trained: StudyRuns) -> None:
 
 
 def _conclusion_box(chosen: Demonstration, trained: StudyRuns) -> None:
-    if chosen.writes_freely and trained.runs:
-        with st.spinner(_("Writing unseen sentences …"), show_time=False):
-            results = _results(chosen, trained)
-    else:
-        results = _results(chosen, trained)
+    takes_time = chosen.writes_freely and trained.runs
+    words = _("Writing unseen sentences …")
+    with st.spinner(words, show_time=False) if takes_time else nullcontext():
+        results = {arm.name: _results(chosen, trained, arm) for arm in chosen.arms}
     conclusion = conclude(chosen, results)
     if conclusion is None:
         if any(results.values()):
@@ -182,13 +149,12 @@ def _conclusion_box(chosen: Demonstration, trained: StudyRuns) -> None:
         st.markdown(f"{icon} {_(conclusion.verdict)}")
 
 
-def _results(chosen: Demonstration, trained: StudyRuns) -> dict[str, dict[int, Result]]:
-    results: dict[str, dict[int, Result]] = {arm.name: {} for arm in chosen.arms}
-    for arm in chosen.arms:
-        for seed, run in trained.ended(arm).items():
-            mark = (run.id, run.status.state, run.status.step)
-            result = _read(mark, chosen.writes_freely, chosen.looks_sharply, run)
-            results[arm.name][seed] = replace(result, label=arm.label)
+def _results(chosen: Demonstration, trained: StudyRuns, arm: Arm) -> dict[int, Result]:
+    results = {}
+    for seed, run in trained.ended(arm).items():
+        mark = (run.id, run.status.state, run.status.step)
+        result = _read(mark, chosen.writes_freely, chosen.looks_sharply, run)
+        results[seed] = replace(result, label=arm.label)
     return results
 
 
@@ -198,38 +164,28 @@ def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _r
 
 
 def _answers(chosen: Demonstration, trained: StudyRuns) -> None:
-    by_arm = {
-        _(chosen.arm(name).label): answered
-        for name, run in trained.shown.items()
-        if (answered := _answered(run))
-    }
-    if not by_arm:
+    written = {_(chosen.arm(name).label): _written(run) for name, run in trained.shown.items()}
+    written = {label: answers for label, answers in written.items() if answers}
+    if not written:
         return
     st.subheader(_("What they write"), anchor=False)
-    columns = [_("Source"), _("Truth"), *by_arm]
-    shared = list(dict.fromkeys(key for answered in by_arm.values() for key in answered))
+    shared = list(dict.fromkeys(pair for answers in written.values() for pair in answers))
     rows = []
     for src, tgt in shared[:_MAX_ANSWERS]:
-        answers = [answered.get((src, tgt)) for answered in by_arm.values()]
+        given = [answers.get((src, tgt)) for answers in written.values()]
         marks = [
-            "–" if answer is None else f"{'✓' if answer == tgt else '✗'} {escape(answer)}"
-            for answer in answers
+            "–" if one is None else f"{'✓' if one == tgt else '✗'} {escape(one)}" for one in given
         ]
         rows.append([escape(src), escape(tgt), *marks])
-    show.facts(rows, columns)
+    show.facts(rows, [_("Source"), _("Truth"), *written])
 
 
-def _answered(run: Run) -> Mapping[tuple[str, str], str]:
+def _written(run: Run) -> Mapping[tuple[str, str], str]:
     """Return a run's last answer by (source, target) of each stored example."""
     try:
-        probe, steps = run.probe(), run.snapshot_steps()
+        items, steps = run.probe().items, run.snapshot_steps()
         texts = run.snapshot(steps[-1]).texts if steps else None
     except ValueError:
         return {}
-    if texts is None:
-        return {}
-    return {
-        (str(item["src_text"]), str(item["tgt_text"])): text
-        for item, text in zip(probe.items, texts, strict=False)
-        if "src_text" in item and "tgt_text" in item
-    }
+    pairs = [(str(item.get("src_text")), str(item.get("tgt_text"))) for item in items]
+    return dict(zip(pairs, texts or (), strict=False))

@@ -17,6 +17,7 @@ from tfm_core.choices.config import ConfigError
 from tfm_core.lessons import catalogue, results, scorm
 from tfm_core.lessons.attempts import Attempt
 from tfm_core.lessons.lesson import MAX_BYTES, Lesson, made
+from tfm_core.sentences import StudentError
 
 _FILES, _PROBLEMS = "lessons-preview-files", "lessons-preview-problems"
 _NAME = "lesson-name"
@@ -33,7 +34,7 @@ def challenge(lesson: Lesson) -> Challenge:
         {open_lesson.LESSON_QUERY: lesson.id},
         words.title,
         words.goal,
-        page_table.PAGES[place].icon,
+        page_table.PAGES[place].icon.split("/")[1].rstrip(":"),
         _level(lesson),
         lesson.minutes,
         sum(attempt.is_solved(task.id) for task in lesson.tasks),
@@ -81,26 +82,25 @@ def _preview() -> None:
 
 
 def _take() -> None:
-    files = st.session_state.get(_FILES) or []
+    """Open the lesson of two files. One is still to come, or says what is wrong with it."""
+    given = st.session_state.get(_FILES) or []
+    files = {file.name.rpartition(".")[2]: file for file in given}
     st.session_state[_PROBLEMS] = []
-    settings = [file for file in files if file.name.endswith(".toml")]
-    words = [file for file in files if file.name.endswith(".md")]
-    if len(settings) != 1 or len(words) != 1:
-        if len(files) > 1:
-            st.session_state[_PROBLEMS] = [_("Choose one TOML file and one Markdown file.")]
+    if len(given) < 2:
         return
-    if any(file.size > MAX_BYTES for file in files):
-        st.session_state[_PROBLEMS] = [
-            _("A file of a lesson may have {n} bytes.", n=f"{MAX_BYTES:,}")
-        ]
-        return
-    texts = {"en": (words[0].name, words[0].getvalue())}
     try:
-        lesson = made(settings[0].name, settings[0].getvalue(), texts)
+        if len(given) > 2 or len(files) < 2:
+            raise StudentError("Choose one TOML file and one Markdown file.")
+        if any(file.size > MAX_BYTES for file in given):
+            raise StudentError("A file of a lesson may have {n} bytes.", n=f"{MAX_BYTES:,}")
+        texts = {"en": (files["md"].name, files["md"].getvalue())}
+        lesson = made(files["toml"].name, files["toml"].getvalue(), texts)
     except ConfigError as error:
         st.session_state[_PROBLEMS] = error.sentences
-        return
-    open_lesson.preview(lesson)
+    except StudentError as error:
+        st.session_state[_PROBLEMS] = [error.sentence]
+    else:
+        open_lesson.preview(lesson)
 
 
 def draw(lesson: Lesson) -> None:
