@@ -95,7 +95,9 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "try": _of_views(writing) | _of_views(pictures) | _of((pictures.BOARD, try_it.VIEW)),
     "mistakes": _of_views(mistakes) | _of(mistakes.CELL),
     "knockouts": _of_views(knockouts) | _of_views(closer) | _of_views(causes) | _of(OFF),
-    "challenges": _of_views(challenges) | _of_views(find) | _of((find.PairIds("pair", first=()),)),
+    "challenges": _of_views(challenges)
+    | _of_views(find)
+    | _of((view.placed(find.pair_field("1"), "pair", "").parameter,)),
     "compare": _of(compare) | _of_views(compare),
     "sweeps": _of(sweeps),
     "own-data": (

@@ -6,13 +6,14 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.address import view
-from pages.app.address.parameters import Parameter, Unfit
+from pages.app.address.parameters import Unfit, Written
 from pages.app.navigation import ticks
 from pages.app.runs import comparison, run_time, runs_access, studies
 from pages.app.runs.run_actions import Start
@@ -63,25 +64,11 @@ Pair = tuple[Run, Run]
 """A healthy run and its twin, from the same seed and data."""
 
 
-@dataclass(frozen=True)
-class PairIds(Parameter[tuple[str, ...]]):
-    """The ids of a healthy run and its twin that are here."""
-
-    def parse(self, text: str) -> tuple[str, ...]:
-        """Return the ids. Raises Unfit."""
-        ids = tuple(text.split("."))
-        if _pair(ids) is None:
-            raise Unfit(_("a healthy run and its twin that are here"))
-        return ids
-
-    def fits(self, state: object) -> bool:
-        return state == self.first or (isinstance(state, tuple) and _pair(state) is not None)
-
-    def text(self, value: tuple[str, ...]) -> str:
-        return ".".join(value)
+class PairIds(Written[tuple[str, ...]]):
+    """The ids of a pair, which no message says: they might tell the bug."""
 
     def words(self, value: tuple[str, ...]) -> str:
-        return _("another pair") if value else _("nothing")  # an id might tell the bug
+        return _("another pair")
 
 
 @dataclass(frozen=True)
@@ -102,10 +89,6 @@ class Evidence:
         {name: kind.label for name, kind in KINDS.items()},
         when=lambda chosen: chosen.evidence == MAPS,
     )
-
-
-def challenges() -> list[Challenge]:
-    return [challenge(level) for level in LEVELS]
 
 
 def challenge(level: str) -> Challenge:
@@ -143,14 +126,24 @@ TWINS = Study(
 
 
 def draw(level: str) -> None:
-    first = READY.get(level, ())
-    ready = PairIds("", first=first if _pair(first) is not None else ())
-    pair = _pair(view.one(view.held(ready, of=level), "pair", SCOPE))
+    pair = _pair(view.one(pair_field(level), "pair", SCOPE)) or _pair(READY.get(level, ()))
     _bar(level, pair)
     if pair is None:
         st.info(_("No pair here yet: train one."), icon=":material/bug_report:")
         return
     comparison.follow(pair, partial(_view, pair))
+
+
+def pair_field(level: str) -> Any:
+    first = READY.get(level, ())
+    return view.held(PairIds("", reader=_ids_of, writer=".".join, first=first), of=level)
+
+
+def _ids_of(text: str) -> tuple[str, ...]:
+    ids = tuple(text.split("."))
+    if _pair(ids) is None:
+        raise Unfit(_("a healthy run and its twin that are here"))
+    return ids
 
 
 def _pair(ids: Sequence[str]) -> Pair | None:
@@ -241,15 +234,12 @@ def _evidence(pair: Pair, played: Round) -> None:
     elif chosen.evidence == ANSWERS:
         _answers(played)
     else:
-        _curves(pair)
-
-
-def _curves(pair: Pair) -> None:
-    found = StudyRuns({arm.name: {0: run} for arm, run in zip(TWINS.arms, pair, strict=True)})
-    figure = studies.curves(TWINS, found, height=380, window=_WINDOW)
-    if figure is not None:
-        words = _("Sequences right (teacher forcing), loss, gradient norm.")
-        show.figure(figure, words, key="bug-curves")
+        arms = [arm.name for arm in TWINS.arms]
+        found = StudyRuns({name: {0: run} for name, run in zip(arms, pair, strict=True)})
+        figure = studies.curves(TWINS, found, height=380, window=_WINDOW)
+        if figure is not None:
+            words = _("Sequences right (teacher forcing), loss, gradient norm.")
+            show.figure(figure, words, key="bug-curves")
 
 
 def _grid(run: Run, name: str, kind: str) -> None:

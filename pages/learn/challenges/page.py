@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import streamlit as st
 
@@ -16,6 +14,7 @@ from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
 from pages.learn.challenges import find, predict, reach
 from pages.learn.challenges.challenge import Challenge
+from tfm_core.lessons import catalogue
 from tfm_core.studies.experiments import DEMONSTRATIONS
 
 SCOPE = "challenges"
@@ -34,17 +33,25 @@ def page() -> None:
     chosen, lesson = view.ask(Challenges, SCOPE), open_lesson.current()
     if chosen.experiment:
         one = DEMONSTRATIONS[chosen.experiment]
-        _open("predict", predict.challenge(one), partial(predict.draw, one))
+        _head("predict", predict.challenge(one))
+        predict.draw(one)
     elif chosen.bug:
-        _open("find", find.challenge(chosen.bug), partial(find.draw, chosen.bug))
+        _head("find", find.challenge(chosen.bug))
+        find.draw(chosen.bug)
     elif lesson is not None and lesson.over is None:  # a tour has no page of its own
-        _open("reach", reach.challenge(lesson), partial(reach.draw, lesson))
+        _head("reach", reach.challenge(lesson))
+        reach.draw(lesson)
     else:
         _gallery()
 
 
-def _groups() -> Mapping[str, list[Challenge]]:
-    return {"predict": predict.challenges(), "find": find.challenges(), "reach": reach.challenges()}
+def _groups() -> dict[str, list[Challenge]]:
+    lessons = catalogue.catalogue().lessons
+    return {
+        "predict": list(map(predict.challenge, DEMONSTRATIONS.values())),
+        "find": list(map(find.challenge, find.LEVELS)),
+        "reach": list(map(reach.challenge, lessons.values())),
+    }
 
 
 def _gallery() -> None:
@@ -73,7 +80,7 @@ def _link(one: Challenge, label: str, icon: str = "") -> None:
     )
 
 
-def _open(group: str, opened: Challenge, draw: Callable[[], None]) -> None:
+def _head(group: str, opened: Challenge) -> None:
     every = [one for challenges in _groups().values() for one in challenges]
     queries = [one.query for one in every]
     after = queries.index(opened.query) + 1 if opened.query in queries else len(every)
@@ -81,7 +88,9 @@ def _open(group: str, opened: Challenge, draw: Callable[[], None]) -> None:
         if st.button(
             _("All challenges"), icon=":material/grid_view:", type="tertiary", key="all-challenges"
         ):
-            reach.leave()
+            lesson = open_lesson.current()
+            if lesson is not None and lesson.over is None:
+                open_lesson.leave()
             st.switch_page(page_table.path_of("challenges"))
         st.title(escape(opened.title), anchor=False, help=_how(group), width="content")
         st.caption(f"{escape(opened.about)} · {opened.facts}", width="content")
@@ -89,7 +98,6 @@ def _open(group: str, opened: Challenge, draw: Callable[[], None]) -> None:
             with st.container(width="content", key="page-next"):
                 title = _("Next **{title}**", title=escape(every[after].title))
                 _link(every[after], title, "arrow_forward")
-    draw()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from tfm_core.inspect.compare.curves import caveats
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.runs.run import Run
 from tfm_core.studies.comparing import Result, read, usual
-from tfm_core.studies.experiments import BY_THEME, DEMONSTRATIONS, THEMES, Demonstration, conclude
+from tfm_core.studies.experiments import BY_THEME, THEMES, Demonstration, conclude
 from tfm_core.studies.study import Arm, StudyRuns
 
 _MAX_ANSWERS = 5
@@ -31,10 +31,6 @@ _FEW_ROWS = 3
 _THEMES = {one.name: THEMES[theme] for theme, group in BY_THEME.items() for one in group}
 _READING = 3
 """Minutes to guess and to read; each training takes about one more."""
-
-
-def challenges() -> list[Challenge]:
-    return [challenge(one) for one in DEMONSTRATIONS.values()]
 
 
 def challenge(one: Demonstration) -> Challenge:

@@ -23,10 +23,6 @@ _FILES, _PROBLEMS = "lessons-preview-files", "lessons-preview-problems"
 _NAME = "lesson-name"
 
 
-def challenges() -> list[Challenge]:
-    return [challenge(lesson) for lesson in catalogue.catalogue().lessons.values()]
-
-
 def challenge(lesson: Lesson) -> Challenge:
     words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
     place, _query = old_addresses.current(next(iter(lesson.pages), "challenges"), {})
@@ -46,13 +42,6 @@ def _level(lesson: Lesson) -> int:
     """Return the level by the number of tasks; a training of one's own counts as one more."""
     n = len(lesson.tasks) + bool(lesson.open)
     return 1 if n < 4 else 2 if n == 4 else 3
-
-
-def leave() -> None:
-    """Close the open lesson; a tour goes on."""
-    lesson = open_lesson.current()
-    if lesson is not None and lesson.over is None:
-        open_lesson.leave()
 
 
 def for_teachers() -> None:
