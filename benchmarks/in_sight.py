@@ -24,9 +24,8 @@ SUBJECTS = {
     "runs": "[class*=st-key-run-]",
     "try": ".desk",
     "knockouts": ".board",
-    "experiments": "[data-testid=stForm], .live-figure",
+    "challenges": ".st-key-challenge-cards-predict",
     "own-data": "img",
-    "lessons": ".st-key-lesson-cards",
     "numbers": ".tfm-tokens",
     "glossary": "[data-testid=stExpander]",
     "class": "[data-testid=stAlert]",  # without a teacher's key it says how to get one

@@ -72,7 +72,6 @@ AREAS = {
     ),
     "lessons, tours, class": (
         "pages/teach",
-        "pages/learn/lessons",
         "pages/app/lessons",
         "tfm_core/lessons",
     ),
@@ -130,7 +129,7 @@ CONTENT_AREAS = {
         "tasks",
         "presets",
     ),
-    "lessons, tours, class": ("lessons", "class", "tours"),
+    "lessons, tours, class": ("class", "tours"),
     "learn": (
         "numbers",
         "words",
@@ -140,8 +139,7 @@ CONTENT_AREAS = {
         "training_step",
         "practice",
         "speed",
-        "experiments",
-        "find_the_bug",
+        "challenges",
     ),
     "use": (
         "try",

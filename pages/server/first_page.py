@@ -56,6 +56,11 @@ const without = (address, names) => {
 };
 history.pushState = (state, title, address) => {
     const before = new URL(location.href), there = new URL(address ?? "", before);
+    const embed = before.searchParams.get("embed");
+    if (embed && !there.searchParams.has("embed")) {
+        there.searchParams.set("embed", embed);
+        address = there;
+    }
     const named = ["lang", ...(before.searchParams.has("run") ? [] : ["run"])];
     const isNamed = without(there, named) === without(before, named);
     const isOwn = there.pathname === before.pathname && (isNamed || !isPressed);
@@ -65,7 +70,7 @@ history.pushState = (state, title, address) => {
 }"""
 """JavaScript: a press makes at most one entry in the history. What a page adds to its address by
 itself, the language, and its first run make none: the way back would lead to the same page without
-them, which would add them again."""
+them, which would add them again. A framed page stays one: a link to the same page loses that."""
 
 _IMPORTED = re.compile(r'(?:from|import)\s*"\./([^"]+\.js)"')
 _CACHE_HEADERS = {b"accept-encoding", b"if-none-match", b"if-modified-since", b"range"}

@@ -67,7 +67,7 @@ def classroom() -> None:
 
 def ways_in(lesson: Lesson) -> None:
     """Draw how pupils come to a lesson."""
-    here = state.address("lessons", {"lesson": lesson.id})
+    here = state.address("challenges", {"lesson": lesson.id})
     address = addresses.for_others(here)
     code, words = st.columns([2, 3], vertical_alignment="center")
     with code:

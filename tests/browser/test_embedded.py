@@ -82,11 +82,11 @@ def open_site(chromium: Browser) -> Iterator[OpenSite]:
 def test_a_page_in_a_course_is_the_page_alone_and_as_high_as_it_is(
     server: AppServer, open_site: OpenSite
 ) -> None:
-    address = f"{server.url}/lessons?embed=true"
+    address = f"{server.url}/challenges?embed=true"
     page = open_site({"/course": COURSE.replace("ADDRESS", address)})
     frame = page.frames[1]
     title = frame.get_by_role("heading", level=1)
-    expect(title).to_have_text("Lessons")
+    expect(title).to_have_text("Challenges")
     expect(frame.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     expect(frame.get_by_test_id("stTopNav")).to_have_count(0)
     expect(frame.locator(".st-key-strip, .copy-link, .search")).to_have_count(0)
@@ -101,6 +101,8 @@ def test_a_page_in_a_course_is_the_page_alone_and_as_high_as_it_is(
     # a link within keeps the frame, and the course hears of the new page, too
     frame.get_by_role("link", name="The aligning head").click()
     expect(title).to_have_text("The aligning head")
+    expect(page.frame_locator("iframe").locator(".st-key-task-bar")).to_be_visible()
+    assert "lesson=aligning-head" in frame.url
     assert "embed=true" in frame.url
     expect(frame.locator(".st-key-strip")).to_have_count(0)
     await_js(frame, f"() => !({SCROLLS})()")

@@ -83,7 +83,7 @@ def test_the_page_frames_the_lesson_and_titles_stay_text(tmp_path: Path) -> None
     assert "<b>" not in page
     _manifest, page, _names = parts(package(read(written(tmp_path)), f"{APP}:443/x/"))
     assert 'ORIGIN = "https://app.example.org"' in page
-    assert "/x/lessons?lesson=width\\u0026embed=true" in page
+    assert "/x/challenges?lesson=width\\u0026embed=true" in page
     assert "event.origin !== ORIGIN || event.source !== frame.contentWindow" in page
     assert '"*"' not in page
 

@@ -11,7 +11,9 @@ from pages.app.address.parameters import Parameter
 from pages.app.settings import model_choice
 from pages.compare import compare
 from pages.compare.sweeps import running as sweeps
-from pages.learn import before, by_hand, experiments, find_the_bug, model, training_step, use
+from pages.learn import before, by_hand, model, training_step, use
+from pages.learn.challenges import find
+from pages.learn.challenges import page as challenges
 from pages.learn.numbers import page as numbers
 from pages.learn.numbers import tensors, words
 from pages.learn.practice import page as practice
@@ -96,8 +98,9 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "try": _of_views(writing) | _of_views(pictures) | _of(try_it.VIEW),
     "mistakes": _of_views(mistakes),
     "knockouts": _of_views(knockouts) | _of_views(closer) | _of_views(causes) | _of(OFF),
-    "experiments": _of_views(experiments),
-    "find-the-bug": _of_views(find_the_bug) | _of(find_the_bug.PAIR),
+    "challenges": _of_views(challenges)
+    | _of_views(find)
+    | _of((view.placed(find.pair_field("1"), "pair", "").parameter,)),
     "compare": _of(compare) | _of_views(compare),
     "sweeps": _of_views(sweeps),
     "own-data": _of_views(own_upload) | _of_views(own_report),

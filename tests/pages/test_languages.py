@@ -29,10 +29,8 @@ EXCEPTIONS = (  # what stays as it is in every language
 OF_PAGES = {
     "numbers": [re.escape(name) for name in OPERATIONS],
     "try": ["[a-z]+"],
-    "lessons": [r"\*\*\d+ · .*"],
 }
-"""Page -> what else stays as it is: names of functions are code, words of a task its data, and
-lessons have their own files."""
+"""Page -> what else stays as it is: names of functions are code, words of a task its data."""
 CACHES = (i18n._languages, i18n._catalogue, lessons._catalogue)
 
 

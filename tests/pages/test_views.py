@@ -161,7 +161,7 @@ SHOWN: list[tuple[str, Query, Query]] = [
         },
         KOREAN,
     ),
-    ("experiments", {"experiment": "no-positions"}, {}),
+    ("challenges", {"experiment": "no-positions"}, {}),
     (
         "try",
         {
@@ -196,7 +196,7 @@ SHOWN: list[tuple[str, Query, Query]] = [
     ("try", {"view": "patches"}, DIGITS),
     ("try", {"view": "sentiment", "text": "The film was very good."}, {}),
     ("try", {"view": "blanks"}, {"run": "recorded-masked-words"}),
-    ("find-the-bug", {"level": "3"}, {}),
+    ("challenges", {"bug": "2", "evidence": "maps", "kind": "decoder"}, {}),
     ("try", {"view": "train", "unit": "words"}, {}),
     (
         "try",
@@ -366,7 +366,7 @@ ELSEWHERE = {  # tests/pages opens these, with what they need
     ("attention", "own"),
     ("compare", "bands"),
     *(("mistakes", query) for query in ("show", "by", "order", "cell")),
-    ("find-the-bug", "pair"),
+    ("challenges", "pair"),
     ("sweeps", "sweep"),
     *(("own-data", query) for query in ("by", "share")),
     *(("class", query) for query in ("view", "of")),

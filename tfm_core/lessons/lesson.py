@@ -45,7 +45,10 @@ from tfm_core.lessons.words import LessonWords, parse
 from tfm_core.reading import Unreadable, content_of, toml_of
 from tfm_core.sentences import N_, StudentError, listed
 
-_OLDER = ("captions", "draw", "encoders", "gpt", "speed", "tensors", "translate", "words")
+_OLDER = (
+    *("captions", "draw", "encoders", "experiments", "find-the-bug", "gpt", "speed", "tensors"),
+    *("translate", "words"),
+)
 PAGES = (
     "adder",
     "attention",
@@ -53,9 +56,8 @@ PAGES = (
     "build",
     "by-hand",
     "chains",
+    "challenges",
     "compare",
-    "experiments",
-    "find-the-bug",
     "grokking",
     "home",
     "induction",

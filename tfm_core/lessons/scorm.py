@@ -153,7 +153,7 @@ def package(lesson: Lesson, address: str, language: str = ENGLISH) -> bytes:
         title=escape(title),
         name=quoteattr(title),
         lesson=_in_script(lesson.id),
-        address=_in_script(f"{base}/lessons?{urlencode(query)}"),
+        address=_in_script(f"{base}/challenges?{urlencode(query)}"),
         origin=_in_script(origin_of(base)),
         type=_in_script(MESSAGE),
     )

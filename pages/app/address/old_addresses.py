@@ -17,12 +17,14 @@ class Old:
     """What became of a page or of its parameters.
 
     page: its name today. renamed: parameter → its name today; a number is a step as ever. besides:
-    what its link asks for where it does not say so itself.
+    what its link asks for where it does not say so itself. mark: which of the acts of today's page
+    its own was, whatever was done; "" where its questions are among those of today's.
     """
 
     page: str
     renamed: Mapping[str, str] = field(default_factory=dict)
     besides: Mapping[str, str] = field(default_factory=dict)
+    mark: str = ""
 
 
 _GPT = {"part": "view", "prompt": "text", "lens": "text", "sum": "text"}
@@ -41,6 +43,9 @@ OLD: dict[str, Old] = {
     "before": Old("before", {"view": "figure"}),
     "practice": Old("practice", {"step": "figure"}),
     "speed": Old("practice", {}, {"figure": "speed"}),
+    "lessons": Old("challenges"),
+    "experiments": Old("challenges", {}, {"experiment": "no-causal-mask"}, mark="experiment"),
+    "find-the-bug": Old("challenges", {"level": "bug"}, {"bug": "2"}, mark="bug"),
 }
 """By the name that links say."""
 _VIEWS = {("gpt", "write"): "continue"}

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from types import MappingProxyType, SimpleNamespace
@@ -56,7 +56,8 @@ class Field:
     of which the functions below take further ones as ``look``.
     when: whether it is shown, by the values of the fields before it. of: what the value is of; of
     another, there is another. holds_for: what the value holds for; for anything else it is the
-    default again, unless the link has just asked for it.
+    default again, unless the link has just asked for it. is_linked: it holds for the address in
+    sight alone.
     """
 
     parameter: Parameter[Any]
@@ -67,6 +68,7 @@ class Field:
     when: Condition = lambda _values: True
     of: str = ""
     holds_for: str = ""
+    is_linked: bool = False
 
 
 def _field(
@@ -233,6 +235,11 @@ def put(scope: str, /, **values: object) -> None:
         st.session_state[f"{scope}-{name}"] = value
 
 
+def linked(names: Iterable[str]) -> Any:
+    """Keep the name of what links open: none where the address has none, whatever was open."""
+    return held(Choice("", first="", names=tuple(names)), is_linked=True)
+
+
 def by(make: Callable[[Any], Any]) -> Any:
     """Declare a field that depends on the values of the fields before it, such as its range."""
     return dataclasses.field(default=None, metadata={FIELD: make})
@@ -304,6 +311,8 @@ def drawn(field: Field) -> Any:
         return parameter.low
     if field.holds_for:
         _let_go(parameter, field.holds_for)
+    if field.is_linked:
+        view_link.follow(parameter)
     problem = view_link.receive(parameter)
     state = widget(
         field, st.session_state[parameter.key], key=parameter.key, persist_state="session"

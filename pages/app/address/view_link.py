@@ -88,6 +88,20 @@ def receive(parameter: Parameter[Any]) -> str:
     return str(sentence) if of == value else ""
 
 
+def send() -> None:
+    """Have the browser show the address, as it does not where a link leads to its own page."""
+    st.query_params.from_dict(query())
+
+
+def follow(parameter: Parameter[Any]) -> None:
+    """Let go of a value that the address no longer has; show a new address."""
+    text = st.query_params.get(parameter.query)
+    if text is None:
+        st.session_state.pop(parameter.key, None)
+    if text != _said(parameter)[0]:
+        send()
+
+
 def say(parameter: Parameter[T], value: T) -> None:
     """Write a value to the link, unless it is the default."""
     text = parameter.text(value) if parameter.is_said(value) else None

@@ -157,7 +157,9 @@ def _begin(lesson: Lesson, number: int, run_id: str = "") -> None:
 
 def _bar(at: _At) -> None:
     page = page_table.PAGES.get(old_addresses.current(at.task.page, {})[0])
-    is_elsewhere = page is not None and state.page() != page.url_path
+    is_elsewhere = page is not None and (
+        state.page() != page.url_path or (at.over is None and open_lesson.is_in_sight())
+    )
     away = _away_words(at, page, is_elsewhere=is_elsewhere)
     with st.container(key="task-bar"):
         _head(at)
@@ -197,9 +199,9 @@ def _head(at: _At) -> None:
     with st.container(key="task-head", horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(_("{n} of {count}", n=n, count=count), width="content")
         st.header(escape(at.words.title or _("Task")), anchor=False, width="content")
-        if not is_tour and state.page() != "lessons":
+        if not is_tour and not open_lesson.is_in_sight():
             st.page_link(
-                page_table.path_of("lessons"),
+                page_table.path_of("challenges"),
                 label=_("Lesson: **{title}**", title=escape(open_lesson.words(at.lesson).title)),
                 icon=":material/school:",
                 query_params=open_lesson.query(),
@@ -379,7 +381,7 @@ def _judge_given(at: _At) -> None:
             _commit(at, at.task, str(given))
         else:
             _said()[at.name] = _judged(at, given)
-    if state.page() == "lessons":
+    if open_lesson.is_in_sight():
         st.rerun()
 
 
@@ -512,7 +514,7 @@ def _act(pressed: str, at: _At) -> None:
             state.notify(
                 _(
                     "That was the tour. This page stays open to try things; Home has the topics, "
-                    "one after another, and Lessons has tasks."
+                    "one after another, and Challenges has tasks."
                 )
             )
             st.rerun()

@@ -53,6 +53,7 @@ def follow_link() -> None:
             linked = place()
     elif linked not in (seen, place()):
         _open(linked)
+        view_link.send()
         if "." in linked and current() is not None:
             linked = place()
     elif place() != seen_place:  # the session has gone on
@@ -166,6 +167,11 @@ def preview(lesson: Lesson) -> None:
 
 def is_preview() -> bool:
     return st.session_state.get(_OPEN) == PREVIEW
+
+
+def is_in_sight() -> bool:
+    """Return whether the page in sight is that of the open lesson: it shows no other challenge."""
+    return state.page() == "challenges" and not {"experiment", "bug"} & view_link.query().keys()
 
 
 def query() -> dict[str, str]:

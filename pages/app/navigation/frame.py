@@ -41,6 +41,7 @@ from tfm_core.lessons.catalogue import catalogue
 from tfm_core.lessons.lesson import Lesson
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
+from tfm_core.studies.bugs import bug_of
 
 ICON = str(PAGES_DIR / "content" / "icon.svg")
 LOGO = str(PAGES_DIR / "content" / "logo.svg")
@@ -142,7 +143,7 @@ def _change_language(code: str) -> None:
 
 
 def _arrive(run_id: str | None) -> None:
-    """Lead to the title of another page, run on Train, figure, or task of a lesson or tour."""
+    """Lead to the title of another page, run on Train, challenge, figure, or task."""
     place, query = state.page(), view_link.query()
     task, figure = query.get(open_lesson.LESSON_QUERY, ""), query.get(article.FIGURE, "")
     title = ".st-key-page h1"
@@ -150,8 +151,9 @@ def _arrive(run_id: str | None) -> None:
         title = ".st-key-task-bar h2"
     elif re.fullmatch(r"[a-z0-9-]+", figure):
         title = f":is(.st-key-figure-{figure}, [class*='st-key-figure-{figure}-'])"
+    opened = {"train": run_id, "challenges": query.get("experiment", query.get("bug"))}
     arrival(
-        f"{place}?{run_id}" if place == "train" else place,
+        f"{place}?{opened[place]}" if place in opened else place,
         f"{task} {state.n_jumps()}",
         title=title,
         key="arrival",
@@ -159,7 +161,7 @@ def _arrive(run_id: str | None) -> None:
 
 
 def lead_to_game() -> None:
-    """Redirect a link to a hidden suspect to Find the bug."""
+    """Redirect a link to a hidden suspect to the challenge to find its bug."""
     linked = state.linked_run_id()
     if linked is None:
         return
@@ -172,9 +174,10 @@ def lead_to_game() -> None:
     state.set_current_run(None)
     state.notify(_("“{name}” hides a bug: find it to see the settings.", name=run.meta.name))
     healthy = next((other for other in visitors.listed() if runs_access.is_round(other, run)), None)
-    query = {} if healthy is None else {"pair": f"{healthy.id}.{run.id}"}
-    if state.page() != "find-the-bug":
-        st.switch_page(page_table.path_of("find-the-bug"), query_params=query)
+    bug = healthy and bug_of(healthy.experiment, run.experiment)
+    query = {"bug": str(bug.level), "pair": f"{healthy.id}.{run.id}"} if healthy and bug else {}
+    if state.page() != "challenges":
+        st.switch_page(page_table.path_of("challenges"), query_params=query)
 
 
 def notices() -> None:
@@ -254,7 +257,7 @@ def _search() -> None:
         *((name, {}) for name in page_table.PAGES),
         *((facts.name, {}) for facts in _fields().values()),
         *((term.page, term.view) for term in TERMS),
-        *(("lessons", {open_lesson.LESSON_QUERY: lesson.id}) for lesson in lessons),
+        *(("challenges", {open_lesson.LESSON_QUERY: lesson.id}) for lesson in lessons),
     ]
     entries = (*_entries(language(), state.address("", {})), *map(_lesson, lessons))
     chosen = search(entries, key="search")
@@ -336,7 +339,7 @@ def _entry(facts: PageFacts) -> SearchEntry:
 
 
 def _lesson(lesson: Lesson) -> SearchEntry:
-    page, words = page_table.PAGES["lessons"], open_lesson.words(lesson)
+    page, words = page_table.PAGES["challenges"], open_lesson.words(lesson)
     href = state.address(page.url_path, {open_lesson.LESSON_QUERY: lesson.id})
     return SearchEntry(words.title, f"{_(page.title)} · {words.goal}", href, lesson.words().title)
 

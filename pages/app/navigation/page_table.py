@@ -22,8 +22,8 @@ PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
     "learn": (
         N_("Learn"),
         (
-            *("lessons", "numbers", "by-hand", "model", "before", "training-step", "practice"),
-            *("use", "experiments", "find-the-bug", "glossary"),
+            *("numbers", "by-hand", "model", "before", "training-step", "practice", "use"),
+            *("challenges", "glossary"),
         ),
     ),
     "findings": (
@@ -117,7 +117,6 @@ class PageFacts:
 HOME = "home"
 _ROWS = (
     PageFacts("home", N_("Home"), ":material/home:"),
-    PageFacts("lessons", N_("Lessons"), ":material/school:"),
     PageFacts("train", N_("Train"), ":material/model_training:", shows_run=True),
     PageFacts(
         "runs",
@@ -336,21 +335,14 @@ _ROWS = (
         goal=N_("Predict what a model loses without a part"),
     ),
     PageFacts(
-        "experiments",
-        N_("Experiments"),
-        ":material/science:",
+        "challenges",
+        N_("Challenges"),
+        ":material/emoji_events:",
+        also="experiments lessons find the bug exercises tasks quiz 실험 수업 버그 찾기 연습",
         chapter="use",
-        minutes=10,
-        questions=1,
-        goal=N_("Predict and test what one change does"),
-    ),
-    PageFacts(
-        "find-the-bug",
-        N_("Find the bug"),
-        ":material/bug_report:",
-        chapter="use",
-        minutes=8,
-        goal=N_("Recognise a faulty model by its curves and maps"),
+        minutes=18,
+        questions=2,
+        goal=N_("Predict what one change does, and recognise a faulty model"),
     ),
     PageFacts("induction", N_("Induction heads"), ":material/repeat:", tab=N_("Induction")),
     PageFacts(

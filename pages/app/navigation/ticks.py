@@ -23,7 +23,7 @@ _RESETS = "tick-resets"
 _KEPT = "ticks-kept"
 _SHOWN = "ticks-shown"
 _ACT = "act"
-_MARKING = ("own-data", "sweeps", "find-the-bug")
+_MARKING = ("own-data", "sweeps")
 """Pages that mark their main act themselves: it is more than a change of what they show."""
 _MARK = re.compile(r"[a-z0-9-]{1,40}")
 
@@ -110,7 +110,8 @@ def read(text: object) -> dict[str, set[str]]:
         page = PAGES.get(old_addresses.current(name, {})[0])
         if page is not None and page.chapter:
             if page.name != name:  # of several pages, the act of one is not that of all
-                words = [word for word in words if word != _ACT]
+                mark = old_addresses.OLD[name].mark
+                words = [mark] if mark and words else [word for word in words if word != _ACT]
             before = found.setdefault(page.name, set())
             some = dict.fromkeys(word for word in words if _MARK.fullmatch(word))
             before.update(list(some)[: _needed(page) - len(before)])

@@ -54,7 +54,7 @@ def test_every_page_draws_a_run_in_every_state(path, state_name, store, open_pag
 
 def test_a_page_of_the_path_says_its_goal_and_leads_on_with_the_run(store, open_page):
     run = made_run(store)
-    for name in ("masks", "positions", "find-the-bug"):
+    for name in ("masks", "positions", "challenges"):
         page, after = page_table.PAGES[name], page_table.after(name)
         app = open_page(page.file, run=run.id)
         assert page.goal in app.title[0].help
@@ -99,7 +99,7 @@ def test_the_search_leads_to_pages_and_terms(open_page):
     assert causal["about"].startswith("Attend only to earlier tokens")
     lesson = catalogue().lessons["aligning-head"].words()
     aligning = found[lesson.title]
-    assert urlsplit(aligning["href"])[2:4] == ("/lessons", "lesson=aligning-head")
+    assert urlsplit(aligning["href"])[2:4] == ("/challenges", "lesson=aligning-head")
     assert lesson.goal in aligning["about"]
     assert "onnx" in found["Runs"]["also"]
     field = found["Tokenise by"]  # declared by the view of a page

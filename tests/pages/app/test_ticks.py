@@ -46,6 +46,10 @@ def test_a_forged_cookie_marks_no_other_pages_and_no_more_than_there_is():
     assert older.keys() == {"numbers"}
     assert len(older["numbers"]) == PAGES["numbers"].questions
     assert ticks.read("gpt:order/captions:swap/draw:act") == {"try": {"order", "swap"}}
+    assert ticks.read("experiments:heads") == {"challenges": {"experiment"}}
+    both = {"challenges": {"experiment", "bug"}}
+    assert ticks.read("experiments:heads/find-the-bug:act") == both
+    assert len(both["challenges"]) == PAGES["challenges"].questions
 
 
 def test_a_page_without_questions_is_done_once_the_reader_changed_what_it_shows(open_page):

@@ -108,6 +108,10 @@ def test_the_address_of_a_page_that_is_part_of_another_leads_there():
     for path, there in (
         ("/gpt?part=write&prompt=the+dog&lang=ko", "try?view=continue&text=the+dog&lang=ko"),
         ("/base/draw", "try?view=draw"),
+        ("/lessons?lesson=translate.3&embed=true", "challenges?lesson=translate.3&embed=true"),
+        ("/experiments?experiment=heads", "challenges?experiment=heads"),
+        ("/experiments", "challenges?experiment=no-causal-mask"),
+        ("/find-the-bug?level=3&pair=a.b", "challenges?bug=3&pair=a.b"),
         ("/translate/?weights=3", "../try?view=write&method=greedy&step=3"),
     ):
         status, said, _body = get(path)

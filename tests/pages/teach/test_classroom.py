@@ -23,7 +23,7 @@ from tfm_core.runs.store import RunStore
 
 LASTS = 4 * 3600.0  # seconds
 
-PAGE, LESSONS = "teach/classroom.py", "learn/lessons.py"
+PAGE, LESSONS = "teach/classroom.py", "learn/challenges/page.py"
 KEY = "only the teacher knows it"
 LESSON = "learning-rate"
 ANN, BEN = "a" * 43, "b" * 43
@@ -88,7 +88,7 @@ def test_without_the_key_nothing_is_shown_and_the_page_says_where_it_comes_from(
 def test_the_start_page_has_the_lessons_address_in_the_network_and_its_code(monkeypatch):
     monkeypatch.setattr(addresses, "hosts", lambda: ["localhost", "192.0.2.7"])
     said = texts(as_teacher(of=LESSON))
-    assert f"http://192.0.2.7:8501/lessons?lesson={LESSON}" in said
+    assert f"http://192.0.2.7:8501/challenges?lesson={LESSON}" in said
     assert "data:image/svg+xml" in said
 
 

@@ -12,9 +12,9 @@ from tfm_core.runs.store import RECORDED
 from tfm_core.studies.bugs import BUGS, basis, bug_of
 from tfm_core.studies.study import changed
 
-FILE = "learn/find_the_bug.py"
+FILE = "learn/challenges/page.py"
 TWIN = "recorded-one-head"
-GUESS = f"find-the-bug-guess-{TWIN}"
+GUESS = f"bug-guess-{TWIN}"
 
 
 def probed(app: AppTest, name: str) -> AppTest:
@@ -29,7 +29,7 @@ def guessed(app: AppTest, name: str) -> AppTest:
 
 
 def test_a_round_is_played_or_given_up_and_its_link_opens_the_pair(recorded, open_page):
-    app = open_page(FILE)
+    app = open_page(FILE, bug="2")
     assert "pair" not in app.query_params
     assert "Probes: 0 of 5 · wrong guesses: 0" in said(app)
     assert "head" not in said(app).lower()
@@ -47,23 +47,23 @@ def test_a_round_is_played_or_given_up_and_its_link_opens_the_pair(recorded, ope
     (code,) = app.code
     assert any(line.startswith("-N_HEADS = 4") for line in code.value.splitlines())
     assert any(line.startswith("+N_HEADS = 1") for line in code.value.splitlines())
-    app = pressed(open_page(FILE), "Submit")
+    app = pressed(open_page(FILE, bug="2"), "Submit")
     assert "Choose a mistake from the list first." in said(app)
     assert "wrong guesses: 0" in said(app)
-    app = pressed(open_page(FILE), "Show the answer")
+    app = pressed(open_page(FILE, bug="2"), "Show the answer")
     assert not app.success
     assert any("One head instead of several" in one.value for one in app.info)
     healthy = recorded.create(basis())
     twin = recorded.create(changed(basis(), BUGS["no-scale"].changes))
-    app = open_page(FILE, pair=f"{healthy.id}.{twin.id}")
+    app = open_page(FILE, bug="2", pair=f"{healthy.id}.{twin.id}")
     assert not app.warning
     assert app.query_params["pair"] == f"{healthy.id}.{twin.id}"
     assert "trained here" in said(app)
 
 
 def test_a_probe_that_was_overtaken_by_the_next_press_is_still_asked(recorded, open_page):
-    app = open_page(FILE)
-    app.session_state["find-the-bug-rounds"][TWIN].wanted.append("rate")
+    app = open_page(FILE, bug="2")
+    app.session_state["bug-rounds"][TWIN].wanted.append("rate")
     probed(app, "numbers")
     assert len(app.table) == 2
     assert "Probes: 2 of 5" in said(app)
@@ -77,7 +77,7 @@ def waiting(recorded, busy_queue, monkeypatch):
 
 
 def test_one_press_queues_a_pair_and_nothing_says_what_is_wrong(waiting, open_page):
-    app = open_page(FILE, level="2")
+    app = open_page(FILE, bug="2")
     app.button(key="bug-train").click().run()
     healthy, twin = (waiting.get(one) for one in app.query_params["pair"].split("."))
     assert healthy.experiment == basis()
@@ -101,7 +101,7 @@ def test_what_the_host_does_not_let_is_refused_in_a_sentence(recorded, monkeypat
     limited(monkeypatch, max_steps=7)
     request.getfixturevalue("busy_queue")
     monkeypatch.setattr(recorded, "recorded", RECORDED)
-    app = request.getfixturevalue("open_page")(FILE)
+    app = request.getfixturevalue("open_page")(FILE, bug="2")
     app.button(key="bug-train").click().run()
     assert len(app.error) == 1
     assert "pair" not in app.query_params
@@ -109,13 +109,25 @@ def test_what_the_host_does_not_let_is_refused_in_a_sentence(recorded, monkeypat
 
 @pytest.mark.parametrize("pair", ["gone1234.gone5678", "recorded-digits.recorded-korean", "x"])
 def test_a_pair_that_is_none_is_said_and_the_ready_one_shown(recorded, open_page, pair):
-    app = open_page(FILE, pair=pair)
+    app = open_page(FILE, bug="2", pair=pair)
     assert len(app.warning) == 1
     assert "this pair comes with the app" in said(app)
 
 
+def test_each_level_has_pairs_of_its_own(recorded, open_page):
+    for level in ("1", "2"):
+        app = open_page(FILE, bug=level)
+        assert "this pair comes with the app" in said(app)
+        app = pressed(app, "Show the answer")
+        assert [bug.level for bug in BUGS.values() if f"**{bug.label}**." in said(app)] == [
+            int(level)
+        ]
+    app = open_page(FILE, bug="3")
+    assert "No pair here yet" in said(app)
+
+
 def test_without_any_pair_one_press_trains_it(store, open_page):
-    app = open_page(FILE)
+    app = open_page(FILE, bug="2")
     assert "No pair here yet" in said(app)
     assert app.button(key="bug-train")
 
@@ -137,7 +149,7 @@ OF_RUNS = ["train", "attention", "build", "compare"]
 @pytest.mark.parametrize("name", OF_RUNS)
 def test_no_page_opens_a_suspect(suspect, open_page, name):
     app = open_page(PAGES[name].file, run=suspect.id)
-    assert app.session_state["page"] == "find-the-bug"
+    assert app.session_state["page"] == "challenges"
     assert "hides a bug" in said(app)
     assert HIDDEN.label not in said(app)
     assert f"run={suspect.id}" not in str(links(app))
@@ -161,9 +173,9 @@ def test_a_suspect_is_a_run_like_others_once_its_bug_is_known(suspect, recorded,
     (healthy,) = [
         run for run in recorded.list() if run.experiment == basis() and not run.meta.recorded
     ]
-    app = open_page(FILE, pair=f"{healthy.id}.{suspect.id}")
+    app = open_page(FILE, bug="2", pair=f"{healthy.id}.{suspect.id}")
     pressed(app, "Show the answer")
     assert runs_access.is_hidden(suspect) is False
     app.query_params["run"] = suspect.id
-    assert app.run().session_state["page"] == "find-the-bug"
+    assert app.run().session_state["page"] == "challenges"
     assert "hides a bug" not in said(app)

@@ -1,56 +1,58 @@
-"""Experiments that teach: change one thing, train both, compare."""
+"""Predict: change one thing, guess what it does, train both, compare."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
 from pages.app import show, state
-from pages.app.address import view
 from pages.app.model import question
 from pages.app.runs import comparison, studies
 from pages.app.settings.drafts import Draft
 from pages.app.typed import escape
 from pages.components.live_figure import live_figure
-from pages.i18n import N_, _
+from pages.i18n import _
+from pages.learn.challenges.challenge import ICONS, Challenge
 from tfm_core.choices.config import FAMILIES
 from tfm_core.inspect.compare.curves import caveats
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.runs.run import Run
-from tfm_core.studies.comparing import Result, read
-from tfm_core.studies.experiments import BY_THEME, DEMONSTRATIONS, THEMES, Demonstration, conclude
-from tfm_core.studies.study import StudyRuns
+from tfm_core.studies.comparing import Result, read, usual
+from tfm_core.studies.experiments import BY_THEME, THEMES, Demonstration, conclude
+from tfm_core.studies.study import Arm, StudyRuns
 
-SCOPE = "experiment"
 _MAX_ANSWERS = 5
 _FEW_ROWS = 3
 """Settings that differ, at most, and are named in the sentence."""
-_THEME_LABELS = {one.name: THEMES[theme] for theme, group in BY_THEME.items() for one in group}
+_THEMES = {one.name: THEMES[theme] for theme, group in BY_THEME.items() for one in group}
+_READING = 3
+"""Minutes to guess and to read; each training takes about one more."""
 
 
-def _label(name: str) -> str:
-    return f"{_(_THEME_LABELS[name])}: {_(DEMONSTRATIONS[name].title)}"
-
-
-@dataclass(frozen=True)
-class Experiments:
-    """The experiment that is shown."""
-
-    shown: str = view.choice(
-        N_("Experiment"),
-        {name: demonstration.title for name, demonstration in DEMONSTRATIONS.items()},
-        query="experiment",
-        is_list=True,
-        look={"format_func": _label},
+def challenge(one: Demonstration) -> Challenge:
+    return Challenge(
+        {"experiment": one.name},
+        _(one.title),
+        _(_THEMES[one.name]),
+        ICONS[one.name],
+        _level(one),
+        _READING + len(one.arms),
+        int(question.is_guessed("experiment", of=one.name)),
     )
 
 
-def page() -> None:
-    show.header("experiments")
-    chosen = DEMONSTRATIONS[view.ask(Experiments, SCOPE).shown]
+def _level(one: Demonstration) -> int:
+    """Return 1 where the accuracy shows it, 3 where the curves hide it, 2 for all between."""
+    if one.writes_freely:
+        return 3
+    return 1 if one.compare is usual and "same" not in one.expected else 2
+
+
+def draw(chosen: Demonstration) -> None:
     trained = studies.at_hand(chosen)
     comparison.follow(trained.runs, partial(_draw, chosen, trained))
 
@@ -63,7 +65,7 @@ def _draw(chosen: Demonstration, trained: StudyRuns, _is_live: bool) -> None:
     left, right = st.columns(2, gap="medium")
     with left:
         _differs(chosen)
-        if not question.guess(chosen.question, chosen.name):
+        if not question.guess(chosen.question, "experiment", of=chosen.name):
             with right:
                 studies.lines(chosen, trained)
             return
@@ -86,33 +88,25 @@ def _draw(chosen: Demonstration, trained: StudyRuns, _is_live: bool) -> None:
 def _differs(chosen: Demonstration) -> None:
     experiments = [chosen.experiment(arm) for arm in chosen.arms]
     first, changes = experiments[0], differences(experiments)
-    rows = [f"**{_(row.label)}**: {' → '.join(map(_, row.texts))}" for row in changes]
-    is_style = len(changes) > _FEW_ROWS
-    if is_style:
-        rows = [_("the blocks, in {n} settings", n=len(changes))]
+    named = "; ".join(f"**{_(row.label)}**: {' → '.join(map(_, row.texts))}" for row in changes)
+    if len(changes) > _FEW_ROWS:
+        named = _("the blocks, in {n} settings", n=len(changes))
     st.markdown(
         _(
             "**Differs:** {rows}. Same seed, data and {steps} steps: “{task}”, {family}.",
-            rows="; ".join(rows),
+            rows=named,
             steps=f"{first.trained.steps:,}",
             task=_(first.task.facts.label),
             family=_(FAMILIES[first.model.family].label),
         )
     )
-    if is_style:
-        opened = st.expander(
-            _("The settings"),
-            icon=":material/tune:",
-            key="experiment-settings",
-            on_change="rerun",
-        )
-        if not opened.open:
-            return
-        with opened:
-            show.facts(
-                [(_(row.label), *map(_, row.texts)) for row in changes],
-                [_("Setting"), *(_(arm.label) for arm in chosen.arms)],
-            )
+    if len(changes) > _FEW_ROWS:
+        key, icon = "experiment-settings", ":material/tune:"
+        opened = st.expander(_("The settings"), icon=icon, key=key, on_change="rerun")
+        if opened.open:
+            with opened:
+                rows = [(_(row.label), *map(_, row.texts)) for row in changes]
+                show.facts(rows, [_("Setting"), *(_(arm.label) for arm in chosen.arms)])
 
 
 def _links(chosen: Demonstration, trained: StudyRuns) -> None:
@@ -133,11 +127,10 @@ def _links(chosen: Demonstration, trained: StudyRuns) -> None:
 
 
 def _conclusion_box(chosen: Demonstration, trained: StudyRuns) -> None:
-    if chosen.writes_freely and trained.runs:
-        with st.spinner(_("Writing unseen sentences …"), show_time=False):
-            results = _results(chosen, trained)
-    else:
-        results = _results(chosen, trained)
+    takes_time = chosen.writes_freely and trained.runs
+    words = _("Writing unseen sentences …")
+    with st.spinner(words, show_time=False) if takes_time else nullcontext():
+        results = {arm.name: _results(chosen, trained, arm) for arm in chosen.arms}
     conclusion = conclude(chosen, results)
     if conclusion is None:
         if any(results.values()):
@@ -152,13 +145,12 @@ def _conclusion_box(chosen: Demonstration, trained: StudyRuns) -> None:
         st.markdown(f"{icon} {_(conclusion.verdict)}")
 
 
-def _results(chosen: Demonstration, trained: StudyRuns) -> dict[str, dict[int, Result]]:
-    results: dict[str, dict[int, Result]] = {arm.name: {} for arm in chosen.arms}
-    for arm in chosen.arms:
-        for seed, run in trained.ended(arm).items():
-            mark = (run.id, run.status.state, run.status.step)
-            result = _read(mark, chosen.writes_freely, chosen.looks_sharply, run)
-            results[arm.name][seed] = replace(result, label=arm.label)
+def _results(chosen: Demonstration, trained: StudyRuns, arm: Arm) -> dict[int, Result]:
+    results = {}
+    for seed, run in trained.ended(arm).items():
+        mark = (run.id, run.status.state, run.status.step)
+        result = _read(mark, chosen.writes_freely, chosen.looks_sharply, run)
+        results[seed] = replace(result, label=arm.label)
     return results
 
 
@@ -168,42 +160,28 @@ def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _r
 
 
 def _answers(chosen: Demonstration, trained: StudyRuns) -> None:
-    by_arm = {
-        _(chosen.arm(name).label): answered
-        for name, run in trained.shown.items()
-        if (answered := _answered(run))
-    }
-    if not by_arm:
+    written = {_(chosen.arm(name).label): _written(run) for name, run in trained.shown.items()}
+    written = {label: answers for label, answers in written.items() if answers}
+    if not written:
         return
     st.subheader(_("What they write"), anchor=False)
-    columns = [_("Source"), _("Truth"), *by_arm]
-    shared = list(dict.fromkeys(key for answered in by_arm.values() for key in answered))
+    shared = list(dict.fromkeys(pair for answers in written.values() for pair in answers))
     rows = []
     for src, tgt in shared[:_MAX_ANSWERS]:
-        answers = [answered.get((src, tgt)) for answered in by_arm.values()]
+        given = [answers.get((src, tgt)) for answers in written.values()]
         marks = [
-            "–" if answer is None else f"{'✓' if answer == tgt else '✗'} {escape(answer)}"
-            for answer in answers
+            "–" if one is None else f"{'✓' if one == tgt else '✗'} {escape(one)}" for one in given
         ]
         rows.append([escape(src), escape(tgt), *marks])
-    show.facts(rows, columns)
+    show.facts(rows, [_("Source"), _("Truth"), *written])
 
 
-def _answered(run: Run) -> Mapping[tuple[str, str], str]:
+def _written(run: Run) -> Mapping[tuple[str, str], str]:
     """Return a run's last answer by (source, target) of each stored example."""
     try:
-        probe, steps = run.probe(), run.snapshot_steps()
+        items, steps = run.probe().items, run.snapshot_steps()
         texts = run.snapshot(steps[-1]).texts if steps else None
     except ValueError:
         return {}
-    if texts is None:
-        return {}
-    return {
-        (str(item["src_text"]), str(item["tgt_text"])): text
-        for item, text in zip(probe.items, texts, strict=False)
-        if "src_text" in item and "tgt_text" in item
-    }
-
-
-if __name__ == "__main__":
-    page()
+    pairs = [(str(item.get("src_text")), str(item.get("tgt_text"))) for item in items]
+    return dict(zip(pairs, texts or (), strict=False))

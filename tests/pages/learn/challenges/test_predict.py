@@ -1,20 +1,15 @@
-"""The page of experiments: cold, trained, while they train, and what its links open."""
+"""Experiments: cold, trained, while they train, and what their links open."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import Selectbox
 
 from tests.pages.looking import said
 from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core.studies.experiments import BY_THEME, DEMONSTRATIONS, OUTCOMES
 
-PAGE = "learn/experiments.py"
+PAGE = "learn/challenges/page.py"
 ONE = DEMONSTRATIONS["no-positions"]
-
-
-def experiment(app: AppTest) -> Selectbox:
-    return app.selectbox(key="experiment-shown")
 
 
 def labels(app: AppTest) -> list[str]:
@@ -38,12 +33,12 @@ def test_recorded_runs_show_experiments_also_cold(recorded):
     assert "“1 head” gets 99.5% of unseen sequences right" in words
     assert "This was expected." in words
     assert any(label.startswith("Train 1 run") for label in labels(app))
-    app = guessed(opened_at(PAGE), OUTCOMES["worse"])
+    app = guessed(opened_at(PAGE, experiment="no-causal-mask"), OUTCOMES["worse"])
     words = said(app)
     assert "Your guess: **It gets fewer right**" in words
     assert ":material/cancel:" in words
     assert DEMONSTRATIONS["no-causal-mask"].expects in words
-    app = guessed(opened_at(PAGE))
+    app = guessed(opened_at(PAGE, experiment="no-causal-mask"))
     words = said(app)
     assert "“no causal mask” gets 98.9% of unseen sequences right" in words
     assert "it gets **1.5%** of 200 right" in words
@@ -88,7 +83,6 @@ def test_nothing_gives_the_outcome_away_before_a_guess(recorded, name):
     assert DEMONSTRATIONS[name].expects not in words
     assert "Shown:" not in words
     assert not app.table
-    assert DEMONSTRATIONS[name].expects not in str(experiment(app).proto)
 
 
 def test_every_expected_outcome_is_a_right_guess():

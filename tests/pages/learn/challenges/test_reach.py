@@ -22,6 +22,7 @@ from tfm_core.training.progress import LOSS_DIVERGED
 
 TOKEN = "t" * 43
 OWNER = hashed(TOKEN)
+PAGE = "learn/challenges/page.py"
 WIDTH = "task-aligning-head-width"
 
 
@@ -35,18 +36,8 @@ def forged(widget: Any) -> Any:
     return widget
 
 
-def test_the_page_shows_every_lesson_and_a_tick_for_what_is_solved(store):
-    for task in catalogue.lesson("words-to-numbers").tasks:
-        record("words-to-numbers", OWNER, task.id, answer="", verdict=Verdict(True, ""))
-    app = opened("learn/lessons.py")
-    words = said(app)
-    for lesson in catalogue.catalogue().lessons.values():
-        assert lesson.words().goal in words
-    assert words.count("solved") == 1
-
-
 def test_a_question_is_answered_wrong_then_right_and_both_are_kept(store):
-    app = opened("learn/lessons.py", lesson="aligning-head")
+    app = opened(PAGE, lesson="aligning-head")
     assert app.title[0].value == "The aligning head"
     app.number_input(key=WIDTH).set_value(48.0)
     pressed(app, "Check")
@@ -56,7 +47,7 @@ def test_a_question_is_answered_wrong_then_right_and_both_are_kept(store):
     assert "The heads share the 48 numbers" in said(app)
     answer = attempts.attempt("aligning-head", OWNER).answers["width"]
     assert (answer.answer, answer.is_right, answer.tries) == ("12", True, 2)
-    again = opened("learn/lessons.py", lesson="aligning-head")
+    again = opened(PAGE, lesson="aligning-head")
     assert again.header[0].value == "Find the verb"  # the first that is open
     assert WIDTH not in [one.key for one in again.number_input]
 
@@ -64,20 +55,20 @@ def test_a_question_is_answered_wrong_then_right_and_both_are_kept(store):
 def test_a_reason_is_in_the_language_of_the_lesson(store):
     lesson = catalogue.lesson("first-roles")
     wrong, right = lesson.words("ko").tasks["rule"].options[0:2]
-    app = opened("learn/lessons.py", lesson="first-roles", lang="ko")
+    app = opened(PAGE, lesson="first-roles", lang="ko")
     for option in (wrong, right):
         next(one for one in app.button if option.text in one.label).click().run()
         assert option.why in said(app)
 
 
 def test_no_answer_is_no_try_and_a_link_to_no_lesson_gets_a_sentence(store):
-    app = opened("learn/lessons.py", lesson="aligning-head")
+    app = opened(PAGE, lesson="aligning-head")
     pressed(app, "Check")
     assert "Enter a number first" in said(app)
     assert attempts.attempt("aligning-head", OWNER).answers == {}
-    app = opened("learn/lessons.py", lesson="../etc/passwd")
+    app = opened(PAGE, lesson="../etc/passwd")
     assert "There is no lesson" in said(app)
-    assert app.title[0].value == "Lessons"
+    assert app.title[0].value == "Challenges"
 
 
 def test_what_the_lesson_locks_cannot_change_on_train_or_by_forged_controls(store):
@@ -167,7 +158,7 @@ def test_a_sweep_of_what_the_lesson_locks_does_not_start(driver):
 
 def test_an_experiment_of_another_page_is_refused_while_a_lesson_is_open(busy_queue):
     n = len(busy_queue.store.kept())
-    app = opened("learn/experiments.py", lesson="learning-rate", experiment="heads")
+    app = opened(PAGE, lesson="learning-rate", experiment="heads")
     app.button(key="experiment-start").click().run()
     assert "locks" in said(app)
     assert len(busy_queue.store.kept()) == n
@@ -189,7 +180,7 @@ def test_own_runs_are_checked_and_those_of_others_are_not(store):
     assert lesson.experiment is not None
     theirs = finished_run(store, lesson.experiment, accuracy=0.99, lesson=lesson.id, owner="b" * 64)
     add_run(lesson.id, "b" * 64, theirs.id)
-    app = opened("learn/lessons.py", lesson=lesson.id)
+    app = opened(PAGE, lesson=lesson.id)
     pressed(app, "Check my runs")
     assert "Train a run in this lesson first" in said(app)
     mine = finished_run(store, lesson.experiment, accuracy=0.95, lesson=lesson.id, owner=OWNER)
@@ -220,7 +211,7 @@ def test_the_bar_of_other_pages_leads_back_and_checks_the_task(store, recorded):
     assert address_of(app)["lesson"] == "aligning-head.2"
     pressed(app, "Next")
     assert app.session_state["page"] == "knockouts"
-    assert opened("learn/lessons.py", lesson="aligning-head").header[0].value == "Does it matter?"
+    assert opened(PAGE, lesson="aligning-head").header[0].value == "Does it matter?"
     pressed(app, "Back")
     assert app.session_state["page"] == "attention"
     pressed(app, "Leave lesson")
@@ -230,7 +221,7 @@ def test_the_bar_of_other_pages_leads_back_and_checks_the_task(store, recorded):
 
 def test_a_result_is_handed_in_with_a_name_and_is_good(store):
     record("aligning-head", OWNER, "width", answer="12", verdict=Verdict(True, ""))
-    app = opened("learn/lessons.py", lesson="aligning-head")
+    app = opened(PAGE, lesson="aligning-head")
     app.text_input(key="lesson-name").set_value("Ann").run()
     (line,) = [one.value for one in app.code if one.value.startswith("tfm1.")]
     (checked,) = results.check([("", line)], results.server_key())
@@ -240,7 +231,7 @@ def test_a_result_is_handed_in_with_a_name_and_is_good(store):
 
 
 def test_a_preview_is_open_and_not_kept_and_a_bad_file_says_why(store):
-    app = opened("learn/lessons.py")
+    app = opened(PAGE)
     files = [
         ("width.toml", SETTINGS.encode(), "application/toml"),
         ("width.md", WORDS.encode(), "text/markdown"),
@@ -250,34 +241,22 @@ def test_a_preview_is_open_and_not_kept_and_a_bad_file_says_why(store):
     pressed(app, "this")
     assert "It is." in said(app)
     assert not list((store.root / attempts.FOLDER).rglob("*.json"))
-    app = opened("learn/lessons.py")
+    app = opened(PAGE)
     files = [
         ("width.toml", SETTINGS.replace("minutes = 7", "minutes = 0").encode(), "application/toml"),
         ("width.md", WORDS.encode(), "text/markdown"),
     ]
     app.file_uploader(key="lessons-preview-files").set_value(files).run()
-    assert app.title[0].value == "Lessons"
+    assert app.title[0].value == "Challenges"
     assert "width.toml, minutes" in said(app)
 
 
 def test_a_pair_of_find_the_bug_belongs_to_the_lesson_and_its_bug_is_named_once_hidden(busy_queue):
-    app = opened("learn/find_the_bug.py", lesson="name-the-bug")
+    app = opened(PAGE, bug="1", lesson="name-the-bug")
     app.button(key="bug-train").click().run()
     runs = [busy_queue.store.get(name) for name in attempts.attempt("name-the-bug", OWNER).runs]
     assert [run.meta.lesson for run in runs] == ["name-the-bug"] * 2
     assert sum(run.meta.is_suspect for run in runs) == 1
-
-
-def test_a_solved_lesson_leads_to_the_next(store):
-    ids = list(catalogue.catalogue().lessons)
-    for task in catalogue.lesson(ids[0]).tasks:
-        record(ids[0], OWNER, task.id, answer="", verdict=Verdict(True, ""))
-    app = opened("learn/lessons.py", lesson=ids[0])
-    links = [link.proto for link in app.get("page_link")]
-    assert any(f"lesson={ids[1]}" in link.query_string for link in links)
-    app = opened("learn/lessons.py", lesson=ids[1])
-    links = [link.proto for link in app.get("page_link")]
-    assert not any(f"lesson={ids[2]}" in link.query_string for link in links)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +271,7 @@ def test_a_solved_lesson_leads_to_the_next(store):
 def test_a_score_is_sent_only_to_a_site_that_may_frame_the_app(store, monkeypatch, frame, is_sent):
     monkeypatch.setenv("TFM_FRAME_ANCESTORS", "'self' https://moodle.example.org")
 
-    app = opened("learn/lessons.py", lesson="aligning-head", frame=frame)
+    app = opened(PAGE, lesson="aligning-head", frame=frame)
     scores = sent(app, "lesson_score")
     assert ("may not get its score" in said(app)) != is_sent
     assert [score["origin"] for score in scores] == [frame] * is_sent

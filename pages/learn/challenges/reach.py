@@ -1,69 +1,57 @@
-"""Lessons: all of them as cards, or the open one with its tasks."""
+"""Reach: lessons, whose tasks the app checks."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from pages.app import show, state
+from pages.app import state
 from pages.app.accounts import visitors
+from pages.app.address import old_addresses
 from pages.app.lessons import open_lesson, pupils
-from pages.app.navigation import page_map, page_table
+from pages.app.navigation import page_table
 from pages.app.runs import runs_access
 from pages.app.typed import escape
 from pages.i18n import _, language
+from pages.learn.challenges.challenge import Challenge
 from tfm_core.choices.config import ConfigError
 from tfm_core.lessons import catalogue, results, scorm
 from tfm_core.lessons.attempts import Attempt
 from tfm_core.lessons.lesson import MAX_BYTES, Lesson, made
+from tfm_core.sentences import StudentError
 
-_COLUMNS = 2
 _FILES, _PROBLEMS = "lessons-preview-files", "lessons-preview-problems"
 _NAME = "lesson-name"
 
 
-def page() -> None:
-    lesson = open_lesson.current()
-    if lesson is None or lesson.over is not None:  # a tour has no separate page
-        show.header("lessons")
-        _cards()
-        page_map.draw()
-    else:
-        _view(lesson)
+def challenge(lesson: Lesson) -> Challenge:
+    words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
+    place, _query = old_addresses.current(next(iter(lesson.pages), "challenges"), {})
+    return Challenge(
+        {open_lesson.LESSON_QUERY: lesson.id},
+        words.title,
+        words.goal,
+        page_table.PAGES[place].icon.split("/")[1].rstrip(":"),
+        _level(lesson),
+        lesson.minutes,
+        sum(attempt.is_solved(task.id) for task in lesson.tasks),
+        len(lesson.tasks),
+    )
 
 
-def _cards() -> None:
+def _level(lesson: Lesson) -> int:
+    """Return the level by the number of tasks; a training of one's own counts as one more."""
+    n = len(lesson.tasks) + bool(lesson.open)
+    return 1 if n < 4 else 2 if n == 4 else 3
+
+
+def for_teachers() -> None:
+    """Say what is wrong with the files of a teacher's lessons, and let them look at one."""
     known = catalogue.catalogue()
-    lessons = list(known.lessons.values())
-    with st.container(key="lesson-cards"):
-        for start in range(0, len(lessons), _COLUMNS):
-            row = zip(st.columns(_COLUMNS), lessons[start : start + _COLUMNS], strict=False)
-            for number, (column, lesson) in enumerate(row, start + 1):
-                with column:
-                    _card(number, lesson)
     if known.problems and visitors.visitor().may_change_all:
         with st.expander(_("Lesson files with problems"), icon=":material/error:"):
             for sentence in known.problems:
                 st.caption(f":red[{escape(_(sentence))}]")
     _preview()
-
-
-def _card(number: int, lesson: Lesson) -> None:
-    words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
-    n, n_solved = len(lesson.tasks), sum(attempt.is_solved(task.id) for task in lesson.tasks)
-    icon = ":material/check_circle:" if n_solved == n else ":material/school:"
-    with st.container(border=True, gap=None, height="stretch"):
-        st.page_link(
-            page_table.path_of("lessons"),
-            label=f"**{number} · {escape(words.title)}**",
-            icon=icon,
-            query_params={open_lesson.LESSON_QUERY: lesson.id},
-        )
-        facts = [_("{n} min", n=lesson.minutes)]
-        if n_solved == n:
-            facts.append(_("solved"))
-        elif attempt.answers or attempt.runs:
-            facts.append(_("{n_solved} of {n} solved", n_solved=n_solved, n=n))
-        st.caption(f"{words.goal}  \n{' · '.join(facts)}")
 
 
 def _preview() -> None:
@@ -83,42 +71,31 @@ def _preview() -> None:
 
 
 def _take() -> None:
-    files = st.session_state.get(_FILES) or []
+    """Open the lesson of two files. One is still to come, or says what is wrong with it."""
+    given = st.session_state.get(_FILES) or []
+    files = {file.name.rpartition(".")[2]: file for file in given}
     st.session_state[_PROBLEMS] = []
-    settings = [file for file in files if file.name.endswith(".toml")]
-    words = [file for file in files if file.name.endswith(".md")]
-    if len(settings) != 1 or len(words) != 1:
-        if len(files) > 1:
-            st.session_state[_PROBLEMS] = [_("Choose one TOML file and one Markdown file.")]
+    if len(given) < 2:
         return
-    if any(file.size > MAX_BYTES for file in files):
-        st.session_state[_PROBLEMS] = [
-            _("A file of a lesson may have {n} bytes.", n=f"{MAX_BYTES:,}")
-        ]
-        return
-    texts = {"en": (words[0].name, words[0].getvalue())}
     try:
-        lesson = made(settings[0].name, settings[0].getvalue(), texts)
+        if len(given) > 2 or len(files) < 2:
+            raise StudentError("Choose one TOML file and one Markdown file.")
+        if any(file.size > MAX_BYTES for file in given):
+            raise StudentError("A file of a lesson may have {n} bytes.", n=f"{MAX_BYTES:,}")
+        texts = {"en": (files["md"].name, files["md"].getvalue())}
+        lesson = made(files["toml"].name, files["toml"].getvalue(), texts)
     except ConfigError as error:
         st.session_state[_PROBLEMS] = error.sentences
-        return
-    open_lesson.preview(lesson)
+    except StudentError as error:
+        st.session_state[_PROBLEMS] = [error.sentence]
+    else:
+        open_lesson.preview(lesson)
 
 
-def _view(lesson: Lesson) -> None:
+def draw(lesson: Lesson) -> None:
     words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="page-title"):
-        st.title(escape(words.title), anchor=False, width="content")
-        minutes = _("{n} min", n=lesson.minutes)
-        preview = f" · {_('preview: nothing is kept')}" if open_lesson.is_preview() else ""
-        st.caption(f"{words.goal} {minutes}{preview}", width="stretch")
-        st.button(
-            _("All lessons"),
-            icon=":material/grid_view:",
-            type="tertiary",
-            key="lesson-all",
-            on_click=open_lesson.leave,
-        )
+    if open_lesson.is_preview():
+        st.caption(_("preview: nothing is kept"))
     pupils.welcome(lesson, attempt)
     if words.text:
         st.markdown(words.text)
@@ -136,23 +113,7 @@ def _view(lesson: Lesson) -> None:
             on_click=open_lesson.go,
             args=(lesson, number),
         )
-    if all(attempt.is_solved(task.id) for task in lesson.tasks):
-        _next(lesson)
     _result(lesson, attempt)
-
-
-def _next(lesson: Lesson) -> None:
-    """Link to the lesson behind a solved one."""
-    ids = list(catalogue.catalogue().lessons)
-    at = ids.index(lesson.id) + 1 if lesson.id in ids else len(ids)
-    if at < len(ids):
-        title = open_lesson.words(catalogue.lesson(ids[at])).title
-        st.page_link(
-            page_table.path_of("lessons"),
-            label=_("Next: {title}", title=escape(title)),
-            icon=":material/arrow_forward:",
-            query_params={open_lesson.LESSON_QUERY: ids[at]},
-        )
 
 
 def _result(lesson: Lesson, attempt: Attempt) -> None:
@@ -189,7 +150,3 @@ def _for_teachers(lesson: Lesson) -> None:
         icon=":material/download:",
         on_click="ignore",
     )
-
-
-if __name__ == "__main__":
-    page()

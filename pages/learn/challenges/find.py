@@ -1,32 +1,32 @@
-"""Find the bug: two runs from one seed, one of them with a mistake to measure, name and read."""
+"""Find: two runs from one seed, one of them with a mistake to measure, name and read."""
 
 from __future__ import annotations
 
-import re
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
 from pages.app import show, state
 from pages.app.accounts import visitors
-from pages.app.address import view, view_link
+from pages.app.address import view
 from pages.app.address.parameters import Unfit, Written
 from pages.app.navigation import ticks
 from pages.app.runs import comparison, run_time, runs_access, studies
 from pages.app.runs.run_actions import Start
 from pages.components.heads import GridStyle, head_grid
 from pages.i18n import N_, _
+from pages.learn.challenges.challenge import ICONS, Challenge
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.probe.labels import KINDS, modules_by_kind
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RunNotFound
 from tfm_core.studies.bugs import (
     BUGS,
     PROBES,
-    Bug,
     ComparedMeasurement,
     basis,
     bug_of,
@@ -38,42 +38,65 @@ from tfm_core.studies.bugs import (
 )
 from tfm_core.studies.study import Arm, Study, StudyRuns, changed, runs_of
 
-SCOPE = "find-the-bug"
-READY = ("recorded-many-heads", "recorded-one-head")
-"""A pair that comes with the app: a healthy run and its twin."""
-_ROUNDS = "find-the-bug-rounds"
-_SOLVED = "find-the-bug-solved"
-VIEW = "find-the-bug-view"
+SCOPE = "bug"
+LEVELS = {
+    "1": (N_("A plain bug"), N_("One curve or probe shows it.")),
+    "2": (N_("A hidden bug"), N_("It takes the right probe.")),
+    "3": (N_("A subtle bug"), N_("The model runs well.")),
+}
+"""How well a bug hides: the title of the challenge, and what it is about."""
+READY = {
+    "1": ("recorded-causal-mask", "recorded-no-mask"),
+    "2": ("recorded-many-heads", "recorded-one-head"),
+}
+"""The pairs that come with the app, by level."""
+_MINUTES = 8
+_ROUNDS, _SEEN = "bug-rounds", "bugs-seen"
 CURVES, MAPS, ANSWERS = "curves", "maps", "answers"
-_LABELS = {CURVES: N_("Curves"), MAPS: N_("Attention and masks"), ANSWERS: N_("Probes’ answers")}
-_KIND = "find-the-bug-kind"
 _WINDOW = 15  # steps that a thick line averages
 PAR = 5
 """Probes that should do."""
-_GUESS = "find-the-bug-guess"
 _PROBE = "bug-probe"
-_NEXT = "find-the-bug-next"  # the evidence to show next
+_NEXT = "bug-next"  # the evidence to show next
 
 
-def _ids_of(text: str) -> tuple[str, str]:
-    if not re.fullmatch(r"[\w-]{1,64}\.[\w-]{1,64}", text):
-        raise Unfit(_("two runs, separated by a dot"))
-    healthy, _dot, twin = text.partition(".")
-    return healthy, twin
+Pair = tuple[Run, Run]
+"""A healthy run and its twin, from the same seed and data."""
 
 
-PAIR = Written("pair", reader=_ids_of, writer=".".join, first=READY, key="find-the-bug-pair")
+class PairIds(Written[tuple[str, ...]]):
+    """The ids of a pair, which no message says: they might tell the bug."""
+
+    def words(self, value: tuple[str, ...]) -> str:
+        return _("another pair")
 
 
 @dataclass(frozen=True)
-class Suspect:
-    """The next suspect to train."""
+class Evidence:
+    """What is shown of the pair: of its maps, those of which attention."""
 
-    level: str = view.choice(
-        N_("How well it hides"),
-        {"1": N_("Plain"), "2": N_("Hidden"), "3": N_("Subtle")},
-        help=N_("Plain: one curve or probe shows it; subtle: the model runs well."),
+    evidence: str = view.choice(
+        N_("Evidence"),
+        {
+            CURVES: N_("Curves"),
+            MAPS: N_("Attention and masks"),
+            ANSWERS: N_("Probes’ answers"),
+        },
+        look={"label_visibility": "collapsed"},
     )
+    kind: str = view.choice(
+        N_("Attention"),
+        {name: kind.label for name, kind in KINDS.items()},
+        when=lambda chosen: chosen.evidence == MAPS,
+    )
+
+
+def challenge(level: str) -> Challenge:
+    title, about = map(_, LEVELS[level])
+    names = {bug.name for bug in BUGS.values() if bug.level == int(level)}
+    n_seen = len(names & _seen())
+    icon = ICONS[level]
+    return Challenge({SCOPE: level}, title, about, icon, int(level), _MINUTES, n_seen, len(names))
 
 
 @dataclass
@@ -93,107 +116,72 @@ class Round:
 
 
 TWINS = Study(
-    name=SCOPE,
+    name="find-the-bug",
     title=N_("Find the bug"),
     base=basis(),
     arms=(Arm("healthy", N_("Healthy")), Arm("suspect", N_("Suspect"))),
     metrics=("sequences", "loss", "gradient"),
 )
 """What a pair is; the changes of the suspect are hidden."""
-Pair = tuple[Run, Run]
-"""A healthy run and its twin, from the same seed and data."""
 
 
-def page() -> None:
-    show.header("find-the-bug")
-    pair = _shown()
-    _bar(pair)
+def draw(level: str) -> None:
+    pair = _pair(view.one(pair_field(level), "pair", SCOPE)) or _pair(READY.get(level, ()))
+    _bar(level, pair)
     if pair is None:
         st.info(_("No pair here yet: train one."), icon=":material/bug_report:")
         return
     comparison.follow(pair, partial(_view, pair))
 
 
-def _view(pair: Pair, was_live: bool) -> None:
-    rounds: dict[str, Round] = st.session_state.setdefault(_ROUNDS, {})
-    played = rounds.setdefault(pair[1].id, Round())
-    wanted = st.session_state.pop(_NEXT, None)  # before the choice of evidence is drawn
-    if wanted is not None:
-        st.session_state[VIEW] = wanted
-    if was_live:
-        comparison.progress(pair)
-    left, right = st.columns([3, 2], gap="medium")
-    with left:
-        _evidence(pair, played)
-    with right:
-        if played.is_over:
-            _solution(pair, played)
-        else:
-            _probes(pair, played)
-            _verdict(pair, played)
+def pair_field(level: str) -> Any:
+    first = READY.get(level, ())
+    return view.held(PairIds("", reader=_ids_of, writer=".".join, first=first), of=level)
 
 
-def _shown() -> Pair | None:
-    """Return the pair to show; None if even the recorded one is missing."""
-    view_link.warn(view_link.receive(PAIR))
-    ids: tuple[str, str] = st.session_state[PAIR.key]
-    pair = _pair(ids)
-    if pair is None and ids != READY:
-        view_link.warn(_("The link's pair is not here; the ready one is shown."))
-        st.session_state[PAIR.key] = ids = READY
-        pair = _pair(ids)
-    view_link.say(PAIR, ids)
-    return pair
+def _ids_of(text: str) -> tuple[str, ...]:
+    ids = tuple(text.split("."))
+    if _pair(ids) is None:
+        raise Unfit(_("a healthy run and its twin that are here"))
+    return ids
 
 
-def _bar(pair: Pair | None) -> None:
+def _pair(ids: Sequence[str]) -> Pair | None:
+    try:
+        healthy, twin = (runs_access.store().get(run_id) for run_id in ids)
+    except ValueError:  # not here, or not two
+        return None
+    if any(run.problem is not None or not can_probe(run.experiment) for run in (healthy, twin)):
+        return None
+    return (healthy, twin) if bug_of(healthy.experiment, twin.experiment) else None
+
+
+def _bar(level: str, pair: Pair | None) -> None:
     known = (run for run in visitors.listed() if not visitors.watches(run))
     healthy = runs_of(TWINS, known).by_arm["healthy"].get(basis().seed)
     time = run_time.takes(basis())
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        with st.container(width="content"):
-            level = view.ask(Suspect, SCOPE).level
+    label = _("Train a new suspect, {time}", time=time)
+    if healthy is None:
+        label = _("Train a new pair, {time} each", time=time)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         if st.button(
-            _("Train a new pair, {time} each", time=time)
-            if healthy is None
-            else _("Train a new suspect, {time}", time=time),
+            label,
             type="primary" if pair is None else "secondary",
             icon=":material/bug_report:",
             key="bug-train",
         ):
-            _train(int(level), healthy)
+            _train(level, healthy)
         if pair is not None:
             task = _(pair[0].experiment.task.facts.label)
-            words = _("**{task}**: this pair comes with the app.", task=task)
-            if not pair[1].meta.recorded:
-                words = _("**{task}**: this pair was trained here.", task=task)
+            words = _("**{task}**: this pair was trained here.", task=task)
+            if pair[1].meta.recorded:
+                words = _("**{task}**: this pair comes with the app.", task=task)
             st.caption(words, width="stretch")
 
 
-def _pair(ids: tuple[str, str]) -> Pair | None:
-    runs: list[Run] = []
-    for run_id in ids:
-        try:
-            run = runs_access.store().get(run_id)
-        except RunNotFound:
-            return None
-        if run.problem is not None or not can_probe(run.experiment):
-            return None
-        runs.append(run)
-    healthy, twin = runs
-    return None if bug_of(healthy.experiment, twin.experiment) is None else (healthy, twin)
-
-
-def _bug(pair: Pair) -> Bug:
-    healthy, twin = pair
-    bug = bug_of(healthy.experiment, twin.experiment)
-    assert bug is not None
-    return bug
-
-
-def _train(level: int, healthy: Run | None) -> None:
+def _train(level: str, healthy: Run | None) -> None:
     """Queue the suspect, and a healthy run if there is none; the names do not tell the bug."""
-    bugs = [bug for bug in BUGS.values() if bug.level == level]
+    bugs = [bug for bug in BUGS.values() if bug.level == int(level)]
     fresh = [bug for bug in bugs if bug.name not in _seen()]
     bug = secrets.choice(fresh or bugs)
     mark = secrets.token_hex(2)
@@ -207,66 +195,51 @@ def _train(level: int, healthy: Run | None) -> None:
         return
     runs = [*([healthy] if healthy else []), *begun]
     if len(runs) == 2:  # else a notice says how many may wait here
-        st.session_state[PAIR.key] = (runs[0].id, runs[1].id)
-        view_link.say(PAIR, st.session_state[PAIR.key])
+        st.session_state[f"{SCOPE}-{level}-pair"] = (runs[0].id, runs[1].id)
     state.draw_anew()
 
 
-def _end(pair: Pair, played: Round, name: str, *, is_won: bool) -> None:
-    """End a round. Raises OSError if the twin could not be marked as revealed."""
-    twin = pair[1]
-    runs_access.reveal(twin, may_change=not visitors.watches(twin))
-    played.is_over, played.is_won, played.hint = True, is_won, ""
-    if name not in _seen():
-        _seen().append(name)
+def _seen() -> set[str]:
+    """Return the bugs that were named or shown in this session."""
+    seen: set[str] = st.session_state.setdefault(_SEEN, set())
+    return seen
 
 
-def _seen() -> list[str]:
-    solved: list[str] = st.session_state.setdefault(_SOLVED, [])
-    return solved
+def _view(pair: Pair, was_live: bool) -> None:
+    rounds: dict[str, Round] = st.session_state.setdefault(_ROUNDS, {})
+    played = rounds.setdefault(pair[1].id, Round())
+    if (wanted := st.session_state.pop(_NEXT, None)) is not None:
+        st.session_state[f"{SCOPE}-evidence"] = wanted
+    if was_live:
+        comparison.progress(pair)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        _evidence(pair, played)
+    with right:
+        if played.is_over:
+            _solution(pair, played)
+        else:
+            _probes(pair, played)
+            _verdict(pair, played)
 
 
 def _evidence(pair: Pair, played: Round) -> None:
-    st.session_state.setdefault(VIEW, CURVES)
-    shown = st.segmented_control(
-        _("Evidence"),
-        list(_LABELS),
-        format_func=lambda name: _(_LABELS[name]),
-        required=True,
-        key=VIEW,
-        wrap=True,
-        label_visibility="collapsed",
-    )
-    if shown == MAPS:
-        _maps(pair)
-    elif shown == ANSWERS:
+    kinds = {name: KINDS[name].label for name in modules_by_kind(pair[0].experiment)}
+    maps = view.choice(N_("Attention"), kinds, when=lambda chosen: chosen.evidence == MAPS)
+    chosen = view.ask(Evidence, SCOPE, kind=maps)
+    if chosen.evidence == MAPS:
+        for column, run, arm in zip(st.columns(2), pair, TWINS.arms, strict=True):
+            with column:
+                _grid(run, _(arm.label), chosen.kind)
+    elif chosen.evidence == ANSWERS:
         _answers(played)
     else:
-        _curves(pair)
-
-
-def _curves(pair: Pair) -> None:
-    found = StudyRuns({arm.name: {0: run} for arm, run in zip(TWINS.arms, pair, strict=True)})
-    figure = studies.curves(TWINS, found, height=380, window=_WINDOW)
-    if figure is not None:
-        words = _("Sequences right (teacher forcing), loss, gradient norm.")
-        show.figure(figure, words, key="bug-curves")
-
-
-def _maps(pair: Pair) -> None:
-    kinds = modules_by_kind(pair[0].experiment)
-    kind = st.segmented_control(
-        _("Attention"),
-        list(kinds),
-        format_func=lambda name: _(KINDS[name].label),
-        default=next(iter(kinds)),
-        required=True,
-        wrap=True,
-        key=_KIND,
-    )
-    for column, run, arm in zip(st.columns(2), pair, TWINS.arms, strict=True):
-        with column:
-            _grid(run, _(arm.label), str(kind))
+        arms = [arm.name for arm in TWINS.arms]
+        found = StudyRuns({name: {0: run} for name, run in zip(arms, pair, strict=True)})
+        figure = studies.curves(TWINS, found, height=380, window=_WINDOW)
+        if figure is not None:
+            words = _("Sequences right (teacher forcing), loss, gradient norm.")
+            show.figure(figure, words, key="bug-curves")
 
 
 def _grid(run: Run, name: str, kind: str) -> None:
@@ -284,7 +257,7 @@ def _grid(run: Run, name: str, kind: str) -> None:
         return
     title = _("{name}, step {step}", name=name, step=f"{steps[-1]:,}")
     style = GridStyle(chosen=(0, 0), theme=state.theme(), title=title)
-    head_grid(maps, style, on_pick=_nothing, key=f"bug-heads-{name}-{kind}")
+    head_grid(maps, style, on_pick=lambda _layer, _head: None, key=f"bug-heads-{name}-{kind}")
 
 
 def _answers(played: Round) -> None:
@@ -302,10 +275,6 @@ def _answers(played: Round) -> None:
             ]
             show.facts(table, [_("measured"), healthy, suspect])
             st.caption(_(probe.healthy))
-
-
-def _nothing(_layer: int, _head: int) -> None:
-    """Do nothing: a head has nothing more to show here."""
 
 
 def _probes(pair: Pair, played: Round) -> None:
@@ -358,17 +327,18 @@ def _ask(pair: Pair, played: Round) -> None:
 
 
 def _verdict(pair: Pair, played: Round) -> None:
-    """Ask which mistake it is; a wrong guess gets a hint."""
+    """Ask which mistake it is; a wrong guess gets a hint. Raises OSError."""
     healthy, twin = (run.experiment for run in pair)
-    bug = _bug(pair)
-    names = [each.name for each in possible(healthy)]
+    bug = bug_of(healthy, twin)
+    assert bug is not None
+    labels = {one.name: _(one.label) for one in possible(healthy)}
     with st.form("bug-guess", border=True):
         guess = st.selectbox(
             _("What is wrong with the suspect?"),
-            sorted(names, key=lambda name: str(_(BUGS[name].label))),
+            sorted(labels, key=labels.__getitem__),
             index=None,
-            format_func=lambda name: _(BUGS[name].label),
-            key=f"{_GUESS}-{pair[1].id}",
+            format_func=labels.__getitem__,
+            key=f"bug-guess-{pair[1].id}",
             placeholder=_("Name the mistake"),
         )
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -376,15 +346,17 @@ def _verdict(pair: Pair, played: Round) -> None:
             is_shown = st.form_submit_button(_("Show the answer"))
             st.caption(_score(played), width="content")
     if is_shown or (is_named and guess == bug.name):
-        _end(pair, played, bug.name, is_won=not is_shown)
-        ticks.mark()
+        runs_access.reveal(pair[1], may_change=not visitors.watches(pair[1]))
+        played.is_over, played.is_won, played.hint = True, not is_shown, ""
+        _seen().add(bug.name)
+        ticks.mark("bug")
         st.rerun()
     if is_named and guess is not None:
         if guess not in played.wrong:
             played.wrong.append(guess)
         with st.spinner(_("Comparing the guess with the suspect …")):
             words = hint(healthy, twin, BUGS[guess], tuple(played.answers))
-        played.hint = _("Not “{guess}”. {hint}", guess=_(BUGS[guess].label), hint=_(words))
+        played.hint = _("Not “{guess}”. {hint}", guess=labels[guess], hint=_(words))
         st.rerun()
     elif is_named:
         played.hint = _("Choose a mistake from the list first.")
@@ -399,7 +371,9 @@ def _score(played: Round) -> str:
 
 def _solution(pair: Pair, played: Round) -> None:
     """Show the mistake, the score, and the difference in the code."""
-    bug = _bug(pair)
+    healthy, twin = (run.experiment for run in pair)
+    bug = bug_of(healthy, twin)
+    assert bug is not None
     words = f"**{_(bug.label)}**. {_(bug.means)}  \n{_score(played)}"
     if played.is_won:
         n = sum(one.is_won for one in st.session_state[_ROUNDS].values())
@@ -407,14 +381,8 @@ def _solution(pair: Pair, played: Round) -> None:
         st.success(f"{words} · {found}", icon=":material/bug_report:")
     else:
         st.info(words, icon=":material/visibility:")
-    probe = PROBES[bug.probe]
-    st.caption(_("The probe that shows it: {question}", question=_(probe.question)))
+    question = _(PROBES[bug.probe].question)
+    st.caption(_("The probe that shows it: {question}", question=question))
     st.markdown(_("Generated code: − healthy, + suspect"))
-    st.code(
-        difference(*(run.experiment for run in pair)), language="diff", height=300, wrap_lines=True
-    )
+    st.code(difference(healthy, twin), language="diff", height=300, wrap_lines=True)
     show.link("compare", _("Compare the two runs"), comparison.runs_query(pair))
-
-
-if __name__ == "__main__":
-    page()

@@ -1,0 +1,1 @@
+"""Challenges: predict, find, reach."""
