@@ -11,6 +11,7 @@ from pages.app.address.parameters import Parameter
 from pages.app.settings import model_choice, names_choice
 from pages.compare import compare
 from pages.compare.sweeps import running as sweeps
+from pages.findings import page as findings
 from pages.learn import before, by_hand, experiments, find_the_bug, training_step
 from pages.learn.numbers import page as numbers
 from pages.learn.numbers import tensors, words
@@ -94,6 +95,7 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "mistakes": _of_views(mistakes) | _of(mistakes.CELL),
     "knockouts": _of_views(knockouts) | _of_views(closer) | _of_views(causes) | _of(OFF),
     "experiments": _of_views(experiments),
+    "findings": _of(findings.CHOSEN),
     "find-the-bug": _of_views(find_the_bug) | _of(find_the_bug.PAIR),
     "compare": _of(compare) | _of_views(compare),
     "sweeps": _of(sweeps),

@@ -45,23 +45,36 @@ from tfm_core.lessons.words import LessonWords, parse
 from tfm_core.reading import Unreadable, content_of, toml_of
 from tfm_core.sentences import N_, StudentError, listed
 
-_OLDER = ("captions", "draw", "encoders", "gpt", "speed", "tensors", "translate", "words")
-PAGES = (
+_OLDER = (
     "adder",
+    "captions",
+    "chains",
+    "draw",
+    "encoders",
+    "gpt",
+    "grokking",
+    "induction",
+    "memorising",
+    "sinks",
+    "specialise",
+    "speed",
+    "superposition",
+    "tensors",
+    "translate",
+    "words",
+)
+PAGES = (
     "attention",
     "before",
     "build",
     "by-hand",
-    "chains",
     "compare",
     "experiments",
     "find-the-bug",
-    "grokking",
+    "findings",
     "home",
-    "induction",
     "knockouts",
     "masks",
-    "memorising",
     "mistakes",
     "numbers",
     "own-data",
@@ -69,9 +82,6 @@ PAGES = (
     "positions",
     "practice",
     "runs",
-    "sinks",
-    "specialise",
-    "superposition",
     "sweeps",
     "train",
     "training-step",

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pages.app.address.parameters import whole
+from pages.app.navigation.page_table import FINDING, FINDINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ OLD: dict[str, Old] = {
     "before": Old("before", {"view": "figure"}),
     "practice": Old("practice", {"step": "figure"}),
     "speed": Old("practice", {}, {"figure": "speed"}),
+    **{name: Old("findings", {}, {FINDING: name}) for name in FINDINGS},
 }
 """By the name that links say."""
 _VIEWS = {("gpt", "write"): "continue"}
