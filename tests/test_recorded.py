@@ -15,7 +15,7 @@ from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.alignment import score
 from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.heads import of_snapshot
-from tfm_core.inspect.attention.trained import data_of
+from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.speed.report import (
     COMPARISONS,
     LENGTHS,
@@ -26,6 +26,7 @@ from tfm_core.inspect.speed.report import (
 from tfm_core.recorded import NAMES
 from tfm_core.recorded.build import RECORDINGS, place_of
 from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.studies import grokking, superposition
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import build
 
@@ -45,6 +46,24 @@ def test_what_is_there_is_what_the_command_makes_in_18_600_kilobytes():
     assert {path.name for path in RECORDED.parent.glob("*.jsonl")} == {
         f"speed-{name}.jsonl" for name in MEASURED
     }
+
+
+def test_recorded_tables_and_toy_models_are_those_of_their_weights(store):
+    run = store.get("recorded-grokking-decay")
+    steps = grokking.table_steps(run)
+    assert len(steps) == 27
+    right, _trained = grokking.sum_table(run, steps[-1])
+    model, step = model_of(run)
+    assert step == steps[-1]
+    answers = grokking._logits(model, len(right)).argmax(-1)
+    assert (right == (answers == grokking._answers(len(right)))).mean() > 0.999
+    vectors, biases, (shares, shapes) = superposition.recorded()
+    assert (superposition.shares_of(vectors[:, -1], biases[:, -1]) > 0.99 * shares).all()
+    assert (len(vectors), shapes[-1]) == (5, "pentagon")
+    for kept, (_step, trained, _biases) in zip(
+        vectors[1, :9], superposition.train(1), strict=False
+    ):
+        np.testing.assert_allclose(kept, trained, atol=2e-3)
 
 
 def test_they_are_listed_by_exact_ids_once_python_has_written_bytecode_beside_them(tmp_path):

@@ -42,13 +42,14 @@ def words(name: str) -> PageWords:
     return PageWords(title.removeprefix("# ").strip(), " ".join(intro.split()), more.strip())
 
 
-def header(name: str, *, is_article: bool = False) -> DeltaGenerator:
+def header(name: str, *, is_article: bool = False, of: str = "") -> DeltaGenerator:
     """Show the pages of the place, this one as the title, and the next page of the path.
 
     The goal of a page on the path, its minutes and its text are the help; an article shows its
-    text itself. Returns a place in the row for what else the page offers.
+    text itself. of: what has the words of its own that the page shows. Returns a place in the row
+    for what else the page offers.
     """
-    texts, page, after = words(name), page_table.PAGES[name], page_table.after(name)
+    texts, page, after = words(of or name), page_table.PAGES[name], page_table.after(name)
     goal = _("{goal} · {n}\u00a0min", goal=_(page.goal), n=page.minutes) if page.goal else ""
     text = () if is_article else (texts.intro, texts.more)
     help = "\n\n".join(filter(None, (goal, *text)))

@@ -12,10 +12,8 @@ from pages.app.accounts import visitors
 from pages.app.runs import shown_run
 from pages.findings import recipe
 from pages.i18n import _, paragraph
-from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.run import Run
 from tfm_core.studies import chains
-from tfm_core.studies.chains import CHAINS
 from tfm_core.studies.phenomenon import Phenomenon, landings, over_runs
 from tfm_core.studies.study import StudyRuns
 
@@ -77,7 +75,7 @@ def _line() -> None:
     ):
         shown_run.preset_button("lines", key="chains-train-line")
         return
-    run = recipe.any_run(chains.is_lines, key="chains-line-run")
+    run = recipe.any_run(chains.is_lines, of="line")
     if run is None or not run.has_checkpoint:
         return
     found = chains.errors_of(run)
@@ -88,21 +86,18 @@ def _line() -> None:
         "least_squares": _("least squares"),
         "zero": _("always 0"),
     }
-    curves = [
-        RunLine(label, slot, n, found[name].to_numpy())
-        for slot, (name, label) in enumerate(names.items())
-    ]
-    recipe.draw_lines(
-        [CurvePanel(_("mean squared error"), curves)],
+    recipe.draw(
+        {
+            _("mean squared error"): {
+                label: (n, found[one].to_numpy()) for one, label in names.items()
+            }
+        },
         _("examples before"),
         key="discover-line",
         name=_("Error by the number of examples"),
-        is_log_y=True,
+        is_share=False,
     )
 
 
 def _losses(losses: Iterable[float]) -> list[str]:
     return [f"{loss:.3f}" for loss in losses]
-
-
-recipe.page(CHAINS, look)

@@ -12,18 +12,15 @@ import streamlit as st
 from pages.app import show
 from pages.app.accounts import visitors
 from pages.app.runs import comparison, runs_access, studies
-from pages.components.live_figure import live_figure
 from pages.findings import recipe
-from pages.i18n import _, ngettext, paragraph
+from pages.i18n import N_, _, ngettext, paragraph
 from tfm_core.inspect.compare.curves import track
 from tfm_core.plots.examples.pictures import picture_url
-from tfm_core.plots.training import comparison as plots
-from tfm_core.plots.training.comparison import CurvePanel, RunLine
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
 from tfm_core.studies import memorising
-from tfm_core.studies.memorising import BY_WIDTH, MEMORISED, MEMORISING, RISE
-from tfm_core.studies.phenomenon import Phenomenon, spread
+from tfm_core.studies.memorising import BY_WIDTH, MEMORISED, RISE
+from tfm_core.studies.phenomenon import Phenomenon, over_runs, spread
 from tfm_core.studies.study import StudyRuns
 
 _SHOWN = 12  # mislabelled digits
@@ -34,8 +31,6 @@ def look(chosen: Phenomenon, trained: StudyRuns) -> None:
     run = recipe.shown_run(chosen, trained)
     found = None if run is None else memorising.answers(run)
     is_begun = found is not None and len(found[0]) > 1
-    if is_begun:
-        st.markdown(_verdict(chosen, trained))
     left, right = st.columns(2, gap="medium")
     with left:
         recipe.curves(chosen, trained)
@@ -43,6 +38,7 @@ def look(chosen: Phenomenon, trained: StudyRuns) -> None:
         table, answers = found
         with right:
             _mislabelled(table, answers.shape[1])
+        st.markdown(_verdict(chosen, trained))
         _digits(run, table["step"].tolist(), answers)
         left, right = st.columns(2, gap="medium")
         with left:
@@ -58,20 +54,13 @@ def _verdict(chosen: Phenomenon, trained: StudyRuns) -> str:
     runs = list(trained.ended(chosen.arms[0]).values())
     rule = paragraph("discover/memorising-rule", share=whole_percent(MEMORISED))
     steps = [memorising.memorised(memorising.answers(one)[0]) for one in runs]
-    there = [step for step in steps if step is not None]
     rises = memorising.rises(map(runs_access.curves, runs))
-    if not there or rises.empty:
+    if not any(steps) or rises.empty:
         return _("**Shown:** nothing is memorised so far.") + f" {rule}"
-    step = spread(there)
-    words = (
-        _("**Shown:** the wrong labels are memorised at step {step}.", step=step)
-        if len(runs) == 1
-        else _(
-            "**Shown:** the wrong labels are memorised at step {step}, in {n} of {all} seeds.",
-            step=step,
-            n=len(there),
-            all=len(runs),
-        )
+    words = _(
+        "**Shown:** the wrong labels are memorised at step {step} (seeds: {n}).",
+        step=over_runs(steps),
+        n=len(runs),
     )
     validation = _(
         "Validation accuracy is highest at step {best_step}, with {best}, and ends at {last}.",
@@ -89,32 +78,20 @@ def _share(values: pd.Series[float]) -> str:
 def _mislabelled(table: pd.DataFrame, n: int) -> None:
     """Draw what the model says of the n mislabelled digits over the training."""
     x = table["step"].to_numpy(float)
-    lines = [
-        RunLine(_("as the wrong label"), 1, x, table["given"].to_numpy()),
-        RunLine(_("as what they are"), 2, x, table["true"].to_numpy()),
-    ]
+    lines = {
+        _("as the wrong label"): (x, table["given"].to_numpy()),
+        _("as what they are"): (x, table["true"].to_numpy()),
+    }
     title = _("{n} mislabelled training digits are read", n=f"{n:,}")
     step = memorising.memorised(table)
-    recipe.draw_lines(
-        [CurvePanel(title, lines, is_share=True)],
-        _("step"),
-        key="discover-mislabelled",
-        name=title,
-        reference=None if step is None else {"x": step, "words": _("memorised")},
-    )
+    reference = None if step is None else {"x": step, "words": _("memorised")}
+    recipe.draw({title: lines}, key="discover-mislabelled", name=title, reference=reference)
 
 
 def _digits(run: Run, steps: Sequence[int], every: memorising.Integers) -> None:
     """Show some mislabelled digits, and what the model says of them at a step."""
     images, *labels = memorising.mislabelled(run.experiment)
-    step = st.select_slider(
-        _("Read at step"),
-        steps,
-        value=steps[-1],
-        format_func=lambda step: f"{step:,}",
-        key=f"memorising-step-{steps[-1]}",  # follows a training
-    )
-    answers = every[steps.index(step)]
+    answers = every[steps.index(recipe.step(N_("Read at step"), steps, "digits"))]
     with st.container(horizontal=True, gap="small", key="memorising-digits"):
         for n in range(min(_SHOWN, len(answers))):
             given, true, said = (int(values[n]) for values in (*labels, answers))
@@ -158,17 +135,16 @@ def _correction(run: Run) -> None:
 
 def _corrected(run: Run, other: Run, _was_live: bool) -> None:
     since, curves = other.meta.cured_from, runs_access.curves(other)
-    lines = [
-        RunLine(label, slot, curve.x, curve.values)
-        for slot, (metric, label) in enumerate(
-            {"accuracy": _("training"), "validation-accuracy": _("validation")}.items()
-        )
+    lines = {
+        label: (curve.x, curve.values)
+        for metric, label in {
+            "accuracy": _("training"),
+            "validation-accuracy": _("validation"),
+        }.items()
         if (curve := track(curves, other.experiment, metric, "step")) is not None
-    ]
-    panel = CurvePanel(_("accuracy"), lines, is_share=True, is_noisy=True)
-    recipe.draw_lines(
-        [panel],
-        _("step"),
+    }
+    recipe.draw(
+        {_("accuracy"): lines},
         key="discover-corrected",
         name=_("Accuracy before and after"),
         reference={"x": since, "words": _("corrected")},
@@ -215,21 +191,21 @@ def _by_width(found: pd.DataFrame) -> None:
     widths, mean, sd = (found[name].to_numpy(float) for name in ("width", "error", "sd"))
     n, low, high = int(found["n"].min()), mean - sd, mean + sd
     titles = _("validation error"), _("wrong on training")
-    lines = [
-        RunLine(title, slot, widths, values)
-        for slot, (title, values) in enumerate(
-            zip(titles, (mean, 1 - found["fitted"].to_numpy()), strict=True)
-        )
-    ]
-    band = RunLine(comparison.mean_label(titles[0], n, n), 0, widths, mean, low, high)
-    panels = [
-        CurvePanel(titles[0], [band] if n > 1 else lines[:1], is_share=True),
-        CurvePanel(titles[1], lines[1:], is_share=True),
-    ]
-    figure = plots.comparison(panels, "d_model", height=recipe.HEIGHT)
-    figure.update_layout(yaxis={"range": [min(low) - RISE, max(high) + RISE]})
-    figure.update_xaxes(type="log", tickvals=widths.tolist(), ticktext=[f"{w:.0f}" for w in widths])
-    live_figure(figure, key="discover-widths", name=_("Errors by width"))
+    label = comparison.mean_label(titles[0], n, n) if n > 1 else titles[0]
+    ticks = {"tickvals": widths.tolist(), "ticktext": [f"{w:.0f}" for w in widths]}
+    recipe.draw(
+        {
+            titles[0]: {label: (widths, mean, low, high)},
+            titles[1]: {titles[1]: (widths, 1 - found["fitted"].to_numpy())},
+        },
+        "d_model",
+        key="discover-widths",
+        name=_("Errors by width"),
+        layout={
+            "yaxis": {"range": [min(low) - RISE, max(high) + RISE]},
+            "xaxis": {"type": "log", **ticks},
+        },
+    )
     places = memorising.second_descent(mean.tolist())
     rule = paragraph("discover/memorising-descent", rise=f"{100 * RISE:.0f}")
     seeds = _("Seeds: {n}.", n=n)
@@ -250,6 +226,3 @@ def _by_width(found: pd.DataFrame) -> None:
         second_width=second_width,
     )
     st.markdown(f"{words} {rule} {seeds}")
-
-
-recipe.page(MEMORISING, look)

@@ -168,6 +168,8 @@ def groups() -> dict[str, list[str]]:
     found = {}
     for name, (_title, pages) in page_table.PLACES.items():
         paths = [address(page_table.PAGES[page]) for page in pages]
+        if name == "findings":
+            paths += [f"findings?finding={one}" for one in page_table.FINDINGS]
         for first in range(0, len(paths), PAGES_PER_TEST):
             found[f"{name}-{first}" if first else name] = paths[first : first + PAGES_PER_TEST]
     return found | MORE

@@ -140,7 +140,7 @@ def test_a_tour_by_keyboard_alone_on_a_phone_is_reloaded_folded_left_and_resumed
 @pytest.mark.wide
 @pytest.mark.parametrize(
     ("name", "page", "way_in"),
-    [("translate", "", "Take the tour"), ("discover", "grokking", "Tour: eight findings")],
+    [("translate", "", "Take the tour"), ("discover", "findings", "Tour: eight findings")],
 )
 def test_what_each_stop_speaks_of_is_in_sight(
     open_tab: OpenTab, name: str, page: str, way_in: str

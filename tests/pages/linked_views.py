@@ -11,6 +11,7 @@ from pages.app.address.parameters import Parameter
 from pages.app.settings import model_choice
 from pages.compare import compare
 from pages.compare.sweeps import running as sweeps
+from pages.findings import page as findings
 from pages.learn import before, by_hand, model, training_step, use
 from pages.learn.challenges import find
 from pages.learn.challenges import page as challenges
@@ -101,6 +102,7 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
     "challenges": _of_views(challenges)
     | _of_views(find)
     | _of((view.placed(find.pair_field("1"), "pair", "").parameter,)),
+    "findings": _of(findings.CHOSEN),
     "compare": _of(compare) | _of_views(compare),
     "sweeps": _of_views(sweeps),
     "own-data": _of_views(own_upload) | _of_views(own_report),

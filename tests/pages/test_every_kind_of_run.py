@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from pages import publish, widget
-from pages.app.navigation.page_table import PAGES
+from pages.app.navigation.page_table import FINDINGS, PAGES
 from pages.app.runs import runs_access
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
@@ -27,6 +27,8 @@ pytestmark = pytest.mark.usefixtures("digits_are_read")
 SHOWING = ("train", "attention", "walk", "knockouts")
 """Pages of which every landing opens each kind of run; the others are wide."""
 OTHERS = [page.name for page in PAGES.values() if page.shows_run and page.name not in SHOWING]
+OF_ANY_RUN = ("sinks", "specialise")
+"""Findings that show any run."""
 BROKEN = ("damaged", "newer")
 LOOPS = ("loop", "killed-loop")
 TRAINED = ("trained", "stopped", "interrupted", "imported")  # with a checkpoint of plain weights
@@ -99,6 +101,18 @@ def test_a_page_is_drawn_with_it(page, kind, ids, store, caplog):
 @pytest.mark.parametrize("page", OTHERS)
 def test_every_other_page_is_drawn_with_it(page, kind, ids, store, caplog):
     drawn(page, caplog, run=ids[kind])
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("finding", OF_ANY_RUN)
+def test_a_finding_is_drawn_with_it(finding, kind, ids, store, caplog):
+    drawn("findings", caplog, finding=finding, run=ids[kind])
+
+
+@pytest.mark.parametrize("finding", FINDINGS)
+def test_a_finding_is_drawn_beside_one_of_each(finding, store, caplog):
+    drawn("findings", caplog, finding=finding)
 
 
 @pytest.mark.parametrize("kind", KINDS)

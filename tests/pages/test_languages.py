@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages import i18n
+from pages.app.address.old_addresses import current
 from pages.app.navigation import page_table
 from tests.pages import pseudo
 from tfm_core import languages
@@ -91,10 +92,11 @@ def test_sessions_speak_apart_and_keep_their_language_from_page_to_page(language
 
 
 @pytest.mark.core(6)
-@pytest.mark.parametrize("name", page_table.PAGES)
+@pytest.mark.parametrize("name", [*page_table.PAGES, *page_table.FINDINGS])
 def test_page_changes_its_language_while_it_runs(name, language, recorded, open_page, monkeypatch):
-    page = page_table.PAGES[name]
-    query = {"run": "recorded-korean"} if page.shows_run else {}
+    of_page, query = current(name, {})
+    page = page_table.PAGES[of_page]
+    query |= {"run": "recorded-korean"} if page.shows_run else {}
     app = open_page(page.file, **query)
     english = [text for text in drawn(app) if is_sentence(text)]
     while name == "mistakes" and app.get("progress"):  # it measures what it shows, once

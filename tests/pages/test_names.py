@@ -43,6 +43,7 @@ VIEWS: dict[str, tuple[dict[str, str], ...]] = {
     "positions": tuple({"view": view} for view in ("learned", "t5-bias", "race", "shuffle")),
     "attention": ({}, {"view": "compare", "versus": "1.1..recorded-one-head"}),
     "try": ({}, {"view": "blanks"}, {"view": "lens"}),
+    "findings": ({"finding": "sinks"}, {"finding": "specialise"}),
 }
 
 

@@ -24,6 +24,11 @@ def test_a_page_draws_it(name, path, opened, open_page):
     open_page(path, run=run.id)
 
 
+@pytest.mark.parametrize("finding", ["sinks", "specialise"])
+def test_a_finding_draws_it(finding, opened, open_page):
+    open_page("findings/page.py", run=opened("gpt2").id, finding=finding)
+
+
 @pytest.mark.parametrize("view", ["read", "continue", "lens"])
 def test_gpt_reads_and_writes_with_it(view, opened, open_page):
     run = opened("llama")

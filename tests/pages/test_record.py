@@ -12,8 +12,9 @@ from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
+from pages.app.address.old_addresses import current
 from pages.app.model import question
-from pages.app.navigation.page_table import PAGES
+from pages.app.navigation.page_table import FINDING, FINDINGS, PAGES
 from tests.pages.changing import changed_once
 from tests.pages.opening import opened_at
 from tests.pages.shown import assert_as_recorded, shown_at_last
@@ -29,21 +30,13 @@ OPENED = "opened-by-the-record"  # the id of a run: a GPT-2 of another program
 MAX_CONTROLS = 24
 ANSWERED = "answered"  # marks an address whose questions are all answered
 ASKING = (
-    ("adder", ""),
     ("before", ""),
     ("by-hand", ""),
-    ("chains", ""),
     ("challenges", "experiment=no-positions"),
     ("challenges", "bug=2"),
-    ("grokking", ""),
-    ("induction", ""),
-    ("memorising", ""),
     ("model", ""),
     ("numbers", "run=recorded-korean"),
     ("practice", ""),
-    ("sinks", "run=recorded-grammar"),
-    ("specialise", ""),
-    ("superposition", ""),
     ("training-step", "stage=loss"),
     ("try", "run=recorded-captions"),
     ("try", "run=recorded-grammar&view=read"),
@@ -58,6 +51,9 @@ def addresses() -> Iterator[tuple[str, str]]:
     """Yield the name of each page with the queries by which it is opened."""
     for name, page in PAGES.items():
         runs = [{"run": f"recorded-{run}"} for run in RUNS] if page.shows_run else [{}]
+        if name == "findings":
+            runs += [{FINDING: one} for one in FINDINGS]
+            runs += [{FINDING: one, "run": "recorded-grammar"} for one in ("sinks", "specialise")]
         views = [{**besides, **asked} for of_page, asked, besides in SHOWN if of_page == name]
         for query in [*runs, *({**one, "lang": "ko"} for one in runs), *views]:
             yield name, urlencode(query)
@@ -87,10 +83,11 @@ def test_a_page_shows_what_it_showed(request, monkeypatch, recorded, name, query
     assert_as_recorded(shown_at_last(app, name), name, query)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*PAGES, *FINDINGS])
 def test_each_control_changes_what_it_changed(recorded, monkeypatch, name):
     monkeypatch.setattr(question, "_is_guessed", lambda _name: True)
-    app = opened_at(PAGES[name].file)
+    page, query = current(name, {})
+    app = opened_at(PAGES[page].file, **query)
     before, changes = shown_at_last(app, name), []
     for _key in changed_once(app, most=MAX_CONTROLS):
         assert not app.exception
@@ -98,7 +95,7 @@ def test_each_control_changes_what_it_changed(recorded, monkeypatch, name):
         stood = set(map(_without_rounding, before))
         changes.append([part for part in now if _without_rounding(part) not in stood])
         before = now
-    assert_as_recorded(changes, name, "each control")
+    assert_as_recorded(changes, page, " ".join(["each control", *query.values()]))
 
 
 def _without_rounding(part: object) -> str:

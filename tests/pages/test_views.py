@@ -233,6 +233,8 @@ SHOWN: list[tuple[str, Query, Query]] = [
         {"run": "recorded-captions"},
     ),
     ("practice", {"figure": "save"}, {}),
+    ("findings", {"finding": "superposition"}, {}),
+    ("findings", {"finding": "grokking", "step": "300"}, {}),
     ("own-data", {"set": "example-shapes", "size": "16", "colour": "colour", "fit": "whole"}, {}),
     ("own-data", {"kind": "pairs"}, {}),
     ("own-data", {"kind": "labels"}, {}),

@@ -22,7 +22,6 @@ from tfm_core.plots.training.comparison import (
     CurvePanel,
     RunLine,
     comparison,
-    hide_after,
     most_points,
     slots,
     style_of,
@@ -152,18 +151,6 @@ def test_looks_differ_and_what_is_hidden_keeps_its_place():
     assert without == {"b": 1, "c": 2}
     assert slots("bcd", without) == {"b": 1, "c": 2, "d": 0}
     assert slots("xb", {"b": 7}) == {"x": 0, "b": 7}
-    x = np.arange(100.0)
-    spread = RunLine("two runs", 2, x, x, x - 1, x + 1)
-    panels = [CurvePanel("loss", [line(0, 90), line(1, 90), spread], is_noisy=True)]
-    figure = comparison(panels, "step", window=7)
-    hide_after(figure, 10, 200)
-    assert len(figure.data) > 3
-    for trace in figure.data:
-        assert np.nanmax(trace.x) == 10
-        assert len(trace.x) == len(trace.y)
-    assert tuple(figure.layout.xaxis.range) == (0, 200)
-    (place,) = figure.layout.shapes
-    assert (place.x0, place.x1) == (10, 200)
 
 
 @pytest.mark.quick

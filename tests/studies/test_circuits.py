@@ -315,7 +315,8 @@ def run(tmp_path_factory):
 
 
 def test_the_table_and_its_power_are_those_of_the_model(run):
-    _step, is_right, is_trained = grokking.sum_table(run)
+    *_others, last = grokking.table_steps(run)
+    is_right, is_trained = grokking.sum_table(run, last)
     assert is_trained.sum() == 60
     model, _step = grokking.model_of_sums(run)
     for a, b in ((0, 0), (3, 12), (12, 3)):
@@ -332,9 +333,10 @@ def test_the_table_and_its_power_are_those_of_the_model(run):
 
 
 def test_taking_waves_out_leaves_the_model_alone_and_a_whole_whole(run):
-    before = grokking.sum_table(run)[1].copy()
+    *_others, last = grokking.table_steps(run)
+    before, is_trained = grokking.sum_table(run, last)
     found = grokking.projected(run, grokking.keys_of(run))
-    is_new = ~grokking.sum_table(run)[2]
+    is_new = ~is_trained
     assert found["whole"] == pytest.approx(before[is_new].mean())
     logits = grokking._logits(grokking.model_of_sums(run)[0], MODULUS)
     np.testing.assert_array_equal(logits.argmax(-1) == grokking._answers(MODULUS), before)

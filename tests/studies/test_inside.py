@@ -185,9 +185,8 @@ def test_outputs_and_the_loss_of_a_pentagon_are_those_of_two_tied_layers():
 
 @pytest.fixture(scope="module")
 def trained():
-    training = toy.ToyTraining(0)
-    training()
-    return training
+    torch.set_num_threads(1)
+    return [*map(np.array, zip(*toy.train(0), strict=True))]  # steps, vectors, biases
 
 
 @pytest.fixture(scope="module")
@@ -196,65 +195,65 @@ def best():
 
 
 def test_a_seed_is_one_training_to_a_shape_that_sparseness_decides(trained):
+    steps, vectors, biases = trained
     again = toy.train(0)
-    for step, vectors, biases in trained.snapshots[:9]:
+    for number, step in enumerate(steps[:9]):
         same_step, same_vectors, same_biases = next(again)
         assert same_step == step
-        np.testing.assert_array_equal(same_vectors, vectors)
-        np.testing.assert_array_equal(same_biases, biases)
+        np.testing.assert_array_equal(same_vectors, vectors[number])
+        np.testing.assert_array_equal(same_biases, biases[number])
     _step, other, _biases = next(toy.train(1))
-    assert not np.allclose(trained.vectors[0], other)
-    assert trained.formed(0)[0] == "right-angle"
-    assert is_kept(trained.vectors[-1, 0]).tolist() == [True, True, False, False, False]
-    name, step = trained.formed(S - 1)
+    assert not np.allclose(vectors[0], other)
+    assert toy.formed(steps, vectors[:, 0])[0] == "right-angle"
+    assert is_kept(vectors[-1, 0]).tolist() == [True, True, False, False, False]
+    name, step = toy.formed(steps, vectors[:, -1])
     assert name == "pentagon"
     assert step is not None
     assert 0 < step < toy.STEPS
+    shares = toy.shares_of(vectors[-1], biases[-1])
     two, none = toy.loss_of_keeping(2), toy.loss_of_keeping(0)
-    assert trained.shares[0] == pytest.approx((two / none)[0], rel=5e-3)
-    assert trained.shares[-1] < 0.25 * trained.shares[0]
+    assert shares[0] == pytest.approx((two / none)[0], rel=5e-3)
+    assert shares[-1] < 0.25 * shares[0]
 
 
 def test_no_shape_beats_the_best_which_keep_more_features_the_sparser_they_are(trained, best):
     shares, shapes = best
-    assert (trained.shares >= 0.99 * shares).all()
+    _steps, vectors, biases = trained
+    assert (toy.shares_of(vectors[-1], biases[-1]) >= 0.99 * shares).all()
     for name in GAPS:
-        assert (toy.losses(*made(name)) / toy.loss_of_keeping(0) >= 0.99 * shares).all()
+        assert (toy.shares_of(*made(name)) >= 0.99 * shares).all()
     n = [len(GAPS[name]) for name in shapes]
     assert n == sorted(n)
     assert (n[0], n[-1]) == (2, 5)
     assert (np.diff(shares) < 0).all()
 
 
-def held(*names: str) -> toy.ToyTraining:
-    """A training with given shapes at its snapshots, at every sparsity."""
-    vectors = np.array([made(name)[0] for name in names])
-    training = toy.ToyTraining(0)
-    training.snapshots = [(10 * k, one, np.zeros((S, N_FEATURES))) for k, one in enumerate(vectors)]
-    training.finish(1.0)
-    return training
-
-
 def test_a_shape_formed_when_it_came_to_stay_and_seeds_are_counted_by_it():
-    assert held("nothing", "pentagon", "square", "pentagon", "pentagon").formed(3) == (
-        "pentagon",
-        30,
-    )
-    assert held("nothing", "square").formed(0) == ("square", 10)
+    def held(*names: str) -> np.ndarray:
+        """Vectors with given shapes at their snapshots, at every sparsity."""
+        return np.array([made(name)[0] for name in names])
+
+    steps = 10 * np.arange(5)
+    shapes = held("nothing", "pentagon", "square", "pentagon", "pentagon")
+    assert toy.formed(steps, shapes[:, 3]) == ("pentagon", 30)
+    assert toy.formed(steps, held("nothing", "square")[:, 0]) == ("square", 10)
     known = (np.full(S, 0.1), ("pentagon",) * S)
-    one, two, other = (
-        held("nothing", "pentagon"),
-        held("nothing", "nothing", "pentagon"),
-        held("square"),
+    vectors = np.array(
+        [
+            held("nothing", "pentagon", "pentagon"),
+            held("square", "square", "square"),
+            held("nothing", "nothing", "pentagon"),
+        ]
     )
-    row = toy.found((one, other, two), known).iloc[9]
+    biases = np.zeros(vectors.shape[:-1])
+    row = toy.found(steps, vectors, biases, known).iloc[9]
     assert row["shapes"] == {"pentagon": 2, "square": 1}
     assert row["steps"] == [10, 20]
-    shares = [one.shares[9], other.shares[9], two.shares[9]]
+    shares = toy.shares_of(vectors[:, -1], biases[:, -1])[:, 9]
     assert row["mean"] == pytest.approx(np.mean(shares))
     assert row["sd"] == pytest.approx(np.std(shares, ddof=1))
     assert (row["best"], row["best_share"]) == ("pentagon", 0.1)
-    assert toy.found((one,), known)["sd"][0] == 0
+    assert toy.found(steps, vectors[:1], biases[:1], known)["sd"][0] == 0
 
 
 def test_features_reach_only_those_that_share_their_direction_and_erase_each_other():

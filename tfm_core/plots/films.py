@@ -92,7 +92,7 @@ def planes(
 ) -> go.Figure:
     """Draw the vectors (T, S, F, 2) of all features, a plot for each sparsity.
 
-    Several snapshots become a film, of which the last one is shown first.
+    They are a film, of which the last snapshot is shown first.
     """
     n = len(sparsities)
     middles = _ROOM * np.array([[k % _COLUMNS, -(k // _COLUMNS)] for k in range(n)])
@@ -155,13 +155,12 @@ def planes(
         top=36,
         showlegend=False,
     )
-    if len(steps) > 1:
-        names = [f"{step:,}" for step in steps]
-        figure.frames = [
-            go.Frame(name=name, data=[feature(at, number) for number in features])
-            for at, name in enumerate(names)
-        ]
-        figure.update_layout(controls(names, duration=_PLAY_MS))
+    names = [f"{step:,}" for step in steps]
+    figure.frames = [
+        go.Frame(name=name, data=[feature(at, number) for number in features])
+        for at, name in enumerate(names)
+    ]
+    figure.update_layout(controls(names, duration=_PLAY_MS))
     return figure
 
 

@@ -32,6 +32,7 @@ from tfm_core.runs.process.execute import execute
 from tfm_core.runs.record import snapshots, weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import LESSONS, RECORDED, RunStore
+from tfm_core.studies import grokking, superposition
 from tfm_core.studies.experiments import NO_MASK, WRITER
 from tfm_core.studies.phenomena import PHENOMENA
 from tfm_core.studies.practice import STUDY
@@ -226,20 +227,28 @@ RECORDINGS = {
 
 SPEED = "speed"
 """What the command calls the measurements of speed."""
+_TABLED = "recorded-grokking-decay"
+"""The run whose table of sums is kept over its training."""
 TIMES = "times"
 """What it calls the measurements of step time against sequence length."""
 
 
 def main(chosen: list[str]) -> None:
     """Train the recordings of these ids and measure speed, or all, and put each in its place."""
-    chosen = chosen or [*RECORDINGS, SPEED, TIMES]
+    toy = superposition.SUPERPOSITION.name
+    chosen = chosen or [*RECORDINGS, SPEED, TIMES, toy]
+    torch.set_num_threads(1)
+    if toy in chosen:
+        superposition.record()
     if SPEED in chosen:
         record_speed()
     if TIMES in chosen:
         record_times()
-    for run_id in (name for name in chosen if name not in (SPEED, TIMES)):
+    for run_id in (name for name in chosen if name not in (SPEED, TIMES, toy)):
         with tempfile.TemporaryDirectory() as folder:
             record(Path(folder), RECORDINGS[run_id], place_of(run_id))
+        if run_id == _TABLED:
+            grokking.record(Run(place_of(run_id)))
         size = sum(path.stat().st_size for path in place_of(run_id).rglob("*"))
         print(f"{run_id}: {size / 1e6:.2f} MB", flush=True)
 

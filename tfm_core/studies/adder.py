@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
     from tfm_core.models.build import Model
 
-Ints = npt.NDArray[np.int64]
+_Ints = npt.NDArray[np.int64]
 LEARNED = 0.99
 """The share of digits with a carry that are right where a model has learned the carry."""
-N_SUMS = 1000
+_N_SUMS = 1000
 BLOCK = "decoder.layers.0"
 _ROUNDING = 1e-5  # the stream is float32: directions that are weaker hold rounding alone
 PLACES = (
@@ -114,7 +114,7 @@ ADDER = Phenomenon(
 )
 
 
-def sums_of(sequences: Sequence[Sequence[str]]) -> Ints:
+def sums_of(sequences: Sequence[Sequence[str]]) -> _Ints:
     """Return a, b, the digit and the carry into each column (4, N, n) of sums from their tokens.
 
     A column that is not whole is left out.
@@ -134,8 +134,8 @@ def new_sums(run: Run) -> list[tuple[str, ...]]:
     context = experiment.task_as(CorpusTaskConfig).context
     trained = {pair.tgt for pair in data_as(data_of(experiment), TextData).train.pairs}
     rng = random.Random(f"new sums {experiment.seed}")
-    drawn = (columns(rng, context) for _ in range(20 * N_SUMS))
-    found = list(islice((tokens for tokens in drawn if tokens[:-1] not in trained), N_SUMS))
+    drawn = (columns(rng, context) for _ in range(20 * _N_SUMS))
+    found = list(islice((tokens for tokens in drawn if tokens[:-1] not in trained), _N_SUMS))
     if not found:
         raise StudentError("This run was trained on all sums there are.")
     return found
@@ -217,7 +217,7 @@ def carry_of(run: Run) -> pd.DataFrame:
     seen = stream[:, WIDTH - 1 :: WIDTH].double().numpy()[:, : a.shape[1]]
     half = len(rows) // 2
 
-    def flat(part: Ints, chosen: slice) -> Ints:
+    def flat(part: _Ints, chosen: slice) -> _Ints:
         return part[chosen, 1:].ravel()
 
     def read(chosen: slice) -> Floats:
@@ -289,20 +289,20 @@ def set_by_hand(run: Run) -> tuple[float, float]:
     return flipped(1), flipped(0)
 
 
-def read_sums(run: Run) -> tuple[Tensor, Ints]:
+def read_sums(run: Run) -> tuple[Tensor, _Ints]:
     """Return new sums as ids (N, 1 + context) and as ``sums_of``. Raises StudentError."""
     drawn = new_sums(run)
     return ids_of(run, drawn), sums_of(drawn)
 
 
-def _answers(model: Model, rows: Tensor) -> Ints:
+def _answers(model: Model, rows: Tensor) -> _Ints:
     """Return the bit that a model gives each whole column (N, n), with the true ones before."""
     import torch
 
     n = (rows.size(1) - 1) // WIDTH
     with torch.inference_mode():
         logits = model(rows[:, :0], rows[:, :-1])[:, WIDTH - 1 :: WIDTH][:, :n, -BASE:]
-    answers: Ints = logits.argmax(-1).numpy()
+    answers: _Ints = logits.argmax(-1).numpy()
     return answers
 
 

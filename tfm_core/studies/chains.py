@@ -30,7 +30,7 @@ from tfm_core.studies.phenomenon import (
 )
 from tfm_core.studies.study import Arm
 
-N_LINES = 400
+_N_LINES = 400
 _SHOWN = 40  # letters of a chain
 
 
@@ -107,7 +107,7 @@ def errors_of(run: Run) -> pd.DataFrame:
     import torch
 
     task = run.experiment.task_as(CorpusTaskConfig)
-    drawn = sequences(run.experiment, N_LINES)
+    drawn = sequences(run.experiment, _N_LINES)
     rows, n = ids_of(run, drawn), len(drawn[0]) // 2
     numbers = np.array([list(map(int, tokens[: 2 * n])) for tokens in drawn], float)
     x, y = numbers[:, ::2], numbers[:, 1::2]

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
+from safetensors.numpy import load_file, save_file
 
 from tfm_core.choices.config import Experiment, TextTaskConfig
 from tfm_core.choices.presets import PRESETS
@@ -21,6 +22,8 @@ from tfm_core.inspect.attention.trained import (
     cached_by_weights,
     data_of,
     model_of,
+    model_of_step,
+    steps_of,
 )
 from tfm_core.probe.types import Bools, Floats
 from tfm_core.runs.run import Run
@@ -34,8 +37,8 @@ if TYPE_CHECKING:
 TABLE = "src_embedding"
 KEY = 3.0
 """How many times the even share of power makes a frequency a key frequency."""
-KNOWN = 0.95
-"""The share of sums that are right where they are known."""
+_TABLES, _N_TABLES = "sums.safetensors", 26
+"""Which sums a recorded run gets right at even steps: its file, and how many steps."""
 
 
 def _of_sums(experiment: Experiment) -> Levels:
@@ -113,15 +116,60 @@ def _power_at(run: Run, step: int) -> Floats:
     return powers(run.snapshot(step).embeddings[TABLE][len(SPECIALS) :])
 
 
+def record(run: Run) -> None:
+    """Train a run again, and keep beside it which sums are right at even steps.
+
+    The weights of so many steps would take 12 MB, these answers 32 kB. A training is the same each
+    time on one machine, so this one must be recorded where the run was.
+    """
+    from tfm_core.training.events import SnapshotDue, Step
+    from tfm_core.training.loop import train
+    from tfm_core.training.trainer import build
+
+    trainer, right = build(run.experiment), list[Bools]()
+    n, every = run.experiment.task_as(TextTaskConfig).size, _table_every(run)
+    for event in train(trainer):
+        if isinstance(event, Step | SnapshotDue) and event.step == every * len(right):
+            right.append(_right(cast("EncoderOnly", trainer.model.eval()), n))
+            trainer.model.train()
+    save_file({"right": np.packbits(right, axis=-1)}, run.folder / _TABLES)
+
+
+def _table_every(run: Run) -> int:
+    return run.experiment.trained.steps // _N_TABLES
+
+
 @cached_by_weights
-def sum_table(run: Run) -> tuple[int, Bools, Bools]:
-    """Return the step of the last weights, and of all sums a + b (n, n) what is right and trained.
+def _recorded(run: Run) -> dict[int, Bools]:
+    """Return by step which sums (n, n) are right, of a run that comes with the app."""
+    path = run.folder / _TABLES
+    if not (run.meta.recorded and path.is_file()):
+        return {}
+    n = run.experiment.task_as(TextTaskConfig).size
+    right = np.unpackbits(load_file(path)["right"], axis=-1, count=n).astype(np.bool_)
+    return {number * _table_every(run): table for number, table in enumerate(right)}
+
+
+def table_steps(run: Run) -> tuple[int, ...]:
+    """Return the steps whose table of sums is known. Raises ValueError where there is none.
+
+    Of a run that comes with the app they are even; a visitor's own keeps few weights, mostly early
+    ones, where its loss falls.
+    """
+    return tuple(_recorded(run)) or steps_of(run)
+
+
+@cached_by_weights
+def sum_table(run: Run, step: int) -> tuple[Bools, Bools]:
+    """Return of all sums a + b (n, n) what is right at a step of ``table_steps``, and trained.
 
     Raises ValueError.
     """
-    model, step = model_of_sums(run)
-    n = run.experiment.task_as(TextTaskConfig).size
-    return step, _logits(model, n).argmax(-1) == _answers(n), _trained(run, n)
+    n, kept = run.experiment.task_as(TextTaskConfig).size, _recorded(run)
+    if kept:
+        return kept[step], _trained(run, n)
+    model, _step = model_of_step(run, step)
+    return _right(cast("EncoderOnly", model), n), _trained(run, n)
 
 
 @cached_by_weights
@@ -158,7 +206,7 @@ def projected(run: Run, keys: Sequence[int]) -> dict[str, float]:
         with torch.inference_mode():
             weight = made.src_embedding.table.weight
             weight[len(SPECIALS) :] = torch.tensor(table, dtype=torch.float32)
-        return float((_logits(made, n).argmax(-1) == _answers(n))[is_new].mean())
+        return float(_right(made, n)[is_new].mean())
 
     logits = _logits(model, n)
     of_sums = _by_sum(logits, keys)
@@ -212,6 +260,12 @@ def model_of_sums(run: Run) -> tuple[EncoderOnly, int]:
     model, step = model_of(run)
     assert isinstance(model, EncoderOnly)
     return model, step
+
+
+def _right(model: EncoderOnly, n: int) -> Bools:
+    """Return which sums (n, n) a model gets right."""
+    found: Bools = _logits(model, n).argmax(-1) == _answers(n)
+    return found
 
 
 def _logits(model: EncoderOnly, n: int) -> Floats:

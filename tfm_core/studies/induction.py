@@ -43,7 +43,7 @@ Formed = tuple[int, tuple[Head, ...], Head]
 """What ``formed`` returns where a head formed."""
 THRESHOLD = 0.4
 """The share of attention that makes a head what it is called."""
-N_ELSEWHERE = 100
+_N_ELSEWHERE = 100
 N_KNOCKED = 500
 
 
@@ -180,7 +180,7 @@ def elsewhere(run: Run, task: str) -> tuple[float, Floats]:
     config = run.experiment.task_as(CorpusTaskConfig)
     words, generator = corpus_task(config).tgt_vocabulary, GENERATORS[task]
     rng = random.Random(f"elsewhere {run.experiment.seed}")
-    drawn = [generator.draw(rng, config.context) for _ in range(N_ELSEWHERE)]
+    drawn = [generator.draw(rng, config.context) for _ in range(_N_ELSEWHERE)]
     rows = torch.tensor([[model.bos_id, *words.encode(tokens)] for tokens in drawn])
     with torch.inference_mode(), capture(model, only={"weights"}) as cache:
         logits = model(rows[:, :0], rows[:, :-1])

@@ -28,7 +28,7 @@ from tfm_core.studies.study import Arm, Study, changed
 Integers = npt.NDArray[np.int64]
 MEMORISED = 0.5
 """Share of the wrong labels that a model gives once it has memorised them."""
-BATCHES = 20
+_BATCHES = 20
 """Batches whose mean accuracy counts: one batch alone is noisy."""
 RISE = 0.02
 """How much an error has to rise and fall again to be called a second descent."""
@@ -182,17 +182,17 @@ def corrected(run: Run, runs: Iterable[Run]) -> Run | None:
 def forgotten(curves: Curves, since: int, noise: float) -> int | None:
     """Return after how many steps on right labels half of the wrong ones are forgotten.
 
-    The rule: the mean accuracy of BATCHES batches is above 1 - noise / 2, where it was 1 - noise
+    The rule: the mean accuracy of _BATCHES batches is above 1 - noise / 2, where it was 1 - noise
     for a model that had memorised all. None where it never is.
     """
     steps, right = curves.steps["step"], curves.steps["accuracy"].astype(np.float64)
     after = steps > since
     steps, right = steps[after], right[after]
-    if len(right) < BATCHES:
+    if len(right) < _BATCHES:
         return None
-    means = np.convolve(right, np.ones(BATCHES) / BATCHES, "valid")
+    means = np.convolve(right, np.ones(_BATCHES) / _BATCHES, "valid")
     above = np.flatnonzero(means > 1 - noise / 2)
-    return int(steps[above[0] + BATCHES - 1]) - since if len(above) else None
+    return int(steps[above[0] + _BATCHES - 1]) - since if len(above) else None
 
 
 def by_width(curves: Iterable[tuple[int, Curves]]) -> pd.DataFrame:
@@ -203,7 +203,7 @@ def by_width(curves: Iterable[tuple[int, Curves]]) -> pd.DataFrame:
     """
     rows = []
     for width, one in curves:
-        accuracy, steps = figures(one)["accuracy"], one.steps["accuracy"][-BATCHES:]
+        accuracy, steps = figures(one)["accuracy"], one.steps["accuracy"][-_BATCHES:]
         if accuracy is not None and len(steps) and one.finished:
             rows.append((width, 1 - accuracy, float(steps.mean())))
     ended = pd.DataFrame(rows, columns=["width", "error", "fitted"]).groupby("width")

@@ -37,33 +37,47 @@ Example = tuple[tuple[str, bool], ...]
 """Pieces of a text, and whether each is marked."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Phenomenon(Study):
-    """A finding, as runs of which the first shows it, and the others, its controls, do not.
+@dataclass(frozen=True, kw_only=True)
+class KnownFinding:
+    """What is known about Transformers, with a question on it and where it is from.
 
-    right, wrong: answers to the question that is asked before, and why each wrong one is wrong.
-    paper, address: where it is from. levels: what is known of the data. example: of the data, in a
-    few pieces.
+    right, wrong: answers to the question, and why each wrong one is wrong. paper, address: where it
+    is from.
     """
 
+    name: str
+    title: str
     right: str
     wrong: Mapping[str, str]
     paper: str
     address: str
-    levels: Callable[[Experiment], Levels]
-    example: Callable[[Experiment], Example]
 
     @property
-    def question(self) -> Question:
-        """What is asked before."""
-        asked = Paragraph(f"discover/{self.name}-question")
-        because = Paragraph(f"discover/{self.name}-because")
-        return choice_question(asked, self.right, self.wrong, because)
+    def because(self) -> str:
+        """What causes it."""
+        return Paragraph(f"discover/{self.name}-because")
 
     @property
     def differs(self) -> str:
         """What differs from the paper."""
         return Paragraph(f"discover/{self.name}-differs")
+
+    @property
+    def question(self) -> Question:
+        """What may be asked before."""
+        asked = Paragraph(f"discover/{self.name}-question")
+        return choice_question(asked, self.right, self.wrong, self.because)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phenomenon(KnownFinding, Study):
+    """A finding, as runs of which the first shows it, and the others, its controls, do not.
+
+    levels: what is known of the data. example: of the data, in a few pieces.
+    """
+
+    levels: Callable[[Experiment], Levels]
+    example: Callable[[Experiment], Example]
 
     def known(self, seeds: Iterable[int] = ()) -> dict[str, float]:
         """Return the levels as means over the data of some seeds; of the base without any."""

@@ -7,7 +7,6 @@ After Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sink
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import mean, stdev
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from tfm_core.probe.masks import recorded
 from tfm_core.probe.types import Bools, Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence
-from tfm_core.studies.phenomenon import Example, Levels, Phenomenon, sequences, stays
+from tfm_core.studies.phenomenon import Example, Levels, Phenomenon, over_runs, sequences, stays
 from tfm_core.studies.study import Arm
 
 FirstShares = tuple[npt.NDArray[np.int64], Floats, Floats, Floats]
@@ -42,7 +41,7 @@ FACTOR = 3
 """… if it is as many times the even share …"""
 FAR = 4
 """… over the queries at least as many positions behind it."""
-N_READ = 200
+_N_READ = 200
 _ROUNDING = 0.005  # of shares in half precision
 
 
@@ -207,19 +206,12 @@ def in_words(found: Sequence[FormedSink | None]) -> Sentence:
     there = [one for one in found if one is not None]
     if not there:
         return N_("**Shown:** no sink has formed.")
-    steps = [step for step, _layer, _head in there]
     _step, layer, number = there[0]
-    head = N_("layer {layer}, head {head}", layer=layer + 1, head=number + 1)
-    if len(found) == 1:
-        return N_("**Shown:** a sink formed at step {step:,}: {head}.", step=steps[0], head=head)
     return N_(
-        "**Shown:** a sink formed at step {mean:,.0f} ± {sd:.0f}, in {n} of {all} seeds; in the "
-        "first of them it is {head}.",
-        mean=mean(steps),
-        sd=stdev(steps) if len(steps) > 1 else 0.0,
-        n=len(there),
-        all=len(found),
-        head=head,
+        "**Shown:** a sink formed at step {step} (seeds: {n}): {head}.",
+        step=over_runs(one and one[0] for one in found),
+        n=len(found),
+        head=N_("layer {layer}, head {head}", layer=layer + 1, head=number + 1),
     )
 
 
@@ -259,8 +251,8 @@ def moved(run: Run) -> dict[str, Moved]:
 
     model: Any = model_of(run)[0]
     split: Any = data_of(run.experiment).validation
-    tgt = split.tgt[:N_READ]
-    src = getattr(split, "src", tgt[:, :0])[:N_READ]
+    tgt = split.tgt[:_N_READ]
+    src = getattr(split, "src", tgt[:, :0])[:_N_READ]
     names = modules_by_kind(run.experiment)[kind_of_first(run.experiment) or ""]
     bos, text = tgt[:, :1], tgt[:, 1:]
     other = text.roll(1, 0)  # what another example begins with

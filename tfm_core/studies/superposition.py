@@ -9,38 +9,38 @@ Axes: T snapshots, S sparsities, F features, N examples; W is (F, 2), a vector f
 from __future__ import annotations
 
 import itertools
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from safetensors.numpy import load_file, save_file
 
 from tfm_core import byte_cache
-from tfm_core.background import Asked, Background
-from tfm_core.inspect.questions import choice_question
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.probe.types import Floats
+from tfm_core.runs.store import RECORDED
 from tfm_core.sentences import N_, Paragraph
+from tfm_core.studies.phenomenon import KnownFinding
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 N_FEATURES, N_DIMENSIONS, N_SPARSITIES = 5, 2, 10
-QUESTION = choice_question(
-    Paragraph("discover/superposition-question"),
-    N_("it depends on how often a feature is there"),
-    {
+SUPERPOSITION = KnownFinding(
+    name="superposition",
+    title=N_("Superposition"),
+    right=N_("it depends on how often a feature is there"),
+    wrong={
         N_("two: there are two dimensions"): Paragraph("discover/superposition-two"),
         N_("always all five"): Paragraph("discover/superposition-five"),
     },
-    Paragraph("discover/superposition-because"),
+    paper="Elhage et al. 2022",
+    address="https://arxiv.org/abs/2209.10652",
 )
-PAPER, ADDRESS = "Elhage et al. 2022", "https://arxiv.org/abs/2209.10652"
-DIFFERS = Paragraph("discover/superposition-differs")
 IMPORTANCE: Floats = 0.9 ** np.arange(N_FEATURES)
 DENSITIES: Floats = 20.0 ** -np.linspace(0, 1, N_SPARSITIES)
 """How often a feature is there, 1 to 1/20; a feature that is there is uniform from 0 to 1."""
@@ -56,12 +56,13 @@ SHARES = Columns(
     low=Column(N_("lowest"), ".1%"),
     high=Column(N_("highest"), ".1%"),
 )
-STEPS, BATCH, RATE = 2000, 512, 1e-2
-SECONDS = 5
-"""CPU-seconds of a seed, about, on a slow processor."""
+STEPS, _BATCH, _RATE = 2000, 512, 1e-2
+_N_SEEDS = 5
+_FILE = RECORDED.parent / "superposition.safetensors"
+"""The trainings that come with the app, in half precision, and the best that is known."""
 SNAPSHOTS = np.unique(np.concatenate([[0], np.geomspace(5, STEPS, 30).round()])).astype(np.int64)
-STARTS, SEARCH_STEPS = ("right-angle", "square", "pentagon"), 300
-FINE, COARSE = (1, 64, 24, 12, 8, 7), (1, 6, 6, 5, 4, 3)
+_STARTS, _SEARCH_STEPS = ("right-angle", "square", "pentagon"), 300
+_FINE, _COARSE = (1, 64, 24, 12, 8, 7), (1, 6, 6, 5, 4, 3)
 """Values of each feature in expectations, by how many are there: at the end, and in the search."""
 
 KEPT = 0.7
@@ -98,82 +99,40 @@ Best = tuple[Floats, tuple[str, ...]]
 """The best models that are known: the share (S,) of the loss, the shape of each (S names)."""
 
 
-@dataclass(slots=True, eq=False)
-class ToyTraining:
-    """A training of a seed as far as it came, with T snapshots.
+def formed(steps: npt.NDArray[np.int64], vectors: Floats) -> tuple[str, int | None]:
+    """Return the shape of vectors (T, F, 2) at the end, and the step from which on it stays.
 
-    seconds: of the processor, and shares: the loss (S,) at the end, as a share of that of a model
-    that keeps nothing; None until it is done.
+    steps: (T,). None: it was there from the start, or it is no regular shape.
     """
-
-    seed: int
-    snapshots: list[Snapshot] = field(default_factory=list)
-    seconds: float | None = None
-    shares: Floats | None = None
-
-    def __call__(self) -> None:
-        """Train the seed to its end, on one thread."""
-        import torch
-
-        torch.set_num_threads(1)  # OpenMP's waiting threads would take the processor from others
-        begun = time.thread_time()
-        for snapshot in train(self.seed):
-            self.snapshots.append(snapshot)  # one by one: a page draws them meanwhile
-        self.finish(time.thread_time() - begun)
-
-    def finish(self, seconds: float) -> None:
-        """Measure the weights at the end."""
-        _step, vectors, biases = self.snapshots[-1]
-        self.shares = losses(vectors, biases) / loss_of_keeping(0)
-        self.seconds = seconds
-
-    @property
-    def step(self) -> int:
-        """The newest step."""
-        return self.snapshots[-1][0] if self.snapshots else 0
-
-    @property
-    def vectors(self) -> Floats:
-        """The vectors (T, S, F, 2)."""
-        return np.array([vectors for _step, vectors, _biases in self.snapshots])
-
-    def formed(self, sparsity: int) -> tuple[str, int | None]:
-        """Return the shape at the end, and the first step from which on it stays.
-
-        None: it was there from the start, or it is no regular shape.
-        """
-        found = [shape_of(vectors[sparsity]) for vectors in self.vectors]
-        since = next((k for k in range(len(found), 0, -1) if found[k - 1] != found[-1]), 0)
-        is_new = since > 0 and found[-1] != IRREGULAR
-        return found[-1], self.snapshots[since][0] if is_new else None
+    found = [shape_of(one) for one in vectors]
+    since = next((k for k in range(len(found), 0, -1) if found[k - 1] != found[-1]), 0)
+    is_new = since > 0 and found[-1] != IRREGULAR
+    return found[-1], int(steps[since]) if is_new else None
 
 
-TRAININGS = Background("superposition")
-"""Those of this process, one for each seed, which always gives the same weights."""
-BEST = "best"
-"""What is asked of ``TRAININGS`` beside the seeds: the lowest loss that can be."""
+def record() -> None:
+    """Train all seeds, look for the best, and keep both for ``recorded``."""
+    every = [[*zip(*train(seed), strict=True)] for seed in range(_N_SEEDS)]  # always the same
+    shares, shapes = best()
+    kept: dict[str, npt.NDArray[np.generic]] = {
+        "vectors": np.array([vectors for _steps, vectors, _biases in every], np.float16),
+        "biases": np.array([biases for _steps, _vectors, biases in every], np.float16),
+        "best": np.asarray(shares, np.float32),
+        "shapes": np.array([[*LABELS].index(name) for name in shapes], np.int8),
+    }
+    save_file(kept, _FILE)
 
 
-def start(seeds: Iterable[int]) -> None:
-    """Train seeds that are missing or failed; look for the lowest loss behind the first one."""
-    for seed in seeds:
-        TRAININGS.ask(seed, ToyTraining(seed))
-        TRAININGS.ask(BEST, best)
+@cache
+def recorded() -> tuple[Floats, Floats, Best]:
+    """Return what comes with the app: vectors (N, T, S, F, 2) and biases (N, T, S, F), the best.
 
-
-def begun() -> list[Asked[ToyTraining]]:
-    """Return the trainings by seed."""
-    seeds = {seed: asked for seed, asked in TRAININGS.asked.items() if isinstance(seed, int)}
-    return [seeds[seed] for seed in sorted(seeds)]
-
-
-def best_known() -> Best | None:
-    """Return the lowest loss; None until it is found. Raises what stopped the search."""
-    asked = TRAININGS.asked.get(BEST)
-    if asked is None or not asked.future.done():
-        return None
-    known: Best = asked.future.result()
-    return known
+    N seeds were trained, at whose T ``SNAPSHOTS`` the weights were kept. A seed always gives the
+    same weights, so training it again while somebody watches would show nothing else.
+    """
+    kept = load_file(_FILE)
+    vectors, biases = (kept[name].astype(np.float32) for name in ("vectors", "biases"))
+    return vectors, biases, (kept["best"], tuple([*LABELS][n] for n in kept["shapes"]))
 
 
 def train(seed: int) -> Iterator[Snapshot]:
@@ -186,7 +145,7 @@ def train(seed: int) -> Iterator[Snapshot]:
         torch.nn.init.xavier_normal_(one, generator=generator)
     density = _tensor(DENSITIES)[:, None, None]
     importance = _tensor(IMPORTANCE)
-    shape = (N_SPARSITIES, BATCH, N_FEATURES)
+    shape = (N_SPARSITIES, _BATCH, N_FEATURES)
 
     def loss(vectors: Tensor, biases: Tensor) -> Tensor:
         is_there = torch.rand(shape, generator=generator) < density
@@ -209,11 +168,11 @@ def _descend(
 
     vectors.requires_grad_()
     biases.requires_grad_()
-    learner = torch.optim.Adam([vectors, biases], lr=RATE, fused=True)
+    learner = torch.optim.Adam([vectors, biases], lr=_RATE, fused=True)
     for step in range(steps + 1):
         if step in snapshots:
             yield step, vectors.detach().numpy().copy(), biases.detach().numpy().copy()
-        learner.param_groups[0]["lr"] = RATE * min(1.0, 2 * (1 - step / steps))
+        learner.param_groups[0]["lr"] = _RATE * min(1.0, 2 * (1 - step / steps))
         learner.zero_grad()
         loss(vectors, biases).backward()  # type: ignore[no-untyped-call]
         learner.step()
@@ -257,7 +216,7 @@ def losses(vectors: Floats, biases: Floats) -> Floats:
     import torch
 
     with torch.inference_mode():
-        found: Floats = _expected(_tensor(vectors), _tensor(biases), FINE).numpy()
+        found: Floats = _expected(_tensor(vectors), _tensor(biases), _FINE).numpy()
     return found
 
 
@@ -268,25 +227,24 @@ def loss_of_keeping(n: int) -> Floats:
     return found
 
 
-@byte_cache.cached
 def best() -> Best:
     """Return, for each sparsity, the best of the minima that are reached from ideal shapes.
 
-    From each of ``STARTS``, a little disturbed, all weights descend on the expected loss itself. A
+    From each of ``_STARTS``, a little disturbed, all weights descend on the expected loss itself. A
     minimum need not have the shape that it began with.
     """
 
-    starts = np.array([ideal(name, N_FEATURES) for name in STARTS])
+    starts = np.array([ideal(name, N_FEATURES) for name in _STARTS])
     vectors = np.repeat(starts[:, None], N_SPARSITIES, 1)  # (starts, S, F, 2)
     vectors += 0.02 * np.random.default_rng(0).normal(size=vectors.shape)
     is_there = (starts**2).sum(-1) > 0
     biases = np.where(is_there[:, None], 0.0, DENSITIES[:, None] / 2)  # the mean, if not kept
     ((_step, vectors, biases),) = _descend(
-        lambda vectors, biases: _expected(vectors, biases, COARSE).sum(),
+        lambda vectors, biases: _expected(vectors, biases, _COARSE).sum(),
         _tensor(vectors),
         _tensor(biases),
-        SEARCH_STEPS,
-        {SEARCH_STEPS},
+        _SEARCH_STEPS,
+        {_SEARCH_STEPS},
     )
     shares = losses(vectors, biases) / loss_of_keeping(0)
     first = shares.argmin(0)
@@ -294,21 +252,29 @@ def best() -> Best:
     return shares.min(0), tuple(shape_of(one) for one in chosen)
 
 
-def found(seeds: Sequence[ToyTraining], known: Best) -> pd.DataFrame:
+def shares_of(vectors: Floats, biases: Floats) -> Floats:
+    """Return the loss of weights, (..., S), as a share of that of a model that keeps nothing."""
+    return losses(vectors, biases) / loss_of_keeping(0)
+
+
+def found(
+    snapshots: npt.NDArray[np.int64], vectors: Floats, biases: Floats, known: Best
+) -> pd.DataFrame:
     """Return what seeds, at least one, found at each sparsity, a row each.
 
+    snapshots: their steps (T,). vectors: (N, T, S, F, 2), biases: (N, T, S, F).
     best: the best shape that is known, and best_share its share of the loss. shapes: what was
     found -> in how many seeds, the most frequent first. mean, sd: of the shares of the loss. steps:
     at which the most frequent shape formed.
     """
-    shares = np.array([one.shares for one in seeds])  # (seeds, S)
+    shares = shares_of(vectors[:, -1], biases[:, -1])  # (N, S)
     shapes: list[dict[str, int]] = []
     steps: list[list[int]] = []
     for k in range(N_SPARSITIES):
-        formed = [one.formed(k) for one in seeds]
-        shapes.append(dict(Counter(shape for shape, _step in formed).most_common()))
+        every = [formed(snapshots, one[:, k]) for one in vectors]
+        shapes.append(dict(Counter(shape for shape, _step in every).most_common()))
         first = next(iter(shapes[-1]))
-        steps.append([step for shape, step in formed if shape == first and step is not None])
+        steps.append([step for shape, step in every if shape == first and step is not None])
     return pd.DataFrame(
         {
             "sparsity": SPARSITIES,
@@ -316,7 +282,7 @@ def found(seeds: Sequence[ToyTraining], known: Best) -> pd.DataFrame:
             "best_share": known[0],
             "shapes": shapes,
             "mean": shares.mean(0),
-            "sd": shares.std(0, ddof=1) if len(seeds) > 1 else 0.0,
+            "sd": shares.std(0, ddof=1) if len(shares) > 1 else 0.0,
             "steps": steps,
         }
     )

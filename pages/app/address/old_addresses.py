@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pages.app.address.parameters import whole
+from pages.app.navigation.page_table import FINDING, FINDINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ OLD: dict[str, Old] = {
     "lessons": Old("challenges"),
     "experiments": Old("challenges", {}, {"experiment": "no-causal-mask"}, mark="experiment"),
     "find-the-bug": Old("challenges", {"level": "bug"}, {"bug": "2"}, mark="bug"),
+    **{name: Old("findings", {}, {FINDING: name}) for name in FINDINGS},
 }
 """By the name that links say."""
 _VIEWS = {("gpt", "write"): "continue"}

@@ -10,10 +10,10 @@ import streamlit as st
 
 from pages.app import state
 from pages.app.accounts import visitors
-from pages.app.address import old_addresses
+from pages.app.address import old_addresses, view_link
 from pages.app.lessons import open_lesson, score_report
 from pages.app.navigation import page_table
-from pages.app.navigation.page_table import PageFacts
+from pages.app.navigation.page_table import FINDING, PageFacts
 from pages.app.runs import run_actions, runs_access, shown_run
 from pages.app.runs.run_actions import Start
 from pages.app.typed import escape
@@ -156,9 +156,12 @@ def _begin(lesson: Lesson, number: int, run_id: str = "") -> None:
 
 
 def _bar(at: _At) -> None:
-    page = page_table.PAGES.get(old_addresses.current(at.task.page, {})[0])
+    name, wanted = old_addresses.current(at.task.page, at.task.view)
+    page, finding = page_table.PAGES.get(name), wanted.get(FINDING)
     is_elsewhere = page is not None and (
-        state.page() != page.url_path or (at.over is None and open_lesson.is_in_sight())
+        state.page() != page.url_path
+        or (at.over is None and open_lesson.is_in_sight())
+        or (finding is not None and view_link.query().get(FINDING) != finding)
     )
     away = _away_words(at, page, is_elsewhere=is_elsewhere)
     with st.container(key="task-bar"):

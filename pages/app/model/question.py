@@ -30,11 +30,11 @@ class _Given:
     is_revealed: bool = False
 
 
-def check(asked: Mapping[str, Question | None], *, of: str = "") -> None:
+def check(asked: Mapping[str, Question | None], *, of: str = "", label: str = "") -> None:
     """Ask questions, by slot, behind a line that opens; None is one that this subject has not."""
     there = {slot: question for slot, question in asked.items() if question is not None}
     if there:
-        with st.expander(_("Check yourself"), icon=":material/quiz:"):
+        with st.expander(label or _("Check yourself"), icon=":material/quiz:"):
             for slot, question in there.items():
                 ask(question, slot, of=of)
 

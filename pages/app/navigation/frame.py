@@ -17,7 +17,7 @@ from pages.app.accounts import visitors
 from pages.app.address import view_link
 from pages.app.lessons import open_lesson
 from pages.app.navigation import page_table, terms, ticks
-from pages.app.navigation.page_table import PageFacts
+from pages.app.navigation.page_table import FINDING, FINDINGS, PageFacts
 from pages.app.navigation.terms import BY_KEY, TERMS, Term
 from pages.app.runs import runs_access
 from pages.app.typed import escape
@@ -257,6 +257,7 @@ def _search() -> None:
         *((name, {}) for name in page_table.PAGES),
         *((facts.name, {}) for facts in _fields().values()),
         *((term.page, term.view) for term in TERMS),
+        *(("findings", {FINDING: name}) for name in FINDINGS),
         *(("challenges", {open_lesson.LESSON_QUERY: lesson.id}) for lesson in lessons),
     ]
     entries = (*_entries(language(), state.address("", {})), *map(_lesson, lessons))
@@ -300,6 +301,7 @@ def _entries(_spoken: str, _home: str) -> tuple[SearchEntry, ...]:
         *map(_entry, page_table.PAGES.values()),
         *(_field(label, facts) for label, facts in _fields().items()),
         *map(_term, TERMS),
+        *map(_finding, FINDINGS),
     )
 
 
@@ -336,6 +338,15 @@ def _entry(facts: PageFacts) -> SearchEntry:
     about = _("Page") + (f" · {intro}" if intro else "")
     also = f"{i18n.elsewhere(facts.title)} {facts.also}".strip()
     return SearchEntry(_(facts.title), about, state.address(facts.url_path, {}), also)
+
+
+def _finding(name: str) -> SearchEntry:
+    facts, texts, others = page_table.PAGES["findings"], show.words(name), []
+    for code in i18n.languages():
+        with i18n.speaking(code):
+            others.append(show.words(name).title)
+    href = state.address(facts.url_path, {FINDING: name})
+    return SearchEntry(texts.title, f"{_(facts.title)} · {texts.intro}", href, " ".join(others))
 
 
 def _lesson(lesson: Lesson) -> SearchEntry:

@@ -26,19 +26,26 @@ PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
             *("challenges", "glossary"),
         ),
     ),
-    "findings": (
-        N_("Findings"),
-        (
-            *("induction", "chains", "adder", "grokking", "sinks", "specialise", "superposition"),
-            "memorising",
-        ),
-    ),
+    "findings": (N_("Findings"), ("findings",)),
     "runs": (N_("Runs"), ("runs",)),
     "teach": (N_("Teach"), ("class", "plan")),
 }
 """The places: name → title and pages; the first page opens. Those of the bar, then ``MENU``."""
 MENU = "teach"
 """The place that stands in the menu."""
+FINDING = "finding"
+"""What the address of the page "findings" calls the one in sight."""
+FINDINGS = (
+    "induction",
+    "chains",
+    "grokking",
+    "adder",
+    "sinks",
+    "specialise",
+    "superposition",
+    "memorising",
+)
+"""Those that it shows, each with words of its own; they were pages of these names."""
 CHAPTERS = {  # of the path: name -> title
     "numbers": N_("Words become numbers"),
     "attention": N_("Attention"),
@@ -344,22 +351,7 @@ _ROWS = (
         questions=2,
         goal=N_("Predict what one change does, and recognise a faulty model"),
     ),
-    PageFacts("induction", N_("Induction heads"), ":material/repeat:", tab=N_("Induction")),
-    PageFacts(
-        "chains", N_("Markov chains in context"), ":material/stairs_2:", tab=N_("Markov chains")
-    ),
-    PageFacts("adder", N_("The smallest adder"), ":material/add:", tab=N_("Adder")),
-    PageFacts("grokking", N_("Grokking"), ":material/lightbulb:"),
-    PageFacts("sinks", N_("Attention sinks"), ":material/anchor:", tab=N_("Sinks"), shows_run=True),
-    PageFacts(
-        "specialise",
-        N_("Heads take their roles"),
-        ":material/timeline:",
-        tab=N_("Roles of heads"),
-        shows_run=True,
-    ),
-    PageFacts("superposition", N_("Superposition"), ":material/hub:"),
-    PageFacts("memorising", N_("Wrong labels"), ":material/playlist_remove:"),
+    PageFacts("findings", N_("Findings"), ":material/lightbulb:"),
 )
 PAGES: dict[str, PageFacts] = {page.name: page for page in _ROWS}
 WAY: tuple[PageFacts, ...] = tuple(page for page in _ROWS if page.chapter)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.app.navigation.page_table import PAGES
+from pages.app.navigation.page_table import FINDINGS, PAGES
 from tests.limits import limited
 from tests.pages.looking import said, sent
 from tests.pages.made_runs import made_run
@@ -20,7 +20,6 @@ from tfm_core.runs.auth import hashed
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 
-FINDINGS = {page.name for page in PAGES.values() if page.place == "findings"}
 TOURS = catalogue.catalogue().tours
 TOKEN = "t" * 43
 
@@ -102,7 +101,9 @@ def test_a_stop_leaves_its_address_as_it_is(place, recorded):
 
 
 def test_a_tour_leads_to_every_finding():
-    assert {stop.page for stop in TOURS["discover"].tasks} == FINDINGS
+    stops = TOURS["discover"].tasks
+    assert {stop.page for stop in stops} == {"findings"}
+    assert tuple(stop.view["finding"] for stop in stops) == FINDINGS
 
 
 def keys_of(block: Any) -> set[str]:
@@ -125,7 +126,7 @@ def is_there(outline: str, app: AppTest) -> bool:
 
 @pytest.mark.parametrize("tour", TOURS.values(), ids=TOURS)
 def test_a_tour_leads_over_one_run_to_its_end(tour: Lesson, recorded):
-    walker = Walker(f"{tour.id}.1")
+    walker = Walker(f"{tour.id}.1", **tour.tasks[0].view)
     for number, stop in enumerate(tour.tasks, 1):
         bar, app = walker.bar, walker.app
         assert bar["place"] == walker.place == f"{tour.id}.{number}"

@@ -18,7 +18,6 @@ import plotly.graph_objects as go
 from tfm_core.plots import described
 from tfm_core.plots.chart import DASHES, MAX_MARKED
 from tfm_core.plots.kinds import COLORWAY, band
-from tfm_core.plots.palette import GREY
 from tfm_core.plots.training.stage import smooth, thin
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import Sentence
@@ -203,25 +202,6 @@ def _line(
     if len(x):
         trace["meta"] = described.line(line.name, x, y, is_share=panel.is_share)
     return [*below, trace]
-
-
-def hide_after(figure: go.Figure, x: float, last: float) -> None:
-    """Leave the curves up to ``x``, and a grey place with a question mark from there to ``last``.
-
-    figure: of ``comparison``, with a linear x axis.
-    """
-    for trace in figure.data:
-        seen = ~(np.asarray(trace.x) > x)  # the gaps between lines, too
-        trace.update(x=np.asarray(trace.x)[seen], y=np.asarray(trace.y)[seen])
-        if trace.meta:
-            axis = figure.layout[f"yaxis{(trace.yaxis or 'y')[1:]}"]
-            is_share = axis.tickformat is not None
-            trace.meta = described.line(trace.name, trace.x, trace.y, is_share=is_share)
-    figure.update_layout(xaxis={"range": [0, last]})
-    place = {"x0": x, "x1": last, "y0": 0, "y1": 1, "yref": "paper"}
-    figure.add_shape(type="rect", fillcolor=GREY, opacity=0.15, line={"width": 0}, **place)
-    middle = {"x": (x + last) / 2, "y": 0.5, "yref": "paper", "showarrow": False}
-    figure.add_annotation(text="?", font={"size": 40, "color": GREY}, **middle)
 
 
 def _measured(
