@@ -20,6 +20,7 @@ from tfm_core.inspect.speed.report import (
     COMPARISONS,
     LENGTHS,
     MEASURED,
+    is_equal,
     recorded,
     recorded_times,
 )
@@ -90,7 +91,7 @@ def test_a_recorded_measurement_is_whole_with_every_side_of_now(name):
     report, _torch, _day = recorded(name)
     assert report.is_complete
     assert report.timed == report.cases
-    assert all(all(one.is_equal for one in case.equalities) for case in report.timed)
+    assert all(is_equal(one) for case in report.timed for one in case.equalities)
     assert set(report.timed[0].sides) == set(COMPARISONS[name].sides)
 
 

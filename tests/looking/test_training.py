@@ -62,7 +62,7 @@ def test_a_run_holds_curves_maps_words_and_how_it_ended(store) -> None:
     assert shown.maps is not None
     assert shown.maps.weights.shape == (4, LAYERS, HEADS, 5, 5)
     assert tuple(shown.maps.key) == WORDS[:5]
-    assert [answer.is_right for answer in shown.frames[-1].answers] == [True, False]
+    assert [answer["right"] for answer in shown.frames[-1]["answers"]] == [True, False]
 
 
 @pytest.mark.parametrize("steps", [399, 400])

@@ -115,9 +115,7 @@ def test_composed_pictures_are_described_and_heads_scored_in_their_boxes(run):
     for word, sure in zip(look.words, look.example.confidence, strict=False):
         assert word["likely"][0][0] == word["text"]
         assert word["likely"][0][1] == pytest.approx(float(sure), abs=1e-5)
-        assert [p for _, p in word["likely"]] == sorted(
-            (p for _, p in word["likely"]), reverse=True
-        )
+        assert list(word["likely"]) == sorted(word["likely"], key=lambda one: -one[1])
 
 
 def pieces(run, *squares):

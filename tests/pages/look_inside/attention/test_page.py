@@ -229,7 +229,7 @@ def test_a_head_has_one_alignment_share_and_one_rank_in_every_view(store):
     table = heads.of_step(run, step)
     table = table[table["kind"] == "cross"].sort_values(["layer", "head"])
     assert table["aligned"].tolist() == shares
-    staged = stage.read(run, "cross").frames[-1].labels
+    staged = stage.read(run, "cross").frames[-1]["labels"]
     for example in ("1", "2"):
         frames = grid(opened(run, example=example))[0]["frames"]
         assert tuple(frames[-1]["labels"]) == staged
