@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.app import show, state
+from pages.app import show
 from pages.components.live_figure import live_figure
 from pages.findings import recipe
 from pages.i18n import _, paragraph
@@ -148,7 +148,7 @@ def _row(parts: Sequence[adder.Weights], start: int) -> None:
 
 def _map(values: Floats, rows: list[str], columns: list[str], *, key: str, name: str) -> None:
     """Show a few numbers (rows, columns) as a map that carries them, without a scale."""
-    figure = tensor_map(values, rows, columns, row_title="", column_title="", theme=state.theme())
+    figure = tensor_map(values, rows, columns, row_title="", column_title="")
     figure.update_traces(showscale=False)
     margin = {"l": 4, "r": 4, "t": 4, "b": 4}
     figure.update_layout(height=_AROUND + _ROW * len(rows), margin=margin)

@@ -12,7 +12,6 @@ from pages.app import show
 from pages.app.address import view
 from pages.app.address.parameters import Number
 from pages.app.model.answer import example_name
-from pages.app.state import theme
 from pages.app.typed import escape, within
 from pages.components.diagram import diagram, looks
 from pages.components.pickers import Thumbnail, thumbnails
@@ -100,7 +99,6 @@ def causes(run: Run, index: int) -> None:
                 [_(name) for name in names],
                 found.tokens[stack],
                 column_title=_("{stack} position", stack=_(STACKS[stack])),
-                theme=theme(),
             )
             words = _(
                 "Restored by patching one position before or after a layer: 1 is the whole answer."
@@ -122,7 +120,6 @@ def causes(run: Run, index: int) -> None:
                 [_(core.attention_name(each)) for each in attentions],
                 [str(n + 1) for n in range(values.shape[1])],
                 column_title=_("head"),
-                theme=theme(),
             )
             words = _("Restored by patching one head, at all positions.")
             show.figure(figure, words, key="knockouts-patched-heads")
