@@ -39,8 +39,9 @@ from tfm_core.inspect.attention.map_view import map_view
 from tfm_core.inspect.compare.curves import AXES, METRICS, AxisName, caveats, figures, track
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.inspect.compare.names import names
+from tfm_core.plots.chart import LOOKS, SVG_DASHES
 from tfm_core.plots.training import comparison as plots
-from tfm_core.plots.training.comparison import CurvePanel, RunLine, slots, style_of
+from tfm_core.plots.training.comparison import CurvePanel, RunLine, slots
 from tfm_core.probe.labels import CLS, KINDS, kinds_of, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.curves import Curves
@@ -355,8 +356,7 @@ def _notes(lost: Sequence[str], estimated: Sequence[str], longest: int, most: in
     if longest > most:
         notes.append(_("Thinned to {most} points; every spike stays.", most=most))
     if estimated:
-        names = _listed(estimated)
-        notes.append(_("Time of {names}: estimated from the speed.", names=names))
+        notes.append(_("Time of {names}: estimated from the speed.", names=_listed(estimated)))
     if lost:
         notes.append(_("Not recorded on this axis: {names}.", names=_listed(lost)))
     return notes
@@ -410,11 +410,11 @@ def _results(shown: Sequence[StyledRun]) -> None:
 
 def _line(slot: int) -> str:
     """Return a run's line as the address of a picture."""
-    style = style_of(slot)
+    look = LOOKS[slot % len(LOOKS)]
     line = (
         '<svg xmlns="http://www.w3.org/2000/svg" width="46" height="10">'
-        f'<line x1="1" x2="45" y1="5" y2="5" stroke="{style.colour}" stroke-width="3" '
-        f'stroke-dasharray="{style.svg_dash}"/></svg>'
+        f'<line x1="1" x2="45" y1="5" y2="5" stroke="{look["colour"]}" stroke-width="3" '
+        f'stroke-dasharray="{SVG_DASHES[look["dash"]]}"/></svg>'
     )
     return f"data:image/svg+xml;base64,{base64.b64encode(line.encode()).decode()}"
 

@@ -84,8 +84,6 @@ def live_figure(
 
     figure: dict[str, Any] = fig.to_dict()
     figure["layout"].pop("template", None)
-    for trace in figure["data"]:
-        trace.pop("meta", None)  # which is what a screen reader says of it
     _mount(
         {
             "figure": pio.json.to_json_plotly(translated(figure, _)),

@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.app import show, state
+from pages.app import show
 from pages.components.live_figure import live_figure
 from pages.components.moving_picture import curves
 from pages.findings import recipe
@@ -133,7 +133,7 @@ def _maps(run: Run, heads: Sequence[Head]) -> None:
     st.markdown(_("**All induction heads**, by what is lost without them: the stripe is the copy."))
     for column, head in zip(st.columns(max(2, len(heads)), gap="medium"), heads, strict=False):
         seen, name = _map(run, head), recipe.head_name(*head)
-        figure = head_map(seen, theme=state.theme())
+        figure = head_map(seen)
         outline_cells(figure, behind_earlier(seen.key), ORANGE)
         figure.update_layout(height=_MAP)
         right = _right(run, [head]) if recipe.is_done(run) else "–"

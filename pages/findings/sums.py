@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
-from pages.app import show, state
+from pages.app import show
 from pages.components.live_figure import live_figure
 from pages.findings import recipe
 from pages.i18n import N_, _, paragraph
@@ -15,7 +15,7 @@ from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.plots.chart import bands_of, cells, chart, name_colours
 from tfm_core.plots.kinds import pale
 from tfm_core.plots.model.walk import tensor_map
-from tfm_core.plots.palette import BLUE, GREEN, GREY, SCALES, VERMILION
+from tfm_core.plots.palette import BLUE, GREEN, GREY, VERMILION
 from tfm_core.probe.types import Floats
 from tfm_core.runs.run import Run
 from tfm_core.sentences import whole_percent
@@ -52,7 +52,7 @@ def draw_grokking(chosen: Phenomenon, trained: StudyRuns) -> None:
     steps, shares = grokking.power_over_time(run)
     figure = cells(
         shares.T,
-        SCALES[state.theme()],
+        "share",
         (0, float(shares.max(initial=0))),
         height=recipe.HEIGHT,
         says=_(
@@ -275,7 +275,7 @@ def _row(parts: Sequence[adder.Weights], start: int) -> None:
 
 def _map(values: Floats, rows: list[str], columns: list[str], *, key: str, name: str) -> None:
     """Show a few numbers (rows, columns) as a map that carries them, without a scale."""
-    figure = tensor_map(values, rows, columns, row_title="", column_title="", theme=state.theme())
+    figure = tensor_map(values, rows, columns, row_title="", column_title="")
     figure.update_traces(showscale=False)
     margin = {"l": 4, "r": 4, "t": 4, "b": 4}
     figure.update_layout(height=_AROUND + _ROW * len(rows), margin=margin)

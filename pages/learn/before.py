@@ -174,7 +174,7 @@ def linear(_made: Made) -> None:
         )
         title = _("{score} attention", score=_(ALIGNMENT_SCORES[name].label))
         with column:
-            figure = head_map(shown, title, state.theme())
+            figure = head_map(shown, title)
             show.figure(figure, captions[name], key=f"before-untrained-{name}")
     show.prose(paragraph("before/linear", **differences))
     if st.button(_("Train a linear score"), key="before-linear", icon=":material/play_arrow:"):
@@ -335,7 +335,7 @@ def _map(name: str, run: Run, attention: CrossAttentionAtStep, index: int) -> No
         key_title=_("source token"),
         query_words=tuple(_(row) for row in rows.words),
     )
-    figure = head_map(shown, theme=state.theme())
+    figure = head_map(shown)
     outline_cells(figure, attention.truth[index], ORANGE)
     words = [_("Step {step}; no true alignment.", step=f"{attention.step:,}")]
     if attention.is_scored:

@@ -363,9 +363,7 @@ def _heatmap(values: Floats) -> None:
         [f"{axis}: {first + i + 1}" for i in range(size)]
         for axis, first, size in zip((_("row"), _("column")), starts, part.shape, strict=True)
     ]
-    figure = tensor_map(
-        part, *labels, row_title=_("row"), column_title=_("column"), theme=state.theme()
-    )
+    figure = tensor_map(part, *labels, row_title=_("row"), column_title=_("column"))
     row, column = largest
     words = paragraph(
         "training_step/window",

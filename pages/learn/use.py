@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.app import article, show, state
+from pages.app import article, show
 from pages.app.article import Figures, Made
 from pages.app.model import question
 from pages.app.runs import shown_run
@@ -116,7 +116,7 @@ def attention(_made: Made) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         words = _("Where it looks, in the first example.")
-        show.figure(head_map(shown, theme=state.theme()), words, key="use-map")
+        show.figure(head_map(shown), words, key="use-map")
     with right:
         for label, score in {
             _("With its own map"): _scored(run),

@@ -29,7 +29,7 @@ from tfm_core.inspect.attention.trained import weight_histograms
 from tfm_core.plots.chart import LOOKS, cells, chart, texts_of
 from tfm_core.plots.heads.attention import short
 from tfm_core.plots.kinds import reference_line
-from tfm_core.plots.palette import COLOURS, GREY, HUES, SCALES
+from tfm_core.plots.palette import COLOURS, GREY, HUES
 from tfm_core.plots.training.curves import learning_curve
 from tfm_core.plots.treemap import treemap
 from tfm_core.runs.run import Run
@@ -363,7 +363,7 @@ def _routes(run: Run, steps: list[int], names: Mapping[str, str]) -> None:
     numbers = range(1, shares.shape[1] + 1)
     figure = cells(
         shares.T,
-        SCALES[state.theme()],
+        "share",
         (0, 1),
         says=texts_of(
             N_("{token}, expert {n}: {share}"),

@@ -164,7 +164,7 @@ def sinusoidal(run: Run | None, _step: int) -> None:
     }
     pair = tables.waves(table, chosen.pair)
     waves = chart(pair, x="position", y=names, reference=border)
-    matrix = plots.matrix(table, _("dimension"), _("position"), state.theme(), limit=1.0)
+    matrix = plots.matrix(table, _("dimension"), _("position"), limit=1.0)
     fast = _("Fast waves (left) tell neighbours apart, slow ones start from end.")
     show.beside((waves, caption, "positions-waves"), (matrix, fast, "positions-matrix"))
     found = tables.products(table)
@@ -249,7 +249,7 @@ def rotary(run: Run | None, _step: int) -> None:
             "positions-rotary-offset",
         ),
         (
-            plots.matrix(first, *axes, state.theme(), is_square=True),
+            plots.matrix(first, *axes, is_square=True),
             _("Random pair 1: diagonals have one colour."),
             "positions-rotary-matrix",
         ),
@@ -388,7 +388,7 @@ def _table(run: Run, step: int, names: list[str]) -> None:
     axes = _("position"), _("position")
     show.beside(
         (
-            plots.matrix(tables.cosines(table), *axes, state.theme(), is_square=True, limit=1.0),
+            plots.matrix(tables.cosines(table), *axes, is_square=True, limit=1.0),
             _alike(run, table, step, is_of_patches=is_of_patches),
             "positions-learned-cosines",
         ),
@@ -399,7 +399,7 @@ def _table(run: Run, step: int, names: list[str]) -> None:
         ),
     )
     show.figure(
-        plots.matrix(table, _("dimension"), _("position"), state.theme()),
+        plots.matrix(table, _("dimension"), _("position")),
         _("The table at step {n}.", n=f"{step:,}"),
         key="positions-learned-table",
     )
@@ -445,10 +445,7 @@ def patches(run: Run | None, step: int) -> None:
     maps = [tables.cosines(rows)[index].reshape(side, side) for rows in made.values()]
     span = min(0.0, *(float(like.min()) for like in maps)), 1.0
     names, axes = [str(i + 1) for i in range(side)], (_("column"), _("row"))
-    drawn = [
-        plots.matrix(like, *axes, state.theme(), is_square=True, span=span, names=names)
-        for like in maps
-    ]
+    drawn = [plots.matrix(like, *axes, is_square=True, span=span, names=names) for like in maps]
     show.beside(
         *(
             (figure, words, f"positions-patches-{n}")

@@ -28,8 +28,7 @@ from tfm_core.choices.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.example import reads_text
 from tfm_core.inspect.attention.trained import weights_mark
 from tfm_core.inspect.knockouts.parts import name_of, parts_of
-from tfm_core.plots.heads.captions import caption_strip
-from tfm_core.plots.heads.patches import numbered
+from tfm_core.plots.heads.patches import caption_strip, numbered
 from tfm_core.runs.run import Run
 from tfm_core.sentences import joined
 
@@ -416,7 +415,6 @@ def _looks(subject: Subject, step: Step, example: int) -> None:
         subject.pictures[example],
         words,
         boxes,
-        state.theme(),
         notes=[f"→ {word}" for word in subject.truth[example]],
     )
     show.figure(figure, paragraph("walk/looks", n=number + 1), key="walk-looks")

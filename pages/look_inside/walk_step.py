@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.app import show, state
+from pages.app import show
 from pages.app.address import view_link
 from pages.app.address.parameters import Choice, Text
 from pages.app.typed import escape
@@ -229,14 +229,13 @@ def tensor(step: Step, subject: Subject, example: int, *, is_revealed: bool) -> 
     row_axis, column_axis = ("1", *chosen.axes)[-2:]
     column_title = _axis_title(column_axis, subject)
     if words is not None:
-        column_title = _("{axis} (words of example {n})", axis=column_title, n=example + 1)
+        column_title = _("{axis}, example {n}", axis=column_title, n=example + 1)
     figure = plots.tensor_map(
         values,
         rows,
         columns,
         row_title=_axis_title(row_axis, subject),
         column_title=column_title,
-        theme=state.theme(),
         is_whole_number=not chosen.looked_at.is_floating_point(),
         words=words,
     )

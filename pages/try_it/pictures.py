@@ -48,8 +48,7 @@ from tfm_core.inspect.attention.token_roles import CLS, INK, MEAN, PATCH
 from tfm_core.inspect.questions import Question
 from tfm_core.inspect.text import caption_look, questions
 from tfm_core.inspect.text.caption_look import CaptionReading, Piece
-from tfm_core.plots.heads.captions import caption_strip
-from tfm_core.plots.heads.patches import numbered
+from tfm_core.plots.heads.patches import caption_strip, numbered
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
 
@@ -429,7 +428,6 @@ def strip(reading: CaptionReading, layer: int, number: int) -> None:
         reading.example.picture,
         [word["text"] for word in reading.words],
         [word["box"] for word in reading.words],
-        state.theme(),
         notes=[show.percent(word["likely"][0][1]) for word in reading.words],
     )
     show.figure(

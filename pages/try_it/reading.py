@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.app import show, state, typed
+from pages.app import show, typed
 from pages.app.address import view
 from pages.app.model import question, sentence_field
 from pages.app.runs import run_actions, run_time
@@ -206,7 +206,7 @@ def _look_through(run: Run, text: str) -> None:
     """Draw the lens on a text, or on the answer of an adder."""
     looked = look_through(run, text)
     show.figure(
-        plots.lens_map(*looked, state.theme(), most=MAX_SHOWN),
+        plots.lens_map(*looked, most=MAX_SHOWN),
         _("Rows: what the model would predict after each layer."),
         key="lens-map",
     )
@@ -235,7 +235,7 @@ def add(run: Run) -> None:
         )
     )
     show.figure(
-        plots.digit_map(truth or (), chances, state.theme()),
+        plots.digit_map(truth or (), chances),
         _("Framed ✓: the true digit. Carries come from the right."),
         key="add-digits",
     )
@@ -341,7 +341,6 @@ def _words(run: Run, sentence: SentenceReading) -> None:
             head_rows(
                 sentence.heads,
                 sentence.keys,
-                theme=state.theme(),
                 marked=[index + shift for index in marked],
             ),
             words,
@@ -462,7 +461,7 @@ def _blank(run: Run, step: int, tokens: tuple[str, ...], blank: Blank) -> None:
         _choice(left, step, blank)
     with right:
         show.figure(
-            head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.position]),
+            head_rows(blank.heads, [*words], marked=[blank.position]),
             _("Attention of the gap (▸), by head."),
             key=f"blanks-gap-{blank.position}",
         )

@@ -1,4 +1,4 @@
-// Returns the words that a reader cannot see whole at this width: cut by their box, or outside of the page.
+// Returns the words that a reader cannot see whole at this width: cut by their box, or outside of the page or of their figure.
 () => {
   const HOLDERS = "button, h1, h2, h3, label, legend, summary, option, [role=tab], [role=option], .stMarkdown p, .stMarkdownEllipsis";
   const main = document.querySelector("[data-testid=stMain]");
@@ -25,5 +25,13 @@
     });
   }
   look(document);
+  // A figure clips what it writes: names in legends, on axes and scales, and notes.
+  document.querySelectorAll(".live-figure .main-svg text").forEach((node) => {
+    const box = node.getBoundingClientRect();
+    const edge = node.closest(".live-figure").getBoundingClientRect();
+    if (!box.width || node.closest(".hoverlayer")) return;
+    const beyond = Math.max(edge.left - box.left, box.right - edge.right, edge.top - box.top, box.bottom - edge.bottom);
+    if (beyond > 2) found.push(`${Math.round(beyond)} px outside of its figure: ${node.textContent.slice(0, 80)}`);
+  });
   return found;
 }

@@ -221,9 +221,9 @@ def await_drawn(tab: Tab, language: str) -> None:
 
 def without_words(tab: Tab, path: str, look: Look) -> list[Any]:
     """Return what is in English on a page of another language, and what of it is cut."""
-    if look.language != pseudo.LANGUAGE:
-        return []
-    return [*untranslated(tab.page, path.partition("?")[0]), *tab.page.evaluate(CUT)]
+    is_pseudo = look.language == pseudo.LANGUAGE
+    english = untranslated(tab.page, path.partition("?")[0]) if is_pseudo else []
+    return [*english, *tab.page.evaluate(CUT)]
 
 
 def without_names(tab: Tab) -> list[str]:

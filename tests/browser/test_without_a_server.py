@@ -155,7 +155,7 @@ WEIGHTS = np.array([[0.25, 0.5, 0.25], [0.125, 0.75, 0.125], [0.0, 0.0, 1.0]])
 
 def test_an_exported_figure_answers_the_pointer_and_a_picture_is_drawn(open_file) -> None:
     maps = MapView(WEIGHTS, TOKENS, TOKENS)
-    figure = head_map(maps, theme="dark")
+    figure = head_map(maps)
     tab = open_file(page(figure, title="Layer 1, head 1", words="Look for rows.", theme="dark"))
     expect(tab.get_by_role("heading", name="Layer 1, head 1")).to_be_visible()
     expect(tab.locator(".ytick text").first).to_have_text("<bos>")

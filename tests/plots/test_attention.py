@@ -14,6 +14,7 @@ from tfm_core.plots.films import SIDES, projected, sides, width
 from tfm_core.plots.heads.attention import difference_map, head_map, outline_cells, usual_top
 from tfm_core.plots.heads.patches import numbered, patch_overlay, patch_weights
 from tfm_core.plots.heads.scores import score_lines
+from tfm_core.plots.kinds import HOLES
 from tfm_core.plots.model.walk import tensor_map
 from tfm_core.plots.palette import COLOURS, MASKED, SCALES, contrast
 from tfm_core.plots.texts import tokens
@@ -45,9 +46,9 @@ def test_axes_hover_and_grey_tell_weights_tokens_and_masks():
     assert figure.layout.xaxis.ticktext[4] == "&amp;"
     assert "<b>" not in head_map(view_of(), "<b>bold</b>").layout.title.text
     allowed = np.tril(np.ones((3, 5), bool))
-    figure = head_map(MapView(weights_of() * allowed, QUERY, KEY, allowed), theme="dark")
+    figure = head_map(MapView(weights_of() * allowed, QUERY, KEY, allowed))
     assert np.array_equal(np.isnan(figure.data[0].z), ~allowed)
-    assert figure.layout.plot_bgcolor == MASKED["dark"]
+    assert figure.layout.plot_bgcolor == HOLES
     assert figure.data[0].hovertext[0][1].endswith("weight <span>0.0000</span> (masked)")
 
 
@@ -151,9 +152,9 @@ def test_the_difference_scale_is_even_around_zero_and_grey_where_masked():
     assert heat.hovertext[0][1].endswith("step 1 0.1000<br>step 9 0.8000<br>difference +0.7000")
     allowed = np.tril(np.ones((2, 2), bool))
     view = MapView(np.eye(2), "ab", "ab", allowed)
-    figure = difference_map(view, view, "dark")
+    figure = difference_map(view, view)
     assert np.isnan(figure.data[0].z[0, 1])
-    assert figure.layout.plot_bgcolor == MASKED["dark"]
+    assert figure.layout.plot_bgcolor == HOLES
     assert figure.data[0].hovertext[0][1].endswith("(masked)")
     with pytest.raises(ValueError, match="they must be alike"):
         difference_map(view, MapView(np.eye(3), "abc", "abc"))
@@ -161,15 +162,12 @@ def test_the_difference_scale_is_even_around_zero_and_grey_where_masked():
 
 EVIL = "<img src=x onerror=alert(1)>"
 
-THEMES = ("light", "dark")
 
-
-@pytest.mark.parametrize("theme", THEMES)
-def test_the_lens_has_a_row_for_each_token_and_a_column_for_each_depth(theme):
+def test_the_lens_has_a_row_for_each_token_and_a_column_for_each_depth():
     depth, length = 3, 5
     chances = np.random.default_rng(0).random((depth, length))
     says = tuple(tuple(f"{d}{t}" for t in range(length)) for d in range(depth))
-    figure = lens_map(("<bos>", "a", " ", "\n", EVIL), says, chances, chances / 2, theme)
+    figure = lens_map(("<bos>", "a", " ", "\n", EVIL), says, chances, chances / 2)
     trace = figure.data[0]
     np.testing.assert_allclose(trace.z, chances.T, rtol=1e-6)
     assert trace.text[4][2] == "24"
@@ -197,7 +195,7 @@ def test_what_came_is_marked_framed_and_told_and_never_markup():
     vocabulary = ("<pad>", "<bos>", "<eos>", "<unk>", "0", "1", "2")
     chances = np.zeros((2, 7))
     chances[0, 5], chances[1, 2], chances[1, 6] = 1.0, 0.25, 0.75
-    figure = digit_map(("1", "<eos>"), pd.DataFrame(chances, columns=vocabulary), "light")
+    figure = digit_map(("1", "<eos>"), pd.DataFrame(chances, columns=vocabulary))
     trace = figure.data[0]
     assert list(figure.layout.yaxis.ticktext) == ["0", "1", "2", "&lt;eos&gt;"]
     assert trace.text[1][0] == "100% ✓"
@@ -210,18 +208,16 @@ def test_what_came_is_marked_framed_and_told_and_never_markup():
 WORDS = ("<b>the", "food", "was", "good")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_head_is_a_row_and_every_word_a_column(theme):
+def test_every_head_is_a_row_and_every_word_a_column():
     heads = np.random.default_rng(1).random((2, 3, 4))
-    figure = head_rows(heads, WORDS, theme=theme, marked=[3])
+    figure = head_rows(heads, WORDS, marked=[3])
     np.testing.assert_allclose(figure.data[0].z, heads.reshape(6, 4), rtol=1e-6)
     assert figure.layout.xaxis.ticktext == ("&lt;b&gt;the", "food", "was", "▸ good")
     with pytest.raises(ValueError, match="but there are 3 words"):
-        head_rows(heads, WORDS[:3], theme=theme)
+        head_rows(heads, WORDS[:3])
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_hover_has_the_exact_value_and_says_what_is_masked(theme):
+def test_the_hover_has_the_exact_value_and_says_what_is_masked():
     values = np.array([[0.123456789, np.nan], [-2.0, 5.0]])
     figure = tensor_map(
         values,
@@ -229,7 +225,6 @@ def test_the_hover_has_the_exact_value_and_says_what_is_masked(theme):
         ["K 0: c", "K 1: d"],
         row_title="Q",
         column_title="K",
-        theme=theme,
     )
     assert tuple(figure.data[0].hovertext[0]) == (
         "Q 0: a<br>K 0: c<br><b>0.123457</b>",

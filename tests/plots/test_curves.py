@@ -12,19 +12,18 @@ from PIL import Image
 from tests.sweeps.made import HEADS, RATES, a_plan
 from tests.trace.test_learning import chosen
 from tfm_core.inspect.speed.report import BenchmarkCase
+from tfm_core.plots.chart import LOOKS
 from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.training import speed, training_step
 from tfm_core.plots.training import sweeps as plots
 from tfm_core.plots.training.comparison import (
     ALL_POINTS,
     MIN_POINTS,
-    N_LOOKS,
     CurvePanel,
     RunLine,
     comparison,
     most_points,
     slots,
-    style_of,
 )
 from tfm_core.plots.training.curves import learning_curve
 from tfm_core.plots.training.stage import MAX_DRAWN, MAX_POINTS, curve_lines, smooth, thin
@@ -137,14 +136,10 @@ def line(slot: int, n: int = 1000) -> RunLine:
 
 @pytest.mark.quick
 def test_looks_differ_and_what_is_hidden_keeps_its_place():
-    every = [style_of(slot) for slot in range(N_LOOKS)]
-    assert N_LOOKS > 50
-    assert len(set(every)) == N_LOOKS
-    for one, other in itertools.pairwise(every):
-        assert one.colour != other.colour
-    for one, other in itertools.pairwise(every):
-        assert one.dash != other.dash
-    assert style_of(N_LOOKS) == style_of(0)
+    assert len({(look["colour"], look["dash"]) for look in LOOKS}) == len(LOOKS) > 50
+    for one, other in itertools.pairwise(LOOKS):
+        assert one["colour"] != other["colour"]
+        assert one["dash"] != other["dash"]
     first = slots("abc", {})
     assert first == {"a": 0, "b": 1, "c": 2}
     without = slots("bc", first)
@@ -190,10 +185,10 @@ def test_a_band_is_drawn_around_its_mean_and_behind_it_what_it_sums_up():
     high, low, mean = comparison([CurvePanel("loss", [band])], "step").data
     assert low.fill == "tonexty"
     assert (high.y > mean.y).all()
-    assert (mean.name, mean.line.color) == ("&lt;b&gt;mean&lt;/b&gt;", style_of(3).colour)
+    assert (mean.name, mean.line.color) == ("&lt;b&gt;mean&lt;/b&gt;", LOOKS[3]["colour"])
     assert comparison([], "step").data == ()
     empty = RunLine("x", 0, np.array([]), np.array([]))
-    assert len(comparison([CurvePanel("loss", [empty])], "step", is_log_x=True).data[0].x) == 0
+    assert comparison([CurvePanel("loss", [empty])], "step", is_log_x=True).data == ()
     x = np.arange(101.0)
     members = [RunLine(f"seed {n}", 0, x, np.exp(-x / (9 + n)), is_faint=True) for n in range(3)]
     smoothed = [smooth(one.y, 10) for one in members]

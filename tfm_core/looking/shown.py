@@ -34,7 +34,7 @@ def figure(
     if head is not None:
         title = f"{title}, head {head + 1}"
     view = _view(look, one, head=head, example=example)
-    shown = head_map(view, title, theme, top=usual_top(view.seen()))
+    shown = head_map(view, title, top=usual_top(view.seen()))
     return shown.update_layout(template=template(theme))
 
 

@@ -7,7 +7,9 @@ functions take five times as long as the ``graph_objects`` used here.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 import numpy as np
@@ -15,16 +17,18 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.tables import Column
-from tfm_core.plots import described
 from tfm_core.plots.kinds import (
     COLORWAY,
     band,
     layout_of,
     legend_to,
+    panels,
+    picture_axes,
+    picture_trace,
     reference_line,
     ticks,
 )
-from tfm_core.sentences import N_, Sentence
+from tfm_core.sentences import Sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,10 +38,23 @@ Values = str | Sequence[str] | Mapping[str, str]
 Look = Mapping[str, Any]
 """``colour``, ``dash``, ``width`` and ``shape`` of a line, ``symbol`` and ``size`` of its points,
 ``pattern`` of bars; whatever else it holds are settings of the trace."""
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+SVG_DASHES = {
+    "solid": "",
+    "dash": "7 4",
+    "dot": "2 3",
+    "dashdot": "7 3 2 3",
+    "longdash": "12 4",
+    "longdashdot": "12 3 2 3",
+    "12px,3px,2px,3px": "10 3 2 3",
+}
+"""Plotly's dashes → those of an SVG."""
+DASHES = tuple(SVG_DASHES)
 LOOKS: tuple[Look, ...] = tuple(
-    {"colour": COLORWAY[n % len(COLORWAY)], "dash": DASHES[n % len(DASHES)]} for n in range(24)
+    {"colour": colour, "dash": DASHES[(row + column) % len(DASHES)]}
+    for row in range(len(DASHES))
+    for column, colour in enumerate(COLORWAY)
 )
+"""Of series in their order: all different, neighbours in colour and in dash."""
 MAX_MARKED = 40
 """Points of a line that each get a marker."""
 
@@ -52,6 +69,9 @@ class Details(TypedDict, total=False):
     labels: Mapping[str, str]  # titles of columns, where others say more than those declared
     across: Mapping[str, Any]  # settings of the axes, beside those that the columns declare
     up: Mapping[str, Any]
+    facet: str  # a column: a panel for each of its values, below one another on one x axis
+    n_beside: int  # panels in a row, each with an x axis of its own
+    gaps: tuple[float, float]  # beside and below panels, of 1
     orientation: Literal["v", "h"]  # "h": numbers run to the right, rows are read downwards
     ticks: Sequence[str]  # names of the places from 0 on the axis without numbers
     reference: Mapping[str, Any] | None  # a line to compare with, as for ``reference_line``
@@ -62,6 +82,7 @@ class Details(TypedDict, total=False):
     barmode: Literal["stack", "group"]
     bargap: float
     hovermode: str
+    layout: Mapping[str, Any]  # further settings
 
 
 def chart(
@@ -80,45 +101,52 @@ def chart(
     ``value``. colour: a column that names the series. looks: of the series, in their order or by
     what they are called in the table.
     """
-    columns: Mapping[str, Column] = table.attrs.get("columns", {})
     is_flat = details.get("orientation") == "h"
     place, of = (y, x) if is_flat else (x, y)
     assert isinstance(place, str)
     if not isinstance(of, str | Mapping):
         of = dict(zip(of, of, strict=True))
-    number = of if isinstance(of, str) else next((one for one in of if one in columns), "value")
-    across, up = (number, place) if is_flat else (place, number)
-    read = [columns.get(name, Column()) for name in (across, up)]
-    labels = details.get("labels", {})
-    axes = [
-        {"title": labels.get(name, column.title), **column.axis}
-        for name, column in zip((across, up), read, strict=True)
-    ]
-    if names := details.get("ticks"):
-        axes[is_flat] |= ticks(names)
-    if is_flat:
-        axes[1]["autorange"] = "reversed"
-    axes = [{**axes[0], **details.get("across", {})}, {**axes[1], **details.get("up", {})}]
-    order = (1, 0) if is_flat else (0, 1)  # what a place is called, then its number
-    said = [(axes[n]["title"], "xy"[n], read[n].form) for n in order]
-    for n, own in enumerate(details.get("hover", ())):
-        said.append((columns[own].title, f"customdata[{n}]", columns[own].form))
-    if is_flat and "text" in details and isinstance(of, str):
-        low, high = min(0.0, table[of].min()), max(0.0, table[of].max())
-        axes[0].setdefault("range", (low, high + 0.3 * (high - low or 1)))  # room for texts
-        axes[1] |= {"ticklabelstandoff": _NUMBER} if low < 0 else {}
+    declared: Mapping[Any, Column] = table.attrs.get("columns", {})
+    number = of if isinstance(of, str) else next((one for one in of if one in declared), "value")
+    names = (number, place) if is_flat else (place, number)
+    facet, n_beside = details.get("facet"), details.get("n_beside", 1)
+    parts = [*table.groupby(facet, sort=False)] if facet and len(table) else [("", table)]
+    if not isinstance(looks, Mapping):  # the same in all panels
+        series = of if isinstance(of, Mapping) else table[colour].unique() if colour else [None]
+        looks = {name: looks[n % len(looks)] for n, name in enumerate(series)}
     traces: list[dict[str, Any]] = []
-    for name, look, rows, value in _series(table, of, colour, looks):
-        ends = (value, place) if is_flat else (place, value)
-        traces += _traces(kind, table, rows, ends, look, details)
-        traces[-1].setdefault("name", name)
-        traces[-1].setdefault("hovertemplate", _hover(said, traces[-1]["name"]))
-        traces[-1]["meta"] = _heard(traces[-1], axes, is_flat=is_flat)
-    layout: dict[str, Any] = {
+    layout: dict[str, Any] = {}
+    places = panels(len(parts), n_beside, details.get("gaps", _GAPS))
+    for (value, part), (panel, *on) in zip(parts, places, strict=True):
+        read = [declared.get(name, Column()) for name in names]
+        if facet:  # names the axis that differs from panel to panel
+            at = int(n_beside == 1)
+            read[at] = declared.get(value, replace(read[at], title=value))
+        axes = _axes(part, names, read, details)
+        order = (1, 0) if is_flat else (0, 1)  # what a place is called, then its number
+        said = [(axes[n]["title"], "xy"[n], read[n].form) for n in order]
+        for n, own in enumerate(details.get("hover", ())):
+            said.append((declared[own].title, f"customdata[{n}]", declared[own].form))
+        if "unified" in details.get("hovermode", ""):
+            said = said[1:]  # the place is read once for all
+        for name, look, rows, values in _series(part, of, colour, looks):
+            ends = (values, place) if is_flat else (place, values)
+            drawn = _traces(kind, part, rows, ends, look, details)
+            drawn[-1].setdefault("name", name)
+            drawn[-1].setdefault("hovertemplate", _hover(said, drawn[-1]["name"]))
+            if facet:
+                drawn = _placed(drawn, on)
+                once = {"legendgroup": str(name), "showlegend": value == parts[0][0]}
+                drawn[-1] = once | drawn[-1]
+            traces += drawn
+        layout |= _merged(panel, axes) if facet else {}
+    layout = {
         "height": 90 + _ROW * table[place].nunique() if is_flat else 340,
         "top": 36 if len(traces) > 1 else 8,
         "right": 48 if is_flat and "text" in details else 8,
         **{name: one for name, one in details.items() if name in _OF_LAYOUT},
+        **details.get("layout", {}),
+        **layout,
     }
     figure = go.Figure(traces, layout_of(x=axes[0], y=axes[1], **layout))
     if reference := details.get("reference"):
@@ -126,24 +154,37 @@ def chart(
     return figure
 
 
-def _heard(
-    trace: Mapping[str, Any], axes: Sequence[Mapping[str, Any]], *, is_flat: bool
-) -> Sentence | None:
-    """Return what a screen reader says of a series. axes: settings of x and y."""
-    x, y = trace["x"], trace["y"]
-    if not len(y):
-        return None
-    is_bar = trace["type"] == "bar"
-    is_share = str(axes[not is_flat].get("tickformat")).endswith("%")
-    title = axes[0 if is_bar and is_flat else 1]["title"]
-    name = trace["name"] or title or N_("Values")
-    name = described.plain(name if isinstance(name, str) else str(name))
-    if is_bar:
-        places, values = (y, x) if is_flat else (x, y)
-        return described.bars(name, (places, axes[is_flat]), values, is_share=is_share)
-    return described.scatter(name, x, y, has_line="lines" in trace["mode"], is_share=is_share)
+def _placed(traces: Sequence[Mapping[str, Any]], on: Sequence[str]) -> list[dict[str, Any]]:
+    """Return traces that are drawn on two axes, by their names."""
+    return [{**trace, "xaxis": on[0], "yaxis": on[1]} for trace in traces]
 
 
+def _merged(panel: Mapping[str, Any], axes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the axes of a panel with further settings, of x and y."""
+    return {name: {**one, **place} for (name, place), one in zip(panel.items(), axes, strict=True)}
+
+
+def _axes(
+    table: pd.DataFrame, names: tuple[str, str], read: Sequence[Column], details: Details
+) -> list[dict[str, Any]]:
+    """Return the settings of x and y. names: their columns; read: what is declared of them."""
+    is_flat, labels = details.get("orientation") == "h", details.get("labels", {})
+    x, y = (
+        {"title": labels.get(name, column.title), **column.axis}
+        for name, column in zip(names, read, strict=True)
+    )
+    if shown := details.get("ticks"):
+        (y if is_flat else x).update(ticks(shown))
+    if is_flat:
+        y["autorange"] = "reversed"
+    if is_flat and "text" in details and names[0] in table:
+        low, high = min(0.0, table[names[0]].min()), max(0.0, table[names[0]].max())
+        x = {"range": (low, high + 0.3 * ((high - low) or 1)), **x}  # room for texts
+        y |= {"ticklabelstandoff": _NUMBER} if low < 0 else {}
+    return [{**x, **details.get("across", {})}, {**y, **details.get("up", {})}]
+
+
+_GAPS = (0.07, 0.07)
 _ROW, _NUMBER = 32, 42  # pixels: of a row, and of what is written left of a bar
 _OF_LAYOUT = ("height", "top", "right", "showlegend", "barmode", "bargap", "hovermode")
 
@@ -167,9 +208,10 @@ def _traces(
     if ends := details.get("ends"):
         low, high = map(take, ends)
         letter = "x" if details.get("orientation") == "h" else "y"
-        if kind == "bands":
-            below = band(x, low, high, look["colour"], showlegend=False)
-        else:
+        if kind == "bands" and np.isfinite(low).any():
+            group = look.get("legendgroup")
+            below = band(x, low, high, look["colour"], showlegend=False, legendgroup=group)
+        elif kind != "bands":
             up, down = high - trace[letter], trace[letter] - low
             whiskers = {"array": up, "arrayminus": down, "symmetric": False, "thickness": 1.5}
             trace[f"error_{letter}"] = {"type": "data", **whiskers}
@@ -186,23 +228,18 @@ def _series(
     table: pd.DataFrame,
     of: str | Mapping[str, str],
     colour: str,
-    looks: Sequence[Look] | Mapping[Any, Look],
+    looks: Mapping[Any, Look],
 ) -> Iterator[tuple[str | None, Look, Any, str]]:
     """Yield the name of each series, its look, which rows it has, and the column of its values."""
-    names = (
-        of if isinstance(of, Mapping) else dict.fromkeys(table[colour] if colour else [None], of)
-    )
-    if isinstance(looks, Mapping):
-        looks = {name: look for name, look in looks.items() if name in names}
-        names = {name: names[name] for name in looks}
-    else:
-        looks = {name: looks[n % len(looks)] for n, name in enumerate(names)}
-    groups = table[colour].to_numpy(object) if colour else None
-    for name, one in names.items():
+    groups, found = table[colour].factorize() if colour else (None, [None])
+    names = {name: n for n, name in enumerate(of if isinstance(of, Mapping) else found)}
+    for name, look in looks.items():
+        if name not in names:
+            continue
         if isinstance(of, Mapping):
-            yield one, looks[name], slice(None), name
+            yield of[name], look, slice(None), name
         else:
-            yield name, looks[name], slice(None) if groups is None else groups == name, one
+            yield name, look, slice(None) if groups is None else groups == names[name], of
 
 
 def _hover(said: Sequence[tuple[str, str, str]], name: str | None) -> Sentence:
@@ -248,9 +285,14 @@ class CellDetails(TypedDict, total=False):
     """What cells may show beside their colours, and how large their figure is."""
 
     says: str | Texts  # what the pointer reads of each cell, or a template of plotly's
+    each_says: Sequence[Texts]  # likewise, of several matrices
     texts: str | Texts  # what is written in each, likewise
     legend: str  # what the scale is of, where it is drawn
     gap: int  # pixels between cells
+    facets: Sequence[str]  # of several matrices: what each is called, below it
+    n_beside: int  # of them in a row
+    gaps: tuple[float, float]  # beside and below them, of 1
+    picture: npt.NDArray[np.uint8]  # (C, height, width): the cells are patches and lie over it
     trace: Mapping[str, Any]  # settings that are different
     height: int
     top: int
@@ -261,24 +303,24 @@ class CellDetails(TypedDict, total=False):
 
 def cells(
     values: npt.ArrayLike,
-    scale: Sequence[Any],
+    scale: Literal["share", "signed"] | Sequence[Any],
     ends: tuple[float, float],
     *,
-    x: Mapping[str, Any],
-    y: Mapping[str, Any],
+    x: Mapping[str, Any] = MappingProxyType({}),
+    y: Mapping[str, Any] = MappingProxyType({}),
     **details: Unpack[CellDetails],
 ) -> go.Figure:
-    """Draw a matrix (rows, columns), the first row on top; NaN is a hole.
+    """Draw a matrix (rows, columns), the first row on top; NaN is a hole. Or several, (N, …).
 
-    ends: of the colour scale. x, y: settings of the axes; ``names`` are of columns and rows, of
+    scale: its colours, or whether the numbers have a sign, of which the theme knows the colours.
+    ends: of the scale. x, y: settings of the axes; ``names`` are of columns and rows, of
     which many are named every n-th.
     """
     low, high = ends
-    gap, own = details.get("gap", 1), details.get("trace", {})
+    grids, gap = np.asarray(values, np.float32), details.get("gap", 1)
     trace: dict[str, Any] = {
         "type": "heatmap",
-        "z": np.asarray(values, np.float32),
-        "colorscale": list(scale),
+        **({"autocolorscale": True} if isinstance(scale, str) else {"colorscale": list(scale)}),
         "zmin": low,
         "zmax": high,
         "xgap": gap,
@@ -287,56 +329,82 @@ def cells(
     }
     if "legend" in details:
         trace["colorbar"] = legend_to(low, high, details["legend"])
-    if says := details.get("says"):
-        is_one = isinstance(says, str)
-        trace |= {"hovertemplate": says} if is_one else {"hovertext": says, "hoverinfo": "text"}
     if texts := details.get("texts"):
         trace |= {"texttemplate": "%{text}", "textfont": {"size": 11}}
         trace["texttemplate" if isinstance(texts, str) else "text"] = texts
     layout: dict[str, Any] = {"height": 340}
     layout |= {name: one for name, one in details.items() if name in _OF_CELLS}
     x, y = _named(x), {"autorange": "reversed", **_named(y)}
-    trace |= own
-    if len(trace["z"]):
-        title = trace.get("colorbar", {}).get("title", {}).get("text")
-        name = described.plain(title or N_("Map"))
-        trace["meta"] = described.cells(name, trace["z"], (trace.get("y"), y), (trace.get("x"), x))
-    return go.Figure([trace], layout_of(x=x, y=y, **layout))
+    below: list[dict[str, Any]] = []
+    if (picture := details.get("picture")) is not None:
+        size = picture.shape[-1] / grids.shape[-1]  # pixels to a side of a patch
+        trace["x"] = trace["y"] = (np.arange(grids.shape[-1]) + 0.5) * size - 0.5
+        # plotly draws a heatmap above a picture, and clicks are heard on the first trace
+        below, (x, y) = [picture_trace(picture)], picture_axes(picture.shape[-1])
+        layout |= {"hovermode": "closest", "dragmode": False}
+    trace |= {**_said(details.get("says", "")), **details.get("trace", {})}
+    if (facets := details.get("facets")) is None:
+        return go.Figure([{**trace, "z": grids}, *below], layout_of(x=x, y=y, **layout))
+    traces: list[dict[str, Any]] = []
+    n_beside = details.get("n_beside", 1)
+    places = panels(len(facets), n_beside, details.get("gaps", _GAPS))
+    for n, (grid, name, (panel, *on)) in enumerate(zip(grids, facets, places, strict=True)):
+        own = {
+            **trace,
+            "z": grid,
+            **_said(details["each_says"][n] if "each_says" in details else ""),
+        }
+        traces += _placed([{**own, "showscale": trace["showscale"] and not n}, *below], on)
+        across = {"showticklabels": n + n_beside >= len(facets), **x, "title": name}
+        square = {"scaleanchor": on[0], "constraintoward": "top"} if below else {}
+        layout |= _merged(panel, (across, {**y, **square}))
+    return go.Figure(traces, layout_of(x=x, y=y, showlegend=False, **layout))
+
+
+def _said(says: str | Texts) -> dict[str, Any]:
+    """Return what the pointer reads as settings of a heatmap."""
+    if not says:
+        return {}
+    is_one = isinstance(says, str)
+    return {"hovertemplate": says} if is_one else {"hovertext": says, "hoverinfo": "text"}
 
 
 _OF_CELLS = ("height", "top", "right", "plot_bgcolor", "title")
 _MAX_NAMES = 40
 
 
-def _named(axis: Mapping[str, Any]) -> dict[str, Any]:
+def _named(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return an axis whose every place, or every n-th of many, carries its name."""
-    names = axis.get("names", ())
+    names = settings.get("names", ())
     shown = range(0, len(names), -(-len(names) // _MAX_NAMES) or 1)
     named: dict[str, Any] = {"showgrid": False, "zeroline": False}
     if names:
         named = ticks([names[i] for i in shown])
         named |= {"tickvals": list(shown), "tickfont": {"size": 12 if len(shown) <= 16 else 11}}
-    return named | {name: one for name, one in axis.items() if name != "names"}
+    return named | {name: one for name, one in settings.items() if name != "names"}
 
 
 def texts_of(
-    template: str,
+    template: npt.ArrayLike,
     *,
     rows: Mapping[str, Sequence[Any]],
     columns: Mapping[str, Sequence[Any]],
     **values: npt.ArrayLike,
 ) -> list[list[Sentence]]:
-    """Return what the pointer reads of each cell: a template and what fills it, by name.
+    """Return what the pointer reads of each cell: a template (or one a cell) and what fills it.
 
     rows, columns: a value for each row and for each column. values: for each cell.
     """
     names = [*rows, *columns, *values]
     down = [np.asarray(one, object)[:, None] for one in rows.values()]
-    grids = [*down, *(np.asarray(one, object) for one in (*columns.values(), *values.values()))]
-    filled = [grid.tolist() for grid in np.broadcast_arrays(*grids)]
+    across = [np.asarray(one, object) for one in (template, *columns.values(), *values.values())]
+    words, *rest = np.broadcast_arrays(across[0], *down, *across[1:])
     return [
-        [Sentence(template, dict(zip(names, cell, strict=True))) for cell in zip(*row, strict=True)]
-        for row in zip(*filled, strict=True)
+        [
+            Sentence(said, dict(zip(names, cell, strict=True)))
+            for said, *cell in zip(*row, strict=True)
+        ]
+        for row in zip(words.tolist(), *(grid.tolist() for grid in rest), strict=True)
     ]
 
 
@@ -350,4 +418,6 @@ def name_colours(figure: go.Figure, names: Mapping[str, str]) -> None:
     """Add a legend of colours by name to a figure of cells."""
     for name, colour in names.items():
         marker = {"color": colour, "symbol": "square", "size": 10}
-        figure.add_scatter(x=[None], y=[None], mode="markers", marker=marker, name=name)
+        figure.add_scatter(
+            x=[None], y=[None], mode="markers", marker=marker, name=name, hoverinfo="skip"
+        )

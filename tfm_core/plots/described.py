@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,17 +29,73 @@ _MARKUP = re.compile(r"(?:\s*</?(?:br|b|i|em|sub|sup|span|a)\b[^>]*>\s*)+")
 
 
 def described(figure: go.Figure) -> Sentence:
-    """Return what its axes are, and what its first traces say of themselves in their ``meta``."""
-    spoken = [trace.meta for trace in figure.data if trace.meta]
-    if not spoken:
+    """Return what its axes are, and what its first traces show.
+
+    Traces that the pointer does not read are aids of the eye, and are left out.
+    """
+    numbers = {"heatmap": "z", "image": "z", "treemap": "values"}
+    read = [
+        trace
+        for trace in figure.data
+        if trace.hoverinfo != "skip" and np.size(trace[numbers.get(trace.type, "y")])
+    ]
+    if not read:
         return N_("Nothing is drawn yet.")
-    x, y = (plain(axis.title.text or "") for axis in (figure.layout.xaxis, figure.layout.yaxis))
-    if x:
-        axes = N_("Across: {x}. Up: {y}.", x=x, y=y) if y else N_("Across: {x}.", x=x)
-        spoken.insert(0, axes)
-    most = MAX_TRACES + bool(x)
-    more = [N_("And {n} more.", n=len(spoken) - most)] if len(spoken) > most else []
-    return joined(*spoken[:most], *more)
+    x, y = (_title(axis) for axis in (figure.layout.xaxis, figure.layout.yaxis))
+    has_panels = "xaxis2" in figure.layout.to_plotly_json()  # each of which has a name
+    spoken = [_of_trace(trace, figure.layout, has_panels) for trace in read[:MAX_TRACES]]
+    if x and not has_panels:
+        spoken.insert(0, N_("Across: {x}. Up: {y}.", x=x, y=y) if y else N_("Across: {x}.", x=x))
+    if len(read) > MAX_TRACES:
+        spoken.append(N_("And {n} more.", n=len(read) - MAX_TRACES))
+    return joined(*spoken)
+
+
+def _title(axis: Any) -> str:
+    return plain(axis.title.text or "")
+
+
+def _of_trace(trace: Any, layout: Any, has_panels: bool) -> Sentence:
+    """Return what a trace shows, by its name or that of its numbers.
+
+    has_panels: what is beside others has the name of its panel, which stands on the x axis.
+    """
+    if trace.type == "treemap":
+        return _tree(trace)
+    if trace.type == "image":
+        height, width = np.shape(trace.z)[:2]
+        return N_("{name}: {n} by {m} pixels.", name=N_("Picture"), n=width, m=height)
+    if trace.type == "scatter3d":  # its axes are those of a scene
+        return scatter(trace.name, trace.x, trace.y)
+    x, y = (layout[f"{axis[0]}axis{axis[1:]}"] for axis in (trace.xaxis or "x", trace.yaxis or "y"))
+    if trace.type == "heatmap":
+        name = (
+            _title(x) if has_panels else plain(trace.name or trace.colorbar.title.text or N_("Map"))
+        )
+        return cells(name, trace.z, (trace.y, y), (trace.x, x))
+    is_flat = trace.type == "bar" and trace.orientation == "h"
+    name = plain(trace.name or "") or _title(x if is_flat or has_panels else y) or N_("Values")
+    is_share = ((x if is_flat else y).tickformat or "").endswith("%")
+    if trace.type == "bar":
+        places, values = ((trace.y, y), trace.x) if is_flat else ((trace.x, x), trace.y)
+        return bars(name, places, values, is_share=is_share)
+    has_line = "lines" in (trace.mode or "") if trace.type == "scatter" else False
+    return scatter(name, trace.x, trace.y, has_line=has_line, is_share=is_share)
+
+
+def _tree(trace: Any) -> Sentence:
+    """Return how many parts a tree has, and its largest."""
+    holders = set(trace.parents)
+    sizes = dict(zip(trace.ids, trace.values, strict=True))
+    leaves = [path for path in sizes if path not in holders]
+    leaf = max(leaves, key=lambda path: (sizes[path], path))
+    return N_(
+        "{n} parts of {total}; the largest is {leaf} with {value}.",
+        n=len(leaves),
+        total=number(trace.values[0]),
+        leaf=leaf,
+        value=number(sizes[leaf]),
+    )
 
 
 Values = Sequence[Any] | npt.NDArray[Any]
@@ -188,15 +244,15 @@ def _is_text(values: Values) -> bool:
     return False
 
 
-Axis = tuple[Values | None, Mapping[str, Any]]
-"""The places along an axis, None for 0, 1, …; and its settings, whose ticks may name places."""
+Axis = tuple[Values | None, Any]
+"""The places along an axis, None for 0, 1, …; and its layout, whose ticks may name places."""
 
 
 def label(axis: Axis, at: int) -> str:
     """Return what an axis says at the place of a cell or a bar."""
     places, settings = axis
     place = at if places is None else places[at]
-    names = dict(zip(settings.get("tickvals", ()), settings.get("ticktext", ()), strict=False))
+    names = dict(zip(settings["tickvals"] or (), settings["ticktext"] or (), strict=False))
     return _place(names.get(place) or place)
 
 

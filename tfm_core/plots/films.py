@@ -16,7 +16,6 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.text.embeddings import EmbeddingTable
-from tfm_core.plots.described import scatter
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
 from tfm_core.probe.types import Floats
@@ -126,8 +125,6 @@ def planes(
 
     features = range(vectors.shape[2])
     figure = go.Figure([feature(-1, number) for number in features])
-    for trace in figure.data:
-        trace.meta = scatter(trace.name, trace.x, trace.y, has_line=True)
     for middle, sparsity in zip(middles, sparsities, strict=True):
         x, y = middle
         figure.add_shape(
@@ -189,13 +186,14 @@ def sides(points: Floats, words: Sequence[str], *, size: tuple[float, float]) ->
         return [first] * len(words)
     middles = np.asarray(points, np.float64) * np.asarray(size)
     markers = _boxes(middles, np.full((len(words), 2), _MARKER))
-    occupied, chosen = np.empty((0, 4)), []
+    occupied, chosen, plane = np.empty((0, 4)), [], np.array([[0, 0, *size]])
     for middle, word in zip(middles, words, strict=True):
         extent = np.array([width(word), _LINE])
         away = np.array(list(SIDES.values())) * (extent + _MARKER) / 2
         candidates = _boxes(middle + away, np.tile(extent, (len(SIDES), 1)))
         covered = [
-            _overlap(box, markers) + _WORSE * (_overlap(box, occupied) + _outside(box, size))
+            _overlap(box, markers)
+            + _WORSE * (_overlap(box, occupied) + (_overlap(box, box[None]) - _overlap(box, plane)))
             for box in candidates
         ]
         best = int(np.argmin(covered))
@@ -218,11 +216,6 @@ def _overlap(box: Floats, others: Floats) -> float:
     low = np.maximum(box[:2], others[:, :2])
     high = np.minimum(box[2:], others[:, 2:])
     return float(np.prod(np.clip(high - low, 0, None), axis=1).sum())
-
-
-def _outside(box: Floats, size: tuple[float, float]) -> float:
-    inside = _overlap(box, np.array([[0, 0, *size]]))
-    return float(np.prod(box[2:] - box[:2])) - inside
 
 
 LOOKS: dict[str, tuple[str, str]] = {  # colour and shape; shapes that exist in 2-D and in 3-D
@@ -278,8 +271,6 @@ def projected(
         ]
 
     figure = go.Figure(groups(-1))
-    for trace in figure.data:
-        trace.meta = scatter(trace.name, trace.x, trace.y)
     names = [f"{step:,}" for step in table.steps]
     figure.frames = [{"name": name, "data": groups(at)} for at, name in enumerate(names)]
     shares = [whole_percent(share) for share in explained]

@@ -7,7 +7,7 @@ colours as soon as Streamlit is imported.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,6 +19,7 @@ from tfm_core.plots.palette import (
     BACKGROUNDS,
     BLUE,
     CARDS,
+    DIVERGING,
     GREEN,
     GREY,
     INKS,
@@ -62,7 +63,7 @@ def template(theme: ThemeName) -> go.layout.Template:
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "colorway": COLORWAY,
-            "colorscale": {"sequential": SCALES[theme]},
+            "colorscale": {"sequential": SCALES[theme], "diverging": DIVERGING[theme]},
             "margin": {"l": 48, "r": 16, "t": 32, "b": 44},
             "xaxis": axis,
             "yaxis": axis,
@@ -94,11 +95,11 @@ def layout_of(
 ) -> dict[str, Any]:
     """Return a layout: its height in pixels, small margins and two axes.
 
-    x, y: settings of the axes; a ``title`` is a text. top, right: margins in pixels, larger for a
+    x, y: settings of the axes. top, right: margins in pixels, larger for a
     legend above the figure or texts beside it. layout: further settings of the layout.
     """
     margin = {"l": 8, "r": right, "t": top, "b": 8}
-    return {"height": height, "margin": margin, "xaxis": _axis(x), "yaxis": _axis(y), **layout}
+    return {"height": height, "margin": margin, "xaxis": {**x}, "yaxis": {**y}, **layout}
 
 
 def lay_out(figure: go.Figure, **settings: Any) -> go.Figure:
@@ -141,8 +142,47 @@ def legend_to(
     return {**legend, "ticktext": ["0", f"{middle:.2g}", f"≥ {high:.2g}"]}
 
 
-HIDDEN: dict[str, Any] = {"visible": False, "constrain": "domain"}
-"""An axis of a picture."""
+def panels(
+    n: int, columns: int, gaps: tuple[float, float]
+) -> Iterator[tuple[dict[str, Any], str, str]]:
+    """Yield the places of n panels, row by row: the settings of their axes, and their names.
+
+    gaps: beside and below them, of 1. Those of one column share their x axis, below the last; those
+    of a row are read on the first y axis.
+    """
+    rows = max(1, -(-n // columns))
+    width, height = ((1 - gap * (k - 1)) / k for gap, k in zip(gaps, (columns, rows), strict=True))
+    for number in range(n):
+        row, column = divmod(number, columns)
+        left, top = column * (width + gaps[0]), 1 - row * (height + gaps[1])
+        suffix = str(number + 1) if number else ""
+        x, y = "" if columns == 1 else suffix, suffix
+        domains = (left, min(1.0, left + width)), (max(0.0, top - height), top)
+        axes: dict[str, dict[str, Any]] = {
+            f"xaxis{x}": {"domain": domains[0], "anchor": f"y{y}"},
+            f"yaxis{y}": {"domain": domains[1], "anchor": f"x{x}"},
+        }
+        if column:
+            axes[f"yaxis{y}"] |= {"showticklabels": False, "title": None}
+        yield axes, f"x{x}", f"y{y}"
+
+
+def picture_trace(picture: npt.NDArray[np.uint8]) -> dict[str, Any]:
+    """Return a picture (C, height, width) or (height, width), its pixels as they are."""
+    channels = picture[None] if picture.ndim == 2 else picture
+    colours = np.broadcast_to(channels, (3, *channels.shape[1:]))
+    return {"type": "image", "z": np.moveaxis(colours, 0, -1).astype(np.uint8), "hoverinfo": "skip"}
+
+
+HOLES = "rgba(147, 147, 147, 0.3)"
+"""Behind cells: about the grey of ``MASKED`` on either background."""
+HIDDEN: dict[str, Any] = {
+    "showticklabels": False,
+    "showgrid": False,
+    "zeroline": False,
+    "constrain": "domain",
+}
+"""An axis of a picture, of which nothing but its title is seen."""
 
 
 def picture_axes(size: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -184,12 +224,15 @@ def reference_line(
     y: float | None = None,
     words: str = "",
     is_below: bool = False,
+    colour: str = "",
 ) -> None:
     """Add a dotted grey line at ``x`` or ``y``, to compare with, and words at its right end.
 
-    is_below: the words stand under the line, where no curve goes.
+    is_below: the words stand under the line, where no curve goes. colour: the line is dashed and
+    has this colour, and its words stand above the figure.
     """
-    line = {"color": GREY, "width": 1, "dash": "dot"}
+    line = {"color": colour or GREY, "width": 2 if colour else 1}
+    line["dash"] = "dash" if colour else "dot"
     note: dict[str, Any] = {"text": words, "font": {"size": 11, "color": GREY}}
     if x is not None:
         more = {"annotation": note, "annotation_position": "bottom right"} if words else {}
@@ -198,7 +241,13 @@ def reference_line(
         note |= {"xanchor": "right", "yanchor": "top" if is_below else "bottom", "x": 1}
         if figure.layout.yaxis.type == "log":  # plotly wants the exponent of words, not of lines
             note |= {"y": math.log10(y)}
-        figure.add_hline(y=y, line=line, **({"annotation": note} if words else {}))
+        if colour:
+            figure.add_hline(y=y, line=line)
+            place = {"xref": "paper", "x": 0, "xanchor": "left", "yref": "paper", "y": 1.02}
+            note |= {**place, "yanchor": "bottom", "font": {"color": colour}, "showarrow": False}
+            figure.add_annotation(note)
+        else:
+            figure.add_hline(y=y, line=line, **({"annotation": note} if words else {}))
 
 
 def is_crowded_above(figure: go.Figure, *, y: float, room: float) -> bool:
@@ -210,31 +259,3 @@ def is_crowded_above(figure: go.Figure, *, y: float, room: float) -> bool:
             if ((late > y) & (late < y + room)).any():
                 return True
     return False
-
-
-def rule_above(figure: go.Figure, *, y: float, colour: str, words: str) -> None:
-    """Add a dashed line at ``y``, named above the figure."""
-    figure.add_hline(y=y, line={"color": colour, "dash": "dash", "width": 2})
-    figure.add_annotation(
-        text=words,
-        font={"color": colour},
-        showarrow=False,
-        xref="paper",
-        x=0,
-        xanchor="left",
-        yref="paper",
-        y=1.02,
-        yanchor="bottom",
-    )
-
-
-def from_zero(xs: Iterable[npt.ArrayLike]) -> dict[str, Any]:
-    """Return an axis that begins at 0 for one point alone: plotly would take it from -1."""
-    values = {float(x) for each in xs for x in np.asarray(each)}
-    return {"range": [0, 2 * max(values) or 1]} if len(values) == 1 else {}
-
-
-def _axis(settings: Mapping[str, Any]) -> dict[str, Any]:
-    if "title" not in settings:
-        return dict(settings)
-    return {**settings, "title": {"text": settings["title"]}}

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from tfm_core.inspect.attention.map_view import MapView
+from tfm_core.plots.chart import cells
 from tfm_core.plots.heads.attention import head_map, short, top_of
-from tfm_core.plots.kinds import template, ticks
-from tfm_core.plots.palette import BACKGROUNDS, SCALES
+from tfm_core.plots.kinds import template
+from tfm_core.plots.palette import BACKGROUNDS
 from tfm_core.plots.training.curves import learning_curve
 from tfm_core.probe.labels import KINDS
 from tfm_core.runs.curves import Curves
@@ -90,41 +90,24 @@ def attention(found: Attention, head: int | None = None) -> go.Figure:
 
 def _grid(found: Attention, title: str) -> go.Figure:
     n_heads = len(found.weights)
-    across = min(n_heads, _MAX_ACROSS)
-    down = -(-n_heads // across)
-    figure = make_subplots(
-        down,
-        across,
-        shared_xaxes=True,
-        shared_yaxes=True,
-        subplot_titles=[N_("head {n}", n=number) for number in range(1, n_heads + 1)],
-        horizontal_spacing=0.02,
-        vertical_spacing=0.12 / down,
-    )
-    top = top_of(found.weights)
-    for number, weights in enumerate(found.weights):
-        figure.add_trace(
-            go.Heatmap(
-                z=weights,
-                coloraxis="coloraxis",
-                hovertemplate=N_("query %{y}, key %{x}: %{z:.3f}<extra></extra>"),
-            ),
-            number // across + 1,
-            number % across + 1,
-        )
-    figure.update_yaxes(**ticks(list(map(short, found.query))), autorange="reversed")
-    figure.update_xaxes(**ticks(list(map(short, found.key))), tickangle=-45)
-    return _shown(figure).update_layout(
+    n_rows = -(-n_heads // _MAX_ACROSS)
+    figure = cells(
+        found.weights,
+        "share",
+        (0, top_of(found.weights)),
+        says=N_("query %{y}, key %{x}: %{z:.3f}<extra></extra>"),
+        legend=N_("weight"),
+        gap=0,
+        facets=[N_("head {n}", n=number) for number in range(1, n_heads + 1)],
+        n_beside=min(n_heads, _MAX_ACROSS),
+        gaps=(0.02, 0.12 / n_rows),
+        height=120 + _CELL * n_rows,
+        top=80,
+        x={"names": list(map(short, found.key)), "tickangle": -45},
+        y={"names": list(map(short, found.query))},
         title={"text": title},
-        coloraxis={
-            "colorscale": list(SCALES["light"]),
-            "cmin": 0,
-            "cmax": top,
-            "colorbar": {"title": {"text": N_("weight")}, "thickness": 12},
-        },
-        height=120 + _CELL * down,
-        margin={"l": 8, "r": 8, "t": 80, "b": 8},
     )
+    return _shown(figure)
 
 
 def _shown(figure: go.Figure) -> go.Figure:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from tfm_core.facts.parameter_table import ParameterRow
-from tfm_core.plots.described import number
 from tfm_core.plots.palette import BACKGROUNDS, COLOURS, GREY, INKS, OCHRE, ThemeName
 from tfm_core.sentences import N_
 
@@ -37,14 +36,6 @@ def treemap(rows: Sequence[ParameterRow], total: int, theme: ThemeName = "light"
     holders = {"model", *(path.rpartition(".")[0] for path in paths)}
     plain = {path for path in holders if _colour(path) is None}
     shown = ["model", *paths]
-    leaf = max(set(paths) - holders, key=lambda path: (sizes[path], path))
-    words = N_(
-        "{n} parts of {total}; the largest is {leaf} with {value}.",
-        n=len(set(paths) - holders),
-        total=number(total),
-        leaf=leaf,
-        value=number(sizes[leaf]),
-    )
     colours = [_FRAMES[theme] if path in plain else _colour(path) or GREY for path in shown]
     inks = [INKS[theme] if path in plain else "#ffffff" for path in shown]
     figure = go.Figure(
@@ -60,7 +51,6 @@ def treemap(rows: Sequence[ParameterRow], total: int, theme: ThemeName = "light"
             textfont={"color": inks},
             pathbar={"visible": True, "textfont": {"color": INKS[theme]}},
             tiling={"pad": 2},
-            meta=words,
         )
     )
     return figure.update_layout(

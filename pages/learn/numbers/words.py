@@ -407,7 +407,7 @@ def lookup(made: Made) -> None:
     last = table.values[-1]
     _row, difference = embeddings.look_up(last, index)
     show.figure(
-        plots.lookup(last, index, table.tokens, state.theme(), say=_),
+        plots.lookup(last, index, table.tokens, say=_),
         _("One-hot vector times table: one row."),
         key="words-lookup",
     )
@@ -465,7 +465,7 @@ def likeness(made: Made) -> None:
             st.dataframe(_nearest(table, at, index), hide_index=True, key=f"words-near{at}")
             within, between = embeddings.class_likeness(values, table.classes, len(SPECIALS))
             show.figure(
-                plots.likeness(cosines(values), table.tokens, order, state.theme()),
+                plots.likeness(cosines(values), table.tokens, order),
                 _("Cosine of all pairs.")
                 if words is None
                 else paragraph("words/likeness", within=within, between=between),

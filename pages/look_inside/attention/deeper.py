@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from pages.app import show, state
+from pages.app import show
 from pages.app.accounts import visitors
 from pages.app.address import view
 from pages.app.runs import run_words, runs_access
@@ -362,11 +362,11 @@ def _side_by_side(shown: Shown, other: Run, versus: Versus, their_module: str) -
     whose = "" if other.id == run.id else f": {escape(other.meta.name)}"
     top = None if chosen.kind in OF_PICTURES else 1.0
     figures = [
-        (_place(chosen, example.step), head_map(left, theme=state.theme(), top=top)),
-        (_place(versus, theirs.step) + whose, head_map(right, theme=state.theme(), top=top)),
+        (_place(chosen, example.step), head_map(left, top=top)),
+        (_place(versus, theirs.step) + whose, head_map(right, top=top)),
         (
             _("Second minus first"),
-            difference_map(left, right, state.theme(), names=(_("first"), _("second"))),
+            difference_map(left, right, names=(_("first"), _("second"))),
         ),
     ]
     figures[2][1].data[0].colorbar.title.text = ""  # no room; the caption says it

@@ -437,7 +437,7 @@ def one_map(shown: Shown) -> None:
     """Show the chosen head as a map; a click or Enter on a cell opens its arithmetic."""
     one = shown.head()
     is_computed = can_compute(shown.run)
-    figure = plots.head_map(one, theme=state.theme(), top=shown.top)
+    figure = plots.head_map(one, top=shown.top)
     try:
         cells = alignment.truth_on_map(shown.experiment, shown.example.item, shown.module)
     except ValueError:  # nobody knows them

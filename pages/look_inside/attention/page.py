@@ -35,7 +35,6 @@ from tfm_core.inspect.positions.tables import geometry, tiles_of
 from tfm_core.plots import export
 from tfm_core.plots.heads import patches as patch_plots
 from tfm_core.plots.heads.attention import MANY_KEYS, head_map
-from tfm_core.plots.heads.captions import caption_strip
 from tfm_core.plots.model.positions import position_tiles
 from tfm_core.plots.palette import COLOURS
 from tfm_core.probe.labels import (
@@ -305,7 +304,7 @@ def _over_picture(shown: Shown) -> None:
     side_weights = patch_plots.patch_weights(weights, query, has_cls=experiment.has_cls)
     first, side = int(experiment.has_cls), len(side_weights)
     patch = None if query is None or query < first else divmod(query - first, side)
-    figure = patch_plots.patch_overlay(side_weights, picture, theme=state.theme(), chosen=patch)
+    figure = patch_plots.patch_overlay(side_weights, picture, chosen=patch)
 
     def picked(row: int, column: int) -> None:
         name = names[row * side + column + first]
@@ -341,12 +340,11 @@ def _word_by_word(shown: Shown) -> None:
     side = patches_per_side(shown.experiment)
     place = {"layer": shown.chosen.layer + 1, "head": shown.chosen.head + 1}
     st.markdown(_("**Layer {layer}, head {head}, over the picture**", **place))
-    figure = caption_strip(
+    figure = patch_plots.caption_strip(
         weights.reshape(len(weights), side, side),
         shown.example.picture,
         [*shown.example.item["tgt"], "<eos>"],
         [*shown.example.item["boxes"], None],
-        state.theme(),
     )
     show.figure(figure, paragraph("attention/words"), key="attention-words")
     show.link("try", _("Compose a picture"), {"view": "scene"}, icon=":material/image_search:")
@@ -384,7 +382,7 @@ def _explanations(shown: Shown) -> None:
     for column, (kind, weights) in zip(st.columns(3), values.items(), strict=True):
         with column:
             st.markdown(f"**{_(EXPLANATIONS[kind].label)}**")
-            figure = patch_plots.patch_overlay(weights, picture, theme=state.theme())
+            figure = patch_plots.patch_overlay(weights, picture)
             figure.update_layout(height=300, margin={"l": 4, "r": 4, "t": 44, "b": 4})
             show.figure(figure, _(EXPLANATIONS[kind].help), key=f"attention-explain-{kind}")
     show.prose(content("attention_explanation"))
@@ -395,7 +393,7 @@ def _through_layers(shown: Shown) -> None:
     one = shown.head()
     layers = list(shown.example.maps(shown.modules))
     reached = rollout(layers).astype(np.float32)
-    figure = head_map(replace(one, weights=one.cut(reached)), theme=state.theme(), top=None)
+    figure = head_map(replace(one, weights=one.cut(reached)), top=None)
     figure.update_layout(height=min(figure.layout.height, maps.HIGHEST))
     live_figure.live_figure(figure, key="attention-rollout", name=_("Rollout over all layers"))
     st.caption(paragraph("attention/rollout"))
@@ -411,7 +409,7 @@ def _positions(shown: Shown) -> None:
         show.problem(error)
         return
     words = paragraph("attention/tiles")
-    figure = position_tiles(tiles, state.theme())
+    figure = position_tiles(tiles)
     figure.update_layout(margin={"b": 48}).update_xaxes(title={"standoff": 24})
     show.figure(figure, words, key="attention-positions")
     show.prose(

@@ -15,7 +15,6 @@ from pages.app.address import view
 from pages.app.address.parameters import Number
 from pages.app.model.answer import example_name
 from pages.app.navigation.terms import marked
-from pages.app.state import theme
 from pages.app.typed import escape, within
 from pages.components.live_figure import live_figure
 from pages.components.pickers import Thumbnail, thumbnails
@@ -110,7 +109,6 @@ def causes(run: Run, index: int) -> None:
                 [_(name) for name in names],
                 found.tokens[stack],
                 column_title=_("{stack} position", stack=_(STACKS[stack])),
-                theme=theme(),
             )
             words = _(
                 "Restored by patching one position before or after a layer: 1 is the whole answer."
@@ -192,7 +190,6 @@ def _heads(found: Causes) -> None:
         [_(short_name(each)) for each in attentions],
         [str(n + 1) for n in range(values.shape[1])],
         column_title=_("head"),
-        theme=theme(),
     )
 
     def follow(row: int, head: int) -> None:

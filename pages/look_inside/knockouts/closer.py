@@ -16,7 +16,6 @@ from pages.app import show
 from pages.app.address import view
 from pages.app.address.parameters import Unfit, Written
 from pages.app.navigation import page_table
-from pages.app.state import theme
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
 from tfm_core.choices.config import Experiment
@@ -323,7 +322,7 @@ def pattern(asked: Knocked) -> None:
         _answers(patterns.redrawn(run, asked.example, head, rows))
     with right:
         show.figure(
-            head_map(replace(shown, weights=rows), theme=theme()),
+            head_map(replace(shown, weights=rows)),
             _("The pattern: from each query, to its keys."),
             key="knockouts-drawn",
         )

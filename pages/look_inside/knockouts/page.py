@@ -394,7 +394,7 @@ def _attention(asked: Knocked) -> None:
             glosses=glosses.shown(experiment),
         )
         with column:
-            figure = plots.head_map(shown, title, state.theme())
+            figure = plots.head_map(shown, title)
             show.figure(figure, caption, key=f"knockouts-map-{name}")
     gone = [p for p in asked.off if p.module == module and p.kind in ("head", "sublayer")]
     if any(head is None or part.head in (None, head) for part in gone):

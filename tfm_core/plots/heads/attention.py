@@ -5,19 +5,19 @@ Zero is the paper and more ink is more weight, on light and on dark; what the ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.attention.map_view import MapView
-from tfm_core.plots.chart import cells
-from tfm_core.plots.kinds import legend_to
-from tfm_core.plots.palette import DIVERGING, MASKED, SCALES, ThemeName
+from tfm_core.plots.chart import cells, texts_of
+from tfm_core.plots.kinds import HOLES, legend_to
+from tfm_core.plots.palette import ThemeName
 from tfm_core.plots.texts.writing import marked
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Sentence
@@ -41,14 +41,12 @@ _WEIGHT = (  # of a cell that may be read, and of one that is masked
     N_("{query}<br>{key}<br>weight <span>{w:.4f}</span> (masked)"),
 )
 _DIFFERENCE = (
-    N_("{query}<br>{key}<br>{one}<br>{other}<br>difference {by}"),
-    N_("{query}<br>{key}<br>{one}<br>{other}<br>difference {by} (masked)"),
+    N_("{query}<br>{key}<br>{one} {a:.4f}<br>{other} {b:.4f}<br>difference {by:+.4f}"),
+    N_("{query}<br>{key}<br>{one} {a:.4f}<br>{other} {b:.4f}<br>difference {by:+.4f} (masked)"),
 )
 
 
-def head_map(
-    view: MapView, title: str = "", theme: Theme = "light", *, top: float | None = 1.0
-) -> go.Figure:
+def head_map(view: MapView, title: str = "", *, top: float | None = 1.0) -> go.Figure:
     """Draw one head's weights as a heatmap; its cells are square unless the map is a mere strip.
 
     view: of weights (Q, K), 0 to 1. top: the weight with the most ink; None: see ``top_of``.
@@ -58,33 +56,31 @@ def head_map(
     top = top_of(seen) if top is None else top
     says: Says = N_("query %{y}<br>key %{x}<br>weight %{z:.4f}<extra></extra>")
     if weights.size <= _MAX_TEXTS:
-        says = _says(view, _WEIGHT, [[{"w": w} for w in row] for row in weights.tolist()])
+        says = _says(view, _WEIGHT, w=weights)
     legend = legend_to(0, top, largest=float(np.nanmax(seen, initial=0.0)))
-    look = SCALES[theme], (0, top), legend
-    return _map(view, seen, look, says, theme, title=title, top=80 if title else 48)
+    return _map(view, seen, "share", legend, says, title=title, top=80 if title else 48)
 
 
 def _map(
     view: MapView,
     seen: Floats,
-    look: tuple[Sequence[str], tuple[float, float], dict[str, Any]],
+    scale: Literal["share", "signed"],
+    legend: dict[str, Any],
     says: Says,
-    theme: Theme,
     *,
     title: str = "",
     top: int,
 ) -> go.Figure:
-    """Draw cells (Q, K) with their tokens. look: colours, ends of the scale, and its legend."""
+    """Draw cells (Q, K) with their tokens."""
     is_flat = len(view.key) >= _STRIP * len(view.query)  # few words, many patches
-    scale, ends, legend = look
     square = {"scaleanchor": None if is_flat else "x", "constraintoward": "top"}
     return cells(
         seen,
         scale,
-        ends,
+        (legend["tickvals"][0], legend["tickvals"][-1]),
         says=says,
         gap=1 if max(seen.shape) <= 32 else 0,
-        trace={"colorbar": legend, "showscale": True},
+        trace={"colorbar": legend, "showscale": True, "name": legend["title"]["text"]},
         height=_FLAT if is_flat else int(np.clip(160 + 24 * len(view.query), 380, 660)),
         top=top,
         x={
@@ -100,7 +96,7 @@ def _map(
             **square,
         },
         title={"text": escape(title, quote=False)},
-        plot_bgcolor=MASKED[theme],
+        plot_bgcolor=HOLES,
     )
 
 
@@ -125,9 +121,7 @@ def usual_top(weights: Floats) -> float:
 Says = str | list[list[Sentence]]
 
 
-def _says(
-    view: MapView, said: tuple[str, str], values: Sequence[Sequence[Mapping[str, Any]]]
-) -> list[list[Sentence]]:
+def _says(view: MapView, said: tuple[str, str], **values: npt.ArrayLike) -> list[list[Sentence]]:
     """Return a text for each cell. said: templates, if it may be read and if it is masked."""
     queries: list[str] = [escape(words, quote=False) for words in view.query_words or ()]
     queries = queries or [
@@ -138,13 +132,8 @@ def _says(
         N_("key {n}: {name}", n=i, name=escape(token, quote=False))
         for i, token in enumerate(view.key, 1 + view.first[1])
     ]
-    return [
-        [
-            Sentence(said[0] if may else said[1], {"query": query, "key": key, **own})
-            for key, own, may in zip(keys, row, allowed, strict=True)
-        ]
-        for query, row, allowed in zip(queries, values, view.allowed.tolist(), strict=True)
-    ]
+    templates = np.array(said, object)[1 - view.allowed.astype(int)]
+    return texts_of(templates, rows={"query": queries}, columns={"key": keys}, **values)
 
 
 def _glossed(token: str, glosses: Mapping[str, str]) -> str:
@@ -181,7 +170,6 @@ def outline_cells(
 def difference_map(
     left: MapView,
     right: MapView,
-    theme: Theme = "light",
     *,
     names: tuple[str, str] = ("first", "second"),
     top: float | None = None,
@@ -205,15 +193,7 @@ def difference_map(
     one, other = (escape(name, quote=False) for name in names)
     says: Says = N_("query %{y}<br>key %{x}<br>%{z:+.4f}<extra></extra>")
     if difference.size <= _MAX_TEXTS:
-        values = [
-            [
-                {"one": f"{one} {a:.4f}", "other": f"{other} {b:.4f}", "by": f"{b - a:+.4f}"}
-                for a, b in zip(*rows, strict=True)
-            ]
-            for rows in zip(first.tolist(), second.tolist(), strict=True)
-        ]
-        says = _says(view, _DIFFERENCE, values)
+        says = _says(view, _DIFFERENCE, one=one, other=other, a=first, b=second, by=difference)
     legend = legend_to(-end, end, N_("{second} minus {first}", second=other, first=one))
     legend |= {"title": {**legend["title"], "side": "top"}, "len": 0.8}
-    look = DIVERGING[theme], (-end, end), legend
-    return _map(view, view.seen(difference), look, says, theme, top=64)
+    return _map(view, view.seen(difference), "signed", legend, says, top=64)

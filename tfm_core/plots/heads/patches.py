@@ -1,31 +1,35 @@
-"""What a patch of a picture looks at, drawn over it (Dosovitskiy et al. 2021, figure 6)."""
+"""What a patch of a picture, or a word of its caption, looks at, drawn over it.
+
+The patches follow Dosovitskiy et al. 2021, figure 6, the strip of words Xu et al. 2015, figure 2.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from html import escape
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots import described
-from tfm_core.plots.chart import texts_of
-from tfm_core.plots.heads.attention import Theme, top_of
-from tfm_core.plots.kinds import frame, lay_out, layout_of, legend_to, picture_axes
-from tfm_core.plots.palette import MASKED, SKY, VERMILION
+from tfm_core.plots.chart import cells, texts_of
+from tfm_core.plots.heads.attention import top_of
+from tfm_core.plots.kinds import HOLES, frame, layout_of, picture_axes, picture_trace
+from tfm_core.plots.palette import SKY, VERMILION
 from tfm_core.probe.types import Floats
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Sentence
 
 INK = "230, 159, 0"
 """Attention over a picture: red, green, blue."""
 OVERLAY = ((0.0, f"rgba({INK}, 0)"), (1.0, f"rgba({INK}, 0.75)"))
+COLUMNS = 4
+_SIDE, _WORD, _NOTE, _MARGIN = 150, 28, 18, 8  # pixels
 
 
 def patch_overlay(
     weights: Floats,
     picture: npt.NDArray[np.uint8],
-    theme: Theme = "light",
     *,
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
@@ -33,38 +37,72 @@ def patch_overlay(
 
     weights: (side, side). picture: uint8 (C, height, width) or (height, width).
     chosen: row and column, from 0, of the patch that asks; it gets an outline.
-    The heatmap, whose cells are the patches, comes first; plotly draws it above the picture anyway.
     """
-    weights = np.asarray(weights, np.float32)
-    side = weights.shape[0]
-    size = picture.shape[-1] / side  # pixels to a side of a patch
-    end = top_of(weights)
-    numbers = range(1, side + 1)
-    texts = texts_of(
-        N_("patch {row},{column}: weight {w:.4f}"),
-        rows={"row": numbers},
-        columns={"column": numbers},
-        w=weights,
+    figure = cells(
+        weights,
+        OVERLAY,
+        (0, top_of(np.asarray(weights, np.float32))),
+        picture=picture,
+        says=_says(weights),
+        legend=N_("weight"),
+        height=380,
+        top=48,
+        plot_bgcolor=HOLES,
     )
-    overlay = veil(
-        weights, size, end, colorbar=legend_to(0, end), hoverinfo="text", hovertext=texts
-    )
-    figure = go.Figure([overlay, picture_trace(picture)])
     if chosen is not None:
+        size = picture.shape[-1] / len(weights)
         left, upper = chosen[1] * size - 0.5, chosen[0] * size - 0.5
         ends = (left, upper, left + size, upper + size)
         figure.add_shape(frame(*ends, colour=VERMILION, width=3))
-    x, y = picture_axes(picture.shape[-1])
-    return lay_out(
-        figure,
-        height=380,
-        top=48,
-        x=x,
-        y=y,
-        hovermode="closest",
-        dragmode=False,
-        plot_bgcolor=MASKED[theme],
+    return figure
+
+
+def caption_strip(
+    maps: Floats,
+    picture: npt.NDArray[np.uint8],
+    words: Sequence[str],
+    boxes: Sequence[Sequence[int] | None],
+    *,
+    notes: Sequence[str] = (),
+) -> go.Figure:
+    """Draw a picture for each word, with the attention over its patches.
+
+    maps: (T, side, side). picture: uint8 (C, height, width). boxes: left, top, right, bottom in
+    pixels of what a word names, or None; outlined. notes: a few letters for each word, under it.
+    """
+    rows = max(1, -(-len(words) // COLUMNS))
+    below = _WORD + _NOTE * bool(notes)
+    height = rows * _SIDE + (rows - 1) * below
+    shown = [f"<b>{escape(word)}</b>" for word in words]
+    for n, note in enumerate(notes):
+        shown[n] += f"<br>{escape(note)}"
+    figure = cells(
+        maps,
+        OVERLAY,
+        (0, float(np.max(maps)) or 1.0),
+        picture=picture,
+        each_says=[_says(one, escape(word)) for one, word in zip(maps, words, strict=True)],
+        facets=shown,
+        n_beside=COLUMNS,
+        gaps=(0.03, below / height),
+        height=height + below + _MARGIN,
     )
+    for n, box in enumerate(boxes):
+        if box is not None:
+            outline = frame(*(float(edge) - 0.5 for edge in box), colour=SKY, width=2)
+            axis = str(n + 1) if n else ""
+            figure.add_shape(outline, xref=f"x{axis}", yref=f"y{axis}")
+    return figure
+
+
+def _says(weights: Floats, word: str = "") -> list[list[Sentence]]:
+    """Return what the pointer reads of each patch, and whose weight it is."""
+    numbers = range(1, len(weights) + 1)
+    template = N_("patch {row},{column}: weight {w:.4f}")
+    if word:
+        template = N_("{word}<br>patch {row},{column}: weight {w:.4f}")
+    places: dict[str, Any] = {"rows": {"row": numbers}, "columns": {"column": numbers}}
+    return texts_of(template, **places, w=weights, word=word)
 
 
 def numbered(
@@ -88,12 +126,7 @@ def numbered(
         place = {"x": left, "y": top, "xanchor": "left", "yanchor": "top", "showarrow": False}
         notes.append({**text, **place, "bgcolor": colour})
     x, y = picture_axes(picture.shape[-1])
-    height, width = picture.shape[-2:]
-    shown = picture_trace(picture).update(
-        hoverinfo=None,
-        hovertemplate="%{z}<extra></extra>",
-        meta=N_("{name}: {n} by {m} pixels.", name=N_("Picture"), n=width, m=height),
-    )
+    shown = {**picture_trace(picture), "hoverinfo": None, "hovertemplate": "%{z}<extra></extra>"}
     layout = layout_of(height=340, x=x, y=y, shapes=shapes)
     return go.Figure(shown, layout | {"annotations": notes if len(notes) <= _MAX_NUMBERED else []})
 
@@ -111,30 +144,3 @@ def patch_weights(weights: Floats, query: int | None, *, has_cls: bool) -> Float
     patches = row[1:] if has_cls else row
     side = round(float(np.sqrt(len(patches))))
     return np.asarray(patches, np.float32).reshape(side, side)
-
-
-def picture_trace(picture: npt.NDArray[np.uint8]) -> go.Image:
-    """Return the picture (C, height, width) or (height, width) itself, its pixels as they are."""
-    channels = picture[None] if picture.ndim == 2 else picture
-    colours = (
-        np.broadcast_to(channels, (3, *channels.shape[1:])) if len(channels) == 1 else channels
-    )
-    return go.Image(z=np.moveaxis(colours, 0, -1).astype(np.uint8), hoverinfo="skip")
-
-
-def veil(weights: Floats, size: float, top: float, **more: Any) -> go.Heatmap:
-    """Return attention (side, side) to lay over a picture. size: pixels to a side of a patch."""
-    centres = (np.arange(len(weights)) + 0.5) * size - 0.5
-    name = more["colorbar"]["title"]["text"] if "colorbar" in more else N_("Map")
-    return go.Heatmap(
-        z=weights,
-        x=centres,
-        y=centres,
-        zmin=0,
-        zmax=top,
-        colorscale=[list(stop) for stop in OVERLAY],
-        xgap=1,
-        ygap=1,
-        meta=described.cells(name, weights, (centres, {}), (centres, {})),
-        **more,
-    )

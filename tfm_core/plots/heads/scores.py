@@ -12,9 +12,9 @@ from pandas import DataFrame
 from tfm_core.inspect.attention.alignment import SCORES
 from tfm_core.inspect.knockouts.measure import PRUNED
 from tfm_core.plots.chart import DASHES, Look, cells, chart
-from tfm_core.plots.heads.attention import Theme, short
-from tfm_core.plots.kinds import reference_line
-from tfm_core.plots.palette import COLOURS, DIVERGING, GREY, MASKED, VERMILION
+from tfm_core.plots.heads.attention import short
+from tfm_core.plots.kinds import HOLES, reference_line
+from tfm_core.plots.palette import COLOURS, GREY, VERMILION
 from tfm_core.sentences import N_
 
 _MAX_WRITTEN = 16  # columns whose cells carry their number
@@ -104,7 +104,6 @@ def restored_map(
     columns: Sequence[str],
     *,
     column_title: str,
-    theme: Theme = "light",
 ) -> go.Figure:
     """Draw what each patch restores, (rows, columns): 0 for nothing, 1 for the whole answer."""
     top = max(1.0, float(np.abs(shares).max(initial=0.0)))
@@ -115,7 +114,7 @@ def restored_map(
     ]
     return cells(
         shares,
-        DIVERGING[theme],
+        "signed",
         (-top, top),
         says=says,
         texts="%{z:.2f}" if len(names) <= _MAX_WRITTEN else "",
@@ -124,5 +123,5 @@ def restored_map(
         top=44,
         x={"title": column_title, "names": names, "tickangle": -45},
         y={"names": rows},
-        plot_bgcolor=MASKED[theme],
+        plot_bgcolor=HOLES,
     )

@@ -13,10 +13,9 @@ from tfm_core.choices.variants.positions import POSITIONS, Style
 from tfm_core.inspect.positions.longer import RACE
 from tfm_core.inspect.positions.shuffle import CHANGES
 from tfm_core.plots.chart import Look, cells, chart, texts_of
-from tfm_core.plots.described import line
-from tfm_core.plots.heads.attention import Theme, short
-from tfm_core.plots.kinds import HIDDEN, from_zero, lay_out
-from tfm_core.plots.palette import COLOURS, DIVERGING, GREY, HUES, SCALES
+from tfm_core.plots.heads.attention import short
+from tfm_core.plots.kinds import HIDDEN, lay_out
+from tfm_core.plots.palette import COLOURS, GREY, HUES
 from tfm_core.plots.training.stage import thin
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_
@@ -26,7 +25,6 @@ def matrix(
     values: Floats,
     x_title: str,
     y_title: str,
-    theme: Theme = "light",
     *,
     names: Sequence[str] | None = None,
     is_square: bool = False,
@@ -43,7 +41,7 @@ def matrix(
     down = {"scaleanchor": "x", "constraintoward": "top"} if is_square else {}
     figure = cells(
         values,
-        (DIVERGING if span is None else SCALES)[theme],
+        "signed" if span is None else "share",
         span or (-top, top),
         says=f"{y_title} %{{y}}<br>{x_title} %{{x}}<br>%{{z:.4f}}<extra></extra>",
         legend=N_("value"),
@@ -84,7 +82,6 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
                 x=x,
                 y=y,
                 mode="lines+markers",
-                meta=line(N_("Values"), x, y),
                 marker={"size": [0, 7 if is_last else 4]},
                 line={"color": COLOURS["query"], "width": 3 if is_last else 1},
                 opacity=1.0 if is_last else 0.25,
@@ -161,6 +158,7 @@ def race(
         kept = thin(x, np.nan_to_num(y))
         parts.append((escape(label, quote=False), np.asarray(x)[kept], np.asarray(y)[kept]))
     names, places, shares = zip(*parts, strict=True)
+    ends = np.unique(np.concatenate(places))
     values = {column: np.concatenate(places), "right": np.concatenate(shares)}
     return chart(
         RACE.table({**values, "model": np.repeat(names, [len(x) for x in places])}),
@@ -169,7 +167,7 @@ def race(
         colour="model",
         looks=[looks_of(style_of(name) if styles is None else styles[name]) for name in series],
         labels={"right": title},
-        across=from_zero(places),
+        across={"range": [0, 2 * ends[0] or 1]} if len(ends) == 1 else {},  # plotly's begins at -1
         reference=None if trained is None else {"x": trained, "words": N_("trained length")},
     )
 
@@ -178,7 +176,7 @@ _GAP = 1  # empty cells between two tiles
 _MAX_WORDS = 8  # patches to a side whose cells have texts of their own
 
 
-def position_tiles(tiles: Floats, theme: Theme = "light") -> go.Figure:
+def position_tiles(tiles: Floats) -> go.Figure:
     """Draw one tile a patch, where the patch lies; its cells are the similarities to all patches.
 
     tiles: (side, side, side, side), cosine similarities, -1 to 1. One heatmap, so that it is quick.
@@ -196,7 +194,7 @@ def position_tiles(tiles: Floats, theme: Theme = "light") -> go.Figure:
     }
     figure = cells(
         mosaic,
-        DIVERGING[theme],
+        "signed",
         (-1, 1),
         says=says,
         legend=N_("cosine similarity"),

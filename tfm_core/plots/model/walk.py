@@ -9,8 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.plots.chart import cells
-from tfm_core.plots.heads.attention import Theme, short
-from tfm_core.plots.palette import DIVERGING, MASKED, SCALES
+from tfm_core.plots.heads.attention import short
+from tfm_core.plots.kinds import HOLES
 from tfm_core.probe.types import Floats
 
 _MAX_WRITTEN = 200  # cells that carry their number
@@ -23,7 +23,6 @@ def tensor_map(
     *,
     row_title: str,
     column_title: str,
-    theme: Theme = "light",
     is_whole_number: bool = False,
     words: Sequence[Sequence[str]] | None = None,
 ) -> go.Figure:
@@ -54,7 +53,7 @@ def tensor_map(
     is_small = values.size <= _MAX_WRITTEN and max(values.shape) <= 16
     return cells(
         values,
-        (SCALES if is_positive else DIVERGING)[theme],
+        "share" if is_positive else "signed",
         (0 if is_positive else -largest, largest),
         says=texts,
         texts=(template if words is None else f"%{{text}}<br>{template}") if is_small else "",
@@ -64,7 +63,7 @@ def tensor_map(
             "xgap": 1 if values.shape[1] <= 40 else 0,
             "ygap": 1 if values.shape[0] <= 40 else 0,
         },
-        plot_bgcolor=MASKED[theme],
+        plot_bgcolor=HOLES,
         height=int(np.clip(150 + 24 * len(rows), 230, 480)),
         top=44,
         x={"title": column_title, "names": list(map(_tick, columns)), "tickangle": -45},

@@ -14,7 +14,7 @@ from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.writing.steps import NEXT
 from tfm_core.plots.chart import cells, chart, texts_of
 from tfm_core.plots.kinds import frame, legend_to
-from tfm_core.plots.palette import COLOURS, GREY, SCALES, ThemeName
+from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.plots.texts.writing import marked
 from tfm_core.sentences import N_, percent, whole_percent
 
@@ -56,7 +56,6 @@ def lens_map(
     says: Sequence[Sequence[str]],
     probability: Floats,
     final: Floats,
-    theme: ThemeName,
     *,
     most: int = 24,
 ) -> go.Figure:
@@ -82,7 +81,7 @@ def lens_map(
     )
     return cells(
         probability[:, :length].T,
-        SCALES[theme],
+        "share",
         (0, 1),
         says=hover,
         texts=answers,
@@ -94,7 +93,7 @@ def lens_map(
     )
 
 
-def digit_map(truth: Sequence[str], table: pd.DataFrame, theme: ThemeName) -> go.Figure:
+def digit_map(truth: Sequence[str], table: pd.DataFrame) -> go.Figure:
     """Draw the probability of each digit (down) at each position of the answer (across).
 
     The true digits have a frame and a tick. table: a row a place, a column a token.
@@ -111,7 +110,7 @@ def digit_map(truth: Sequence[str], table: pd.DataFrame, theme: ThemeName) -> go
     ]
     figure = cells(
         chances,
-        SCALES[theme],
+        "share",
         (0, 1),
         says=N_("position %{x}, %{customdata}: %{z:.5f}<extra></extra>"),
         texts=text,
@@ -138,9 +137,7 @@ def with_signs(words: Sequence[str], marked: Sequence[int] = ()) -> list[str]:
     return [f"▸ {name}" if index in marked else name for index, name in enumerate(names)]
 
 
-def head_rows(
-    heads: Floats, words: Sequence[str], *, theme: ThemeName, marked: Sequence[int] = ()
-) -> go.Figure:
+def head_rows(heads: Floats, words: Sequence[str], *, marked: Sequence[int] = ()) -> go.Figure:
     """Draw the attention of one query in every head: heads (L, H, n), head down, word across.
 
     marked: places of words with a sign. Raises ValueError when weights and words do not fit.
@@ -156,7 +153,7 @@ def head_rows(
     ]
     return cells(
         heads.reshape(-1, n),
-        SCALES[theme],
+        "share",
         (0, float(heads.max(initial=1e-6))),
         trace={"y": rows, "customdata": [with_signs(words)] * len(rows)},
         says=N_("%{y} attends to “%{customdata}”: %{z:.4f}<extra></extra>"),

@@ -19,7 +19,7 @@ from tfm_core.korean import lang
 from tfm_core.plots.chart import bands_of, cells, texts_of
 from tfm_core.plots.heads.attention import Theme, short
 from tfm_core.plots.kinds import COLORWAY
-from tfm_core.plots.palette import CARDS, COLOURS, DIVERGING, INKS, SCALES
+from tfm_core.plots.palette import CARDS, COLOURS, INKS, SCALES
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import N_, Say
 
@@ -134,9 +134,7 @@ def _cells(
 _DIMENSIONS_SHOWN = 8
 
 
-def likeness(
-    like: Floats, tokens: Sequence[str], order: Sequence[int], theme: Theme = "light"
-) -> go.Figure:
+def likeness(like: Floats, tokens: Sequence[str], order: Sequence[int]) -> go.Figure:
     """Draw the cosines (V, V) of all words with all, in an order."""
     shown = like[np.ix_(order, order)]
     names = [escape(tokens[index], quote=False) for index in order]
@@ -149,7 +147,7 @@ def likeness(
     axis = {"names": [short(tokens[index]) for index in order], "constrain": "domain"}
     return cells(
         shown,
-        DIVERGING[theme],
+        "signed",
         (-1, 1),
         says=says,
         legend=N_("cosine  "),
@@ -165,7 +163,6 @@ def lookup(
     table: Floats,
     id: int,
     tokens: Sequence[str],
-    theme: Theme,
     say: Say = str,
 ) -> go.Figure:
     """Draw a window of the table (V, D) around row ``id``, the one-hot beside it.
@@ -186,7 +183,7 @@ def lookup(
     names = [say(N_("one-hot")), "", *(str(n + 1) for n in range(shown.shape[1]))]
     return cells(
         values,
-        DIVERGING[theme],
+        "signed",
         (-top, top),
         says="%{y}<br>%{x}: %{text}<extra></extra>",
         texts=texts,

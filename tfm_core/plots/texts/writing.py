@@ -17,7 +17,6 @@ import plotly.graph_objects as go
 from tfm_core.data.opened.spelling import labels, running
 from tfm_core.inspect.writing.steps import WAYS, in_nats, parts_at
 from tfm_core.korean import lang
-from tfm_core.plots.described import scatter
 from tfm_core.plots.kinds import lay_out
 from tfm_core.plots.palette import COLOURS, GREY, ORANGE
 from tfm_core.sentences import N_, Say
@@ -174,11 +173,9 @@ def beam_tree(tree: pd.DataFrame, *, most: int = 16) -> go.Figure:
 
 
 def _marks(nodes: Sequence[Any], colour: str) -> dict[str, object]:
-    x, y = [node.step + 1 for node in nodes], [node.place + 1 for node in nodes]
     return {
-        "x": x,
-        "y": y,
-        "meta": scatter(N_("beam rank"), x, y) if nodes else None,
+        "x": [node.step + 1 for node in nodes],
+        "y": [node.place + 1 for node in nodes],
         "mode": "markers+text",
         "text": [_label(node) for node in nodes],
         "textposition": "top center",

@@ -9,46 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots import described
-from tfm_core.plots.chart import DASHES, MAX_MARKED
-from tfm_core.plots.kinds import COLORWAY, band
+from tfm_core.inspect.tables import Column, Columns, share
+from tfm_core.plots.chart import LOOKS, MAX_MARKED, Look, chart
 from tfm_core.plots.training.stage import smooth, thin
 from tfm_core.probe.types import Floats
 from tfm_core.sentences import Sentence
 
-_DASHES = (*DASHES, "12px,3px,2px,3px")
-_SVG_DASHES = ("", "7 4", "2 3", "7 3 2 3", "12 4", "12 3 2 3", "10 3 2 3")
-N_LOOKS = len(COLORWAY) * len(_DASHES)
-"""Looks that are all different; from here on they begin again."""
 MAX_POINTS, MIN_POINTS, ALL_POINTS = 400, 60, 12_000
 MAX_HOVERED = 12
 """Lines that the pointer reads all at once; of more it reads the nearest."""
-_GAP = 0.07  # between panels, as a share of the figure
 _REACH = 100  # pixels: validations stand far apart
 MAX_NAMED = 8
 """Lines that a legend names; of more the table does."""
-
-
-@dataclass(frozen=True, slots=True)
-class LineStyle:
-    """How the line of a run is drawn, everywhere: its colour and its dashes."""
-
-    colour: str
-    dash: str
-    svg_dash: str
-
-
-def style_of(slot: int) -> LineStyle:
-    """Return the look of a place, from 0: neighbours differ in colour and in line style."""
-    row, column = divmod(slot % N_LOOKS, len(COLORWAY))
-    style = (row + column) % len(_DASHES)
-    return LineStyle(COLORWAY[column], _DASHES[style], _SVG_DASHES[style])
 
 
 def slots(ids: Iterable[str], kept: Mapping[str, int]) -> dict[str, int]:
@@ -68,7 +45,7 @@ def slots(ids: Iterable[str], kept: Mapping[str, int]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunLine:
-    """A curve: values (n,) at x (n,), ascending. slot: see ``style_of``."""
+    """A curve: values (n,) at x (n,), ascending. slot: the place of its look in ``LOOKS``."""
 
     name: str
     slot: int
@@ -114,139 +91,113 @@ def comparison(
     but those of shares.
     """
     most = most_points(panels, window)
-    share = (1 - _GAP * (len(panels) - 1)) / max(1, len(panels))
-    traces: list[dict[str, Any]] = []
-    axes: dict[str, dict[str, Any]] = {}
-    n_named, has_means = 0, False
+    n_named = max((sum(not one.is_faint for one in panel.lines) for panel in panels), default=0)
+    has_means = any(line.low is not None for panel in panels for line in panel.lines)
+    scale = {True: {"type": "log"}, False: {"rangemode": "tozero"}}
+    columns = Columns()
+    drawn: list[tuple[str, str, RunLine]] = []
+    # series are drawn in the order of their looks: what was measured, means, lines with a name
+    looks: tuple[dict[str, Look], ...] = ({}, {}, {})
     for number, panel in enumerate(panels):
-        letter = f"y{number + 1}" if number else "y"
-        named = sorted(
-            (one for one in panel.lines if not one.is_faint), key=lambda one: one.low is None
-        )
-        n_named = max(n_named, len(named))
-        has_means = has_means or any(one.low is not None for one in named)
-        is_many = len(named) > MAX_NAMED
-        is_marked = not panel.is_noisy and len(named) <= MAX_HOVERED
-        drawn = list(_measured(panel, window, most, is_log_x, is_many))
-        for line in named:
-            drawn += _line(line, panel, window, most, is_log_x, is_marked)
-            drawn[-1]["showlegend"] = not number
-        traces += [{**trace, "xaxis": "x", "yaxis": letter} for trace in drawn]
-        top = 1 - number * (share + _GAP)
-        is_log = is_log_y and not panel.is_share
-        axes[letter.replace("y", "yaxis")] = {
-            "domain": [max(0.0, top - share), top],
-            "anchor": "x",
-            "title": {"text": panel.title},
-            "type": "log" if is_log else "linear",
-            "rangemode": "normal" if is_log else "tozero",
-            **({"range": [0, 1.04], "tickformat": ".0%"} if panel.is_share else {}),
-        }
+        name = str(number)
+        form = Column(panel.title, ".4~g", scale[is_log_y])
+        columns[name] = share(panel.title) if panel.is_share else form
+        for key, colour, line in _measured(panel, window, is_many=n_named > MAX_NAMED):
+            looks[0][key] = {**_RAW, "colour": colour, "legendgroup": str(line.slot)}
+            drawn.append((name, key, line))
+        for line in panel.lines:
+            if line.is_faint:
+                continue
+            is_mean = line.low is not None
+            is_plain = is_mean or panel.is_noisy  # without marks
+            key = f"{'mean' if is_mean else 'smooth' if is_plain else 'line'} {line.slot}"
+            looks[1 if is_mean else 2][key] = {
+                **LOOKS[line.slot % len(LOOKS)],
+                "name": escape(line.name, quote=False),
+                "width": 3 if is_mean else 2.2,
+                "size": 6,
+                "legendgroup": key if is_mean else str(line.slot),
+            } | ({"mode": "lines"} if is_plain else {})
+            if panel.is_noisy and not is_mean:
+                line = replace(line, y=smooth(line.y, window))
+            drawn.append((name, key, line))
+    parts: dict[tuple[str, str], list[npt.NDArray[np.float32]]] = {}
+    for *place, line in drawn:
+        before = parts.setdefault((place[0], place[1]), [])
+        before += [_GAP] * bool(before) + [_kept(line, most, is_log_x=is_log_x)]
+    values = [np.concatenate(each, axis=1) for each in parts.values()]
+    sizes = [each.shape[1] for each in values]
+    table = {
+        "panel": np.repeat([panel for panel, _line in parts], sizes),
+        "line": np.repeat([line for _panel, line in parts], sizes),
+        **dict(
+            zip(("x", "y", "low", "high"), np.concatenate([_GAP[:, :0], *values], 1), strict=True)
+        ),
+    }
     is_read_at_once = n_named <= MAX_HOVERED
     is_drawn_fast = not is_read_at_once and not has_means  # see pages/components/live_figure
-    layout = {
-        "height": height,
-        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
-        "hovermode": "x unified" if is_read_at_once else "closest",
-        "hoversubplots": "axis" if is_read_at_once else "single",
-        "hoverdistance": _REACH,
-        "showlegend": n_named <= MAX_NAMED,
-        "legend": {"font": {"size": 12}},
-        "meta": {"manyLines": True} if is_drawn_fast else None,
-        "xaxis": {
-            "anchor": f"y{len(panels)}" if len(panels) > 1 else "y",
-            "title": {
-                "text": Sentence("{title} (log)", {"title": x_title}) if is_log_x else x_title
-            },
-            "type": "log" if is_log_x else "linear",
-            "rangemode": "normal" if is_log_x else "tozero",
+    return chart(
+        columns.table(table),
+        "bands",
+        x="x",
+        y="y",
+        colour="line",
+        facet="panel",
+        looks={**looks[0], **looks[1], **looks[2]},
+        ends=("low", "high"),
+        marked=MAX_MARKED if is_read_at_once else 0,
+        across={
+            "title": Sentence("{title} (log)", {"title": x_title}) if is_log_x else x_title,
+            **scale[is_log_x],
             "hoverformat": ",.4~g",
             "separatethousands": True,
             "showspikes": is_read_at_once,
             "spikemode": "across",
             "spikesnap": "cursor",
         },
-    }
-    return go.Figure(traces, {**layout, **axes})
+        height=height,
+        top=8,
+        hovermode="x unified" if is_read_at_once else "closest",
+        showlegend=n_named <= MAX_NAMED,
+        layout={
+            "hoversubplots": "axis" if is_read_at_once else "single",
+            "hoverdistance": _REACH,
+            "legend": {"font": {"size": 12}},
+            "meta": {"manyLines": True} if is_drawn_fast else None,
+        },
+    )
 
 
-def _line(
-    line: RunLine, panel: CurvePanel, window: int, most: int, is_log_x: bool, is_marked: bool
-) -> list[dict[str, Any]]:
-    """Return the line of a run that has a name, or a mean with its spread below it."""
-    style, below = style_of(line.slot), []
-    group = {"legendgroup": str(line.slot)}
-    if line.low is not None and line.high is not None:
-        shown = line.x > 0 if is_log_x else slice(None)
-        x, y, low, high = (
-            np.asarray(one[shown], np.float32) for one in (line.x, line.y, line.low, line.high)
-        )
-        group = {"legendgroup": f"band {line.slot}"}
-        below = band(x, low, high, style.colour, showlegend=False, **group)
-    else:
-        y = smooth(line.y, window) if panel.is_noisy else line.y
-        x, y = _kept(line.x, y, most, is_log_x=is_log_x)
-    has_marks = is_marked and not below and len(x) <= MAX_MARKED
-    form = ".1%" if panel.is_share else ".4~g"
-    trace = {
-        "type": "scatter",
-        "x": x,
-        "y": y,
-        "mode": "lines+markers" if has_marks else "lines",
-        "line": {"color": style.colour, "width": 3 if below else 2.2, "dash": style.dash},
-        "marker": {"size": 6},
-        "name": escape(line.name, quote=False),
-        "hovertemplate": f"%{{y:{form}}} {escape(panel.title, quote=False)}",
-        **group,
-    }
-    if len(x):
-        trace["meta"] = described.line(line.name, x, y, is_share=panel.is_share)
-    return [*below, trace]
+_GAP = np.full((4, 1), np.nan, np.float32)  # between lines of one trace
+_RAW: Look = {"mode": "lines", "width": 1, "opacity": 0.4, "hoverinfo": "skip", "showlegend": False}
 
 
 def _measured(
-    panel: CurvePanel, window: int, most: int, is_log_x: bool, is_many: bool
-) -> Iterator[dict[str, Any]]:
-    """Yield what was measured, thin and pale; of many lines, those of a colour are one trace.
+    panel: CurvePanel, window: int, *, is_many: bool
+) -> Iterator[tuple[str, str, RunLine]]:
+    """Yield what was measured with a key and a colour; of many lines, a colour shares a key.
 
     The members of a mean are smoothed as it is, which would else lag behind all of them.
     """
     is_smoothed = panel.is_noisy and window > 1
-    lines = [line for line in panel.lines if line.is_faint]
-    if is_smoothed:
-        members = [replace(line, y=smooth(line.y, window)) for line in lines]
-        lines = [one for one in panel.lines if not one.is_faint and one.low is None] + members
-    together: dict[tuple[str, int], list[RunLine]] = {}
-    for line in lines:
-        colour = style_of(line.slot).colour
-        together.setdefault((colour, 0 if is_many else line.slot), []).append(line)
-    gap = np.array([np.nan], np.float32)
-    for (colour, _slot), group in together.items():
-        parts = [_kept(line.x, line.y, most, is_log_x=is_log_x) for line in group]
-        x, y = (
-            np.concatenate([each for part in parts for each in (part[of], gap)][:-1])
-            for of in (0, 1)
-        )
-        yield {
-            "type": "scatter",
-            "x": x,
-            "y": y,
-            "mode": "lines",
-            "opacity": 0.4,
-            "hoverinfo": "skip",
-            "line": {"color": colour, "width": 1},
-            "showlegend": False,
-            "legendgroup": str(group[-1].slot),
-        }
+    for line in panel.lines:
+        is_drawn = line.is_faint or (is_smoothed and line.low is None)
+        if not is_drawn:
+            continue
+        colour = LOOKS[line.slot % len(LOOKS)]["colour"]
+        if is_smoothed and line.is_faint:
+            line = replace(line, y=smooth(line.y, window))
+        yield f"raw {colour if is_many else line.slot}", colour, line
 
 
-def _kept(
-    x: Floats, y: Floats, most: int, *, is_log_x: bool
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return the points to draw; where the axis is logarithmic, those behind 0."""
+def _kept(line: RunLine, most: int, *, is_log_x: bool) -> npt.NDArray[np.float32]:
+    """Return (4, n): x, y, low and high of the points to draw; on a logarithmic axis, behind 0."""
+    gaps = np.full(len(line.x), np.nan)
+    ends = (gaps if one is None else one for one in (line.low, line.high))
+    values = np.array([line.x, line.y, *ends], np.float32)
     if is_log_x:
-        x, y = x[x > 0], y[x > 0]
-        kept = thin(x / x[0] if len(x) else x, y, most=most, is_log=True)
-    else:
-        kept = thin(x, y, most=most)
-    return np.asarray(x[kept], np.float32), np.asarray(y[kept], np.float32)
+        values = values[:, values[0] > 0]
+    x, y = values[:2]
+    if line.low is None and len(x):
+        values = values[:, thin(x / x[0] if is_log_x else x, y, most=most, is_log=is_log_x)]
+    return values

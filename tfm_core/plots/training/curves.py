@@ -13,7 +13,6 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.tables import Column, Columns, share
 from tfm_core.plots.chart import Look, chart
-from tfm_core.plots.described import scatter
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.training.stage import ROLE_COLOURS, curve_points
 from tfm_core.runs.curves import Curves
@@ -111,13 +110,11 @@ def mark_turns(figure: go.Figure, turns: Sequence[tuple[int, str]]) -> None:
     line = next((one for one in figure.data if one.name == N_("training")), None)
     if not turns or line is None:
         return
-    steps, name = [step for step, _words in turns], N_("setting changed")
-    values = np.interp(steps, line.x, line.y)
+    steps = [step for step, _words in turns]
     figure.add_scatter(
         x=steps,
-        y=values,
-        name=name,
-        meta=scatter(name, steps, values),
+        y=np.interp(steps, line.x, line.y),
+        name=N_("setting changed"),
         mode="markers",
         marker={"color": COLOURS["train"], "symbol": "diamond-tall", "size": 12},
         text=[words for _step, words in turns],

@@ -13,7 +13,6 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.tables import Column, Columns
 from tfm_core.plots.chart import chart
-from tfm_core.plots.described import scatter
 from tfm_core.plots.palette import BLUE, VERMILION
 from tfm_core.sentences import N_
 from tfm_core.sweeps import space as spaces
@@ -48,32 +47,24 @@ TRIALS = Columns(
 def points(plan: Plan, most: int = 400) -> go.Figure:
     """Draw the points of a plan's grid on its first two settings; one alone stands on a line."""
     grid = list(islice(spaces.grid(plan.space), most))
-    places, axes = [], []
-    name: str = N_("Values")  # of what is up
-    for one in plan.space[:2]:
-        name = spaces.label_of(plan.base, one.path)
+    rows: dict[str, list[object]] = {
+        "y": [""] * len(grid),
+        "words": [spaces.words(plan.base, point) for point in grid],
+    }
+    columns = Columns(words=Column())
+    for place, one in zip("xy", plan.space, strict=False):
         values = [point[one.path] for point in grid]
-        places.append([spaces.shown(v) if isinstance(v, bool | str) else v for v in values])
-        axes.append({"title": {"text": name}, **_ticks(one)})
-    if len(places) == 1:
-        places.append([""] * len(grid))
-        axes.append({})
-        name = N_("Values")
-    x, y = places
-    figure = go.Figure(
-        go.Scatter(
-            x=x,
-            y=y,
-            mode="markers",
-            marker={"symbol": "circle-open", "size": 14, "color": BLUE, "line": {"width": 2}},
-            hovertext=[spaces.words(plan.base, point) for point in grid],
-            hoverinfo="text",
-            meta=scatter(name, x, y) if grid else None,
-        )
-    )
-    return figure.update_layout(
-        xaxis=axes[0], yaxis=axes[1], height=300, margin=_MARGIN, showlegend=False
-    )
+        rows[place] = [spaces.shown(v) if isinstance(v, bool | str) else v for v in values]
+        columns[place] = Column(spaces.label_of(plan.base, one.path), axis=_ticks(one))
+    look = {
+        "colour": BLUE,
+        "symbol": "circle-open",
+        "size": 14,
+        "marker": {"line": {"width": 2}},
+        "hovertemplate": "%{customdata[0]}<extra></extra>",
+    }
+    table = columns.table(rows)
+    return chart(table, "points", x="x", y="y", hover=["words"], looks=[look], height=300)
 
 
 def _ticks(one: Dimension) -> dict[str, Any]:
@@ -106,7 +97,7 @@ def figures(plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
         if any(value is not None for value in measured):
             found["history"] = _history(measured, plan.looks_for)
         if n_over >= 2:
-            found["slice"] = _slices(study, plan)
+            found["slice"] = _slices(plan, trials)
         if n_over < ENOUGH:
             return found
         shares: dict[str, float] = {}
@@ -121,11 +112,14 @@ def figures(plan: Plan, trials: Sequence[Trial]) -> dict[str, go.Figure]:
     return found
 
 
-def _scored(plan: Plan, trials: Sequence[Trial]) -> list[dict[str, Value]]:
-    """Return the values, by path, of the finished trials in the plan's space."""
-    finished = (one for one in trials if one.state == "complete" and one.value is not None)
-    points = (spaces.point_in(plan.base, plan.space, trial.values) for trial in finished)
-    return [dict(point) for point in points if point is not None]
+def _scored(plan: Plan, trials: Sequence[Trial]) -> list[tuple[dict[str, Value], float]]:
+    """Return the settings, by path, and the result of the finished trials in the plan's space."""
+    found = []
+    for trial in trials:
+        point = spaces.point_in(plan.base, plan.space, trial.values)
+        if trial.state == "complete" and trial.value is not None and point is not None:
+            found.append((dict(point), trial.value))
+    return found
 
 
 def n_finished(plan: Plan, trials: Sequence[Trial]) -> int:
@@ -142,7 +136,7 @@ def thin_values(plan: Plan, trials: Sequence[Trial]) -> list[tuple[str, Value, i
     names, scored, found = _names(plan), _scored(plan, trials), []
     for one in plan.space:
         for value in one.values if isinstance(one, Choices) else ():
-            n = sum(point[one.path] == value for point in scored)
+            n = sum(point[one.path] == value for point, _result in scored)
             if 0 < n < MIN_FINISHED:
                 found.append((names[one.path], value, n))
     return found
@@ -158,39 +152,43 @@ def _weighed(plan: Plan, trials: Sequence[Trial]) -> list[str]:
     return kept if len(kept) > 1 or len(plan.space) == len(kept) else []
 
 
-def _slices(study: optuna.Study, plan: Plan) -> go.Figure:
+def _slices(plan: Plan, trials: Sequence[Trial]) -> go.Figure:
     """Draw the result over each setting's range."""
-    from optuna import visualization
-
-    figure = visualization.plot_slice(study, target_name=plan.looks_for.label)
-    figure.update_layout(title=None, template=None, height=300, margin=_MARGIN)
-    for trace in figure.data:
-        trace.meta = scatter(trace.name or plan.looks_for.label, trace.x, trace.y)
-    figure.update_traces(marker={"color": BLUE, "showscale": False, "size": 8})
-    if _is_far([value for trace in figure.data for value in trace.y], plan.looks_for):
-        figure.update_yaxes(type="log")
+    columns = Columns(value=Column(plan.looks_for.label, ".4~g"))
+    rows: list[tuple[str, object, float]] = []
     names = _names(plan)
-    by_name = {names[one.path]: one for one in plan.space}
-    for number, name in enumerate(sorted(by_name), start=1):
-        suffix = "" if number == 1 else str(number)
-        axis, one = figure.layout[f"xaxis{suffix}"], by_name[name]
-        _search_range(axis, one)
-        if axis.type == "category":
-            axis.update(categoryarray=[repr(value) for value in one.grid()])
-    return figure
+    for one in sorted(plan.space, key=lambda one: names[one.path]):
+        columns[names[one.path]] = Column(names[one.path], ".4~g", _range(one))
+        for point, value in _scored(plan, trials):
+            found = point[one.path]
+            rows.append((names[one.path], found if isinstance(one, Range) else repr(found), value))
+    is_far = _is_far([value for *_, value in rows], plan.looks_for)
+    return chart(
+        columns.table(dict(zip(("setting", "at", "value"), zip(*rows, strict=True), strict=True))),
+        "points",
+        x="at",
+        y="value",
+        facet="setting",
+        n_beside=len(plan.space),
+        looks=[{"colour": BLUE, "size": 8}],
+        up={"type": "log" if is_far else None},
+        height=300,
+        top=12,
+        showlegend=False,
+    )
 
 
-def _search_range(axis: Any, one: Dimension) -> None:
-    """Set an axis to the searched range and a margin."""
+def _range(one: Dimension) -> dict[str, Any]:
+    """Return the axis of a setting: the searched range and a margin, or all values."""
     if not isinstance(one, Range):
-        return
+        return {"type": "category", "categoryarray": [repr(value) for value in one.grid()]}
     low, high = (math.log10(one.low), math.log10(one.high)) if one.is_log else (one.low, one.high)
     room = 0.05 * (high - low)
-    axis.update(range=[low - room, high + room])
+    return {"type": "log" if one.is_log else None, "range": [low - room, high + room]}
 
 
 def _contour(study: optuna.Study, plan: Plan, foremost: list[str]) -> go.Figure:
-    """Draw the result over two settings' ranges, interpolated."""
+    """Draw the result over two settings' ranges, interpolated: Optuna's own figure."""
     from optuna import visualization
 
     figure = visualization.plot_contour(study, params=foremost, target_name=plan.looks_for.label)
@@ -198,11 +196,10 @@ def _contour(study: optuna.Study, plan: Plan, foremost: list[str]) -> go.Figure:
     bar = {"title": {"text": None}, "thickness": 12, "outlinewidth": 0}
     figure.update_traces(colorscale=_SCALE, colorbar=bar, selector={"type": "contour"})
     figure.update_traces(marker={"size": 7}, selector={"type": "scatter"})
-    for trace in figure.data:
-        trace.meta = scatter(trace.name or figure.layout.yaxis.title.text, trace.x, trace.y)
     by_name = {_names(plan)[one.path]: one for one in plan.space}
     for axis in (figure.layout.xaxis, figure.layout.yaxis):
-        _search_range(axis, by_name[axis.title.text])
+        if isinstance(one := by_name[axis.title.text], Range):
+            axis.update(range=_range(one)["range"])
     return figure
 
 

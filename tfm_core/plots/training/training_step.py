@@ -12,7 +12,6 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.plots.chart import chart
-from tfm_core.plots.kinds import rule_above
 from tfm_core.plots.palette import (
     BLUE,
     COLOURS,
@@ -38,7 +37,7 @@ _FILLS = {
 
 def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figure:
     """Draw the loss (B,) of each example in nats, and the loss of the batch as a line."""
-    figure = chart(
+    return chart(
         LOSSES.table(
             {
                 "example": np.arange(1, len(losses) + 1),
@@ -52,13 +51,15 @@ def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figu
         hover=["input"],
         looks=[{"colour": BLUE}],
         up={"rangemode": "tozero"},
+        reference={
+            "y": mean,
+            "colour": VERMILION,
+            "words": N_("- - batch loss: {mean:.4g}", mean=mean),
+        },
         height=280,
         top=32,
         bargap=0.15,
     )
-    words = N_("- - batch loss: {mean:.4g}", mean=mean)
-    rule_above(figure, y=mean, colour=VERMILION, words=words)
-    return figure
 
 
 def answer(table: pd.DataFrame, target: str) -> go.Figure:
@@ -173,11 +174,14 @@ def rates(
         looks=[{"colour": BLUE}],
         across={"type": "log", "tickvals": powers, "ticktext": texts},
         up={"title": N_("loss of the same batch (nats)"), "range": ends},
+        reference={
+            "y": before,
+            "colour": GREY,
+            "words": N_("- - before the step: {before:.4g}", before=before),
+        },
         height=330,
         top=32,
     )
-    words = N_("- - before the step: {before:.4g}", before=before)
-    rule_above(figure, y=before, colour=GREY, words=words)
     line = {"color": COLOURS["learning rate"], "dash": "dot", "width": 2}
     return figure.add_vline(x=chosen, line=line)
 
