@@ -454,12 +454,16 @@ export function paint(state) {
 
 const LINE = 14; // pixels of the screen, of a line on a part
 
-// What a part without numbers is, as far as there is room; in a narrow one the lines stand upright.
+// What a part without numbers is, as far as whole lines have room, or what stands before their colon; in a
+// narrow one they stand upright.
 function facts(context, state, { stage, x, y, w, h }) {
   if (stage.values || stage.kind === "tokens") return;
   const { k } = state.camera;
   const isNarrow = w * k < 56;
-  const lines = stage.facts.slice(0, Math.floor(((isNarrow ? w : h) * k - 2) / LINE));
+  context.font = `${SMALLEST}px ${state.font}`;
+  const wide = (isNarrow ? h : w) * k - 8;
+  const whole = stage.facts.map((line) => [line, line.split(":")[0]].find((one) => widthOf(context, one) <= wide));
+  const lines = whole.filter(Boolean).slice(0, Math.floor(((isNarrow ? w : h) * k - 2) / LINE));
   if (!lines.length || h * k < 48 || (isNarrow && stage.kind === "heads")) return;
   const high = (LINE * lines.length + 8) / k;
   if (stage.kind === "heads") { // over the lines between its heads
@@ -470,7 +474,7 @@ function facts(context, state, { stage, x, y, w, h }) {
   lines.forEach((line, i) => {
     const off = ((i - (lines.length - 1) / 2) * LINE) / k;
     const [across, down] = isNarrow ? [off, 0] : [0, off];
-    const look = { wide: (isNarrow ? h : w) - 8 / k, align: "center", tilt: isNarrow ? -Math.PI / 2 : 0 };
+    const look = { align: "center", tilt: isNarrow ? -Math.PI / 2 : 0 };
     say(context, state, line, x + w / 2 + across, y + h / 2 + down, look);
   });
 }

@@ -12,7 +12,7 @@ _PAGES = {  # in the order of the plan, with the view that it begins with
     "by-hand": {},
     "attention": {"run": "recorded-korean"},
     "knockouts": {"run": "recorded-korean"},
-    "lessons": {},
+    "challenges": {},
     "class": {},
 }
 
