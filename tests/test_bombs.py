@@ -64,6 +64,10 @@ ALLOWED = {
     "tfm_core/data/image_files.py": "a file whose digest is known",
     "tfm_core/choices/presets.py": "comes with the app",
     "tfm_core/trace/functions.py": "comes with the app",
+    "tfm_core/facts/architectures.py": "comes with the app",
+    "tfm_core/inspect/notebook/sizes.py": "comes with the app",
+    "tfm_core/studies/grokking.py": "comes with the app",
+    "tfm_core/studies/superposition.py": "comes with the app",
     "tfm_core/data/embedded/__init__.py": "comes with the app",
     "tfm_core/data/embedded/build.py": "makes what comes with the app",
     "tfm_core/recorded/build.py": "makes what comes with the app",
@@ -85,6 +89,7 @@ ALLOWED = {
 NOT_READ_BY_A_BOMB = {
     "tfm_core.pretrained.base": "weights that the app wrote, by their digest",
     "pages.app.navigation.terms": "comes with the app",
+    "pages.learn.challenges.challenge": "comes with the app",
 }
 
 

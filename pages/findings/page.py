@@ -98,6 +98,8 @@ def _card(name: str) -> dict[str, Any]:
     if not isinstance(chosen, Phenomenon):
         return superposition.card()
     trained = runs_of(chosen, runs_access.store().lessons())
+    if not trained.runs:  # those of the app are not here
+        return {}
     if name in _CARDS:
         return _CARDS[name](trained)
     # trained and new examples of the run that shows it, or the same of all

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 from pages.app.address.parameters import Choice, Choices, Flag, Number, Option, Parameter, Text
 from pages.app.navigation.page_table import PAGES
 from pages.i18n import PAGES_DIR
+from pages.learn.challenges import find
 from pages.look_inside.attention.deeper import Versus
 from tests.pages.linked_views import PARAMETERS, fields_of_operation
 from tests.pages.opening import links, opened_at
@@ -33,7 +34,7 @@ NOTATIONS = {
     "tokens": st.none() | st.tuples(POSITION, POSITION).map(lambda two: (min(two), max(two) + 1)),
     "cell": st.none() | st.tuples(POSITION, POSITION),
     "pin": st.none() | st.tuples(st.sampled_from("qk"), POSITION),
-    "pair": st.sampled_from([("recorded-many-heads", "recorded-one-head"), ("a1B2", "c_3-D")]),
+    "pair": st.sampled_from([*find.READY.values()]),
     "digit": st.sampled_from(["0", "9", "picture-eJw"]),
     "walk-digit": st.sampled_from(["", "picture-eJw"]),
     "forced": st.dictionaries(st.integers(0, 99), st.integers(0, 999), max_size=3).map(

@@ -12,7 +12,7 @@ from pages.app.navigation import page_table
 from pages.app.runs import runs_access
 from pages.app.typed import escape
 from pages.i18n import _, language
-from pages.learn.challenges.challenge import Challenge
+from pages.learn.challenges.challenge import ICONS, Challenge
 from tfm_core.choices.config import ConfigError
 from tfm_core.lessons import catalogue, results, scorm
 from tfm_core.lessons.attempts import Attempt
@@ -26,11 +26,12 @@ _NAME = "lesson-name"
 def challenge(lesson: Lesson) -> Challenge:
     words, attempt = open_lesson.words(lesson), open_lesson.attempt(lesson)
     place, _query = old_addresses.current(next(iter(lesson.pages), "challenges"), {})
+    icon = page_table.PAGES[place].icon.split("/")[1].rstrip(":")
     return Challenge(
         {open_lesson.LESSON_QUERY: lesson.id},
         words.title,
         words.goal,
-        page_table.PAGES[place].icon.split("/")[1].rstrip(":"),
+        ICONS.get(lesson.id, icon),
         _level(lesson),
         lesson.minutes,
         sum(attempt.is_solved(task.id) for task in lesson.tasks),

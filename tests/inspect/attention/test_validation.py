@@ -107,8 +107,8 @@ def test_the_validation_set_passes_in_parts_that_fit(run, few_at_once) -> None:
 
 def test_tokens_are_probed_in_parts_that_fit(run, few_at_once, monkeypatch) -> None:
     monkeypatch.setattr(token_roles, "N_MIN", 30)
-    found = token_roles.token_roles(run)
-    assert (found.n_fit, found.n_tried) == (30, 30)
+    _read, looks, facts = token_roles.token_roles(run)
+    assert (facts["n_fit"], facts["n_tried"]) == (30, 30)
     assert max(few_at_once) == 3
-    assert len(found.looks) == 2
-    assert np.isfinite(found.looks).all()
+    assert len(looks) == 2
+    assert np.isfinite(looks).all()

@@ -69,10 +69,11 @@ def test_a_page_of_the_path_says_its_goal_and_leads_on_with_the_run(store, open_
 
 def test_the_chapter_on_the_whole_model_goes_on_with_the_run_in_sight(store, open_page, recorded):
     app = open_page("look_inside/attention/page.py")  # on a run that nobody chose
-    for name in ("build", "parameters", "walk"):
+    for name in ("model", "build", "parameters", "walk"):
         (link,) = [one.proto for one in app.get("page_link") if "Next" in one.proto.label]
         query = {key: values[0] for key, values in parse_qs(link.query_string).items()}
-        assert (link.page, query["show"]) == (page_table.PAGES[name].url_path, "run")
+        shown = None if name == "model" else "run"  # the article shows the run in any case
+        assert (link.page, query.get("show")) == (page_table.PAGES[name].url_path, shown)
         app = open_page(page_table.PAGES[name].file, **query)
         assert app.session_state["current_run"] == query["run"]
 
@@ -105,7 +106,9 @@ def test_the_search_leads_to_pages_and_terms(open_page):
     field = found["Tokenise by"]  # declared by the view of a page
     assert (urlsplit(field["href"]).path, field["also"]) == ("/numbers", "토큰화 단위")
     assert "마스크" in found["Masks"]["also"]  # who reads Korean finds it in English, too
-    assert len(entries) == len(PAGES) + len(frame._fields()) + len(TERMS) + len(catalogue().lessons)
+    assert len(entries) == len(PAGES) + len(frame._fields()) + len(TERMS) + len(
+        page_table.FINDINGS
+    ) + len(catalogue().lessons)
 
 
 def test_a_missing_text_costs_its_own_page_alone(open_page, monkeypatch):

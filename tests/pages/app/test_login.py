@@ -112,13 +112,13 @@ def test_who_is_not_logged_in_may_watch_and_is_told_what_keeps_them_from_more(st
     (start,) = [button for button in app.button if button.key == "start"]
     assert start.disabled
     assert "You can only watch" in start.help
-    assert all(button.disabled for button in opened({}).button if button.key == "start-copy")
+    assert opened({}).button(key="begin").disabled
 
 
 def test_a_run_that_is_begun_is_the_persons_on_every_machine(store, busy_queue):
     app = opened(ANN)
-    app.button(key="start-copy").click().run()
-    (run,) = [run for run in store.list() if run.meta.preset == "copy"]
+    app.button(key="begin").click().run()
+    (run,) = [run for run in store.list() if run.meta.preset == "translate"]
     known = auth.person(ANN)
     assert known is not None
     assert (run.meta.owner, run.meta.owner_name) == (known.id, "Ann *Lee*")
@@ -133,10 +133,10 @@ def test_runs_in_hand_are_counted_by_person(store, busy_queue):
     for _ in range(busy_queue.limits.max_per_session):
         owned(made_run(store, state="queued"), ANN)
     app = opened_at(user=ANN, token=new_token())
-    app.button(key="start-copy").click().run()
+    app.button(key="begin").click().run()
     assert "already have" in app.error[0].value
     app = opened(BEN)
-    app.button(key="start-copy").click().run()
+    app.button(key="begin").click().run()
     assert not app.error
 
 

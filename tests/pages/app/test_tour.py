@@ -126,7 +126,9 @@ def is_there(outline: str, app: AppTest) -> bool:
 
 @pytest.mark.parametrize("tour", TOURS.values(), ids=TOURS)
 def test_a_tour_leads_over_one_run_to_its_end(tour: Lesson, recorded):
-    walker = Walker(f"{tour.id}.1", **tour.tasks[0].view)
+    first = tour.tasks[0]
+    on = {"run": tour.over.recorded} if tour.over and PAGES[first.page].shows_run else {}
+    walker = Walker(f"{tour.id}.1", **first.view, **on)
     for number, stop in enumerate(tour.tasks, 1):
         bar, app = walker.bar, walker.app
         assert bar["place"] == walker.place == f"{tour.id}.{number}"
@@ -176,9 +178,12 @@ def test_the_first_answer_counts_and_comes_back(recorded):
 # ---- from Home
 
 
-@pytest.mark.parametrize("tour", ["translate", "digit"])
-def test_home_begins_a_tour(tour, recorded):
-    walker = Walker("", page="home")
+@pytest.mark.parametrize(
+    ("tour", "page", "query"),
+    [("translate", "home", {}), ("digit", "try", {"run": "recorded-digits", "view": "draw"})],
+)
+def test_a_page_begins_a_tour(tour, page, query, recorded):
+    walker = Walker("", page=page, **query)
     assert not walker.has_bar
     walker.app = walker.app.button(key=f"tour-{tour}").click().run()
     assert walker.place == walker.bar["place"] == f"{tour}.1"

@@ -81,9 +81,8 @@ def test_the_owner_stops_renames_and_deletes(store, monkeypatch):
 
 def test_a_run_of_another_visitor_is_not_listed_but_opens_by_its_link(store):
     run = owned(made_run(store, name="Of Ann"), ANN)
-    for page in (RUNS, "home/page.py"):
-        assert f"open-{run.id}" in keys(opened_at(page, token=ANN))
-        assert f"open-{run.id}" not in keys(opened_at(page, token=BEN))
+    assert f"open-{run.id}" in keys(opened_at(RUNS, token=ANN))
+    assert f"open-{run.id}" not in keys(opened_at(RUNS, token=BEN))
     app = opened_at(TRAIN, token=BEN, run=run.id)
     assert app.title[0].value == "Of Ann"
 
@@ -115,10 +114,10 @@ def test_runs_in_hand_are_the_browsers_not_the_sessions(store, busy_queue, monke
     for _ in range(most):
         owned(made_run(store, state="queued"), ANN)
     app = opened_at(token=ANN)
-    app.button(key="start-copy").click().run()
+    app.button(key="begin").click().run()
     assert "already have" in app.error[0].value
     app = opened_at(token=BEN)
-    app.button(key="start-copy").click().run()
+    app.button(key="begin").click().run()
     assert not app.error
 
 

@@ -139,7 +139,7 @@ def test_a_press_in_a_lesson_brings_the_way_back(open_page, busy_queue):
 
 def test_a_run_from_home_and_a_page_that_is_not_here_lead_nowhere(open_page, store, busy_queue):
     app = open_page("home/page.py")
-    app.button(key="start-copy").click().run()
+    app.button(key="begin").click().run()
     assert "back" not in app.query_params
     run = made_run(store, state="finished")
     write_status(run.folder, dataclasses.replace(run.status, state="finished"))
