@@ -82,7 +82,7 @@ def _mislabelled(table: pd.DataFrame, n: int) -> None:
         _("as the wrong label"): (x, table["given"].to_numpy()),
         _("as what they are"): (x, table["true"].to_numpy()),
     }
-    title = _("{n} mislabelled training digits are read", n=f"{n:,}")
+    title = _("{n} mislabelled digits read", n=f"{n:,}")
     step = memorising.memorised(table)
     reference = None if step is None else {"x": step, "words": _("memorised")}
     recipe.draw({title: lines}, key="discover-mislabelled", name=title, reference=reference)

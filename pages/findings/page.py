@@ -29,7 +29,7 @@ from pages.components.moving_picture import curves, moving_picture
 from pages.findings import chains, heads, memorising, recipe, sums, superposition
 from pages.i18n import _
 from tfm_core import byte_cache
-from tfm_core.studies.phenomena import FINDINGS
+from tfm_core.studies.phenomena import FINDINGS, PHENOMENA
 from tfm_core.studies.phenomenon import KnownFinding, Phenomenon
 from tfm_core.studies.study import StudyRuns, runs_of
 
@@ -88,18 +88,22 @@ def _button(label: str, name: str, icon: str | None = None) -> None:
         state.jump(SCOPE, {FINDING: name} if name else {})
 
 
-@byte_cache.cached
 def _card(name: str) -> dict[str, Any]:
+    """Return what moves on a card; nothing where the recorded runs are not here."""
+    chosen = FINDINGS[name]
+    if not isinstance(chosen, Phenomenon):
+        return superposition.card()
+    return _of_runs(chosen.name) if runs_access.store().lessons() else {}
+
+
+@byte_cache.cached
+def _of_runs(name: str) -> dict[str, Any]:
     """Return what moves on a card: what the recorded runs of a finding hold.
 
     Unless ``_CARDS`` has something more telling, that is the finding's own first figure.
     """
-    chosen = FINDINGS[name]
-    if not isinstance(chosen, Phenomenon):
-        return superposition.card()
+    chosen = PHENOMENA[name]
     trained = runs_of(chosen, runs_access.store().lessons())
-    if not trained.runs:  # those of the app are not here
-        return {}
     if name in _CARDS:
         return _CARDS[name](trained)
     # trained and new examples of the run that shows it, or the same of all

@@ -36,7 +36,7 @@ def test_heads_form_without_a_click_unless_no_motion_is_wanted(open_tab: OpenTab
     expect(where).to_have_text(ENDED)
     tab.main.get_by_role("button", name="Play the training").click()
     expect(where).not_to_have_text(ENDED)
-    tab.goto("lessons")
+    tab.goto("challenges")
     row = tab.main.locator(".st-key-page-map").get_by_role("link", name=masks.title)
     expect(row).to_contain_text("✓")
     tab.main.get_by_role("button", name="Reset").click()

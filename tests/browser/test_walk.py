@@ -15,7 +15,8 @@ KOREAN = "walk?run=recorded-korean"
 MAP = "walk-map"
 VALUES = "String(node._fullData[0].z.map(row => Array.from(row)))"
 LOOKS = ".st-key-walk-looks .js-plotly-plot"
-LOOKED = f"String(document.querySelector('{LOOKS}')._fullData[1].z.map(row => Array.from(row)))"
+_MAP = f"document.querySelector('{LOOKS}')._fullData.find((trace) => trace.z)"
+LOOKED = f"String({_MAP}.z.map((row) => Array.from(row)))"
 LIKELIEST = """node => {
     const { view } = node.getRootNode().querySelector(".picture").picture;
     return view.lanes.at(-1).stages.at(-1).answers[0];

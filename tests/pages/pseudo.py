@@ -82,6 +82,8 @@ def _paragraph(part: str, change: Change) -> str:
         return f"{head}{newline}{_paragraph(rest, change) if rest.strip() else rest}"
     if labelled := re.findall(r"^(- [a-z_]+: )(.+)$", part, flags=re.MULTILINE):
         return "".join(f"{label}{change(text)}\n" for label, text in labelled)
+    if part.startswith("| "):
+        return re.sub(r"(?<=\| )[^|\n]+(?= \|)", lambda cell: change(cell[0]), part)
     if not part.strip() or part.startswith(("```", "|", "    ", "$$")):
         return part
     return change(part.strip("\n"))

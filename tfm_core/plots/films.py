@@ -285,13 +285,13 @@ def projected(
         figure.update_layout(scene={**axes, "aspectmode": "cube", "camera": camera})
     else:
         for n, letter in enumerate("xy"):
-            title = N_("component {n} ({share} of the variance)", n=n + 1, share=shares[n])
+            title = N_("component {n}: {share} of variance", n=n + 1, share=shares[n])
             figure.update_layout({f"{letter}axis": {"range": ends[n], "title": {"text": title}}})
     return figure.update_layout(
         **controls(names, duration=_STEP_MS, redraw=in_space),
         height=680,
         legend={"orientation": "h", "x": 0, "y": -0.28, "yanchor": "top", "font": {"size": 12}},
-        margin={"l": 8, "r": 8, "t": 44, "b": 8},
+        margin={"l": 8, "r": 16, "t": 44, "b": 8},  # the words of points at the edge have room
     )
 
 

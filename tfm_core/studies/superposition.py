@@ -46,9 +46,7 @@ DENSITIES: Floats = 20.0 ** -np.linspace(0, 1, N_SPARSITIES)
 """How often a feature is there, 1 to 1/20; a feature that is there is uniform from 0 to 1."""
 SPARSITIES: Floats = 1 - DENSITIES
 SHARES = Columns(
-    sparsity=Column(
-        N_("sparsity: share of time that a feature is absent"), axis={"type": "category"}
-    ),
+    sparsity=Column(N_("sparsity: time a feature is off"), axis={"type": "category"}),
     value=Column(
         N_("loss, of keeping nothing"), ".1%", {"tickformat": ".0%", "rangemode": "tozero"}
     ),

@@ -189,11 +189,7 @@ def lookup(
         texts=texts,
         height=300,
         x={
-            "title": N_(
-                "one-hot, and dimensions 1 to {n} of {d_model}",
-                n=shown.shape[1],
-                d_model=table.shape[1],
-            ),
+            "title": N_("one-hot, then {n} of {d} numbers", n=shown.shape[1], d=table.shape[1]),
             "names": names,
         },
         y={
