@@ -116,7 +116,7 @@ def lead_on() -> None:
     is_whole = page.chapter == "model"
     run_id = state.current_run_id() if page.shows_run or is_whole else None
     linked = state.linked_run_id()
-    if run_id is None and is_whole and linked is not None and state.is_unasked(linked):
+    if run_id is None and is_whole and linked is not None and state.is_default_run(linked):
         run_id = linked
     place.page_link(
         page.path,

@@ -47,7 +47,7 @@ _PRESENTATIONS = "presentations"
 def current_run_id() -> str | None:
     """Return the current run: the link's if it exists, else the last chosen."""
     linked = st.query_params.get(RUN_QUERY)
-    if linked is not None and not is_unasked(linked) and _exists(linked):
+    if linked is not None and not is_default_run(linked) and _exists(linked):
         st.session_state[_RUN] = linked
     chosen = st.session_state.get(_RUN)
     if chosen is not None and not _exists(chosen):
@@ -66,7 +66,7 @@ def unknown_run_in_link() -> str | None:
     It stays while the page is shown, although the page may name another run in the address.
     """
     linked = st.query_params.get(RUN_QUERY)
-    if linked is not None and not is_unasked(linked):
+    if linked is not None and not is_default_run(linked):
         st.session_state[_UNKNOWN] = None if _exists(linked) else linked
     unknown: str | None = st.session_state.get(_UNKNOWN)
     return unknown
@@ -75,11 +75,11 @@ def unknown_run_in_link() -> str | None:
 def set_current_run(run_id: str | None) -> None:
     """Make a run, or none, the current one, also in the address."""
     st.session_state[_RUN] = run_id
-    _forget_asked()
+    _forget_default()
     name_run(run_id)
 
 
-def show_unasked(run_id: str) -> None:
+def show_default_run(run_id: str) -> None:
     """Name a run in the address that the page shows because none is chosen.
 
     So a copied link shows this run, too.
@@ -88,11 +88,11 @@ def show_unasked(run_id: str) -> None:
     name_run(run_id)
 
 
-def is_unasked(run_id: str) -> bool:
+def is_default_run(run_id: str) -> bool:
     return st.session_state.get(_UNASKED) == run_id
 
 
-def _forget_asked() -> None:
+def _forget_default() -> None:
     for key in (_UNASKED, _UNKNOWN):
         st.session_state.pop(key, None)
 
@@ -192,7 +192,7 @@ def set_page(url_path: str) -> bool:
     if is_other:
         st.session_state.pop(_GONE, None)
         close_dialog()
-        _forget_asked()
+        _forget_default()
     st.session_state[_PAGE] = url_path
     addresses.keep_root(url_path)
     return is_other
@@ -238,7 +238,7 @@ def close_dialog() -> None:
     st.session_state.pop(_DIALOG, None)
 
 
-def note_gone(run_id: str) -> None:
+def remember_deleted(run_id: str) -> None:
     """Remember a run that was deleted on this page."""
     st.session_state.setdefault(_GONE, []).append(run_id)
 
@@ -305,14 +305,14 @@ def notify(sentence: str, *, passes: bool = False) -> None:
         st.session_state.setdefault(_PASSING, set()).add(sentence)
 
 
-def take_notices() -> list[str]:
+def pop_notices() -> list[str]:
     """Return the notices to show, once."""
     notices: list[str] = st.session_state.pop(_NOTICES, [])
     st.session_state[_SHOWN_NOTICES] = notices
     return notices
 
 
-def draw_anew() -> NoReturn:
+def rerun() -> NoReturn:
     """Rerun the page because something was computed, not because of the user.
 
     Notices stay: a page that became shorter under an open list would close it.
@@ -346,7 +346,7 @@ def body(draw: Callable[[], None], *, of: str = "") -> None:
             draw()
         now = current_run_id(), current_draft().edition
         if before not in (None, now):
-            draw_anew()
+            rerun()
         before = now
 
     st.fragment(part)()
@@ -361,7 +361,7 @@ def poll(is_pending: Callable[[], bool], draw: Callable[[bool], None], *, every:
 
     def part() -> None:
         if was_pending and not is_pending():
-            draw_anew()  # once: redrawn, it no longer polls
+            rerun()  # once: redrawn, it no longer polls
         draw(was_pending)
 
     st.fragment(part, run_every=every if was_pending else None)()

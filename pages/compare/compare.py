@@ -129,7 +129,7 @@ def _chosen() -> list[Run]:
     """Draw the choice and return its readable runs in order."""
     there = {run.id: run for run in visitors.at_hand()}
     is_cold = RUNS.key not in st.session_state
-    problem = view_link.receive(RUNS)
+    problem = view_link.read(RUNS)
     ids: list[str] = st.session_state[RUNS.key]
     missing = _missing(ids, there)
     if missing:
@@ -153,7 +153,7 @@ def _chosen() -> list[Run]:
     with st.container():
         for sentence in filter(None, (problem, *missing.values())):
             view_link.warn(sentence)
-    view_link.say(RUNS, tuple(picked))
+    view_link.write(RUNS, tuple(picked))
     runs = [there[run_id] for run_id in picked]
     for run in runs:
         if run.problem is not None:

@@ -81,7 +81,7 @@ def stage(
 
 
 def told(
-    lines: Sequence[dict[str, Any]], *, has_wholes: bool, are_unseen: bool, **moving: Any
+    lines: Sequence[dict[str, Any]], *, scores_sequences: bool, are_unseen: bool, **moving: Any
 ) -> dict[str, Any]:
     """Return the data of each update, and the words of the stage.
 
@@ -93,7 +93,7 @@ def told(
     was changed; better: between which steps validation looks better than training, and why.
     """
     there = {(line["quantity"], line["role"]) for line in lines}
-    wholes = ["whole"] if has_wholes else []
+    wholes = ["whole"] if scores_sequences else []
     usual = {"loss": ["training", "validation"], "accuracy": ["training", "validation", *wholes]}
     return {
         **moving,
@@ -106,7 +106,7 @@ def told(
         ],
         "ill": COLOURS["wrong"],
         "grey": COLOURS["chance"],
-        "wholes": has_wholes,
+        "wholes": scores_sequences,
         "glossed": None,  # as the browser's language asks for
         "words": {**table_words(), **_words(are_unseen=are_unseen)},
     }

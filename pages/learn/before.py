@@ -379,7 +379,7 @@ def _measured(number: int, was_open: bool) -> None:
     futures = _futures(number)
     done = {key: future.result() for key, future in futures.items() if _is_measured(future)}
     if was_open and all(future.done() for future in futures.values()):
-        state.draw_anew()  # once: redrawn, it no longer polls
+        state.rerun()  # once: redrawn, it no longer polls
     if was_open:
         st.progress(
             len(done) / len(futures), _("Measuring {n} of {all} …", n=len(done), all=len(futures))

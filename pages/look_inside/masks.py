@@ -50,7 +50,7 @@ class Mask:
         N_("Mask"),
         {name: mask.label for name, mask in MASKS.items()},
         "combined",
-        is_always_said=True,
+        always_in_url=True,
         is_list=False,
         look={"label_visibility": "collapsed"},
     )

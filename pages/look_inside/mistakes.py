@@ -157,13 +157,13 @@ def answers_at(run: Run, step: int) -> Answers | None:
         st.fragment(_progress, run_every=_TICK)(evaluation, step)
         return None
     except CancelledError:  # by another session of this visitor
-        state.draw_anew()
+        state.rerun()
     return evaluated
 
 
 def _progress(evaluation: Asked[Evaluation], step: int) -> None:
     if evaluation.future.done():
-        state.draw_anew()
+        state.rerun()
     words = _("The weights of step {step} answer the validation set …", step=f"{step:,}")
     st.progress(evaluation.work.share, words)
 

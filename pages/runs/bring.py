@@ -86,7 +86,7 @@ def _file_drop(
     error_key, round_key = f"{key}-error", f"{key}-round"
     refused, number = st.session_state.get(error_key), st.session_state.get(round_key, 0)
     if refused:
-        controls.complaint(refused)
+        controls.error_text(refused)
     # new after each file: closed
     with offers, st.popover(title, icon=":material/upload_file:", key=f"{key}-{number}"):
         file: Any = st.file_uploader(

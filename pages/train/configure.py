@@ -197,7 +197,7 @@ def _file(checked: CheckedDraft) -> None:
             help=_("Replaces all settings above."),
         )
         for sentence in problems:
-            controls.complaint(sentence)
+            controls.error_text(sentence)
 
 
 def _take_file() -> None:

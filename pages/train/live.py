@@ -81,14 +81,14 @@ def page(run: Run) -> None:
         return
     state.set_current_run(run.id)  # also after a page change, so that a reload finds it
     was_active = run.status.is_active
-    calm = _pace(run, run.status)
-    pace = None if calm is None else crowded(calm, record_poll())
+    interval = _pace(run, run.status)
+    pace = None if interval is None else crowded(interval, record_poll())
     later = None if pace is None else BRISK if pace <= BRISK else pace * _LOOK_SHARE
     due = math.inf
 
     def pulse() -> None:
         nonlocal due
-        if _pulse(run, was_active, calm, is_due=time.monotonic() >= due):
+        if _pulse(run, was_active, interval, is_due=time.monotonic() >= due):
             due = min(due, time.monotonic() + BRISK)
 
     play.arrive(run)
@@ -170,7 +170,7 @@ def _pulse(run: Run, was_active: bool, pace: float | None, *, is_due: bool) -> b
     status = run.status
     wanted = _pace(run, status)
     if status.is_active != was_active or (wanted != pace and (pace != EAGER or is_due)):
-        state.draw_anew()
+        state.rerun()
     with st.container(gap="xsmall"):
         with st.container(
             horizontal=True, vertical_alignment="center", gap="small", key="live-head"
@@ -364,7 +364,7 @@ def _figures(
         total_steps=total,
         window=window,
         is_log=is_log,
-        has_wholes=_run.experiment.task.facts.answer in ("sequence", "blanks"),
+        scores_sequences=_run.experiment.task.facts.answer in ("sequence", "blanks"),
         is_patient=training is not None and training.keeps_best,
     )
     loss = curve("loss", title="" if is_in_nats(_run, _read) else _("loss"))

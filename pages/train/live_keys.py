@@ -83,7 +83,7 @@ def _progress_words(curves: Curves) -> str:
 
 def _cards(run: Run, curves: Curves) -> list[tuple[str, str, str]]:
     answer = run.experiment.task.facts.answer
-    is_over, has_wholes = _is_tested(curves), answer in ("sequence", "blanks")
+    is_over, scores_sequences = _is_tested(curves), answer in ("sequence", "blanks")
     is_corpus = answer == "text"
     measured = curves.test if is_over else curves.unseen
     source = _("Latest validation.")
@@ -104,7 +104,7 @@ def _cards(run: Run, curves: Curves) -> list[tuple[str, str, str]]:
             ),
         )
     ]
-    if has_wholes:
+    if scores_sequences:
         cards.append(
             (
                 _("Test, whole sequences") if is_over else _("Whole sequences"),

@@ -85,7 +85,7 @@ def of_draft(checked_draft: CheckedDraft, *, says_problems: bool) -> None:
     _grid(shown, values, f"play@{edition}", partial(_choose, draft.edition))
     for path in PLAYED if says_problems else ():
         for sentence in checked_draft.at(path):
-            controls.complaint(sentence)
+            controls.error_text(sentence)
 
 
 def _choose(edition: tuple[int, int, int], path: str, value: object) -> None:
@@ -135,7 +135,7 @@ def of_run(run: Run) -> None:
                 _control(settings[path], values, key, change)
     problem = st.session_state.get(_PROBLEM)
     if problem is not None and problem[0] == run.id:
-        controls.complaint(problem[1])
+        controls.error_text(problem[1])
 
 
 def last_turn(run: Run) -> None:

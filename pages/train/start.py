@@ -210,7 +210,7 @@ def _device() -> None:
             persist_state="session",
         )
         if state.device() != shown:
-            state.draw_anew()
+            state.rerun()
         for device in devices:
             if not device.available:
                 why = _(device.reason)

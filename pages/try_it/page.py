@@ -101,7 +101,7 @@ def page() -> None:
 
 def _asked() -> str:
     """Return the kind that the link asks for, or that was chosen for this run, or ""."""
-    linked = view_link.opened(VIEW)
+    linked = view_link.new_value(VIEW)
     return linked if linked in KINDS else view.chosen_for(f"{SCOPE}-view", _holder())
 
 
@@ -133,7 +133,7 @@ def _chosen(run: Run | None, asked: str, more: DeltaGenerator) -> str:
     labels = {name: KINDS[name].label for name in fitting}
     with head.beside():
         shared: dict[str, Any] = {"holds_for": _holder()}
-        offered = view.held(named("", labels, is_always_said=True), **shared)
+        offered = view.held(named("", labels, always_in_url=True), **shared)
         if run is not None and len(labels) > 1:
             look = {**answer.COLLAPSED, "on_change": _keep, "args": (run.id,)}
             shared |= {"is_always_said": True, "is_list": False, "look": look}

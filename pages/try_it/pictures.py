@@ -139,7 +139,7 @@ def _board(run: Run, is_ready: bool) -> None:
     if is_at_rest and said and st.session_state[_IN_ADDRESS] != said:
         st.session_state[_IN_ADDRESS] = said
         view.put("draw", digit=said)
-        state.draw_anew()  # the strip's links contain it too
+        state.rerun()  # the strip's links contain it too
 
 
 def _on_board(run: Run, key: str) -> DrawnDigit:

@@ -69,7 +69,7 @@ def test_thinned_and_smoothed_lines_keep_ends_spikes_and_the_early_steps():
     np.testing.assert_array_equal(
         smooth(values, 2), np.array([1, 1, 3, 3, np.nan], dtype=np.float32)
     )
-    lines = curve_lines(curves(5000), has_wholes=True)
+    lines = curve_lines(curves(5000), scores_sequences=True)
     batch = next(line for line in lines if is_of(line, "loss", "batch"))
     assert len(batch["steps"]) <= 2 * MAX_POINTS
     assert batch["steps"][0] == 1
@@ -91,12 +91,14 @@ def test_figures_without_steps_or_values_stand_and_wrong_pictures_say_so():
     assert figure.data
     assert all(min(line.x) >= 1 for line in figure.data)
     assert not learning_curve(Curves(), "loss").data
-    roles = {(line["quantity"], line["role"]) for line in curve_lines(curves(50), has_wholes=True)}
+    roles = {
+        (line["quantity"], line["role"]) for line in curve_lines(curves(50), scores_sequences=True)
+    }
     assert ("loss", "validation") in roles
     assert not {("accuracy", "validation"), ("accuracy", "whole"), ("loss", "test")} & roles
     made = curves(30)
     made.extend([{"event": "step", "step": 31, "loss": None}])
-    lines = curve_lines(made, has_wholes=False, is_patient=True)
+    lines = curve_lines(made, scores_sequences=False, is_patient=True)
     batch = next(line for line in lines if is_of(line, "loss", "batch"))
     assert batch["values"][-1] is None
     best = next(line for line in lines if is_of(line, "loss", "best"))

@@ -18,7 +18,7 @@ from tfm_core.runs import Run
 from tfm_core.runs.process import recorder
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control, drop
-from tfm_core.runs.queue.hold import Hold, RunHeld
+from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.status import write_status
 from tfm_core.training.events import Step
 
@@ -205,7 +205,7 @@ def test_a_missing_device_and_a_damaged_experiment_or_checkpoint_are_said(store,
 
 def test_a_run_that_is_held_is_left_alone(store):
     run = store.create(tiny())
-    with Hold(run.folder), pytest.raises(RunHeld, match="Another process trains"):
+    with RunLock(run.folder), pytest.raises(RunLocked, match="Another process trains"):
         execute(run)
     assert run.status.state == "queued"
 
@@ -216,7 +216,7 @@ def test_who_reads_that_a_run_has_ended_may_go_on_with_it_at_once(store, monkeyp
     def written(folder, status, *, lasting):
         write_status(folder, status, lasting=lasting)
         if not status.is_active:
-            Hold(folder, patience=0.0).release()
+            RunLock(folder, patience=0.0).release()
             is_free.append(True)
 
     monkeypatch.setattr(recorder, "write_status", written)

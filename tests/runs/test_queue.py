@@ -23,8 +23,8 @@ from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.identity import process_id, this_host
 from tfm_core.runs.process.requests import Control, drop
 from tfm_core.runs.queue import run_queue, waiting_line
-from tfm_core.runs.queue.hold import Hold
 from tfm_core.runs.queue.limits import LimitReached, Limits
+from tfm_core.runs.queue.run_lock import RunLock
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
@@ -200,7 +200,7 @@ def test_two_queues_never_start_the_same_run(store, make_queue):
 def test_a_run_that_is_held_is_not_started(shared):
     store, queue = shared
     run, errors = store.create(tiny()), waiting_line.start_errors
-    hold = Hold(run.folder)
+    hold = RunLock(run.folder)
     queue.submit(run)
     wait_until(lambda: errors.get(run.folder), "it says why it doesn't begin")
     assert errors[run.folder].startswith("Another process still uses this run")

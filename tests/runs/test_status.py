@@ -15,7 +15,7 @@ from tfm_core.runs.disk import locks
 from tfm_core.runs.process import identity, requests
 from tfm_core.runs.process.identity import ProcessId, is_alive, process_id, this_boot, this_host
 from tfm_core.runs.process.recorder import AwakeClock, Recorder, keeps
-from tfm_core.runs.queue.hold import Hold, RunHeld
+from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.status import ALIVE, STATES, Status, read_status, write_status
 from tfm_core.sentences import N_, Sentence
 
@@ -104,7 +104,7 @@ DEAD = ProcessId(2**22 + 1, process_id().host, 1.0)  # beyond the highest proces
 
 LOCKS = """
 import sys, pathlib
-from tfm_core.runs.queue.hold import Hold
+from tfm_core.runs.queue.run_lock import Hold
 hold = Hold(pathlib.Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.readline()
@@ -113,8 +113,8 @@ sys.stdin.readline()
 
 def is_free(folder) -> bool:
     try:
-        Hold(folder, patience=0.0).release()
-    except RunHeld:
+        RunLock(folder, patience=0.0).release()
+    except RunLocked:
         return False
     return True
 
@@ -133,7 +133,7 @@ def test_a_lock_holds_a_run_whatever_is_known_of_its_process(tmp_path):
     assert not is_free(tmp_path)
 
     worker.kill()
-    Hold(tmp_path).release()
+    RunLock(tmp_path).release()
     worker.communicate()
 
 
@@ -170,7 +170,7 @@ def test_a_hold_that_cannot_be_written_leaves_the_run_free(tmp_path, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", full)
         with pytest.raises(OSError, match="No space left"):
-            Hold(tmp_path)
+            RunLock(tmp_path)
     assert is_free(tmp_path)
 
 
@@ -193,8 +193,8 @@ def test_of_many_that_find_the_run_of_a_dead_process_one_wins(tmp_path):
     def race():
         barrier.wait()
         try:
-            holds.append(Hold(tmp_path, patience=0.0))
-        except RunHeld:
+            holds.append(RunLock(tmp_path, patience=0.0))
+        except RunLocked:
             return
 
     threads = [threading.Thread(target=race) for _ in range(8)]
@@ -221,7 +221,7 @@ def test_about_six_hundred_steps_beyond_the_first_hundred_are_written_down(total
 def test_a_change_of_state_outlives_a_power_cut_and_a_heartbeat_need_not(tmp_path, monkeypatch):
     synced, fsync = [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(file) or fsync(file))
-    with Recorder(Hold(tmp_path), Status("running")) as writer:
+    with Recorder(RunLock(tmp_path), Status("running")) as writer:
         writer.change("running")
         assert len(synced) == 2, "the content, then the name"
         uptime = read_status(tmp_path).uptime
@@ -231,12 +231,12 @@ def test_a_change_of_state_outlives_a_power_cut_and_a_heartbeat_need_not(tmp_pat
 
 def test_a_worker_whose_run_was_taken_over_while_it_slept_writes_no_more(tmp_path):
     mine = Status("running").with_process(process_id())
-    with Recorder(Hold(tmp_path), mine) as writer:
+    with Recorder(RunLock(tmp_path), mine) as writer:
         writer.change("running")
         write_status(tmp_path, Status("running").with_process(ProcessId(3, "another-machine")))
         writer.record({"event": "step", "step": 1})
         writer.clock._asleep += 60.0  # as after a SIGSTOP
-        with pytest.raises(RunHeld, match="Another worker took over this run"):
+        with pytest.raises(RunLocked, match="Another worker took over this run"):
             writer.record({"event": "step", "step": 2})
     assert (tmp_path / "events.jsonl").read_text().count("\n") == 1
 

@@ -14,7 +14,7 @@ from tfm_core import disk, reading
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.process import requests
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.queue.hold import FOLDER, Hold
+from tfm_core.runs.queue.run_lock import FOLDER, RunLock
 
 pytestmark = pytest.mark.quick
 
@@ -99,10 +99,10 @@ def test_a_program_that_goes_on_holding_a_file_is_said(store, whole, monkeypatch
 
 def test_a_lock_that_is_being_looked_at_keeps_nobody_from_the_run(store):
     run = store.create(tiny())
-    Hold(run.folder).release()
-    with (run.folder / FOLDER / "lock").open(), Hold(run.folder) as hold:
+    RunLock(run.folder).release()
+    with (run.folder / FOLDER / "lock").open(), RunLock(run.folder) as hold:
         assert hold.is_mine
-    Hold(run.folder, patience=0.0).release()
+    RunLock(run.folder, patience=0.0).release()
 
 
 def test_names_are_short_and_do_not_differ_by_their_case_alone(store, whole, tmp_path):

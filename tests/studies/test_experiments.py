@@ -474,7 +474,7 @@ def test_guesses_are_told_apart_and_the_apps_pair_differs_in_its_heads() -> None
     healthy, twin = store.get("recorded-many-heads"), store.get("recorded-one-head")
     assert bug_of(healthy.experiment, twin.experiment) is BUGS["one-head"]
     assert bugs.can_probe(twin.experiment)
-    assert any(is_apart for *_values, is_apart in bugs.measure_pair(healthy, twin, "attention"))
+    assert any(differs for *_values, differs in bugs.measure_pair(healthy, twin, "attention"))
     assert not bugs.can_probe(store.get("recorded-digits").experiment)
 
 
@@ -500,14 +500,14 @@ def test_trained_without_a_mask_it_is_right_with_the_truth_and_lost_alone(
     forced, alone = bugs.measure_pair(*trained, "running")
     assert float(forced[2].removesuffix("%")) > 95
     assert float(alone[2].removesuffix("%")) < 60
-    (_label, healthy, _twin, is_apart), _behind = bugs.measure_pair(*trained, "sight")
+    (_label, healthy, _twin, differs), _behind = bugs.measure_pair(*trained, "sight")
     assert healthy == "0"
-    assert is_apart
+    assert differs
 
 
 def test_a_part_that_the_twin_lacks_is_measured_as_nothing(tmp_path: Path) -> None:
     measured = bugs.measure_pair(*pair_of(tmp_path, BUGS["no-norm"]), "gradients")
-    answer = {label: (twin, is_apart) for label, _healthy, twin, is_apart in measured}
+    answer = {label: (twin, differs) for label, _healthy, twin, differs in measured}
     assert answer["gradient norm of encoder.final_norm"] == ("0", True)
 
 

@@ -73,4 +73,4 @@ def driven(driver: Driver, store: RunStore, sweep: Sweep, figure: Any, most: int
             return
         for run in waiting(store):
             ended(store, run, loss=figure(run.experiment))
-    raise AssertionError(f"the sweep never ended: {trials_of(sweep)}, {driver.trouble(sweep.id)}")
+    raise AssertionError(f"the sweep never ended: {trials_of(sweep)}, {driver.error_of(sweep.id)}")

@@ -184,12 +184,12 @@ def test_a_line_that_is_full_is_waited_for(store: RunStore) -> None:
     queue.submit(other)
     sweep = driver.sweeps.create(a_plan())
     driver.step()
-    assert driver.trouble(sweep.id) == "1 run waits, the limit here. Try again later."
+    assert driver.error_of(sweep.id) == "1 run waits, the limit here. Try again later."
     assert trials_of(sweep) == []
     ended(store, other)
     driver.wake()
     driver.step()
-    assert driver.trouble(sweep.id) is None
+    assert driver.error_of(sweep.id) is None
     assert len(waiting(store)) == 1
 
 
@@ -207,12 +207,12 @@ def test_a_sweep_that_breaks_says_so_and_the_others_go_on(
     with monkeypatch.context() as patch:
         patch.setattr(Driver, "_suggest", breaks)
         driver.step()
-    assert "see the server log" in (driver.trouble(broken.id) or "")
+    assert "see the server log" in (driver.error_of(broken.id) or "")
     assert trials_of(sound)[0].has_run
-    assert driver.trouble(sound.id) is None
+    assert driver.error_of(sound.id) is None
     driver.wake()
     driver.step()
-    assert driver.trouble(broken.id) is None
+    assert driver.error_of(broken.id) is None
     assert trials_of(broken)[0].has_run
 
 
@@ -231,7 +231,7 @@ def test_a_server_that_only_shows_starts_nothing(store: RunStore) -> None:
     driver = Driver(RunQueue(store, warm=0, limits=Limits(only_shows=True)))
     sweep = driver.sweeps.create(a_plan())
     driver.step()
-    assert "only shows trained runs" in (driver.trouble(sweep.id) or "")
+    assert "only shows trained runs" in (driver.error_of(sweep.id) or "")
     assert trials_of(sweep) == []
 
 

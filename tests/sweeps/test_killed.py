@@ -113,7 +113,7 @@ def test_damaged_trials_are_said_and_left_alone(
 ) -> None:
     sweep.trials.write_bytes(garbled)
     driver.step()
-    assert sentence in (driver.trouble(sweep.id) or "")
+    assert sentence in (driver.error_of(sweep.id) or "")
     with pytest.raises(ValueError, match=sentence):
         trials_of(sweep)
     assert sweep.trials.read_bytes() == garbled

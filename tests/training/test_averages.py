@@ -197,7 +197,7 @@ def test_a_run_draws_writes_and_takes_along_both_curves_and_the_average(tmp_path
     assert curves.averaged["step"].tolist() == steps
     assert curves.unseen is curves.averaged
     assert curves.tested("average") == "average"
-    roles = {line["role"] for line in curve_lines(curves, has_wholes=True)}
+    roles = {line["role"] for line in curve_lines(curves, scores_sequences=True)}
     assert {"validation", "whole", "average", "average_whole"} <= roles
     assert set(table(curves)["split"]) == {"train", "validation", "validation-average", "test"}
     assert "validation of the averaged weights" in summary(figures(run))

@@ -16,7 +16,7 @@ from tfm_core.cli.words import STATES, _
 from tfm_core.facts.learning_rate import advised
 from tfm_core.runs import Run, RunStore
 from tfm_core.runs.queue import resources
-from tfm_core.runs.queue.hold import Hold
+from tfm_core.runs.queue.run_lock import RunLock
 from tfm_core.runs.record.figures import figures, summary
 from tfm_core.runs.status import Status
 from tfm_core.sentences import N_, Paragraph, StudentError
@@ -62,7 +62,7 @@ def resume(options: argparse.Namespace) -> int:
         )
     _check_move(run.experiment, run.meta.device, options)
     if options.device is not None:
-        with Hold(run.folder):
+        with RunLock(run.folder):
             run.move_to(options.device)
     return _execute(run, options)
 

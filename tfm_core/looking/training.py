@@ -30,7 +30,7 @@ from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.process.recorder import Recorder, keeps
 from tfm_core.runs.process.requests import BY_HAND
-from tfm_core.runs.queue.hold import Hold, RunHeld
+from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.record import labels, snapshots, thinned
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
@@ -99,7 +99,7 @@ class Watched:
             lambda folder: snapshots.write_probe(folder, probe),
             name=labels.clean_name((name or look.model)[: labels.MAX_NAME]),
         )
-        self._hold = Hold(self.run.folder)
+        self._hold = RunLock(self.run.folder)
         self._recorder = Recorder(self._hold, begun, every=_STATUS_SECONDS)
         self._recorder.__enter__()
         self._clock_begin, self._cpu_begin = self._recorder.clock(), time.process_time()
@@ -313,7 +313,7 @@ class Watched:
             if time.monotonic() - self._thinned_at > _THINNED_SECONDS:
                 self._thinned_at = time.monotonic()
                 thinned.keep(self.run.folder)
-        except RunHeld:  # this process slept, and somebody took the run
+        except RunLocked:  # this process slept, and somebody took the run
             self._is_over = True
         except OSError as error:
             self._give_up(error)

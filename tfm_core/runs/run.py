@@ -27,7 +27,7 @@ from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.process import requests
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.hold import Hold, RunHeld
+from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.record import labels, origin, snapshots, weights
 from tfm_core.runs.record.labels import MAX_NAME, Labels
 from tfm_core.runs.record.origin import Origin
@@ -372,13 +372,13 @@ class Run:
     def _leave_line(self) -> bool:
         """Stop a waiting run, unless a worker was given it this very moment."""
         try:
-            with Hold(self.folder):
+            with RunLock(self.folder):
                 if self.status.state != "queued":
                     return False
                 reason = N_("Stopped in the queue.")
                 stopped = dataclasses.replace(self.status, state="stopped", reason=reason)
                 write_status(self.folder, stopped)
-        except RunHeld:
+        except RunLocked:
             return False
         waiting_line.leave(self.folder.parent, self.id)
         return True

@@ -25,9 +25,9 @@ from tfm_core.choices.config import ConfigError, Experiment
 from tfm_core.lessons import attempts
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.queue import resources, waiting_line
-from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.queue.limits import LimitReached
 from tfm_core.runs.queue.resources import TooLarge
+from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import Run
@@ -68,7 +68,7 @@ class Driver:
         self.queue, self.store = queue, queue.store
         self.sweeps = SweepStore(queue.store.root)
         self._interrupted: dict[str, float] = {}
-        self._troubles: dict[str, tuple[str, float]] = {}
+        self._errors: dict[str, tuple[str, float]] = {}
         self._wake, self._closed = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -79,7 +79,7 @@ class Driver:
 
     def wake(self) -> None:
         """Look at once: a sweep was begun or changed."""
-        self._troubles.clear()
+        self._errors.clear()
         self._wake.set()
 
     def close(self) -> None:
@@ -89,9 +89,9 @@ class Driver:
         if self._thread is not None:
             self._thread.join()
 
-    def trouble(self, sweep_id: str) -> str | None:
+    def error_of(self, sweep_id: str) -> str | None:
         """Return why a sweep cannot continue now, in a sentence, or None."""
-        found = self._troubles.get(sweep_id)
+        found = self._errors.get(sweep_id)
         return None if found is None else found[0]
 
     def _work(self) -> None:
@@ -108,7 +108,7 @@ class Driver:
         for sweep in self.sweeps.list():
             if self._closed.is_set():
                 return
-            trouble = self._troubles.get(sweep.id)
+            trouble = self._errors.get(sweep.id)
             if trouble is not None and time.monotonic() < trouble[1]:
                 continue
             with contextlib.suppress(SweepDamaged):  # the page says it
@@ -124,19 +124,19 @@ class Driver:
             return
         except (StudentError, OSError) as error:
             sentence = refusal(error) if isinstance(error, OSError) else error.sentence
-            if self.trouble(sweep.id) != sentence:
+            if self.error_of(sweep.id) != sentence:
                 logger.warning("The sweep %s cannot go on: %s", sweep.id, error)
             self._back_off(sweep, sentence)
         except Exception:  # the other sweeps continue, and this one may at the next look
-            if self.trouble(sweep.id) != _UNEXPECTED:
+            if self.error_of(sweep.id) != _UNEXPECTED:
                 logger.exception("The sweep %s cannot go on.", sweep.id)
             self._back_off(sweep, _UNEXPECTED)
         else:
-            self._troubles.pop(sweep.id, None)
+            self._errors.pop(sweep.id, None)
 
     def _back_off(self, sweep: Sweep, why: str) -> None:
         """Do not try a sweep again for a while. why: the reason, in a sentence."""
-        self._troubles[sweep.id] = (why, time.monotonic() + RETRY_SECONDS)
+        self._errors[sweep.id] = (why, time.monotonic() + RETRY_SECONDS)
 
     def _advance_sweep(self, sweep: Sweep) -> None:
         tried = Trials(sweep, sweep.plan())  # read again under the lock
@@ -374,7 +374,7 @@ def go_on(plan: Plan) -> Plan:
 
 def _explain(run: Run, why: str) -> None:
     """Let a run that was asked to stop say why."""
-    with contextlib.suppress(RunHeld, OSError), Hold(run.folder):
+    with contextlib.suppress(RunLocked, OSError), RunLock(run.folder):
         status = run.status
         if status.state == "stopped" and status.reason != why:
             write_status(run.folder, dataclasses.replace(status, reason=why, queue_position=None))

@@ -21,7 +21,7 @@ _MAX_SAID = 20  # characters of a link that a sentence repeats
 _MAX_NAMED = 8  # names that a sentence lists
 
 
-class Unfit(ValueError):
+class InvalidValue(ValueError):
     """A link's value is invalid. rule: what it must be. nearest: the value to use instead."""
 
     def __init__(self, rule: str, nearest: object = None) -> None:
@@ -42,7 +42,7 @@ class Parameter(ABC, Generic[T]):
     _: KW_ONLY
     first: T
     key: str = ""
-    is_always_said: bool = False
+    always_in_url: bool = False
 
     @abstractmethod
     def parse(self, text: str) -> T:
@@ -66,14 +66,14 @@ class Parameter(ABC, Generic[T]):
     def value(self, state: object) -> T:
         return cast(T, state)
 
-    def is_said(self, value: T) -> bool:
-        return self.is_always_said or value != self.first
+    def in_url(self, value: T) -> bool:
+        return self.always_in_url or value != self.first
 
     def follow(self, text: str, otherwise: T) -> tuple[T, str]:
         """Return the value to show, and a message if the link asks for something else."""
         try:
             return self.parse(text), ""
-        except Unfit as unfit:
+        except InvalidValue as unfit:
             used = otherwise if unfit.nearest is None else cast(T, unfit.nearest)
             problem = _(
                 "{query} is “{text}” in the link, but must be {rule}; {used} is shown.",
@@ -107,7 +107,7 @@ class Choice(Parameter[str]):
     def parse(self, text: str) -> str:
         """Return the name."""
         if text not in (*self.names, self.first):
-            raise Unfit(one_of(self.names))
+            raise InvalidValue(one_of(self.names))
         return text
 
     def fits(self, state: object) -> bool:
@@ -151,10 +151,10 @@ class Choices(Parameter[tuple[str, ...]]):
         """
         chosen = dict.fromkeys(filter(None, text.split(",")))
         if any(name not in self.names for name in chosen):
-            raise Unfit(_("some of {names}", names=_listed(self.names)))
+            raise InvalidValue(_("some of {names}", names=_listed(self.names)))
         if self.maximum is not None and len(chosen) > self.maximum:
             rule = _("at most {n} of {names}", n=self.maximum, names=_listed(self.names))
-            raise Unfit(rule, tuple(chosen)[: self.maximum])
+            raise InvalidValue(rule, tuple(chosen)[: self.maximum])
         return self.value(chosen)
 
     def fits(self, state: object) -> bool:
@@ -190,9 +190,9 @@ class Number(Parameter[int]):
         rule = _("from {low} to {high}", low=low, high=high)
         number = whole(text)
         if number is None:
-            raise Unfit(rule)
+            raise InvalidValue(rule)
         if not low <= number <= high:
-            raise Unfit(rule, max(self.low, min(number - self.offset, self.high)))
+            raise InvalidValue(rule, max(self.low, min(number - self.offset, self.high)))
         return number - self.offset
 
     def fits(self, state: object) -> bool:
@@ -221,9 +221,9 @@ class SavedStep(Parameter[int]):
         if number == NEWEST:
             return NEWEST
         if number is None or number < 0:
-            raise Unfit(_("newest, or the number of a step"))
+            raise InvalidValue(_("newest, or the number of a step"))
         if self.steps and number not in self.steps:
-            raise Unfit(one_of(self.steps), self.nearest(number))
+            raise InvalidValue(one_of(self.steps), self.nearest(number))
         return self.nearest(number) if self.steps else number
 
     def nearest(self, step: int) -> int:
@@ -256,7 +256,7 @@ class Option(Parameter[float]):
         is_number = re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text)
         matches = [option for option in self.options if is_number and option == float(text)]
         if not matches:
-            raise Unfit(one_of(self.options))
+            raise InvalidValue(one_of(self.options))
         return matches[0]
 
     def fits(self, state: object) -> bool:
@@ -275,7 +275,7 @@ class Flag(Parameter[bool]):
             return True
         if text.lower() in ("false", "0", "no", "off"):
             return False
-        raise Unfit(_("true or false"))
+        raise InvalidValue(_("true or false"))
 
     def text(self, value: bool) -> str:
         return str(value).lower()
@@ -289,14 +289,14 @@ class Text(Parameter[str]):
 
     def parse(self, text: str) -> str:
         if len(text) > self.most:
-            raise Unfit(_("at most {n} characters", n=self.most), text[: self.most])
+            raise InvalidValue(_("at most {n} characters", n=self.most), text[: self.most])
         return text
 
     def words(self, value: str) -> str:
         return f"“{value[:_MAX_SAID]} …”"
 
-    def is_said(self, value: str) -> bool:
-        return len(value) <= self.most and super().is_said(value)
+    def in_url(self, value: str) -> bool:
+        return len(value) <= self.most and super().in_url(value)
 
 
 @dataclass(frozen=True)
@@ -334,7 +334,7 @@ class RunIds(Choices):
         valid = tuple(filter(ID.fullmatch, ids))[: self.maximum]
         if len(valid) < len(ids):
             rule = _("up to {most} run ids, separated by commas", most=self.maximum)
-            raise Unfit(rule, valid)
+            raise InvalidValue(rule, valid)
         return valid
 
     def fits(self, state: object) -> bool:

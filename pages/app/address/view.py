@@ -31,12 +31,12 @@ from pages.app.address.parameters import (
     Choice,
     Choices,
     Flag,
+    InvalidValue,
     Number,
     Option,
     Parameter,
     SavedStep,
     Text,
-    Unfit,
     Written,
     named,
 )
@@ -92,12 +92,12 @@ def choice(
     labels: Mapping[str, str],
     default: str | None = None,
     *,
-    is_always_said: bool = False,
+    always_in_url: bool = False,
     is_list: bool | None = None,
     **more: Any,
 ) -> Any:
     """Offer names by their labels, side by side or, where they are many, in a list."""
-    parameter = named("", labels, first=default, is_always_said=is_always_said)
+    parameter = named("", labels, first=default, always_in_url=always_in_url)
     settings: dict[str, Any] = {
         "options": parameter.names,
         "format_func": lambda name: _(labels.get(name, name)),
@@ -220,7 +220,7 @@ def written(
         match = re.fullmatch(form, text)
         value = None if match is None else read(*(match.groups() or [text]))
         if value is None:
-            raise Unfit(_(rule))
+            raise InvalidValue(_(rule))
         return value
 
     def text(value: object) -> str:
@@ -281,7 +281,7 @@ def ask(
         field = placed(declared, name, scope, values)
         setattr(values, name, field.parameter.first)
         if name in hidden or not field.when(values):
-            view_link.forget([field.parameter])
+            view_link.clear([field.parameter])
             continue
         with places.get(name) or next(cells, None) or nullcontext():
             setattr(values, name, drawn(field))
@@ -313,13 +313,13 @@ def drawn(field: Field) -> Any:
         _let_go(parameter, field.holds_for)
     if field.is_linked:
         view_link.follow(parameter)
-    problem = view_link.receive(parameter)
+    problem = view_link.read(parameter)
     state = widget(
         field, st.session_state[parameter.key], key=parameter.key, persist_state="session"
     )
     view_link.warn(problem)
     value = parameter.value(state) if parameter.fits(state) else parameter.first
-    view_link.say(parameter, value)
+    view_link.write(parameter, value)
     if (asked := _ASKED.get()) is not None:
         asked[parameter.query] = parameter
     return value
@@ -328,9 +328,9 @@ def drawn(field: Field) -> Any:
 def _let_go(parameter: Parameter[Any], holds_for: str) -> None:
     """Forget a value that was chosen for something else."""
     before = st.session_state.get(f"{parameter.key}-for", holds_for)
-    if before != holds_for and view_link.opened(parameter) is None:
+    if before != holds_for and view_link.new_value(parameter) is None:
         st.session_state.pop(parameter.key, None)
-        view_link.forget([parameter])
+        view_link.clear([parameter])
     hold(parameter.key, holds_for)
 
 
@@ -388,5 +388,5 @@ def drawing(of: str = "") -> Iterator[None]:
     finally:
         _ASKED.reset(token)  # what interrupts a page leaves its address alone
     before: Mapping[str, Parameter[Any]] = st.session_state.get(key, {})
-    view_link.forget(parameter for query, parameter in before.items() if query not in asked)
+    view_link.clear(parameter for query, parameter in before.items() if query not in asked)
     st.session_state[key] = asked

@@ -1,6 +1,6 @@
 """The address of the page in sight: what links ask for, and what the page itself writes there.
 
-``receive`` and ``say`` connect a parameter to a widget, before and after it is drawn.
+``read`` and ``write`` connect a parameter to a widget, before and after it is drawn.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _IS_SETTLED = "view-settled"
 _IS_CHANGED = "view-changed"
 
 
-def settle() -> None:
+def mark_drawn() -> None:
     """Count changes of the address as the reader's from now on: the page is drawn."""
     st.session_state[_IS_SETTLED] = True
 
 
-def leave() -> None:
+def reset() -> None:
     """Forget what another page wrote to the address; changes are not the reader's until drawn."""
     st.session_state[_IS_SETTLED] = st.session_state[_IS_CHANGED] = False
     for key in [key for key in st.session_state if str(key).endswith(_LINKED)]:
@@ -59,19 +59,19 @@ def is_changed() -> bool:
     return bool(st.session_state.get(_IS_CHANGED))
 
 
-def opened(parameter: Parameter[Any]) -> str | None:
+def new_value(parameter: Parameter[Any]) -> str | None:
     """Return the text of a link that was just opened; None if the page itself wrote it."""
     current = st.query_params.get(parameter.query)
     return None if current == _said(parameter)[0] else current
 
 
-def receive(parameter: Parameter[Any]) -> str:
+def read(parameter: Parameter[Any]) -> str:
     """Set a widget to what the link asks for; call it before drawing the widget.
 
     Returns a sentence where the link asked for what cannot be, until another value is chosen, else
     "".
     """
-    text, key = opened(parameter), parameter.key
+    text, key = new_value(parameter), parameter.key
     is_kept = key in st.session_state and parameter.fits(st.session_state[key])
     if text is None and key not in st.session_state and _said(parameter)[1] == parameter.key:
         text = st.query_params.get(parameter.query)  # the browser went back to what was left
@@ -102,9 +102,9 @@ def follow(parameter: Parameter[Any]) -> None:
         send()
 
 
-def say(parameter: Parameter[T], value: T) -> None:
+def write(parameter: Parameter[T], value: T) -> None:
     """Write a value to the link, unless it is the default."""
-    text = parameter.text(value) if parameter.is_said(value) else None
+    text = parameter.text(value) if parameter.in_url(value) else None
     put({parameter.query: text})
     st.session_state[f"{parameter.query}{_LINKED}"] = (text, parameter.key)
     st.session_state[f"{parameter.key}-drawn{_LINKED}"] = value
@@ -115,7 +115,7 @@ def _is_chosen(parameter: Parameter[T], value: T) -> bool:
     return bool(st.session_state.get(f"{parameter.key}-drawn{_LINKED}", value) != value)
 
 
-def forget(gone: Iterable[Parameter[Any]]) -> None:
+def clear(gone: Iterable[Parameter[Any]]) -> None:
     """Remove parameters from the link; the session keeps them."""
     present = [parameter for parameter in gone if parameter.query in st.query_params]
     put({parameter.query: None for parameter in present})

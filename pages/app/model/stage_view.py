@@ -115,14 +115,14 @@ def _moments(
 def moving(run: Run, steps: tuple[int, ...], *, name: str) -> dict[str, Any]:
     """Return what a stage shows beside its snapshots. name: of these."""
     curves, status, experiment = runs_access.curves(run), run.status, run.experiment
-    has_wholes = experiment.task.facts.answer in ("sequence", "blanks")
+    scores_sequences = experiment.task.facts.answer in ("sequence", "blanks")
     better = better_validation(experiment, curves, WINDOW)
     training = experiment.training
     is_patient = training is not None and training.keeps_best
     happened = _moments(run.folder, _mark(run), steps, status.state) if steps else ()
     return component.told(
-        curve_lines(curves, has_wholes=has_wholes, is_patient=is_patient),
-        has_wholes=has_wholes,
+        curve_lines(curves, scores_sequences=scores_sequences, is_patient=is_patient),
+        scores_sequences=scores_sequences,
         are_unseen=training is not None,
         name=name,
         marks=[

@@ -71,7 +71,7 @@ def navigation() -> st.Page:
     page = st.navigation(entries, position="hidden" if _is_embedded() else "top")
     ticks.mark_change()
     if state.set_page(page.url_path):
-        view_link.leave()
+        view_link.reset()
     terms.begin()
     show.begin()
     open_lesson.follow_link()
@@ -196,7 +196,7 @@ def notices() -> None:
             view_link.warn(why)
         for sentence in typed.let_go():
             st.warning(sentence, icon=":material/content_cut:")
-        for sentence in state.take_notices():
+        for sentence in state.pop_notices():
             st.info(escape(sentence), icon=":material/info:")
 
 
@@ -269,7 +269,7 @@ def _search() -> None:
 def finish() -> None:
     """Lead on, and keep what was done; call it after the page."""
     show.lead_on()
-    view_link.settle()
+    view_link.mark_drawn()
     ticks.mark_change()
     ticks.keep()
 

@@ -128,8 +128,8 @@ def step(steps: Sequence[int]) -> int:
     with beside("step"):
         if len(kept) == 1:  # what was chosen on another page stays for the next
             only = replace(parameter, key=f"{STEP}-of-{state.page()}")
-            view_link.warn(view_link.receive(only))
-            view_link.forget([only])
+            view_link.warn(view_link.read(only))
+            view_link.clear([only])
             st.caption(_("step {step}", step=f"{kept[0]:,}"), width="content")
             return kept[0]
         st.session_state[STEP] = parameter.nearest(st.session_state.get(STEP, NEWEST))
@@ -238,7 +238,7 @@ def draw() -> None:
     if _IS_NAMED.get():
         return
     run_id, linked = state.current_run_id(), state.linked_run_id()
-    if run_id is None and linked is not None and state.is_unasked(linked):
+    if run_id is None and linked is not None and state.is_default_run(linked):
         run_id = linked
     found = None
     if run_id is not None:
@@ -289,7 +289,7 @@ def _kept(run: Run, is_shown: bool) -> tuple[object, ...]:
 
 def _run(run: Run, before: tuple[object, ...], is_shown: bool) -> None:
     if _kept(run, is_shown) != before:
-        state.draw_anew()
+        state.rerun()
     if not is_shown:
         return
     status = run.status

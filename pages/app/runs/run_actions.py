@@ -309,7 +309,7 @@ def delete(run: Run) -> None:
         if store.restorable_until(run.id) is None:
             state.notify(_("The disk is full: the run was deleted for good."))
         else:
-            state.note_gone(run.id)
+            state.remember_deleted(run.id)
 
 
 def undelete(run_id: str) -> None:

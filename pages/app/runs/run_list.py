@@ -367,7 +367,7 @@ def _say(run: Run, drawn_as: State, apart: str) -> None:
         return
     status, labels = run.status, run.labels
     if status.state != drawn_as:
-        state.draw_anew()  # once: the row gets other buttons, and perhaps no longer ticks
+        state.rerun()  # once: the row gets other buttons, and perhaps no longer ticks
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         run_words.sparkline(run)
         with st.container(width="stretch", gap="xxsmall"):
@@ -505,4 +505,4 @@ def _labels(runs: list[Run]) -> None:
             _close_labels()
             st.rerun()
     if refused := st.session_state.get(_REFUSED):
-        controls.complaint(refused)
+        controls.error_text(refused)

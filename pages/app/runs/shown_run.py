@@ -148,7 +148,7 @@ def run_to_show(needs: Needs) -> Run | None:
         return runs_access.store().get(run_id)
     found = next(iter(fitting(needs)), None)
     if found is not None:
-        state.show_unasked(found.id)
+        state.show_default_run(found.id)
     return found
 
 
@@ -180,7 +180,7 @@ def _searches() -> set[str]:
 
 def why_shown(run: Run) -> str:
     """Return why the page shows a run that nobody chose, else ""."""
-    if not state.is_unasked(run.id):
+    if not state.is_default_run(run.id):
         return ""
     if not run.meta.recorded:
         return _("The newest run that fits this page.")

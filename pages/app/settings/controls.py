@@ -65,7 +65,7 @@ def kinds(checked: CheckedDraft) -> None:
     settings = fields.kinds(drafts.family_of(checked.draft.values))
     grid(list(settings.values()), partial(control, checked=checked))
     for sentence in checked.at(""):
-        complaint(sentence)
+        error_text(sentence)
 
 
 def _lessons(settings: Sequence[Setting]) -> None:
@@ -116,7 +116,7 @@ def control(setting: Setting, checked: CheckedDraft) -> None:
         st.caption(_((setting.choices or {})[name].help))
     _mark(setting, checked)
     for sentence in checked.at(setting.path):
-        complaint(sentence)
+        error_text(sentence)
     for item in checked.advice_at(setting.path):
         words = escape(_(item.sentence))
         st.caption(f":orange[:material/warning: {words}]" if item.is_warning else words)
@@ -159,7 +159,7 @@ def _reset(path: str, edition: tuple[int, int, int]) -> None:
         state.set_draft(values, base=draft.begun)
 
 
-def complaint(sentence: str) -> None:
+def error_text(sentence: str) -> None:
     """Show a problem in small red text."""
     st.caption(f":red[:material/error: {escape(sentence)}]")
 

@@ -14,7 +14,7 @@ import streamlit as st
 from pydantic.fields import FieldInfo
 
 from pages.app.address import view
-from pages.app.address.parameters import Parameter, Unfit
+from pages.app.address.parameters import InvalidValue, Parameter
 from pages.i18n import _
 from tfm_core.choices.config import (
     CORPUS_TASKS,
@@ -83,14 +83,14 @@ class _Amount(Parameter[float]):
         try:
             number = int(text) if self.is_whole else float(text)
         except ValueError:
-            raise Unfit(
+            raise InvalidValue(
                 _("a whole number") if self.is_whole else _("a number, such as 0.5")
             ) from None
         low, high = self.low, self.high
         if (low is None or number >= low) and (high is None or number <= high):
             return number
         low_text, high_text = ("" if limit is None else plain(limit) for limit in (low, high))
-        raise Unfit(_("from {low} to {high}", low=low_text, high=high_text))
+        raise InvalidValue(_("from {low} to {high}", low=low_text, high=high_text))
 
     def fits(self, state: object) -> bool:
         return isinstance(state, int | float) and not isinstance(state, bool)

@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.address import url_config, view, view_link
-from pages.app.address.parameters import Choice, Number, Text, Unfit, one_of
+from pages.app.address.parameters import Choice, InvalidValue, Number, Text, one_of
 from pages.app.navigation import page_table
 from pages.app.runs import runs_access, shown_run
 from pages.app.settings import controls, drafts
@@ -85,7 +85,7 @@ def sizes_editor(architecture: Architecture, problem: str) -> None:
                     help=_("The task has {n}.", n=f"{own[name]:,}"),
                 )
         if problem:
-            controls.complaint(problem)
+            controls.error_text(problem)
 
 
 def _set_size(name: str, key: str, own: int) -> None:
@@ -114,7 +114,7 @@ class ModelName(Choice):
         """Return the name. Raises Unfit, whose rule omits ids of runs."""
         name = _RUN_PREFIX + self.current if text == RUN and self.current else text
         if name not in (*self.names, self.first):
-            raise Unfit(one_of(n for n in self.names if not n.startswith(_RUN_PREFIX)))
+            raise InvalidValue(one_of(n for n in self.names if not n.startswith(_RUN_PREFIX)))
         return name
 
 
@@ -226,7 +226,7 @@ def chosen(
         picked = st.session_state.get(SHOW.key, DRAFT)
         if is_first and picked == DRAFT and not _asks_for_a_model():
             st.session_state[SHOW.key] = example.name
-    unknown = view_link.receive(replace(SHOW, names=tuple(names), first=first))
+    unknown = view_link.read(replace(SHOW, names=tuple(names), first=first))
     picked = st.selectbox(
         _("Which model"),
         names,
@@ -249,21 +249,21 @@ def chosen(
             return Chosen(picked, one.label, one, example.experiment)
         if picked == NOTEBOOK:
             one = _notebook_model()
-            view_link.forget(_SIZES.values())
+            view_link.clear(_SIZES.values())
             return Chosen(picked, _(one.label), one)
-        view_link.forget([NOTEBOOK_TEXT])
+        view_link.clear([NOTEBOOK_TEXT])
         choice = _resolve(picked, run, is_edited=is_edited)
         if is_trained:
             return choice
         if picked != DRAFT:
-            view_link.forget(_SIZES.values())
+            view_link.clear(_SIZES.values())
             return choice
         return _draft_with_sizes(choice, is_edited=is_edited)
 
 
 def _notebook_field() -> None:
     """Draw the field for the text."""
-    view_link.warn(view_link.receive(NOTEBOOK_TEXT))
+    view_link.warn(view_link.read(NOTEBOOK_TEXT))
     st.text_area(
         _("Sizes or a call"),
         key=NOTEBOOK_TEXT.key,
@@ -285,7 +285,9 @@ def _notebook_model() -> Architecture:
         st.caption(_("Showing the last one that could be read."))
         found = your_model(text)
     st.session_state[_LAST_NOTEBOOK] = text
-    view_link.say(NOTEBOOK_TEXT, NOTEBOOK_TEXT.first if text == _NOTEBOOK_EXAMPLE else found.sizes)
+    view_link.write(
+        NOTEBOOK_TEXT, NOTEBOOK_TEXT.first if text == _NOTEBOOK_EXAMPLE else found.sizes
+    )
     _notebook_report(found)
     return found.architecture
 
@@ -317,18 +319,18 @@ def _is_untouched() -> bool:
 def _draft_with_sizes(draft: Chosen, *, is_edited: bool) -> Chosen:
     """Return the draft with the sizes of the session or the link, which the link says again."""
     for parameter in _SIZES.values():
-        view_link.warn(view_link.receive(parameter))
+        view_link.warn(view_link.read(parameter))
     sizes = FreeSizes(**{name: st.session_state[size.key] for name, size in _SIZES.items()})
     known, problem = draft.architecture, ""
     for name, parameter in _SIZES.items():
-        view_link.say(parameter, getattr(sizes, name) if name in offered(known.shape) else 0)
+        view_link.write(parameter, getattr(sizes, name) if name in offered(known.shape) else 0)
     new = known
     try:
         new = resized(known, sizes)
     except StudentError as error:
         problem = _(error)
     if problem and not is_edited:
-        controls.complaint(problem)
+        controls.error_text(problem)
     chosen = replace(draft, by_task=known, problem=problem)
     if new is known:
         return chosen
@@ -375,7 +377,7 @@ def _mirror_choice(picked: str, run: Run | None, first: str) -> None:
 
     first: what is shown without a word in the address.
     """
-    view_link.say(replace(SHOW, first=first), picked)
+    view_link.write(replace(SHOW, first=first), picked)
     if picked == DRAFT:
         url_config.mirror(state.configuration_query(state.current_draft()))
     else:
@@ -406,7 +408,7 @@ def _draft(*, is_edited: bool) -> Experiment:
         return checked.experiment
     for problem in checked.problems:
         if not (is_edited and problem.field.startswith("model.")):
-            controls.complaint(_(problem.sentence))
+            controls.error_text(_(problem.sentence))
     st.caption(_("Showing the last valid configuration."))
     last: Experiment = st.session_state.get(_LAST, PRESETS[state.FIRST_PRESET].experiment)
     return last
@@ -440,7 +442,7 @@ def compared() -> Chosen | None:
     runs = ({} if run is None else {_RUN_PREFIX + run.id: run}) | _other_runs()
     names = [DRAFT, *runs, *ARCHITECTURES]
     current = "" if run is None else run.id
-    unknown = view_link.receive(replace(VERSUS, names=tuple(names), current=current))
+    unknown = view_link.read(replace(VERSUS, names=tuple(names), current=current))
     picked = st.selectbox(
         _("Compare with"),
         names,
@@ -451,7 +453,7 @@ def compared() -> Chosen | None:
         help=_("Lists the differences."),
     )
     view_link.warn(unknown)
-    view_link.say(VERSUS, picked or "")
+    view_link.write(VERSUS, picked or "")
     if picked is None:
         return None
     return _resolve(RUN, runs[picked]) if picked in runs else _resolve(picked, None)

@@ -43,7 +43,7 @@ def area(checked: CheckedDraft) -> None:
         st.header(_("Data"), anchor=False)
         key = f"{_KEY}-{chosen}"
         if chosen not in options:
-            controls.complaint(_("The data set {data} is not on this machine.", data=chosen[:40]))
+            controls.error_text(_("The data set {data} is not on this machine.", data=chosen[:40]))
         st.selectbox(
             _("Set"),
             options,
@@ -79,7 +79,7 @@ def _text(checked: CheckedDraft) -> None:
         return
     st.caption(_("Your text: {n} tokens, {different} distinct.", **counts))
     for sentence in checked.at(_TEXT):
-        controls.complaint(sentence)
+        controls.error_text(sentence)
     st.caption(_("The configuration contains this text. As a data set it fits in links."))
     with st.container(horizontal=True, gap="small"):
         st.button(

@@ -143,7 +143,7 @@ def _live(sweep: Sweep, drawn_as: str) -> None:
         show.problem(error)
         return
     if plan.state != drawn_as:
-        state.draw_anew()  # once: the buttons change, and it may stop polling
+        state.rerun()  # once: the buttons change, and it may stop polling
     _head(sweep, plan, trials)
     mark = (str(sweep.folder), *_changed(sweep), hash(plan.space), language())
     figures = _figures(mark, plan, tuple(trials))
@@ -205,7 +205,7 @@ def _head(sweep: Sweep, plan: Plan, trials: Sequence[Trial]) -> None:
         if actions.may_change(plan):
             _buttons(sweep, plan)  # not at the right edge, above the table's tools
         st.caption(_progress_words(plan, spent), width="stretch")
-    trouble = runs_access.sweeps().trouble(sweep.id)
+    trouble = runs_access.sweeps().error_of(sweep.id)
     with st.container():
         if trouble is not None and plan.state in ("active", "stopping"):
             st.warning(escape(_(trouble)), icon=":material/hourglass_empty:")

@@ -13,7 +13,7 @@ import streamlit as st
 from pages.app import show, state
 from pages.app.accounts import visitors
 from pages.app.address import view
-from pages.app.address.parameters import Unfit, Written
+from pages.app.address.parameters import InvalidValue, Written
 from pages.app.navigation import ticks
 from pages.app.runs import comparison, run_time, runs_access, studies
 from pages.app.runs.run_actions import Start
@@ -142,7 +142,7 @@ def pair_field(level: str) -> Any:
 def _ids_of(text: str) -> tuple[str, ...]:
     ids = tuple(text.split("."))
     if _pair(ids) is None:
-        raise Unfit(_("a healthy run and its twin that are here"))
+        raise InvalidValue(_("a healthy run and its twin that are here"))
     return ids
 
 
@@ -196,7 +196,7 @@ def _train(level: str, healthy: Run | None) -> None:
     runs = [*([healthy] if healthy else []), *begun]
     if len(runs) == 2:  # else a notice says how many may wait here
         st.session_state[f"{SCOPE}-{level}-pair"] = (runs[0].id, runs[1].id)
-    state.draw_anew()
+    state.rerun()
 
 
 def _seen() -> set[str]:
@@ -270,8 +270,8 @@ def _answers(played: Round) -> None:
             probe = PROBES[name]
             st.markdown(f"**{_(probe.question)}**")
             table = [
-                (_(label), right, f"**{wrong}** ≠" if is_apart else wrong)
-                for label, right, wrong, is_apart in answer
+                (_(label), right, f"**{wrong}** ≠" if differs else wrong)
+                for label, right, wrong, differs in answer
             ]
             show.facts(table, [_("measured"), healthy, suspect])
             st.caption(_(probe.healthy))

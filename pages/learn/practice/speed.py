@@ -48,7 +48,7 @@ class Speed:
     compare: str = view.choice(
         N_("What to compare"),
         {name: comparison.label for name, comparison in COMPARISONS.items()},
-        is_always_said=True,
+        always_in_url=True,
         is_list=True,
     )
 
@@ -103,7 +103,7 @@ def _progress() -> None:
             report = measurement.poll()
             if not measurement.is_running:
                 _keep(request, report)
-                state.draw_anew()
+                state.rerun()
             share = report.done / report.total if report.total else 0.0
             words = _(
                 "{doing} · {seconds}",

@@ -89,7 +89,7 @@ def _stretch(first: str, last: str) -> tuple[int, int] | None:
 def _place(count: int = _MAX + 1, first: int = 0, of: str = "") -> Any:
     """Keep a layer or a head, which counts from 1 in the link and from 0 here."""
     high = max(count - 1, 0)
-    number = Number("", low=0, high=high, first=min(first, high), offset=1, is_always_said=True)
+    number = Number("", low=0, high=high, first=min(first, high), offset=1, always_in_url=True)
     return view.held(number, of=of)
 
 
@@ -119,7 +119,7 @@ class Chosen:
     tokens: the stretch of a text that maps show, the second behind its end.
     """
 
-    kind: str = view.choice(N_("Attention"), {}, "", is_always_said=True)
+    kind: str = view.choice(N_("Attention"), {}, "", always_in_url=True)
     layer: int = _place()
     head: int = _place()
     rows: str = _rows()
@@ -167,13 +167,13 @@ def ask(run: Run) -> Chosen:
     of_kinds = modules_of(run)
     kinds, n_heads = kinds_of(run.experiment), run.experiment.model.n_heads
     linked = [view.fields(Chosen, SCOPE)[name].parameter for name in ("layer", "head")]
-    is_linked = any(view_link.opened(parameter) is not None for parameter in linked)
+    is_linked = any(view_link.new_value(parameter) is not None for parameter in linked)
     best = {} if is_linked else heads.first_heads(run)
     first = next(iter(of_kinds))
-    kind = view.held(Choice("", names=(first,), first=first, is_always_said=True))
+    kind = view.held(Choice("", names=(first,), first=first, always_in_url=True))
     if len(of_kinds) > 1:
         names = {name: KINDS[name].short for name in of_kinds}
-        kind = view.choice(N_("Attention"), names, first, is_always_said=True)
+        kind = view.choice(N_("Attention"), names, first, always_in_url=True)
 
     def place(chosen: Any, which: int) -> Any:
         count = (len(of_kinds[chosen.kind]), n_heads)[which]

@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.app import show
 from pages.app.address import view
-from pages.app.address.parameters import Unfit, Written
+from pages.app.address.parameters import InvalidValue, Written
 from pages.app.navigation import page_table
 from pages.app.typed import escape
 from pages.i18n import N_, _, paragraph
@@ -83,7 +83,7 @@ def what_is_off(experiment: Experiment) -> Written[Codes]:
         found = tuple(code for code in named if code in codes)
         if len(found) < len(named):
             rule = _("parts of this model, such as {part}, or none", part=codes[0])
-            raise Unfit(rule, found or None)
+            raise InvalidValue(rule, found or None)
         return found
 
     return Written(
@@ -92,7 +92,7 @@ def what_is_off(experiment: Experiment) -> Written[Codes]:
         writer=lambda off: ",".join(off) or NOTHING,
         first=(first_to_go(experiment).code,),
         key=_OFF,
-        is_always_said=True,
+        always_in_url=True,
     )
 
 

@@ -134,7 +134,7 @@ def _draw(run: Run, number: int) -> None:
     if is_next and importances is None:  # what is above is visible meanwhile
         closer.measured(asked, bar)
         closer.enqueue("heads", *asked.question)
-        state.draw_anew()
+        state.rerun()
 
 
 def _closer(asked: Knocked, importances: pd.DataFrame | None, *, is_next: bool) -> None:

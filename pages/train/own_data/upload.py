@@ -97,7 +97,7 @@ def shown_set(asked: OwnData, sets: Sequence[OwnSet]) -> OwnSet | None:
     own = next((candidate for candidate in sets if candidate.id == asked.set), None)
     if own is None and asked.set:
         show_set("")
-        session.draw_anew()
+        session.rerun()
     return own or next((candidate for candidate in sets if candidate.problem is None), None)
 
 

@@ -152,7 +152,7 @@ def notices_and_two_ends() -> None:
         state.notify("It waits for its turn.")
         st.rerun()
     if st.button("A run ends"):
-        state.draw_anew()
+        state.rerun()
 
 
 def test_a_notice_leaves_with_the_next_press_and_moves_nothing_below_it(store, open_page):
@@ -179,7 +179,7 @@ def test_what_is_true_for_now_only_goes_when_the_page_draws_itself_anew():
         from pages.app.navigation import frame
 
         if st.button("Anew", key="anew"):  # as in a part of the page: what is above stays drawn
-            state.draw_anew()
+            state.rerun()
         frame.notices()
         if st.button("Say", key="say"):
             state.notify("It stays.")

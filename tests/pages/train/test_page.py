@@ -55,8 +55,8 @@ def test_a_finished_run_shows_its_keys_predictions_and_a_map(store, watch, prese
     assert values["Test accuracy"] == "99.1%"
     assert "Trained for: 1 min 1 s" in said(app)
     assert ("Perplexity" in values) == (preset == "gpt-grammar")
-    has_wholes = preset not in {"vit-digits", "gpt-grammar"}
-    assert ("Test, whole sequences" in values) == has_wholes
+    scores_sequences = preset not in {"vit-digits", "gpt-grammar"}
+    assert ("Test, whole sequences" in values) == scores_sequences
     header, weights = film(part_of(app, "stage_maps").bytes)
     assert [frame["step"] for frame in header["frames"]] == [1, 211]
     assert weights.size > 0

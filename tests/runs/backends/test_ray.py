@@ -24,8 +24,8 @@ from tfm_core.runs.backends.ray import RayJobs
 from tfm_core.runs.process import worker
 from tfm_core.runs.process.execute import NotWaiting, execute
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.hold import Hold
 from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_lock import RunLock
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.sweeps.driver import Driver
@@ -272,4 +272,4 @@ def test_a_job_that_comes_late_or_twice_touches_nothing(store, end, capsys) -> N
     assert worker.main([f"--run={run.folder}"]) == 1
     assert "finds no waiting run" in capsys.readouterr().err
     assert (run.folder / "status.json").read_bytes() == before
-    Hold(run.folder, patience=0.0).release()
+    RunLock(run.folder, patience=0.0).release()

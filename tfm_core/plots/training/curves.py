@@ -63,7 +63,7 @@ def learning_curve(
     total_steps: int | None = None,
     window: int = 20,
     is_log: bool = False,
-    has_wholes: bool = False,
+    scores_sequences: bool = False,
     is_patient: bool = False,
 ) -> go.Figure:
     """Draw one quantity over the steps.
@@ -73,7 +73,7 @@ def learning_curve(
     measured, too. is_patient: ring the best validation.
     """
     points = curve_points(
-        curves, quantity, window=window, has_wholes=has_wholes, is_patient=is_patient
+        curves, quantity, window=window, scores_sequences=scores_sequences, is_patient=is_patient
     )
     roles = np.repeat([*points], [len(steps) for steps, _values in points.values()])
     steps, values = (

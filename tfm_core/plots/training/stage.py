@@ -76,7 +76,7 @@ def curve_points(
     quantity: str,
     *,
     window: int = WINDOW,
-    has_wholes: bool = False,
+    scores_sequences: bool = False,
     is_patient: bool = False,
 ) -> dict[str, tuple[Floats, Floats]]:
     """Return role → steps and values: of each line 400 points at most, and each spike.
@@ -86,7 +86,7 @@ def curve_points(
     """
     sources = {"validation": curves.validation, "average": curves.averaged, "test": curves.test}
     found = [(role, series, quantity) for role, series in sources.items()]
-    if has_wholes and quantity == "accuracy":
+    if scores_sequences and quantity == "accuracy":
         wholes = {"whole": curves.validation, "average_whole": curves.averaged}
         found += [(role, series, "sequence_accuracy") for role, series in wholes.items()]
     lines = {
@@ -116,7 +116,7 @@ def curve_points(
 
 
 def curve_lines(
-    curves: Curves, *, has_wholes: bool, is_patient: bool = False
+    curves: Curves, *, scores_sequences: bool, is_patient: bool = False
 ) -> list[dict[str, Any]]:
     """Return what the browser draws of both figures: the values with four digits, None for a gap.
 
@@ -124,7 +124,9 @@ def curve_lines(
     """
     lines = []
     for quantity in ("loss", "accuracy"):
-        points = curve_points(curves, quantity, has_wholes=has_wholes, is_patient=is_patient)
+        points = curve_points(
+            curves, quantity, scores_sequences=scores_sequences, is_patient=is_patient
+        )
         for role, (steps, values) in points.items():
             rounded = [float(f"{one:.4g}") if np.isfinite(one) else None for one in values.tolist()]
             line = {"quantity": quantity, "role": role, "colour": ROLE_COLOURS[role]}

@@ -25,8 +25,8 @@ from tfm_core.runs.disk.atomic import read_json
 from tfm_core.runs.process import requests
 from tfm_core.runs.process.identity import ProcessId, process_id
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import ALIVE, write_status
@@ -66,7 +66,7 @@ class LocalWorkers:
         given = list(self._given.values())
         if not self.pool.n_ready() and not all(other.status.is_alive for other in given):
             return  # a worker whose run is over is about to be free
-        with Hold(run.folder, patience=0.0):
+        with RunLock(run.folder, patience=0.0):
             if not waiting_line.waits(run.folder):  # it was just stopped
                 waiting_line.leave(self._root, run.id)
                 return
@@ -131,7 +131,7 @@ class LocalWorkers:
         if code > 0 and values.get("state") in ALIVE and values.get("pid") == worker.mark.pid:
             last = (run.log_tail(1) or worker.output()[-1:] or ["no output"])[-1]
             reason = N_("The worker crashed: {last}", last=last)
-            with contextlib.suppress(OSError, RunHeld), Hold(run.folder):
+            with contextlib.suppress(OSError, RunLocked), RunLock(run.folder):
                 write_status(
                     run.folder, dataclasses.replace(run.status, state="failed", reason=reason)
                 )

@@ -25,8 +25,8 @@ from typing import Any
 
 import tfm_core
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
@@ -141,7 +141,7 @@ class RayJobs:
         lines = [line for line in log.splitlines() if line.strip()]
         last = lines[-1] if lines else job.message
         reason = N_("Its job ended before training started: {last}", last=last)
-        with contextlib.suppress(RunHeld, OSError), Hold(run.folder):
+        with contextlib.suppress(RunLocked, OSError), RunLock(run.folder):
             if waiting_line.waits(run.folder):
                 write_status(
                     run.folder, dataclasses.replace(run.status, state="failed", reason=reason)

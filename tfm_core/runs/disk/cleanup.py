@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tfm_core.data.own import place
 from tfm_core.runs.disk import trash
-from tfm_core.runs.queue import hold
+from tfm_core.runs.queue import run_lock
 from tfm_core.runs.record import weights
 from tfm_core.runs.status import read_status
 
@@ -36,7 +36,13 @@ SWEEPS = "sweeps"
 """The folder of the sweeps among the runs; no run is called that (see ``runs.run.ID``)."""
 
 _BESIDE_RUNS = (place.FOLDER, SWEEPS)
-_WORKER_PARTS = ("snapshots", weights.FOLDER, hold.FOLDER, "checkpoints/last", "checkpoints/best")
+_WORKER_PARTS = (
+    "snapshots",
+    weights.FOLDER,
+    run_lock.FOLDER,
+    "checkpoints/last",
+    "checkpoints/best",
+)
 _PARTS = ("", "requests", *_WORKER_PARTS)
 
 

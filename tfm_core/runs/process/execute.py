@@ -31,7 +31,7 @@ from tfm_core.runs.process.identity import is_same, process_id
 from tfm_core.runs.process.recorder import Recorder, keeps
 from tfm_core.runs.process.requests import BY_HAND, Control
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.hold import Hold, RunHeld
+from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.record import snapshots, thinned, weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status, write_status
@@ -90,7 +90,7 @@ def execute(
 
 
 def _executed(run: Run, control: Control, listener: Listener | None, only_waiting: bool) -> Status:
-    with Hold(run.folder) as hold:
+    with RunLock(run.folder) as lock:
         if only_waiting and not waiting_line.waits(run.folder):
             raise NotWaiting("The run {id} is not waiting to be trained.", id=run.id)
         cleanup.clean_run(run.folder)
@@ -99,13 +99,13 @@ def _executed(run: Run, control: Control, listener: Listener | None, only_waitin
         if status.mark is None or not is_same(status.mark, mark):
             # else the queue has prepared everything for this process
             requests.take(run.folder)  # requests to an earlier worker
-        with Recorder(hold, status.with_process(mark)) as recorder:
+        with Recorder(lock, status.with_process(mark)) as recorder:
             control.begin(status.seconds - status.parent_seconds, recorder.clock)
             recorder.change("starting")
             waiting_line.leave(run.folder.parent, run.id)
             state, reason = _trained(run, control, recorder, listener)
             recorder.stop_heartbeat()
-            hold.release()  # before the last status: a reader may resume the run at once
+            lock.release()  # before the last status: a reader may resume the run at once
             recorder.change(state, reason)
             return recorder.status
 
@@ -336,7 +336,7 @@ def _trained(run: Run, control: Control, recorder: Recorder, listener: Listener 
     try:
         with place.below(run.folder.parent):
             return _Execution(run, control, recorder, listener).train()
-    except RunHeld:
+    except RunLocked:
         raise
     except KeyboardInterrupt:
         return "stopped", control.stop_reason or BY_HAND

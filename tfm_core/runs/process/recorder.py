@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tfm_core.disk import BINARY
-from tfm_core.runs.queue.hold import Hold, RunHeld
+from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.status import State, Status, write_status
 
 FIRST_STEPS = 100
@@ -33,20 +33,20 @@ class Recorder:
     """Appends events, and updates the status from a thread, also during long steps.
 
     Use as a context; raises OSError where an event or a change of state cannot be written, and
-    RunHeld where another process took the run over while this one was suspended.
+    RunLocked where another process took the run over while this one was suspended.
     """
 
-    def __init__(self, hold: Hold, status: Status, *, every: float = STATUS_SECONDS) -> None:
+    def __init__(self, run_lock: RunLock, status: Status, *, every: float = STATUS_SECONDS) -> None:
         """Take the run that this process holds, and the status to continue from.
 
         every: seconds from one look at what changed to the next.
         """
         self._every = every
-        self.folder, self.status = hold.folder, status
+        self.folder, self.status = run_lock.folder, status
         self.clock = AwakeClock()
-        self._hold, self._slept = hold, 0.0
+        self._run_lock, self._slept = run_lock, 0.0
         self._events = os.open(
-            hold.folder / "events.jsonl", os.O_CREAT | os.O_APPEND | os.O_RDWR | BINARY, 0o644
+            run_lock.folder / "events.jsonl", os.O_CREAT | os.O_APPEND | os.O_RDWR | BINARY, 0o644
         )
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -113,11 +113,11 @@ class Recorder:
             line = line[os.write(self._events, line) :]
 
     def _check(self) -> None:
-        """Raise RunHeld where another process has the run by now: one that slept looks first."""
+        """Raise RunLocked where another process has the run by now: one that slept looks first."""
         self.clock.look()
         if self.clock.asleep != self._slept and not self._closed.is_set():
-            if not self._hold.is_mine:
-                raise RunHeld("Another worker took over this run while this one was suspended.")
+            if not self._run_lock.is_mine:
+                raise RunLocked("Another worker took over this run while this one was suspended.")
             self._slept = self.clock.asleep
 
     def _write(self, *, lasting: bool) -> None:
@@ -139,7 +139,7 @@ class Recorder:
                     self._write(lasting=False)
                 except OSError:  # a full disk: the training itself will notice and say so
                     continue
-                except RunHeld:  # the training will notice, too
+                except RunLocked:  # the training will notice, too
                     return
 
 

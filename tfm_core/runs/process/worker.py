@@ -27,7 +27,7 @@ from tfm_core.runs.process.execute import NotWaiting, execute, settle
 from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.process.requests import ASKED_TO_END, Control
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.hold import RunHeld
+from tfm_core.runs.queue.run_lock import RunLocked
 from tfm_core.runs.run import Run
 
 MAX_IDLE_BYTES = 2**30
@@ -125,7 +125,7 @@ def work(
     try:
         _work(folder, Control(folder, max_seconds=max_seconds, max_pause=max_pause), only_waiting)
         return 0
-    except (RunHeld, NotWaiting) as error:
+    except (RunLocked, NotWaiting) as error:
         print(error, file=sys.stderr)
         return 1
     except OSError as error:

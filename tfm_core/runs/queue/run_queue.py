@@ -43,9 +43,9 @@ from tfm_core.runs.disk.failures import os_errors_as_sentences, refusal
 from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.disk.quota import Bounds
 from tfm_core.runs.queue import resources, waiting_line
-from tfm_core.runs.queue.hold import Hold, RunHeld
 from tfm_core.runs.queue.limits import LimitReached, Limits
 from tfm_core.runs.queue.resources import TooLarge
+from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
@@ -176,7 +176,7 @@ class RunQueue:
         with self.one_at_a_time():
             self.limits.check_line(len(waiting_line.ids(self.store.root)))
             gone = self._make_way(run)
-            with Hold(run.folder):
+            with RunLock(run.folder):
                 if run.status.can_resume:  # no other process was quicker
                     run.move_to(device)
                     queued = dataclasses.replace(
@@ -278,7 +278,7 @@ class RunQueue:
             return
         try:
             self.backend.start(run)
-        except RunHeld:
+        except RunLocked:
             errors[folder] = N_("Another process still uses this run.")
         except Unavailable as error:
             self._retry_at[run_id] = time.monotonic() + self.backend.retry_seconds

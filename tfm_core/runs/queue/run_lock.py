@@ -25,11 +25,11 @@ FOLDER = "claims"
 LOCK_SECONDS = 1.0  # somebody may just be changing the status, or be dying
 
 
-class RunHeld(StudentError):
+class RunLocked(StudentError):
     """Another process works on this run."""
 
 
-class Hold:
+class RunLock:
     """A run that this process holds while it works on it. Use it as a context, or ``release``."""
 
     def __init__(self, folder: Path, *, patience: float = LOCK_SECONDS) -> None:
@@ -48,7 +48,7 @@ class Hold:
             raise _held(folder)
 
     def __enter__(self) -> Self:
-        """Return the hold."""
+        """Return the lock."""
         return self
 
     def __exit__(
@@ -73,5 +73,5 @@ class Hold:
         return mark is None or is_same(mark, self._mark)
 
 
-def _held(folder: Path) -> RunHeld:
-    return RunHeld("Another process trains the run {id}.", id=folder.name)
+def _held(folder: Path) -> RunLocked:
+    return RunLocked("Another process trains the run {id}.", id=folder.name)
