@@ -136,7 +136,7 @@ def _chosen(run: Run | None, asked: str, more: DeltaGenerator) -> str:
         offered = view.held(named("", labels, always_in_url=True), **shared)
         if run is not None and len(labels) > 1:
             look = {**answer.COLLAPSED, "on_change": _keep, "args": (run.id,)}
-            shared |= {"is_always_said": True, "is_list": False, "look": look}
+            shared |= {"always_in_url": True, "is_list": False, "look": look}
             offered = view.choice(N_("View"), labels, **shared)
         chosen = str(view.one(offered, "view", SCOPE))
     with more:

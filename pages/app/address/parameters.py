@@ -35,7 +35,7 @@ class Parameter(ABC, Generic[T]):
     """One value in an address.
 
     query: its name there. first: what is shown without it. key: of its widget, else its name.
-    is_always_said: it is in the link where it is the first, too.
+    always_in_url: it is in the link where it is the first, too.
     """
 
     query: str

@@ -69,7 +69,7 @@ def learning_curve(
     """Draw one quantity over the steps.
 
     title: of it, where it is none of CURVES or its unit is another. window: how many batches the
-    thick line averages. is_log: steps on a logarithmic axis. has_wholes: whole sequences are
+    thick line averages. is_log: steps on a logarithmic axis. scores_sequences: whole sequences are
     measured, too. is_patient: ring the best validation.
     """
     points = curve_points(

@@ -60,7 +60,7 @@ class LocalWorkers:
     def start(self, run: Run) -> None:
         """Give a waiting run to a worker.
 
-        Raises Unavailable, OSError and RunHeld; then the run still waits.
+        Raises Unavailable, OSError and RunLocked; then the run still waits.
         """
         device = device_for(run, self._root)
         given = list(self._given.values())

@@ -74,7 +74,7 @@ def execute(
     """Train a run from its last checkpoint, or from the start, and return how it ended.
 
     ``listener`` is called with every event. only_waiting: leave a run alone that does not wait.
-    Raises RunHeld if another process works on the run, NotWaiting if it does not wait though
+    Raises RunLocked if another process works on the run, NotWaiting if it does not wait though
     it must, and OSError if not even the status can be written; everything else becomes a status.
     """
     control = control or Control(run.folder)

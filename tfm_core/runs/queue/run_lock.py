@@ -33,7 +33,7 @@ class RunLock:
     """A run that this process holds while it works on it. Use it as a context, or ``release``."""
 
     def __init__(self, folder: Path, *, patience: float = LOCK_SECONDS) -> None:
-        """Lock the run. Raises RunHeld, and OSError where no file can be written.
+        """Lock the run. Raises RunLocked, and OSError where no file can be written.
 
         patience: seconds to wait for who holds it.
         """
