@@ -104,8 +104,8 @@ DEAD = ProcessId(2**22 + 1, process_id().host, 1.0)  # beyond the highest proces
 
 LOCKS = """
 import sys, pathlib
-from tfm_core.runs.queue.run_lock import Hold
-hold = Hold(pathlib.Path(sys.argv[1]))
+from tfm_core.runs.queue.run_lock import RunLock
+hold = RunLock(pathlib.Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.readline()
 """
