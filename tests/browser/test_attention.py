@@ -131,6 +131,7 @@ def test_the_training_plays_in_the_browser_and_all_moves_with_the_slider(
     slider.press("End")
     expect(verdict).to_contain_text("✓ right")
     expect(tab.page).not_to_have_url(re.compile(r"\bstep="))  # the newest
+    tab.settle()
     before, words, weights = title.inner_text(), lines.inner_text(), tab.plotly(MAP, WEIGHTS)
     slider.press("Home")
     expect(verdict).to_contain_text("✗")
