@@ -46,7 +46,7 @@ def header(name: str, *, is_article: bool = False, of: str = "") -> DeltaGenerat
     """Show the pages of the place, this one as the title, and the next page of the path.
 
     The goal of a page on the path, its minutes and its text are the help; an article shows its
-    text itself. of: what has the words of its own that the page shows. Returns a place in the row
+    text itself. of: what the page shows, if that has its own words. Returns a place in the row
     for what else the page offers.
     """
     texts, page, after = words(of or name), page_table.PAGES[name], page_table.after(name)

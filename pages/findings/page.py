@@ -165,7 +165,7 @@ def _draw(chosen: Phenomenon, trained: StudyRuns, watched: StudyRuns, _is_live: 
 
 
 def _behind(chosen: KnownFinding) -> None:
-    """Draw what stands below the figures of any finding: the cause and a guess."""
+    """Draw the cause and a guess below the figures of a finding."""
     st.markdown(_("**Why:** {words}", words=_(chosen.because)))
     question.check({chosen.name: chosen.question}, label=_("Guess first"))
 

@@ -18,7 +18,7 @@ from tfm_core.sentences import Paragraph, StudentError, words
 class Architecture:
     """A model to scale.
 
-    Its words stand in ``choices/architectures.md``, what it is made of in ``architectures.toml``.
+    Its words are in ``choices/architectures.md``, its sizes in ``architectures.toml``.
     src_len and tgt_len: tokens of one full example (0 for pictures). n_parameters: the published
     or recomputed count, exact; None where the paper does not fix it. source: where it stands.
     batch: examples that the walk shows. own_class: the path of the module that is the notebook's

@@ -70,7 +70,7 @@ class Details(TypedDict, total=False):
     across: Mapping[str, Any]  # settings of the axes, beside those that the columns declare
     up: Mapping[str, Any]
     facet: str  # a column: a panel for each of its values, below one another on one x axis
-    n_beside: int  # panels in a row, each with an x axis of its own
+    n_beside: int  # panels in a row, each with its own x axis
     gaps: tuple[float, float]  # beside and below panels, of 1
     orientation: Literal["v", "h"]  # "h": numbers run to the right, rows are read downwards
     ticks: Sequence[str]  # names of the places from 0 on the axis without numbers

@@ -210,7 +210,7 @@ def written(
     default: Any = None,
     **more: Any,
 ) -> Any:
-    """Keep a value that links write in a form of its own, as ``held`` does.
+    """Keep a value that has its own notation in links, as ``held`` does.
 
     form: a regular expression, whose groups ``read`` gets, or all of the text where it has none; it
     returns None for what cannot be. rule: the form in words.

@@ -45,7 +45,7 @@ FINDINGS = (
     "superposition",
     "memorising",
 )
-"""Those that it shows, each with words of its own; they were pages of these names."""
+"""The findings it shows, each with its own words; older links call them pages."""
 CHAPTERS = {  # of the path: name -> title
     "numbers": N_("Words become numbers"),
     "attention": N_("Attention"),

@@ -1,4 +1,4 @@
-"""A challenge as its card in the gallery and the head of its own page show it."""
+"""A challenge, as its card in the gallery and the top of its page show it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def page() -> None:
     elif chosen.bug:
         _head("find", find.challenge(chosen.bug))
         find.draw(chosen.bug)
-    elif lesson is not None and lesson.over is None:  # a tour has no page of its own
+    elif lesson is not None and lesson.over is None:  # a tour has no separate page
         _head("reach", reach.challenge(lesson))
         reach.draw(lesson)
     else:

@@ -57,7 +57,7 @@ class BenchmarkComparison:
 
     @classmethod
     def of(cls, name: str, *sides: str, code: Mapping[str, str], **facts: Any) -> Self:
-        """Return a comparison; a side without words of its own is a precision."""
+        """Return a comparison; a side without words is a precision."""
         said = words(f"choices/comparisons/{name}")
         labels = {
             side: said.pop(side) if side in said else PRECISIONS[side].label for side in sides
