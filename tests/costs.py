@@ -93,7 +93,12 @@ class Costs:
         self._first_tries: list[pytest.TestReport] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add the cost of a phase; a second try begins again."""
+        """Add the cost of a phase; a second try begins again.
+
+        A process of xdist that died mid-test reports no cost.
+        """
+        if not hasattr(report, "cpu_seconds"):
+            return
         if report.when == "setup":
             self.tests[report.nodeid] = 0
             self.setups[report.nodeid] = report.cpu_seconds

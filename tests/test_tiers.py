@@ -34,6 +34,13 @@ def test_a_test_or_a_folder_fails_the_run_above_its_limit():
     assert found == ["tests/layers took 31 CPU seconds; the limit is 30."]
 
 
+def test_a_process_that_died_within_a_test_costs_nothing(request: pytest.FixtureRequest):
+    counted = costs.Costs(request.config)
+    crashed = pytest.TestReport("tests/a.py::b", ("", 0, ""), {}, "failed", "crashed", "???")
+    counted.pytest_runtest_logreport(crashed)
+    assert not counted.tests
+
+
 def test_child_processes_are_counted_while_they_live_and_after():
     before = costs.tree_seconds()
     work = "sum(n * n for n in range(3_000_000)); print(flush=True); input()"

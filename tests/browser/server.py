@@ -1,13 +1,13 @@
 """The app as a real server, with its runs in a folder of its own, and nothing left behind."""
 
 import contextlib
+import dataclasses
 import os
 import socket
 import subprocess
 import sys
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -16,6 +16,7 @@ from tests.browser.experiments import LONG
 from tests.browser.tab import PATIENCE
 from tests.runs.waiting import wait_until
 from tfm_core.runs.run import Run
+from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +32,7 @@ class PortTaken(Exception):
     """Between our finding a free port and our server's listening there, another program took it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class AppServer:
     """A running ``streamlit run app.py``."""
 
@@ -60,6 +61,9 @@ class AppServer:
     def end_runs(self) -> None:
         """Stop whatever trains; a worker that does not listen within its time is an error."""
         for run in self.active():
+            if run.status.pid == os.getpid():  # a test that failed has played its worker
+                write_status(run.folder, dataclasses.replace(run.status, state="stopped"))
+                continue
             with contextlib.suppress(ValueError):  # it ended by itself a moment ago
                 run.request("stop")
         wait_until(lambda: not self.active(), "every run has stopped")
@@ -75,8 +79,9 @@ class AppServer:
         """End the server, its warm workers and the workers of its runs."""
         ours = psutil.Process(self.process.pid).children(recursive=True)
         for run in self.active():
-            with contextlib.suppress(psutil.NoSuchProcess, TypeError):
-                ours.append(psutil.Process(run.status.pid))
+            if run.status.pid not in (None, os.getpid()):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    ours.append(psutil.Process(run.status.pid))
         self.process.terminate()
         try:
             self.process.wait(PATIENCE / 1000)

@@ -268,6 +268,18 @@ class Tab:
 
         self._until_done(choose)
 
+    def open_list(self, box: Locator) -> Locator:
+        """Open a list by the keyboard, again where a page just drawn lost the key; its options."""
+        options = self.page.get_by_role("option")
+
+        def press() -> None:
+            if box.get_attribute("aria-expanded") != "true":
+                box.press("ArrowDown")
+            expect(options).not_to_have_count(0, timeout=TRY_MILLISECONDS)
+
+        self._until_done(press)
+        return options
+
     def hover(self, place: Locator, shown: Locator) -> str:
         """Point at a place until something is shown there; return what it says.
 
