@@ -20,7 +20,8 @@ def test_a_list_in_use_stays_open_while_runs_end(open_tab: OpenTab, server: AppS
         constructed_run(server.store, racer, state="running")
         for racer in of_attention("numbers").experiments.values()
     ]
-    tab = open_tab("before?task=numbers", viewport={"width": 1440, "height": 2400})  # nothing needs scrolling
+    # nothing needs scrolling
+    tab = open_tab("before?task=numbers", viewport={"width": 1440, "height": 2400})
     expect(tab.main.locator(".stMarkdownBadge", has_text="Training")).to_have_count(len(runs))
     sentence = tab.main.get_by_role("combobox", name=re.compile("Unseen sentence"))
     options = tab.open_list(sentence)
