@@ -41,9 +41,9 @@ from tfm_core.looking import file as look_file
 from tfm_core.looking.seen import Seen
 from tfm_core.pretrained import heads
 from tfm_core.pretrained.model import check_folder
+from tfm_core.runs import snapshots
 from tfm_core.runs.disk.atomic import read_json
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record import weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
@@ -364,7 +364,7 @@ class Readers:
         experiment = run.experiment
         run.probe()
         run.snapshot(0)
-        weights.read(folder, 0)
+        snapshots.read_weights(folder, 0)
         load_model(experiment, folder / "checkpoints" / "last")
         bundle.bundle(run)
 

@@ -18,7 +18,7 @@ from tfm_core.lessons.task import Verdict, Work
 from tfm_core.lessons.words import TaskWords
 from tfm_core.probe.labels import axes
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.record.outcome import loss_progress
+from tfm_core.runs.outcome import loss_progress
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RECORDED, RunStore

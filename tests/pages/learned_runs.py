@@ -10,8 +10,8 @@ from tests.pages.made_runs import made_run
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.probe.types import Snapshot
-from tfm_core.runs.record.snapshots import write, write_probe
 from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import write, write_probe
 from tfm_core.runs.status import State
 from tfm_core.runs.store import RunStore
 

@@ -22,7 +22,7 @@ from tfm_core.probe.capture import capture
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.snapshot import probe_of, take
 from tfm_core.runs import notebook
-from tfm_core.runs.record.snapshots import write, write_probe
+from tfm_core.runs.snapshots import write, write_probe
 from tfm_core.runs.store import RunStore
 from tfm_core.training.loop import build, train
 

@@ -11,10 +11,10 @@ from hypothesis.extra import numpy as arrays
 from safetensors.numpy import load_file, save_file
 
 from tests.runs.waiting import tiny
+from tfm_core.runs import figures, thinned
 from tfm_core.runs.curves import STEP_COLUMNS, Curves, EventReader, Series, record_of
-from tfm_core.runs.record import figures, thinned
-from tfm_core.runs.record.figures import last_measured
-from tfm_core.runs.record.thinned import FILE, MAX_STEPS, ThinnedReader, thin
+from tfm_core.runs.figures import last_measured
+from tfm_core.runs.thinned import FILE, MAX_STEPS, ThinnedReader, thin
 
 EVENTS = "events.jsonl"
 

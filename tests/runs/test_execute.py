@@ -15,10 +15,10 @@ from tests.runs.comparing import assert_same, facts, stopping_at
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.runs import Run
+from tfm_core.runs.disk.locks import RunLock, RunLocked
 from tfm_core.runs.process import recorder
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control, drop
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.status import write_status
 from tfm_core.training.events import Step
 

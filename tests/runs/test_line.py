@@ -23,11 +23,10 @@ from tfm_core.runs import own_sets
 from tfm_core.runs.auth import Visitor
 from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.process.identity import ProcessId, process_id, this_host
-from tfm_core.runs.queue import health as subject
+from tfm_core.runs.queue import run_queue as subject
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.health import Checkup
 from tfm_core.runs.queue.limits import LimitReached, Limits
-from tfm_core.runs.queue.run_queue import RunQueue
+from tfm_core.runs.queue.run_queue import Checkup, RunQueue
 from tfm_core.runs.status import Status, write_status
 from tfm_core.sentences import StudentError
 from tfm_core.settings import Settings

@@ -16,15 +16,13 @@ from tests.runs.comparing import assert_same, stopping_at
 from tests.runs.conftest import end_workers
 from tests.runs.test_status import DEAD
 from tests.runs.waiting import tiny, wait_until
-from tfm_core.runs.backends import local
 from tfm_core.runs.disk import locks
-from tfm_core.runs.disk.locks import FOLDER
+from tfm_core.runs.disk.locks import FOLDER, RunLock
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.identity import process_id, this_host
 from tfm_core.runs.process.requests import Control, drop
-from tfm_core.runs.queue import run_queue, waiting_line
+from tfm_core.runs.queue import local_workers, run_queue, waiting_line
 from tfm_core.runs.queue.limits import LimitReached, Limits
-from tfm_core.runs.queue.run_lock import RunLock
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
@@ -236,7 +234,7 @@ def test_damaged_runs_keep_neither_the_queue_from_starting_nor_sound_runs_waitin
 def test_a_worker_trains_one_run_after_another_each_as_if_it_were_the_first(
     store, make_queue, monkeypatch
 ):
-    monkeypatch.setattr(local, "REFILL_SECONDS", 3600)
+    monkeypatch.setattr(local_workers, "REFILL_SECONDS", 3600)
     queue = make_queue(max_running=1, warm=1)
     queue.start()
     wait_until(lambda: len(queue.backend.pool.waiting) == 1, "a worker waits")
@@ -264,9 +262,13 @@ def full(*_, **__):
 
 
 def test_a_full_disk_leaves_a_run_waiting_until_there_is_room(store, turns, monkeypatch):
-    run, errors, process = store.create(tiny()), waiting_line.start_errors, local.WorkerProcess
+    run, errors, process = (
+        store.create(tiny()),
+        waiting_line.start_errors,
+        local_workers.WorkerProcess,
+    )
     turns.submit(run)
-    for module, name in ((locks, "lock"), (local, "write_status"), (process, "send")):
+    for module, name in ((locks, "lock"), (local_workers, "write_status"), (process, "send")):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, full)
             turns.step()

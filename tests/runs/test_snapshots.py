@@ -10,10 +10,9 @@ from tests.runs.waiting import tiny
 from tfm_core.choices.config.training import WEIGHT_SETS
 from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.storage import weights_bytes
-from tfm_core.runs import Snapshot
+from tfm_core.runs import Snapshot, snapshots
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record import weights
-from tfm_core.runs.record.snapshots import read, snapshot_path, write, write_probe
+from tfm_core.runs.snapshots import read, snapshot_path, write, write_probe
 
 pytestmark = pytest.mark.quick
 
@@ -132,8 +131,8 @@ def test_a_run_keeps_none_where_all_would_take_more_than_may_be(store, monkeypat
 def test_those_from_beyond_the_checkpoint_are_kept_again(store):
     run = store.create(tiny())
     execute(run, *stopping_at(2, run))
-    beyond = weights.weights_path(run.folder, 5)
-    beyond.write_bytes(weights.weights_path(run.folder, 0).read_bytes())
+    beyond = snapshots.weights_path(run.folder, 5)
+    beyond.write_bytes(snapshots.weights_path(run.folder, 0).read_bytes())
     execute(run)
     assert run.weight_steps() == [0, 7]
 
@@ -166,13 +165,13 @@ def _no_numbers(path):
     ids=["missing", "garbled", "cut", "another-step", "infinite"],
 )
 def test_what_is_damaged_is_a_sentence(whole, damage, why):
-    damage(weights.weights_path(whole.folder, 7))
+    damage(snapshots.weights_path(whole.folder, 7))
     with pytest.raises(ValueError, match=why):
         whole.weights(7)
 
 
 def test_a_link_is_not_followed(whole, tmp_path):
-    path = weights.weights_path(whole.folder, 7)
+    path = snapshots.weights_path(whole.folder, 7)
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
     assert whole.weight_steps() == [0]

@@ -13,8 +13,8 @@ from tests.pairwise import crossed
 from tests.runs.conftest import needs_pipes
 from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunNotFound, RunStore
+from tfm_core.runs.labels import Labels
 from tfm_core.runs.process.identity import this_host
-from tfm_core.runs.record.labels import Labels
 from tfm_core.runs.run import RunDamaged
 from tfm_core.runs.status import Status, read_status
 from tfm_core.sentences import StudentError

@@ -12,9 +12,9 @@ from tests.runs.waiting import tiny
 from tests.windows import windows
 from tfm_core import disk, reading
 from tfm_core.runs.disk.failures import refusal
+from tfm_core.runs.disk.locks import CLAIMS, RunLock
 from tfm_core.runs.process import requests
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.queue.run_lock import FOLDER, RunLock
 
 pytestmark = pytest.mark.quick
 
@@ -100,7 +100,7 @@ def test_a_program_that_goes_on_holding_a_file_is_said(store, whole, monkeypatch
 def test_a_lock_that_is_being_looked_at_keeps_nobody_from_the_run(store):
     run = store.create(tiny())
     RunLock(run.folder).release()
-    with (run.folder / FOLDER / "lock").open(), RunLock(run.folder) as hold:
+    with (run.folder / CLAIMS / "lock").open(), RunLock(run.folder) as hold:
         assert hold.is_mine
     RunLock(run.folder, patience=0.0).release()
 

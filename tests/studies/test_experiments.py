@@ -20,8 +20,8 @@ from tfm_core.facts.architectures import of_experiment
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.compare.differences import differences
+from tfm_core.runs.outcome import overfit
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record.outcome import overfit
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.studies import bugs, comparing, practice

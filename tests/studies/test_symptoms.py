@@ -8,7 +8,7 @@ from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.inspect.attention.heads import alikeness, dead_modules, is_dead
 from tfm_core.probe import masks
-from tfm_core.runs.record.outcome import outcome_of
+from tfm_core.runs.outcome import outcome_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RECORDED

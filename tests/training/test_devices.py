@@ -34,7 +34,7 @@ from tfm_core.layers.attention import fused_attention
 from tfm_core.layers.blocks import Block
 from tfm_core.layers.relative import alibi_bias
 from tfm_core.runs.process.execute import settle
-from tfm_core.runs.queue import resources
+from tfm_core.runs.queue import limits
 from tfm_core.sentences import StudentError
 from tfm_core.training import devices as machine
 from tfm_core.training import gpu_helper, setup
@@ -285,7 +285,7 @@ def test_a_server_with_a_gpu_asks_the_helper_and_one_without_asks_nobody(monkeyp
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert gpu_helper.devices() == []
     assert gpu_helper.estimate(experiment(), "cuda:0") == []
-    assert resources.memory_of("cuda:0") is None
+    assert limits.memory_of("cuda:0") is None
     assert asked == ["devices", "estimate", "devices"]
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(machine, "devices", list)

@@ -25,8 +25,8 @@ from tfm_core.probe import snapshot
 from tfm_core.probe.capture import capture
 from tfm_core.probe.form import form_of
 from tfm_core.probe.types import Probe
+from tfm_core.runs import snapshots
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.record import snapshots
 from tfm_core.training.events import Measured, Started, Step, to_record
 from tfm_core.training.loop import build, train
 

@@ -37,7 +37,7 @@ from tfm_core.lessons.task import (
 from tfm_core.lessons.words import TaskWords
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.reading import is_number
-from tfm_core.runs.record.figures import last_measured
+from tfm_core.runs.figures import last_measured
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence, StudentError, percent
 from tfm_core.studies.bugs import basis, bug_of, possible

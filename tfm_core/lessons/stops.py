@@ -29,7 +29,7 @@ from tfm_core.inspect.questions import Question
 from tfm_core.lessons.task import Asks, Task, Verdict, Work
 from tfm_core.probe.labels import CLS, axes, modules_by_kind, patches_per_side
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.record.outcome import MIN_PROGRESS, loss_progress
+from tfm_core.runs.outcome import MIN_PROGRESS, loss_progress
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError, joined, percent
 

@@ -16,7 +16,7 @@ from tfm_core.looking.foreign import Stacks, stacks_of
 from tfm_core.looking.seen import Seen
 from tfm_core.looking.unseen import sizes
 from tfm_core.probe.form import MAX_EXAMPLES
-from tfm_core.runs.record import snapshots
+from tfm_core.runs import snapshots
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RunStore

@@ -28,8 +28,8 @@ from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.speed import report
 from tfm_core.inspect.speed.measure import clock_name, measure, step_time
 from tfm_core.inspect.speed.report import DEVICE, LENGTHS, MEASURED, PRESET
+from tfm_core.runs import snapshots
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record import snapshots, weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import LESSONS, RECORDED, RunStore
 from tfm_core.studies import grokking, superposition
@@ -364,7 +364,7 @@ def thin(run: Run, most: int) -> None:
     chosen = {steps[round(at)] for at in np.linspace(0, len(steps) - 1, most)} if steps else set()
     for step in steps:
         if step not in chosen:
-            weights.weights_path(run.folder, step).unlink()
+            snapshots.weights_path(run.folder, step).unlink()
 
 
 def trim(run: Run, attended: int, kept: int, embedded_every: int) -> None:

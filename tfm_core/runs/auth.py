@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hmac import compare_digest
 
-from tfm_core.runs.record.labels import MAX_NAME
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 

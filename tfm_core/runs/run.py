@@ -22,18 +22,17 @@ from tfm_core.data.own import place
 from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.reading import Unreadable, content_of, is_plain, object_of, open_plain, open_tensors
+from tfm_core.runs import labels, snapshots
 from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import os_errors_as_sentences
+from tfm_core.runs.disk.locks import RunLock, RunLocked
+from tfm_core.runs.labels import MAX_NAME, Labels, Origin
+from tfm_core.runs.outcome import Outcome, outcome_of
 from tfm_core.runs.process import requests
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
-from tfm_core.runs.record import labels, origin, snapshots, weights
-from tfm_core.runs.record.labels import MAX_NAME, Labels
-from tfm_core.runs.record.origin import Origin
-from tfm_core.runs.record.outcome import Outcome, outcome_of
-from tfm_core.runs.record.thinned import ThinnedReader
 from tfm_core.runs.status import State, Status, read_status, write_status
+from tfm_core.runs.thinned import ThinnedReader
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 from tfm_core.stored import Device, Moment, Step, Stored, line, matching, unstored, whole
 from tfm_core.training.checkpoint_facts import facts_of
@@ -152,7 +151,7 @@ class Run:
     @cached_property
     def origin(self) -> Origin | None:
         """Where it was trained, for a run that was brought from elsewhere. Never raises."""
-        return origin.read(self.folder)
+        return labels.read_origin(self.folder)
 
     @property
     def labels(self) -> Labels:
@@ -172,7 +171,7 @@ class Run:
 
     @cached_property
     def _read_labels(self) -> tuple[Labels, str | None]:
-        return _LABELS.of(self.folder, labels.FILE)
+        return _LABELS.of(self.folder, labels.LABELS_FILE)
 
     @property
     def damage(self) -> str | None:
@@ -302,11 +301,11 @@ class Run:
 
     def weight_steps(self) -> list[int]:
         """Return the steps with stored weights, ascending; large models store none."""
-        return weights.steps(self.folder)
+        return snapshots.weight_steps(self.folder)
 
     def weights(self, step: int) -> dict[str, Array]:
         """Return the weights of a step by name, float16. Raises ValueError, in a sentence."""
-        return weights.read(self.folder, step)
+        return snapshots.read_weights(self.folder, step)
 
     def snapshot(self, step: int) -> Snapshot:
         """Return the snapshot of a step, not to be changed. Raises ValueError, in a sentence."""
@@ -406,7 +405,7 @@ class Run:
 
     def write_labels(self, given: Labels) -> None:
         """Replace name, tags, note and group. Raises OSError."""
-        labels.write(self.folder, given)
+        labels.write_labels(self.folder, given)
         for known in ("_read_labels", "_read_meta"):
             self.__dict__.pop(known, None)
 
@@ -461,7 +460,7 @@ def _meta_of_folder(folder: Path) -> dict[str, Any]:
 _STORED = Stored(Meta, "meta.json")
 _EXPERIMENTS = CachedReader(_experiment_in)
 _METAS = CachedReader(_meta_in)
-_LABELS = CachedReader(lambda path: labels.read(path.parent))
+_LABELS = CachedReader(lambda path: labels.read_labels(path.parent))
 _CANNOT = {
     "finished": N_("This run is finished. Train a copy further."),
     "stopped": N_("This run is stopped. You can resume it."),

@@ -21,13 +21,13 @@ from tfm_core.data.own import place
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches
 from tfm_core.reading import is_plain
+from tfm_core.runs import labels, snapshots, thinned
 from tfm_core.runs.curves import turns_in
 from tfm_core.runs.disk import trash
 from tfm_core.runs.disk.atomic import read_json, write_bytes, write_json
-from tfm_core.runs.disk.cleanup import DRAFT
 from tfm_core.runs.disk.failures import os_errors_as_sentences
-from tfm_core.runs.record import labels, thinned, weights
-from tfm_core.runs.record.labels import Labels
+from tfm_core.runs.disk.trash import DRAFT
+from tfm_core.runs.labels import Labels
 from tfm_core.runs.run import ID, Checkpoint, Meta, Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, StudentError
@@ -93,7 +93,7 @@ class RunStore:
             _write_new(folder, experiment, meta, status)
             _bring_along(experiment, folder)
             if grouped is not None:
-                labels.write(folder, Labels(group=grouped))
+                labels.write_labels(folder, Labels(group=grouped))
 
         return self._add(write, run_id)
 
@@ -444,7 +444,7 @@ def _copy(source: Path, folder: Path, begins: Checkpoint = "last") -> None:
     """
     names = ["events.jsonl", thinned.FILE, "probe.json", "probe.safetensors"]
     pairs = [(source / name, folder / name) for name in names]
-    folders = [(name, name) for name in ("snapshots", weights.FOLDER)]
+    folders = [(name, name) for name in ("snapshots", snapshots.WEIGHTS)]
     folders.append((f"checkpoints/{begins}", "checkpoints/last"))
     if begins != "turn":  # the best may be of a later step
         folders.append(("checkpoints/best", "checkpoints/best"))

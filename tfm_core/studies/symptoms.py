@@ -24,7 +24,7 @@ from tfm_core.inspect.attention.heads import dead_modules
 from tfm_core.inspect.compare.names import change
 from tfm_core.probe.labels import kind_of, layer_of
 from tfm_core.runs.curves import Curves, GradientNorms
-from tfm_core.runs.record.outcome import (
+from tfm_core.runs.outcome import (
     MIN_PROGRESS,
     LossProgress,
     at_chance,

@@ -24,12 +24,11 @@ from collections.abc import Mapping, Sequence
 from tfm_core.choices.config import ConfigError, Experiment
 from tfm_core.lessons import attempts
 from tfm_core.runs.disk.failures import refusal
-from tfm_core.runs.queue import resources, waiting_line
-from tfm_core.runs.queue.limits import LimitReached
-from tfm_core.runs.queue.resources import TooLarge
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
+from tfm_core.runs.disk.locks import RunLock, RunLocked
+from tfm_core.runs.labels import MAX_NAME
+from tfm_core.runs.queue import waiting_line
+from tfm_core.runs.queue.limits import LimitReached, TooLarge, check_memory
 from tfm_core.runs.queue.run_queue import RunQueue
-from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunNotFound, new_id
@@ -299,7 +298,7 @@ class Driver:
         try:
             experiment = space.with_values(plan.base, values)
             self.queue.limits.check(experiment, n_queued=0)
-            resources.check(experiment, plan.device)
+            check_memory(experiment, plan.device)
         except (ConfigError, LimitReached, TooLarge) as error:
             return None, error.sentence
         return experiment, ""

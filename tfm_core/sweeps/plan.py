@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from tfm_core.choices.config import ConfigError, Experiment
 from tfm_core.reading import Unreadable, is_line, is_number, is_whole, object_of
-from tfm_core.runs.record.labels import MAX_NAME
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.run import LESSON_ID
 from tfm_core.sentences import N_, StudentError
 from tfm_core.stored import (

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.runs.record.labels import MAX_NAME
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.sweeps.plan import Plan
 from tfm_core.sweeps.space import Choices, Range
 

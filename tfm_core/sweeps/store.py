@@ -16,9 +16,9 @@ from pathlib import Path
 from tfm_core.disk import rename, sync_folder
 from tfm_core.runs.disk import locks, trash
 from tfm_core.runs.disk.atomic import write_json
-from tfm_core.runs.disk.cleanup import SWEEPS
 from tfm_core.runs.disk.failures import os_errors_as_sentences
 from tfm_core.runs.disk.locks import limit_lock
+from tfm_core.runs.disk.trash import SWEEPS
 from tfm_core.runs.run import ID
 from tfm_core.runs.store import new_id
 from tfm_core.sentences import StudentError

@@ -14,7 +14,7 @@ from pages.app.typed import escape
 from pages.compare.sweeps import actions, form, running
 from pages.i18n import _, ngettext
 from tfm_core.plots.training import sweeps as plots
-from tfm_core.runs.record.labels import MAX_NAME
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.sweeps import ready, space
 from tfm_core.sweeps.objectives import OBJECTIVES
 from tfm_core.sweeps.plan import SEARCHES, Plan

@@ -22,7 +22,7 @@ from pages.app.typed import escape
 from pages.compare.sweeps import actions, form
 from pages.i18n import N_, _, language, ngettext
 from tfm_core.plots.training import sweeps as plots
-from tfm_core.runs.record.labels import MAX_NAME
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 from tfm_core.sweeps import space

@@ -21,7 +21,7 @@ from tfm_core.inspect.attention.alignment import (
     truth_on_map,
 )
 from tfm_core.probe.types import Probe, Snapshot
-from tfm_core.runs.record.snapshots import write, write_probe
+from tfm_core.runs.snapshots import write, write_probe
 from tfm_core.runs.store import RunStore
 
 FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "recurrent")

@@ -10,7 +10,7 @@ from tfm_core.inspect.attention.example import common_step, nearest, same_exampl
 from tfm_core.inspect.attention.map_view import MapView, check_same_tokens, compare
 from tfm_core.inspect.positions.tables import cosines, geometry, tiles, tiles_of
 from tfm_core.probe.types import Snapshot
-from tfm_core.runs.record.snapshots import write
+from tfm_core.runs.snapshots import write
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.sentences import StudentError
 

@@ -25,7 +25,7 @@ def test_maps_are_cut_to_their_sentences_and_the_best_head_is_scored(store, name
 def test_a_trained_contest_is_scored_against_the_truth(store):
     """Trains the small RNN for real: its attention comes to lie on the true words."""
     from tfm_core.probe.snapshot import probe_of, take
-    from tfm_core.runs.record.snapshots import write, write_probe
+    from tfm_core.runs.snapshots import write, write_probe
     from tfm_core.training.loop import build, train
 
     experiment = of_attention("reverse", steps=250).experiments["additive"]

@@ -9,7 +9,7 @@ from tests.inspect.attention.test_alignment import ITEMS, even, never, perfect, 
 from tests.inspect.constructed import text_experiment, vit_experiment
 from tfm_core.inspect.progress.moments import moments
 from tfm_core.probe.types import Snapshot
-from tfm_core.runs.record.snapshots import write, write_probe
+from tfm_core.runs.snapshots import write, write_probe
 from tfm_core.runs.store import RECORDED, RunStore
 
 

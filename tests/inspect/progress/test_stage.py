@@ -10,8 +10,8 @@ from tests.probe.expected_masks import expected_mask
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.progress import stage
 from tfm_core.probe.labels import axes, modules_by_kind
-from tfm_core.runs.record.snapshots import write
 from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import write
 from tfm_core.runs.store import RECORDED, RunStore
 
 

@@ -17,7 +17,7 @@ from tfm_core.inspect.text import caption_look as caption_scores
 from tfm_core.probe import labels
 from tfm_core.probe.items import caption_item
 from tfm_core.probe.snapshot import probe_of, take
-from tfm_core.runs.record.snapshots import write, write_probe
+from tfm_core.runs.snapshots import write, write_probe
 from tfm_core.runs.store import RunStore
 from tfm_core.training.checkpoints import save
 from tfm_core.training.loop import build

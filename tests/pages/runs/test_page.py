@@ -15,8 +15,8 @@ from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tests.refusing import refusing
 from tfm_core.runs.disk import trash
 from tfm_core.runs.disk.failures import REFUSALS
+from tfm_core.runs.outcome import Outcome
 from tfm_core.runs.process import requests
-from tfm_core.runs.record.outcome import Outcome
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 

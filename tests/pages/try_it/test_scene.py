@@ -7,7 +7,7 @@ from tests.pages.looking import figure_of, header_of, part_of, said
 from tests.training.test_loop import experiment
 from tfm_core.plots.palette import VERMILION
 from tfm_core.probe.snapshot import probe_of, take
-from tfm_core.runs.record.snapshots import write, write_probe
+from tfm_core.runs.snapshots import write, write_probe
 from tfm_core.runs.status import write_status
 from tfm_core.training.checkpoints import save
 from tfm_core.training.loop import build

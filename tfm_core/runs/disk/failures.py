@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tfm_core.choices.config import Experiment
-from tfm_core.runs.queue import resources
+from tfm_core.runs.queue import limits
 from tfm_core.sentences import N_, Sentence, StudentError
 
 _GONE_WORDS = ("device-side assert", "device is lost", "unspecified launch", "no longer available")
@@ -79,7 +79,7 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
     """Return the error that ended a run as a sentence."""
     text = str(error).strip() or N_("no message")
     if _is_out_of_memory(error):
-        return resources.out_of_memory(experiment, device)
+        return limits.out_of_memory(experiment, device)
     if isinstance(error, OSError):
         return refusal(error)
     if isinstance(error, StudentError):

@@ -15,15 +15,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from tfm_core.data.own import place
+from tfm_core.runs import snapshots
 from tfm_core.runs.disk import trash
 from tfm_core.runs.queue.limits import LimitReached
-from tfm_core.runs.record import weights
 from tfm_core.runs.run import Run
 from tfm_core.sentences import in_bytes
 from tfm_core.settings import Settings
 
 _BLOCK = 4096  # bytes that most disks allocate at once
-_PARTS = ("", "snapshots", weights.FOLDER, "checkpoints/last", "checkpoints/best")
+_PARTS = ("", "snapshots", snapshots.WEIGHTS, "checkpoints/last", "checkpoints/best")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,18 +21,17 @@ from tfm_core.data.own import place
 from tfm_core.disk import remove
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
-from tfm_core.runs import own_sets
+from tfm_core.runs import own_sets, snapshots, thinned
 from tfm_core.runs.curves import turns_in
-from tfm_core.runs.disk import cleanup
+from tfm_core.runs.disk import trash
 from tfm_core.runs.disk.atomic import write_json
 from tfm_core.runs.disk.failures import sentence
+from tfm_core.runs.disk.locks import RunLock, RunLocked
 from tfm_core.runs.process import requests
 from tfm_core.runs.process.identity import is_same, process_id
 from tfm_core.runs.process.recorder import Recorder, keeps
 from tfm_core.runs.process.requests import BY_HAND, Control
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
-from tfm_core.runs.record import snapshots, thinned, weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, StudentError, joined
@@ -93,7 +92,7 @@ def _executed(run: Run, control: Control, listener: Listener | None, only_waitin
     with RunLock(run.folder) as lock:
         if only_waiting and not waiting_line.waits(run.folder):
             raise NotWaiting("The run {id} is not waiting to be trained.", id=run.id)
-        cleanup.clean_run(run.folder)
+        trash.clean_run(run.folder)
         status = run.status
         mark = process_id()
         if status.mark is None or not is_same(status.mark, mark):
@@ -187,7 +186,7 @@ class _Execution:
         step = trainer.step if self.run.has_checkpoint else -1
         self.recorder.record({"event": "resumed", "step": step})
         taken = [snapshots.snapshot_path(self.run.folder, n) for n in self.run.snapshot_steps()]
-        taken += [weights.weights_path(self.run.folder, n) for n in self.run.weight_steps()]
+        taken += [snapshots.weights_path(self.run.folder, n) for n in self.run.weight_steps()]
         for path in taken:
             if int(path.stem) > step:
                 remove(path)
@@ -282,7 +281,7 @@ class _Execution:
                 name: (value.half() if value.is_floating_point() else value).numpy()
                 for name, value in state.items()
             }
-            weights.write(self.run.folder, trainer.step, arrays)
+            snapshots.write_weights(self.run.folder, trainer.step, arrays)
 
     def _choose_examples(self, trainer: Trainer) -> None:
         """Write the probe; a resumed run records the attention of no more examples than before."""

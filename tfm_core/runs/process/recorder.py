@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tfm_core.disk import BINARY
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
+from tfm_core.runs.disk.locks import RunLock, RunLocked
 from tfm_core.runs.status import State, Status, write_status
 
 FIRST_STEPS = 100

@@ -23,11 +23,11 @@ import psutil
 from tfm_core.disk import BINARY
 from tfm_core.machine import WORKER_NICENESS
 from tfm_core.runs.disk.failures import refusal
+from tfm_core.runs.disk.locks import RunLocked
 from tfm_core.runs.process.execute import NotWaiting, execute, settle
 from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.process.requests import ASKED_TO_END, Control
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.run_lock import RunLocked
 from tfm_core.runs.run import Run
 
 MAX_IDLE_BYTES = 2**30

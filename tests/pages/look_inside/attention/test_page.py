@@ -33,8 +33,8 @@ from tfm_core.inspect.attention.heads import aligning_head, first_heads
 from tfm_core.inspect.progress import stage
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.labels import rows as rows_of
-from tfm_core.runs.record import snapshots
-from tfm_core.runs.record.snapshots import snapshot_path, write, write_probe
+from tfm_core.runs import snapshots
+from tfm_core.runs.snapshots import snapshot_path, write, write_probe
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from typing import Any
 from tfm_core.reading import Unreadable, open_plain
 from tfm_core.runs.curves import record_of
 from tfm_core.runs.disk.atomic import CachedReader
-from tfm_core.runs.record.thinned import ThinnedReader
 from tfm_core.runs.run import Run
+from tfm_core.runs.thinned import ThinnedReader
 
 _TAIL = 2**16
 """Bytes at the end of a run's events in which its last measurement nearly always is."""

@@ -19,13 +19,13 @@ from tests.runs.comparing import assert_same
 from tests.runs.waiting import tiny, wait_until
 from tests.sweeps.made import a_plan, trials_of
 from tfm_core import settings
-from tfm_core.runs.backends import ray as backend
-from tfm_core.runs.backends.ray import RayJobs
+from tfm_core.runs.disk.locks import RunLock
 from tfm_core.runs.process import worker
 from tfm_core.runs.process.execute import NotWaiting, execute
+from tfm_core.runs.queue import ray_jobs as backend
 from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.queue.limits import Limits
-from tfm_core.runs.queue.run_lock import RunLock
+from tfm_core.runs.queue.ray_jobs import RayJobs
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.sweeps.driver import Driver

@@ -22,11 +22,11 @@ from pathlib import Path
 import tfm_core
 from tfm_core import machine
 from tfm_core.runs.disk.atomic import read_json
+from tfm_core.runs.disk.locks import RunLock, RunLocked
 from tfm_core.runs.process import requests
 from tfm_core.runs.process.identity import ProcessId, process_id
 from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.queue.limits import Limits
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import ALIVE, write_status

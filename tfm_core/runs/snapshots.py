@@ -1,6 +1,7 @@
-"""Snapshots: what a model attended to and predicted on the probe, at one step of its training.
+"""What a model attended to and predicted on the probe at a step, and a small model's weights then.
 
-One safetensors file a snapshot, half precision, numpy only: reading one needs no torch.
+One safetensors file a snapshot and a set of weights, half precision, numpy only: reading one needs
+no torch. The weights are to look back with, not to train further from.
 """
 
 from __future__ import annotations
@@ -249,3 +250,54 @@ def _under(prefix: str, tensors: dict[str, Array]) -> dict[str, Array]:
         for name, value in tensors.items()
         if name.startswith(prefix)
     }
+
+
+WEIGHTS = "weights"
+_MAX_WEIGHTS = 2**26
+"""Bytes of one set, which may have been written by anybody."""
+
+
+def weights_path(folder: Path, step: int) -> Path:
+    """Return where the weights of a step lie in a run's folder."""
+    return folder / WEIGHTS / f"{step:08d}.safetensors"
+
+
+def write_weights(folder: Path, step: int, weights: Mapping[str, Array]) -> Path:
+    """Write the weights of a step into a run's folder and return their path. Raises OSError."""
+    with np.errstate(over="ignore"):  # what half precision cannot hold is not read again
+        halves = {
+            name: np.ascontiguousarray(value, np.float16 if value.dtype.kind == "f" else None)
+            for name, value in weights.items()
+        }
+    path = weights_path(folder, step)
+    path.parent.mkdir(exist_ok=True)
+    write_bytes(path, save(halves, {"step": str(step)}))
+    return path
+
+
+def weight_steps(folder: Path) -> list[int]:
+    """Return the steps with readable weights, ascending."""
+    return steps_in(folder / WEIGHTS)
+
+
+def read_weights(folder: Path, step: int) -> dict[str, Array]:
+    """Return the weights of a step by name. Raises ValueError, in a sentence."""
+    path = weights_path(folder, step)
+    try:
+        with open_tensors(path) as content:
+            if path.stat().st_size > _MAX_WEIGHTS:
+                raise Unreadable("the file is too large")
+            if (content.metadata() or {}).get("step") != str(step):
+                raise Unreadable("it belongs to another step")
+            tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise StudentError("No weights of step {step:,} were stored.", step=step) from None
+    except Unreadable as error:
+        raise StudentError(
+            "The weights {name} are damaged ({why}).", name=path.name, why=error.sentence
+        ) from None
+    if not all(
+        value.dtype.kind in "fiu" and np.isfinite(value).all() for value in tensors.values()
+    ):
+        raise StudentError("The weights {name} are not finite numbers.", name=path.name)
+    return tensors

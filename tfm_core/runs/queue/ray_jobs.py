@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import tfm_core
+from tfm_core.runs.disk.locks import RunLock, RunLocked
 from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.queue.limits import Limits
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
