@@ -97,7 +97,7 @@ def test_answers_of_the_questions_are_those_of_models_and_snapshots() -> None:
     assert step in progress.steps
     assert np.all(progress.shares[progress.steps < step] < MIN_PROGRESS)
     assert stops.left_guessing(of(KOREAN)) == Verdict(
-        True, f"The loss left guessing at step {step:,}."
+        True, f"The loss fell below guessing at step {step:,}."
     )
 
 

@@ -134,7 +134,7 @@ def test_a_run_that_broke_down_before_its_first_checkpoint_starts_again(whole, s
 
     execute(run, None, lambda event: reasons.append(run.status.reason))
     assert_same(whole, run)
-    assert reasons[0] == "Without a checkpoint, it started again."
+    assert reasons[0] == "It started again because there was no checkpoint."
 
 
 def test_snapshots_from_beyond_the_checkpoint_are_taken_again(store):

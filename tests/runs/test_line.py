@@ -118,7 +118,7 @@ def test_a_full_line_takes_no_more_and_says_so(store, make_queue):
     for _ in range(2):
         queue.submit(store.create(tiny()))
     run = store.create(tiny())
-    with pytest.raises(LimitReached, match="2 runs wait"):
+    with pytest.raises(LimitReached, match="queue is full .2 runs"):
         queue.submit(run)
     assert run.status.state == "stopped"
     assert "Try again later" in run.status.reason
@@ -127,9 +127,9 @@ def test_a_full_line_takes_no_more_and_says_so(store, make_queue):
 @pytest.mark.parametrize(
     ("limits", "sentence"),
     [
-        (Limits(max_steps=6), "has 7 steps; the limit here is 6"),
-        (Limits(max_parameters=100), r"parameters; the limit here is 100"),
-        (Limits(max_attention=50), r"[\d,]+ attention weights .* hold 50"),
+        (Limits(max_steps=6), "has 7 steps; the limit is 6"),
+        (Limits(max_parameters=100), r"parameters; the limit is 100"),
+        (Limits(max_attention=50), r"[\d,]+ attention weights .* is 50"),
     ],
 )
 def test_a_run_beyond_the_limits_is_refused(store, make_queue, limits, sentence):
@@ -197,8 +197,8 @@ def test_a_resumed_run_without_a_checkpoint_starts_again_and_a_new_one_is_submit
     write_status(run.folder, Status("running", pid=1, host=this_host(), created=1.0))
     make_queue().resume(run)
     assert run.status.state == "queued"
-    assert run.status.reason == "It starts again from the beginning."
-    with pytest.raises(ValueError, match=r"Only a new run can be started"):
+    assert run.status.reason == "Starts again from the beginning."
+    with pytest.raises(ValueError, match=r"already started"):
         make_queue().submit(end(store.create(tiny())))
 
 
@@ -317,7 +317,7 @@ def test_a_queue_that_works_is_healthy_and_its_line_is_counted(working, store):
     [
         (errno.ENOSPC, "The disk is full"),
         (errno.EROFS, "The disk of the runs is read-only"),
-        (errno.EACCES, "The permissions of the folder of runs forbid this"),
+        (errno.EACCES, "The permissions of the runs folder forbid this"),
     ],
 )
 def test_a_folder_that_takes_nothing_is_told(working, monkeypatch, error, reason):
@@ -326,7 +326,7 @@ def test_a_folder_that_takes_nothing_is_told(working, monkeypatch, error, reason
 
     monkeypatch.setattr(subject.tempfile, "TemporaryFile", refuse)
     health = Checkup(working).look()
-    assert health.reason.startswith(f"The folder of runs cannot be written. {reason}")
+    assert health.reason.startswith(f"The runs folder can't be written. {reason}")
     assert "secret" not in health.reason
 
 

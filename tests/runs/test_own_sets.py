@@ -64,7 +64,7 @@ def test_a_set_that_another_visitor_keeps_too_stays_for_them(store):
     ("settings", "limits", "sentence"),
     [
         (Settings(max_running=0), {}, "accepts no data"),
-        (Settings(), {"max_own_data": 10}, "all data use 0 B of 10 B"),
+        (Settings(), {"max_own_data": 10}, "0 B of 10 B are in use"),
     ],
 )
 def test_a_server_bounds_the_sets_of_its_visitors_but_not_its_hosts_own(

@@ -382,4 +382,4 @@ def test_a_long_pause_ends_where_others_wait(store):
     training.join()
     status = run.status
     assert (status.state, status.step) == ("stopped", step)
-    assert status.reason.startswith("Stopped after a pause of 0 seconds: other runs wait")
+    assert status.reason.startswith("Stopped after a pause of 0 seconds because other runs wait")

@@ -160,7 +160,7 @@ def _no_numbers(path):
         (lambda path: path.write_bytes(b"nothing"), "are damaged"),
         (_cut, "are damaged"),
         (_of_another_step, "belongs to another step"),
-        (_no_numbers, "are not finite numbers"),
+        (_no_numbers, "aren't finite numbers"),
     ],
     ids=["missing", "garbled", "cut", "another-step", "infinite"],
 )

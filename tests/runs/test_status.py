@@ -74,7 +74,7 @@ def test_a_run_that_waits_can_only_be_stopped_and_unknown_requests_are_refused(s
     run = store.create(tiny())
     with pytest.raises(ValueError, match="can only stop it"):
         run.request("pause")
-    with pytest.raises(ValueError, match="'fly' is not a request"):
+    with pytest.raises(ValueError, match="'fly' isn't a request"):
         store.create(tiny()).request("fly")
 
 

@@ -268,7 +268,7 @@ def test_of_garbled_labels_the_rest_is_kept_and_said(store, field, odd):
     for name, value in kept.items():
         assert name == field or getattr(found.labels, name) == value
     assert getattr(found.labels, field) == getattr(Labels(), field)
-    assert f"labels.json has a value of “{field}” that cannot be" in found.damage
+    assert f"the value of “{field}” in labels.json is invalid" in found.damage
     assert found.problem is None
     assert found.meta.name == ("Begun" if field == "name" else "Named")
 
@@ -351,7 +351,7 @@ def test_what_meta_lacks_is_made_up_and_said(store, field, odd):
     run = put(store.create(tiny()), "meta.json", **{field: ODD[odd]})
     assert_total(run)
     kept = getattr(run.meta, field) == ODD[odd] and type(getattr(run.meta, field)) is type(ODD[odd])
-    assert kept or f"meta.json has a value of “{field}”" in (run.damage or "")
+    assert kept or f"the value of “{field}” in meta.json" in (run.damage or "")
     assert [listed.id for listed in store.list()] == [run.id]
 
 

@@ -120,7 +120,7 @@ def test_a_link_is_not_followed_where_the_system_would(store, whole, tmp_path, m
     (tmp_path / "secret").write_bytes(path.read_bytes())
     path.unlink()
     path.symlink_to(tmp_path / "secret")
-    assert "status.json is not a plain file" in whole.status.reason
+    assert "status.json isn't a regular file" in whole.status.reason
 
 
 def test_a_reader_waits_while_a_file_is_being_replaced(store, whole, monkeypatch):

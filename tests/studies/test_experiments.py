@@ -66,7 +66,10 @@ def test_themes_have_experiments_whose_seeds_are_compared_with_holms():
     }
     found = conclude(one, results)
     assert [finding.kind for finding in found.findings] == ["better", "same"]
-    assert "“llama” has a loss of 1.90 on unseen text, “gpt-2” 2.30." in found.findings[0].sentence
+    assert (
+        "The loss on unseen text is 1.90 for “llama” and 2.30 for “gpt-2”."
+        in found.findings[0].sentence
+    )
     assert "“llama” is 0.400 below “gpt-2”." in found.seeds[0]
     assert "Holm’s correction for 2 comparisons" in found.seeds[0]
     assert list(BY_THEME) == list(THEMES)

@@ -249,7 +249,7 @@ class Watched:
             return "stopped", BY_HAND
         if error is not None:
             return "failed", N_(
-                "{name}: {splitlines} (more in worker.log in the run's folder)",
+                "{name}: {splitlines} (details in worker.log in the run's folder)",
                 name=type(error).__name__,
                 splitlines=_first_line(error),
             )

@@ -117,7 +117,7 @@ def person(claims: Mapping[str, object]) -> Person | None:
 def visitor(person: Person | None, *, browser: str) -> Visitor:
     """Return the visitor on a server with logins. browser: the owner where nobody is logged in."""
     if person is None:
-        why = N_("You can only watch. Log in to start runs.")
+        why = N_("Log in to start runs.")
         return Visitor(browser, is_public=True, only_watches=why)
     return Visitor(person.id, is_public=True, name=person.name)
 

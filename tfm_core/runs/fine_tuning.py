@@ -105,10 +105,10 @@ def from_scratch(experiment: Experiment) -> Experiment:
 def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
     model, kind = run.experiment.model, KINDS[run.experiment.model.family]
     if own is None and kind == "labels":
-        raise StudentError("Choose a set of labelled sentences.")
+        raise StudentError("Choose a data set of labelled sentences.")
     if own is not None and own.kind != kind:
         raise StudentError(
-            "The set “{name}” holds {found}; this model needs {needed}.",
+            "The data set “{name}” holds {found}; this model needs {needed}.",
             name=own.name,
             found=SET_KINDS[own.kind],
             needed=SET_KINDS[kind],

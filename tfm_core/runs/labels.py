@@ -101,7 +101,9 @@ def clean_tags(texts: Iterable[str]) -> tuple[str, ...]:
                 n=len(tag),
             )
     if len(tags) > MAX_TAGS:
-        raise StudentError("These are {n} tags; the limit is {most}.", most=MAX_TAGS, n=len(tags))
+        raise StudentError(
+            "You have entered {n} tags; the limit is {most}.", most=MAX_TAGS, n=len(tags)
+        )
     return tuple(tags.values())
 
 

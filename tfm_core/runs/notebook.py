@@ -178,7 +178,9 @@ class OpenedRun:
         modules = known[chosen]
         if layer is not None and not 0 <= layer < len(modules):
             raise StudentError(
-                "There is no layer {layer}: there are {n}, from 0.", layer=layer, n=len(modules)
+                "There is no layer {layer}; layers are numbered from 0, and there are {n}.",
+                layer=layer,
+                n=len(modules),
             )
         snapshot = self._snapshot(step)
         item = self._item(example, snapshot)
@@ -235,7 +237,9 @@ class OpenedRun:
         kept = min([len(items), *(len(maps) for maps in snapshot.attention.values())])
         if not 0 <= example < kept:
             raise StudentError(
-                "There is no example {example}: there are {n}, from 0.", example=example, n=kept
+                "There is no example {example}; examples are numbered from 0, and there are {n}.",
+                example=example,
+                n=kept,
             )
         return items[example]
 

@@ -141,19 +141,21 @@ def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) 
     taken = sum(own.n_bytes for own in there)
     if most is not None and taken + n_bytes > most:
         raise LimitReached(
-            "This set needs {n_bytes}; all data use {taken} of {most}. Remove some first.",
+            "This data set needs {n_bytes}; {taken} of {most} are in use. Remove some first.",
             most=in_bytes(most),
             taken=in_bytes(taken),
             n_bytes=in_bytes(n_bytes),
         )
     n_mine = sum(visitor.owner in own.owners for own in there)
     if not visitor.may_change_all and n_mine >= MAX_OF_A_STRANGER:
-        raise LimitReached("You have {n} data sets, the limit here. Remove one first.", n=n_mine)
+        raise LimitReached(
+            "You have reached the limit of {n} data sets. Remove one first.", n=n_mine
+        )
 
 
 def _there(root: Path, set_id: str) -> OwnSet:
     if not ID.fullmatch(set_id) or not (root / set_id).is_dir():
-        raise SetMissing("There is no data set {set_id} here.", set_id=set_id[:40])
+        raise SetMissing("There is no data set {set_id}.", set_id=set_id[:40])
     return sets.opened(root / set_id)
 
 

@@ -352,7 +352,7 @@ class Run:
         """
         if not requests.is_request(kind):
             raise StudentError(
-                "{kind!r} is not a request. Use one of {kinds}.",
+                "{kind!r} isn't a request. Use one of {kinds}.",
                 kinds=", ".join(requests.KINDS),
                 kind=kind,
             )

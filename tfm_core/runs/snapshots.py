@@ -100,7 +100,7 @@ def read(path: Path, form: SnapshotForm | None = None) -> Snapshot:
             form.check(snapshot)
     except FileNotFoundError:
         raise StudentError(
-            "There is no snapshot {stem} here.", stem=path.stem.lstrip("0") or "0"
+            "There is no snapshot of step {stem}.", stem=path.stem.lstrip("0") or "0"
         ) from None
     except Unreadable as error:
         raise StudentError(
@@ -115,7 +115,7 @@ def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
     """Return a snapshot of what its file holds. Raises Unreadable, KeyError and ValueError."""
     for name, value in tensors.items():
         if (value.dtype.kind not in "fiu") != name.startswith("masks/"):
-            raise Unreadable("{name} holds no numbers", name=name)
+            raise Unreadable("{name} doesn't contain numbers", name=name)
     kept, sources = _under("masks/", tensors), json_of(metadata.get("masks", "{}"))
     if not isinstance(sources, dict):
         raise Unreadable("its masks have no names")
@@ -299,5 +299,5 @@ def read_weights(folder: Path, step: int) -> dict[str, Array]:
     if not all(
         value.dtype.kind in "fiu" and np.isfinite(value).all() for value in tensors.values()
     ):
-        raise StudentError("The weights {name} are not finite numbers.", name=path.name)
+        raise StudentError("The weights {name} aren't finite numbers.", name=path.name)
     return tensors

@@ -148,10 +148,13 @@ def _unexplained(folder: Path, step: int) -> str:
     hindrance = obstacle(folder)
     if hindrance is not None:
         return joined(
-            N_("The process ended at step {step:,}. Its folder cannot be written.", step=step),
+            N_("The process ended at step {step:,}. Its folder can't be written.", step=step),
             hindrance,
         )
-    return N_("The process ended at step {step:,}: killed, out of memory or a restart.", step=step)
+    return N_(
+        "The process ended at step {step:,}: it was killed, ran out of memory or was restarted.",
+        step=step,
+    )
 
 
 def _damaged(what: str) -> Status:
@@ -193,7 +196,7 @@ def _parse(values: dict[str, Any]) -> Status:
         status = _STORED.read(values)
     except WrongValue as error:
         if error.name == "state":
-            raise Unreadable("status.json does not hold a state") from None
+            raise Unreadable("status.json contains no state") from None
         raise
     return dataclasses.replace(status, reason=_reason(values))
 

@@ -126,14 +126,14 @@ class RunStore:
     def get(self, run_id: str) -> Run:
         """Return the run with an id. Raises RunNotFound, in a sentence."""
         if not isinstance(run_id, str) or not ID.fullmatch(run_id):
-            raise RunNotFound("This is not a run id: an id has 8 to 64 letters, digits, _ and -.")
+            raise RunNotFound("A run id has 8 to 64 letters, digits, _ and -.")
         if _is_run(self.root / run_id):
             return Run(self.root / run_id)
         if self.recorded is not None:
             for folder in (self.recorded / run_id, self.recorded / LESSONS / run_id):
                 if _is_run(folder):
                     return Run(folder, recorded=True)
-        raise RunNotFound("There is no run {run_id} here.", run_id=run_id)
+        raise RunNotFound("There is no run {run_id}.", run_id=run_id)
 
     @os_errors_as_sentences()
     def rename(self, run_id: str, name: str) -> Run:
@@ -246,7 +246,7 @@ class RunStore:
         parent = self.get(run_id)
         status = parent.status
         if status.is_active:
-            raise StudentError("This run is not over. Stop it first.")
+            raise StudentError("This run hasn't ended. Stop it first.")
         if not parent.has_checkpoint:
             raise StudentError("This run has no checkpoint.")
         done = status.step if (step := parent.checkpoint_step) is None else step

@@ -68,7 +68,7 @@ _BUGS = (
         level=1,
         changes={"training.learning_rate": lambda right: 10 * right},
         probe="rate",
-        means=N_("Each step was ten times too long."),
+        means=N_("Every step was ten times too long."),
     ),
     _in_code("softmax-before-loss", 1),
     _in_code("argmax-before-loss", 1),
@@ -80,7 +80,7 @@ _BUGS = (
         level=2,
         changes={"model.norm": "none"},
         probe="numbers",
-        means=N_("Nothing kept the size of the vectors in range."),
+        means=N_("Nothing limited the size of the vectors."),
     ),
     _in_code("no-scale", 2),
     Bug(
@@ -407,8 +407,8 @@ PROBES: dict[str, BugProbe] = {
         N_("Does the scale of activations grow with depth?"), Paragraph("bugs/growth"), growth
     ),
     "running": BugProbe(
-        N_("Is it as good alone as with the true tokens?"),
-        N_("A model that learned its task is nearly as good alone."),
+        N_("Does it generate as well as it predicts with the true tokens?"),
+        N_("A model that learned its task generates nearly as well."),
         running,
         is_share=True,
     ),
@@ -420,12 +420,12 @@ PROBES: dict[str, BugProbe] = {
     ),
     "numbers": BugProbe(
         N_("How many parameters are there, and where?"),
-        N_("Models of the same shape have equal counts."),
+        N_("Models of the same shape have as many parameters."),
         numbers,
     ),
     "rate": BugProbe(
         N_("How large are the optimiser's steps?"),
-        N_("A sound learning rate starts near 0, warms up and falls."),
+        N_("A correct learning rate starts near 0, warms up and falls."),
         rate,
     ),
 }

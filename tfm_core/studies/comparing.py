@@ -239,9 +239,9 @@ def usual(first: Result, second: Result) -> ArmFinding:
         )
         parts = [_figures(first, second), lead]
     elif speed is not None and speed.kind != "same":
-        kind, parts = speed.kind, [N_("Both end alike."), _figures(first, second)]
+        kind, parts = speed.kind, [N_("Both end about equally well."), _figures(first, second)]
     else:
-        kind, parts = "same", [N_("No difference in this run."), _figures(first, second)]
+        kind, parts = "same", [N_("This run shows no difference."), _figures(first, second)]
     return ArmFinding(kind, joined(*parts, *([] if speed is None else [speed.sentence])))
 
 
@@ -253,7 +253,7 @@ def lower_loss(first: Result, second: Result) -> ArmFinding:
         return ended or usual(first, second)
     kind: FindingKind = "same" if abs(b - a) < NATS else "better" if b < a else "worse"
     words = N_(
-        "“{second}” has a loss of {b:.2f} on unseen text, “{first}” {a:.2f}.",
+        "The loss on unseen text is {b:.2f} for “{second}” and {a:.2f} for “{first}”.",
         **_labels(first, second),
         a=a,
         b=b,

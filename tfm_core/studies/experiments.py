@@ -41,16 +41,16 @@ THEMES: Mapping[ExperimentTheme, str] = {
 }
 OUTCOMES: dict[FindingKind, str] = {
     "better": N_("It gets more right."),
-    "faster": N_("It gets as many right, but sooner."),
+    "faster": N_("It becomes as good, but sooner."),
     "same": N_("No visible difference."),
-    "slower": N_("It gets as many right, but later."),
+    "slower": N_("It becomes as good, but later."),
     "worse": N_("It gets fewer right."),
     "diverged": N_("Its loss becomes infinite or NaN."),
-    "saved": N_("It trains, and the first diverges."),
+    "saved": N_("It trains, but the first diverges."),
     "fooled": N_("Its curves look perfect, but it fails when it generates."),
     "unordered": N_("It writes the right tokens in the wrong order."),
-    "unsure": N_("It gets as many right, but less confidently."),
-    "rougher": N_("It gets as many right, but with much larger gradients."),
+    "unsure": N_("It is as good, but less confident."),
+    "rougher": N_("It is as good, but has much larger gradients."),
 }
 
 

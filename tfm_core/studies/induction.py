@@ -80,7 +80,9 @@ INDUCTION = Phenomenon(
     right=N_("only two layers"),
     wrong={
         N_("one layer, too"): Paragraph("discover/induction-one-layer"),
-        N_("neither: the letters are random"): N_("The repeat is not: all of it came before."),
+        N_("neither, because the letters are random"): N_(
+            "The repeat isn't random: every letter came before."
+        ),
     },
     paper="Olsson et al. 2022",
     address="https://arxiv.org/abs/2209.11895",

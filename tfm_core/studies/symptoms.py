@@ -210,7 +210,7 @@ def _exploding(curves: Curves) -> Symptom | None:
     measured = [one for one in curves.gradients if one.step >= since and one.norms]
     if measured:
         part, length = max(measured[-1].norms.items(), key=lambda item: item[1])
-        largest = N_("{part} has the largest, {own:,.0f}.", part=_part(part), own=length)
+        largest = N_("The largest is that of {part}, {own:,.0f}.", part=_part(part), own=length)
         words = joined(words, largest)
     return Symptom("exploding", since, words)
 

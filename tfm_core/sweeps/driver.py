@@ -159,7 +159,7 @@ class Driver:
         try:
             run = self.store.get(trial.run_id)
         except RunNotFound:
-            tried.change(trial, state="failed", why=N_("Its run was deleted."))
+            tried.change(trial, state="failed", why=N_("The run was deleted."))
             return
         if run.problem is not None:
             tried.change(trial, state="failed", why=run.problem)
@@ -180,19 +180,19 @@ class Driver:
         elif status.state == "finished":
             self._finished(tried, trial, run)
         elif status.state == "failed":
-            reason = status.reason or N_("Its run failed.")
+            reason = status.reason or N_("The run failed.")
             ended: TrialState = "diverged" if is_of_divergence(reason) else "failed"
             tried.change(trial, state=ended, why=reason)
         elif status.state == "interrupted" or trial.held:
             self._resume(tried, trial, run, status)
         else:
-            why = status.reason or N_("Its run was stopped.")
+            why = status.reason or N_("The run was stopped.")
             tried.change(trial, state="failed", why=why)
 
     def _finished(self, tried: Trials, trial: Trial, run: Run) -> None:
         value = objectives.value(tried.plan.looks_for, run.curves(), run.experiment)
         if value is None:
-            why = N_("Its run did not measure this metric.")
+            why = N_("The run did not measure this metric.")
             tried.change(trial, state="failed", why=why)
         else:
             tried.change(trial, state="complete", value=value)
@@ -206,7 +206,7 @@ class Driver:
             if time.monotonic() - since < SURE_SECONDS:
                 return
             if trial.resumed >= MAX_RESUMES:
-                why = status.reason or N_("Its run was interrupted.")
+                why = status.reason or N_("The run was interrupted.")
                 tried.change(trial, state="failed", why=why)
                 return
             tried.change(trial, resumed=trial.resumed + 1)
@@ -236,9 +236,9 @@ class Driver:
     def _over(self, plan: Plan, trials: Sequence[Trial]) -> str | None:
         """Return why there shall be no further trial, in a sentence, or None."""
         if sum(trial.run_id is not None for trial in trials) >= plan.most_runs:
-            return N_("Its budget of {n:,} runs is used up.", n=plan.most_runs)
+            return N_("The budget of {n:,} runs is used up.", n=plan.most_runs)
         if plan.max_minutes is not None and self.seconds(trials) >= 60 * plan.max_minutes:
-            return N_("Its budget of {n:g} minutes is used up.", n=plan.max_minutes)
+            return N_("The budget of {n:g} minutes is used up.", n=plan.max_minutes)
         if len(trials) >= MAX_IDLE and all(one.run_id is None for one in trials[-MAX_IDLE:]):
             return N_("The last {n} suggestions were repeated or invalid.", n=MAX_IDLE)
         return None
@@ -277,7 +277,7 @@ class Driver:
 
     def _repeat(self, tried: Trials, values: dict[str, space.Value], other: Trial) -> None:
         if other.state == "complete":
-            why = N_("Same as trial {n}; its value is used.", n=other.number)
+            why = N_("Same as trial {n}, whose value is used.", n=other.number)
             tried.add(values, state="complete", value=other.value, why=why)
         else:
             tried.add(values, state="failed", why=N_("Same as trial {n}.", n=other.number))
@@ -357,7 +357,7 @@ class Driver:
             if trial.state == "running" and trial.held and trial.run_id is not None:
                 with contextlib.suppress(RunNotFound):
                     run = self.store.get(trial.run_id)
-                    _explain(run, N_("Stopped with its sweep; resumes with it."))
+                    _explain(run, N_("Stopped with its sweep, and resumes with it."))
         tried.sweep.write(dataclasses.replace(tried.plan, state="stopped"))
 
 

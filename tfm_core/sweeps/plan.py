@@ -44,8 +44,8 @@ class Search(NamedTuple):
 
 
 SEARCHES = {
-    "grid": Search(N_("Grid"), N_("Every grid point in order.")),
-    "random": Search(N_("Random"), N_("Random values (Bergstra & Bengio 2012).")),
+    "grid": Search(N_("Grid"), N_("Tries every grid point in order.")),
+    "random": Search(N_("Random"), N_("Tries random values (Bergstra & Bengio 2012).")),
     "tpe": Search(N_("TPE"), N_("Learns where good runs are likely (Bergstra et al. 2011).")),
 }
 
@@ -123,19 +123,23 @@ class Plan:
             raise StudentError("Give the sweep a budget of runs or minutes.")
         if self.max_runs is not None and not is_whole(self.max_runs, 1, MAX_RUNS):
             raise StudentError(
-                "The budget is {n} runs; use 1 to {most:,}.", n=self.max_runs, most=MAX_RUNS
+                "The budget of {n} runs is invalid; use 1 to {most:,}.",
+                n=self.max_runs,
+                most=MAX_RUNS,
             )
         if self.max_minutes is not None and not (
             is_number(self.max_minutes, 0, MAX_MINUTES) and self.max_minutes > 0
         ):
             raise StudentError(
-                "The budget is {n} minutes; use up to {most:,}.",
+                "The budget of {n} minutes is invalid; use up to {most:,}.",
                 n=self.max_minutes,
                 most=MAX_MINUTES,
             )
         if not is_whole(self.at_once, 1, MAX_AT_ONCE):
             raise StudentError(
-                "{n} runs at once; use 1 to {most}.", n=self.at_once, most=MAX_AT_ONCE
+                "The number of runs at once is {n}; use 1 to {most}.",
+                n=self.at_once,
+                most=MAX_AT_ONCE,
             )
 
     def values(self) -> dict[str, Any]:
@@ -152,7 +156,7 @@ class Plan:
 def space_of(values: object) -> Space:
     """Return the space that plain values say. Raises SweepDamaged."""
     if not isinstance(values, list) or len(values) > space.MAX_SETTINGS:
-        raise SweepDamaged("its settings are not a list")
+        raise SweepDamaged("its settings aren't a list")
     return tuple(_dimension(one) for one in values)
 
 
@@ -223,7 +227,7 @@ def _is_value(value: object) -> bool:
 
 def _damaged(folder: Path, what: str) -> SweepDamaged:
     return SweepDamaged(
-        "The sweep {name} is damaged: {file} is not a plan ({what}).",
+        "The sweep {name} is damaged: {file} isn't a plan ({what}).",
         name=folder.name,
         file=FILE,
         what=what,

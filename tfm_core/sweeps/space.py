@@ -284,7 +284,7 @@ def some(base: Experiment, space: Space, n: int) -> list[Experiment]:
 
 def _check_setting(base: Experiment, path: str) -> None:
     if path in FIXED or _is_of_a_set(base, path):
-        raise StudentError("The task cannot vary: its metrics are not comparable.")
+        raise StudentError("The task can't vary, because metrics of two tasks aren't comparable.")
     if field_of(base, path) is None or (path.count(".") != 1 and path != "seed"):
         raise StudentError("There is no setting {path} to vary.", path=path)
 
@@ -299,11 +299,11 @@ def _is_of_a_set(base: Experiment, path: str) -> bool:
 def _check_range(base: Experiment, one: Range) -> None:
     label, kind = label_of(base, one.path), kind_of(base, one.path)
     if kind not in ("int", "float"):
-        raise StudentError("{label} is not a number. Choose values.", label=label)
+        raise StudentError("{label} isn't a number. Choose values.", label=label)
     if (kind == "int") != one.is_whole:
         if kind == "int":
             raise StudentError("{label} takes whole numbers.", label=label)
-        raise StudentError("{label} takes numbers with a fraction.", label=label)
+        raise StudentError("{label} takes decimal numbers.", label=label)
     if not (math.isfinite(one.low) and math.isfinite(one.high)) or one.low >= one.high:
         raise StudentError(
             "{label}: {high} must be larger than {low}.",
@@ -341,7 +341,7 @@ def _check_choices(base: Experiment, one: Choices) -> None:
     kinds = {"int": int, "float": float, "bool": bool}
     kind = kinds.get(kind_of(base, one.path), str)
     if len(set(one.values)) < len(one.values):
-        raise StudentError("{label} has a value twice.", label=label)
+        raise StudentError("{label} has the same value twice.", label=label)
     for value in one.values:
         if type(value) is not kind:
             raise StudentError(

@@ -83,7 +83,7 @@ class Sweep:
                 changed.check()
                 self.write(changed)
         except BlockingIOError:
-            raise StudentError("Another server uses this sweep. Try again.") from None
+            raise StudentError("Another server is using this sweep. Try again.") from None
         return changed
 
     def write(self, plan: Plan) -> None:
@@ -137,7 +137,7 @@ class SweepStore:
     def get(self, sweep_id: str) -> Sweep:
         """Return the sweep with an id. Raises SweepNotFound, in a sentence."""
         if not ID.fullmatch(sweep_id) or not os.path.isdir(self.root / sweep_id):
-            raise SweepNotFound("There is no sweep {sweep_id} here.", sweep_id=sweep_id[:64])
+            raise SweepNotFound("There is no sweep {sweep_id}.", sweep_id=sweep_id[:64])
         return Sweep(self.root / sweep_id)
 
     @os_errors_as_sentences()

@@ -105,7 +105,7 @@ def load(trainer: Trainer, folder: Path) -> None:
         trainer.scaler.load_state_dict(facts.scaler)
     except (KeyError, ValueError, TypeError, RuntimeError):
         raise CheckpointDamaged(
-            "The checkpoint {name} does not hold the state of this optimiser.", name=folder.name
+            "The checkpoint {name} lacks the state of this optimiser.", name=folder.name
         ) from None
     trainer.patience.restore(facts.patience)
     trainer.descent.restore(facts.descent)
@@ -135,7 +135,7 @@ def load_weights(model: Model, folder: Path) -> int:
     _load_weights(model, _eval_weights(tensors), folder)
     if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
         raise CheckpointDamaged(
-            "The checkpoint {name} holds weights that are no numbers, so it can answer nothing.",
+            "The weights in the checkpoint {name} are NaN, so it can't answer.",
             name=folder.name,
         )
     return facts.step
@@ -177,7 +177,7 @@ def _mapped(experiment: Experiment, folder: Path) -> tuple[Model, int]:
     own, found = dict(model.named_parameters()), _part(tensors, MODEL)
     if {name: one.shape for name, one in own.items()} != {k: v.shape for k, v in found.items()}:
         raise CheckpointDamaged(
-            "The checkpoint {name} belongs to a model of another shape.", name=folder.name
+            "The checkpoint {name} belongs to a model with another shape.", name=folder.name
         )
     by_meta = {id(one): nn.Parameter(found[name]) for name, one in own.items()}
     everywhere = model.named_parameters(remove_duplicate=False)
@@ -217,7 +217,7 @@ def _of_this_shape(folder: Path) -> Iterator[None]:
         yield
     except RuntimeError:
         raise CheckpointDamaged(
-            "The checkpoint {name} belongs to a model of another shape.", name=folder.name
+            "The checkpoint {name} belongs to a model with another shape.", name=folder.name
         ) from None
 
 

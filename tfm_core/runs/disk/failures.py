@@ -19,14 +19,14 @@ _GONE_WORDS = ("device-side assert", "device is lost", "unspecified launch", "no
 _BLOCK = 4096  # bytes that the smallest file takes
 
 _FULL = N_("The disk is full. Delete runs and empty the trash.")
-_FORBIDDEN = N_("The permissions of the folder of runs forbid this.")
+_FORBIDDEN = N_("The permissions of the runs folder forbid this.")
 
 REFUSALS: dict[int, Sentence] = {
     errno.ENOSPC: _FULL,
     errno.EROFS: N_("The disk of the runs is read-only."),
     errno.EACCES: _FORBIDDEN,
     errno.EPERM: _FORBIDDEN,
-    errno.ENOENT: N_("A file or folder is gone: it was deleted, or its disk was removed."),
+    errno.ENOENT: N_("A file or folder is gone: it was deleted or its disk removed."),
     errno.EBUSY: N_("Another program uses this file or folder. Try again."),
 }
 """Sentences by the error numbers of the operating system; of others it tells its own words."""
@@ -50,7 +50,7 @@ def refusal(error: OSError) -> Sentence:
     if known is not None:
         return known
     answer = type(error).__name__ if number is None else os.strerror(number)
-    return N_("A file of the runs could not be read or written ({answer}).", answer=answer)
+    return N_("A run's file could not be read or written ({answer}).", answer=answer)
 
 
 @contextlib.contextmanager
@@ -91,7 +91,7 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
             answer=text.splitlines()[0],
         )
     return N_(
-        "{name}: {splitlines} (more in worker.log in the run's folder)",
+        "{name}: {splitlines} (details in worker.log in the run's folder)",
         name=type(error).__name__,
         splitlines=text.splitlines()[0],
     )

@@ -165,4 +165,4 @@ class RunLock:
 
 
 def _locked(folder: Path) -> RunLocked:
-    return RunLocked("Another process trains the run {id}.", id=folder.name)
+    return RunLocked("Another process is training the run {id}.", id=folder.name)

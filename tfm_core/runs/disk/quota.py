@@ -108,7 +108,7 @@ def _n_too_many(n_runs: int, n_may_go: int, bounds: Bounds) -> int:
     n = 0 if bounds.runs is None else max(0, n_runs - bounds.runs)
     if n > n_may_go:
         raise LimitReached(
-            "The server is full ({most:,} runs). Delete one of yours, or try later.",
+            "The server is full ({most:,} runs). Delete one of yours or try later.",
             most=bounds.runs,
         )
     return n
@@ -135,7 +135,7 @@ def _n_too_large(
         n_gone += 1
     if over > 0:
         raise LimitReached(
-            "The server is full ({taken} of {most}). Delete a run, or try later.",
+            "The server is full ({taken} of {most}). Delete a run or try later.",
             most=in_bytes(bounds.disk),
             taken=in_bytes(taken + beside),
         )

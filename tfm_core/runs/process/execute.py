@@ -91,7 +91,7 @@ def execute(
 def _executed(run: Run, control: Control, listener: Listener | None, only_waiting: bool) -> Status:
     with RunLock(run.folder) as lock:
         if only_waiting and not waiting_line.waits(run.folder):
-            raise NotWaiting("The run {id} is not waiting to be trained.", id=run.id)
+            raise NotWaiting("The run {id} isn't waiting to be trained.", id=run.id)
         trash.clean_run(run.folder)
         status = run.status
         mark = process_id()
@@ -194,7 +194,7 @@ class _Execution:
             self._cpu_before = self.run.thinned_curves().steps.last("cpu_seconds") if step else 0.0
             return None
         self._best_loss = math.inf
-        return N_("Without a checkpoint, it started again.")
+        return N_("It started again because there was no checkpoint.")
 
     def _take(self, event: Event, trainer: Trainer) -> bool:
         """Record an event and answer requests; False means that the run shall stop."""
@@ -349,7 +349,7 @@ def _why(run: Run, error: Exception) -> str:
         return run.problem
     why = sentence(error, run.experiment, run.meta.device)
     if isinstance(error, OSError):
-        return joined(why, N_("You can resume the run then."))
+        return joined(why, N_("Then resume the run."))
     return why
 
 

@@ -117,7 +117,9 @@ class Recorder:
         self.clock.look()
         if self.clock.asleep != self._slept and not self._closed.is_set():
             if not self._run_lock.is_mine:
-                raise RunLocked("Another worker took over this run while this one was suspended.")
+                raise RunLocked(
+                    "Another worker took over this run while this worker was suspended."
+                )
             self._slept = self.clock.asleep
 
     def _write(self, *, lasting: bool) -> None:

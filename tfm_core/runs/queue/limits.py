@@ -75,7 +75,7 @@ class Limits:
         steps = experiment.trained.steps
         if self.max_steps is not None and steps > self.max_steps:
             raise LimitReached(
-                "This run has {steps:,} steps; the limit here is {max_steps:,}.",
+                "This run has {steps:,} steps; the limit is {max_steps:,}.",
                 steps=steps,
                 max_steps=self.max_steps,
             )
@@ -83,7 +83,7 @@ class Limits:
             count = n_parameters(experiment)
             if count > self.max_parameters:
                 raise LimitReached(
-                    "This model has {count:,} parameters; the limit here is {max_parameters:,}.",
+                    "This model has {count:,} parameters; the limit is {max_parameters:,}.",
                     count=count,
                     max_parameters=self.max_parameters,
                 )
@@ -98,14 +98,14 @@ class Limits:
         """Raise LimitReached, in a sentence, where the line is full."""
         if n_queued >= self.max_queued:
             if n_queued == 1:
-                raise LimitReached("1 run waits, the limit here. Try again later.")
-            raise LimitReached("{n} runs wait, the limit here. Try again later.", n=n_queued)
+                raise LimitReached("The queue is full (1 run). Try again later.")
+            raise LimitReached("The queue is full ({n} runs). Try again later.", n=n_queued)
 
     def check_trained(self, seconds: float) -> None:
         """Raise LimitReached, in a sentence, where a run has trained for as long as it may."""
         if self.max_seconds is not None and seconds >= self.max_seconds:
             raise LimitReached(
-                "This run has trained for {limit:,.0f} seconds, the limit here.",
+                "This run has reached the limit of {limit:,.0f} seconds of training.",
                 limit=self.max_seconds,
             )
 
@@ -157,7 +157,7 @@ def check_disk(experiment: Experiment, free: int) -> None:
     if needs > free:
         n_snapshots = experiment.trained.snapshots
         raise TooLarge(
-            "{n} snapshots need {needs}, but {free} are free. Take fewer, or delete runs.",
+            "{n} snapshots need {needs}, but only {free} are free. Take fewer or delete runs.",
             n=n_snapshots,
             needs=in_bytes(needs),
             free=in_bytes(free),
@@ -175,7 +175,7 @@ def out_of_memory(experiment: Experiment, device: str) -> str:
     process = PROCESS_BYTES if device == "cpu" else 0
     if needs.total + process <= there:
         used_up = N_(
-            "Others use the memory of {device}: this run needs about {total} of {there}.",
+            "Other programs use the memory of {device}; this run needs about {total} of {there}.",
             device=device,
             total=in_bytes(needs.total + process),
             there=in_bytes(there),
@@ -183,7 +183,7 @@ def out_of_memory(experiment: Experiment, device: str) -> str:
         return joined(used_up, N_("Try again later."), _beside_others(experiment, device))
     fitting = next((n for n in _halves(size) if _total(experiment, n) + process <= there), None)
     cure = (
-        N_("Not even one example fits: use shorter sequences or a smaller model.")
+        N_("A single example doesn't fit. Use shorter sequences or a smaller model.")
         if fitting is None
         else N_("A batch size of {n} fits.", n=fitting)
     )
@@ -269,7 +269,7 @@ def _too_large(experiment: Experiment, needs: Memory, device: str, there: int) -
             leaner=in_bytes(leaner),
         )
         if leaner <= _ENOUGH * there
-        else N_("Use a smaller model: less d_model or d_ff, or fewer layers.")
+        else N_("Reduce d_model, d_ff or the number of layers.")
     )
     return joined(too_large, parts, cure)
 

@@ -316,7 +316,7 @@ def device_for(run: Run, root: Path) -> str:
         return wanted  # what is not there its worker refuses
     free = [name for name in here() if name not in _taken(run, root)]
     if not free:
-        raise Unavailable("It waits for a GPU: all {n} are in use.", n=len(here()))
+        raise Unavailable("Waiting for a GPU: all {n} are in use.", n=len(here()))
     return wanted if wanted in free else free[0]
 
 

@@ -131,7 +131,7 @@ class RayJobs:
             elif job.status.is_terminal():
                 self._fail(Run(folder), job)
             else:
-                words = N_("Submitted to Ray. It starts once the cluster has room.")
+                words = N_("Submitted to Ray, which starts it when the cluster has room.")
                 waiting_line.start_errors[folder] = words
 
     def _fail(self, run: Run, job: Any) -> None:
@@ -140,7 +140,7 @@ class RayJobs:
             log = client.get_job_logs(job.submission_id)
         lines = [line for line in log.splitlines() if line.strip()]
         last = lines[-1] if lines else job.message
-        reason = N_("Its job ended before training started: {last}", last=last)
+        reason = N_("The job ended before training started: {last}", last=last)
         with contextlib.suppress(RunLocked, OSError), RunLock(run.folder):
             if waiting_line.waits(run.folder):
                 write_status(
@@ -222,7 +222,7 @@ def _unavailable(error: Exception, address: str) -> Unavailable:
         )
     if isinstance(error, exceptions.Timeout):
         return Unavailable(
-            "Ray at {address} did not respond in {seconds:.0f} seconds. Runs wait.",
+            "Ray at {address} did not respond within {seconds:.0f} seconds, so runs wait.",
             address=address,
             seconds=ANSWER_SECONDS,
         )
@@ -233,7 +233,7 @@ def _unavailable(error: Exception, address: str) -> Unavailable:
     import ray
 
     return Unavailable(
-        "Ray at {address} refused this: {answer} Is it the dashboard of Ray {release}?",
+        "Ray at {address} refused the request: {answer} Is it the dashboard of Ray {release}?",
         address=address,
         answer=answer,
         release=ray.__version__,

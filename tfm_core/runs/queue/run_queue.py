@@ -125,7 +125,7 @@ class RunQueue:
         """
         status = run.status
         if status.state != "queued":
-            raise StudentError("Only a new run can be started.")
+            raise StudentError("This run has already started.")
         try:
             self.limits.check(run.experiment, n_queued=0)
             self._check_data(run)
@@ -168,13 +168,13 @@ class RunQueue:
         if not is_ours and status.state != "opened":
             raise StudentError(Paragraph("pretrained/foreign-steering"))
         if not status.can_resume:
-            raise StudentError("This run trains or waits. There is nothing to resume.")
+            raise StudentError("This run is already training or waiting.")
         self.limits.check(run.experiment, n_queued=0)
         self.limits.check_trained(status.seconds - status.parent_seconds)
         self._check_data(run)
         device = device or run.meta.device
         check_memory(run.experiment, device)
-        words = None if run.has_checkpoint else N_("It starts again from the beginning.")
+        words = None if run.has_checkpoint else N_("Starts again from the beginning.")
         with self.one_at_a_time():
             self.limits.check_line(len(waiting_line.ids(self.store.root)))
             gone = self._make_way(run)
@@ -287,7 +287,7 @@ class RunQueue:
             errors[folder] = error.sentence
         except OSError as error:
             self._retry_at[run_id] = time.monotonic() + RETRY_SECONDS
-            why = joined(refusal(error), N_("This run starts as soon as it can."))
+            why = joined(refusal(error), N_("This run starts as soon as possible."))
             if errors.get(folder) != why:
                 logger.warning("Run %s could not be started: %s", run_id, error)
             errors[folder] = why
@@ -364,7 +364,7 @@ def _reason_not_to_write(root: Path) -> str | None:
         with tempfile.TemporaryFile(dir=_there(root), buffering=0) as file:
             file.write(_TRIED)
     except OSError as error:
-        return joined(N_("The folder of runs cannot be written."), refusal(error))
+        return joined(N_("The runs folder can't be written."), refusal(error))
     return None
 
 

@@ -81,7 +81,7 @@ def test_the_leaderboard_has_the_best_first_and_all_figures_are_made_without_ask
     words = said(app)
     assert "Importance needs 2 finished trials per value" in words
     assert "From 8 finished of" in words
-    assert "Its budget of 8 runs is used up." in words
+    assert "The budget of 8 runs is used up." in words
     assert f"**Best: trial {board.iloc[0]['Trial']}**" in words
     for caption in ("Two settings", "Each dot"):
         assert caption in words
@@ -130,7 +130,7 @@ def test_a_sweep_is_deleted_and_brought_back_and_its_runs_stay(
         assert "Deleted *" not in said(open_page(PAGE, token=OTHER))
     press(app, f"sweeps-undo-{over.id}")
     assert over.id in app.query_params["sweep"]
-    assert "Its budget of 8 runs is used up." in said(app)
+    assert "The budget of 8 runs is used up." in said(app)
     assert [one.id for one in SweepStore(store.root).list()] == [over.id]
 
 

@@ -64,7 +64,7 @@ def test_a_reason_is_in_the_language_of_the_lesson(store):
 def test_no_answer_is_no_try_and_a_link_to_no_lesson_gets_a_sentence(store):
     app = opened(PAGE, lesson="aligning-head")
     pressed(app, "Check")
-    assert "Enter a number first" in said(app)
+    assert "First enter a number" in said(app)
     assert attempts.attempt("aligning-head", OWNER).answers == {}
     app = opened(PAGE, lesson="../etc/passwd")
     assert "There is no lesson" in said(app)
