@@ -106,7 +106,7 @@ CONTENTS = {
         "run.json is not JSON",
     ),
     "facts are a list": (lambda p: p | {layout.FACTS: b"[1]"}, "is not a JSON object"),
-    "deep JSON": (lambda p: p | {layout.FACTS: b"[" * 90_000}, "isn't JSON"),
+    "deep JSON": (lambda p: p | {layout.FACTS: b"[" * 90_000}, "is not JSON"),
     "a newer form": (
         lambda p: with_facts(p, format=99, versions={"tfm_core": "9.0"}),
         r"newer app \(9\.0; this is",
