@@ -47,8 +47,8 @@ from tfm_core.runs.process.execute import execute
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
-from tfm_core.sweeps import plan, trials
-from tfm_core.sweeps.store import Sweep
+from tfm_core.sweeps import plan
+from tfm_core.sweeps.store import Sweep, read_trials
 from tfm_core.training.checkpoints import load_model
 
 ROOM = 900 * 2**20
@@ -273,7 +273,7 @@ class Readers:
         """Read the trials of a sweep."""
         sweep = Sweep(self.folder)
         sweep.trials.write_bytes(content)
-        trials.read(sweep)
+        read_trials(sweep)
 
     def table(self, content: bytes) -> None:
         """Read pairs or labelled sentences."""

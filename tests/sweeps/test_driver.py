@@ -20,8 +20,7 @@ from tfm_core.sweeps import driver as driving
 from tfm_core.sweeps.driver import Driver, go_on, stop
 from tfm_core.sweeps.plan import SEARCHES
 from tfm_core.sweeps.space import Choices, Range, with_values
-from tfm_core.sweeps.store import Sweep
-from tfm_core.sweeps.trials import Trials
+from tfm_core.sweeps.store import Sweep, Trials
 from tfm_core.training.progress import LOSS_DIVERGED, TrainingDiverged
 
 
@@ -255,8 +254,7 @@ import sys, threading, time
 from pathlib import Path
 from tests.sweeps.made import a_plan
 from tfm_core.plots.training import sweeps as plots
-from tfm_core.sweeps.store import SweepStore
-from tfm_core.sweeps.trials import Trials
+from tfm_core.sweeps.store import SweepStore, Trials
 
 assert "optuna" not in sys.modules
 plan = a_plan()

@@ -15,7 +15,7 @@ from tests.sweeps.test_driver import valley
 from tfm_core.runs.disk import atomic
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
-from tfm_core.sweeps import trials
+from tfm_core.sweeps import store as sweep_store
 from tfm_core.sweeps.driver import Driver
 from tfm_core.sweeps.store import Sweep
 
@@ -56,7 +56,7 @@ def test_a_server_may_be_killed_at_any_write_of_the_trials(
                     os.kill(os.getpid(), signal.SIGKILL)
                 atomic.write_bytes(path, content, lasting=lasting)
 
-            monkeypatch.setattr(trials, "write_bytes", write)
+            monkeypatch.setattr(sweep_store, "write_bytes", write)
             Driver(queue).step()
 
         killed(work)

@@ -19,7 +19,7 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.sweeps import plan as plans
 from tfm_core.sweeps import space
 from tfm_core.sweeps.space import Choices, Range, with_values
-from tfm_core.sweeps.trials import distributions
+from tfm_core.sweeps.store import distributions
 
 ONE_A_FAMILY = list({one.experiment.model.family: name for name, one in PRESETS.items()}.values())
 FINE = st.floats(1e-6, 1e6, allow_nan=False)

@@ -33,10 +33,9 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunNotFound, new_id
 from tfm_core.sentences import N_, StudentError
-from tfm_core.sweeps import objectives, space
-from tfm_core.sweeps.plan import Plan, SweepDamaged
-from tfm_core.sweeps.store import Sweep, SweepStore
-from tfm_core.sweeps.trials import Trial, Trials, TrialState
+from tfm_core.sweeps import space
+from tfm_core.sweeps.plan import Plan, SweepDamaged, objective_value
+from tfm_core.sweeps.store import Sweep, SweepStore, Trial, Trials, TrialState
 from tfm_core.training.progress import is_of_divergence
 
 LOOK_SECONDS = 1.0
@@ -190,7 +189,7 @@ class Driver:
             tried.change(trial, state="failed", why=why)
 
     def _finished(self, tried: Trials, trial: Trial, run: Run) -> None:
-        value = objectives.value(tried.plan.looks_for, run.curves(), run.experiment)
+        value = objective_value(tried.plan.looks_for, run.curves(), run.experiment)
         if value is None:
             why = N_("The run did not measure this metric.")
             tried.change(trial, state="failed", why=why)

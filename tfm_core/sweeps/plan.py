@@ -1,16 +1,23 @@
-"""The plan of a sweep: what its ``sweep.json`` says, which the app may change any time."""
+"""The plan of a sweep: its ``sweep.json``, which the app may change any time, and its metric.
+
+The metric is that of the last weights, or with patience of the best by validation.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from tfm_core.choices.config import ConfigError, Experiment
+from tfm_core.choices.presets import PRESETS
 from tfm_core.reading import Unreadable, is_line, is_number, is_whole, object_of
+from tfm_core.runs.curves import Curves
 from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.run import LESSON_ID
 from tfm_core.sentences import N_, StudentError
@@ -26,14 +33,59 @@ from tfm_core.stored import (
     text,
     whole,
 )
-from tfm_core.sweeps import objectives, space
-from tfm_core.sweeps.objectives import OBJECTIVES, Objective
+from tfm_core.sweeps import space
 from tfm_core.sweeps.space import MAX_POINTS, Choices, Dimension, Range, Space, n_points
 
 State = Literal["active", "stopping", "stopped", "finished"]
 """The requested state of a sweep: ``stopping`` until none of its runs trains."""
 
 MAX_RUNS, MAX_MINUTES, MAX_AT_ONCE = 1_000, 7 * 24 * 60, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """A figure of the validation: its column, its label, and which direction is better."""
+
+    name: str
+    label: str
+    is_maximized: bool
+
+    @property
+    def direction(self) -> Literal["minimize", "maximize"]:
+        """Return the direction as Optuna calls it."""
+        return "maximize" if self.is_maximized else "minimize"
+
+    def said(self, value: float) -> str:
+        """Return a figure in words: a share as per cent, a loss with four digits."""
+        return f"{100 * value:.1f}%" if self.is_maximized else f"{value:.4g}"
+
+
+OBJECTIVES: dict[str, Objective] = {
+    one.name: one
+    for one in (
+        Objective("loss", N_("validation loss"), is_maximized=False),
+        Objective("accuracy", N_("validation accuracy"), is_maximized=True),
+        Objective("sequence_accuracy", N_("sequence accuracy"), is_maximized=True),
+    )
+}
+
+
+def objectives_of(experiment: Experiment) -> list[Objective]:
+    """Return the objectives that a task measures."""
+    has_sequences = experiment.task.facts.answer in ("sequence", "blanks")
+    return [one for one in OBJECTIVES.values() if has_sequences or one.name != "sequence_accuracy"]
+
+
+def _check_objective(experiment: Experiment, name: str) -> None:
+    """Raise StudentError, in a sentence, where a task has no such figure."""
+    known = [one.name for one in objectives_of(experiment)]
+    if name not in known:
+        raise StudentError(
+            "{task} does not measure {name}. Choose one of {known}.",
+            task=experiment.task.facts.label,
+            name=name,
+            known=", ".join(known),
+        )
 
 
 class Search(NamedTuple):
@@ -118,7 +170,7 @@ class Plan:
             raise StudentError("Give the sweep a name of at most {most} characters.", most=MAX_NAME)
         space.check(self.base, self.space)
         _check_search(self.search, self.space)
-        objectives.check(self.base, self.objective)
+        _check_objective(self.base, self.objective)
         if self.max_runs is None and self.max_minutes is None:
             raise StudentError("Give the sweep a budget of runs or minutes.")
         if self.max_runs is not None and not is_whole(self.max_runs, 1, MAX_RUNS):
@@ -232,3 +284,60 @@ def _damaged(folder: Path, what: str) -> SweepDamaged:
         file=FILE,
         what=what,
     )
+
+
+def objective_value(objective: Objective, curves: Curves, experiment: Experiment) -> float | None:
+    """Return the figure of a training that is over, None where it was never measured."""
+    series = curves.unseen
+    if experiment.trained.keeps_best:
+        row = curves.best_validation()
+        found = None if row is None else float(series[objective.name][row])
+    else:
+        found = series.last(objective.name)
+        if series.last("step") == 0:
+            found = None
+    return found if found is not None and math.isfinite(found) else None
+
+
+EXAMPLE_PRESET = "copy"
+EXAMPLE_STEPS = 300
+"""Half of the preset's: a good rate has learned it then, and a poor one hardly anything."""
+
+
+def example_plan(owner: str | None = None) -> Plan:
+    """Return the plan: four learning rates with a warm-up and without one, on copying."""
+    preset = PRESETS[EXAMPLE_PRESET]
+    base = preset.experiment
+    return Plan(
+        name="Rate and warm-up",
+        base=base.replace(training=base.trained.replace(steps=EXAMPLE_STEPS).model_dump()),
+        space=(
+            Range("training.learning_rate", 0.0003, 0.03, is_log=True, points=4),
+            Choices("training.warmup", (0.0, 0.1)),
+        ),
+        created=now(),
+        search="grid",
+        max_runs=8,
+        owner=owner,
+    )
+
+
+def proposed_plan(base: Experiment, name: str) -> Plan:
+    """Return a plan for another experiment: TPE over learning rate and warm-up."""
+    rate = base.trained.learning_rate
+    return Plan(
+        name=name[:MAX_NAME].strip() or "Sweep",
+        base=base,
+        space=(
+            Range("training.learning_rate", rate / 10, min(10 * rate, 10.0), is_log=True),
+            Range("training.warmup", 0.0, 0.3),
+        ),
+        created=now(),
+        search="tpe",
+        max_runs=16,
+    )
+
+
+def now() -> str:
+    """Return the time as a plan stores it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -20,7 +20,7 @@ from tfm_core.runs.auth import OnlyWatches, hashed, new_token
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
-from tfm_core.sweeps import ready
+from tfm_core.sweeps.plan import example_plan
 
 ISSUER = {"is_logged_in": True, "iss": "https://login.example.org"}
 ANN = {**ISSUER, "sub": "1", "name": "Ann *Lee*", "email": "ann@example.org"}
@@ -68,7 +68,7 @@ def acts(run: Run) -> dict[str, Callable[[], object]]:
         "rename": lambda: run_actions.label([run.id], name="Ben’s"),
         "label": lambda: run_actions.join_group([run.id], "Ben’s"),
         "delete": lambda: run_actions.delete(run),
-        "sweep": lambda: sweeps.start(ready.plan()),
+        "sweep": lambda: sweeps.start(example_plan()),
         "set": lambda: own_choice.keep_text("to be or not to be " * 50, "characters"),
     }
 

@@ -17,7 +17,7 @@ from tfm_core.runs.auth import hashed
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
-from tfm_core.sweeps import ready
+from tfm_core.sweeps import plan as plans
 from tfm_core.sweeps.driver import Driver
 from tfm_core.sweeps.store import Sweep, SweepStore
 
@@ -56,11 +56,11 @@ def test_one_press_starts_it_and_the_link_shows_it(
     assert sweep.id in app.query_params["sweep"]
     assert f"sweep={sweep.id}" in links(app)[0]
     plan = sweep.plan()
-    assert plan.space == ready.plan().space
+    assert plan.space == plans.example_plan().space
     assert plan.owner is not None
     driver.step()
     (run,) = waiting(store)
-    assert run.experiment.training.steps == ready.STEPS
+    assert run.experiment.training.steps == plans.EXAMPLE_STEPS
     assert run.meta.owner == plan.owner
     assert run.labels.group == plan.name
     app.run()
