@@ -92,11 +92,13 @@ def test_sets_count_into_the_disk_that_all_may_take(store, end):
     taken = quota.disk_use(store.root, store.kept()).runs
     went = []
     settings = Settings(max_disk=taken + 1_000)
-    own = own_sets.keep(PREPARED, store=store, visitor=MINE, settings=settings, told_of=went.append)
+    own = own_sets.keep(
+        PREPARED, store=store, visitor=MINE, settings=settings, on_evicted=went.append
+    )
     assert quota.size_of_sets(store.root) > PREPARED.n_bytes
     assert (went, [run.id for run in store.list()]) == ([], [old.id])
     large = dataclasses.replace(PREPARED, files={"train.jsonl": b"x" * 9_000})
-    own_sets.keep(large, store=store, visitor=MINE, settings=settings, told_of=went.append)
+    own_sets.keep(large, store=store, visitor=MINE, settings=settings, on_evicted=went.append)
     assert (went, store.list()) == ([1], [])
     found = quota.disk_use(store.root, (), Bounds(disk=100_000))
     assert found.sets == quota.size_of_sets(store.root) > 9_000

@@ -84,7 +84,7 @@ def open_run(
         run = Run(folder)
         probe, snapshot = first_look(run)
         snapshots.write_probe(folder, probe)
-        snapshots.write(folder, snapshot)
+        snapshots.write_snapshot(folder, snapshot)
         run.snapshot(0)
 
     with place.below(store.root):

@@ -41,7 +41,7 @@ from tfm_core.runs.figures import last_measured
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence, StudentError, percent
 from tfm_core.studies.bugs import basis, bug_of, possible
-from tfm_core.studies.comparing import read
+from tfm_core.studies.comparing import result_of
 
 # ---- questions
 
@@ -453,7 +453,7 @@ class FailsWithout(Task):
         run = next((run for run in work.finished if self._is_made_in(run.experiment)), None)
         if run is None:
             raise StudentError("First train a run with “{mistake}” to its end.", mistake=label)
-        found = read(run, "", writes_freely=True)
+        found = result_of(run, "", writes_freely=True)
         if found.accuracy is None or found.written is None:
             raise StudentError("“{name}” has no weights to generate with.", name=run.meta.name)
         given, alone = found.accuracy, found.written.share

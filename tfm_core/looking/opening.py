@@ -54,7 +54,7 @@ def open_look(
 
     def fill(folder: Path) -> None:
         snapshots.write_probe(folder, {"kind": "text", "items": items})
-        snapshots.write(folder, snapshot)
+        snapshots.write_snapshot(folder, snapshot)
         Run(folder).snapshot(0)
 
     return store.bring(

@@ -394,7 +394,7 @@ class Watched:
         snapshot = stacks.snapshot(experiment, self._step, self._n_attended, **words)
         folder = self.run.folder
         try:
-            snapshots.write(folder, snapshot)
+            snapshots.write_snapshot(folder, snapshot)
         except OSError as error:
             self._give_up(error)
             return

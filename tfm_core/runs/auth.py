@@ -1,4 +1,4 @@
-"""Who may do what: visitors known by a cookie, and people known by an OpenID Connect provider.
+"""Permissions of visitors, known by a cookie, and of people who log in with OpenID Connect.
 
 A run belongs to the browser that started it. The browser keeps a random token in a cookie, the run
 its hash. Everybody with a link may watch; only the owner may change it, and the host of the server
@@ -110,8 +110,8 @@ def person(claims: Mapping[str, object]) -> Person | None:
     is_known = isinstance(issuer, str) and isinstance(subject, str) and bool(subject)
     if claims.get("is_logged_in") is not True or not is_known:
         return None
-    told = hashlib.sha256(f"{issuer}\n{subject}".encode()).hexdigest()
-    return Person(told, _name(claims))
+    person_id = hashlib.sha256(f"{issuer}\n{subject}".encode()).hexdigest()
+    return Person(person_id, _name(claims))
 
 
 def visitor(person: Person | None, *, browser: str) -> Visitor:
@@ -123,11 +123,11 @@ def visitor(person: Person | None, *, browser: str) -> Visitor:
 
 
 def _name(claims: Mapping[str, object]) -> str:
-    """Return the first name that the provider says: one line, and no e-mail address."""
+    """Return the first name in the claims: one line, and no email address."""
     for claim in _NAMES:
-        said = claims.get(claim)
-        words = " ".join(said.partition("@")[0].split()) if isinstance(said, str) else ""
-        shown = "".join(letter for letter in words if letter.isprintable())[:MAX_NAME].strip()
-        if shown:
-            return shown
+        value = claims.get(claim)
+        line = " ".join(value.partition("@")[0].split()) if isinstance(value, str) else ""
+        name = "".join(letter for letter in line if letter.isprintable())[:MAX_NAME].strip()
+        if name:
+            return name
     return "?"

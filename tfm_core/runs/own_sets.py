@@ -35,11 +35,11 @@ def keep(
     store: RunStore,
     visitor: Visitor | None,
     settings: Settings,
-    told_of: Callable[[int], None] | None = None,
+    on_evicted: Callable[[int], None] | None = None,
 ) -> OwnSet:
     """Write a set for a visitor, None on the command line. Raises ValueError, in a sentence.
 
-    told_of: hears how many old runs were deleted to keep within what the host lets all take.
+    on_evicted: called with how many old runs were deleted to stay within the host's limit.
     """
     root = store.root / place.FOLDER
     if visitor is not None:
@@ -51,8 +51,8 @@ def keep(
             bounds = Bounds(disk=settings.max_disk)
             gone = quota.evict(store.root, store.kept(), bounds, keeps="", more=prepared.n_bytes)
         own = sets.write(prepared, owner=owner, root=root)
-    if gone and told_of is not None:
-        told_of(gone)
+    if gone and on_evicted is not None:
+        on_evicted(gone)
     return own
 
 

@@ -297,7 +297,7 @@ class Run:
 
     def snapshot_steps(self) -> list[int]:
         """Return the steps of the snapshots that can be read, ascending."""
-        return snapshots.steps(self.folder)
+        return snapshots.snapshot_steps(self.folder)
 
     def weight_steps(self) -> list[int]:
         """Return the steps with stored weights, ascending; large models store none."""
@@ -309,7 +309,7 @@ class Run:
 
     def snapshot(self, step: int) -> Snapshot:
         """Return the snapshot of a step, not to be changed. Raises ValueError, in a sentence."""
-        return snapshots.kept(snapshots.snapshot_path(self.folder, step), self._form)
+        return snapshots.cached_snapshot(snapshots.snapshot_path(self.folder, step), self._form)
 
     @property
     def _form(self) -> SnapshotForm:

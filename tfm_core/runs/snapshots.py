@@ -37,7 +37,7 @@ def snapshot_path(folder: Path, step: int) -> Path:
     return folder / "snapshots" / f"{step:08d}.safetensors"
 
 
-def write(folder: Path, snapshot: Snapshot) -> Path:
+def write_snapshot(folder: Path, snapshot: Snapshot) -> Path:
     """Write a snapshot into a run's folder and return its path. Raises OSError."""
     halves = ("attention", "positions", "embeddings", "routing")
     tensors: dict[str, Array] = {
@@ -84,7 +84,7 @@ _PREDICTIONS: dict[str, type] = {
 }
 
 
-def read(path: Path, form: SnapshotForm | None = None) -> Snapshot:
+def read_snapshot(path: Path, form: SnapshotForm | None = None) -> Snapshot:
     """Read a snapshot, and check that it is of a form, where one is given.
 
     Raises ValueError, in a sentence, where it is missing, damaged or of another experiment.
@@ -141,23 +141,23 @@ def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
     )
 
 
-def kept(path: Path, form: SnapshotForm) -> Snapshot:
-    """Return a snapshot, from memory where it was read before. Raises ValueError as ``read``."""
+def cached_snapshot(path: Path, form: SnapshotForm) -> Snapshot:
+    """Return a snapshot, from memory where it was read before. Raises as ``read_snapshot``."""
     try:
         facts = path.lstat()
     except OSError:
-        return read(path, form)
+        return read_snapshot(path, form)
     snapshot = byte_cache.SHARED.get(
-        ("snapshot", path, facts.st_mtime_ns, facts.st_size), lambda: read(path, form)
+        ("snapshot", path, facts.st_mtime_ns, facts.st_size), lambda: read_snapshot(path, form)
     )
     try:
         form.check(snapshot)  # the probe may have changed since it was read
     except Unreadable:
-        return read(path, form)
+        return read_snapshot(path, form)
     return snapshot
 
 
-def steps(folder: Path) -> list[int]:
+def snapshot_steps(folder: Path) -> list[int]:
     """Return the steps of the snapshots of a run that can be read, ascending."""
     return steps_in(folder / "snapshots")
 

@@ -78,10 +78,10 @@ class Result:
         return next((step for step, right in self.validations if step and right >= share), None)
 
 
-def read(
+def result_of(
     run: Run, label: str, *, writes_freely: bool = False, looks_sharply: bool = False
 ) -> Result:
-    """Return what a finished run showed; ``written`` and ``sharpness`` only if asked for."""
+    """Return the result of a finished run; ``written`` and ``sharpness`` only on request."""
     curves, experiment = run.thinned_curves(), run.experiment
     found, outcome = figures(curves), run.outcome
     is_tested = found["test_accuracy"] is not None

@@ -25,9 +25,8 @@ from tfm_core.pretrained.lora import merge_lora
 from tfm_core.reading import Unreadable, open_tensors
 from tfm_core.sentences import StudentError
 from tfm_core.training.checkpoint_facts import CheckpointFacts, facts_of
-from tfm_core.training.setup import drawn_model
+from tfm_core.training.setup import choose_trained, drawn_model
 from tfm_core.training.trainer import BestWeights, Trainer
-from tfm_core.training.tuning import choose_trained
 
 FILE = "checkpoint.safetensors"
 MODEL, _AVERAGE = "model/", "average/"

@@ -5,12 +5,12 @@ import pytest
 
 from tests.inspect.constructed import constructed_run
 from tfm_core.inspect.attention import rnn_attention
-from tfm_core.studies.races import of_attention
+from tfm_core.studies.experiments import race_of_attention
 
 
 @pytest.mark.parametrize("name", rnn_attention.models())
 def test_maps_are_cut_to_their_sentences_and_the_best_head_is_scored(store, name):
-    run = constructed_run(store, of_attention("numbers").experiments[name])
+    run = constructed_run(store, race_of_attention("numbers").experiments[name])
     found = rnn_attention.cross_attention_at(run)
     assert found.step == 11
     assert not found.is_scored  # the constructed examples have no true sources
@@ -28,7 +28,7 @@ def test_a_trained_contest_is_scored_against_the_truth(store):
     from tfm_core.runs.snapshots import write, write_probe
     from tfm_core.training.loop import build, train
 
-    experiment = of_attention("reverse", steps=250).experiments["additive"]
+    experiment = race_of_attention("reverse", steps=250).experiments["additive"]
     experiment = experiment.replace(
         task={
             **experiment.task.model_dump(),

@@ -109,7 +109,7 @@ def _executed(run: Run, control: Control, listener: Listener | None, only_waitin
             return recorder.status
 
 
-def settle(threads: int) -> None:
+def set_up_torch(threads: int) -> None:
     """Set what affects speed and the last bits of results: threads, and no denormals.
 
     On NVIDIA GPUs products of fp32 matrices take TF32: the range of fp32 and 10 bits of precision.
@@ -151,7 +151,7 @@ class _Execution:
         """Build, load, train, and finish or stop; return how it ended."""
         from tfm_core.training.loop import build, train
 
-        settle(self.run.meta.threads)
+        set_up_torch(self.run.meta.threads)
         own_sets.keep_vocabulary(self.run)
         trainer = build(self.run.experiment, self.run.meta.device, self._download)
         trainer.clock = self.recorder.clock
@@ -270,7 +270,7 @@ class _Execution:
         from tfm_core.probe import snapshot
 
         taken = snapshot.take(trainer, self.n_attended)
-        snapshots.write(self.run.folder, taken)
+        snapshots.write_snapshot(self.run.folder, taken)
 
     def _keep_weights(self, trainer: Trainer) -> None:
         from tfm_core.pretrained.lora import merged_state

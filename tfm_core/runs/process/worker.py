@@ -24,7 +24,7 @@ from tfm_core.disk import BINARY
 from tfm_core.machine import WORKER_NICENESS
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.disk.locks import RunLocked
-from tfm_core.runs.process.execute import NotWaiting, execute, settle
+from tfm_core.runs.process.execute import NotWaiting, execute, set_up_torch
 from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.process.requests import ASKED_TO_END, Control
 from tfm_core.runs.queue import waiting_line
@@ -93,7 +93,7 @@ def warm_up() -> None:
     """Import all that training needs, and train a step of texts and one of pictures, with a
     snapshot: that pays what only the first costs.
     """
-    settle(threads=1)
+    set_up_torch(threads=1)
     from tfm_core.choices.config import from_query
     from tfm_core.probe import snapshot
     from tfm_core.training.loop import build, train

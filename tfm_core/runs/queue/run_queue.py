@@ -83,17 +83,17 @@ class RunQueue:
         startup_delay: seconds until the first worker gets ready.
         """
         self.store = store
-        said = settings.read()
-        self.limits = limits or Limits.of(said)
-        self.bounds = Bounds.of(said)
+        host = settings.read()
+        self.limits = limits or Limits.of(host)
+        self.bounds = Bounds.of(host)
         self._wake, self._closed = threading.Event(), threading.Event()
         self.backend: LocalWorkers | RayJobs = (
             LocalWorkers(store.root, self.limits, warm=warm, wake=self._wake.set)
-            if said.ray_address is None
-            else RayJobs(store.root, self.limits, said.ray_address)
+            if host.ray_address is None
+            else RayJobs(store.root, self.limits, host.ray_address)
         )
         if max_running is None:
-            max_running = said.max_running
+            max_running = host.max_running
         self.max_running = self.backend.places if max_running is None else max_running
         self._ready_at = time.monotonic() + startup_delay
         self._sweep_at = 0.0
@@ -174,7 +174,7 @@ class RunQueue:
         self._check_data(run)
         device = device or run.meta.device
         check_memory(run.experiment, device)
-        words = None if run.has_checkpoint else N_("Starts again from the beginning.")
+        reason = None if run.has_checkpoint else N_("Starts again from the beginning.")
         with self.one_at_a_time():
             self.limits.check_line(len(waiting_line.ids(self.store.root)))
             gone = self._make_way(run)
@@ -182,7 +182,7 @@ class RunQueue:
                 if run.status.can_resume:  # no other process was quicker
                     run.move_to(device)
                     queued = dataclasses.replace(
-                        run.status, state="queued", device=device, reason=words
+                        run.status, state="queued", device=device, reason=reason
                     )
                     write_status(run.folder, queued)
             self._line_up(run)

@@ -176,7 +176,7 @@ def test_another_step_is_shown_from_its_snapshot_alone(store, too_long_to_animat
     run = constructed_run(store, text_experiment())
     at = opened(run)
     for step in (0, 2, 11):
-        with calls_of(*SLOW, snapshots.read) as calls:
+        with calls_of(*SLOW, snapshots.read_snapshot) as calls:
             at.select_slider(key="head-step").set_value(-1 if step == 11 else step).run()
         assert set(calls) <= {"read"}
         assert calls["read"] <= len(run.snapshot_steps())
