@@ -113,8 +113,10 @@ def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
             found=SET_KINDS[own.kind],
             needed=SET_KINDS[kind],
         )
+    opened = run.experiment.task_as(OpenedWordsConfig)
+    names = [*OpenedWordsConfig.model_fields, "n_segments"]
     facts: dict[str, Any] = {
-        **_opened_facts(run),
+        **{name: getattr(opened, name) for name in names if hasattr(opened, name)},
         "data": "" if own is None else own.id,
         "trains": part.trains,
         "n_last": part.n_last,
@@ -152,14 +154,6 @@ def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
             "seed": seed,
         }
     )
-
-
-def _opened_facts(run: Run) -> dict[str, Any]:
-    """Return what a task says of its model, which the task of another training says too."""
-    task = run.experiment.task_as(OpenedWordsConfig)
-    return {name: getattr(task, name) for name in OpenedWordsConfig.model_fields} | {
-        name: getattr(task, name) for name in ("n_segments",) if hasattr(task, name)
-    }
 
 
 def _labels(run: Run, own: OwnSet, facts: dict[str, Any]) -> TunedLabelsConfig:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -301,11 +300,13 @@ def open_run(which: str | os.PathLike[str], *, store: RunStore | None = None) ->
         if len(found) == 1:
             return OpenedRun(found[0])
         if found:
+            more = len(found) - _MAX_NAMED
+            named = ", ".join(f"{run.id} (“{run.meta.name}”)" for run in found[:_MAX_NAMED])
             raise StudentError(
                 "“{text}” matches {n} runs: {runs}. Give the start of one id.",
                 n=len(found),
                 text=text,
-                runs=_listed(found),
+                runs=f"{named} and {more} more" if more > 0 else named,
             )
     raise RunNotFound(
         "No run has the id, name or folder “{text}”. runs.list() lists those in {root}.",
@@ -347,12 +348,6 @@ def _facts(run: Run) -> tuple[object, ...]:
         status.seconds,
         meta.recorded,
     )
-
-
-def _listed(runs: Iterable[Run]) -> str:
-    found = [f"{run.id} (“{run.meta.name}”)" for run in runs]
-    more = len(found) - _MAX_NAMED
-    return ", ".join(found[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _column(series: Series, column: str) -> npt.NDArray[np.float64]:

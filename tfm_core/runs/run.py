@@ -204,20 +204,19 @@ class Run:
         """The state as it is now. Never raises."""
         status = read_status(self.folder)
         if not status.total_steps and self.problem is None:  # a damaged status.json says none
-            training = self.experiment.training
-            total = training.steps if training else self._promised_steps(status)
+            if (training := self.experiment.training) is not None:
+                total = training.steps
+            elif status.state == "opened":
+                total = 0
+            else:  # the steps that a loop of another program announced, at least those done
+                announced = int(self.thinned_curves().started.get("total_steps", 0))
+                total = max(status.step, announced)
             status = dataclasses.replace(status, total_steps=total, step=min(status.step, total))
         if status.state == "queued":
             waiting = waiting_line.ids(self.folder.parent)
             position = waiting.index(self.id) + 1 if self.id in waiting else None
             return dataclasses.replace(status, queue_position=position)
         return self._at_last_step(status) if status.state == "interrupted" else status
-
-    def _promised_steps(self, status: Status) -> int:
-        """Return how many steps a loop of another program said it would do, at least those done."""
-        if status.state == "opened":
-            return 0
-        return max(status.step, int(self.thinned_curves().started.get("total_steps", 0)))
 
     def _at_last_step(self, status: Status) -> Status:
         """Return a status with the last step that the curves hold: a killed worker wrote neither
@@ -438,10 +437,6 @@ def _damaged(what: str) -> str:
 _MAX_EXPERIMENT, _MAX_META = 2**24, 2**16
 
 
-def _experiment_in(path: Path) -> Experiment:
-    return from_json(content_of(path, most=_MAX_EXPERIMENT))
-
-
 def _meta_in(path: Path) -> tuple[Meta, str | None]:
     """Return what a meta.json says, the rest made up, and a clause on the first damaged value."""
     values = object_of(path, most=_MAX_META)
@@ -458,7 +453,7 @@ def _meta_of_folder(folder: Path) -> dict[str, Any]:
 
 
 _STORED = Stored(Meta, "meta.json")
-_EXPERIMENTS = CachedReader(_experiment_in)
+_EXPERIMENTS = CachedReader(lambda path: from_json(content_of(path, most=_MAX_EXPERIMENT)))
 _METAS = CachedReader(_meta_in)
 _LABELS = CachedReader(lambda path: labels.read_labels(path.parent))
 _CANNOT = {

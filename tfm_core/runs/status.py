@@ -119,7 +119,10 @@ def write_status(folder: Path, status: Status, *, lasting: bool = True) -> None:
     values = dataclasses.asdict(status)
     del values["queue_position"], values["silent"]  # known by the queue's folder and the reader
     if isinstance(status.reason, Sentence) and status.reason.values:
-        plain = {name: _plain(value) for name, value in status.reason.values.items()}
+        plain = {
+            name: value if isinstance(value, int | float) else str(value)
+            for name, value in status.reason.values.items()
+        }
         values["reason_parts"] = {"template": status.reason.template, "values": plain}
     write_json(folder / "status.json", values, lasting=lasting)
 
@@ -166,10 +169,6 @@ def _damaged(what: str) -> Status:
 
 _MAX_BYTES = 2**20
 _FORM = re.compile(r"[,<>]?\d{0,2}(\.\d)?[a-z%]?")  # of a number in words; a wide one fills memory
-
-
-def _plain(value: object) -> str | int | float:
-    return value if isinstance(value, int | float) else str(value)
 
 
 def _reason(values: dict[str, Any]) -> str | None:

@@ -169,16 +169,17 @@ def _content(folder: Path, offset: int, curves: Curves) -> bytes:
     records["resumed"] = curves.resumed
     records["turns"] = [asdict(turn) for turn in curves.turns]
     records["gradients"] = [
-        {"step": one.step, "norms": {part: _finite(norm) for part, norm in one.norms.items()}}
-        for one in curves.gradients
+        {
+            "step": gradient.step,
+            "norms": {
+                part: norm if np.isfinite(norm) else None for part, norm in gradient.norms.items()
+            },
+        }
+        for gradient in curves.gradients
     ]
     facts = {"form": _FORM, "offset": offset, "mark": _mark(folder, offset), "columns": _SERIES}
     tensors = {name: np.ascontiguousarray(getattr(curves, name).rows) for name in _SERIES}
     return save(tensors, {"facts": json.dumps(facts), "told": json.dumps(records)})
-
-
-def _finite(norm: float) -> float | None:
-    return norm if np.isfinite(norm) else None
 
 
 def _stored(folder: Path) -> tuple[EventReader, Curves] | None:

@@ -177,7 +177,12 @@ class Driver:
                     if not any((run.folder / "requests").glob("*-stop")):
                         run.request("stop")
         elif status.state == "finished":
-            self._finished(trials, trial, run)
+            value = objective_value(trials.plan.looks_for, run.curves(), run.experiment)
+            if value is None:
+                why = N_("The run did not measure this metric.")
+                trials.change(trial, state="failed", why=why)
+            else:
+                trials.change(trial, state="complete", value=value)
         elif status.state == "failed":
             reason = status.reason or N_("The run failed.")
             ended: TrialState = "diverged" if is_of_divergence(reason) else "failed"
@@ -187,14 +192,6 @@ class Driver:
         else:
             why = status.reason or N_("The run was stopped.")
             trials.change(trial, state="failed", why=why)
-
-    def _finished(self, trials: Trials, trial: Trial, run: Run) -> None:
-        value = objective_value(trials.plan.looks_for, run.curves(), run.experiment)
-        if value is None:
-            why = N_("The run did not measure this metric.")
-            trials.change(trial, state="failed", why=why)
-        else:
-            trials.change(trial, state="complete", value=value)
 
     def _resume(self, trials: Trials, trial: Trial, run: Run, status: Status) -> None:
         """Resume a run that was stopped with its sweep, or whose worker was killed."""
@@ -269,17 +266,16 @@ class Driver:
             if other.run_id is None or other.state == "failed":
                 continue
             with contextlib.suppress(ConfigError):
-                if space.with_values(trials.plan.base, other.values) == experiment:
-                    self._repeat(trials, values, other)
-                    return
+                if space.with_values(trials.plan.base, other.values) != experiment:
+                    continue
+                if other.state == "complete":
+                    why = N_("Same as trial {n}, whose value is used.", n=other.number)
+                    trials.add(values, state="complete", value=other.value, why=why)
+                else:
+                    why = N_("Same as trial {n}.", n=other.number)
+                    trials.add(values, state="failed", why=why)
+                return
         self._begin(trials, trials.add(values, run_id=new_id()))
-
-    def _repeat(self, trials: Trials, values: dict[str, space.Value], other: Trial) -> None:
-        if other.state == "complete":
-            why = N_("Same as trial {n}, whose value is used.", n=other.number)
-            trials.add(values, state="complete", value=other.value, why=why)
-        else:
-            trials.add(values, state="failed", why=N_("Same as trial {n}.", n=other.number))
 
     def _begin(self, trials: Trials, trial: Trial) -> None:
         """Queue a trial's run."""

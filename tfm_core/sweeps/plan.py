@@ -76,18 +76,6 @@ def objectives_of(experiment: Experiment) -> list[Objective]:
     return [one for one in OBJECTIVES.values() if has_sequences or one.name != "sequence_accuracy"]
 
 
-def _check_objective(experiment: Experiment, name: str) -> None:
-    """Raise StudentError, in a sentence, where a task has no such figure."""
-    known = [one.name for one in objectives_of(experiment)]
-    if name not in known:
-        raise StudentError(
-            "{task} does not measure {name}. Choose one of {known}.",
-            task=experiment.task.facts.label,
-            name=name,
-            known=", ".join(known),
-        )
-
-
 class Search(NamedTuple):
     """A way to search in words."""
 
@@ -100,22 +88,6 @@ SEARCHES = {
     "random": Search(N_("Random"), N_("Tries random values (Bergstra & Bengio 2012).")),
     "tpe": Search(N_("TPE"), N_("Learns where good runs are likely (Bergstra et al. 2011).")),
 }
-
-
-def _check_search(search: str, space: Space) -> None:
-    """Raise StudentError, in a sentence, where a space cannot be searched so."""
-    if search not in SEARCHES:
-        raise StudentError(
-            "There is no sampler {name}. Choose one of {known}.",
-            name=search,
-            known=", ".join(SEARCHES),
-        )
-    if search == "grid" and (n := n_points(space)) > MAX_POINTS:
-        raise StudentError(
-            "The grid has {n:,} points; the limit is {most:,}. Take fewer values.",
-            n=n,
-            most=MAX_POINTS,
-        )
 
 
 FILE = "sweep.json"
@@ -169,8 +141,26 @@ class Plan:
         if not is_line(self.name, MAX_NAME):
             raise StudentError("Give the sweep a name of at most {most} characters.", most=MAX_NAME)
         space.check(self.base, self.space)
-        _check_search(self.search, self.space)
-        _check_objective(self.base, self.objective)
+        if self.search not in SEARCHES:
+            raise StudentError(
+                "There is no sampler {name}. Choose one of {known}.",
+                name=self.search,
+                known=", ".join(SEARCHES),
+            )
+        if self.search == "grid" and (n := n_points(self.space)) > MAX_POINTS:
+            raise StudentError(
+                "The grid has {n:,} points; the limit is {most:,}. Take fewer values.",
+                n=n,
+                most=MAX_POINTS,
+            )
+        objectives = [objective.name for objective in objectives_of(self.base)]
+        if self.objective not in objectives:
+            raise StudentError(
+                "{task} does not measure {name}. Choose one of {known}.",
+                task=self.base.task.facts.label,
+                name=self.objective,
+                known=", ".join(objectives),
+            )
         if self.max_runs is None and self.max_minutes is None:
             raise StudentError("Give the sweep a budget of runs or minutes.")
         if self.max_runs is not None and not is_whole(self.max_runs, 1, MAX_RUNS):

@@ -226,7 +226,14 @@ def check(base: Experiment, space: Space) -> None:
         if paths.count(path) > 1:
             raise StudentError("{label} varies twice.", label=label_of(base, path))
     for dimension in space:
-        _check_setting(base, dimension.path)
+        path = dimension.path
+        info = field_of(base, path)
+        extra = None if info is None else info.json_schema_extra
+        is_of_data_set = isinstance(extra, dict) and bool(extra.get("carried"))
+        if path in FIXED or is_of_data_set:
+            raise StudentError("The task can't vary: metrics of two tasks aren't comparable.")
+        if info is None or (path.count(".") != 1 and path != "seed"):
+            raise StudentError("There is no setting {path} to vary.", path=path)
         if isinstance(dimension, Range):
             _check_range(base, dimension)
         else:
@@ -280,20 +287,6 @@ def some(base: Experiment, space: Space, n: int) -> list[Experiment]:
         if len(found) == n:
             break
     return found
-
-
-def _check_setting(base: Experiment, path: str) -> None:
-    if path in FIXED or _is_of_a_set(base, path):
-        raise StudentError("The task can't vary, because metrics of two tasks aren't comparable.")
-    if field_of(base, path) is None or (path.count(".") != 1 and path != "seed"):
-        raise StudentError("There is no setting {path} to vary.", path=path)
-
-
-def _is_of_a_set(base: Experiment, path: str) -> bool:
-    """Return whether a setting belongs to your own data set."""
-    info = field_of(base, path)
-    extra = None if info is None else info.json_schema_extra
-    return isinstance(extra, dict) and bool(extra.get("carried"))
 
 
 def _check_range(base: Experiment, one: Range) -> None:

@@ -122,21 +122,18 @@ class SweepStore:
         with limit_lock(self.root.parent, "sweeps"):
             if len(self.list()) >= MAX:
                 raise StudentError("There are {most} sweeps already. Delete one first.", most=MAX)
-            return self._new(plan)
-
-    def _new(self, plan: Plan) -> Sweep:
-        self.root.mkdir(parents=True, exist_ok=True)
-        name = new_id()
-        draft = self.root / f"{_DRAFT}{name}"
-        try:
-            draft.mkdir()
-            Sweep(draft).write(plan)
-        except (OSError, ValueError):
-            shutil.rmtree(draft, ignore_errors=True)
-            raise
-        rename(draft, self.root / name)
-        sync_folder(self.root)
-        return Sweep(self.root / name)
+            self.root.mkdir(parents=True, exist_ok=True)
+            name = new_id()
+            draft = self.root / f"{_DRAFT}{name}"
+            try:
+                draft.mkdir()
+                Sweep(draft).write(plan)
+            except (OSError, ValueError):
+                shutil.rmtree(draft, ignore_errors=True)
+                raise
+            rename(draft, self.root / name)
+            sync_folder(self.root)
+            return Sweep(self.root / name)
 
     def list(self) -> list[Sweep]:
         """Return all sweeps, newest first, the damaged behind them. Never raises."""
@@ -275,7 +272,10 @@ class Trials:
         """
         plan = self.plan
         if plan.search == "grid":
-            return self._untried()
+            placed = (space.point_in(plan.base, plan.space, trial.values) for trial in self.all)
+            tried = {frozenset(values.items()) for values in placed if values is not None}
+            points = space.grid(plan.space)
+            return next((point for point in points if frozenset(point.items()) not in tried), None)
         import optuna
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -291,13 +291,6 @@ class Trials:
         else:
             study.sampler = optuna.samplers.RandomSampler(seed=seed)
         return study.ask(distributions(plan.space)).params
-
-    def _untried(self) -> dict[str, Value] | None:
-        plan = self.plan
-        placed = (space.point_in(plan.base, plan.space, trial.values) for trial in self.all)
-        tried = {frozenset(values.items()) for values in placed if values is not None}
-        points = space.grid(plan.space)
-        return next((point for point in points if frozenset(point.items()) not in tried), None)
 
 
 def optuna_study(

@@ -87,10 +87,21 @@ def evict(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str, more: 
     """
     if bounds == Bounds():
         return 0
-    oldest = sorted(
-        (run for run in runs if run.id != keeps and _may_go(run)), key=lambda run: run.meta.created
-    )
-    n_too_many = _n_too_many(len(runs), len(oldest), bounds)
+    evictable = [
+        run
+        for run in runs
+        if run.id != keeps
+        and run.meta.owner is not None
+        and not run.meta.recorded
+        and not run.status.is_active
+    ]
+    oldest = sorted(evictable, key=lambda run: run.meta.created)
+    n_too_many = 0 if bounds.runs is None else max(0, len(runs) - bounds.runs)
+    if n_too_many > len(oldest):
+        raise LimitReached(
+            "The server is full ({most:,} runs). Delete one of yours or try later.",
+            most=bounds.runs,
+        )
     n_gone, n_emptied = _n_too_large(root, runs, oldest, bounds, more + size_of_sets(root))
     for one in trash.deleted(root)[:n_emptied]:
         trash.remove(one.folder)
@@ -101,17 +112,6 @@ def evict(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str, more: 
         else:
             trash.put(root, run.id)
     return len(going)
-
-
-def _n_too_many(n_runs: int, n_may_go: int, bounds: Bounds) -> int:
-    """Return how many runs are too many. Raises LimitReached if fewer may be deleted."""
-    n = 0 if bounds.runs is None else max(0, n_runs - bounds.runs)
-    if n > n_may_go:
-        raise LimitReached(
-            "The server is full ({most:,} runs). Delete one of yours or try later.",
-            most=bounds.runs,
-        )
-    return n
 
 
 def _n_too_large(
@@ -170,10 +170,6 @@ def _size(folder: str, times: tuple[int, ...]) -> int:
     except OSError:
         return taken
     return taken
-
-
-def _may_go(run: Run) -> bool:
-    return run.meta.owner is not None and not run.meta.recorded and not run.status.is_active
 
 
 def _free(root: Path) -> int:

@@ -211,7 +211,8 @@ class _Execution:
             snapshot=lambda: self._snapshot(trainer),
             turn=partial(self._turn, trainer),
         )
-        if go_on and self._is_save_due():
+        wait = max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._save_took)
+        if go_on and time.monotonic() - self._saved_at >= wait:
             self._save(trainer)
         return go_on
 
@@ -306,10 +307,6 @@ class _Execution:
             checkpoints.save(trainer, self.best)
             best = {"loss": measured.loss, "step": trainer.step}
             write_json(self.run.folder / "best.json", best, lasting=True)
-
-    def _is_save_due(self) -> bool:
-        wait = max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._save_took)
-        return time.monotonic() - self._saved_at >= wait
 
     def _save(self, trainer: Trainer) -> None:
         from tfm_core.training import checkpoints

@@ -70,11 +70,7 @@ class Recorder:
     @property
     def has_events(self) -> bool:
         """Whether an earlier worker wrote events."""
-        return self._size > 0
-
-    @property
-    def _size(self) -> int:
-        return os.fstat(self._events).st_size
+        return os.fstat(self._events).st_size > 0
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Append one record, as one line of strict JSON, in one write. Raises OSError."""

@@ -119,11 +119,19 @@ def work(
 ) -> int:
     """Train the run in a folder; return 0 when it ended as its status says.
 
-    only_waiting: leave a run alone that does not wait. What it says last where it ended otherwise
-    is why, in a sentence.
+    only_waiting: leave a run alone that does not wait. Otherwise the last line of the output is the
+    reason, in a sentence.
     """
+    control = Control(folder, max_seconds=max_seconds, max_pause=max_pause)
+
+    def asked_to_end(*_: object) -> None:
+        control.stop_reason = ASKED_TO_END
+
     try:
-        _work(folder, Control(folder, max_seconds=max_seconds, max_pause=max_pause), only_waiting)
+        _log_to(folder / "worker.log")
+        signal.signal(signal.SIGTERM, asked_to_end)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the server
+        execute(Run(folder), control, only_waiting=only_waiting)
         return 0
     except (RunLocked, NotWaiting) as error:
         print(error, file=sys.stderr)
@@ -132,17 +140,6 @@ def work(
         traceback.print_exc()
         print(refusal(error), file=sys.stderr)
         return 1
-
-
-def _work(folder: Path, control: Control, only_waiting: bool) -> None:
-    _log_to(folder / "worker.log")
-
-    def asked_to_end(*_: object) -> None:
-        control.stop_reason = ASKED_TO_END
-
-    signal.signal(signal.SIGTERM, asked_to_end)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the server
-    execute(Run(folder), control, only_waiting=only_waiting)
 
 
 def _log_to(path: Path) -> None:

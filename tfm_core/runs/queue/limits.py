@@ -168,7 +168,9 @@ def out_of_memory(experiment: Experiment, device: str) -> str:
     """Return what a run that ran out of memory needs, and what would help."""
     needs, there = needed(experiment), memory_of(device)
     if there is None:
-        return _unknown(experiment, needs, device)
+        is_batch = needs.activations > always(needs)
+        cure = _smaller(experiment, device) if is_batch else N_("Use a smaller model.")
+        return joined(_not_enough(experiment, needs, device), cure)
     if always(needs) > there:
         return _too_large(experiment, needs, device, there)
     size = experiment.trained.batch_size
@@ -272,13 +274,6 @@ def _too_large(experiment: Experiment, needs: Memory, device: str, there: int) -
         else N_("Reduce d_model, d_ff or the number of layers.")
     )
     return joined(too_large, parts, cure)
-
-
-def _unknown(experiment: Experiment, needs: Memory, device: str) -> str:
-    """Return what is known where the memory of a device is unknown."""
-    is_batch = needs.activations > always(needs)
-    cure = _smaller(experiment, device) if is_batch else N_("Use a smaller model.")
-    return joined(_not_enough(experiment, needs, device), cure)
 
 
 def _smaller(experiment: Experiment, device: str) -> str:

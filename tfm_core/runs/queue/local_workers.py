@@ -314,13 +314,9 @@ def device_for(run: Run, root: Path) -> str:
     wanted = run.meta.device
     if not wanted.startswith("cuda") or run.damage is not None or wanted not in here():
         return wanted  # what is not there its worker refuses
-    free = [name for name in here() if name not in _taken(run, root)]
+    others = [other.status for other in RunStore(root).kept() if other.id != run.id]
+    taken = {status.device for status in others if status.is_alive}
+    free = [name for name in here() if name not in taken]
     if not free:
         raise Unavailable("Waiting for a GPU: all {n} are in use.", n=len(here()))
     return wanted if wanted in free else free[0]
-
-
-def _taken(run: Run, root: Path) -> Collection[str]:
-    """Return the devices of the other runs that train."""
-    others = [other.status for other in RunStore(root).kept() if other.id != run.id]
-    return {one.device for one in others if one.is_alive}

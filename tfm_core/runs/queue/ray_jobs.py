@@ -126,7 +126,8 @@ class RayJobs:
                 self._jobs.setdefault(run_id, job.submission_id)
         for run_id, name in list(self._jobs.items()):
             job, folder = jobs.get(name), self._root / run_id
-            if job is None or _error(job) == _UNPLACED:  # a restarted head knows no job
+            error = job and str(getattr(job.error_type, "value", job.error_type))
+            if job is None or error == _UNPLACED:  # a restarted head knows no job
                 del self._jobs[run_id]
             elif job.status.is_terminal():
                 self._fail(Run(folder), job)
@@ -183,10 +184,6 @@ def _connected(address: str) -> Any:
             return super()._do_request(*args, **{"timeout": ANSWER_SECONDS, **options})
 
     return Client(address)
-
-
-def _error(job: Any) -> str:
-    return str(getattr(job.error_type, "value", job.error_type))
 
 
 def _environment(root: Path) -> dict[str, str]:

@@ -103,7 +103,10 @@ class RunQueue:
     def start(self) -> None:
         """Begin, with the runs that an earlier server left waiting. Call it once."""
         try:
-            self._mend()
+            queued = [run for run in self.store.kept() if run.status.state == "queued"]
+            queued.sort(key=lambda run: run.meta.created)
+            # a server may have been killed before it put them into the line
+            waiting_line.restore(self.store.root, {run.id: run.meta.owner for run in queued})
         except OSError:  # a disk that is full now: see _work
             logger.exception("The waiting line could not be mended.")
         self._thread = threading.Thread(target=self._work, name="queue", daemon=True)
@@ -261,12 +264,6 @@ class RunQueue:
                     return
                 self._try_to_start(run_id)
 
-    def _mend(self) -> None:
-        """Put queued runs into the line that are not: a server was killed before it did."""
-        queued = [run for run in self.store.kept() if run.status.state == "queued"]
-        queued.sort(key=lambda run: run.meta.created)
-        waiting_line.restore(self.store.root, {run.id: run.meta.owner for run in queued})
-
     def _try_to_start(self, run_id: str) -> None:
         """Start a waiting run. Errors are noted, and it is retried."""
         folder, errors = self.store.root / run_id, waiting_line.start_errors
@@ -359,15 +356,11 @@ def _look(queue: RunQueue) -> Health:
 
 
 def _reason_not_to_write(root: Path) -> str | None:
-    """Write a temporary file into the folder."""
+    """Write a temporary file into the folder, or where it will be made with the first run."""
+    folder = next(place for place in (root, *root.parents) if os.path.lexists(place))
     try:
-        with tempfile.TemporaryFile(dir=_there(root), buffering=0) as file:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
             file.write(_TRIED)
     except OSError as error:
         return joined(N_("The runs folder can't be written."), refusal(error))
     return None
-
-
-def _there(root: Path) -> Path:
-    """Return the folder, or where it will be made with the first run."""
-    return next(place for place in (root, *root.parents) if os.path.lexists(place))
