@@ -267,7 +267,7 @@ def test_a_visitor_has_no_more_runs_in_hand_than_may(store, make_queue, monkeypa
 
 
 def test_a_stranger_keeps_no_more_sets_than_may(store, monkeypatch):
-    monkeypatch.setattr(own_sets, "MAX_OF_A_STRANGER", MAX)
+    monkeypatch.setattr(own_sets, "MAX_PER_VISITOR", MAX)
     who = Visitor(OWNER, is_public=True)
 
     def add(number: int) -> None:

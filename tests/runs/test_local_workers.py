@@ -14,7 +14,7 @@ from tfm_core.runs.status import write_status
 
 @pytest.fixture(autouse=True)
 def _two_gpus(monkeypatch):
-    monkeypatch.setattr(local_workers, "here", lambda: ("cuda:0", "cuda:1"))
+    monkeypatch.setattr(local_workers, "gpu_names", lambda: ("cuda:0", "cuda:1"))
 
 
 def training(store, device: str, state="running") -> Run:

@@ -77,7 +77,7 @@ def test_a_server_bounds_the_sets_of_its_visitors_but_not_its_hosts_own(
 
 
 def test_a_stranger_keeps_so_many_sets_and_no_more(store, monkeypatch):
-    monkeypatch.setattr(own_sets, "MAX_OF_A_STRANGER", 2)
+    monkeypatch.setattr(own_sets, "MAX_PER_VISITOR", 2)
     for name in ("one", "two"):
         kept(store, name=name)
     with pytest.raises(LimitReached, match="You have 2 data sets"):

@@ -1,4 +1,4 @@
-"""What a run learns that trains an opened model further on a set of one's own."""
+"""Experiments that train an opened model further on a data set of the user."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def tuned(run: Run, own: OwnSet | None, part: Part = _ALL, *, seed: int = 0) -> 
 
 
 def planned(run: Run, own: OwnSet | None, part: Part = _ALL, *, seed: int = 0) -> Experiment:
-    """Return the same before the first weights are read: it tells sizes, and cannot start."""
+    """Return the same before the first weights are read: it has all sizes but cannot start."""
     if (reason := why_not(run)) is not None:
         raise StudentError(reason)
     with place.below(run.folder.parent):

@@ -1,4 +1,4 @@
-"""Runs as one reads them in a notebook: opened by name, curves as a table, attention as an array.
+"""Runs in a notebook: opened by name, curves as a table, attention as an array.
 
     from tfm_core import runs
     run = runs.open("recorded-korean")
@@ -86,7 +86,7 @@ class Attention:
 
 
 class OpenedRun:
-    """A run to look at. ``run`` is its folder, with all that the app itself reads of it."""
+    """A run to look at. ``run`` is its folder, as the app reads it."""
 
     def __init__(self, run: Run) -> None:
         """Take a run. Raises RunDamaged, in a sentence, if its experiment cannot be read."""
@@ -100,7 +100,7 @@ class OpenedRun:
 
     @property
     def name(self) -> str:
-        """How it is called."""
+        """The name of the run."""
         return self.run.meta.name
 
     @property

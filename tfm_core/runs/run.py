@@ -70,8 +70,8 @@ class Meta:
     ``parent`` is the id of the run that this one goes on from, ``cure_of`` that of the sick run
     whose cure it is, from step ``cured_from`` on; ``recorded`` marks the runs that come with the
     app and cannot be changed. ``owner`` is the hash of the token of the browser that
-    began it (see ``auth``), or of who was logged in, whose name is ``owner_name``; None for a run
-    that the command line began. ``begun_on`` is the device of its first steps, where it went on on
+    began it (see ``auth``), or of the person ``owner_name`` who was logged in; None for a run that
+    the command line began. ``begun_on`` is the device of its first steps, where it went on on
     another one. ``is_suspect`` marks a run whose settings hide a bug to be found. ``lesson`` is the
     lesson that it was started in, whose locked settings it has.
     """
@@ -93,7 +93,7 @@ class Meta:
 
 
 class Run:
-    """A run's folder. Cheap to make; everything is read when it is asked for."""
+    """A run's folder. Cheap to make; everything is read on demand."""
 
     def __init__(self, folder: Path, *, recorded: bool = False) -> None:
         """Point at a folder, which need not be whole."""
@@ -219,9 +219,7 @@ class Run:
         return self._at_last_step(status) if status.state == "interrupted" else status
 
     def _at_last_step(self, status: Status) -> Status:
-        """Return a status with the last step that the curves hold: a killed worker wrote neither
-        that nor its own last step for sure.
-        """
+        """Return a status with the last step in the curves, which a killed worker may not have noted."""
         try:
             events = (self.folder / "events.jsonl").stat()
         except OSError:

@@ -1,4 +1,4 @@
-"""A healthy run and its twin with one hidden mistake: what can be measured on both, and a guess.
+"""A healthy run and its twin with one hidden mistake: probes of both, and a guess.
 
 Probes run the trained models, or the untrained ones, which share a seed.
 """
@@ -140,7 +140,7 @@ def possible(healthy: Experiment) -> list[Bug]:
 N_EXAMPLES = 64
 NOTHING = 1e-5
 """Changes below this are rounding."""
-APART = 1.25
+MAX_RATIO = 1.25
 """Measurements with a larger ratio differ."""
 Measured = Mapping[str, float]
 """What a probe measured, by its label."""
@@ -182,7 +182,7 @@ class ProbedModel:
 class BugProbe:
     """A question to both models.
 
-    healthy: what the answer of a sound model is like. is_share: measured in per cent.
+    healthy: the answer of a correct model. is_share: measured in per cent.
     """
 
     question: str
@@ -209,7 +209,7 @@ def differs(one: float, other: float) -> bool:
     """Return whether two measurements differ by more than noise."""
     if max(abs(one), abs(other)) < NOTHING:
         return False
-    return min(abs(one), abs(other)) < NOTHING or ratio(one, other) > APART
+    return min(abs(one), abs(other)) < NOTHING or ratio(one, other) > MAX_RATIO
 
 
 def sight(subject: ProbedModel) -> Measured:
@@ -463,21 +463,21 @@ def paired(one: Measured, other: Measured) -> list[tuple[str, float, float]]:
 
 
 def hint(healthy: Experiment, twin: Experiment, guess: Bug, used: Collection[str] = ()) -> str:
-    """Say what a wrong guess would measure and the twin does not, both before any training.
+    """Return a hint: what a wrong guess would measure and the twin does not, before training.
 
-    The twin's mistake is not named. used: probes asked already, which are the last choice.
+    It does not name the twin's mistake. used: probes already used, which are the last choice.
     """
     supposed, found = ProbedModel(changed(healthy, guess.changes)), ProbedModel(twin)
     names = [guess.probe, *(name for name in PROBES if name != guess.probe)]
     for name in sorted(names, key=lambda name: name in used):  # stable: unused ones first
         probe = PROBES[name]
-        apart = [
+        differing = [
             row
             for row in paired(probe.measure(supposed), probe.measure(found))
             if differs(*row[1:])
         ]
-        if apart:
-            label, expected, measured = max(apart, key=lambda row: ratio(*row[1:]))
+        if differing:
+            label, expected, measured = max(differing, key=lambda row: ratio(*row[1:]))
             values: dict[str, Any] = {
                 "label": label,
                 "expected": probe.format(expected),

@@ -2,7 +2,7 @@
 
 After Olsson et al. 2022, "In-context Learning and Induction Heads" (arXiv 2209.11895), section
 "Model analysis table": prefix matching is the attention from a token to the token behind its
-earlier occurrence. Torch-fr
+earlier occurrence.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class SweepNotFound(StudentError):
 
 
 class Sweep:
-    """A folder of a sweep. Cheap to make; everything is read when it is asked for."""
+    """A folder of a sweep. Cheap to make; everything is read on demand."""
 
     def __init__(self, folder: Path) -> None:
         """Point at a folder, which need not be whole."""
@@ -156,7 +156,7 @@ class SweepStore:
 
     @os_errors_as_sentences()
     def delete(self, sweep_id: str) -> None:
-        """Put a sweep into the trash, from where ``undelete`` takes it back; its runs stay.
+        """Move a sweep to the trash, from where ``undelete`` restores it; its runs stay.
 
         Raises ValueError, in a sentence.
         """
@@ -167,12 +167,12 @@ class SweepStore:
         trash.put(self.root, sweep.id)
 
     def deleted(self) -> tuple[Sweep, ...]:
-        """Return the sweeps that can be brought back, that first which went last. Never raises."""
+        """Return the sweeps that can be restored, the last deleted first. Never raises."""
         return tuple(Sweep(one.folder) for one in reversed(trash.deleted(self.root)))
 
     @os_errors_as_sentences()
     def undelete(self, sweep_id: str) -> Sweep:
-        """Take a sweep back out of the trash. Raises ValueError, in a sentence."""
+        """Restore a sweep from the trash. Raises ValueError, in a sentence."""
         if not ID.fullmatch(sweep_id) or not trash.restore(self.root, sweep_id):
             raise SweepNotFound(
                 "There is no deleted sweep {sweep_id} to restore.", sweep_id=sweep_id[:64]
@@ -244,7 +244,7 @@ def read_trials(sweep: Sweep) -> list[Trial]:
 
 
 class Trials:
-    """The trials of a sweep for whoever holds its lock; each change is written at once."""
+    """The trials of a sweep, for the holder of its lock; each change is written at once."""
 
     def __init__(self, sweep: Sweep, plan: Plan) -> None:
         """Read the trials. Raises SweepDamaged, in a sentence."""
@@ -322,7 +322,7 @@ def optuna_study(
 
 
 def distributions(dimensions: Space) -> dict[str, BaseDistribution]:
-    """Return a space as Optuna has it."""
+    """Return a space as Optuna's distributions."""
     import optuna
 
     found: dict[str, BaseDistribution] = {}

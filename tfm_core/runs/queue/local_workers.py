@@ -143,8 +143,8 @@ ENOUGH_MEMORY = 4 * 2**30
 """Bytes of memory below which no worker waits warm; one takes about 300 MB."""
 
 
-# On Windows: a worker does not go with the console of its server, nor hears its Ctrl-C.
-_APART = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(
+# On Windows: a worker does not end with the console of its server, nor hear its Ctrl-C.
+_DETACHED = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(
     subprocess, "CREATE_NEW_PROCESS_GROUP", 0
 )
 
@@ -169,7 +169,7 @@ class WorkerProcess:
                 "OMP_WAIT_POLICY": "PASSIVE",
             },
             start_new_session=True,
-            creationflags=_APART,
+            creationflags=_DETACHED,
         )
         self.mark: ProcessId = process_id(self.process.pid)
         self.is_ready = False
@@ -296,7 +296,7 @@ logger = logging.getLogger(__name__)
 
 
 @cache
-def here() -> tuple[str, ...]:
+def gpu_names() -> tuple[str, ...]:
     """Return the names of the NVIDIA GPUs of this machine; looked for once, which takes seconds."""
     try:
         found = gpu_helper.devices()
@@ -312,11 +312,11 @@ def device_for(run: Run, root: Path) -> str:
     Raises Unavailable where runs of this machine have all GPUs.
     """
     wanted = run.meta.device
-    if not wanted.startswith("cuda") or run.damage is not None or wanted not in here():
+    if not wanted.startswith("cuda") or run.damage is not None or wanted not in gpu_names():
         return wanted  # what is not there its worker refuses
     others = [other.status for other in RunStore(root).kept() if other.id != run.id]
     taken = {status.device for status in others if status.is_alive}
-    free = [name for name in here() if name not in taken]
+    free = [name for name in gpu_names() if name not in taken]
     if not free:
-        raise Unavailable("Waiting for a GPU: all {n} are in use.", n=len(here()))
+        raise Unavailable("Waiting for a GPU: all {n} are in use.", n=len(gpu_names()))
     return wanted if wanted in free else free[0]
