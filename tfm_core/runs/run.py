@@ -219,7 +219,7 @@ class Run:
         return self._at_last_step(status) if status.state == "interrupted" else status
 
     def _at_last_step(self, status: Status) -> Status:
-        """Return a status with the last step in the curves, which a killed worker may not have noted."""
+        """Return a status with the last step in the curves, which may be missing in the status."""
         try:
             events = (self.folder / "events.jsonl").stat()
         except OSError:
