@@ -83,7 +83,7 @@ def version_problem(query: Mapping[str, str]) -> str | None:
     text = query.get(VERSION_QUERY, str(VERSION))
     if not (text.isascii() and text.isdecimal() and int(text[:9]) > 0):
         return N_(
-            "The link version “{text}” isn't a whole number, so it is read as version {version}.",
+            "The link version “{text}” isn't a whole number; version {version} is assumed.",
             text=text[:_SHOWN],
             version=VERSION,
         )

@@ -206,7 +206,7 @@ def test_ends_that_differ_enough_are_worse_better_slower_or_faster():
     assert "at step 200, “usual” at step 100." in found.sentence
     found = comparing.usual(result(validations=SLOW), result("better"))
     assert found.kind == "faster"
-    assert "at step 100, “usual” only at step 200." in found.sentence
+    assert "at step 100, “usual” at step 200." in found.sentence
 
 
 def test_a_run_without_an_end_diverged_whichever_side_it_is_on():

@@ -183,7 +183,7 @@ def test_a_line_that_is_full_is_waited_for(store: RunStore) -> None:
     queue.submit(other)
     sweep = driver.sweeps.create(a_plan())
     driver.step()
-    assert driver.error_of(sweep.id) == "The queue is full (1 run). Try again later."
+    assert driver.error_of(sweep.id) == "The queue is full (1). Try again later."
     assert trials_of(sweep) == []
     ended(store, other)
     driver.wake()

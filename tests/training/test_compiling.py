@@ -112,7 +112,7 @@ def reason_of(trainer):
 def test_without_a_compiler_it_trains_as_it_is(monkeypatch):
     monkeypatch.setenv("CXX", "no-compiler-of-this-name")
     reason = reason_of(build(with_settings(CHOSEN["label"], compile=True)))
-    assert reason.startswith("torch.compile is off because ")
+    assert reason.startswith("torch.compile is off: ")
 
 
 def test_what_cannot_be_compiled_trains_as_it_is(monkeypatch, tracing):

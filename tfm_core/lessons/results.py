@@ -164,9 +164,7 @@ def check(texts: Iterable[tuple[str, str]], key: bytes) -> list[Checked]:
         worth = {at: (checked[at].n_solved, str(checked[at].values.get("at"))) for at in places}
         best = max(places, key=lambda at: worth[at])
         place = f"{checked[best].file}:{checked[best].number}"
-        why = N_(
-            "A result of the same participant that is at least as good is at {place}.", place=place
-        )
+        why = N_("The same participant has an equal or better result at {place}.", place=place)
         for at in places:
             if at != best:
                 checked[at] = replace(checked[at], standing="duplicate", why=why)

@@ -293,7 +293,7 @@ def heads_that_align(work: Work) -> Question:
     is_known = bool(scores) and (k > 0 or not work.run.status.is_active)
     answer = (NONE if not k else ALL if k == n else SOME) if is_known else UNKNOWN
     because = N_("{k} of {n} put most of their attention on the true source words.", k=k, n=n)
-    text = N_("How many of the {n} heads learn to read the words that they translate?", n=n)
+    text = N_("How many of the {n} heads learn to read the word they translate?", n=n)
     return Question(text, answer, because, (NONE, SOME, ALL))
 
 

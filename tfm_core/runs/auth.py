@@ -71,7 +71,7 @@ class Visitor:
         """Raise OnlyWatches or NotYours, in a sentence, if this visitor may not change the run."""
         self.check_acts()
         if not self.may_change(run):
-            raise NotYours("This run belongs to another visitor. Train a copy to change it.")
+            raise NotYours("This run belongs to another visitor. Train a copy.")
 
 
 def new_token() -> str:

@@ -177,7 +177,7 @@ class OpenedRun:
         modules = known[chosen]
         if layer is not None and not 0 <= layer < len(modules):
             raise StudentError(
-                "There is no layer {layer}; layers are numbered from 0, and there are {n}.",
+                "There is no layer {layer}; the {n} layers are numbered from 0.",
                 layer=layer,
                 n=len(modules),
             )
@@ -236,7 +236,7 @@ class OpenedRun:
         kept = min([len(items), *(len(maps) for maps in snapshot.attention.values())])
         if not 0 <= example < kept:
             raise StudentError(
-                "There is no example {example}; examples are numbered from 0, and there are {n}.",
+                "There is no example {example}; the {n} examples are numbered from 0.",
                 example=example,
                 n=kept,
             )

@@ -407,7 +407,7 @@ PROBES: dict[str, BugProbe] = {
         N_("Does the scale of activations grow with depth?"), Paragraph("bugs/growth"), growth
     ),
     "running": BugProbe(
-        N_("Does it generate as well as it predicts with the true tokens?"),
+        N_("Does it generate as well as with the true tokens?"),
         N_("A model that learned its task generates nearly as well."),
         running,
         is_share=True,

@@ -399,16 +399,11 @@ def _speed(first: Result, second: Result) -> ArmFinding | None:
     values = _labels(first, second) | {"a": a, "b": b, "share": share}
     steps = [step for step, _accuracy in first.validations]
     interval = max((later - step for step, later in itertools.pairwise(steps)), default=0)
+    sentence = N_(
+        "It reached {share:.0%} of tokens at step {b:,}, “{first}” at step {a:,}.", **values
+    )
     if b >= TIMES * a and b - a > interval:
-        words = N_(
-            "It reached {share:.0%} of tokens at step {b:,}, “{first}” at step {a:,}.", **values
-        )
-        return ArmFinding("slower", words)
+        return ArmFinding("slower", sentence)
     if a >= TIMES * b and a - b > interval:
-        words = N_(
-            "It reached {share:.0%} of tokens at step {b:,}, “{first}” only at step {a:,}.",
-            **values,
-        )
-        return ArmFinding("faster", words)
-    words = N_("They reached {share:.0%} of tokens at steps {b:,} and {a:,}.", **values)
-    return ArmFinding("same", words)
+        return ArmFinding("faster", sentence)
+    return ArmFinding("same", sentence)

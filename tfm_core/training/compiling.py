@@ -69,7 +69,7 @@ def compile_model(trainer: Trainer) -> Compiled:
         return Compiled(
             trainer.step,
             reason=N_(
-                "torch.compile is off because it failed on {device} ({name}: {words}).",
+                "torch.compile is off: it failed on {device} ({name}: {words}).",
                 device=str(trainer.device),
                 name=type(error).__name__,
                 words=words[0] if words else "",
@@ -86,15 +86,13 @@ def begin_step() -> None:
 
 def _why_not(trainer: Trainer) -> str | None:
     if not trainer.experiment.model.has_blocks:
-        return N_("torch.compile is off because a recurrent cell is already a single kernel.")
+        return N_("torch.compile is off: a recurrent cell is already a single kernel.")
     if getattr(trainer.experiment.model, "n_experts", 0) > 1:
-        return N_(
-            "torch.compile is off because the number of tokens per expert changes every step."
-        )
+        return N_("torch.compile is off: the number of tokens per expert changes every step.")
     kind = trainer.device.type
     if kind not in {"cpu", "cuda"}:
         return N_(
-            "torch.compile is off because it needs a CPU or an NVIDIA GPU, not {device}.",
+            "torch.compile is off: it needs a CPU or an NVIDIA GPU, not {device}.",
             device=str(trainer.device),
         )
     return why_no_compiler(kind)
@@ -113,5 +111,5 @@ def why_no_compiler(device: str) -> str | None:
     if not any(shutil.which(name) for name in names):
         return Paragraph("training/no-compiler")
     if device.startswith("cuda") and find_spec("triton") is None:
-        return N_("torch.compile is off because Triton, which it needs on a GPU, isn't installed.")
+        return N_("torch.compile is off: on a GPU it needs Triton, which isn't installed.")
     return None

@@ -134,7 +134,7 @@ def test_runs_in_hand_are_counted_by_person(store, busy_queue):
         owned(made_run(store, state="queued"), ANN)
     app = opened_at(user=ANN, token=new_token())
     app.button(key="begin").click().run()
-    assert "already have" in app.error[0].value
+    assert "limit of active runs" in app.error[0].value
     app = opened(BEN)
     app.button(key="begin").click().run()
     assert not app.error

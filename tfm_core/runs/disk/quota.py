@@ -99,7 +99,7 @@ def evict(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str, more: 
     n_too_many = 0 if bounds.runs is None else max(0, len(runs) - bounds.runs)
     if n_too_many > len(oldest):
         raise LimitReached(
-            "The server is full ({most:,} runs). Delete one of yours or try later.",
+            "The server is full ({most:,} runs). Delete one of yours.",
             most=bounds.runs,
         )
     n_gone, n_emptied = _n_too_large(root, runs, oldest, bounds, more + size_of_sets(root))
@@ -135,7 +135,7 @@ def _n_too_large(
         n_gone += 1
     if over > 0:
         raise LimitReached(
-            "The server is full ({taken} of {most}). Delete a run or try later.",
+            "The server is full ({taken} of {most}). Delete a run.",
             most=in_bytes(bounds.disk),
             taken=in_bytes(taken + beside),
         )

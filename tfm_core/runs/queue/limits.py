@@ -60,11 +60,7 @@ class Limits:
         """Raise LimitReached, in a sentence, if a visitor has too many active runs."""
         self._check_open()
         if n_active >= self.max_per_session:
-            if n_active == 1:
-                raise LimitReached("You already have 1 run training or waiting. Stop it or wait.")
-            raise LimitReached(
-                "You already have {n} runs training or waiting. Stop one or wait.", n=n_active
-            )
+            raise LimitReached("Your limit of active runs is {n}. Stop one or wait.", n=n_active)
 
     def check(self, experiment: Experiment, *, n_queued: int) -> None:
         """Raise LimitReached, in a sentence, where a run may not enter the line."""
@@ -97,9 +93,7 @@ class Limits:
     def check_line(self, n_queued: int) -> None:
         """Raise LimitReached, in a sentence, where the line is full."""
         if n_queued >= self.max_queued:
-            if n_queued == 1:
-                raise LimitReached("The queue is full (1 run). Try again later.")
-            raise LimitReached("The queue is full ({n} runs). Try again later.", n=n_queued)
+            raise LimitReached("The queue is full ({n}). Try again later.", n=n_queued)
 
     def check_trained(self, seconds: float) -> None:
         """Raise LimitReached, in a sentence, where a run has trained for as long as it may."""
@@ -177,7 +171,7 @@ def out_of_memory(experiment: Experiment, device: str) -> str:
     process = PROCESS_BYTES if device == "cpu" else 0
     if needs.total + process <= there:
         used_up = N_(
-            "Other programs use the memory of {device}; this run needs about {total} of {there}.",
+            "Other programs use the memory of {device}; this run needs {total} of {there}.",
             device=device,
             total=in_bytes(needs.total + process),
             there=in_bytes(there),
@@ -255,7 +249,7 @@ def _too_large(experiment: Experiment, needs: Memory, device: str, there: int) -
     lean = min(OPTIMISERS, key=lambda name: OPTIMISERS[name].numbers(1, 0))
     leaner = needs.weights + needs.gradients + OPTIMISERS[lean].numbers(needs.gradients, 0)
     too_large = N_(
-        "This model is too large for the memory of {device} ({there}) at any batch size.",
+        "This model doesn't fit in the memory of {device} ({there}) at any batch size.",
         device=device,
         there=in_bytes(there),
     )
