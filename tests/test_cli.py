@@ -92,7 +92,7 @@ def test_quiet_says_nothing(capfd):
         (["train", *TINY, "--device", "abacus"], "Unknown device 'abacus'"),
         (["train", *TINY, "--threads", "few"], "--threads is 'few'; use a number"),
         (["train", *TINY, "--name", " "], "A run needs a name"),
-        (["resume", "../../etc"], "not a run id"),
+        (["resume", "../../etc"], "A run id has"),
         (["resume", "unknown-run"], "There is no run unknown-run"),
     ],
 )

@@ -171,8 +171,8 @@ def test_each_mistake_in_the_words_names_its_file(
     ("check", "said"),
     [
         ('check = "head_aligns"\nrun = "recorded-corean"', "comes with the app"),
-        ('check = "head_aligns"\nrun = "../../etc"', "no id of a run"),
-        ('check = "bug_named"\nruns = ["recorded-korean"]', "at least two runs"),
+        ('check = "head_aligns"\nrun = "../../etc"', "isn't a run id"),
+        ('check = "bug_named"\nruns = ["recorded-korean"]', "at least two different ones"),
         (
             'check = "bug_named"\nruns = ["recorded-korean", "recorded-corean"]',
             "comes with the app",

@@ -205,7 +205,7 @@ def test_a_missing_device_and_a_damaged_experiment_or_checkpoint_are_said(store,
 
 def test_a_run_that_is_held_is_left_alone(store):
     run = store.create(tiny())
-    with RunLock(run.folder), pytest.raises(RunLocked, match="Another process trains"):
+    with RunLock(run.folder), pytest.raises(RunLocked, match="Another process is training"):
         execute(run)
     assert run.status.state == "queued"
 

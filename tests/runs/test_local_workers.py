@@ -58,7 +58,7 @@ def test_the_queue_hands_out_gpus_and_says_which_and_who_waits_for_one(store, ma
     second = store.create(tiny(), device="cuda:0")
     queue.submit(second)
     wait_until(lambda: waiting_line.start_errors.get(second.folder), "it says what it waits for")
-    assert waiting_line.start_errors.get(second.folder).startswith("It waits for a GPU")
+    assert waiting_line.start_errors.get(second.folder).startswith("Waiting for a GPU")
     assert second.status.state == "queued"
     write_status(other.folder, dataclasses.replace(other.status, state="stopped"))
     wait_until(lambda: second.status.state == "failed", "it has its turn")

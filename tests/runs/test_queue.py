@@ -274,7 +274,7 @@ def test_a_full_disk_leaves_a_run_waiting_until_there_is_room(store, turns, monk
             turns.step()
         assert waiting_line.ids(store.root) == [run.id]
         assert "The disk is full" in errors[run.folder]
-        assert "starts as soon as it can" in errors[run.folder]
+        assert "starts as soon as possible" in errors[run.folder]
         assert (run.status.state == "queued") == (name != "send")
     assert turns.backend.pool.waiting == [], "a worker that a status names has the run or is dead"
 
@@ -358,12 +358,12 @@ def test_the_time_that_a_run_may_take_counts_over_resumes(store):
     write_status(run.folder, Status("stopped", total_steps=100_000, seconds=60.0))
     stopped = execute(run, Control(run.folder, max_seconds=60))
     assert (stopped.state, stopped.step) == ("stopped", 1)
-    assert "the limit here" in stopped.reason
+    assert "at the limit of" in stopped.reason
     assert run.has_checkpoint
 
     resuming = RunQueue(store, warm=0, limits=Limits(max_seconds=60))
     write_status(run.folder, dataclasses.replace(stopped, seconds=61.0))
-    with pytest.raises(LimitReached, match="has trained for 60 seconds"):
+    with pytest.raises(LimitReached, match="limit of 60 seconds"):
         resuming.resume(run)
     copy = store.fork(run.id, steps=100_001)
     resuming.resume(copy)

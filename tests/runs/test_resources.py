@@ -100,7 +100,7 @@ def test_a_step_that_runs_out_of_memory_ends_the_run_with_a_batch_that_fits(
 def test_a_start_that_cannot_fit_is_refused(store, has):
     has(GIB)
     run = store.create(wide())
-    with pytest.raises(TooLarge, match="too large for the memory of cpu"):
+    with pytest.raises(TooLarge, match="doesn't fit in the memory of cpu"):
         RunQueue(store, warm=0).submit(run)
     assert run.status.state == "stopped"
 

@@ -175,5 +175,5 @@ def test_a_link_is_not_followed(whole, tmp_path):
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
     assert whole.weight_steps() == [0]
-    with pytest.raises(ValueError, match="not a plain file"):
+    with pytest.raises(ValueError, match="isn't a regular file"):
         whole.weights(7)

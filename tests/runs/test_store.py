@@ -60,7 +60,7 @@ def test_an_unknown_id_or_none_is_answered_in_a_sentence(store):
         "",
         "abcdefgh\n",
     ]:
-        with pytest.raises(RunNotFound, match="not a run id"):
+        with pytest.raises(RunNotFound, match="A run id has"):
             store.get(run_id)
     with pytest.raises(RunNotFound, match="There is no run unknown-run here"):
         store.get("unknown-run")

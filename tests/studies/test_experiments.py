@@ -153,7 +153,7 @@ def test_a_conclusion_says_what_was_expected_and_what_seeds_with_a_partner_say()
     same = conclude(one, {"positions": shares("a", 0.99), "none": shares("b", 0.99)})
     assert same.is_expected is False
     assert same.findings[0].kind == "same"
-    assert "run five" in same.verdict
+    assert "Run five" in same.verdict
     seeds = conclude(
         one, {"positions": shares("a", 0.99, 0.98, 0.97), "none": shares("b", 0.02, 0.03, 0.05)}
     )

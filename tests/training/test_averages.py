@@ -180,7 +180,7 @@ def test_an_average_of_another_model_is_said(tmp_path):
         tensors | {"average/unknown": torch.zeros(2)},
     ):
         save_file(broken, tmp_path / FILE, metadata)
-        with pytest.raises(CheckpointDamaged, match="a model of another shape"):
+        with pytest.raises(CheckpointDamaged, match="a model with another shape"):
             checkpoints.load(build(AVERAGING), tmp_path)
     odd = {"trainer": metadata["trainer"].replace('"averaged": 0', '"averaged": -3')}
     save_file(tensors, tmp_path / FILE, odd)

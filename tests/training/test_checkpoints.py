@@ -69,7 +69,7 @@ def test_a_cut_off_missing_or_foreign_checkpoint_is_said(tmp_path):
     with pytest.raises(CheckpointDamaged, match="is damaged and cannot be read"):
         checkpoints.load(build(experiment()), tmp_path)
     checkpoints.save(build(experiment()), tmp_path)
-    with pytest.raises(CheckpointDamaged, match="a model of another shape"):
+    with pytest.raises(CheckpointDamaged, match="a model with another shape"):
         checkpoints.load(build(experiment(model={"d_model": 32})), tmp_path)
 
 

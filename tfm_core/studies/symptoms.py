@@ -3,7 +3,7 @@
 A cure is an arm of the sick run. It changes little, so that the new run shows what helped, and it
 continues from the last healthy checkpoint, if there is one.
 
-What the loss says, with its thresholds, is in ``runs.record.outcome``; here is what rates,
+What the loss says, with its thresholds, is in ``runs.outcome``; here is what rates,
 gradients and heads say besides. Comments give what was measured.
 """
 

@@ -179,8 +179,8 @@ class Driver:
         elif status.state == "finished":
             value = objective_value(trials.plan.looks_for, run.curves(), run.experiment)
             if value is None:
-                why = N_("The run did not measure this metric.")
-                trials.change(trial, state="failed", why=why)
+                missing = N_("The run did not measure this metric.")
+                trials.change(trial, state="failed", why=missing)
             else:
                 trials.change(trial, state="complete", value=value)
         elif status.state == "failed":

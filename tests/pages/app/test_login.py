@@ -102,7 +102,7 @@ def test_who_is_not_logged_in_may_watch_and_is_told_what_keeps_them_from_more(st
     run = owned(made_run(store, state="running"), ANN)
     app = opened({}, TRAIN, run=run.id)
     assert not keys(app) & STEERING
-    assert "You can only watch" in said(app)
+    assert "Log in to start runs" in said(app)
     assert "login-default" in keys(app)
     app = opened({}, RUNS)
     assert f"open-{run.id}" in keys(app)
@@ -111,7 +111,7 @@ def test_who_is_not_logged_in_may_watch_and_is_told_what_keeps_them_from_more(st
     app = opened({}, TRAIN)
     (start,) = [button for button in app.button if button.key == "start"]
     assert start.disabled
-    assert "You can only watch" in start.help
+    assert "Log in to start runs" in start.help
     assert opened({}).button(key="begin").disabled
 
 

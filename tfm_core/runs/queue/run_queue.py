@@ -3,7 +3,7 @@
 All state is on the disk, so a server can end and restart, while runs train on:
 
     .queue/line.sqlite  which runs wait, in which order (``waiting_line``). It grants nothing.
-    <id>/claims/lock    locked by the process that works on the run (``hold``).
+    <id>/claims/lock    locked by the process that works on the run (``locks.RunLock``).
     <id>/status.json    the run's state, and its process. Only who holds the run writes it.
 
 A run starts in this order; a kill or a full disk between two steps leaves it so:

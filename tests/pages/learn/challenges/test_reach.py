@@ -182,7 +182,7 @@ def test_own_runs_are_checked_and_those_of_others_are_not(store):
     add_run(lesson.id, "b" * 64, theirs.id)
     app = opened(PAGE, lesson=lesson.id)
     pressed(app, "Check my runs")
-    assert "Train a run in this lesson first" in said(app)
+    assert "First train a run of this lesson" in said(app)
     mine = finished_run(store, lesson.experiment, accuracy=0.95, lesson=lesson.id, owner=OWNER)
     add_run(lesson.id, OWNER, mine.id)
     pressed(app, "Check my runs")
