@@ -113,7 +113,7 @@ def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
 
 
 @pytest.mark.parametrize(
-    ("only_shows", "words"), [(False, "the limit here is 3"), (True, "only shows trained")]
+    ("only_shows", "words"), [(False, "the limit is 3"), (True, "only shows trained")]
 )
 def test_what_is_refused_leaves_nothing(
     store, monkeypatch, request, compared, said, only_shows, words

@@ -304,10 +304,10 @@ def test_a_start_that_is_refused_says_why_and_leaves_the_recorded_run(recorded, 
     walker = Walker("translate.2")
     walker.press("train")
     assert walker.place == "translate.2"
-    assert "limit here is 10" in walker.said
+    assert "limit is 10" in walker.said
     walker.press("next")
     assert walker.place == "translate.3"
-    assert "limit here" not in walker.said
+    assert "the limit is" not in walker.said
 
 
 def own(store: RunStore, *, state: str, step: int = 1) -> Run:

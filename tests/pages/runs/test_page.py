@@ -187,10 +187,10 @@ def test_a_refused_start_leaves_nothing(store, open_page, monkeypatch, request):
     app = open_page(PAGE)
     app.number_input(key=f"run-more-{run.id}").set_value(34).run()
     app.button(key=f"further-{run.id}").click().run()
-    assert "the limit here is 100" in app.error[0].value
+    assert "the limit is 100" in app.error[0].value
     home = open_page("home/page.py")
     home.button(key="begin").click().run()
-    assert "the limit here is 100" in home.error[0].value
+    assert "the limit is 100" in home.error[0].value
     assert [path for path in store.root.rglob("*") if ".queue" not in path.parts] == before
 
 
