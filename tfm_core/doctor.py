@@ -56,10 +56,10 @@ def examine() -> Iterator[Finding]:
     yield check_torchvision()
     there = [device for device in devices() if device.available]
     names = [
-        f"{one.name} ({one.label})"
-        if one.memory_free is None
-        else f"{one.name} ({one.label}, {in_bytes(one.memory_free)} free)"
-        for one in there
+        f"{device.name} ({device.label})"
+        if device.memory_free is None
+        else f"{device.name} ({device.label}, {in_bytes(device.memory_free)} free)"
+        for device in there
     ]
     yield Finding("devices", "ok", f"{', '.join(names)}.")
     yield check_mnist()

@@ -118,9 +118,9 @@ def expected(
 def in_sequence(forecasts: Sequence[Forecast]) -> Forecast:
     """Return how long trainings take one after the other; ``forecasts`` must not be empty."""
     return Forecast(
-        sum(one.seconds for one in forecasts),
-        max(one.slowdown for one in forecasts),
-        all(one.learned for one in forecasts),
+        sum(forecast.seconds for forecast in forecasts),
+        max(forecast.slowdown for forecast in forecasts),
+        all(forecast.learned for forecast in forecasts),
     )
 
 

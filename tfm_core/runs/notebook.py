@@ -222,7 +222,7 @@ class OpenedRun:
         if not steps:
             raise StudentError("The run “{name}” has no snapshot yet.", name=self.name)
         if step is not None and step not in steps:
-            near = min(steps, key=lambda one: abs(one - step))
+            near = min(steps, key=lambda recorded: abs(recorded - step))
             raise StudentError(
                 "There is no snapshot of step {step:,}; the nearest of {n} is {near:,}.",
                 step=step,

@@ -130,7 +130,9 @@ def listed(store: RunStore, visitor: Visitor) -> list[OwnSet]:
 def removed(store: RunStore, visitor: Visitor) -> list[OwnSet]:
     """Return the sets that a visitor may restore, the last removed first."""
     found = trash.deleted(store.root / place.FOLDER)[::-1]
-    return [own for one in found if _may_use(own := sets.opened(one.folder), visitor)]
+    return [
+        own for deleted_set in found if _may_use(own := sets.opened(deleted_set.folder), visitor)
+    ]
 
 
 def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) -> None:

@@ -55,7 +55,11 @@ _TAIL = 2**16
 def _last_step(folder: Path, _changed: int, size: int) -> int | None:
     """Return the newest step in the events of a run; None where their end has none."""
     found = EventReader(folder / "events.jsonl", max(0, size - _TAIL)).read()
-    steps = [one["step"] for one in found if one["event"] in ("step", "resumed") and "step" in one]
+    steps = [
+        record["step"]
+        for record in found
+        if record["event"] in ("step", "resumed") and "step" in record
+    ]
     return max(0, steps[-1]) if steps else None
 
 

@@ -72,7 +72,7 @@ def _sources(masks: Mapping[str, Array]) -> dict[str, str]:
     """Return the module name under which each module's mask is stored: layers share masks."""
     sources: dict[str, str] = {}
     for name, mask in masks.items():
-        equal = (one for one in sources.values() if np.array_equal(masks[one], mask))
+        equal = (source for source in sources.values() if np.array_equal(masks[source], mask))
         sources[name] = next(equal, name)
     return sources
 

@@ -191,7 +191,7 @@ class RunStore:
     def deleted_by(self, owner: str) -> tuple[Run, ...]:
         """Return the runs that a visitor deleted and may restore, newest first. Never raises."""
         newest = reversed(trash.deleted(self.root))
-        return tuple(Run(one.folder) for one in newest if _deleter(one.folder) == owner)
+        return tuple(Run(deleted.folder) for deleted in newest if _deleter(deleted.folder) == owner)
 
     def waited(self, run_id: str) -> bool:
         """Return whether a deleted run was waiting when it was deleted. Never raises."""
@@ -472,7 +472,7 @@ def _noted(folder: Path) -> dict[str, Any]:
 def _folders(root: Path) -> list[Path]:
     try:
         with os.scandir(root) as entries:
-            folders = [Path(one.path) for one in entries if ID.fullmatch(one.name)]
+            folders = [Path(entry.path) for entry in entries if ID.fullmatch(entry.name)]
     except OSError:
         return []
     return [folder for folder in folders if _is_run(folder)]

@@ -122,7 +122,7 @@ class ThinnedReader:
     def _read_on(self) -> bool:
         """Take in what is new; False where the steps that count now were left out before."""
         for records in self._reader.batches():
-            if self._is_thinned and any(one["event"] == "resumed" for one in records):
+            if self._is_thinned and any(record["event"] == "resumed" for record in records):
                 return False
             self._curves.extend(records)
         return True
@@ -205,17 +205,17 @@ def _stored(folder: Path) -> tuple[EventReader, Curves] | None:
         for name in _RECORDS:
             setattr(curves, name, dict(records[name]))
         curves.resumed = tuple(int(step) for step in records["resumed"])
-        turns = (turn_of(one) for one in records.get("turns", ()))
+        turns = (turn_of(record) for record in records.get("turns", ()))
         curves.turns = tuple(turn for turn in turns if turn is not None)
         curves.gradients = tuple(
             GradientNorms(
-                int(one["step"]),
+                int(gradient["step"]),
                 {
                     str(part): np.inf if norm is None else float(norm)
-                    for part, norm in one["norms"].items()
+                    for part, norm in gradient["norms"].items()
                 },
             )
-            for one in records["gradients"]
+            for gradient in records["gradients"]
         )
     except (
         OSError,

@@ -235,7 +235,7 @@ class Driver:
             return N_("The budget of {n:,} runs is used up.", n=plan.most_runs)
         if plan.max_minutes is not None and self.seconds(trials) >= 60 * plan.max_minutes:
             return N_("The budget of {n:g} minutes is used up.", n=plan.max_minutes)
-        if len(trials) >= MAX_IDLE and all(one.run_id is None for one in trials[-MAX_IDLE:]):
+        if len(trials) >= MAX_IDLE and all(trial.run_id is None for trial in trials[-MAX_IDLE:]):
             return N_("The last {n} suggestions were repeated or invalid.", n=MAX_IDLE)
         return None
 

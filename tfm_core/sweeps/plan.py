@@ -61,8 +61,8 @@ class Objective:
 
 
 OBJECTIVES: dict[str, Objective] = {
-    one.name: one
-    for one in (
+    objective.name: objective
+    for objective in (
         Objective("loss", N_("validation loss"), is_maximized=False),
         Objective("accuracy", N_("validation accuracy"), is_maximized=True),
         Objective("sequence_accuracy", N_("sequence accuracy"), is_maximized=True),
@@ -73,7 +73,11 @@ OBJECTIVES: dict[str, Objective] = {
 def objectives_of(experiment: Experiment) -> list[Objective]:
     """Return the objectives that a task measures."""
     has_sequences = experiment.task.facts.answer in ("sequence", "blanks")
-    return [one for one in OBJECTIVES.values() if has_sequences or one.name != "sequence_accuracy"]
+    return [
+        objective
+        for objective in OBJECTIVES.values()
+        if has_sequences or objective.name != "sequence_accuracy"
+    ]
 
 
 class Search(NamedTuple):
@@ -199,7 +203,7 @@ def space_of(values: object) -> Space:
     """Return the space that plain values say. Raises SweepDamaged."""
     if not isinstance(values, list) or len(values) > space.MAX_SETTINGS:
         raise SweepDamaged("its settings aren't a list")
-    return tuple(_dimension(one) for one in values)
+    return tuple(_dimension(dimension) for dimension in values)
 
 
 def read(folder: Path) -> Plan:
@@ -241,7 +245,7 @@ def _dimension(values: object) -> Dimension:
     path = values["path"]
     if "values" in values:
         listed = values["values"]
-        if not isinstance(listed, list) or not all(_is_value(one) for one in listed):
+        if not isinstance(listed, list) or not all(_is_value(value) for value in listed):
             raise SweepDamaged("the values of “{name}” are invalid", name=path)
         return Choices(path, tuple(listed))
     low, high = values.get("low"), values.get("high")

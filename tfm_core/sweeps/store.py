@@ -168,7 +168,7 @@ class SweepStore:
 
     def deleted(self) -> tuple[Sweep, ...]:
         """Return the sweeps that can be restored, the last deleted first. Never raises."""
-        return tuple(Sweep(one.folder) for one in reversed(trash.deleted(self.root)))
+        return tuple(Sweep(deleted.folder) for deleted in reversed(trash.deleted(self.root)))
 
     @os_errors_as_sentences()
     def undelete(self, sweep_id: str) -> Sweep:
@@ -302,8 +302,8 @@ def optuna_study(
     """
     import optuna
 
-    names = names or {one.path: one.path for one in plan.space}
-    ranges = {names[path]: one for path, one in distributions(plan.space).items()}
+    names = names or {dimension.path: dimension.path for dimension in plan.space}
+    ranges = {names[path]: dimension for path, dimension in distributions(plan.space).items()}
     states = optuna.trial.TrialState
     by_name = {"complete": states.COMPLETE, "running": states.RUNNING, "diverged": states.PRUNED}
     study = optuna.create_study(direction=plan.looks_for.direction)
@@ -326,18 +326,18 @@ def distributions(dimensions: Space) -> dict[str, BaseDistribution]:
     import optuna
 
     found: dict[str, BaseDistribution] = {}
-    for one in dimensions:
-        if isinstance(one, Choices):
-            found[one.path] = optuna.distributions.CategoricalDistribution(one.values)
-        elif one.is_whole:
-            low, high = int(one.low), int(one.high)
-            step = 1 if one.is_log else one.step
+    for dimension in dimensions:
+        if isinstance(dimension, Choices):
+            found[dimension.path] = optuna.distributions.CategoricalDistribution(dimension.values)
+        elif dimension.is_whole:
+            low, high = int(dimension.low), int(dimension.high)
+            step = 1 if dimension.is_log else dimension.step
             high = low + (high - low) // step * step
-            found[one.path] = optuna.distributions.IntDistribution(
-                low, high, log=one.is_log, step=step
+            found[dimension.path] = optuna.distributions.IntDistribution(
+                low, high, log=dimension.is_log, step=step
             )
         else:
-            found[one.path] = optuna.distributions.FloatDistribution(
-                one.low, one.high, log=one.is_log
+            found[dimension.path] = optuna.distributions.FloatDistribution(
+                dimension.low, dimension.high, log=dimension.is_log
             )
     return found

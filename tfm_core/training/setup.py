@@ -70,7 +70,9 @@ def move_data(data: Data, experiment: Experiment, device: torch.device) -> tuple
     free = memory_free(device)
     with init_on_meta():
         model = new_model(experiment)
-    step_bytes = of_run(experiment, sum(one.numel() for one in model.parameters())).total
+    step_bytes = of_run(
+        experiment, sum(parameter.numel() for parameter in model.parameters())
+    ).total
     if free is None or size + step_bytes <= free:
         return data.to(device), remark
     sends = Paragraph(

@@ -147,7 +147,7 @@ class Trainer:
     @cached_property
     def parameters(self) -> list[nn.Parameter]:
         """The parameters that are trained, tied ones once."""
-        return [one for one in self.model.parameters() if one.requires_grad]
+        return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
 
     @property
     def n_parameters(self) -> int:

@@ -61,7 +61,7 @@ def disk_use(root: Path, runs: Sequence[Run], bounds: Bounds | None = None) -> D
     """
     waiting = trash.deleted(root)
     taken = sum(folder_size(run.folder) for run in runs)
-    deleted = sum(folder_size(one.folder) for one in waiting)
+    deleted = sum(folder_size(deleted_run.folder) for deleted_run in waiting)
     free, own = _free(root), size_of_sets(root)
     if bounds is not None and bounds.disk is not None:
         free = min(free, max(0, bounds.disk - taken - deleted - own))
@@ -73,7 +73,9 @@ def size_of_sets(root: Path) -> int:
     taken, sets = 0, root / place.FOLDER
     for folder in (sets, sets / trash.FOLDER):
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            taken += sum(folder_size(Path(one.path)) for one in entries if one.name != trash.FOLDER)
+            taken += sum(
+                folder_size(Path(entry.path)) for entry in entries if entry.name != trash.FOLDER
+            )
     return taken
 
 
@@ -103,8 +105,8 @@ def evict(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str, more: 
             most=bounds.runs,
         )
     n_gone, n_emptied = _n_too_large(root, runs, oldest, bounds, more + size_of_sets(root))
-    for one in trash.deleted(root)[:n_emptied]:
-        trash.remove(one.folder)
+    for deleted_run in trash.deleted(root)[:n_emptied]:
+        trash.remove(deleted_run.folder)
     going = oldest[: max(n_too_many, n_gone)]
     for number, run in enumerate(going):
         if number < n_gone:
@@ -123,7 +125,7 @@ def _n_too_large(
     """
     if bounds.disk is None:
         return 0, 0
-    in_trash = [folder_size(one.folder) for one in trash.deleted(root)]
+    in_trash = [folder_size(deleted_run.folder) for deleted_run in trash.deleted(root)]
     taken = sum(folder_size(run.folder) for run in runs)
     over = taken + sum(in_trash) + beside - bounds.disk
     n_emptied = n_gone = 0

@@ -97,8 +97,8 @@ def deleted(root: Path) -> list[Deleted]:
 
 def empty(root: Path, *, older_than: float = 0.0) -> int:
     """Remove runs deleted at least so many seconds ago; return how many. Never raises."""
-    old = [one for one in deleted(root) if time.time() - one.deleted >= older_than]
-    return sum(remove(one.folder) for one in (old if older_than else deleted(root)))
+    old = [run for run in deleted(root) if time.time() - run.deleted >= older_than]
+    return sum(remove(run.folder) for run in (old if older_than else deleted(root)))
 
 
 def remove(folder: Path) -> bool:

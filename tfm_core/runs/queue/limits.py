@@ -212,7 +212,7 @@ def memory_of(device: str) -> int | None:
         return machine.memory(swap=True)
     from tfm_core.training.gpu_helper import devices
 
-    return next((one.memory_total for one in devices() if one.name == device), None)
+    return next((known.memory_total for known in devices() if known.name == device), None)
 
 
 def _beside_others(experiment: Experiment, device: str) -> str:

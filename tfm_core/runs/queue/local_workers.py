@@ -303,7 +303,9 @@ def gpu_names() -> tuple[str, ...]:
     except RuntimeError:  # the worker reports what is wrong with them
         logger.exception("The GPUs of this machine could not be counted.")
         return ()
-    return tuple(one.name for one in found if one.available and one.name.startswith("cuda"))
+    return tuple(
+        device.name for device in found if device.available and device.name.startswith("cuda")
+    )
 
 
 def device_for(run: Run, root: Path) -> str:

@@ -89,7 +89,7 @@ class RayJobs:
             self._look_at = time.monotonic() + LOOK_SECONDS
             try:
                 with self._client() as client:
-                    self._follow(waiting, {one.submission_id: one for one in client.list_jobs()})
+                    self._follow(waiting, {job.submission_id: job for job in client.list_jobs()})
                 self._down = None
             except Unavailable as error:
                 if self._down != error.sentence:
