@@ -283,7 +283,7 @@ def test_idle_heads(store: RunStore) -> None:
     pupil = Pupil("idle-heads", store)
     bigram, copying = SINKS.levels(SINKS.base).values()
     for name, sink in (("softmax", "none"), ("zero", "zero")):
-        with pytest.raises(StudentError, match=r"Train a run|None of your finished runs"):
+        with pytest.raises(StudentError, match=r"train a run|None of your finished runs"):
             pupil.answer(name)
         experiment, task = pupil.begun(sink=sink), pupil.lesson.task(name)
         assert isinstance(task, Reached)
