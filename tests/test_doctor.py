@@ -48,7 +48,7 @@ def test_a_cluster_that_cannot_be_asked_is_a_problem(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray.job_submission", None)
     found = check_backend()
     assert found.level == "problem"
-    assert "Ray is not installed" in found.message
+    assert "Ray is not installed" in found.words
 
 
 def test_a_problem_is_exit_code_one(store, capsys, monkeypatch):
@@ -61,7 +61,7 @@ def test_a_problem_is_exit_code_one(store, capsys, monkeypatch):
 def test_a_bad_variable_is_said_and_what_hangs_on_it_left_out(store, monkeypatch):
     monkeypatch.setenv("TFM_MAX_RUNNING", "many")
     found = list(doctor.examine())
-    assert "TFM_MAX_RUNNING is 'many'" in found[0].message
+    assert "TFM_MAX_RUNNING is 'many'" in found[0].words
     assert "folder" not in {finding.name for finding in found}
 
 
@@ -75,17 +75,17 @@ def test_a_variable_that_nobody_reads_is_named_with_what_was_meant(store, monkey
     monkeypatch.setenv("TFM_MAX_RUNING", "3")
     found = check_variables()
     assert found.level == "warning"
-    assert "TFM_MAX_RUNING is unknown. Did you mean TFM_MAX_RUNNING?" in found.message
+    assert "TFM_MAX_RUNING is unknown. Did you mean TFM_MAX_RUNNING?" in found.words
 
 
 def test_packages_that_are_missing_or_others_are_named(tmp_path):
     asked = tmp_path / "requirements.txt"
     asked.write_text("numpy>=2\nnumpy<1\n")
     found = doctor.check_versions(asked)
-    assert (found.level, "numpy" in found.message) == ("warning", True)
+    assert (found.level, "numpy" in found.words) == ("warning", True)
     asked.write_text("no-such-package-here~=1.0\n")
     found = doctor.check_versions(asked)
-    assert (found.level, found.message) == ("problem", "Not installed: no-such-package-here~=1.0.")
+    assert (found.level, found.words) == ("problem", "Not installed: no-such-package-here~=1.0.")
 
 
 def test_the_files_of_mnist_are_compared_with_their_checksums(store, tmp_path):
@@ -93,13 +93,10 @@ def test_the_files_of_mnist_are_compared_with_their_checksums(store, tmp_path):
     folder = tmp_path / "data" / "MNIST" / "raw"
     folder.mkdir(parents=True)
     (folder / "train-images-idx3-ubyte.gz").write_bytes(b"packed")
-    assert "lacks t10k-images-idx3-ubyte, " in doctor.check_mnist().message
+    assert "lacks t10k-images-idx3-ubyte, " in doctor.check_mnist().words
     (folder / "t10k-images-idx3-ubyte").write_bytes(b"others")
     found = doctor.check_mnist()
-    assert (found.level, "not the official files: t10k-images" in found.message) == (
-        "warning",
-        True,
-    )
+    assert (found.level, "not the official files: t10k-images" in found.words) == ("warning", True)
 
 
 @pytest.mark.skipif(not UNWRITABLE.is_dir(), reason="only Linux has such a folder")
@@ -109,7 +106,7 @@ def test_a_folder_that_takes_nothing_is_a_problem():
 
 def test_a_folder_without_locks_is_said(store, monkeypatch):
     store.create(tiny(), state="stopped")
-    assert check_folder(store).message.endswith("its locks work.")
+    assert check_folder(store).words.endswith("its locks work.")
     monkeypatch.setattr("tfm_core.runs.disk.locks.is_locked", lambda path: False)
     assert (check_folder(store).level, os.listdir(store.root)) == ("warning", [store.list()[0].id])
 
@@ -119,11 +116,11 @@ def test_a_short_disk_is_said(store, monkeypatch):
     store.create(tiny())
     found = check_disk(store)
     assert found.level == "warning"
-    assert "in 1 run, 0 B in the trash (0)" in found.message
+    assert "in 1 run, 0 B in the trash (0)" in found.words
 
 
 def test_damaged_runs_are_named(store):
     run = store.create(tiny(), state="stopped")
     (run.folder / "experiment.json").write_text("{")
     found = check_runs(store)
-    assert (found.level, run.id in found.message) == ("warning", True)
+    assert (found.level, run.id in found.words) == ("warning", True)

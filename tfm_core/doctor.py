@@ -32,20 +32,20 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the doctor. advice: what would help.
+    """One line of the doctor. do: what would help.
 
     ``problem``: something essential does not work, or not for long.
     """
 
     name: str
     level: Level
-    message: str
-    advice: str | None = None
+    words: str
+    do: str | None = None
 
     def __str__(self) -> str:
         """Return the finding as text."""
-        line = f"{self.level:<8} {self.name:<11} {self.message}"
-        return f"{line} {self.advice}" if self.advice else line
+        line = f"{self.level:<8} {self.name:<11} {self.words}"
+        return f"{line} {self.do}" if self.do else line
 
 
 def examine() -> Iterator[Finding]:
@@ -119,13 +119,13 @@ def check_versions(requirements: Path = REQUIREMENTS) -> Finding:
         if not requirement.specifier.contains(version, prereleases=True):
             others.append(f"{requirement.name} {version}, not {requirement.specifier}")
     if missing:
-        message = f"Not installed: {', '.join(missing)}."
-        return Finding("versions", "problem", message, "Do: pip install -r requirements.txt")
+        words = f"Not installed: {', '.join(missing)}."
+        return Finding("versions", "problem", words, "Do: pip install -r requirements.txt")
     if others:
-        message = f"Other releases than required: {'; '.join(others)}."
-        return Finding("versions", "warning", message, "Do: pip install -r requirements.txt")
-    message = f"Python {platform.python_version()} and {count(len(wanted), 'package')} as required."
-    return Finding("versions", "ok", message)
+        words = f"Other releases than required: {'; '.join(others)}."
+        return Finding("versions", "warning", words, "Do: pip install -r requirements.txt")
+    words = f"Python {platform.python_version()} and {count(len(wanted), 'package')} as required."
+    return Finding("versions", "ok", words)
 
 
 def check_torchvision() -> Finding:
@@ -135,14 +135,14 @@ def check_torchvision() -> Finding:
     try:
         from tfm_core.data.torchvision_import import MISSING, torchvision
     except (ImportError, OSError, RuntimeError) as error:
-        message = f"torchvision cannot be imported beside torch {torch.__version__}: {error}."
-        return Finding("torchvision", "problem", message, f"Do: {CPU_BUILDS}")
+        words = f"torchvision cannot be imported beside torch {torch.__version__}: {error}."
+        return Finding("torchvision", "problem", words, f"Do: {CPU_BUILDS}")
     both = f"torchvision {torchvision.__version__} and torch {torch.__version__}"
     if MISSING:
-        message = f"{both} are built for different machines; the app works with them."
+        words = f"{both} are built for different machines; the app works with them."
     else:
-        message = f"{both} fit."
-    return Finding("torchvision", "ok", message)
+        words = f"{both} fit."
+    return Finding("torchvision", "ok", words)
 
 
 _ANEW = "Do: move them away; complete ones are downloaded when needed."
@@ -156,17 +156,17 @@ def check_mnist() -> Finding:
     plain = {name for name in source.unpacked if (folder / name).is_file()}
     packed = {name for name in source.unpacked if (folder / f"{name}.gz").is_file()}
     if not plain | packed:
-        message = f"{folder.absolute()} has no MNIST; 5,000 of its digits come with the app."
-        return Finding("MNIST", "ok", message)
+        words = f"{folder.absolute()} has no MNIST; 5,000 of its digits come with the app."
+        return Finding("MNIST", "ok", words)
     others = sorted(name for name in plain if not matches(folder / name, source.unpacked[name]))
     if others:
         return _others(folder, others)
     missing = sorted(source.unpacked.keys() - plain - packed)
     if missing:
-        message = (
+        words = (
             f"{folder.absolute()} lacks {', '.join(missing)}; the first training downloads them."
         )
-        return Finding("MNIST", "warning", message)
+        return Finding("MNIST", "warning", words)
     return Finding("MNIST", "ok", f"{folder.absolute()} is complete.")
 
 
@@ -179,11 +179,11 @@ def _others(folder: Path, names: list[str]) -> Finding:
         except DataUnavailable:
             damaged.append(name)
     if damaged:
-        message = f"In {folder.absolute()} these are not the official files: {', '.join(damaged)}."
-        return Finding("MNIST", "warning", f"{message} No training can read them.", _ANEW)
+        words = f"In {folder.absolute()} these are not the official files: {', '.join(damaged)}."
+        return Finding("MNIST", "warning", f"{words} No training can read them.", _ANEW)
     held = ", ".join(f"{name} ({n:,})" for name, n in counts.items())
-    message = f"{folder.absolute()} has a data set of your own, used as it is: {held}."
-    return Finding("MNIST", "warning", message, _OWN)
+    words = f"{folder.absolute()} has a data set of your own, used as it is: {held}."
+    return Finding("MNIST", "warning", words, _OWN)
 
 
 def check_backend() -> Finding:
@@ -217,11 +217,11 @@ def check_folder(store: RunStore) -> Finding:
             is_locked = locks.is_locked(file)
             locks.unlock(lock)
     except OSError as error:
-        message = f"{root} cannot be written. {refusal(error)}"
-        return Finding("folder", "problem", message)
+        words = f"{root} cannot be written. {refusal(error)}"
+        return Finding("folder", "problem", words)
     if not is_locked:
-        message = f"{root} can be written, but its file system has no locks."
-        return Finding("folder", "warning", message, "Use it from one server at a time.")
+        words = f"{root} can be written, but its file system has no locks."
+        return Finding("folder", "warning", words, "Use it from one server at a time.")
     return Finding("folder", "ok", f"{root} can be written, and its locks work.")
 
 
@@ -229,14 +229,14 @@ def check_disk(store: RunStore) -> Finding:
     """Report the free space and what uses the rest."""
     runs = [run for run in store.list() if not run.meta.recorded]
     found = quota.disk_use(store.root, runs)
-    message = (
+    words = (
         f"{in_bytes(found.free)} free; {in_bytes(found.runs)} in {count(found.n_runs, 'run')}, "
         f"{in_bytes(found.deleted)} in the trash ({found.n_deleted:,})."
     )
     if found.free < SHORT_BYTES:
         level: Level = "problem" if found.free < len(_TRIED) else "warning"
-        return Finding("disk", level, message, "Do: delete runs; the trash is emptied first.")
-    return Finding("disk", "ok", message)
+        return Finding("disk", level, words, "Do: delete runs; the trash is emptied first.")
+    return Finding("disk", "ok", words)
 
 
 def check_runs(store: RunStore) -> Finding:
@@ -245,7 +245,7 @@ def check_runs(store: RunStore) -> Finding:
     damaged = [run.id for run in runs if run.problem is not None]
     ended = sum(run.status.state == "interrupted" for run in runs if run.id not in damaged)
     if damaged:
-        message = f"{count(len(damaged), 'damaged run')}: {some(damaged)}."
-        return Finding("runs", "warning", message, "See the page Runs.")
-    message = f"{count(len(runs), 'run')}, none damaged, {ended:,} interrupted."
-    return Finding("runs", "ok", message)
+        words = f"{count(len(damaged), 'damaged run')}: {some(damaged)}."
+        return Finding("runs", "warning", words, "See the page Runs.")
+    words = f"{count(len(runs), 'run')}, none damaged, {ended:,} interrupted."
+    return Finding("runs", "ok", words)
