@@ -360,7 +360,7 @@ def test_the_worker_keeps_them_as_it_goes_and_a_copy_has_them(store, monkeypatch
     monkeypatch.setattr(thinned, "LONG_FILE", 1)
     run = store.create(tiny())
     execute(run)
-    (kept, curves) = thinned._kept(run.folder)
+    (kept, curves) = thinned._stored(run.folder)
     assert kept.offset > 0
     assert len(curves.steps) == len(run.curves().steps)
     copy = store.fork(run.id, steps=11)

@@ -12,7 +12,7 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.storage import weights_bytes
 from tfm_core.runs import Snapshot, snapshots
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.snapshots import read, snapshot_path, write, write_probe
+from tfm_core.runs.snapshots import read_snapshot, snapshot_path, write_probe, write_snapshot
 
 pytestmark = pytest.mark.quick
 
@@ -43,7 +43,7 @@ def text_snapshot(step=5):
 
 def test_snapshots_of_text_and_pictures_come_back(tmp_path):
     written = text_snapshot()
-    loaded = read(write(tmp_path, written))
+    loaded = read_snapshot(write_snapshot(tmp_path, written))
 
     assert loaded.step == 5
     assert loaded.tokens == written.tokens
@@ -58,7 +58,7 @@ def test_snapshots_of_text_and_pictures_come_back(tmp_path):
         for key, value in written_part.items():
             np.testing.assert_array_equal(found_part[key], value)
     probabilities = RNG.random((3, 10))
-    loaded = read(write(tmp_path, Snapshot(0, probabilities=probabilities)))
+    loaded = read_snapshot(write_snapshot(tmp_path, Snapshot(0, probabilities=probabilities)))
     assert loaded.probabilities.dtype == np.float16
     np.testing.assert_allclose(loaded.probabilities, probabilities, atol=1e-3)
     assert loaded.texts is None
@@ -67,7 +67,7 @@ def test_snapshots_of_text_and_pictures_come_back(tmp_path):
 def test_steps_are_listed_in_order_without_what_is_damaged(store):
     run = store.create(tiny())
     for step in (13, 0, 2, 7, 3):
-        write(run.folder, text_snapshot(step))
+        write_snapshot(run.folder, text_snapshot(step))
     torn = snapshot_path(run.folder, 7)
     torn.write_bytes(torn.read_bytes()[:-1])
     snapshot_path(run.folder, 3).write_bytes(b"")

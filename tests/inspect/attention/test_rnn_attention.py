@@ -25,7 +25,7 @@ def test_maps_are_cut_to_their_sentences_and_the_best_head_is_scored(store, name
 def test_a_trained_contest_is_scored_against_the_truth(store):
     """Trains the small RNN for real: its attention comes to lie on the true words."""
     from tfm_core.probe.snapshot import probe_of, take
-    from tfm_core.runs.snapshots import write, write_probe
+    from tfm_core.runs.snapshots import write_probe, write_snapshot
     from tfm_core.training.loop import build, train
 
     experiment = race_of_attention("reverse", steps=250).experiments["additive"]
@@ -41,11 +41,11 @@ def test_a_trained_contest_is_scored_against_the_truth(store):
     trainer = build(experiment)
     run = store.create(experiment, name="Trained")
     write_probe(run.folder, probe_of(trainer))
-    write(run.folder, take(trainer))
+    write_snapshot(run.folder, take(trainer))
     untrained = rnn_attention.cross_attention_at(run)
     for _event in train(trainer):
         pass
-    write(run.folder, take(trainer))
+    write_snapshot(run.folder, take(trainer))
     trained = rnn_attention.cross_attention_at(run)
     assert trained.step == 250
     assert untrained.share == pytest.approx(untrained.even, abs=0.05)
