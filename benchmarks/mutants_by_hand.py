@@ -77,7 +77,7 @@ CHANGE_NOTHING: frozenset[tuple[str, str, str]] = frozenset(
         ("tfm_core/inspect/speed/runner.py", "0.1", "0.2"),  # the pause between two looks
         # only a shortcut: what is unknown here is asked for two lines below
         (
-            "tfm_core/runs/queue/resources.py",
+            "tfm_core/runs/queue/limits.py",
             'memory_of(device) if device == "cpu" else None',
             "(None if device == 'cpu' else memory_of(device))",
         ),

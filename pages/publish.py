@@ -61,7 +61,7 @@ def _publish_recorded(folder: Path) -> int:
         problems = gallery.write_site(folder, gallery.recorded_runs())
     except OSError as error:
         raise StudentError(
-            "{path} cannot be written: {why}.", path=str(folder), why=error.strerror
+            "Can't write {path}: {why}.", path=str(folder), why=error.strerror
         ) from None
     print(folder / gallery.PAGE)
     print(*map(_, problems), sep="\n", end="\n" * bool(problems), file=sys.stderr)

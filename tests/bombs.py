@@ -41,14 +41,14 @@ from tfm_core.looking import file as look_file
 from tfm_core.looking.seen import Seen
 from tfm_core.pretrained import heads
 from tfm_core.pretrained.model import check_folder
+from tfm_core.runs import snapshots
 from tfm_core.runs.disk.atomic import read_json
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record import weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
-from tfm_core.sweeps import plan, trials
-from tfm_core.sweeps.store import Sweep
+from tfm_core.sweeps import plan
+from tfm_core.sweeps.store import Sweep, read_trials
 from tfm_core.training.checkpoints import load_model
 
 ROOM = 900 * 2**20
@@ -273,7 +273,7 @@ class Readers:
         """Read the trials of a sweep."""
         sweep = Sweep(self.folder)
         sweep.trials.write_bytes(content)
-        trials.read(sweep)
+        read_trials(sweep)
 
     def table(self, content: bytes) -> None:
         """Read pairs or labelled sentences."""
@@ -364,7 +364,7 @@ class Readers:
         experiment = run.experiment
         run.probe()
         run.snapshot(0)
-        weights.read(folder, 0)
+        snapshots.read_weights(folder, 0)
         load_model(experiment, folder / "checkpoints" / "last")
         bundle.bundle(run)
 

@@ -81,7 +81,7 @@ ALLOWED = {
     "tfm_core/export/hugging_face.py": "writes a zip",
     "tfm_core/export/tensorboard.py": "writes a zip",
     "tfm_core/lessons/scorm.py": "writes a zip",
-    "tfm_core/runs/record/thinned.py": "its own constants",
+    "tfm_core/runs/thinned.py": "its own constants",
     "tfm_core/sweeps/plan.py": "a plan as plain values",
     "pages/train/preset_list.py": "what the page has just written",
     "pages/server/static_files.py": "a script that comes with Streamlit",

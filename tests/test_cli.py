@@ -92,7 +92,7 @@ def test_quiet_says_nothing(capfd):
         (["train", *TINY, "--device", "abacus"], "Unknown device 'abacus'"),
         (["train", *TINY, "--threads", "few"], "--threads is 'few'; use a number"),
         (["train", *TINY, "--name", " "], "A run needs a name"),
-        (["resume", "../../etc"], "not a run id"),
+        (["resume", "../../etc"], "A run id has"),
         (["resume", "unknown-run"], "There is no run unknown-run"),
     ],
 )
@@ -196,10 +196,10 @@ def test_a_place_that_cannot_be_written_is_named(out, runs, capsys, tmp_path, mo
     ):
         assert main([*command, "--out", out]) == 2
         error = capsys.readouterr().err
-        assert error.startswith(f"{out} cannot be written: ")
+        assert error.startswith(f"Can't write {out}: ")
         assert error.count("\n") == 1
     assert publish.main([run.id, "--to", out]) == 2
-    assert capsys.readouterr().err.startswith(f"{out} cannot be written: ")
+    assert capsys.readouterr().err.startswith(f"Can't write {out}: ")
     assert (tmp_path / "file").read_text() == "mine"
     assert out != "/dev/full" or stat.S_ISCHR(os.stat(out).st_mode)
 

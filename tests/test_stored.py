@@ -42,14 +42,15 @@ def test_values_that_fit_make_the_record_and_unknown_ones_are_ignored():
 
 def test_a_value_that_does_not_fit_is_named_and_alone_replaced():
     for name, value in CASES:
-        with pytest.raises(WrongValue, match=f"sample.json has a value of “{name}”") as caught:
+        sentence = f"the value of “{name}” in sample.json is invalid"
+        with pytest.raises(WrongValue, match=sentence) as caught:
             STORED.read(SOUND | {name: value})
         assert (caught.value.name, caught.value.is_missing) == (name, False)
         sound = SOUND | {"kind": "b", "count": 7, "share": 0.5}
         found, clause = STORED.salvage(sound | {name: value}, lambda: MADE_UP)
         default = MADE_UP | {"kind": "a", "count": 3, "share": None}
         assert found == Sample(**sound | {name: default[name]})
-        assert clause == f"sample.json has a value of “{name}” that cannot be"
+        assert clause == sentence
 
 
 def test_what_is_missing_is_MADE_UP_in_silence_or_refused():

@@ -1,4 +1,4 @@
-"""Answers that a thread computes behind a page, one for all who ask the same question."""
+"""Answers that a thread computes behind a page, once for all callers with the same question."""
 
 from __future__ import annotations
 

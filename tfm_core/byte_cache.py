@@ -120,40 +120,40 @@ def parts_of(value: Any) -> Parts:
     seen: set[int] = set()
     stack = [value]
     while stack:
-        one = stack.pop()
-        if id(one) in seen or isinstance(one, type):
+        item = stack.pop()
+        if id(item) in seen or isinstance(item, type):
             continue
-        seen.add(id(one))
-        owner, size = _buffer(one)
+        seen.add(id(item))
+        owner, size = _buffer(item)
         parts[owner] = size
-        stack += _held(one)
+        stack += _held(item)
     return parts
 
 
-def _buffer(one: Any) -> tuple[int, int]:
+def _buffer(item: Any) -> tuple[int, int]:
     """Return who owns the memory of an object, and its bytes."""
-    if isinstance(one, np.ndarray):
-        while isinstance(one.base, np.ndarray):
-            one = one.base
-        return id(one), one.nbytes
-    if hasattr(one, "untyped_storage"):
-        if one.is_meta:
-            return id(one), 0
-        storage = one.untyped_storage()
+    if isinstance(item, np.ndarray):
+        while isinstance(item.base, np.ndarray):
+            item = item.base
+        return id(item), item.nbytes
+    if hasattr(item, "untyped_storage"):
+        if item.is_meta:
+            return id(item), 0
+        storage = item.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
-    if hasattr(one, "memory_usage"):  # a DataFrame or Series
-        return id(one), int(np.sum(one.memory_usage(deep=True)))
-    return id(one), sys.getsizeof(one, 0)
+    if hasattr(item, "memory_usage"):  # a DataFrame or Series
+        return id(item), int(np.sum(item.memory_usage(deep=True)))
+    return id(item), sys.getsizeof(item, 0)
 
 
-def _held(one: Any) -> Iterator[Any]:
-    if isinstance(one, Mapping):
-        yield from one.keys()
-        yield from one.values()
-    elif isinstance(one, list | tuple | set | frozenset):
-        yield from one
-    elif dataclasses.is_dataclass(one):
-        for field in dataclasses.fields(one):
-            yield getattr(one, field.name, None)
-    if type(one).__module__.partition(".")[0] in _OURS:
-        yield from vars(one).values() if hasattr(one, "__dict__") else ()
+def _held(item: Any) -> Iterator[Any]:
+    if isinstance(item, Mapping):
+        yield from item.keys()
+        yield from item.values()
+    elif isinstance(item, list | tuple | set | frozenset):
+        yield from item
+    elif dataclasses.is_dataclass(item):
+        for field in dataclasses.fields(item):
+            yield getattr(item, field.name, None)
+    if type(item).__module__.partition(".")[0] in _OURS:
+        yield from vars(item).values() if hasattr(item, "__dict__") else ()

@@ -16,10 +16,10 @@ from packaging.requirements import Requirement
 from tfm_core import settings
 from tfm_core.data.download import SOURCES, DataUnavailable, idx_count, matches
 from tfm_core.data.image_files import data_dir
-from tfm_core.runs.backends.ray import RayJobs
-from tfm_core.runs.disk import cleanup, locks, quota
+from tfm_core.runs.disk import locks, quota, trash
 from tfm_core.runs.disk.failures import refusal
 from tfm_core.runs.queue.limits import Limits
+from tfm_core.runs.queue.ray_jobs import RayJobs
 from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError, in_bytes
@@ -56,10 +56,10 @@ def examine() -> Iterator[Finding]:
     yield check_torchvision()
     there = [device for device in devices() if device.available]
     names = [
-        f"{one.name} ({one.label})"
-        if one.memory_free is None
-        else f"{one.name} ({one.label}, {in_bytes(one.memory_free)} free)"
-        for one in there
+        f"{device.name} ({device.label})"
+        if device.memory_free is None
+        else f"{device.name} ({device.label}, {in_bytes(device.memory_free)} free)"
+        for device in there
     ]
     yield Finding("devices", "ok", f"{', '.join(names)}.")
     yield check_mnist()
@@ -210,7 +210,7 @@ def check_folder(store: RunStore) -> Finding:
     if not root.is_dir():
         return Finding("folder", "ok", f"{root} does not exist yet; the first run creates it.")
     try:
-        with tempfile.TemporaryDirectory(dir=root, prefix=cleanup.DRAFT) as folder:
+        with tempfile.TemporaryDirectory(dir=root, prefix=trash.DRAFT) as folder:
             file = Path(folder) / "tried"
             file.write_bytes(_TRIED)
             lock = locks.lock(file)

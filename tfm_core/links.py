@@ -63,7 +63,7 @@ def named(query: Mapping[str, str]) -> NamedPreset:
         return NamedPreset(
             None,
             N_(
-                "There is no preset “{name}”. The rest of the link has default values.",
+                "There is no preset “{name}”, so the rest of the link uses defaults.",
                 name=name[:_SHOWN],
             ),
         )
@@ -71,7 +71,7 @@ def named(query: Mapping[str, str]) -> NamedPreset:
         return NamedPreset(
             name,
             N_(
-                "“{label}” has changed; the rest of the link follows the new preset.",
+                "“{label}” has changed; the rest of the link uses the new preset.",
                 label=PRESETS[name].label,
             ),
         )
@@ -83,7 +83,7 @@ def version_problem(query: Mapping[str, str]) -> str | None:
     text = query.get(VERSION_QUERY, str(VERSION))
     if not (text.isascii() and text.isdecimal() and int(text[:9]) > 0):
         return N_(
-            "The link version “{text}” is not a whole number; it is read as version {version}.",
+            "The link version “{text}” isn't a whole number; version {version} is assumed.",
             text=text[:_SHOWN],
             version=VERSION,
         )

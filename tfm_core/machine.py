@@ -30,7 +30,7 @@ REFERENCE_SECONDS = 0.0037
 """What the piece took on one quiet core of the machine that the presets were measured on."""
 
 _MEASURING = threading.Lock()
-"""Who asks meanwhile waits for the answer."""
+"""Held during a measurement: other callers wait for its result."""
 
 _SAMPLE_SECONDS = 0.15
 _MIN_SHARE = 0.05
@@ -38,13 +38,13 @@ _MIN_SHARE = 0.05
 _FRESH_SECONDS = 5.0
 """A measured slowdown is measured again after so long, in the background."""
 _STALE_SECONDS = 60.0
-"""An older one is not used any more: who asks waits for a new one."""
+"""An older one is not used any more: the caller waits for a new one."""
 
 
 def slowness() -> float:
-    """Return how many times as long as there things take here; measured once, in about 0.1 s.
+    """Return this machine's time relative to the reference machine's; measured once, in 0.1 s.
 
-    Only the processor time of this thread counts: pages that are drawn meanwhile are no slowness.
+    Only the processor time of this thread counts, not that of pages that are drawn meanwhile.
     """
     with _MEASURING:
         return _measured()

@@ -59,12 +59,12 @@ def open_plain(path: Path) -> int:
         raise
     except OSError as error:
         if os.path.islink(path):  # total, as Path.is_symlink is not
-            raise Unreadable("{name} is not a plain file", name=path.name) from None
+            raise Unreadable("{name} isn't a regular file", name=path.name) from None
         raise _cannot(path, error) from None
     is_followed = not _NO_LINKS and os.path.islink(path)  # Windows opens what a link leads to
     if is_followed or not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
-        raise Unreadable("{name} is not a plain file", name=path.name)
+        raise Unreadable("{name} isn't a regular file", name=path.name)
     return file
 
 
@@ -118,7 +118,7 @@ def object_of(path: Path, *, most: int) -> dict[str, Any]:
     try:
         values = json_of(content)
     except ValueError:
-        raise Unreadable("{name} is not JSON", name=path.name) from None
+        raise Unreadable("{name} isn't JSON", name=path.name) from None
     if not isinstance(values, dict):
         raise Unreadable("{name} holds no named values", name=path.name)
     return values
@@ -131,7 +131,7 @@ def toml_of(text: str) -> dict[str, Any]:
     try:
         values = tomllib.loads(text.replace("\r\n", "\n"))
     except tomllib.TOMLDecodeError as error:
-        raise Unreadable("it is not TOML: {why}", why=str(error)) from None
+        raise Unreadable("it isn't TOML: {why}", why=str(error)) from None
     except ValueError:
         raise Unreadable(_LARGE_NUMBER) from None
     except RecursionError:
@@ -230,7 +230,7 @@ def is_moment(value: object) -> TypeGuard[str]:
 def _check_pointer(path: Path, content: bytes) -> None:
     if content.startswith(_POINTER):
         raise Unreadable(
-            "{name} is a pointer of Git LFS, not the file; “git lfs pull” fetches it",
+            "{name} is only a Git LFS pointer; run “git lfs pull”",
             name=path.name,
         )
 

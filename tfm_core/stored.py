@@ -26,7 +26,7 @@ class WrongValue(Unreadable):
     def __init__(self, file: str, name: str, *, is_missing: bool = False) -> None:
         """Name the field, and the file that it was read from."""
         self.name, self.is_missing = name, is_missing
-        super().__init__("{file} has a value of “{name}” that cannot be", file=file, name=name)
+        super().__init__("the value of “{name}” in {file} is invalid", file=file, name=name)
 
 
 class Stored(Generic[Record]):
@@ -77,7 +77,7 @@ def checked(is_valid: Callable[[Any], bool]) -> PlainValidator:
 
     def check(value: Any) -> Any:
         if not is_valid(value):
-            raise ValueError(N_("cannot be"))
+            raise ValueError(N_("is invalid"))
         return value
 
     return PlainValidator(check)

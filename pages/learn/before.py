@@ -45,7 +45,7 @@ from tfm_core.plots.model.positions import looks_of
 from tfm_core.plots.palette import ORANGE
 from tfm_core.runs.queue.limits import n_parameters
 from tfm_core.runs.run import Run
-from tfm_core.studies import races
+from tfm_core.studies.experiments import TRANSLATION_RACE, race_of_attention
 from tfm_core.studies.study import Study, StudyRuns, changed
 
 SCOPE = "before"
@@ -190,7 +190,7 @@ def contest(_made: Made) -> None:
     facts, choices = show.fact_line("before")
     with choices:
         asked = view.ask(Racers, SCOPE)
-    chosen = races.of_attention(asked.task, steps=asked.steps)
+    chosen = race_of_attention(asked.task, steps=asked.steps)
     trained = studies.at_hand(chosen)
     length = _("{n} steps", n=f"{asked.steps:,}")
     facts.caption(show.joined(f"**{_(chosen.title)}**", length))
@@ -404,7 +404,7 @@ def _figures(frame: pd.DataFrame, *, is_whole: bool = True) -> None:
     times = chart(
         table,
         x="length",
-        y={name: _(races.TRANSLATION.arm(name).label) for name in frame},
+        y={name: _(TRANSLATION_RACE.arm(name).label) for name in frame},
         looks=[looks_of(STYLES[name]) for name in frame],
         across=across,
         up={"title": _("ms per step"), "type": "log", "dtick": "D2", "tickformat": "~g"},

@@ -22,7 +22,7 @@ from tfm_core.inspect.positions import shuffle as core
 from tfm_core.inspect.positions.longer import Extrapolation
 from tfm_core.plots.model import positions as plots
 from tfm_core.runs.run import Run
-from tfm_core.studies import races
+from tfm_core.studies.experiments import COPY_RACE, race_of_positions
 from tfm_core.studies.study import Study, StudyRuns
 
 SCOPE = "positions"
@@ -35,13 +35,13 @@ def race(run: Run | None, _step: int) -> None:
     left, right = st.columns([3, 2], vertical_alignment="bottom", gap="medium")
     with left:
         own = _own(run)
-    chosen = own or races.COPY
+    chosen = own or COPY_RACE
     trained = studies.at_hand(chosen, with_lessons=True)
     if own is not None:
         with right, st.container(horizontal=True):
             studies.buttons(own, trained, own=True, key="positions")
         if len(trained.shown) < 2:
-            chosen, trained = races.COPY, studies.at_hand(races.COPY, with_lessons=True)
+            chosen, trained = COPY_RACE, studies.at_hand(COPY_RACE, with_lessons=True)
     if not trained.runs:
         studies.lines(chosen, trained)  # says that nothing is trained yet
         return
@@ -78,7 +78,7 @@ def _own(run: Run | None) -> Study | None:
         of=experiment.task.name,
     )
     try:
-        return races.of_positions(experiment, steps=int(view.one(offered, "steps", "positions")))
+        return race_of_positions(experiment, steps=int(view.one(offered, "steps", "positions")))
     except ValueError as error:
         show.problem(error)
         return None

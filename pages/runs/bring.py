@@ -24,7 +24,7 @@ from pages.server.streamlit_internals import free_uploads
 from tfm_core import settings
 from tfm_core.data.own import sets
 from tfm_core.runs import own_sets
-from tfm_core.runs.record.labels import MAX_NAME
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.run import Run
 
 MAX_UNPACKED = 200_000_000

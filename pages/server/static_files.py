@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from pages.app.runs import runs_access
 from pages.i18n import PAGES_DIR
-from tfm_core.runs.queue.health import Checkup, Health
+from tfm_core.runs.queue.run_queue import Checkup, Health
 
 IMMUTABLE = "public, max-age=31536000, immutable"
 MEDIA_TYPES = {".js": "text/javascript", ".css": "text/css", ".woff2": "font/woff2"}

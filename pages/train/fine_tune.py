@@ -21,7 +21,7 @@ from tfm_core.data.own.sets import OwnSet
 from tfm_core.data.tasks import data_shape
 from tfm_core.runs import fine_tuning
 from tfm_core.runs.fine_tuning import Part
-from tfm_core.runs.record.labels import MAX_GROUP, MAX_NAME
+from tfm_core.runs.labels import MAX_GROUP, MAX_NAME
 from tfm_core.runs.run import Run
 
 

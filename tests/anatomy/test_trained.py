@@ -17,7 +17,7 @@ from tfm_core.choices.config.shape import TextShape
 from tfm_core.facts.memory import memory
 from tfm_core.models.build import build_model
 from tfm_core.training.optimisation import make_optimizer
-from tfm_core.training.tuning import choose_trained
+from tfm_core.training.setup import choose_trained
 
 BYTES = 4  # of a float32
 

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import OpenTab
 from tests.browser.server import AppServer
 from tests.inspect.constructed import constructed_run, write_state
-from tfm_core.studies.races import of_attention
+from tfm_core.studies.experiments import race_of_attention
 
 pytestmark = [pytest.mark.browser, pytest.mark.wide]
 
@@ -18,7 +18,7 @@ SOURCE = "JSON.stringify(node.layout.xaxis.ticktext)"
 def test_a_list_in_use_stays_open_while_runs_end(open_tab: OpenTab, server: AppServer) -> None:
     runs = [
         constructed_run(server.store, racer, state="running")
-        for racer in of_attention("numbers").experiments.values()
+        for racer in race_of_attention("numbers").experiments.values()
     ]
     # nothing needs scrolling
     tab = open_tab("before?task=numbers", viewport={"width": 1440, "height": 2400})

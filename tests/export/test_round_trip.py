@@ -283,7 +283,7 @@ def test_weights_that_are_no_numbers_stay_here(with_recorded):
     save_file(broken, path, {"trainer": "{}"})
     parts = members(bundle(run))
     assert layout.WEIGHTS not in parts
-    assert "are not finite numbers" in " ".join(parts[layout.README].decode().split())
+    assert "aren't finite numbers" in " ".join(parts[layout.README].decode().split())
 
 
 def test_a_damaged_run_is_a_sentence(with_recorded):

@@ -9,8 +9,8 @@ from tfm_core.choices.config import Experiment
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.process.identity import process_id
-from tfm_core.runs.record.snapshots import write, write_probe
 from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import write_probe, write_snapshot
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
 
@@ -82,7 +82,7 @@ def constructed_run(
         items = items_of_text()
         write_probe(run.folder, {"kind": "text", "items": items})
     for step in steps:
-        write(run.folder, constructed_snapshot(experiment, items, step))
+        write_snapshot(run.folder, constructed_snapshot(experiment, items, step))
     return run
 
 

@@ -118,7 +118,7 @@ def test_heads_classes_and_steps_are_asked_about_as_measured() -> None:
     assert all(map(asked.is_right, ("cat", "hen")))
     assert not asked.is_right("dog")
     for n in (50, 500, 10_000):
-        assert sound(about_precision(n)).answer == "Half as wide"
+        assert sound(about_precision(n)).answer == "Half"
     assert sound(about_choosing()).answer == "Validation"
     asked = sound(about_guessing(43))
     assert float(asked.answer) == pytest.approx(np.log(43), abs=0.005)

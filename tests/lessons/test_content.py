@@ -152,13 +152,13 @@ def test_count_parameters(store: RunStore) -> None:
         assert pupil.answer(task, n + 1).sentence != pupil.answer(task, n - 1).sentence
         for option in pupil.lesson.words().tasks[task].options:
             assert pupil.answer(task, float(option.text)).sentence == option.why
-    with pytest.raises(StudentError, match="number first"):
+    with pytest.raises(StudentError, match="enter a number"):
         pupil.answer("queries", "many")
 
 
 def test_smallest_model(store: RunStore) -> None:
     pupil = Pupil("smallest-model", store)
-    with pytest.raises(StudentError, match="Train a run with"):
+    with pytest.raises(StudentError, match="train a run with"):
         pupil.answer("smallest", "16")
     pupil.trained(pupil.begun(d_model=32), 0.999)
     with pytest.raises(StudentError, match="16, too"):
@@ -167,7 +167,7 @@ def test_smallest_model(store: RunStore) -> None:
     assert not pupil.answer("smallest", "32").is_right
     pupil.trained(pupil.begun(d_model=8), 0.935)
     is_solved(pupil, "smallest", right="16", wrong="8")
-    with pytest.raises(StudentError, match="Choose an answer"):
+    with pytest.raises(StudentError, match="choose an answer"):
         pupil.answer("smallest", "17")
     pupil.runs = pupil.runs[1:]
     pupil.trained(pupil.begun(d_model=8), 0.96)  # on another machine, perhaps
@@ -283,7 +283,7 @@ def test_idle_heads(store: RunStore) -> None:
     pupil = Pupil("idle-heads", store)
     bigram, copying = SINKS.levels(SINKS.base).values()
     for name, sink in (("softmax", "none"), ("zero", "zero")):
-        with pytest.raises(StudentError, match=r"Train a run|None of your finished runs"):
+        with pytest.raises(StudentError, match=r"train a run|None of your finished runs"):
             pupil.answer(name)
         experiment, task = pupil.begun(sink=sink), pupil.lesson.task(name)
         assert isinstance(task, Reached)

@@ -171,8 +171,8 @@ def test_each_mistake_in_the_words_names_its_file(
     ("check", "said"),
     [
         ('check = "head_aligns"\nrun = "recorded-corean"', "comes with the app"),
-        ('check = "head_aligns"\nrun = "../../etc"', "no id of a run"),
-        ('check = "bug_named"\nruns = ["recorded-korean"]', "at least two runs"),
+        ('check = "head_aligns"\nrun = "../../etc"', "isn't a run id"),
+        ('check = "bug_named"\nruns = ["recorded-korean"]', "at least two different ones"),
         (
             'check = "bug_named"\nruns = ["recorded-korean", "recorded-corean"]',
             "comes with the app",
@@ -181,7 +181,7 @@ def test_each_mistake_in_the_words_names_its_file(
         ('check = "predicted_count"\npart = "cellar"', "no module begins with"),
         ('check = "predicted_count"\nchanges = { "model.d_model" = 7 }', "d_model"),
         ('check = "reached"\nat_least = 0.9\nmax_parameters = 0', "max_parameters"),
-        ('check = "reached"\nat_least = 0.9\nmin = { "model.norm" = 1 }', "is no number"),
+        ('check = "reached"\nat_least = 0.9\nmin = { "model.norm" = 1 }', "isn't a number"),
         ('check = "reached"\nat_least = 0.9\nwhere = { "model.x" = 1 }', "no setting model.x"),
     ],
 )
@@ -253,7 +253,7 @@ def test_lessons_beyond_the_limit_are_counted(tmp_path: Path, monkeypatch) -> No
     for number in range(103):
         (tmp_path / f"lesson-{number:03}.toml").write_text("id = ", encoding="utf-8")
     monkeypatch.setenv("TFM_LESSONS_DIR", str(tmp_path))
-    assert "Lessons beyond 100 are not read: 3." in catalogue.catalogue().problems
+    assert "The limit is 100 lessons; 3 more were skipped." in catalogue.catalogue().problems
 
 
 def test_the_example_of_the_documentation_is_a_lesson_and_its_table_has_every_check(

@@ -18,7 +18,7 @@ from tfm_core.lessons.task import Verdict, Work
 from tfm_core.lessons.words import TaskWords
 from tfm_core.probe.labels import axes
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.record.outcome import loss_progress
+from tfm_core.runs.outcome import loss_progress
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RECORDED, RunStore
@@ -97,7 +97,7 @@ def test_answers_of_the_questions_are_those_of_models_and_snapshots() -> None:
     assert step in progress.steps
     assert np.all(progress.shares[progress.steps < step] < MIN_PROGRESS)
     assert stops.left_guessing(of(KOREAN)) == Verdict(
-        True, f"The loss left guessing at step {step:,}."
+        True, f"The loss fell below guessing at step {step:,}."
     )
 
 
@@ -136,7 +136,7 @@ def test_every_answer_of_a_stop_is_judged_as_its_run_answers(name: str) -> None:
         assert stop.query(run)["run"] == run.id
         asked = stop.asked(of(run))
         if asked is None:
-            with pytest.raises(StudentError, match="comes from the run"):
+            with pytest.raises(StudentError, match="The run will answer"):
                 stop.judge("", of(run))
             continue
         verdicts = {option: stop.judge(option, of(run)).is_right for option in asked.options}

@@ -231,7 +231,7 @@ def test_a_full_disk_ends_the_recording_and_not_the_training(store, monkeypatch)
         def full(*_: object, **__: object) -> None:
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("tfm_core.runs.record.snapshots.write", full)
+        monkeypatch.setattr("tfm_core.runs.snapshots.write_snapshot", full)
         with pytest.warns(RuntimeWarning, match="The recording ended at step 2"):
             run.step(1.0)
         run.step(1.0)

@@ -16,7 +16,7 @@ from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tests.runs.conftest import end_workers
 from tfm_core import machine
-from tfm_core.runs.backends import local
+from tfm_core.runs.queue import local_workers
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RECORDED, RunStore
 
@@ -65,7 +65,7 @@ def _idle_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
     """An empty store, without the recorded runs, that the pages use too."""
     monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path))
-    monkeypatch.setattr(local, "default_size", lambda: 0)
+    monkeypatch.setattr(local_workers, "default_size", lambda: 0)
     shared = runs_access.store()
     monkeypatch.setattr(shared, "recorded", None)
     yield shared

@@ -10,8 +10,8 @@ from tests.pages.made_runs import made_run
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.probe.types import Snapshot
-from tfm_core.runs.record.snapshots import write, write_probe
 from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import write_probe, write_snapshot
 from tfm_core.runs.status import State
 from tfm_core.runs.store import RunStore
 
@@ -118,7 +118,7 @@ def _look_at_text(run: Run, experiment: Experiment, steps: tuple[int, ...]) -> N
         if is_last:
             tokens[1] = [*tokens[1][:2], "red", *tokens[1][3:]]
         attention, masks = drawn_attention(experiment, items, np.random.default_rng(3), 4)
-        write(
+        write_snapshot(
             run.folder,
             Snapshot(
                 step,
@@ -148,4 +148,6 @@ def _look_at_pictures(run: Run, experiment: Experiment, steps: tuple[int, ...]) 
             scores[3, 8] += 1.2  # one is wrong
         scores /= scores.sum(1, keepdims=True)
         attention, masks = drawn_attention(experiment, items, np.random.default_rng(3), 4)
-        write(run.folder, Snapshot(step, attention, scores.astype(np.float16), masks=masks))
+        write_snapshot(
+            run.folder, Snapshot(step, attention, scores.astype(np.float16), masks=masks)
+        )

@@ -18,7 +18,7 @@ from tests.pages.shown import assert_as_recorded, shown_at_last
 from tests.runs.every_kind import KINDS, every_kind
 from tfm_core.cli import FAILED, WRONG_INPUT, main
 from tfm_core.export.exports import EXPORTS
-from tfm_core.runs.backends import local
+from tfm_core.runs.queue import local_workers
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
 
@@ -62,7 +62,7 @@ def ids(tmp_path_factory):
 @pytest.fixture
 def store(ids, monkeypatch):
     monkeypatch.setenv("TFM_RUNS_DIR", ids["root"])
-    monkeypatch.setattr(local, "default_size", lambda: 0)
+    monkeypatch.setattr(local_workers, "default_size", lambda: 0)
     shared = runs_access.store()
     monkeypatch.setattr(shared, "recorded", None)
     return shared

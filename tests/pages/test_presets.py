@@ -11,8 +11,8 @@ from tests.pages.linked_views import PARAMETERS
 from tests.pages.opening import opened_at
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
-from tfm_core.runs.backends import local
 from tfm_core.runs.process.execute import execute
+from tfm_core.runs.queue import local_workers
 from tfm_core.runs.store import RunStore
 
 LITTLE = {"n_train": 64, "n_validation": 16, "n_test": 16}
@@ -57,7 +57,7 @@ def ids(runs, monkeypatch):
     """The same, and the pages look into their store."""
     store, made = runs
     monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    monkeypatch.setattr(local, "default_size", lambda: 0)
+    monkeypatch.setattr(local_workers, "default_size", lambda: 0)
     return made
 
 

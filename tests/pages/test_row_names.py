@@ -14,7 +14,7 @@ from tests.pages.looking import grid, opened, said
 from tfm_core.data.text.glosses import glosses_of
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.progress import stage
-from tfm_core.studies.races import of_attention
+from tfm_core.studies.experiments import race_of_attention
 
 ROWS = {  # of the first example: three two -> 3 2
     "cross": (["3", "2", "<eos>"], "target token written"),
@@ -53,7 +53,7 @@ def test_on_attention_and_on_the_stage(store, kind):
 
 
 def test_before_the_transformer(store):
-    run = constructed_run(store, of_attention("numbers").experiments["additive"])
+    run = constructed_run(store, race_of_attention("numbers").experiments["additive"])
     (called, *_rest) = rnn_attention.cross_attention_at(run).rows
     assert (list(called.names), called.title) == ROWS["cross"]
 

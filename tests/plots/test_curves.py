@@ -28,7 +28,7 @@ from tfm_core.plots.training.comparison import (
 from tfm_core.plots.training.curves import learning_curve
 from tfm_core.plots.training.stage import MAX_DRAWN, MAX_POINTS, curve_lines, smooth, thin
 from tfm_core.runs.curves import Curves
-from tfm_core.sweeps.trials import Trial
+from tfm_core.sweeps.store import Trial
 from tfm_core.trace.backward import fold, graph_of, groups_of
 from tfm_core.trace.learning import start
 

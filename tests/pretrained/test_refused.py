@@ -118,7 +118,7 @@ def test_a_file_of_ten_gigabytes_is_refused_unread(folder):
 def test_a_pointer_of_git_lfs_is_called_one(folder, name):
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n"
     (folder / name).write_text(pointer)
-    assert "“git lfs pull” fetches it" in refusal(folder)
+    assert "run “git lfs pull”" in refusal(folder)
 
 
 def test_a_pickle_is_never_read(folder):

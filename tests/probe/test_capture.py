@@ -22,7 +22,7 @@ from tfm_core.probe.capture import capture
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.snapshot import probe_of, take
 from tfm_core.runs import notebook
-from tfm_core.runs.record.snapshots import write, write_probe
+from tfm_core.runs.snapshots import write_probe, write_snapshot
 from tfm_core.runs.store import RunStore
 from tfm_core.training.loop import build, train
 
@@ -169,7 +169,7 @@ def run(request, tmp_path_factory):
     made = RunStore(tmp_path_factory.mktemp("runs"), recorded=None).create(chosen, name="Untrained")
     trainer = build(chosen)
     write_probe(made.folder, probe_of(trainer))
-    write(made.folder, take(trainer))
+    write_snapshot(made.folder, take(trainer))
     return made
 
 

@@ -11,10 +11,10 @@ from hypothesis.extra import numpy as arrays
 from safetensors.numpy import load_file, save_file
 
 from tests.runs.waiting import tiny
+from tfm_core.runs import figures, thinned
 from tfm_core.runs.curves import STEP_COLUMNS, Curves, EventReader, Series, record_of
-from tfm_core.runs.record import figures, thinned
-from tfm_core.runs.record.figures import last_measured
-from tfm_core.runs.record.thinned import FILE, MAX_STEPS, ThinnedReader, thin
+from tfm_core.runs.figures import last_measured
+from tfm_core.runs.thinned import FILE, MAX_STEPS, ThinnedReader, thin
 
 EVENTS = "events.jsonl"
 
@@ -360,7 +360,7 @@ def test_the_worker_keeps_them_as_it_goes_and_a_copy_has_them(store, monkeypatch
     monkeypatch.setattr(thinned, "LONG_FILE", 1)
     run = store.create(tiny())
     execute(run)
-    (kept, curves) = thinned._kept(run.folder)
+    (kept, curves) = thinned._stored(run.folder)
     assert kept.offset > 0
     assert len(curves.steps) == len(run.curves().steps)
     copy = store.fork(run.id, steps=11)

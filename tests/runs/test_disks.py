@@ -161,7 +161,7 @@ def test_a_disk_that_became_read_only_is_what_ended_a_run(tmpfs, end):
     run = end(store.create(tiny()), "running", pid=dead.pid, host=this_host())
     assert "killed" in run.status.reason
     tmpfs("remount,ro")
-    assert "cannot be written" in run.status.reason
+    assert "can't be written" in run.status.reason
     assert run.status.reason.endswith(REFUSALS[errno.EROFS])
 
 
@@ -224,12 +224,12 @@ def test_a_failure_says_what_would_help_also_of_the_folder(tmp_path, monkeypatch
         ),
         (CheckpointDamaged("The checkpoint last is damaged."), "^The checkpoint last is damaged.$"),
         (StudentError("{name} is not there.", name="cuda:3"), "^cuda:3 is not there.$"),
-        (ValueError("Not one of ours."), "^ValueError: Not one of ours. .more in worker.log"),
-        (KeyError("weight"), "KeyError: 'weight' .more in worker.log"),
+        (ValueError("Not one of ours."), "^ValueError: Not one of ours. .details in worker.log"),
+        (KeyError("weight"), "KeyError: 'weight' .details in worker.log"),
         (RuntimeError(), "RuntimeError: no message"),
         (
             PermissionError(errno.EACCES, "Permission denied"),
-            "The permissions of the folder of runs forbid this",
+            "The permissions of the runs folder forbid this",
         ),
     ]:
         assert re.search(expected, sentence(error, tiny(), "cuda:0"))

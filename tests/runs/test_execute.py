@@ -15,10 +15,10 @@ from tests.runs.comparing import assert_same, facts, stopping_at
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.runs import Run
+from tfm_core.runs.disk.locks import RunLock, RunLocked
 from tfm_core.runs.process import recorder
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.requests import Control, drop
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.status import write_status
 from tfm_core.training.events import Step
 
@@ -134,7 +134,7 @@ def test_a_run_that_broke_down_before_its_first_checkpoint_starts_again(whole, s
 
     execute(run, None, lambda event: reasons.append(run.status.reason))
     assert_same(whole, run)
-    assert reasons[0] == "Without a checkpoint, it started again."
+    assert reasons[0] == "It started again because there was no checkpoint."
 
 
 def test_snapshots_from_beyond_the_checkpoint_are_taken_again(store):
@@ -205,7 +205,7 @@ def test_a_missing_device_and_a_damaged_experiment_or_checkpoint_are_said(store,
 
 def test_a_run_that_is_held_is_left_alone(store):
     run = store.create(tiny())
-    with RunLock(run.folder), pytest.raises(RunLocked, match="Another process trains"):
+    with RunLock(run.folder), pytest.raises(RunLocked, match="Another process is training"):
         execute(run)
     assert run.status.state == "queued"
 

@@ -23,11 +23,10 @@ from tfm_core.runs import own_sets
 from tfm_core.runs.auth import Visitor
 from tfm_core.runs.disk.locks import limit_lock
 from tfm_core.runs.process.identity import ProcessId, process_id, this_host
-from tfm_core.runs.queue import health as subject
+from tfm_core.runs.queue import run_queue as subject
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.health import Checkup
 from tfm_core.runs.queue.limits import LimitReached, Limits
-from tfm_core.runs.queue.run_queue import RunQueue
+from tfm_core.runs.queue.run_queue import Checkup, RunQueue
 from tfm_core.runs.status import Status, write_status
 from tfm_core.sentences import StudentError
 from tfm_core.settings import Settings
@@ -119,7 +118,7 @@ def test_a_full_line_takes_no_more_and_says_so(store, make_queue):
     for _ in range(2):
         queue.submit(store.create(tiny()))
     run = store.create(tiny())
-    with pytest.raises(LimitReached, match="2 runs wait"):
+    with pytest.raises(LimitReached, match="The queue is full"):
         queue.submit(run)
     assert run.status.state == "stopped"
     assert "Try again later" in run.status.reason
@@ -128,9 +127,9 @@ def test_a_full_line_takes_no_more_and_says_so(store, make_queue):
 @pytest.mark.parametrize(
     ("limits", "sentence"),
     [
-        (Limits(max_steps=6), "has 7 steps; the limit here is 6"),
-        (Limits(max_parameters=100), r"parameters; the limit here is 100"),
-        (Limits(max_attention=50), r"[\d,]+ attention weights .* hold 50"),
+        (Limits(max_steps=6), "has 7 steps; the limit is 6"),
+        (Limits(max_parameters=100), r"parameters; the limit is 100"),
+        (Limits(max_attention=50), r"[\d,]+ attention weights .* is 50"),
     ],
 )
 def test_a_run_beyond_the_limits_is_refused(store, make_queue, limits, sentence):
@@ -198,8 +197,8 @@ def test_a_resumed_run_without_a_checkpoint_starts_again_and_a_new_one_is_submit
     write_status(run.folder, Status("running", pid=1, host=this_host(), created=1.0))
     make_queue().resume(run)
     assert run.status.state == "queued"
-    assert run.status.reason == "It starts again from the beginning."
-    with pytest.raises(ValueError, match=r"Only a new run can be started"):
+    assert run.status.reason == "Starts again from the beginning."
+    with pytest.raises(ValueError, match=r"already started"):
         make_queue().submit(end(store.create(tiny())))
 
 
@@ -268,7 +267,7 @@ def test_a_visitor_has_no_more_runs_in_hand_than_may(store, make_queue, monkeypa
 
 
 def test_a_stranger_keeps_no_more_sets_than_may(store, monkeypatch):
-    monkeypatch.setattr(own_sets, "MAX_OF_A_STRANGER", MAX)
+    monkeypatch.setattr(own_sets, "MAX_PER_VISITOR", MAX)
     who = Visitor(OWNER, is_public=True)
 
     def add(number: int) -> None:
@@ -318,7 +317,7 @@ def test_a_queue_that_works_is_healthy_and_its_line_is_counted(working, store):
     [
         (errno.ENOSPC, "The disk is full"),
         (errno.EROFS, "The disk of the runs is read-only"),
-        (errno.EACCES, "The permissions of the folder of runs forbid this"),
+        (errno.EACCES, "The permissions of the runs folder forbid this"),
     ],
 )
 def test_a_folder_that_takes_nothing_is_told(working, monkeypatch, error, reason):
@@ -327,7 +326,7 @@ def test_a_folder_that_takes_nothing_is_told(working, monkeypatch, error, reason
 
     monkeypatch.setattr(subject.tempfile, "TemporaryFile", refuse)
     health = Checkup(working).look()
-    assert health.reason.startswith(f"The folder of runs cannot be written. {reason}")
+    assert health.reason.startswith(f"The runs folder can't be written. {reason}")
     assert "secret" not in health.reason
 
 

@@ -11,8 +11,8 @@ from tests.runs.waiting import tiny
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.compute import seconds
+from tfm_core.runs.expected_time import Finished, expected, finished
 from tfm_core.runs.process.identity import this_host
-from tfm_core.runs.record.expected_time import Finished, expected, finished
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.training.progress import LOSS_DIVERGED, TrainingDiverged

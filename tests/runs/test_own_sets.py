@@ -64,7 +64,7 @@ def test_a_set_that_another_visitor_keeps_too_stays_for_them(store):
     ("settings", "limits", "sentence"),
     [
         (Settings(max_running=0), {}, "accepts no data"),
-        (Settings(), {"max_own_data": 10}, "all data use 0 B of 10 B"),
+        (Settings(), {"max_own_data": 10}, "0 B of 10 B are in use"),
     ],
 )
 def test_a_server_bounds_the_sets_of_its_visitors_but_not_its_hosts_own(
@@ -77,7 +77,7 @@ def test_a_server_bounds_the_sets_of_its_visitors_but_not_its_hosts_own(
 
 
 def test_a_stranger_keeps_so_many_sets_and_no_more(store, monkeypatch):
-    monkeypatch.setattr(own_sets, "MAX_OF_A_STRANGER", 2)
+    monkeypatch.setattr(own_sets, "MAX_PER_VISITOR", 2)
     for name in ("one", "two"):
         kept(store, name=name)
     with pytest.raises(LimitReached, match="You have 2 data sets"):
@@ -92,11 +92,13 @@ def test_sets_count_into_the_disk_that_all_may_take(store, end):
     taken = quota.disk_use(store.root, store.kept()).runs
     went = []
     settings = Settings(max_disk=taken + 1_000)
-    own = own_sets.keep(PREPARED, store=store, visitor=MINE, settings=settings, told_of=went.append)
+    own = own_sets.keep(
+        PREPARED, store=store, visitor=MINE, settings=settings, on_evicted=went.append
+    )
     assert quota.size_of_sets(store.root) > PREPARED.n_bytes
     assert (went, [run.id for run in store.list()]) == ([], [old.id])
     large = dataclasses.replace(PREPARED, files={"train.jsonl": b"x" * 9_000})
-    own_sets.keep(large, store=store, visitor=MINE, settings=settings, told_of=went.append)
+    own_sets.keep(large, store=store, visitor=MINE, settings=settings, on_evicted=went.append)
     assert (went, store.list()) == ([1], [])
     found = quota.disk_use(store.root, (), Bounds(disk=100_000))
     assert found.sets == quota.size_of_sets(store.root) > 9_000

@@ -16,15 +16,13 @@ from tests.runs.comparing import assert_same, stopping_at
 from tests.runs.conftest import end_workers
 from tests.runs.test_status import DEAD
 from tests.runs.waiting import tiny, wait_until
-from tfm_core.runs.backends import local
 from tfm_core.runs.disk import locks
-from tfm_core.runs.disk.locks import FOLDER
+from tfm_core.runs.disk.locks import FOLDER, RunLock
 from tfm_core.runs.process.execute import execute
 from tfm_core.runs.process.identity import process_id, this_host
 from tfm_core.runs.process.requests import Control, drop
-from tfm_core.runs.queue import run_queue, waiting_line
+from tfm_core.runs.queue import local_workers, run_queue, waiting_line
 from tfm_core.runs.queue.limits import LimitReached, Limits
-from tfm_core.runs.queue.run_lock import RunLock
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
@@ -236,7 +234,7 @@ def test_damaged_runs_keep_neither_the_queue_from_starting_nor_sound_runs_waitin
 def test_a_worker_trains_one_run_after_another_each_as_if_it_were_the_first(
     store, make_queue, monkeypatch
 ):
-    monkeypatch.setattr(local, "REFILL_SECONDS", 3600)
+    monkeypatch.setattr(local_workers, "REFILL_SECONDS", 3600)
     queue = make_queue(max_running=1, warm=1)
     queue.start()
     wait_until(lambda: len(queue.backend.pool.waiting) == 1, "a worker waits")
@@ -264,15 +262,19 @@ def full(*_, **__):
 
 
 def test_a_full_disk_leaves_a_run_waiting_until_there_is_room(store, turns, monkeypatch):
-    run, errors, process = store.create(tiny()), waiting_line.start_errors, local.WorkerProcess
+    run, errors, process = (
+        store.create(tiny()),
+        waiting_line.start_errors,
+        local_workers.WorkerProcess,
+    )
     turns.submit(run)
-    for module, name in ((locks, "lock"), (local, "write_status"), (process, "send")):
+    for module, name in ((locks, "lock"), (local_workers, "write_status"), (process, "send")):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, full)
             turns.step()
         assert waiting_line.ids(store.root) == [run.id]
         assert "The disk is full" in errors[run.folder]
-        assert "starts as soon as it can" in errors[run.folder]
+        assert "starts as soon as possible" in errors[run.folder]
         assert (run.status.state == "queued") == (name != "send")
     assert turns.backend.pool.waiting == [], "a worker that a status names has the run or is dead"
 
@@ -356,12 +358,12 @@ def test_the_time_that_a_run_may_take_counts_over_resumes(store):
     write_status(run.folder, Status("stopped", total_steps=100_000, seconds=60.0))
     stopped = execute(run, Control(run.folder, max_seconds=60))
     assert (stopped.state, stopped.step) == ("stopped", 1)
-    assert "the limit here" in stopped.reason
+    assert "at the limit of" in stopped.reason
     assert run.has_checkpoint
 
     resuming = RunQueue(store, warm=0, limits=Limits(max_seconds=60))
     write_status(run.folder, dataclasses.replace(stopped, seconds=61.0))
-    with pytest.raises(LimitReached, match="has trained for 60 seconds"):
+    with pytest.raises(LimitReached, match="limit of 60 seconds"):
         resuming.resume(run)
     copy = store.fork(run.id, steps=100_001)
     resuming.resume(copy)
@@ -380,4 +382,4 @@ def test_a_long_pause_ends_where_others_wait(store):
     training.join()
     status = run.status
     assert (status.state, status.step) == ("stopped", step)
-    assert status.reason.startswith("Stopped after a pause of 0 seconds: other runs wait")
+    assert status.reason.startswith("Stopped after a pause of 0 seconds because other runs wait")

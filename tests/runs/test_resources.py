@@ -12,8 +12,8 @@ from tfm_core.facts.memory import PROCESS_BYTES
 from tfm_core.facts.storage import snapshots_bytes
 from tfm_core.runs.disk import quota
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.queue import resources
-from tfm_core.runs.queue.resources import TooLarge, always, needed
+from tfm_core.runs.queue import limits
+from tfm_core.runs.queue.limits import TooLarge, always, needed
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.sentences import in_bytes
 from tfm_core.training.objectives import TextObjective
@@ -48,24 +48,22 @@ def has(monkeypatch):
 def test_weights_and_batches_that_do_not_fit_are_told_with_what_would(has):
     has(4.5 * GIB)
     with pytest.raises(TooLarge) as refused:
-        resources.check(wide(), "cpu")
+        limits.check_memory(wide(), "cpu")
     said = str(refused.value)
     assert in_bytes(always(needed(wide()))) in said
     assert "4.5 GiB" in said
     assert "at any batch size" in said
-    assert (
-        resources.out_of_memory(wide(), "cpu") == said
-    )  # the same sentence where it is noticed late
+    assert limits.out_of_memory(wide(), "cpu") == said  # the same sentence where it is noticed late
     has(int(always(needed(wide())) * 0.98))
     with pytest.raises(TooLarge, match="Use sgd, which needs"):
-        resources.check(wide(), "cpu")
+        limits.check_memory(wide(), "cpu")
     has(always(needed(wide())) + 1)
-    resources.check(wide(), "cpu")
+    limits.check_memory(wide(), "cpu")
     has(64 * GIB)
-    resources.check(wide(), "cpu")
+    limits.check_memory(wide(), "cpu")
     experiment = tiny(batch_size=4096)
     has(PROCESS_BYTES + needed(experiment).total - 1)
-    said = resources.out_of_memory(experiment, "cpu")
+    said = limits.out_of_memory(experiment, "cpu")
     assert "a batch of 4096 needs" in said
     fitting = int(re.search(r"A batch size of (\d+) fits", said).group(1))
     assert needed(tiny(batch_size=fitting)).total < needed(experiment).total
@@ -74,13 +72,13 @@ def test_weights_and_batches_that_do_not_fit_are_told_with_what_would(has):
 
 def test_a_batch_is_advised_that_fits_beside_what_others_hold_of_a_gpu(monkeypatch):
     experiment = tiny(batch_size=4096)
-    monkeypatch.setattr(resources, "memory_of", lambda _device: 64 * GIB)
-    monkeypatch.setattr(resources, "_left", lambda _device: needed(tiny(batch_size=700)).total)
-    said = resources.out_of_memory(experiment, "cuda:0")
+    monkeypatch.setattr(limits, "memory_of", lambda _device: 64 * GIB)
+    monkeypatch.setattr(limits, "_left", lambda _device: needed(tiny(batch_size=700)).total)
+    said = limits.out_of_memory(experiment, "cuda:0")
     assert "of 64.0 GiB" in said
     assert "a batch size of 512" in said
-    monkeypatch.setattr(resources, "_left", lambda _device: 1000)
-    assert "se a smaller model" in resources.out_of_memory(experiment, "cuda:0")
+    monkeypatch.setattr(limits, "_left", lambda _device: 1000)
+    assert "se a smaller model" in limits.out_of_memory(experiment, "cuda:0")
 
 
 def test_a_step_that_runs_out_of_memory_ends_the_run_with_a_batch_that_fits(
@@ -102,7 +100,7 @@ def test_a_step_that_runs_out_of_memory_ends_the_run_with_a_batch_that_fits(
 def test_a_start_that_cannot_fit_is_refused(store, has):
     has(GIB)
     run = store.create(wide())
-    with pytest.raises(TooLarge, match="too large for the memory of cpu"):
+    with pytest.raises(TooLarge, match="doesn't fit in the memory of cpu"):
         RunQueue(store, warm=0).submit(run)
     assert run.status.state == "stopped"
 
@@ -121,9 +119,9 @@ def test_a_process_that_is_confined_has_no_more_than_that():
 def test_snapshots_that_the_disk_has_no_room_for_are_refused_before_the_start(store, monkeypatch):
     experiment = tiny()
     needs = snapshots_bytes(experiment, 20_000_000)
-    resources.check_disk(experiment, needs)
+    limits.check_disk(experiment, needs)
     with pytest.raises(TooLarge, match=f"5 snapshots need {in_bytes(needs)}"):
-        resources.check_disk(experiment, needs - 1)
+        limits.check_disk(experiment, needs - 1)
     monkeypatch.setattr(quota, "_free", lambda _root: needs - 1)
     run = store.create(experiment)
     with pytest.raises(TooLarge, match="or delete runs"):

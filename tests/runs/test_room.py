@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.runs.waiting import tiny
-from tfm_core.runs.disk import cleanup, quota, trash
+from tfm_core.runs.disk import quota, trash
 from tfm_core.runs.disk.atomic import CachedReader
 from tfm_core.runs.disk.failures import Refused
 from tfm_core.runs.disk.quota import Bounds
@@ -156,7 +156,7 @@ def names(folder):
 def later(monkeypatch):
     """Let it be half an hour later: a file's time of change cannot be set back."""
     now = time.time() + 1_800
-    monkeypatch.setattr("tfm_core.runs.disk.cleanup.time.time", lambda: now)
+    monkeypatch.setattr("tfm_core.runs.disk.trash.time.time", lambda: now)
 
 
 def leave(path):
@@ -169,7 +169,7 @@ def test_half_made_runs_go(store, later):
     leave(store.root / ".new-half" / "experiment.json")
     leave(store.root / trash.FOLDER / ".gone-0123456789ab" / "status.json")
     leave(store.root / "notes.txt")
-    assert cleanup.clean_up(store.root) == 2
+    assert trash.clean_up(store.root) == 2
     assert names(store.root) == sorted([trash.FOLDER, "notes.txt", run.id])
     assert names(store.root / trash.FOLDER) == []
 
@@ -184,7 +184,7 @@ def test_half_written_files_of_a_run_go(store, end, later):
         "checkpoints/last/.tmpAb3xYz",
     ):
         leave(run.folder / name)
-    assert cleanup.clean_up(store.root) == 4
+    assert trash.clean_up(store.root) == 4
     assert names(run.folder / "checkpoints" / "last") == before
     assert names(run.folder / "snapshots") == []
     assert run.status.state == "stopped"
@@ -193,13 +193,13 @@ def test_half_written_files_of_a_run_go(store, end, later):
 def test_what_has_a_worker_is_left_alone(store, end, later):
     run = end(store.create(tiny()), "running", pid=os.getpid(), host=this_host())
     leave(run.folder / "checkpoints" / "last" / "checkpoint.safetensors.new")
-    assert cleanup.clean_up(store.root) == 0
+    assert trash.clean_up(store.root) == 0
 
 
 def test_what_is_being_written_is_left_alone(store):
     leave(store.root / ".new-now" / "experiment.json")
     leave(store.create(tiny(), state="stopped").folder / ".status.json.0b00c4f5")
-    assert cleanup.clean_up(store.root) == 0
+    assert trash.clean_up(store.root) == 0
 
 
 def test_a_copy_in_the_making_is_no_leftover(store, monkeypatch):
@@ -207,14 +207,14 @@ def test_a_copy_in_the_making_is_no_leftover(store, monkeypatch):
     leave(copied)
     os.utime(copied, (0, 0))  # as copying does: the time of the original
     os.utime(copied.parent, (0, 0))
-    assert cleanup.clean_up(store.root) == 0
+    assert trash.clean_up(store.root) == 0
 
 
 def test_a_link_out_of_the_folder_leads_nowhere(store, tmp_path, later):
     leave(tmp_path / "elsewhere" / "kept")
     store.create(tiny())
     (store.root / ".new-link").symlink_to(tmp_path / "elsewhere")
-    assert cleanup.clean_up(store.root) == 1
+    assert trash.clean_up(store.root) == 1
     assert names(tmp_path / "elsewhere") == ["kept"]
 
 

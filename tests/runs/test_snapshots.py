@@ -10,10 +10,9 @@ from tests.runs.waiting import tiny
 from tfm_core.choices.config.training import WEIGHT_SETS
 from tfm_core.choices.presets import PRESETS
 from tfm_core.facts.storage import weights_bytes
-from tfm_core.runs import Snapshot
+from tfm_core.runs import Snapshot, snapshots
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record import weights
-from tfm_core.runs.record.snapshots import read, snapshot_path, write, write_probe
+from tfm_core.runs.snapshots import read_snapshot, snapshot_path, write_probe, write_snapshot
 
 pytestmark = pytest.mark.quick
 
@@ -44,7 +43,7 @@ def text_snapshot(step=5):
 
 def test_snapshots_of_text_and_pictures_come_back(tmp_path):
     written = text_snapshot()
-    loaded = read(write(tmp_path, written))
+    loaded = read_snapshot(write_snapshot(tmp_path, written))
 
     assert loaded.step == 5
     assert loaded.tokens == written.tokens
@@ -59,7 +58,7 @@ def test_snapshots_of_text_and_pictures_come_back(tmp_path):
         for key, value in written_part.items():
             np.testing.assert_array_equal(found_part[key], value)
     probabilities = RNG.random((3, 10))
-    loaded = read(write(tmp_path, Snapshot(0, probabilities=probabilities)))
+    loaded = read_snapshot(write_snapshot(tmp_path, Snapshot(0, probabilities=probabilities)))
     assert loaded.probabilities.dtype == np.float16
     np.testing.assert_allclose(loaded.probabilities, probabilities, atol=1e-3)
     assert loaded.texts is None
@@ -68,7 +67,7 @@ def test_snapshots_of_text_and_pictures_come_back(tmp_path):
 def test_steps_are_listed_in_order_without_what_is_damaged(store):
     run = store.create(tiny())
     for step in (13, 0, 2, 7, 3):
-        write(run.folder, text_snapshot(step))
+        write_snapshot(run.folder, text_snapshot(step))
     torn = snapshot_path(run.folder, 7)
     torn.write_bytes(torn.read_bytes()[:-1])
     snapshot_path(run.folder, 3).write_bytes(b"")
@@ -132,8 +131,8 @@ def test_a_run_keeps_none_where_all_would_take_more_than_may_be(store, monkeypat
 def test_those_from_beyond_the_checkpoint_are_kept_again(store):
     run = store.create(tiny())
     execute(run, *stopping_at(2, run))
-    beyond = weights.weights_path(run.folder, 5)
-    beyond.write_bytes(weights.weights_path(run.folder, 0).read_bytes())
+    beyond = snapshots.weights_path(run.folder, 5)
+    beyond.write_bytes(snapshots.weights_path(run.folder, 0).read_bytes())
     execute(run)
     assert run.weight_steps() == [0, 7]
 
@@ -161,20 +160,20 @@ def _no_numbers(path):
         (lambda path: path.write_bytes(b"nothing"), "are damaged"),
         (_cut, "are damaged"),
         (_of_another_step, "belongs to another step"),
-        (_no_numbers, "are not finite numbers"),
+        (_no_numbers, "aren't finite numbers"),
     ],
     ids=["missing", "garbled", "cut", "another-step", "infinite"],
 )
 def test_what_is_damaged_is_a_sentence(whole, damage, why):
-    damage(weights.weights_path(whole.folder, 7))
+    damage(snapshots.weights_path(whole.folder, 7))
     with pytest.raises(ValueError, match=why):
         whole.weights(7)
 
 
 def test_a_link_is_not_followed(whole, tmp_path):
-    path = weights.weights_path(whole.folder, 7)
+    path = snapshots.weights_path(whole.folder, 7)
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
     assert whole.weight_steps() == [0]
-    with pytest.raises(ValueError, match="not a plain file"):
+    with pytest.raises(ValueError, match="isn't a regular file"):
         whole.weights(7)

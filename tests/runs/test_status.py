@@ -12,10 +12,10 @@ import pytest
 
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs.disk import locks
+from tfm_core.runs.disk.locks import RunLock, RunLocked
 from tfm_core.runs.process import identity, requests
 from tfm_core.runs.process.identity import ProcessId, is_alive, process_id, this_boot, this_host
 from tfm_core.runs.process.recorder import AwakeClock, Recorder, keeps
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.status import ALIVE, STATES, Status, read_status, write_status
 from tfm_core.sentences import N_, Sentence
 
@@ -74,7 +74,7 @@ def test_a_run_that_waits_can_only_be_stopped_and_unknown_requests_are_refused(s
     run = store.create(tiny())
     with pytest.raises(ValueError, match="can only stop it"):
         run.request("pause")
-    with pytest.raises(ValueError, match="'fly' is not a request"):
+    with pytest.raises(ValueError, match="'fly' isn't a request"):
         store.create(tiny()).request("fly")
 
 
@@ -104,7 +104,7 @@ DEAD = ProcessId(2**22 + 1, process_id().host, 1.0)  # beyond the highest proces
 
 LOCKS = """
 import sys, pathlib
-from tfm_core.runs.queue.run_lock import RunLock
+from tfm_core.runs.disk.locks import RunLock
 hold = RunLock(pathlib.Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.readline()

@@ -13,8 +13,8 @@ from tests.pairwise import crossed
 from tests.runs.conftest import needs_pipes
 from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunNotFound, RunStore
+from tfm_core.runs.labels import Labels
 from tfm_core.runs.process.identity import this_host
-from tfm_core.runs.record.labels import Labels
 from tfm_core.runs.run import RunDamaged
 from tfm_core.runs.status import Status, read_status
 from tfm_core.sentences import StudentError
@@ -60,7 +60,7 @@ def test_an_unknown_id_or_none_is_answered_in_a_sentence(store):
         "",
         "abcdefgh\n",
     ]:
-        with pytest.raises(RunNotFound, match="not a run id"):
+        with pytest.raises(RunNotFound, match="A run id has"):
             store.get(run_id)
     with pytest.raises(RunNotFound, match="There is no run unknown-run here"):
         store.get("unknown-run")
@@ -268,7 +268,7 @@ def test_of_garbled_labels_the_rest_is_kept_and_said(store, field, odd):
     for name, value in kept.items():
         assert name == field or getattr(found.labels, name) == value
     assert getattr(found.labels, field) == getattr(Labels(), field)
-    assert f"labels.json has a value of “{field}” that cannot be" in found.damage
+    assert f"the value of “{field}” in labels.json is invalid" in found.damage
     assert found.problem is None
     assert found.meta.name == ("Begun" if field == "name" else "Named")
 
@@ -351,7 +351,7 @@ def test_what_meta_lacks_is_made_up_and_said(store, field, odd):
     run = put(store.create(tiny()), "meta.json", **{field: ODD[odd]})
     assert_total(run)
     kept = getattr(run.meta, field) == ODD[odd] and type(getattr(run.meta, field)) is type(ODD[odd])
-    assert kept or f"meta.json has a value of “{field}”" in (run.damage or "")
+    assert kept or f"the value of “{field}” in meta.json" in (run.damage or "")
     assert [listed.id for listed in store.list()] == [run.id]
 
 

@@ -12,9 +12,9 @@ from tests.runs.waiting import tiny
 from tests.windows import windows
 from tfm_core import disk, reading
 from tfm_core.runs.disk.failures import refusal
+from tfm_core.runs.disk.locks import CLAIMS, RunLock
 from tfm_core.runs.process import requests
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.queue.run_lock import FOLDER, RunLock
 
 pytestmark = pytest.mark.quick
 
@@ -100,7 +100,7 @@ def test_a_program_that_goes_on_holding_a_file_is_said(store, whole, monkeypatch
 def test_a_lock_that_is_being_looked_at_keeps_nobody_from_the_run(store):
     run = store.create(tiny())
     RunLock(run.folder).release()
-    with (run.folder / FOLDER / "lock").open(), RunLock(run.folder) as hold:
+    with (run.folder / CLAIMS / "lock").open(), RunLock(run.folder) as hold:
         assert hold.is_mine
     RunLock(run.folder, patience=0.0).release()
 
@@ -120,7 +120,7 @@ def test_a_link_is_not_followed_where_the_system_would(store, whole, tmp_path, m
     (tmp_path / "secret").write_bytes(path.read_bytes())
     path.unlink()
     path.symlink_to(tmp_path / "secret")
-    assert "status.json is not a plain file" in whole.status.reason
+    assert "status.json isn't a regular file" in whole.status.reason
 
 
 def test_a_reader_waits_while_a_file_is_being_replaced(store, whole, monkeypatch):

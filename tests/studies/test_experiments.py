@@ -20,16 +20,24 @@ from tfm_core.facts.architectures import of_experiment
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.inspect.compare.differences import differences
+from tfm_core.runs.outcome import overfit
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record.outcome import overfit
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.studies import bugs, comparing, practice
 from tfm_core.studies.bugs import BUGS, PROBES, Bug, Measured, ProbedModel, basis, bug_of
-from tfm_core.studies.comparing import Generated, Result, in_any_order, read
-from tfm_core.studies.experiments import BY_THEME, DEMONSTRATIONS, THEMES, conclude
+from tfm_core.studies.comparing import Generated, Result, in_any_order, result_of
+from tfm_core.studies.experiments import (
+    BY_THEME,
+    COPY_RACE,
+    DEMONSTRATIONS,
+    THEMES,
+    TRANSLATION_RACE,
+    conclude,
+    race_of_attention,
+    race_of_positions,
+)
 from tfm_core.studies.practice import STUDY
-from tfm_core.studies.races import COPY, TRANSLATION, of_attention, of_positions
 from tfm_core.studies.study import changed, missing, runs_of
 from tfm_core.trace.trace import index
 
@@ -66,7 +74,10 @@ def test_themes_have_experiments_whose_seeds_are_compared_with_holms():
     }
     found = conclude(one, results)
     assert [finding.kind for finding in found.findings] == ["better", "same"]
-    assert "“llama” has a loss of 1.90 on unseen text, “gpt-2” 2.30." in found.findings[0].sentence
+    assert (
+        "The loss on unseen text is 1.90 for “llama” and 2.30 for “gpt-2”."
+        in found.findings[0].sentence
+    )
     assert "“llama” is 0.400 below “gpt-2”." in found.seeds[0]
     assert "Holm’s correction for 2 comparisons" in found.seeds[0]
     assert list(BY_THEME) == list(THEMES)
@@ -79,7 +90,7 @@ def test_the_recorded_pair_shows_what_a_missing_mask_does(tmp_path):
     found = runs_of(one, RunStore(tmp_path, recorded=RECORDED).list())
     assert [run.id for run in found.runs] == ["recorded-causal-mask", "recorded-no-mask"]
     assert len(found.shown) == len(one.arms)
-    right, wrong = (read(run, run.id, writes_freely=True) for run in found.runs)
+    right, wrong = (result_of(run, run.id, writes_freely=True) for run in found.runs)
     assert min(right.sequence_accuracy, right.written.share, wrong.sequence_accuracy) > 0.95
     assert wrong.written.share < 0.1
 
@@ -94,7 +105,7 @@ def test_recorded_runs_make_one_experiment_alive(tmp_path):
     }
     assert list(missing(heads, found)) == ["eight"]
     results = {
-        arm.name: {seed: read(run, arm.label) for seed, run in found.by_arm[arm.name].items()}
+        arm.name: {seed: result_of(run, arm.label) for seed, run in found.by_arm[arm.name].items()}
         for arm in heads.arms
     }
     conclusion = conclude(heads, results)
@@ -142,7 +153,7 @@ def test_a_conclusion_says_what_was_expected_and_what_seeds_with_a_partner_say()
     same = conclude(one, {"positions": shares("a", 0.99), "none": shares("b", 0.99)})
     assert same.is_expected is False
     assert same.findings[0].kind == "same"
-    assert "run five" in same.verdict
+    assert "Run five" in same.verdict
     seeds = conclude(
         one, {"positions": shares("a", 0.99, 0.98, 0.97), "none": shares("b", 0.02, 0.03, 0.05)}
     )
@@ -195,7 +206,7 @@ def test_ends_that_differ_enough_are_worse_better_slower_or_faster():
     assert "at step 200, “usual” at step 100." in found.sentence
     found = comparing.usual(result(validations=SLOW), result("better"))
     assert found.kind == "faster"
-    assert "at step 100, “usual” only at step 200." in found.sentence
+    assert "at step 100, “usual” at step 200." in found.sentence
 
 
 def test_a_run_without_an_end_diverged_whichever_side_it_is_on():
@@ -513,26 +524,26 @@ def test_a_part_that_the_twin_lacks_is_measured_as_nothing(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("preset", ["reverse", "sort-at-once", "addition", "vit-digits"])
 def test_kinds_of_positions_differ_in_these_alone(preset):
-    found = of_positions(PRESETS[preset].experiment, steps=31).experiments
+    found = race_of_positions(PRESETS[preset].experiment, steps=31).experiments
     assert set(found) == set(POSITIONS_OF_WORDS)
     assert [each.model.position for each in found.values()] == list(found)
     assert {each.training.steps for each in found.values()} == {31}
     first, *others = (one.model_dump(exclude={"model": {"position"}}) for one in found.values())
     assert others == [first] * len(others)
     with pytest.raises(ValueError, match="has no positions"):
-        of_positions(TRANSLATION.experiments["additive"], steps=31)
+        race_of_positions(TRANSLATION_RACE.experiments["additive"], steps=31)
 
 
 @pytest.mark.parametrize("task", rnn_attention.tasks())
 def test_attentions_of_every_offered_task_differ_in_their_model_alone(task):
-    found = of_attention(task, steps=700).experiments
+    found = race_of_attention(task, steps=700).experiments
     assert {name: one.model for name, one in found.items()} == rnn_attention.models()
     assert {one.training.steps for one in found.values()} == {700}
     first, *others = (one.model_dump(exclude={"model"}) for one in found.values())
     assert others == [first] * len(others)
 
 
-@pytest.mark.parametrize("race", [COPY, TRANSLATION], ids=["positions", "attention"])
+@pytest.mark.parametrize("race", [COPY_RACE, TRANSLATION_RACE], ids=["positions", "attention"])
 def test_the_races_come_with_the_app_and_can_be_trained_by_oneself(race):
     store = RunStore()
     found = runs_of(race, [*store.list(), *store.lessons()])
@@ -543,18 +554,18 @@ def test_the_races_come_with_the_app_and_can_be_trained_by_oneself(race):
 
 
 def test_the_newest_run_of_each_kind_races_whatever_snapshots_it_took(store):
-    race = of_positions(tiny(steps=10), steps=10)
+    race = race_of_positions(tiny(steps=10), steps=10)
     base = race.experiments
     made_run(store, experiment=base["sinusoidal"])
     rotary = made_run(store, experiment=base["rotary"])
     few = base["sinusoidal"].training.replace(snapshots=2).model_dump()
     again = made_run(store, experiment=base["sinusoidal"].replace(training=few))
-    made_run(store, experiment=of_positions(tiny(steps=11), steps=11).experiments["alibi"])
+    made_run(store, experiment=race_of_positions(tiny(steps=11), steps=11).experiments["alibi"])
     found = runs_of(race, store.list())
     assert {name: run.id for name, run in found.shown.items()} == {
         "sinusoidal": again.id,
         "rotary": rotary.id,
     }
     assert set(missing(race, found)) == set(base) - {"sinusoidal", "rotary"}
-    race = of_positions(tiny().replace(seed=3), steps=10)
+    race = race_of_positions(tiny().replace(seed=3), steps=10)
     assert {one.seed for one in missing(race, runs_of(race, [])).values()} == {3}

@@ -105,8 +105,8 @@ def test_the_sink_forms_with_readings_of_the_model_and_a_zero_logit(runs):
 @pytest.mark.parametrize(
     ("first", "bos", "words"),
     [
-        (0.02, 0.7, "goes with the token"),
-        (0.6, 0.1, "stays on the position"),
+        (0.02, 0.7, "follows the token"),
+        (0.6, 0.1, "stays at the position"),
         (0.1, 0.1, "unclear"),
     ],
 )

@@ -8,7 +8,7 @@ from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.inspect.attention.heads import alikeness, dead_modules, is_dead
 from tfm_core.probe import masks
-from tfm_core.runs.record.outcome import outcome_of
+from tfm_core.runs.outcome import outcome_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RECORDED
@@ -116,7 +116,7 @@ def test_gradients_that_explode_and_idle_heads_are_told_of_what_says_enough() ->
         curves.extend([event | ({"gradients": norms} if step == 410 else {})])
     (symptom,) = symptoms(run.experiment, RUNNING, curves, NOTHING_KEPT) or ()
     assert symptom.kind == "exploding"
-    assert "decoder layer 2 has the largest, 88" in symptom.sentence
+    assert "The largest is that of decoder layer 2, 88" in symptom.sentence
     """Of a translator whose Adam decayed all weights: its loss alone looks merely mediocre."""
     run = Run(FOLDER / "dead-heads")
     found = masks.recorded(run.experiment, run.probe().items, run.snapshot(400))

@@ -11,12 +11,10 @@ from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, write_status
 from tfm_core.runs.store import RunStore
-from tfm_core.sweeps import trials
 from tfm_core.sweeps.driver import Driver
 from tfm_core.sweeps.plan import Plan
 from tfm_core.sweeps.space import Choices, Range
-from tfm_core.sweeps.store import Sweep
-from tfm_core.sweeps.trials import Trial
+from tfm_core.sweeps.store import Sweep, Trial, read_trials
 
 RATES = Range("training.learning_rate", 0.0005, 0.05, is_log=True)
 HEADS = Choices("model.n_heads", (1, 2, 3, 4))
@@ -38,7 +36,7 @@ def a_plan(**changes: Any) -> Plan:
 
 def trials_of(sweep: Sweep) -> list[Trial]:
     """The trials as a page reads them."""
-    return trials.read(sweep)
+    return read_trials(sweep)
 
 
 def ended(

@@ -20,8 +20,7 @@ from tfm_core.sweeps import driver as driving
 from tfm_core.sweeps.driver import Driver, go_on, stop
 from tfm_core.sweeps.plan import SEARCHES
 from tfm_core.sweeps.space import Choices, Range, with_values
-from tfm_core.sweeps.store import Sweep
-from tfm_core.sweeps.trials import Trials
+from tfm_core.sweeps.store import Sweep, Trials
 from tfm_core.training.progress import LOSS_DIVERGED, TrainingDiverged
 
 
@@ -41,7 +40,7 @@ def test_each_sampler_spends_the_budget_on_runs_that_can_be(
     trials, runs = trials_of(sweep), store.list()
     assert len(runs) == 9
     assert {trial.run_id for trial in trials if trial.has_run} == {run.id for run in runs}
-    assert sweep.plan().reason == "Its budget of 9 runs is used up."
+    assert sweep.plan().reason == "The budget of 9 runs is used up."
     impossible = [trial for trial in trials if trial.values.get("model.n_heads") == 3]
     assert all(trial.state == "failed" and "n_heads" in trial.why for trial in impossible)
     assert not any(trial.has_run for trial in impossible)
@@ -89,7 +88,7 @@ def test_a_budget_of_minutes_counts_what_the_runs_trained(driver: Driver, store:
     sweep = driver.sweeps.create(a_plan(max_runs=None, max_minutes=1.25))
     driven(driver, store, sweep, valley)  # each trains for half a minute
     assert len(store.list()) == 3
-    assert sweep.plan().reason == "Its budget of 1.25 minutes is used up."
+    assert sweep.plan().reason == "The budget of 1.25 minutes is used up."
 
 
 def test_a_sweep_that_stops_takes_its_runs_along_and_goes_on_with_them(
@@ -102,7 +101,7 @@ def test_a_sweep_that_stops_takes_its_runs_along_and_goes_on_with_them(
     assert run.status.state == "stopped"
     driver.step()
     assert sweep.plan().state == "stopped"
-    assert run.status.reason == "Stopped with its sweep; resumes with it."
+    assert run.status.reason == "Stopped with its sweep, and resumes with it."
     driver.step()
     assert len(store.list()) == 1
 
@@ -132,7 +131,7 @@ def test_a_run_that_is_stopped_deleted_or_fails_costs_the_sweep_one_run(
     states = [trial.state for trial in (one, two, three, four)]
     assert states == ["failed", "failed", "failed", "diverged"]
     assert "Stopped" in one.why
-    assert two.why == "Its run was deleted."
+    assert two.why == "The run was deleted."
     assert three.why == "The worker crashed: why."
     assert four.why == words
     assert five.state == "running"
@@ -184,7 +183,7 @@ def test_a_line_that_is_full_is_waited_for(store: RunStore) -> None:
     queue.submit(other)
     sweep = driver.sweeps.create(a_plan())
     driver.step()
-    assert driver.error_of(sweep.id) == "1 run waits, the limit here. Try again later."
+    assert driver.error_of(sweep.id) == "The queue is full (1). Try again later."
     assert trials_of(sweep) == []
     ended(store, other)
     driver.wake()
@@ -223,7 +222,7 @@ def test_what_the_host_does_not_allow_costs_no_run(store: RunStore) -> None:
     driven(driver, store, sweep, valley)
     short, long = trials_of(sweep)
     assert short.state == "complete"
-    assert long.why == "This run has 70 steps; the limit here is 7."
+    assert long.why == "This run has 70 steps; the limit is 7."
     assert len(store.list()) == 1
 
 
@@ -255,8 +254,7 @@ import sys, threading, time
 from pathlib import Path
 from tests.sweeps.made import a_plan
 from tfm_core.plots.training import sweeps as plots
-from tfm_core.sweeps.store import SweepStore
-from tfm_core.sweeps.trials import Trials
+from tfm_core.sweeps.store import SweepStore, Trials
 
 assert "optuna" not in sys.modules
 plan = a_plan()

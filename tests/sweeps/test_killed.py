@@ -15,7 +15,7 @@ from tests.sweeps.test_driver import valley
 from tfm_core.runs.disk import atomic
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
-from tfm_core.sweeps import trials
+from tfm_core.sweeps import store as sweep_store
 from tfm_core.sweeps.driver import Driver
 from tfm_core.sweeps.store import Sweep
 
@@ -56,7 +56,7 @@ def test_a_server_may_be_killed_at_any_write_of_the_trials(
                     os.kill(os.getpid(), signal.SIGKILL)
                 atomic.write_bytes(path, content, lasting=lasting)
 
-            monkeypatch.setattr(trials, "write_bytes", write)
+            monkeypatch.setattr(sweep_store, "write_bytes", write)
             Driver(queue).step()
 
         killed(work)
@@ -101,9 +101,9 @@ def test_a_server_killed_after_it_made_a_run_finds_it_again(
 @pytest.mark.parametrize(
     ("garbled", "sentence"),
     [
-        (b"\x00\xff garbage\n", "trials.json is not JSON"),
+        (b"\x00\xff garbage\n", "trials.json isn't JSON"),
         (b"[]", "holds no named values"),
-        (b'{"trials": [{"number": 0, "values": {"seed": NaN}, "state": "lost"}]}', "cannot be"),
+        (b'{"trials": [{"number": 0, "values": {"seed": NaN}, "state": "lost"}]}', "is invalid"),
         (b'{"trials": [{"number": 3, "values": {}}]}', "trial 0 is incomplete"),
         (b'{"trials": [{"number": 0, "values": {}, "state": "complete"}]}', "0 is incomplete"),
     ],
@@ -124,7 +124,7 @@ def test_damaged_trials_are_said_and_left_alone(
     ("content", "sentence"),
     [
         (None, "sweep.json is missing"),
-        (b"{", "sweep.json is not JSON"),
+        (b"{", "sweep.json isn't JSON"),
         (b'{"version": 2, "name": "a"}', "another version of the app"),
         (b'{"version": 3, "name": "a", "created": 5}', "value of “created” is invalid"),
         (b'{"version": 3, "name": "a"}', "“created” is missing"),

@@ -19,7 +19,7 @@ from tfm_core.choices.presets import PRESETS
 from tfm_core.sweeps import plan as plans
 from tfm_core.sweeps import space
 from tfm_core.sweeps.space import Choices, Range, with_values
-from tfm_core.sweeps.trials import distributions
+from tfm_core.sweeps.store import distributions
 
 ONE_A_FAMILY = list({one.experiment.model.family: name for name, one in PRESETS.items()}.values())
 FINE = st.floats(1e-6, 1e6, allow_nan=False)
@@ -121,19 +121,19 @@ def test_what_cannot_be_swept_is_said() -> None:
     for dimensions, sentence in [
         ((), "Choose at least one setting"),
         ((RATES, RATES), "Learning rate varies twice"),
-        ((Choices("task.name", ("copy", "sort")),), "The task cannot vary"),
+        ((Choices("task.name", ("copy", "sort")),), "The task can't vary"),
         ((Choices("model.colour", ("red", "blue")),), "no setting model.colour"),
         ((Choices("model", ("red", "blue")),), "no setting model"),
         ((Range("training.learning_rate", 0.1, 0.1),), "must be larger than"),
         ((Range("training.learning_rate", 0.0, 0.1, is_log=True),), "starts above 0"),
         ((Range("training.learning_rate", 0.1, 100.0),), "learning_rate is 100; it must be at"),
         ((Range("training.learning_rate", 0.1, float("nan")),), "must be larger than"),
-        ((Range("model.norm_first", 0, 1, is_whole=True),), "is not a number"),
+        ((Range("model.norm_first", 0, 1, is_whole=True),), "isn't a number"),
         ((Range("model.d_model", 8, 16),), "takes whole numbers"),
-        ((Range("training.learning_rate", 1, 2, is_whole=True),), "numbers with a fraction"),
+        ((Range("training.learning_rate", 1, 2, is_whole=True),), "decimal numbers"),
         ((Choices("model.position", ("rotary",)),), "has 1 values; give 2"),
         ((Choices("model.position", ("rotary", "circular")),), "choose from"),
-        ((Choices("model.n_heads", (1, 1)),), "has a value twice"),
+        ((Choices("model.n_heads", (1, 1)),), "has the same value twice"),
         ((Choices("model.n_heads", (1, 2.5)),), "cannot be 2.5"),
         ((Choices("model.n_heads", (3, 5)),), "None of 2 random combinations is valid"),
         ((Choices("model.family", ("vit", "decoder-only")),), "vit cannot learn this task"),
@@ -144,11 +144,11 @@ def test_what_cannot_be_swept_is_said() -> None:
 
 def test_a_plan_that_cannot_be_is_said() -> None:
     for changes, sentence in [
-        ({"max_runs": 0}, "The budget is 0 runs; use 1"),
-        ({"max_runs": None, "max_minutes": 0}, "The budget is 0 minutes"),
+        ({"max_runs": 0}, "budget of 0 runs is invalid; use 1"),
+        ({"max_runs": None, "max_minutes": 0}, "budget of 0 minutes"),
         ({"max_runs": None}, "a budget"),
         ({"max_runs": 10**6}, "use 1 to 1,000"),
-        ({"at_once": 0}, "0 runs at once"),
+        ({"at_once": 0}, "at once is 0"),
         ({"name": " \n"}, "a name of at most"),
         ({"search": "guess"}, "no sampler guess"),
         (

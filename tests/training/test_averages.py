@@ -21,9 +21,9 @@ from tfm_core.export.metrics import table
 from tfm_core.facts.memory import of_run
 from tfm_core.plots import of_run as plots_of_run
 from tfm_core.plots.training.stage import curve_lines
+from tfm_core.runs.figures import figures, summary
 from tfm_core.runs.notebook import OpenedRun
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record.figures import figures, summary
 from tfm_core.runs.store import RunStore
 from tfm_core.trace.source.file import source_code
 from tfm_core.training import checkpoints
@@ -180,7 +180,7 @@ def test_an_average_of_another_model_is_said(tmp_path):
         tensors | {"average/unknown": torch.zeros(2)},
     ):
         save_file(broken, tmp_path / FILE, metadata)
-        with pytest.raises(CheckpointDamaged, match="a model of another shape"):
+        with pytest.raises(CheckpointDamaged, match="a model with another shape"):
             checkpoints.load(build(AVERAGING), tmp_path)
     odd = {"trainer": metadata["trainer"].replace('"averaged": 0', '"averaged": -3')}
     save_file(tensors, tmp_path / FILE, odd)

@@ -33,8 +33,8 @@ from tfm_core.data.moving import to_device_together
 from tfm_core.layers.attention import fused_attention
 from tfm_core.layers.blocks import Block
 from tfm_core.layers.relative import alibi_bias
-from tfm_core.runs.process.execute import settle
-from tfm_core.runs.queue import resources
+from tfm_core.runs.process.execute import set_up_torch
+from tfm_core.runs.queue import limits
 from tfm_core.sentences import StudentError
 from tfm_core.training import devices as machine
 from tfm_core.training import gpu_helper, setup
@@ -232,14 +232,14 @@ def test_a_few_steps_that_overflow_fp16_are_not_the_end_and_all_are():
 
 
 def test_products_of_fp32_take_tf32_and_no_number_of_the_cpu_changes():
-    settle(1)
+    set_up_torch(1)
     assert torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = False
     curves = []
     for _ in range(2):
         steps = [e for e in train(build(experiment())) if isinstance(e, Step)]
         curves.append([event.loss for event in islice(steps, 6)])
-        settle(1)
+        set_up_torch(1)
     assert curves[0] == curves[1]
 
 
@@ -285,7 +285,7 @@ def test_a_server_with_a_gpu_asks_the_helper_and_one_without_asks_nobody(monkeyp
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert gpu_helper.devices() == []
     assert gpu_helper.estimate(experiment(), "cuda:0") == []
-    assert resources.memory_of("cuda:0") is None
+    assert limits.memory_of("cuda:0") is None
     assert asked == ["devices", "estimate", "devices"]
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(machine, "devices", list)

@@ -25,8 +25,8 @@ from tfm_core.probe import snapshot
 from tfm_core.probe.capture import capture
 from tfm_core.probe.form import form_of
 from tfm_core.probe.types import Probe
+from tfm_core.runs import snapshots
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.record import snapshots
 from tfm_core.training.events import Measured, Started, Step, to_record
 from tfm_core.training.loop import build, train
 
@@ -261,9 +261,9 @@ def test_a_snapshot_says_where_the_tokens_went_and_is_read_again(tmp_path):
     trainer = build(with_experts())
     probe = snapshot.probe_of(trainer)
     taken = snapshot.take(trainer, 3)
-    snapshots.write(tmp_path, taken)
+    snapshots.write_snapshot(tmp_path, taken)
     form = form_of(trainer.experiment, Probe(probe["kind"], probe["items"], n_attended=3))
-    read = snapshots.read(snapshots.snapshot_path(tmp_path, 0), form)
+    read = snapshots.read_snapshot(snapshots.snapshot_path(tmp_path, 0), form)
     names = {
         name for name, one in trainer.model.named_modules() if isinstance(one, MixtureOfExperts)
     }

@@ -15,9 +15,9 @@ from tfm_core.cli.commands import FAILED, INTERRUPTED
 from tfm_core.cli.words import STATES, _
 from tfm_core.facts.learning_rate import advised
 from tfm_core.runs import Run, RunStore
-from tfm_core.runs.queue import resources
-from tfm_core.runs.queue.run_lock import RunLock
-from tfm_core.runs.record.figures import figures, summary
+from tfm_core.runs.disk.locks import RunLock
+from tfm_core.runs.figures import figures, summary
+from tfm_core.runs.queue import limits
 from tfm_core.runs.status import Status
 from tfm_core.sentences import N_, Paragraph, StudentError
 
@@ -29,7 +29,7 @@ def train(options: argparse.Namespace) -> int:
     """Train a preset, with changes or without."""
     experiment = chosen_experiment(options.preset, options.set, options.seed)
     check_device(options.device)
-    resources.check(experiment, options.device)
+    limits.check_memory(experiment, options.device)
     if not options.quiet:
         for said in advised(experiment):
             print(f"{said.field}: {_(said.sentence)}", file=sys.stderr)
@@ -92,7 +92,7 @@ def _check_move(experiment: Experiment, before: str, options: argparse.Namespace
     """Print what another device changes. Raises ValueError if the device does not fit."""
     device = options.device or before
     check_device(device)
-    resources.check(experiment, device)
+    limits.check_memory(experiment, device)
     if device != before and not options.quiet:
         print(_(advice_on_moving(before, device, experiment)), file=sys.stderr)
 

@@ -26,9 +26,8 @@ from tfm_core.export.exports import Progress
 from tfm_core.made_with import versions
 from tfm_core.probe.types import Array
 from tfm_core.reading import Unreadable, content_of, is_plain, open_tensors
-from tfm_core.runs.record.snapshots import snapshot_path
-from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import snapshot_path, weights_path
 from tfm_core.sentences import N_, Paragraph, Say, StudentError
 from tfm_core.trace.source.carried import Carried, carried
 from tfm_core.trace.source.file import source_code

@@ -27,12 +27,11 @@ from tfm_core.export.exports import Progress
 from tfm_core.export.set_in import set_in, vocabulary_in
 from tfm_core.export.weights_in import checkpoints, expected_shapes
 from tfm_core.reading import MAX_STEP_NUMBER, is_line, is_number, is_whole, json_of
+from tfm_core.runs import labels, snapshots, thinned
 from tfm_core.runs.curves import EventReader
 from tfm_core.runs.disk.atomic import write_bytes, write_json
+from tfm_core.runs.labels import MAX_NAME, Labels, Origin
 from tfm_core.runs.queue.limits import Limits
-from tfm_core.runs.record import labels, origin, thinned, weights
-from tfm_core.runs.record.labels import MAX_NAME, Labels
-from tfm_core.runs.record.origin import Origin
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 from tfm_core.runs.store import RunStore
@@ -64,11 +63,11 @@ class _Facts:
     step: Step
     epoch: Annotated[float, number(0, 1e9)]
     seconds: Annotated[float, number(0, 1e11)]
-    versions: origin.Versions
+    versions: labels.Versions
     preset: Annotated[str, line(MAX_NAME)] | None = None
     reason: Annotated[str, text(_MAX_REASON)] | None = None
     total_steps: Step = 0
-    data: origin.DataName = ""
+    data: labels.DataName = ""
     tags: labels.Tags = ()
     note: labels.Note = ""
     group: labels.Group | None = None
@@ -138,11 +137,11 @@ def _imported(
     def fill(folder: Path) -> None:
         now = datetime.now(UTC).isoformat(timespec="microseconds")
         source = Origin(stored.id, stored.created, now, stored.device, stored.versions, stored.data)
-        origin.write(folder, source)
+        labels.write_origin(folder, source)
         sets.write_vocabulary(folder, sets.added_of(experiment.task), words)
         tagged = Labels(None, stored.tags, stored.note, stored.group)
         if tagged != Labels():
-            labels.write(folder, tagged)
+            labels.write_labels(folder, tagged)
         for name, content in checkpoint_files.items():
             path = folder / "checkpoints" / name / "checkpoint.safetensors"
             path.parent.mkdir(parents=True)
@@ -314,15 +313,15 @@ def _check_snapshots(run: Run) -> None:
     """Read every example, snapshot and kept weight as the app will. Raises Refused."""
     files = {
         folder: sorted(path.name for path in (run.folder / folder).glob("*"))
-        for folder in ("snapshots", weights.FOLDER)
+        for folder in ("snapshots", snapshots.WEIGHTS)
     }
     try:
         if (run.folder / "probe.json").exists() and run.probe().images is None:
             (run.folder / "probe.safetensors").unlink(missing_ok=True)  # of no use, and not checked
         for name in files["snapshots"]:
             run.snapshot(int(name.partition(".")[0]))
-        shapes = expected_shapes(run.experiment) if files[weights.FOLDER] else {}
-        for name in files[weights.FOLDER]:
+        shapes = expected_shapes(run.experiment) if files[snapshots.WEIGHTS] else {}
+        for name in files[snapshots.WEIGHTS]:
             stored = run.weights(int(name.partition(".")[0]))
             if {key: value.shape for key, value in stored.items()} != shapes:
                 raise Refused("{name} belongs to another model.", name=name)

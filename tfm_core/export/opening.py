@@ -35,8 +35,8 @@ from tfm_core.pretrained import heads
 from tfm_core.pretrained.adapter import CHECKPOINT
 from tfm_core.pretrained.model import Checked, check_folder, parameters_of
 from tfm_core.reading import is_line
+from tfm_core.runs import snapshots
 from tfm_core.runs.disk.atomic import write_bytes
-from tfm_core.runs.record import snapshots
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RunStore
@@ -84,7 +84,7 @@ def open_run(
         run = Run(folder)
         probe, snapshot = first_look(run)
         snapshots.write_probe(folder, probe)
-        snapshots.write(folder, snapshot)
+        snapshots.write_snapshot(folder, snapshot)
         run.snapshot(0)
 
     with place.below(store.root):

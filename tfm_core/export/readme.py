@@ -9,7 +9,7 @@ from tfm_core.choices.config import ForeignModelConfig
 from tfm_core.choices.variants.families import family_label
 from tfm_core.data.own.sets import added_of
 from tfm_core.export import layout
-from tfm_core.runs.record.figures import figures
+from tfm_core.runs.figures import figures
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Say, Sentence, joined
 from tfm_core.trace.source.carried import Carried, command

@@ -174,7 +174,7 @@ def give_name(lesson: str, browser: str, name: str, *, root: Path | None = None)
     """Note a participant's name; "" removes it. Raises StudentError."""
     words = " ".join("".join(c if c.isprintable() else " " for c in name).split())
     if len(words) > MAX_NAME:
-        raise StudentError("This name has more than {most} characters.", most=MAX_NAME)
+        raise StudentError("The limit for a name is {most} characters.", most=MAX_NAME)
     named = words or None
     return change(lesson, browser, lambda old: dataclasses.replace(old, name=named), root=root)
 
@@ -200,7 +200,9 @@ def _make_room(folder: Path) -> None:
             if (folder / name).lstat().st_mtime < since:
                 remove(folder / name)
     if len(_names(folder)) >= MAX_PARTICIPANTS:
-        raise StudentError("This lesson has {n} participants, the limit here.", n=MAX_PARTICIPANTS)
+        raise StudentError(
+            "This lesson has reached its limit of {n} participants.", n=MAX_PARTICIPANTS
+        )
 
 
 def _of(path: Path) -> Attempt:
@@ -209,7 +211,7 @@ def _of(path: Path) -> Attempt:
 
 def _read(path: Path) -> Attempt:
     if _FILE.fullmatch(path.name) is None:
-        raise Unreadable(N_("{name} is no participant’s", name=path.name))
+        raise Unreadable(N_("{name} belongs to no participant", name=path.name))
     read = _STORED.read({"lesson": "", "browser": "", **object_of(path, most=_MAX_BYTES)})
     return dataclasses.replace(read, lesson=path.parent.name, browser=path.stem)
 
@@ -224,13 +226,13 @@ def _names(folder: Path) -> list[str]:
 
 def _file(lesson: str, browser: str, root: Path | None) -> Path:
     if _FILE.fullmatch(f"{browser}.json") is None:
-        raise StudentError("This is no participant of a lesson.")
+        raise StudentError("This isn't a participant of a lesson.")
     return _folder(lesson, root) / f"{browser}.json"
 
 
 def _folder(lesson: str, root: Path | None) -> Path:
     if LESSON_ID.fullmatch(lesson) is None:
-        raise StudentError("This is not the id of a lesson.")
+        raise StudentError("This isn't a lesson id.")
     return _root(root) / FOLDER / lesson
 
 

@@ -47,7 +47,7 @@ def lesson(name: str) -> Lesson:
     found = known.lessons.get(name) or known.tours.get(name)
     if found is None:
         shown = name[:40] if LESSON_ID.fullmatch(name[:40]) else "?"
-        raise StudentError("There is no lesson “{name}” here.", name=shown)
+        raise StudentError("There is no lesson “{name}”.", name=shown)
     return found
 
 
@@ -85,7 +85,9 @@ def _catalogue(own: str | None, _state: tuple[tuple[str, int, int], ...]) -> Cat
         paths = sorted(Path(folder).glob("*.toml"))
         if len(paths) > MAX_OWN:
             n = len(paths) - MAX_OWN
-            problems.append(N_("Lessons beyond {most} are not read: {n}.", most=MAX_OWN, n=n))
+            problems.append(
+                N_("The limit is {most} lessons; {n} more were skipped.", most=MAX_OWN, n=n)
+            )
         for path in paths[:MAX_OWN]:
             try:
                 one = read(path, is_own=is_own)
@@ -93,7 +95,7 @@ def _catalogue(own: str | None, _state: tuple[tuple[str, int, int], ...]) -> Cat
                 problems += error.sentences
             except Exception:  # else every page would read this file again, and fail
                 logger.exception("A lesson cannot be read: %s", path)
-                problems.append(N_("{file} cannot be read; see the server's log.", file=path.name))
+                problems.append(N_("Can't read {file}; see the server's log.", file=path.name))
             else:
                 found[one.id] = one
     ordered = sorted(found.values(), key=lambda one: (one.order, one.id))

@@ -37,11 +37,11 @@ from tfm_core.lessons.task import (
 from tfm_core.lessons.words import TaskWords
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.reading import is_number
-from tfm_core.runs.record.figures import last_measured
+from tfm_core.runs.figures import last_measured
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence, StudentError, percent
 from tfm_core.studies.bugs import basis, bug_of, possible
-from tfm_core.studies.comparing import read
+from tfm_core.studies.comparing import result_of
 
 # ---- questions
 
@@ -56,13 +56,13 @@ class Choice(Task):
         """Yield what is wrong with the options."""
         texts = [option.text for option in words.options]
         if not 2 <= len(texts) <= 8:
-            yield N_("a choice needs 2 to 8 options “- [ ] …”; it has {n}.", n=len(texts))
+            yield N_("a choice needs 2 to 8 options “- [ ] …”, but has {n}.", n=len(texts))
         elif not words.right or len(words.right) == len(texts):
             yield N_("a choice needs right options “- [x] …” and wrong ones.")
         if len(set(texts)) != len(texts):
             yield N_("two options are the same.")
         if any(len(text) > MAX_ANSWER for text in texts):
-            yield N_("an option may have {most} characters.", most=MAX_ANSWER)
+            yield N_("an option can have up to {most} characters.", most=MAX_ANSWER)
 
     def options(self, words: TaskWords) -> Mapping[str, str]:
         """Return the options in the order of the file."""
@@ -83,10 +83,10 @@ class Number(Task):
     def problems(self, words: TaskWords, experiment: Experiment | None) -> Iterator[str]:
         """Yield what is wrong with the numbers."""
         if len(words.right) != 1:
-            yield N_("a number needs one right answer “- [x] 64”; it has {n}.", n=len(words.right))
+            yield N_("a number needs one right answer “- [x] 64”, but has {n}.", n=len(words.right))
         for option in words.options:
             if number_in(option.text) is None:
-                yield N_("“{text}” is not a number.", text=option.text[:MAX_ANSWER])
+                yield N_("“{text}” isn't a number.", text=option.text[:MAX_ANSWER])
 
     def judge(self, answer: str, work: Work) -> Verdict:
         """Compare with the right number."""
@@ -116,7 +116,7 @@ class PredictedCount(Task):
         """Yield what is wrong with the model and the part."""
         for option in words.options:
             if option.is_right or number_in(option.text) is None:
-                yield N_("an option of a count is a wrong number “- [ ] 64”.")
+                yield N_("options of a count are wrong numbers “- [ ] 64”.")
         if experiment is None:
             yield N_("there is no model to count: add [experiment].")
             return
@@ -146,13 +146,13 @@ class PredictedCount(Task):
         n, given = self.count(work.experiment), number_in(answer) or 0.0
         figures = {"predicted": given, "count": float(n)}
         if abs(given - n) <= self.within * n:
-            return Verdict(True, N_("It has {n} parameters.", n=f"{n:,}"), figures=figures)
+            return Verdict(True, N_("The model has {n} parameters.", n=f"{n:,}"), figures=figures)
         why = _why(
             work.words, next((o.text for o in work.words.options if number_in(o.text) == given), "")
         )
         if why:
             return Verdict(False, why, figures={"predicted": given})
-        words = N_("That is too many.") if given > n else N_("That is too few.")
+        words = N_("Too many.") if given > n else N_("Too few.")
         return Verdict(False, words, figures={"predicted": given})
 
 
@@ -248,25 +248,27 @@ class Reached(_Measured):
             elif path not in self.where and not is_number(
                 known.get(path, 0), -MAX_NUMBER, MAX_NUMBER
             ):
-                yield N_("{path} is no number.", path=path[:60])
+                yield N_("{path} isn't a number.", path=path[:60])
 
     def judge(self, answer: str, work: Work) -> Verdict:
         """Look for a run that fits and reaches it; else say what the best one got."""
         fitting = [run for run in work.finished if self._fits(run.experiment)]
         if not work.finished:
-            raise StudentError("Train a run in this lesson first, to its end.")
+            raise StudentError("First train a run of this lesson to its end.")
         if not fitting:
             raise StudentError("None of your finished runs has the settings of this task.")
         found = [(value, run) for run in fitting if (value := self.figure_of(run)) is not None]
         if not found:
-            raise StudentError("None of your finished runs was measured.")
+            raise StudentError("None of your finished runs has this measurement.")
         value, run = self.best(found)
         values: dict[str, Any] = {"name": run.meta.name, "value": self.shown(value)}
         figures: dict[str, float] = {self.figure: value}
         if self.is_reached(value):
             return Verdict(True, N_("“{name}” got {value}.", **values), run.id, figures)
         words = N_(
-            "Your best run, “{name}”, got {value}. Wanted: {wanted}.", **values, wanted=self.wanted
+            "Your best run, “{name}”, got {value}. The goal is {wanted}.",
+            **values,
+            wanted=self.wanted,
         )
         return Verdict(False, words, run.id, figures)
 
@@ -328,29 +330,29 @@ class Smallest(_Measured):
         shown = {"label": label, "value": answer}
         own = self._best(work, value)
         if own is None:
-            raise StudentError("Train a run with {label} {value} to its end first.", **shown)
+            raise StudentError("First train a run with {label} {value} to its end.", **shown)
         figure, run = own
         figures = {self.setting: float(value), self.figure: figure}
         if not self.is_reached(figure):
             words = N_(
-                "With {label} {value} your run got {figure}. Wanted: {wanted}.",
+                "With {label} {value}, your run got {figure}. The goal is {wanted}.",
                 **shown,
                 figure=self.shown(figure),
                 wanted=self.wanted,
             )
             return Verdict(False, words, run.id, figures)
         if self.bound is not None and value > self.bound:
-            return Verdict(False, N_("A smaller one still does it."), run.id, figures)
+            return Verdict(False, N_("A smaller value is enough."), run.id, figures)
         if self.bound is None and at > 0:
             below, smaller = self._best(work, self.values[at - 1]), plain(self.values[at - 1])
             if below is None:
                 raise StudentError(
-                    "{value} does it. Is it the smallest? Train a run with {smaller}, too.",
+                    "{value} is enough. Is it the smallest? Train a run with {smaller}, too.",
                     value=answer,
                     smaller=smaller,
                 )
             if self.is_reached(below[0]):
-                words = N_("Your run with {smaller} does it, too.", smaller=smaller)
+                words = N_("Your run with {smaller} reaches the goal, too.", smaller=smaller)
                 return Verdict(False, words, below[1].id, figures)
         words = N_("{label} {value} got {figure}.", **shown, figure=self.shown(figure))
         return Verdict(True, words, run.id, figures)
@@ -397,7 +399,7 @@ class HeadAligns(Task):
         modules = modules_by_kind(run.experiment).get(self.kind, [])
         steps = run.snapshot_steps()
         if not modules or not steps:
-            raise StudentError("“{name}” has no such attention to look at.", name=run.meta.name)
+            raise StudentError("“{name}” has no such attention.", name=run.meta.name)
         snapshot = run.snapshot(steps[-1])
         scores = alignment.score(run.experiment, run.probe(), snapshot, tokens=self.tokens)
         layer, head = (int(number) for number in answer.split("."))
@@ -411,8 +413,8 @@ class HeadAligns(Task):
             )
         share, chance, n = found[["share", "chance", "n_tokens"]].iloc[0]
         words = N_(
-            "Layer {layer}, head {head}: {share} of its attention is on the true source words of "
-            "{n} tokens; even attention has {chance}.",
+            "Layer {layer}, head {head} puts {share} of its attention on the true source words of "
+            "{n} tokens; even attention would put {chance}.",
             layer=layer,
             head=head,
             share=percent(share),
@@ -450,14 +452,14 @@ class FailsWithout(Task):
         label = MISTAKES[self.mistake].label
         run = next((run for run in work.finished if self._is_made_in(run.experiment)), None)
         if run is None:
-            raise StudentError("Train a run with “{mistake}” to its end first.", mistake=label)
-        found = read(run, "", writes_freely=True)
+            raise StudentError("First train a run with “{mistake}” to its end.", mistake=label)
+        found = result_of(run, "", writes_freely=True)
         if found.accuracy is None or found.written is None:
-            raise StudentError("“{name}” kept no weights to write with.", name=run.meta.name)
+            raise StudentError("“{name}” has no weights to generate with.", name=run.meta.name)
         given, alone = found.accuracy, found.written.share
         words = N_(
-            "“{name}”: {given} of tokens right while it is given the true ones, {alone} of {n} "
-            "sentences right when it writes alone.",
+            "“{name}” gets {given} of tokens right when given the true ones, but {alone} of {n} "
+            "sentences when it generates.",
             name=run.meta.name,
             given=percent(given),
             alone=percent(alone),
@@ -487,7 +489,7 @@ class BugNamed(Task):
         """Yield what is wrong with the runs, too."""
         yield from super().problems(words, experiment)
         if len(self.runs) == 1 or len(set(self.runs)) != len(self.runs):
-            yield N_("name at least two runs, each once, or none.")
+            yield N_("name no runs, or at least two different ones.")
         yield from filter(None, map(wrong_run, self.runs))
 
     def options(self, words: TaskWords) -> Mapping[str, str]:
@@ -508,9 +510,9 @@ class BugNamed(Task):
                 bug_of(other.experiment, given.experiment) for other in runs if other is not given
             ]
             is_right = any(bugs)
-            words = N_("Nothing is wrong with this one.")
+            words = N_("This run has no bug.")
             if bug := next(filter(None, bugs), None):
-                words = N_("It has a bug: {label}.", label=bug.label)
+                words = N_("This run has the bug “{label}”.", label=bug.label)
             return Verdict(is_right, words, answer)
         suspects = [run for run in work.runs if run.problem is None and run.meta.is_suspect]
         if not suspects:
@@ -521,7 +523,7 @@ class BugNamed(Task):
             raise StudentError("Wait until “{name}” has finished.", name=run.meta.name)
         if bug.name == answer:
             return Verdict(True, bug.means, run.id)
-        words = N_("“{name}” hides something else.", name=run.meta.name)
+        words = N_("“{name}” hides another bug.", name=run.meta.name)
         return Verdict(False, words, run.id)
 
 

@@ -219,7 +219,7 @@ def read(path: Path, *, is_own: bool = True) -> Lesson:
         by_language.setdefault(language, (words.name, _content(words)))
     if not by_language:
         raise ConfigError(
-            [_at(path.name, "", N_("{md} is missing beside it.", md=f"{path.stem}.md"))]
+            [_at(path.name, "", N_("{md} is missing next to it.", md=f"{path.stem}.md"))]
         )
     return made(path.name, settings_text, by_language, is_own=is_own)
 
@@ -246,7 +246,7 @@ def made(
     if whole is None or ENGLISH not in by_language or len(by_language) < len(texts):
         raise ConfigError(reader.problems)
     if f"{whole.id}.toml" != file:
-        words = N_("the file must be called {name}.toml, like its id.", name=whole.id)
+        words = N_("the file must be named {name}.toml, after its id.", name=whole.id)
         reader.wrong("id", words)
     for name in whole.pages:
         reader.check_page("pages", name)
@@ -308,7 +308,7 @@ def _decoded(file: str, content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError:
-        raise ConfigError([_at(file, "", N_("it is not UTF-8 text."))]) from None
+        raise ConfigError([_at(file, "", N_("it isn't UTF-8 text."))]) from None
 
 
 def _at(file: str, place: str, sentence: str) -> Problem:
@@ -350,13 +350,13 @@ class _Reader:
             try:
                 words = parse(_decoded(name, text), name)
                 if has_goal and not words.goal:
-                    why = N_("{file} needs a line after its title: its goal.", file=name)
+                    why = N_("{file} needs a goal in the line after its title.", file=name)
                     raise ConfigError([Problem(name, why)])
                 found[language] = words
             except ConfigError as error:
                 self.problems += error.problems
         if ENGLISH not in texts:
-            self.wrong("", N_("its words in English are missing."))
+            self.wrong("", N_("its English text is missing."))
         return found
 
     def task(self, raw: Mapping[str, Any], number: int, *, is_stop: bool) -> Task | None:

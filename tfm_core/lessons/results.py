@@ -88,9 +88,9 @@ def server_key(root: Path | None = None) -> bytes:
             finally:
                 os.close(file)
         except Unreadable as error:
-            raise StudentError("The key of the results: {why}.", why=error.sentence) from None
+            raise StudentError("The key for results: {why}.", why=error.sentence) from None
     if len(key) < 32:
-        raise StudentError("The key of the results, {file}, is damaged.", file=str(path))
+        raise StudentError("The key for results, {file}, is damaged.", file=str(path))
     return key
 
 
@@ -164,9 +164,7 @@ def check(texts: Iterable[tuple[str, str]], key: bytes) -> list[Checked]:
         worth = {at: (checked[at].n_solved, str(checked[at].values.get("at"))) for at in places}
         best = max(places, key=lambda at: worth[at])
         place = f"{checked[best].file}:{checked[best].number}"
-        why = N_(
-            "A result of the same participant that is no worse stands at {place}.", place=place
-        )
+        why = N_("The same participant has an equal or better result at {place}.", place=place)
         for at in places:
             if at != best:
                 checked[at] = replace(checked[at], standing="duplicate", why=why)
@@ -175,12 +173,12 @@ def check(texts: Iterable[tuple[str, str]], key: bytes) -> list[Checked]:
 
 def _checked(file: str, number: int, found: re.Match[str] | None, key: bytes) -> Checked:
     if found is None:
-        why = N_("This is no whole result: a character was lost or changed.")
+        why = N_("This result is incomplete: a character is missing or changed.")
         return Checked(file, number, "damaged", why, {})
     payload, signature = found.groups()
     values = _decoded(payload)
     if values is None:
-        return Checked(file, number, "forged", N_("It cannot be read."), {})
+        return Checked(file, number, "forged", N_("It can't be read."), {})
     if values.get("server") != server_mark(key):
         return Checked(file, number, "other server", N_("Another server signed it."), values)
     if not hmac.compare_digest(signature, _signature(payload, key)):

@@ -29,7 +29,7 @@ from tfm_core.inspect.questions import Question
 from tfm_core.lessons.task import Asks, Task, Verdict, Work
 from tfm_core.probe.labels import CLS, axes, modules_by_kind, patches_per_side
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.record.outcome import MIN_PROGRESS, loss_progress
+from tfm_core.runs.outcome import MIN_PROGRESS, loss_progress
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, StudentError, joined, percent
 
@@ -37,11 +37,11 @@ UNKNOWN = ""
 HARDLY, HALF, NEARLY = N_("Hardly any"), N_("About half"), N_("Nearly all")
 EARLY, FIRST_HALF, SECOND_HALF = (
     N_("In the first tenth of the training"),
-    N_("After that, in the first half"),
+    N_("Later, in the first half"),
     N_("In the second half"),
 )
 NONE, SOME, ALL = N_("None"), N_("Some"), N_("All")
-MORE, AS_MANY, FEWER = N_("More than before"), N_("About as many"), N_("Fewer than before")
+MORE, AS_MANY, FEWER = N_("More than before"), N_("About the same"), N_("Fewer than before")
 _SAME = 0.01  # of accuracy: a smaller change is none
 _MOST, _LEAST = 0.9, 0.1  # of what was right before
 _OPTIONS = 3
@@ -115,7 +115,7 @@ class Stop(Task):
         """Compare with the answer of the run."""
         question = self.asked(work)
         if question is None or question.answer not in question.options:
-            raise StudentError("Let’s see: the answer comes from the run.")
+            raise StudentError("The run will answer.")
         return Verdict(question.is_right(answer), question.because, work.run.id)
 
 
@@ -181,12 +181,12 @@ def left_guessing(work: Work) -> Verdict:
     """Wait until the training loss has come further than the answers' frequencies take it."""
     progress = loss_progress(work.curves)
     if progress is None or not len(progress.steps):
-        return Verdict(False, N_("The first step is not done yet."))
+        return Verdict(False, N_("The first step isn't done yet."))
     step = guessing_left_at(work.curves)
     if step is not None:
-        return Verdict(True, N_("The loss left guessing at step {step}.", step=f"{step:,}"))
+        return Verdict(True, N_("The loss fell below guessing at step {step}.", step=f"{step:,}"))
     values = {"loss": float(progress.running[-1]), "guessing": progress.guessing}
-    return Verdict(False, N_("Loss {loss:.2f}; guessing is {guessing:.2f}.", **values))
+    return Verdict(False, N_("The loss is {loss:.2f}; guessing has {guessing:.2f}.", **values))
 
 
 def guessing_left_at(curves: Curves) -> int | None:
@@ -205,7 +205,10 @@ def head_aligns(work: Work) -> Verdict:
         return Verdict(False, N_("No snapshot can be scored yet."))
     values = {"layer": best["layer"], "head": best["head"], "share": percent(best["share"])}
     if best["share"] >= aligns_from(best["chance"]):
-        sentence = N_("Layer {layer}, head {head}: {share} on the true source words.", **values)
+        sentence = N_(
+            "Layer {layer}, head {head} puts {share} of its attention on the true source words.",
+            **values,
+        )
         return Verdict(True, sentence)
     return Verdict(False, N_("Best so far: layer {layer}, head {head}, {share}.", **values))
 
@@ -260,7 +263,7 @@ def right_at_random(work: Work) -> Question:
             last=percent(last),
             step=f"{step:,}",
         )
-    text = N_("With random weights, how many words does it get right?")
+    text = N_("How many words does it get right with random weights?")
     return Question(text, answer, because, (HARDLY, HALF, NEARLY))
 
 
@@ -272,12 +275,12 @@ def leaves_guessing(work: Work) -> Question:
     if step is not None and progress is not None:
         answer = _part(step, total)
         because = N_(
-            "At step {step} of {total}. Guessing among all tokens is a loss of {guessing:.2f}.",
+            "At step {step} of {total}. Guessing among all tokens has a loss of {guessing:.2f}.",
             step=f"{step:,}",
             total=f"{total:,}",
             guessing=progress.guessing,
         )
-    text = N_("When will the loss leave the dotted line of guessing?")
+    text = N_("When will the loss fall below guessing?")
     return Question(text, answer, because, (EARLY, FIRST_HALF, SECOND_HALF))
 
 
@@ -289,8 +292,8 @@ def heads_that_align(work: Work) -> Question:
     k = sum(row["share"] >= aligns_from(row["chance"]) for row in scores if row["module"] in cross)
     is_known = bool(scores) and (k > 0 or not work.run.status.is_active)
     answer = (NONE if not k else ALL if k == n else SOME) if is_known else UNKNOWN
-    because = N_("{k} of {n} have most of their attention on the true source words.", k=k, n=n)
-    text = N_("How many of the {n} heads learn to read the words that they translate?", n=n)
+    because = N_("{k} of {n} put most of their attention on the true source words.", k=k, n=n)
+    text = N_("How many of the {n} heads learn to read the word they translate?", n=n)
     return Question(text, answer, because, (NONE, SOME, ALL))
 
 
@@ -339,7 +342,7 @@ def decoder_passes(work: Work) -> Question:
     written = N_("Once for each token that it writes")
     tokens = example.answer or ()
     because = N_(
-        "{n} tokens and the end of the sentence: {passes} passes.",
+        "{passes} times: once for each of {n} tokens, and for the end of the sentence.",
         n=len(tokens),
         passes=len(tokens) + 1,
     )
@@ -398,7 +401,7 @@ def patches_read(work: Work) -> Question:
     counts = sorted({n, pixels**2, len(experiment.task.class_names)})
     because = N_("{side} × {side} patches.", side=side)
     if experiment.has_cls:
-        because = N_("{side} × {side} patches, and CLS, which gives the answer.", side=side)
+        because = N_("{side} × {side} patches, and CLS for the answer.", side=side)
     options = {count: N_("{n} tokens", n=f"{count:,}") for count in counts}
     text = N_("The encoder reads tokens. How many does this picture become?")
     return Question(text, options[n], because, tuple(options.values()))
@@ -416,13 +419,13 @@ def reads_most(work: Work) -> Question:
         answer = _part(step, total)
         values = {"step": f"{step:,}", "total": f"{total:,}", "share": percent(top)}
         because = N_("At step {step} of {total}. The highest so far is {share}.", **values)
-    text = N_("When does it read {share}% of unseen digits?", share=round(100 * level))
+    text = N_("When will it read {share}% of unseen digits?", share=round(100 * level))
     return Question(text, answer, because, (EARLY, FIRST_HALF, SECOND_HALF))
 
 
 def attention_on_ink(work: Work) -> Question:
     """Ask whether heads read the patches that a digit covers more than even attention would."""
-    more, even_too, less = N_("More than even attention"), N_("About as much"), N_("Less")
+    more, even_too, less = N_("More than even attention"), N_("About the same"), N_("Less")
     answer, because = UNKNOWN, ""
     steps = work.run.snapshot_steps()
     found = moments.attention_on_ink(work.run, steps[-1]) if steps else None
@@ -431,14 +434,14 @@ def attention_on_ink(work: Work) -> Question:
         ratio = share / even if even else 1.0
         answer = more if ratio > 1.1 else less if ratio < 1 / 1.1 else even_too
         values = {"share": percent(share), "even": percent(even)}
-        because = N_("All heads together: {share}; even attention would give {even}.", **values)
-    text = N_("How much do the heads read the patches with ink?")
+        because = N_("All heads together give {share}; even attention would give {even}.", **values)
+    text = N_("How much attention do patches with ink get?")
     return Question(text, answer, because, (more, even_too, less))
 
 
 def without_positions(work: Work) -> Question:
     """Ask what is left without positions. Measured once answered."""
-    options = N_("Nearly all stay right"), N_("Some stay right"), N_("It can only guess")
+    options = N_("Nearly all stay right"), N_("Some stay right"), N_("It guesses")
     answer, because = UNKNOWN, ""
     if work.can_be_measured:
         experiment = work.run.experiment
@@ -446,7 +449,7 @@ def without_positions(work: Work) -> Question:
         guessed = _GUESSES / len(experiment.task.class_names)
         answer = options[2 if after.accuracy <= guessed else min(_band(before, after), 1)]
         because = _measured(before, after)
-    text = N_("Without positions the patches are in no order. What do you expect?")
+    text = N_("Without positions, patches have no order. What do you expect?")
     return Question(text, answer, because, options)
 
 
@@ -507,7 +510,7 @@ def _band(before: Score, after: Score) -> int:
 
 def _measured(before: Score, after: Score) -> str:
     return N_(
-        "Right before: {before}; now: {after}, on {n} unseen examples.",
+        "On {n} unseen examples, {before} were right before and {after} now.",
         before=percent(before.accuracy),
         after=percent(after.accuracy),
         n=after.n,

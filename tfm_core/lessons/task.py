@@ -30,7 +30,8 @@ MAX_NUMBER = 1e15
 def _named(value: str) -> str:
     if LESSON_ID.fullmatch(value) is None:
         raise StudentError(
-            "{value} is no id: use 2 to 40 small letters, digits and -.", value=repr(value)[:60]
+            "{value} isn't an id: use 2 to 40 lowercase letters, digits and -.",
+            value=repr(value)[:60],
         )
     return value
 
@@ -110,11 +111,11 @@ class Task(Config):
         """Return an answer as it is kept. Raises StudentError for what is none."""
         if self.asks == "number":
             if not is_number(given, -MAX_NUMBER, MAX_NUMBER):
-                raise StudentError("Enter a number first.")
+                raise StudentError("First enter a number.")
             return f"{given:.15g}"
         if self.asks == "choice":
             if not isinstance(given, str) or given not in self.options(words):
-                raise StudentError("Choose an answer first.")
+                raise StudentError("First choose an answer.")
             return given
         if self.asks == "head":
             if (
@@ -123,7 +124,7 @@ class Task(Config):
                 and all(is_whole(number, 1, 999) for number in given)
             ):
                 return f"{given[0]}.{given[1]}"
-            raise StudentError("Enter layer and head first, both from 1.")
+            raise StudentError("First enter layer and head, both from 1.")
         return ""
 
     @abstractmethod
@@ -152,7 +153,7 @@ def with_value(experiment: Experiment, path: str, value: object) -> Experiment:
 def wrong_run(run_id: str) -> str | None:
     """Return what is wrong with the id of a run, as far as any server can tell, or None."""
     if ID.fullmatch(run_id) is None:
-        return N_("“{name}” is no id of a run.", name=run_id[:64])
+        return N_("“{name}” isn't a run id.", name=run_id[:64])
     places = (RECORDED / run_id, RECORDED / LESSONS / run_id)
     if run_id.startswith("recorded-") and not any(place.is_dir() for place in places):
         return N_("no run {name} comes with the app.", name=run_id[:64])
@@ -163,7 +164,7 @@ def named_run(run_id: str, work: Work) -> Run:
     """Return the run with an id, or else the newest finished one. Raises StudentError."""
     if not run_id:
         if not work.finished:
-            raise StudentError("Train a run in this lesson first, to its end.")
+            raise StudentError("First train a run of this lesson to its end.")
         return work.finished[0]
     run = work.store.get(run_id)
     if run.problem is not None:

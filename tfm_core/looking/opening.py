@@ -16,7 +16,7 @@ from tfm_core.looking.foreign import Stacks, stacks_of
 from tfm_core.looking.seen import Seen
 from tfm_core.looking.unseen import sizes
 from tfm_core.probe.form import MAX_EXAMPLES
-from tfm_core.runs.record import snapshots
+from tfm_core.runs import snapshots
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RunStore
@@ -54,7 +54,7 @@ def open_look(
 
     def fill(folder: Path) -> None:
         snapshots.write_probe(folder, {"kind": "text", "items": items})
-        snapshots.write(folder, snapshot)
+        snapshots.write_snapshot(folder, snapshot)
         Run(folder).snapshot(0)
 
     return store.bring(

@@ -26,12 +26,12 @@ from tfm_core import settings
 from tfm_core.looking import Words, foreign
 from tfm_core.looking.forward import forward
 from tfm_core.looking.result import Look
+from tfm_core.runs import labels, snapshots, thinned
 from tfm_core.runs.disk.failures import refusal
+from tfm_core.runs.disk.locks import RunLock, RunLocked
 from tfm_core.runs.process.identity import process_id
 from tfm_core.runs.process.recorder import Recorder, keeps
 from tfm_core.runs.process.requests import BY_HAND
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
-from tfm_core.runs.record import labels, snapshots, thinned
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 from tfm_core.runs.store import RunStore
@@ -249,7 +249,7 @@ class Watched:
             return "stopped", BY_HAND
         if error is not None:
             return "failed", N_(
-                "{name}: {splitlines} (more in worker.log in the run's folder)",
+                "{name}: {splitlines} (details in worker.log in the run's folder)",
                 name=type(error).__name__,
                 splitlines=_first_line(error),
             )
@@ -394,7 +394,7 @@ class Watched:
         snapshot = stacks.snapshot(experiment, self._step, self._n_attended, **words)
         folder = self.run.folder
         try:
-            snapshots.write(folder, snapshot)
+            snapshots.write_snapshot(folder, snapshot)
         except OSError as error:
             self._give_up(error)
             return

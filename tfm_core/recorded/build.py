@@ -28,15 +28,14 @@ from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.speed import report
 from tfm_core.inspect.speed.measure import clock_name, measure, step_time
 from tfm_core.inspect.speed.report import DEVICE, LENGTHS, MEASURED, PRESET
+from tfm_core.runs import snapshots
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record import snapshots, weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import LESSONS, RECORDED, RunStore
 from tfm_core.studies import grokking, superposition
-from tfm_core.studies.experiments import NO_MASK, WRITER
+from tfm_core.studies.experiments import COPY_RACE, NO_MASK, TRANSLATION_RACE, WRITER
 from tfm_core.studies.phenomena import PHENOMENA
 from tfm_core.studies.practice import STUDY
-from tfm_core.studies.races import COPY, TRANSLATION
 from tfm_core.studies.study import changed
 from tfm_core.training.checkpoints import FILE
 
@@ -159,12 +158,12 @@ def _positions() -> dict[str, Recording]:
     return {
         f"recorded-positions-{arm.name}": Recording(
             f"Copy, positions: {arm.label.lower()}, recorded",
-            COPY.experiment(arm),
+            COPY_RACE.experiment(arm),
             snapshots=2,
             attended=1,
             is_lesson=True,
         )
-        for arm in COPY.arms
+        for arm in COPY_RACE.arms
     }
 
 
@@ -188,7 +187,7 @@ def _findings() -> dict[str, Recording]:
     return found
 
 
-_RACERS = TRANSLATION.experiments
+_RACERS = TRANSLATION_RACE.experiments
 
 RECORDINGS = {
     "recorded-digits": Recording(
@@ -364,7 +363,7 @@ def thin(run: Run, most: int) -> None:
     chosen = {steps[round(at)] for at in np.linspace(0, len(steps) - 1, most)} if steps else set()
     for step in steps:
         if step not in chosen:
-            weights.weights_path(run.folder, step).unlink()
+            snapshots.weights_path(run.folder, step).unlink()
 
 
 def trim(run: Run, attended: int, kept: int, embedded_every: int) -> None:
@@ -390,7 +389,7 @@ def trim(run: Run, attended: int, kept: int, embedded_every: int) -> None:
         cut = dataclasses.replace(
             snapshot, attention=maps, masks=masks, embeddings=embeddings, routing=routing
         )
-        snapshots.write(run.folder, cut)
+        snapshots.write_snapshot(run.folder, cut)
     probe = run.probe()
     if attended < len(probe.items):
         snapshots.write_probe(run.folder, dataclasses.asdict(probe) | {"n_attended": attended})

@@ -1,4 +1,4 @@
-"""Who may do what: visitors known by a cookie, and people known by an OpenID Connect provider.
+"""Permissions of visitors, known by a cookie, and of people who log in with OpenID Connect.
 
 A run belongs to the browser that started it. The browser keeps a random token in a cookie, the run
 its hash. Everybody with a link may watch; only the owner may change it, and the host of the server
@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hmac import compare_digest
 
-from tfm_core.runs.record.labels import MAX_NAME
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
@@ -29,16 +29,16 @@ class NotYours(StudentError):
 
 
 class OnlyWatches(StudentError):
-    """This visitor may look, and do no more."""
+    """This visitor has read-only access."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who acts: the hash of a browser's token or of a person.
+    """A visitor, known by the hash of a browser's token or of a person.
 
-    is_public: others reach the server too, and runs have owners. On one's own machine everybody may
-    do everything. name: of who is logged in. only_watches: why this visitor may do nothing but
-    look, in a sentence; empty where they may act.
+    is_public: other people reach the server, so runs have owners; on your own machine everybody may
+    do everything. name: of the person who is logged in. only_watches: why this visitor has
+    read-only access, in a sentence; else empty.
     """
 
     owner: str
@@ -48,11 +48,11 @@ class Visitor:
 
     @property
     def may_change_all(self) -> bool:
-        """Whether this is one's own machine."""
+        """Whether every run may be changed, as on your own machine."""
         return not self.only_watches and not self.is_public
 
     def began(self, run: Run) -> bool:
-        """Return whether this browser began the run; on one's own machine, or no browser did."""
+        """Return whether this visitor started the run; on your own machine, or the command line."""
         owner = run.meta.owner
         if owner is None:
             return not self.is_public
@@ -63,15 +63,15 @@ class Visitor:
         return self.may_change_all or (not self.only_watches and self.began(run))
 
     def check_acts(self) -> None:
-        """Raise OnlyWatches, in a sentence, where this visitor may neither start nor change."""
+        """Raise OnlyWatches, in a sentence, if this visitor has read-only access."""
         if self.only_watches:
             raise OnlyWatches(self.only_watches)
 
     def check(self, run: Run) -> None:
-        """Raise OnlyWatches or NotYours, in a sentence, where the run is not theirs to change."""
+        """Raise OnlyWatches or NotYours, in a sentence, if this visitor may not change the run."""
         self.check_acts()
         if not self.may_change(run):
-            raise NotYours("This run belongs to another visitor. Train a copy to change it.")
+            raise NotYours("This run belongs to another visitor. Train a copy.")
 
 
 def new_token() -> str:
@@ -85,7 +85,7 @@ def is_token(text: str) -> bool:
 
 
 def hashed(token: str) -> str:
-    """Return what a run keeps of its owner's token: SHA-256, as 64 hexadecimal digits."""
+    """Return the SHA-256 of a token, as runs store it: 64 hexadecimal digits."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -96,8 +96,7 @@ _NAMES = "name", "preferred_username", "nickname", "email"
 class Person:
     """A person who is logged in.
 
-    id: what a run keeps of them, 64 hexadecimal digits. name: as others see it, without what
-    follows an @.
+    id: stored with their runs, 64 hexadecimal digits. name: as others see it, up to an @.
     """
 
     id: str
@@ -110,24 +109,24 @@ def person(claims: Mapping[str, object]) -> Person | None:
     is_known = isinstance(issuer, str) and isinstance(subject, str) and bool(subject)
     if claims.get("is_logged_in") is not True or not is_known:
         return None
-    told = hashlib.sha256(f"{issuer}\n{subject}".encode()).hexdigest()
-    return Person(told, _name(claims))
+    person_id = hashlib.sha256(f"{issuer}\n{subject}".encode()).hexdigest()
+    return Person(person_id, _name(claims))
 
 
 def visitor(person: Person | None, *, browser: str) -> Visitor:
-    """Return the visitor on a server with logins. browser: the owner where nobody is logged in."""
+    """Return the visitor on a server with logins. browser: their owner hash before a login."""
     if person is None:
-        why = N_("You can only watch. Log in to start runs.")
+        why = N_("Log in to start runs.")
         return Visitor(browser, is_public=True, only_watches=why)
     return Visitor(person.id, is_public=True, name=person.name)
 
 
 def _name(claims: Mapping[str, object]) -> str:
-    """Return the first name that the provider says: one line, and no e-mail address."""
+    """Return the first name in the claims: one line, and no email address."""
     for claim in _NAMES:
-        said = claims.get(claim)
-        words = " ".join(said.partition("@")[0].split()) if isinstance(said, str) else ""
-        shown = "".join(letter for letter in words if letter.isprintable())[:MAX_NAME].strip()
-        if shown:
-            return shown
+        value = claims.get(claim)
+        line = " ".join(value.partition("@")[0].split()) if isinstance(value, str) else ""
+        name = "".join(letter for letter in line if letter.isprintable())[:MAX_NAME].strip()
+        if name:
+            return name
     return "?"

@@ -80,7 +80,7 @@ class EventReader:
         records += [
             record
             for values in _parsed(whole.splitlines())
-            if (record := _known(values)) is not None
+            if (record := _valid_record(values)) is not None
         ]
         return records
 
@@ -94,19 +94,19 @@ class EventReader:
 
 
 def record_of(line: bytes) -> dict[str, Any] | None:
-    """Return what a line says that an event can say, or None for a line that is no event's."""
-    return _known(_parsed_line(line))
+    """Return the valid fields of an event's line, or None for another line."""
+    return _valid_record(_parsed_line(line))
 
 
 def _parsed(lines: list[bytes]) -> list[Any]:
     """Return the values of lines: parsed as one array, in half the time, where each is one."""
     if all(len(line) <= _MAX_LINE for line in lines):
         try:
-            found: list[Any] = json_of(b"[%s]" % b",".join(lines))
+            values: list[Any] = json_of(b"[%s]" % b",".join(lines))
         except ValueError:
-            found = []
-        if len(found) == len(lines):
-            return found
+            values = []
+        if len(values) == len(lines):
+            return values
     return [_parsed_line(line) for line in lines]
 
 
@@ -120,19 +120,19 @@ def _parsed_line(line: bytes) -> object:
         return None
 
 
-def _known(values: object) -> dict[str, Any] | None:
-    """Return of a line's value what an event can say, or None where it is no event's."""
+def _valid_record(values: object) -> dict[str, Any] | None:
+    """Return the valid fields of a line's value, or None where it is no event."""
     if not isinstance(values, dict) or not is_line(values.get("event"), 40):
         return None
-    known = {}
+    record = {}
     for name, value in values.items():
         span = _SPANS.get(name)
         if span is not None and type(value) is float:  # nearly all: not worth a call each
             if span[0] <= value <= span[1]:
-                known[name] = value
+                record[name] = value
         elif (is_valid := _CHECKS.get(name)) is not None and is_valid(value):
-            known[name] = value
-    return known
+            record[name] = value
+    return record
 
 
 def _is_count(value: object) -> bool:
@@ -204,9 +204,9 @@ class GradientNorms:
 
 
 def _norms(record: dict[str, Any]) -> GradientNorms:
-    told = record["gradients"].items()
+    parts = record["gradients"].items()
     return GradientNorms(
-        record["step"], {part: math.inf if norm is None else float(norm) for part, norm in told}
+        record["step"], {part: math.inf if norm is None else float(norm) for part, norm in parts}
     )
 
 
@@ -379,10 +379,10 @@ class Curves:
         measured = [record for record in records if record["event"] == "measured"]
         steps = [record for record in records if record["event"] == "step"]
         self.steps = self.steps.with_records(steps)
-        told = [_norms(record) for record in steps if "gradients" in record and "step" in record]
-        if told:
-            self._forget_gradients(told[0].step - 1)
-            self.gradients += tuple(told)
+        norms = [_norms(record) for record in steps if "gradients" in record and "step" in record]
+        if norms:
+            self._drop_gradients(norms[0].step - 1)
+            self.gradients += tuple(norms)
         self.validation = self.validation.with_records(
             [record for record in measured if _is_validation(record, "last")]
         )
@@ -393,14 +393,14 @@ class Curves:
             [record for record in measured if record.get("split") == "test"]
         )
 
-    def _forget_gradients(self, step: int) -> None:
-        self.gradients = tuple(one for one in self.gradients if one.step <= step)
+    def _drop_gradients(self, step: int) -> None:
+        self.gradients = tuple(norms for norms in self.gradients if norms.step <= step)
 
     def _go_back(self, step: object) -> None:
         if not isinstance(step, int):
             return
         self.steps = self.steps.up_to(step)
-        self._forget_gradients(step)
+        self._drop_gradients(step)
         self.turns = tuple(turn for turn in self.turns if turn.step <= step)
         self.validation = self.validation.up_to(step)
         self.averaged = self.averaged.up_to(step)

@@ -1,4 +1,4 @@
-"""What a run learns that trains an opened model further on a set of one's own."""
+"""Experiments that train an opened model further on a data set of the user."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def tuned(run: Run, own: OwnSet | None, part: Part = _ALL, *, seed: int = 0) -> 
 
 
 def planned(run: Run, own: OwnSet | None, part: Part = _ALL, *, seed: int = 0) -> Experiment:
-    """Return the same before the first weights are read: it tells sizes, and cannot start."""
+    """Return the same before the first weights are read: it has all sizes but cannot start."""
     if (reason := why_not(run)) is not None:
         raise StudentError(reason)
     with place.below(run.folder.parent):
@@ -105,16 +105,18 @@ def from_scratch(experiment: Experiment) -> Experiment:
 def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
     model, kind = run.experiment.model, KINDS[run.experiment.model.family]
     if own is None and kind == "labels":
-        raise StudentError("Choose a set of labelled sentences.")
+        raise StudentError("Choose a data set of labelled sentences.")
     if own is not None and own.kind != kind:
         raise StudentError(
-            "The set “{name}” holds {found}; this model needs {needed}.",
+            "The data set “{name}” holds {found}; this model needs {needed}.",
             name=own.name,
             found=SET_KINDS[own.kind],
             needed=SET_KINDS[kind],
         )
+    opened = run.experiment.task_as(OpenedWordsConfig)
+    names = [*OpenedWordsConfig.model_fields, "n_segments"]
     facts: dict[str, Any] = {
-        **_opened_facts(run),
+        **{name: getattr(opened, name) for name in names if hasattr(opened, name)},
         "data": "" if own is None else own.id,
         "trains": part.trains,
         "n_last": part.n_last,
@@ -152,14 +154,6 @@ def _planned(run: Run, own: OwnSet | None, part: Part, seed: int) -> Experiment:
             "seed": seed,
         }
     )
-
-
-def _opened_facts(run: Run) -> dict[str, Any]:
-    """Return what a task says of its model, which the task of another training says too."""
-    task = run.experiment.task_as(OpenedWordsConfig)
-    return {name: getattr(task, name) for name in OpenedWordsConfig.model_fields} | {
-        name: getattr(task, name) for name in ("n_segments",) if hasattr(task, name)
-    }
 
 
 def _labels(run: Run, own: OwnSet, facts: dict[str, Any]) -> TunedLabelsConfig:

@@ -1,4 +1,4 @@
-"""Runs as one reads them in a notebook: opened by name, curves as a table, attention as an array.
+"""Runs in a notebook: opened by name, curves as a table, attention as an array.
 
     from tfm_core import runs
     run = runs.open("recorded-korean")
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,7 +86,7 @@ class Attention:
 
 
 class OpenedRun:
-    """A run to look at. ``run`` is its folder, with all that the app itself reads of it."""
+    """A run to look at. ``run`` is its folder, as the app reads it."""
 
     def __init__(self, run: Run) -> None:
         """Take a run. Raises RunDamaged, in a sentence, if its experiment cannot be read."""
@@ -101,7 +100,7 @@ class OpenedRun:
 
     @property
     def name(self) -> str:
-        """How it is called."""
+        """The name of the run."""
         return self.run.meta.name
 
     @property
@@ -178,7 +177,9 @@ class OpenedRun:
         modules = known[chosen]
         if layer is not None and not 0 <= layer < len(modules):
             raise StudentError(
-                "There is no layer {layer}: there are {n}, from 0.", layer=layer, n=len(modules)
+                "There is no layer {layer}; the {n} layers are numbered from 0.",
+                layer=layer,
+                n=len(modules),
             )
         snapshot = self._snapshot(step)
         item = self._item(example, snapshot)
@@ -221,7 +222,7 @@ class OpenedRun:
         if not steps:
             raise StudentError("The run “{name}” has no snapshot yet.", name=self.name)
         if step is not None and step not in steps:
-            near = min(steps, key=lambda one: abs(one - step))
+            near = min(steps, key=lambda recorded: abs(recorded - step))
             raise StudentError(
                 "There is no snapshot of step {step:,}; the nearest of {n} is {near:,}.",
                 step=step,
@@ -235,7 +236,9 @@ class OpenedRun:
         kept = min([len(items), *(len(maps) for maps in snapshot.attention.values())])
         if not 0 <= example < kept:
             raise StudentError(
-                "There is no example {example}: there are {n}, from 0.", example=example, n=kept
+                "There is no example {example}; the {n} examples are numbered from 0.",
+                example=example,
+                n=kept,
             )
         return items[example]
 
@@ -297,11 +300,13 @@ def open_run(which: str | os.PathLike[str], *, store: RunStore | None = None) ->
         if len(found) == 1:
             return OpenedRun(found[0])
         if found:
+            more = len(found) - _MAX_NAMED
+            named = ", ".join(f"{run.id} (“{run.meta.name}”)" for run in found[:_MAX_NAMED])
             raise StudentError(
                 "“{text}” matches {n} runs: {runs}. Give the start of one id.",
                 n=len(found),
                 text=text,
-                runs=_listed(found),
+                runs=f"{named} and {more} more" if more > 0 else named,
             )
     raise RunNotFound(
         "No run has the id, name or folder “{text}”. runs.list() lists those in {root}.",
@@ -343,12 +348,6 @@ def _facts(run: Run) -> tuple[object, ...]:
         status.seconds,
         meta.recorded,
     )
-
-
-def _listed(runs: Iterable[Run]) -> str:
-    found = [f"{run.id} (“{run.meta.name}”)" for run in runs]
-    more = len(found) - _MAX_NAMED
-    return ", ".join(found[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _column(series: Series, column: str) -> npt.NDArray[np.float64]:

@@ -1,7 +1,7 @@
-"""Data sets of visitors: who keeps them, their size, removal and undo.
+"""Data sets of visitors: their owners, size, removal and undo.
 
-A set lies in a folder among the runs (``data.own.place``). Who adds what is there already keeps it
-with those who did before, and it goes into the trash when nobody keeps it any more.
+A set lies in a folder among the runs (``data.own.place``). A visitor who adds an existing set
+becomes one more owner; the set goes into the trash with its last owner.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError, in_bytes
 from tfm_core.settings import Settings
 
-MAX_OF_A_STRANGER = 20
+MAX_PER_VISITOR = 20
 """Sets that one visitor of a public server may keep."""
 
 
@@ -35,11 +35,11 @@ def keep(
     store: RunStore,
     visitor: Visitor | None,
     settings: Settings,
-    told_of: Callable[[int], None] | None = None,
+    on_evicted: Callable[[int], None] | None = None,
 ) -> OwnSet:
     """Write a set for a visitor, None on the command line. Raises ValueError, in a sentence.
 
-    told_of: hears how many old runs were deleted to keep within what the host lets all take.
+    on_evicted: called with how many old runs were deleted to stay within the host's limit.
     """
     root = store.root / place.FOLDER
     if visitor is not None:
@@ -51,22 +51,22 @@ def keep(
             bounds = Bounds(disk=settings.max_disk)
             gone = quota.evict(store.root, store.kept(), bounds, keeps="", more=prepared.n_bytes)
         own = sets.write(prepared, owner=owner, root=root)
-    if gone and told_of is not None:
-        told_of(gone)
+    if gone and on_evicted is not None:
+        on_evicted(gone)
     return own
 
 
 @os_errors_as_sentences()
 def remove(set_id: str, *, store: RunStore, visitor: Visitor) -> None:
-    """Move a set to the trash, or leave it to the others who keep it. Raises ValueError.
+    """Move a set to the trash, or leave it to its other owners. Raises ValueError.
 
-    It can be taken back for a day with ``undo``. Runs that learned from it keep its vocabulary, so
-    they still open, read and write. On a public server the runs of those who do not keep it hold
-    nothing up: another visitor's copy that waits says that its set is gone.
+    ``undo`` restores it for a day. Runs that learned from it keep its vocabulary, so they still
+    open, read and write. On a public server only active runs of its owners prevent the removal; a
+    waiting copy of another visitor reports that its set is gone.
     """
     root = store.root / place.FOLDER
-    own = _there(root, set_id)
-    _check(own, visitor)
+    own = _existing(root, set_id)
+    _check_owner(own, visitor)
     if not visitor.may_change_all and sets.give_up(own, visitor.owner):
         return
     active = [
@@ -114,54 +114,58 @@ def runs_by_set(store: RunStore, visitor: Visitor | None = None) -> dict[str, li
 
 @os_errors_as_sentences()
 def undo(set_id: str, *, store: RunStore, visitor: Visitor) -> OwnSet:
-    """Take a set back out of the trash. Raises ValueError, in a sentence."""
+    """Restore a set from the trash. Raises ValueError, in a sentence."""
     root = store.root / place.FOLDER
-    _check(_there(root / trash.FOLDER, set_id), visitor)
+    _check_owner(_existing(root / trash.FOLDER, set_id), visitor)
     if not trash.restore(root, set_id):
         raise SetMissing("There is no removed data set {set_id} to restore.", set_id=set_id)
     return sets.opened(root / set_id)
 
 
 def listed(store: RunStore, visitor: Visitor) -> list[OwnSet]:
-    """Return the sets that a visitor may see, newest first: on a public server one's own."""
-    return [own for own in sets.listed(store.root / place.FOLDER) if _may(own, visitor)]
+    """Return the sets that a visitor may see, newest first: on a public server, their own."""
+    return [own for own in sets.listed(store.root / place.FOLDER) if _may_use(own, visitor)]
 
 
 def removed(store: RunStore, visitor: Visitor) -> list[OwnSet]:
-    """Return the sets that a visitor may take back, those first that were removed last."""
+    """Return the sets that a visitor may restore, the last removed first."""
     found = trash.deleted(store.root / place.FOLDER)[::-1]
-    return [own for one in found if _may(own := sets.opened(one.folder), visitor)]
+    return [
+        own for deleted_set in found if _may_use(own := sets.opened(deleted_set.folder), visitor)
+    ]
 
 
 def _check_room(root: Path, n_bytes: int, visitor: Visitor, settings: Settings) -> None:
-    there = sets.listed(root)
+    every = sets.listed(root)
     if settings.only_shows:
         raise LimitReached("This server accepts no data of your own.")
     most = settings.limits.max_own_data
-    taken = sum(own.n_bytes for own in there)
+    taken = sum(own.n_bytes for own in every)
     if most is not None and taken + n_bytes > most:
         raise LimitReached(
-            "This set needs {n_bytes}; all data use {taken} of {most}. Remove some first.",
+            "This data set needs {n_bytes}; {taken} of {most} are in use. Remove some first.",
             most=in_bytes(most),
             taken=in_bytes(taken),
             n_bytes=in_bytes(n_bytes),
         )
-    n_mine = sum(visitor.owner in own.owners for own in there)
-    if not visitor.may_change_all and n_mine >= MAX_OF_A_STRANGER:
-        raise LimitReached("You have {n} data sets, the limit here. Remove one first.", n=n_mine)
+    n_mine = sum(visitor.owner in own.owners for own in every)
+    if not visitor.may_change_all and n_mine >= MAX_PER_VISITOR:
+        raise LimitReached(
+            "You have reached the limit of {n} data sets. Remove one first.", n=n_mine
+        )
 
 
-def _there(root: Path, set_id: str) -> OwnSet:
+def _existing(root: Path, set_id: str) -> OwnSet:
     if not ID.fullmatch(set_id) or not (root / set_id).is_dir():
-        raise SetMissing("There is no data set {set_id} here.", set_id=set_id[:40])
+        raise SetMissing("There is no data set {set_id}.", set_id=set_id[:40])
     return sets.opened(root / set_id)
 
 
-def _check(own: OwnSet, visitor: Visitor) -> None:
+def _check_owner(own: OwnSet, visitor: Visitor) -> None:
     visitor.check_acts()
-    if not _may(own, visitor):
+    if not _may_use(own, visitor):
         raise NotYours("This data set belongs to another visitor.")
 
 
-def _may(own: OwnSet, visitor: Visitor) -> bool:
+def _may_use(own: OwnSet, visitor: Visitor) -> bool:
     return visitor.may_change_all or visitor.owner in own.owners

@@ -22,18 +22,17 @@ from tfm_core.data.own import place
 from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.reading import Unreadable, content_of, is_plain, object_of, open_plain, open_tensors
+from tfm_core.runs import labels, snapshots
 from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.disk.atomic import CachedReader, write_json
 from tfm_core.runs.disk.failures import os_errors_as_sentences
+from tfm_core.runs.disk.locks import RunLock, RunLocked
+from tfm_core.runs.labels import MAX_NAME, Labels, Origin
+from tfm_core.runs.outcome import Outcome, outcome_of
 from tfm_core.runs.process import requests
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
-from tfm_core.runs.record import labels, origin, snapshots, weights
-from tfm_core.runs.record.labels import MAX_NAME, Labels
-from tfm_core.runs.record.origin import Origin
-from tfm_core.runs.record.outcome import Outcome, outcome_of
-from tfm_core.runs.record.thinned import ThinnedReader
 from tfm_core.runs.status import State, Status, read_status, write_status
+from tfm_core.runs.thinned import ThinnedReader
 from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 from tfm_core.stored import Device, Moment, Step, Stored, line, matching, unstored, whole
 from tfm_core.training.checkpoint_facts import facts_of
@@ -56,7 +55,11 @@ _TAIL = 2**16
 def _last_step(folder: Path, _changed: int, size: int) -> int | None:
     """Return the newest step in the events of a run; None where their end has none."""
     found = EventReader(folder / "events.jsonl", max(0, size - _TAIL)).read()
-    steps = [one["step"] for one in found if one["event"] in ("step", "resumed") and "step" in one]
+    steps = [
+        record["step"]
+        for record in found
+        if record["event"] in ("step", "resumed") and "step" in record
+    ]
     return max(0, steps[-1]) if steps else None
 
 
@@ -71,8 +74,8 @@ class Meta:
     ``parent`` is the id of the run that this one goes on from, ``cure_of`` that of the sick run
     whose cure it is, from step ``cured_from`` on; ``recorded`` marks the runs that come with the
     app and cannot be changed. ``owner`` is the hash of the token of the browser that
-    began it (see ``auth``), or of who was logged in, whose name is ``owner_name``; None for a run
-    that the command line began. ``begun_on`` is the device of its first steps, where it went on on
+    began it (see ``auth``), or of the person ``owner_name`` who was logged in; None for a run that
+    the command line began. ``begun_on`` is the device of its first steps, where it went on on
     another one. ``is_suspect`` marks a run whose settings hide a bug to be found. ``lesson`` is the
     lesson that it was started in, whose locked settings it has.
     """
@@ -94,7 +97,7 @@ class Meta:
 
 
 class Run:
-    """A run's folder. Cheap to make; everything is read when it is asked for."""
+    """A run's folder. Cheap to make; everything is read on demand."""
 
     def __init__(self, folder: Path, *, recorded: bool = False) -> None:
         """Point at a folder, which need not be whole."""
@@ -152,7 +155,7 @@ class Run:
     @cached_property
     def origin(self) -> Origin | None:
         """Where it was trained, for a run that was brought from elsewhere. Never raises."""
-        return origin.read(self.folder)
+        return labels.read_origin(self.folder)
 
     @property
     def labels(self) -> Labels:
@@ -172,7 +175,7 @@ class Run:
 
     @cached_property
     def _read_labels(self) -> tuple[Labels, str | None]:
-        return _LABELS.of(self.folder, labels.FILE)
+        return _LABELS.of(self.folder, labels.LABELS_FILE)
 
     @property
     def damage(self) -> str | None:
@@ -205,8 +208,13 @@ class Run:
         """The state as it is now. Never raises."""
         status = read_status(self.folder)
         if not status.total_steps and self.problem is None:  # a damaged status.json says none
-            training = self.experiment.training
-            total = training.steps if training else self._promised_steps(status)
+            if (training := self.experiment.training) is not None:
+                total = training.steps
+            elif status.state == "opened":
+                total = 0
+            else:  # the steps that a loop of another program announced, at least those done
+                announced = int(self.thinned_curves().started.get("total_steps", 0))
+                total = max(status.step, announced)
             status = dataclasses.replace(status, total_steps=total, step=min(status.step, total))
         if status.state == "queued":
             waiting = waiting_line.ids(self.folder.parent)
@@ -214,16 +222,8 @@ class Run:
             return dataclasses.replace(status, queue_position=position)
         return self._at_last_step(status) if status.state == "interrupted" else status
 
-    def _promised_steps(self, status: Status) -> int:
-        """Return how many steps a loop of another program said it would do, at least those done."""
-        if status.state == "opened":
-            return 0
-        return max(status.step, int(self.thinned_curves().started.get("total_steps", 0)))
-
     def _at_last_step(self, status: Status) -> Status:
-        """Return a status with the last step that the curves hold: a killed worker wrote neither
-        that nor its own last step for sure.
-        """
+        """Return a status with the last step in the curves, which may be missing in the status."""
         try:
             events = (self.folder / "events.jsonl").stat()
         except OSError:
@@ -298,19 +298,19 @@ class Run:
 
     def snapshot_steps(self) -> list[int]:
         """Return the steps of the snapshots that can be read, ascending."""
-        return snapshots.steps(self.folder)
+        return snapshots.snapshot_steps(self.folder)
 
     def weight_steps(self) -> list[int]:
         """Return the steps with stored weights, ascending; large models store none."""
-        return weights.steps(self.folder)
+        return snapshots.weight_steps(self.folder)
 
     def weights(self, step: int) -> dict[str, Array]:
         """Return the weights of a step by name, float16. Raises ValueError, in a sentence."""
-        return weights.read(self.folder, step)
+        return snapshots.read_weights(self.folder, step)
 
     def snapshot(self, step: int) -> Snapshot:
         """Return the snapshot of a step, not to be changed. Raises ValueError, in a sentence."""
-        return snapshots.kept(snapshots.snapshot_path(self.folder, step), self._form)
+        return snapshots.cached_snapshot(snapshots.snapshot_path(self.folder, step), self._form)
 
     @property
     def _form(self) -> SnapshotForm:
@@ -353,7 +353,7 @@ class Run:
         """
         if not requests.is_request(kind):
             raise StudentError(
-                "{kind!r} is not a request. Use one of {kinds}.",
+                "{kind!r} isn't a request. Use one of {kinds}.",
                 kinds=", ".join(requests.KINDS),
                 kind=kind,
             )
@@ -406,7 +406,7 @@ class Run:
 
     def write_labels(self, given: Labels) -> None:
         """Replace name, tags, note and group. Raises OSError."""
-        labels.write(self.folder, given)
+        labels.write_labels(self.folder, given)
         for known in ("_read_labels", "_read_meta"):
             self.__dict__.pop(known, None)
 
@@ -439,10 +439,6 @@ def _damaged(what: str) -> str:
 _MAX_EXPERIMENT, _MAX_META = 2**24, 2**16
 
 
-def _experiment_in(path: Path) -> Experiment:
-    return from_json(content_of(path, most=_MAX_EXPERIMENT))
-
-
 def _meta_in(path: Path) -> tuple[Meta, str | None]:
     """Return what a meta.json says, the rest made up, and a clause on the first damaged value."""
     values = object_of(path, most=_MAX_META)
@@ -459,9 +455,9 @@ def _meta_of_folder(folder: Path) -> dict[str, Any]:
 
 
 _STORED = Stored(Meta, "meta.json")
-_EXPERIMENTS = CachedReader(_experiment_in)
+_EXPERIMENTS = CachedReader(lambda path: from_json(content_of(path, most=_MAX_EXPERIMENT)))
 _METAS = CachedReader(_meta_in)
-_LABELS = CachedReader(lambda path: labels.read(path.parent))
+_LABELS = CachedReader(lambda path: labels.read_labels(path.parent))
 _CANNOT = {
     "finished": N_("This run is finished. Train a copy further."),
     "stopped": N_("This run is stopped. You can resume it."),

@@ -119,7 +119,10 @@ def write_status(folder: Path, status: Status, *, lasting: bool = True) -> None:
     values = dataclasses.asdict(status)
     del values["queue_position"], values["silent"]  # known by the queue's folder and the reader
     if isinstance(status.reason, Sentence) and status.reason.values:
-        plain = {name: _plain(value) for name, value in status.reason.values.items()}
+        plain = {
+            name: value if isinstance(value, int | float) else str(value)
+            for name, value in status.reason.values.items()
+        }
         values["reason_parts"] = {"template": status.reason.template, "values": plain}
     write_json(folder / "status.json", values, lasting=lasting)
 
@@ -148,10 +151,13 @@ def _unexplained(folder: Path, step: int) -> str:
     hindrance = obstacle(folder)
     if hindrance is not None:
         return joined(
-            N_("The process ended at step {step:,}. Its folder cannot be written.", step=step),
+            N_("The process ended at step {step:,}. Its folder can't be written.", step=step),
             hindrance,
         )
-    return N_("The process ended at step {step:,}: killed, out of memory or a restart.", step=step)
+    return N_(
+        "The process ended at step {step:,}: it was killed, ran out of memory or was restarted.",
+        step=step,
+    )
 
 
 def _damaged(what: str) -> Status:
@@ -163,10 +169,6 @@ def _damaged(what: str) -> Status:
 
 _MAX_BYTES = 2**20
 _FORM = re.compile(r"[,<>]?\d{0,2}(\.\d)?[a-z%]?")  # of a number in words; a wide one fills memory
-
-
-def _plain(value: object) -> str | int | float:
-    return value if isinstance(value, int | float) else str(value)
 
 
 def _reason(values: dict[str, Any]) -> str | None:
@@ -193,7 +195,7 @@ def _parse(values: dict[str, Any]) -> Status:
         status = _STORED.read(values)
     except WrongValue as error:
         if error.name == "state":
-            raise Unreadable("status.json does not hold a state") from None
+            raise Unreadable("status.json contains no state") from None
         raise
     return dataclasses.replace(status, reason=_reason(values))
 

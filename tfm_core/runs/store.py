@@ -21,13 +21,13 @@ from tfm_core.data.own import place
 from tfm_core.disk import remove, rename, sync_file, sync_folder
 from tfm_core.facts.batches import Batches
 from tfm_core.reading import is_plain
+from tfm_core.runs import labels, snapshots, thinned
 from tfm_core.runs.curves import turns_in
 from tfm_core.runs.disk import trash
 from tfm_core.runs.disk.atomic import read_json, write_bytes, write_json
-from tfm_core.runs.disk.cleanup import DRAFT
 from tfm_core.runs.disk.failures import os_errors_as_sentences
-from tfm_core.runs.record import labels, thinned, weights
-from tfm_core.runs.record.labels import Labels
+from tfm_core.runs.disk.trash import DRAFT
+from tfm_core.runs.labels import Labels
 from tfm_core.runs.run import ID, Checkpoint, Meta, Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, StudentError
@@ -93,7 +93,7 @@ class RunStore:
             _write_new(folder, experiment, meta, status)
             _bring_along(experiment, folder)
             if grouped is not None:
-                labels.write(folder, Labels(group=grouped))
+                labels.write_labels(folder, Labels(group=grouped))
 
         return self._add(write, run_id)
 
@@ -126,14 +126,14 @@ class RunStore:
     def get(self, run_id: str) -> Run:
         """Return the run with an id. Raises RunNotFound, in a sentence."""
         if not isinstance(run_id, str) or not ID.fullmatch(run_id):
-            raise RunNotFound("This is not a run id: an id has 8 to 64 letters, digits, _ and -.")
+            raise RunNotFound("A run id has 8 to 64 letters, digits, _ and -.")
         if _is_run(self.root / run_id):
             return Run(self.root / run_id)
         if self.recorded is not None:
             for folder in (self.recorded / run_id, self.recorded / LESSONS / run_id):
                 if _is_run(folder):
                     return Run(folder, recorded=True)
-        raise RunNotFound("There is no run {run_id} here.", run_id=run_id)
+        raise RunNotFound("There is no run {run_id}.", run_id=run_id)
 
     @os_errors_as_sentences()
     def rename(self, run_id: str, name: str) -> Run:
@@ -191,7 +191,7 @@ class RunStore:
     def deleted_by(self, owner: str) -> tuple[Run, ...]:
         """Return the runs that a visitor deleted and may restore, newest first. Never raises."""
         newest = reversed(trash.deleted(self.root))
-        return tuple(Run(one.folder) for one in newest if _deleter(one.folder) == owner)
+        return tuple(Run(deleted.folder) for deleted in newest if _deleter(deleted.folder) == owner)
 
     def waited(self, run_id: str) -> bool:
         """Return whether a deleted run was waiting when it was deleted. Never raises."""
@@ -246,7 +246,7 @@ class RunStore:
         parent = self.get(run_id)
         status = parent.status
         if status.is_active:
-            raise StudentError("This run is not over. Stop it first.")
+            raise StudentError("This run hasn't ended. Stop it first.")
         if not parent.has_checkpoint:
             raise StudentError("This run has no checkpoint.")
         done = status.step if (step := parent.checkpoint_step) is None else step
@@ -444,7 +444,7 @@ def _copy(source: Path, folder: Path, begins: Checkpoint = "last") -> None:
     """
     names = ["events.jsonl", thinned.FILE, "probe.json", "probe.safetensors"]
     pairs = [(source / name, folder / name) for name in names]
-    folders = [(name, name) for name in ("snapshots", weights.FOLDER)]
+    folders = [(name, name) for name in ("snapshots", snapshots.WEIGHTS)]
     folders.append((f"checkpoints/{begins}", "checkpoints/last"))
     if begins != "turn":  # the best may be of a later step
         folders.append(("checkpoints/best", "checkpoints/best"))
@@ -472,7 +472,7 @@ def _noted(folder: Path) -> dict[str, Any]:
 def _folders(root: Path) -> list[Path]:
     try:
         with os.scandir(root) as entries:
-            folders = [Path(one.path) for one in entries if ID.fullmatch(one.name)]
+            folders = [Path(entry.path) for entry in entries if ID.fullmatch(entry.name)]
     except OSError:
         return []
     return [folder for folder in folders if _is_run(folder)]

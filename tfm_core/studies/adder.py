@@ -74,7 +74,7 @@ def _of_columns(experiment: Experiment) -> Levels:
     return {
         N_("guessing"): 1 / column_sums.BASE,
         N_("no carries"): found.no_carry,
-        N_("carries of one column alone"): found.one_column,
+        N_("carries from one column only"): found.one_column,
         N_("every bit"): 1.0,
     }
 
@@ -97,9 +97,9 @@ ADDER = Phenomenon(
     base=PRESETS["adder"].experiment,
     arms=(
         Arm("adder", N_("the adder")),
-        Arm("smaller", N_("a quarter of it"), {**_NARROW, "model.d_ff": 2}),
-        Arm("fewer", N_("one neuron fewer"), {**_NARROW, "model.d_ff": 1}),
-        Arm("blind", N_("one column in sight"), {"model.window": 1}),
+        Arm("smaller", N_("a quarter of the size"), {**_NARROW, "model.d_ff": 2}),
+        Arm("fewer", N_("a quarter, minus one neuron"), {**_NARROW, "model.d_ff": 1}),
+        Arm("blind", N_("sees one column"), {"model.window": 1}),
     ),
     metrics=("validation-accuracy",),
     right=N_("about 500"),
@@ -137,7 +137,7 @@ def new_sums(run: Run) -> list[tuple[str, ...]]:
     drawn = (columns(rng, context) for _ in range(20 * _N_SUMS))
     found = list(islice((tokens for tokens in drawn if tokens[:-1] not in trained), _N_SUMS))
     if not found:
-        raise StudentError("This run was trained on all sums there are.")
+        raise StudentError("This run was trained on all sums.")
     return found
 
 
@@ -193,9 +193,9 @@ def read_right(table: pd.DataFrame) -> float:
 _MAX_DOTS = 60  # of each total
 CARRY = Columns(
     before=Column(
-        N_("the column before comes to"), axis={"tickvals": [0, 1, 2, 3], "showgrid": False}
+        N_("sum of the column before"), axis={"tickvals": [0, 1, 2, 3], "showgrid": False}
     ),
-    read=Column(N_("read by the probe"), ".2f"),
+    read=Column(N_("predicted by the probe"), ".2f"),
 )
 
 

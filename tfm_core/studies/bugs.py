@@ -1,4 +1,4 @@
-"""A healthy run and its twin with one hidden mistake: what can be measured on both, and a guess.
+"""A healthy run and its twin with one hidden mistake: probes of both, and a guess.
 
 Probes run the trained models, or the untrained ones, which share a seed.
 """
@@ -68,7 +68,7 @@ _BUGS = (
         level=1,
         changes={"training.learning_rate": lambda right: 10 * right},
         probe="rate",
-        means=N_("Each step was ten times too long."),
+        means=N_("Every step was ten times too long."),
     ),
     _in_code("softmax-before-loss", 1),
     _in_code("argmax-before-loss", 1),
@@ -80,7 +80,7 @@ _BUGS = (
         level=2,
         changes={"model.norm": "none"},
         probe="numbers",
-        means=N_("Nothing kept the size of the vectors in range."),
+        means=N_("Nothing limited the size of the vectors."),
     ),
     _in_code("no-scale", 2),
     Bug(
@@ -140,7 +140,7 @@ def possible(healthy: Experiment) -> list[Bug]:
 N_EXAMPLES = 64
 NOTHING = 1e-5
 """Changes below this are rounding."""
-APART = 1.25
+MAX_RATIO = 1.25
 """Measurements with a larger ratio differ."""
 Measured = Mapping[str, float]
 """What a probe measured, by its label."""
@@ -182,7 +182,7 @@ class ProbedModel:
 class BugProbe:
     """A question to both models.
 
-    healthy: what the answer of a sound model is like. is_share: measured in per cent.
+    healthy: the answer of a correct model. is_share: measured in per cent.
     """
 
     question: str
@@ -209,7 +209,7 @@ def differs(one: float, other: float) -> bool:
     """Return whether two measurements differ by more than noise."""
     if max(abs(one), abs(other)) < NOTHING:
         return False
-    return min(abs(one), abs(other)) < NOTHING or ratio(one, other) > APART
+    return min(abs(one), abs(other)) < NOTHING or ratio(one, other) > MAX_RATIO
 
 
 def sight(subject: ProbedModel) -> Measured:
@@ -407,8 +407,8 @@ PROBES: dict[str, BugProbe] = {
         N_("Does the scale of activations grow with depth?"), Paragraph("bugs/growth"), growth
     ),
     "running": BugProbe(
-        N_("Is it as good alone as with the true tokens?"),
-        N_("A model that learned its task is nearly as good alone."),
+        N_("Does it generate as well as with the true tokens?"),
+        N_("A model that learned its task generates nearly as well."),
         running,
         is_share=True,
     ),
@@ -420,12 +420,12 @@ PROBES: dict[str, BugProbe] = {
     ),
     "numbers": BugProbe(
         N_("How many parameters are there, and where?"),
-        N_("Models of the same shape have equal counts."),
+        N_("Models of the same shape have as many parameters."),
         numbers,
     ),
     "rate": BugProbe(
         N_("How large are the optimiser's steps?"),
-        N_("A sound learning rate starts near 0, warms up and falls."),
+        N_("A correct learning rate starts near 0, warms up and falls."),
         rate,
     ),
 }
@@ -463,21 +463,21 @@ def paired(one: Measured, other: Measured) -> list[tuple[str, float, float]]:
 
 
 def hint(healthy: Experiment, twin: Experiment, guess: Bug, used: Collection[str] = ()) -> str:
-    """Say what a wrong guess would measure and the twin does not, both before any training.
+    """Return a hint: what a wrong guess would measure and the twin does not, before training.
 
-    The twin's mistake is not named. used: probes asked already, which are the last choice.
+    It does not name the twin's mistake. used: probes already used, which are the last choice.
     """
     supposed, found = ProbedModel(changed(healthy, guess.changes)), ProbedModel(twin)
     names = [guess.probe, *(name for name in PROBES if name != guess.probe)]
     for name in sorted(names, key=lambda name: name in used):  # stable: unused ones first
         probe = PROBES[name]
-        apart = [
+        differing = [
             row
             for row in paired(probe.measure(supposed), probe.measure(found))
             if differs(*row[1:])
         ]
-        if apart:
-            label, expected, measured = max(apart, key=lambda row: ratio(*row[1:]))
+        if differing:
+            label, expected, measured = max(differing, key=lambda row: ratio(*row[1:]))
             values: dict[str, Any] = {
                 "label": label,
                 "expected": probe.format(expected),

@@ -62,8 +62,8 @@ CHAINS = Phenomenon(
     metrics=("validation-loss",),
     right=N_("in steps: first letters, then pairs"),
     wrong={
-        N_("evenly, from the first step on"): Paragraph("discover/chains-even"),
-        N_("not at all: each chain is new"): Paragraph("discover/chains-new"),
+        N_("evenly from the start"): Paragraph("discover/chains-even"),
+        N_("not at all, because each chain is new"): Paragraph("discover/chains-new"),
     },
     paper="Edelman et al. 2024",
     address="https://arxiv.org/abs/2402.11004",

@@ -78,10 +78,10 @@ class Result:
         return next((step for step, right in self.validations if step and right >= share), None)
 
 
-def read(
+def result_of(
     run: Run, label: str, *, writes_freely: bool = False, looks_sharply: bool = False
 ) -> Result:
-    """Return what a finished run showed; ``written`` and ``sharpness`` only if asked for."""
+    """Return the result of a finished run; ``written`` and ``sharpness`` only on request."""
     curves, experiment = run.thinned_curves(), run.experiment
     found, outcome = figures(curves), run.outcome
     is_tested = found["test_accuracy"] is not None
@@ -239,9 +239,9 @@ def usual(first: Result, second: Result) -> ArmFinding:
         )
         parts = [_figures(first, second), lead]
     elif speed is not None and speed.kind != "same":
-        kind, parts = speed.kind, [N_("Both end alike."), _figures(first, second)]
+        kind, parts = speed.kind, [N_("Both end about equally well."), _figures(first, second)]
     else:
-        kind, parts = "same", [N_("No difference in this run."), _figures(first, second)]
+        kind, parts = "same", [N_("This run shows no difference."), _figures(first, second)]
     return ArmFinding(kind, joined(*parts, *([] if speed is None else [speed.sentence])))
 
 
@@ -253,7 +253,7 @@ def lower_loss(first: Result, second: Result) -> ArmFinding:
         return ended or usual(first, second)
     kind: FindingKind = "same" if abs(b - a) < NATS else "better" if b < a else "worse"
     words = N_(
-        "“{second}” has a loss of {b:.2f} on unseen text, “{first}” {a:.2f}.",
+        "The loss on unseen text is {b:.2f} for “{second}” and {a:.2f} for “{first}”.",
         **_labels(first, second),
         a=a,
         b=b,
@@ -399,16 +399,11 @@ def _speed(first: Result, second: Result) -> ArmFinding | None:
     values = _labels(first, second) | {"a": a, "b": b, "share": share}
     steps = [step for step, _accuracy in first.validations]
     interval = max((later - step for step, later in itertools.pairwise(steps)), default=0)
+    sentence = N_(
+        "It reached {share:.0%} of tokens at step {b:,}, “{first}” at step {a:,}.", **values
+    )
     if b >= TIMES * a and b - a > interval:
-        words = N_(
-            "It reached {share:.0%} of tokens at step {b:,}, “{first}” at step {a:,}.", **values
-        )
-        return ArmFinding("slower", words)
+        return ArmFinding("slower", sentence)
     if a >= TIMES * b and a - b > interval:
-        words = N_(
-            "It reached {share:.0%} of tokens at step {b:,}, “{first}” only at step {a:,}.",
-            **values,
-        )
-        return ArmFinding("faster", words)
-    words = N_("They reached {share:.0%} of tokens at steps {b:,} and {a:,}.", **values)
-    return ArmFinding("same", words)
+        return ArmFinding("faster", sentence)
+    return ArmFinding("same", sentence)

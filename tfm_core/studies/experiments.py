@@ -1,4 +1,7 @@
-"""The experiments that teach, theme by theme: one thing changed, what to expect, what it showed."""
+"""The experiments that teach, theme by theme, and races of positions and of attention.
+
+Each experiment changes one thing, says what to expect, and then what it showed.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,16 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tfm_core.choices.config import Experiment
+from tfm_core.choices.config import Experiment, TextModelConfig
 from tfm_core.choices.config.codec import default_sections
+from tfm_core.choices.config.experiment import sequence_len
 from tfm_core.choices.mistakes import MISTAKES
 from tfm_core.choices.presets import BLOCK_STYLES, PRESETS
-from tfm_core.inspect.attention.rnn_attention import HEADS
+from tfm_core.choices.variants.positions import POSITIONS, POSITIONS_OF_WORDS
+from tfm_core.inspect.attention.rnn_attention import HEADS, models
 from tfm_core.inspect.compare.spread import ACCURACY, LOSS, Paired, corrected, paired, sentence
 from tfm_core.inspect.questions import Question
-from tfm_core.sentences import N_, Paragraph, Sentence
+from tfm_core.sentences import N_, Paragraph, Sentence, StudentError
 from tfm_core.studies.comparing import (
     ArmFinding,
     Compare,
@@ -28,7 +33,6 @@ from tfm_core.studies.comparing import (
     unordered,
     usual,
 )
-from tfm_core.studies.races import TRANSLATION
 from tfm_core.studies.study import Arm, Study
 
 ExperimentTheme = Literal["order", "attention", "residuals", "training", "styles"]
@@ -41,16 +45,16 @@ THEMES: Mapping[ExperimentTheme, str] = {
 }
 OUTCOMES: dict[FindingKind, str] = {
     "better": N_("It gets more right."),
-    "faster": N_("It gets as many right, but sooner."),
+    "faster": N_("It becomes as good, but sooner."),
     "same": N_("No visible difference."),
-    "slower": N_("It gets as many right, but later."),
+    "slower": N_("It becomes as good, but later."),
     "worse": N_("It gets fewer right."),
     "diverged": N_("Its loss becomes infinite or NaN."),
-    "saved": N_("It trains, and the first diverges."),
+    "saved": N_("It trains, but the first diverges."),
     "fooled": N_("Its curves look perfect, but it fails when it generates."),
     "unordered": N_("It writes the right tokens in the wrong order."),
-    "unsure": N_("It gets as many right, but less confidently."),
-    "rougher": N_("It gets as many right, but with much larger gradients."),
+    "unsure": N_("It is as good, but less confident."),
+    "rougher": N_("It is as good, but has much larger gradients."),
 }
 
 
@@ -168,6 +172,65 @@ def _of_seeds(*arms: Mapping[int, Result], counts_loss: bool) -> list[dict[int, 
     return [{seed: value(result) for seed, result in arm.items()} for arm in arms]
 
 
+_RACE_STEPS = 600
+"""Of the recorded races."""
+
+
+def race_of_positions(experiment: Experiment, *, steps: int) -> Study:
+    """Return a race of the kinds of positions that the family of an experiment offers.
+
+    The learned table gets twice the rows that the task needs, so that it can be asked beyond the
+    trained length. Raises ConfigError where a kind does not fit the model, ValueError where the
+    model has no positions or is not trained.
+    """
+    model = experiment.model
+    if not model.has_blocks:
+        raise StudentError("An RNN has no positions. Choose a Transformer on the Train page.")
+    values: dict[str, Any] = experiment.model_dump()
+    values["training"] = experiment.trained.replace(steps=steps).model_dump()
+    if isinstance(model, TextModelConfig):
+        max_len = max(model.max_len, 2 * sequence_len(experiment) + 2)
+        values["model"]["max_len"] = min(8192, max_len)
+    offered = type(model).offered("position")
+    race = Study(
+        name="positions",
+        title=N_("{task}, positions", task=experiment.task.facts.label),
+        base=Experiment.parse(values),
+        arms=tuple(
+            Arm(kind, POSITIONS[kind].label, {"model.position": kind})
+            for kind in POSITIONS_OF_WORDS
+            if kind in offered
+        ),
+    )
+    assert race.experiments  # raises where a kind does not fit
+    return race
+
+
+def race_of_attention(task: str, *, steps: int = _RACE_STEPS) -> Study:
+    """Return a race of an RNN with additive attention and Transformers on a text task."""
+    labels = {
+        "additive": N_("RNN, additive attention (2015)"),
+        "one-head": N_("Transformer, one head (2017)"),
+        "many-heads": N_("Transformer, {n} heads (2017)", n=HEADS),
+    }
+    racers = models()
+    values = default_sections("encoder-decoder", task)
+    values["model"] = racers["many-heads"].model_dump()
+    values["training"]["steps"] = steps
+    facts = Experiment.parse(values)
+    return Study(
+        name="attention",
+        title=facts.task.facts.label,
+        base=facts,
+        arms=tuple(Arm(name, labels[name], {"model": racers[name]}) for name in labels),
+    )
+
+
+COPY_RACE = race_of_positions(PRESETS["copy"].experiment, steps=_RACE_STEPS)
+TRANSLATION_RACE = race_of_attention("english-korean")
+"""These come with the app."""
+
+
 def small(
     family: str,
     task: str,
@@ -267,7 +330,7 @@ _ATTENTION = (
         name="heads",
         title=N_("1 head against 8"),
         expected={"worse", "slower", "same"},
-        base=TRANSLATION.base,  # so two of the three runs are those that come with the app
+        base=TRANSLATION_RACE.base,  # so two of the three runs are those that come with the app
         arms=(
             Arm("eight", N_("8 heads"), {"model.n_heads": 8}),
             Arm("four", N_("4 heads"), {"model.n_heads": HEADS}),

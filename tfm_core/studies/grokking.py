@@ -44,7 +44,7 @@ _TABLES, _N_TABLES = "sums.safetensors", 26
 def _of_sums(experiment: Experiment) -> Levels:
     """Return what is right of unseen sums by knowing the trained ones, swapped too."""
     task = experiment.task_as(TextTaskConfig)
-    return {N_("trained sums, swapped"): task.n_train / task.size**2}
+    return {N_("swapped training sums"): task.n_train / task.size**2}
 
 
 def _sum(experiment: Experiment) -> Example:
@@ -65,7 +65,7 @@ GROKKING = Phenomenon(
     right=N_("long after the trained ones"),
     wrong={
         N_("together with the trained ones"): Paragraph("discover/grokking-with"),
-        N_("never: it has only remembered"): Paragraph("discover/grokking-never"),
+        N_("never: it only memorised"): Paragraph("discover/grokking-never"),
     },
     paper="Power et al. 2022, Nanda et al. 2023",
     address="https://arxiv.org/abs/2301.05217",

@@ -2,7 +2,7 @@
 
 After Olsson et al. 2022, "In-context Learning and Induction Heads" (arXiv 2209.11895), section
 "Model analysis table": prefix matching is the attention from a token to the token behind its
-earlier occurrence. Torch-fr
+earlier occurrence.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ INDUCTION = Phenomenon(
     right=N_("only two layers"),
     wrong={
         N_("one layer, too"): Paragraph("discover/induction-one-layer"),
-        N_("neither: the letters are random"): N_("The repeat is not: all of it came before."),
+        N_("neither, because the letters are random"): N_(
+            "The repeat isn't random: every letter came before."
+        ),
     },
     paper="Olsson et al. 2022",
     address="https://arxiv.org/abs/2209.11895",

@@ -166,7 +166,7 @@ def correction(run: Run) -> Arm | None:
         "training.steps": longer.steps,
         "training.batch_warmup": longer.batch_warmup,
     }
-    return Arm("corrected", N_("Correct the labels, train on"), changes, "last", done)
+    return Arm("corrected", N_("Correct the labels and continue"), changes, "last", done)
 
 
 def corrected(run: Run, runs: Iterable[Run]) -> Run | None:

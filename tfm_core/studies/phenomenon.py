@@ -39,10 +39,10 @@ Example = tuple[tuple[str, bool], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class KnownFinding:
-    """What is known about Transformers, with a question on it and where it is from.
+    """A known finding about Transformers, with a question and its source.
 
-    right, wrong: answers to the question, and why each wrong one is wrong. paper, address: where it
-    is from.
+    right, wrong: answers to the question, and why each wrong one is wrong. paper, address: the
+    source.
     """
 
     name: str
@@ -64,9 +64,9 @@ class KnownFinding:
 
     @property
     def question(self) -> Question:
-        """What may be asked before."""
-        asked = Paragraph(f"discover/{self.name}-question")
-        return choice_question(asked, self.right, self.wrong, self.because)
+        """The question before the result."""
+        text = Paragraph(f"discover/{self.name}-question")
+        return choice_question(text, self.right, self.wrong, self.because)
 
 
 @dataclass(frozen=True, kw_only=True)

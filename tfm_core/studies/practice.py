@@ -173,10 +173,10 @@ def about_choosing() -> Question:
         N_("Which split decides when to stop?"),
         N_("Validation"),
         {
-            N_("Training"): N_("Its loss falls by memorising too."),
-            N_("Test"): N_("It can no longer test what it chose."),
+            N_("Training"): N_("Its loss also falls by memorising."),
+            N_("Test"): N_("A split that you choose by can no longer test."),
         },
-        N_("Choosing is what it is for."),
+        N_("It exists for choosing."),
     )
 
 
@@ -184,17 +184,21 @@ def about_precision(n: int, share: float = 0.9) -> Question:
     """Ask how much narrower the interval of an accuracy gets with four times the examples."""
     one, four = (_width(round(share * size), size) for size in (n, 4 * n))
     ratio = one / four
-    options = {1.0: N_("As wide"), 2.0: N_("Half as wide"), 4.0: N_("A quarter as wide")}
+    options = {1.0: N_("The same"), 2.0: N_("Half"), 4.0: N_("A quarter")}
     nearest = min(options, key=lambda option: abs(option - ratio))
     return choice_question(
         N_("With four times as many pictures, how wide is the interval?"),
         options[nearest],
         {
             options[1.0]: N_("More pictures leave less to chance."),
-            options[2.0]: N_("With so few pictures it shrinks at another rate."),
+            options[2.0]: N_("With so few pictures, it shrinks at another rate."),
             options[4.0]: N_("It shrinks with the square root of their number."),
         },
-        N_("From {one:.1f} to {four:.1f} points: √4 = 2.", one=100 * one, four=100 * four),
+        N_(
+            "It shrinks from {one:.1f} to {four:.1f} points, by √4 = 2.",
+            one=100 * one,
+            four=100 * four,
+        ),
     )
 
 
@@ -207,7 +211,9 @@ def about_weakest(by_class: pd.DataFrame) -> Question:
     first, *also = by_class[is_weakest].itertuples()
     why = {
         row.label: N_(
-            "{n}: {share} right. Another is worse.", n=row.label, share=percent(row.accuracy)
+            "For {n}, {share} are right, but another class is worse.",
+            n=row.label,
+            share=percent(row.accuracy),
         )
         for row in by_class[~is_weakest].itertuples()
     }

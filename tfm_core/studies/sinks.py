@@ -48,8 +48,8 @@ _ROUNDING = 0.005  # of shares in half precision
 def _of_copies(experiment: Experiment) -> Levels:
     found = copy_floors(sequences(experiment))
     return {
-        N_("by the letter before alone"): found.bigram,
-        N_("and copying back"): found.copying,
+        N_("from the previous letter only"): found.bigram,
+        N_("and copied letters"): found.copying,
     }
 
 
@@ -77,8 +77,8 @@ SINKS = Phenomenon(
     metrics=("validation-loss",),
     right=N_("to the first token"),
     wrong={
-        N_("to all letters alike"): Paragraph("discover/sinks-even"),
-        N_("to the letter before, too"): Paragraph("discover/sinks-before"),
+        N_("to all letters evenly"): Paragraph("discover/sinks-even"),
+        N_("to the previous letter, too"): Paragraph("discover/sinks-before"),
     },
     paper="Xiao et al. 2023, Guo et al. 2024, Miller 2023",
     address="https://arxiv.org/abs/2309.17453",
@@ -205,10 +205,10 @@ def in_words(found: Sequence[FormedSink | None]) -> Sentence:
     """Return when a sink formed in some runs, the first run's named, with mean, spread and n."""
     there = [one for one in found if one is not None]
     if not there:
-        return N_("**Shown:** no sink has formed.")
+        return N_("**Result:** no sink formed.")
     _step, layer, number = there[0]
     return N_(
-        "**Shown:** a sink formed at step {step} (seeds: {n}): {head}.",
+        "**Result:** a sink formed at step {step} (seeds: {n}): {head}.",
         step=over_runs(one and one[0] for one in found),
         n=len(found),
         head=N_("layer {layer}, head {head}", layer=layer + 1, head=number + 1),
@@ -216,7 +216,7 @@ def in_words(found: Sequence[FormedSink | None]) -> Sentence:
 
 
 MOVES: Mapping[str, str] = {
-    "as it is": N_("as it is: <bos> first"),
+    "as it is": N_("unchanged: <bos> first"),
     "dropped": N_("without <bos>: a token of the text first"),
     "behind": N_("another token before <bos>"),
     "later": N_("<bos> as the sixth token"),
@@ -236,10 +236,10 @@ def where_it_goes(found: Mapping[str, Moved]) -> Sentence:
     token = 0.0 if bos is None else float(bos[at])
     position = float(behind[at])
     if token >= half > position:
-        return N_("**Shown:** the attention goes with the token.")
+        return N_("**Result:** the attention follows the token.")
     if position >= half > token:
-        return N_("**Shown:** the attention stays on the position.")
-    return N_("**Shown:** it is unclear whether it goes with the token or stays on the position.")
+        return N_("**Result:** the attention stays at the position.")
+    return N_("**Result:** it is unclear whether the attention follows the token or the position.")
 
 
 @cached_by_weights

@@ -30,7 +30,7 @@ WORDS: Mapping[str, str] = {
 """Every role, in words."""
 N_KNOCKED = 500
 NONE = frozenset({SPREAD, NO_CHOICE, UNCLEAR})
-"""What is no role."""
+"""Labels that are no role."""
 
 
 HEAD = ["kind", "module", "layer", "head"]

@@ -32,9 +32,9 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Trainings to be seen side by side.
+    """Trainings side by side.
 
-    base: what all of them do. arms: the right way first. metrics: of ``compare.curves.METRICS``.
+    base: what all of them share. arms: the right way first. metrics: of ``compare.curves.METRICS``.
     """
 
     name: str

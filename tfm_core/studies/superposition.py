@@ -33,9 +33,9 @@ N_FEATURES, N_DIMENSIONS, N_SPARSITIES = 5, 2, 10
 SUPERPOSITION = KnownFinding(
     name="superposition",
     title=N_("Superposition"),
-    right=N_("it depends on how often a feature is there"),
+    right=N_("it depends on how often a feature is present"),
     wrong={
-        N_("two: there are two dimensions"): Paragraph("discover/superposition-two"),
+        N_("two, because there are two dimensions"): Paragraph("discover/superposition-two"),
         N_("always all five"): Paragraph("discover/superposition-five"),
     },
     paper="Elhage et al. 2022",
@@ -46,9 +46,9 @@ DENSITIES: Floats = 20.0 ** -np.linspace(0, 1, N_SPARSITIES)
 """How often a feature is there, 1 to 1/20; a feature that is there is uniform from 0 to 1."""
 SPARSITIES: Floats = 1 - DENSITIES
 SHARES = Columns(
-    sparsity=Column(N_("sparsity: time a feature is off"), axis={"type": "category"}),
+    sparsity=Column(N_("sparsity: share of time a feature is off"), axis={"type": "category"}),
     value=Column(
-        N_("loss, of keeping nothing"), ".1%", {"tickformat": ".0%", "rangemode": "tozero"}
+        N_("loss relative to keeping nothing"), ".1%", {"tickformat": ".0%", "rangemode": "tozero"}
     ),
     feature=Column(N_("feature"), axis={"type": "category"}),
     low=Column(N_("lowest"), ".1%"),
@@ -84,7 +84,7 @@ LABELS: Mapping[str, str] = {
     "one": N_("one feature"),
     "right-angle": N_("two at a right angle"),
     "pair": N_("an opposite pair"),
-    "pair-and-one": N_("an opposite pair and one across"),
+    "pair-and-one": N_("an opposite pair and one at a right angle"),
     "triangle": N_("triangle"),
     "square": N_("square: two opposite pairs"),
     "pentagon": N_("pentagon"),

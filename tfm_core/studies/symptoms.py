@@ -3,7 +3,7 @@
 A cure is an arm of the sick run. It changes little, so that the new run shows what helped, and it
 continues from the last healthy checkpoint, if there is one.
 
-What the loss says, with its thresholds, is in ``runs.record.outcome``; here is what rates,
+What the loss says, with its thresholds, is in ``runs.outcome``; here is what rates,
 gradients and heads say besides. Comments give what was measured.
 """
 
@@ -24,7 +24,7 @@ from tfm_core.inspect.attention.heads import dead_modules
 from tfm_core.inspect.compare.names import change
 from tfm_core.probe.labels import kind_of, layer_of
 from tfm_core.runs.curves import Curves, GradientNorms
-from tfm_core.runs.record.outcome import (
+from tfm_core.runs.outcome import (
     MIN_PROGRESS,
     LossProgress,
     at_chance,
@@ -210,7 +210,7 @@ def _exploding(curves: Curves) -> Symptom | None:
     measured = [one for one in curves.gradients if one.step >= since and one.norms]
     if measured:
         part, length = max(measured[-1].norms.items(), key=lambda item: item[1])
-        largest = N_("{part} has the largest, {own:,.0f}.", part=_part(part), own=length)
+        largest = N_("The largest is that of {part}, {own:,.0f}.", part=_part(part), own=length)
         words = joined(words, largest)
     return Symptom("exploding", since, words)
 

@@ -24,20 +24,18 @@ from collections.abc import Mapping, Sequence
 from tfm_core.choices.config import ConfigError, Experiment
 from tfm_core.lessons import attempts
 from tfm_core.runs.disk.failures import refusal
-from tfm_core.runs.queue import resources, waiting_line
-from tfm_core.runs.queue.limits import LimitReached
-from tfm_core.runs.queue.resources import TooLarge
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
+from tfm_core.runs.disk.locks import RunLock, RunLocked
+from tfm_core.runs.labels import MAX_NAME
+from tfm_core.runs.queue import waiting_line
+from tfm_core.runs.queue.limits import LimitReached, TooLarge, check_memory
 from tfm_core.runs.queue.run_queue import RunQueue
-from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunNotFound, new_id
 from tfm_core.sentences import N_, StudentError
-from tfm_core.sweeps import objectives, space
-from tfm_core.sweeps.plan import Plan, SweepDamaged
-from tfm_core.sweeps.store import Sweep, SweepStore
-from tfm_core.sweeps.trials import Trial, Trials, TrialState
+from tfm_core.sweeps import space
+from tfm_core.sweeps.plan import Plan, SweepDamaged, objective_value
+from tfm_core.sweeps.store import Sweep, SweepStore, Trial, Trials, TrialState
 from tfm_core.training.progress import is_of_divergence
 
 LOOK_SECONDS = 1.0
@@ -108,8 +106,8 @@ class Driver:
         for sweep in self.sweeps.list():
             if self._closed.is_set():
                 return
-            trouble = self._errors.get(sweep.id)
-            if trouble is not None and time.monotonic() < trouble[1]:
+            error = self._errors.get(sweep.id)
+            if error is not None and time.monotonic() < error[1]:
                 continue
             with contextlib.suppress(SweepDamaged):  # the page says it
                 if sweep.plan().state in ("active", "stopping"):
@@ -139,108 +137,105 @@ class Driver:
         self._errors[sweep.id] = (why, time.monotonic() + RETRY_SECONDS)
 
     def _advance_sweep(self, sweep: Sweep) -> None:
-        tried = Trials(sweep, sweep.plan())  # read again under the lock
-        for trial in list(tried.all):
+        trials = Trials(sweep, sweep.plan())  # read again under the lock
+        for trial in list(trials.all):
             if trial.state == "running":
-                self._advance_trial(tried, trial)
-        if tried.plan.state == "active":
-            self._suggest(tried)
-        elif not any(self._trains(trial) for trial in tried.all):
-            self._settle(tried)
+                self._advance_trial(trials, trial)
+        if trials.plan.state == "active":
+            self._suggest(trials)
+        elif not any(self._trains(trial) for trial in trials.all):
+            self._settle(trials)
 
-    def _advance_trial(self, tried: Trials, trial: Trial) -> None:
+    def _advance_trial(self, trials: Trials, trial: Trial) -> None:
         """Take an unfinished trial one step further."""
         assert trial.run_id is not None
         if not trial.begun:
-            if tried.plan.state == "active":
-                self._begin(tried, trial)
+            if trials.plan.state == "active":
+                self._begin(trials, trial)
             elif self._trains(trial):  # killed before it was noted
-                tried.change(trial, begun=True)
+                trials.change(trial, begun=True)
             return
         try:
             run = self.store.get(trial.run_id)
         except RunNotFound:
-            tried.change(trial, state="failed", why=N_("Its run was deleted."))
+            trials.change(trial, state="failed", why=N_("The run was deleted."))
             return
         if run.problem is not None:
-            tried.change(trial, state="failed", why=run.problem)
+            trials.change(trial, state="failed", why=run.problem)
             return
-        self._advance_run(tried, trial, run)
+        self._advance_run(trials, trial, run)
 
-    def _advance_run(self, tried: Trials, trial: Trial, run: Run) -> None:
+    def _advance_run(self, trials: Trials, trial: Trial, run: Run) -> None:
         status = run.status
         if status.state != "interrupted":
             self._interrupted.pop(run.id, None)
         if status.is_active:
-            if tried.plan.state == "stopping":
+            if trials.plan.state == "stopping":
                 if not trial.held:
-                    tried.change(trial, held=True)
+                    trials.change(trial, held=True)
                 with contextlib.suppress(StudentError):  # it has just ended
                     if not any((run.folder / "requests").glob("*-stop")):
                         run.request("stop")
         elif status.state == "finished":
-            self._finished(tried, trial, run)
+            value = objective_value(trials.plan.looks_for, run.curves(), run.experiment)
+            if value is None:
+                missing = N_("The run did not measure this metric.")
+                trials.change(trial, state="failed", why=missing)
+            else:
+                trials.change(trial, state="complete", value=value)
         elif status.state == "failed":
-            reason = status.reason or N_("Its run failed.")
+            reason = status.reason or N_("The run failed.")
             ended: TrialState = "diverged" if is_of_divergence(reason) else "failed"
-            tried.change(trial, state=ended, why=reason)
+            trials.change(trial, state=ended, why=reason)
         elif status.state == "interrupted" or trial.held:
-            self._resume(tried, trial, run, status)
+            self._resume(trials, trial, run, status)
         else:
-            why = status.reason or N_("Its run was stopped.")
-            tried.change(trial, state="failed", why=why)
+            why = status.reason or N_("The run was stopped.")
+            trials.change(trial, state="failed", why=why)
 
-    def _finished(self, tried: Trials, trial: Trial, run: Run) -> None:
-        value = objectives.value(tried.plan.looks_for, run.curves(), run.experiment)
-        if value is None:
-            why = N_("Its run did not measure this metric.")
-            tried.change(trial, state="failed", why=why)
-        else:
-            tried.change(trial, state="complete", value=value)
-
-    def _resume(self, tried: Trials, trial: Trial, run: Run, status: Status) -> None:
+    def _resume(self, trials: Trials, trial: Trial, run: Run, status: Status) -> None:
         """Resume a run that was stopped with its sweep, or whose worker was killed."""
-        if tried.plan.state != "active":
+        if trials.plan.state != "active":
             return
         if status.state == "interrupted" and not trial.held:
             since = self._interrupted.setdefault(run.id, time.monotonic())
             if time.monotonic() - since < SURE_SECONDS:
                 return
             if trial.resumed >= MAX_RESUMES:
-                why = status.reason or N_("Its run was interrupted.")
-                tried.change(trial, state="failed", why=why)
+                why = status.reason or N_("The run was interrupted.")
+                trials.change(trial, state="failed", why=why)
                 return
-            tried.change(trial, resumed=trial.resumed + 1)
+            trials.change(trial, resumed=trial.resumed + 1)
         self._interrupted.pop(run.id, None)
         self.queue.resume(run)
         if trial.held:
-            tried.change(trial, held=False)
+            trials.change(trial, held=False)
 
-    def _suggest(self, tried: Trials) -> None:
+    def _suggest(self, trials: Trials) -> None:
         """Ask for trials, up to as many as may train at once, and within the budget."""
         for _attempt in range(MAX_IDLE):
-            plan, trials = tried.plan, tried.all
-            n_open = sum(trial.state == "running" for trial in trials)
-            ended, values = self._over(plan, trials), None
+            plan, every = trials.plan, trials.all
+            n_open = sum(trial.state == "running" for trial in every)
+            ended, values = self._over(plan, every), None
             if ended is None and n_open < plan.at_once:
-                values = tried.suggestion()
+                values = trials.suggestion()
                 ended = N_("Every grid point was tried.") if values is None else None
             if values is not None:
                 self._check_place(plan)
-                self._add(tried, values)
+                self._add(trials, values)
             elif ended is None or n_open:
                 return
             else:
-                tried.sweep.write(dataclasses.replace(plan, state="finished", reason=str(ended)))
+                trials.sweep.write(dataclasses.replace(plan, state="finished", reason=str(ended)))
                 return
 
     def _over(self, plan: Plan, trials: Sequence[Trial]) -> str | None:
         """Return why there shall be no further trial, in a sentence, or None."""
         if sum(trial.run_id is not None for trial in trials) >= plan.most_runs:
-            return N_("Its budget of {n:,} runs is used up.", n=plan.most_runs)
+            return N_("The budget of {n:,} runs is used up.", n=plan.most_runs)
         if plan.max_minutes is not None and self.seconds(trials) >= 60 * plan.max_minutes:
-            return N_("Its budget of {n:g} minutes is used up.", n=plan.max_minutes)
-        if len(trials) >= MAX_IDLE and all(one.run_id is None for one in trials[-MAX_IDLE:]):
+            return N_("The budget of {n:g} minutes is used up.", n=plan.max_minutes)
+        if len(trials) >= MAX_IDLE and all(trial.run_id is None for trial in trials[-MAX_IDLE:]):
             return N_("The last {n} suggestions were repeated or invalid.", n=MAX_IDLE)
         return None
 
@@ -261,36 +256,35 @@ class Driver:
             limits.check(plan.base, n_queued=limits.max_queued)
         limits.check_session(0 if plan.owner is None else self.store.n_active(plan.owner))
 
-    def _add(self, tried: Trials, values: dict[str, space.Value]) -> None:
+    def _add(self, trials: Trials, values: dict[str, space.Value]) -> None:
         """Note a suggestion and queue its run; invalid and repeated ones end without one."""
-        experiment, why = self._experiment(tried.plan, values)
+        experiment, why = self._experiment(trials.plan, values)
         if experiment is None:
-            tried.add(values, state="failed", why=why)
+            trials.add(values, state="failed", why=why)
             return
-        for other in tried.all:  # the same experiment gives the same curve
+        for other in trials.all:  # the same experiment gives the same curve
             if other.run_id is None or other.state == "failed":
                 continue
             with contextlib.suppress(ConfigError):
-                if space.with_values(tried.plan.base, other.values) == experiment:
-                    self._repeat(tried, values, other)
-                    return
-        self._begin(tried, tried.add(values, run_id=new_id()))
+                if space.with_values(trials.plan.base, other.values) != experiment:
+                    continue
+                if other.state == "complete":
+                    why = N_("Same as trial {n}, whose value is used.", n=other.number)
+                    trials.add(values, state="complete", value=other.value, why=why)
+                else:
+                    why = N_("Same as trial {n}.", n=other.number)
+                    trials.add(values, state="failed", why=why)
+                return
+        self._begin(trials, trials.add(values, run_id=new_id()))
 
-    def _repeat(self, tried: Trials, values: dict[str, space.Value], other: Trial) -> None:
-        if other.state == "complete":
-            why = N_("Same as trial {n}; its value is used.", n=other.number)
-            tried.add(values, state="complete", value=other.value, why=why)
-        else:
-            tried.add(values, state="failed", why=N_("Same as trial {n}.", n=other.number))
-
-    def _begin(self, tried: Trials, trial: Trial) -> None:
+    def _begin(self, trials: Trials, trial: Trial) -> None:
         """Queue a trial's run."""
-        experiment, why = self._experiment(tried.plan, trial.values)
+        experiment, why = self._experiment(trials.plan, trial.values)
         if experiment is None:
-            tried.change(trial, state="failed", why=why)
+            trials.change(trial, state="failed", why=why)
             return
-        self._queue(tried.plan, trial, experiment)
-        tried.change(trial, begun=True)
+        self._queue(trials.plan, trial, experiment)
+        trials.change(trial, begun=True)
 
     def _experiment(
         self, plan: Plan, values: Mapping[str, space.Value]
@@ -299,7 +293,7 @@ class Driver:
         try:
             experiment = space.with_values(plan.base, values)
             self.queue.limits.check(experiment, n_queued=0)
-            resources.check(experiment, plan.device)
+            check_memory(experiment, plan.device)
         except (ConfigError, LimitReached, TooLarge) as error:
             return None, error.sentence
         return experiment, ""
@@ -352,14 +346,14 @@ class Driver:
         except RunNotFound:
             return False
 
-    def _settle(self, tried: Trials) -> None:
+    def _settle(self, trials: Trials) -> None:
         """End a stop: none of the runs trains any more."""
-        for trial in tried.all:
+        for trial in trials.all:
             if trial.state == "running" and trial.held and trial.run_id is not None:
                 with contextlib.suppress(RunNotFound):
                     run = self.store.get(trial.run_id)
-                    _explain(run, N_("Stopped with its sweep; resumes with it."))
-        tried.sweep.write(dataclasses.replace(tried.plan, state="stopped"))
+                    _explain(run, N_("Stopped with its sweep, and resumes with it."))
+        trials.sweep.write(dataclasses.replace(trials.plan, state="stopped"))
 
 
 def stop(plan: Plan) -> Plan:

@@ -185,7 +185,7 @@ def shown(value: Value) -> str:
 def grid(space: Space) -> Iterator[dict[str, Value]]:
     """Yield every point of the grid, the last setting varying fastest."""
     for point in itertools.product(*(dimension.grid() for dimension in space)):
-        yield {one.path: value for one, value in zip(space, point, strict=True)}
+        yield {dimension.path: value for dimension, value in zip(space, point, strict=True)}
 
 
 def n_points(space: Space) -> int:
@@ -200,16 +200,16 @@ def point_in(
 
     What varies no longer must be as the base has it; what varies anew had the base's value.
     """
-    paths = [one.path for one in space]
+    paths = [dimension.path for dimension in space]
     for path, value in values.items():
         if path not in paths and value_of(base, path) != value:
             return None
     found: dict[str, Value] = {}
-    for one in space:
-        there = values.get(one.path, value_of(base, one.path))
-        if there is None or not one.holds(there):
+    for dimension in space:
+        there = values.get(dimension.path, value_of(base, dimension.path))
+        if there is None or not dimension.holds(there):
             return None
-        found[one.path] = there
+        found[dimension.path] = there
     return found
 
 
@@ -226,7 +226,14 @@ def check(base: Experiment, space: Space) -> None:
         if paths.count(path) > 1:
             raise StudentError("{label} varies twice.", label=label_of(base, path))
     for dimension in space:
-        _check_setting(base, dimension.path)
+        path = dimension.path
+        info = field_of(base, path)
+        extra = None if info is None else info.json_schema_extra
+        is_of_data_set = isinstance(extra, dict) and bool(extra.get("carried"))
+        if path in FIXED or is_of_data_set:
+            raise StudentError("The task can't vary: metrics of two tasks aren't comparable.")
+        if info is None or (path.count(".") != 1 and path != "seed"):
+            raise StudentError("There is no setting {path} to vary.", path=path)
         if isinstance(dimension, Range):
             _check_range(base, dimension)
         else:
@@ -251,11 +258,13 @@ class Share:
 
 def share(base: Experiment, space: Space) -> Share:
     """Return how many of some combinations can be; of all of them, where a grid has but a few."""
-    if all(isinstance(one, Choices) for one in space) and n_points(space) <= _DRAWN:
+    if all(isinstance(dimension, Choices) for dimension in space) and n_points(space) <= _DRAWN:
         points: Sequence[dict[str, Value]] = list(grid(space))
     else:
         chance = random.Random(0)
-        points = [{one.path: one.draw(chance) for one in space} for _ in range(_DRAWN)]
+        points = [
+            {dimension.path: dimension.draw(chance) for dimension in space} for _ in range(_DRAWN)
+        ]
     n, why = 0, ""
     for point in points:
         try:
@@ -272,7 +281,7 @@ def some(base: Experiment, space: Space, n: int) -> list[Experiment]:
     chance = random.Random(0)
     found = []
     for _attempt in range(4 * n):
-        point = {one.path: one.draw(chance) for one in space}
+        point = {dimension.path: dimension.draw(chance) for dimension in space}
         try:
             found.append(with_values(base, point))
         except ConfigError:
@@ -282,74 +291,60 @@ def some(base: Experiment, space: Space, n: int) -> list[Experiment]:
     return found
 
 
-def _check_setting(base: Experiment, path: str) -> None:
-    if path in FIXED or _is_of_a_set(base, path):
-        raise StudentError("The task cannot vary: its metrics are not comparable.")
-    if field_of(base, path) is None or (path.count(".") != 1 and path != "seed"):
-        raise StudentError("There is no setting {path} to vary.", path=path)
-
-
-def _is_of_a_set(base: Experiment, path: str) -> bool:
-    """Return whether a setting belongs to your own data set."""
-    info = field_of(base, path)
-    extra = None if info is None else info.json_schema_extra
-    return isinstance(extra, dict) and bool(extra.get("carried"))
-
-
-def _check_range(base: Experiment, one: Range) -> None:
-    label, kind = label_of(base, one.path), kind_of(base, one.path)
+def _check_range(base: Experiment, range_: Range) -> None:
+    label, kind = label_of(base, range_.path), kind_of(base, range_.path)
     if kind not in ("int", "float"):
-        raise StudentError("{label} is not a number. Choose values.", label=label)
-    if (kind == "int") != one.is_whole:
+        raise StudentError("{label} isn't a number. Choose values.", label=label)
+    if (kind == "int") != range_.is_whole:
         if kind == "int":
             raise StudentError("{label} takes whole numbers.", label=label)
-        raise StudentError("{label} takes numbers with a fraction.", label=label)
-    if not (math.isfinite(one.low) and math.isfinite(one.high)) or one.low >= one.high:
+        raise StudentError("{label} takes decimal numbers.", label=label)
+    if not (math.isfinite(range_.low) and math.isfinite(range_.high)) or range_.low >= range_.high:
         raise StudentError(
             "{label}: {high} must be larger than {low}.",
             label=label,
-            low=plain(one.low) if math.isfinite(one.low) else str(one.low),
-            high=plain(one.high) if math.isfinite(one.high) else str(one.high),
+            low=plain(range_.low) if math.isfinite(range_.low) else str(range_.low),
+            high=plain(range_.high) if math.isfinite(range_.high) else str(range_.high),
         )
-    if one.is_log and one.low <= 0:
+    if range_.is_log and range_.low <= 0:
         raise StudentError(
             "{label} starts at {low}; a logarithmic range starts above 0.",
             label=label,
-            low=plain(one.low),
+            low=plain(range_.low),
         )
-    if one.is_whole and not (float(one.low).is_integer() and float(one.high).is_integer()):
+    if range_.is_whole and not (float(range_.low).is_integer() and float(range_.high).is_integer()):
         raise StudentError("{label} takes whole numbers.", label=label)
-    if one.step < 1 or not 2 <= one.points <= MAX_VALUES:
+    if range_.step < 1 or not 2 <= range_.points <= MAX_VALUES:
         raise StudentError(
             "{label} takes steps of 1 or more and 2 to {most} grid points.",
             label=label,
             most=MAX_VALUES,
         )
-    for number in (one.low, one.high):
-        _check_value(base, one.path, int(number) if one.is_whole else number)
+    for number in (range_.low, range_.high):
+        _check_value(base, range_.path, int(number) if range_.is_whole else number)
 
 
-def _check_choices(base: Experiment, one: Choices) -> None:
-    label = label_of(base, one.path)
-    if not 2 <= len(one.values) <= MAX_VALUES:
+def _check_choices(base: Experiment, choices: Choices) -> None:
+    label = label_of(base, choices.path)
+    if not 2 <= len(choices.values) <= MAX_VALUES:
         raise StudentError(
             "{label} has {n} values; give 2 to {most}.",
             label=label,
-            n=len(one.values),
+            n=len(choices.values),
             most=MAX_VALUES,
         )
     kinds = {"int": int, "float": float, "bool": bool}
-    kind = kinds.get(kind_of(base, one.path), str)
-    if len(set(one.values)) < len(one.values):
-        raise StudentError("{label} has a value twice.", label=label)
-    for value in one.values:
+    kind = kinds.get(kind_of(base, choices.path), str)
+    if len(set(choices.values)) < len(choices.values):
+        raise StudentError("{label} has the same value twice.", label=label)
+    for value in choices.values:
         if type(value) is not kind:
             raise StudentError(
                 "{label} cannot be {value}.",
                 label=label,
                 value="“”" if value == "" else shown(value),
             )
-        _check_value(base, one.path, value)
+        _check_value(base, choices.path, value)
 
 
 def _check_value(base: Experiment, path: str, value: Value) -> None:

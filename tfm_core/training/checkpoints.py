@@ -25,9 +25,8 @@ from tfm_core.pretrained.lora import merge_lora
 from tfm_core.reading import Unreadable, open_tensors
 from tfm_core.sentences import StudentError
 from tfm_core.training.checkpoint_facts import CheckpointFacts, facts_of
-from tfm_core.training.setup import drawn_model
+from tfm_core.training.setup import choose_trained, drawn_model
 from tfm_core.training.trainer import BestWeights, Trainer
-from tfm_core.training.tuning import choose_trained
 
 FILE = "checkpoint.safetensors"
 MODEL, _AVERAGE = "model/", "average/"
@@ -89,10 +88,12 @@ def load(trainer: Trainer, folder: Path) -> None:
     if trainer.average is not None:
         with _of_this_shape(folder):
             trainer.average.restore(_part(tensors, _AVERAGE) or None, facts.averaged)
-    weights = [one for group in trainer.optimizer.param_groups for one in group["params"]]
+    weights = [
+        parameter for group in trainer.optimizer.param_groups for parameter in group["params"]
+    ]
     place = {weight: index for index, weight in enumerate(weights)}
     named = trainer.model.named_parameters()
-    places = {name: place[one] for name, one in named if one.requires_grad}
+    places = {name: place[parameter] for name, parameter in named if parameter.requires_grad}
     saved: dict[int, dict[str, Tensor]] = {}
     try:
         for key, value in tensors.items():
@@ -105,7 +106,7 @@ def load(trainer: Trainer, folder: Path) -> None:
         trainer.scaler.load_state_dict(facts.scaler)
     except (KeyError, ValueError, TypeError, RuntimeError):
         raise CheckpointDamaged(
-            "The checkpoint {name} does not hold the state of this optimiser.", name=folder.name
+            "The checkpoint {name} lacks the state of this optimiser.", name=folder.name
         ) from None
     trainer.patience.restore(facts.patience)
     trainer.descent.restore(facts.descent)
@@ -135,7 +136,7 @@ def load_weights(model: Model, folder: Path) -> int:
     _load_weights(model, _eval_weights(tensors), folder)
     if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
         raise CheckpointDamaged(
-            "The checkpoint {name} holds weights that are no numbers, so it can answer nothing.",
+            "The weights in the checkpoint {name} are NaN, so it can't answer.",
             name=folder.name,
         )
     return facts.step
@@ -161,7 +162,7 @@ def write_plain(experiment: Experiment, folder: Path, path: Path) -> None:
     Raises CheckpointDamaged and OSError.
     """
     model, step = load_model(experiment, folder)
-    tensors = {f"{MODEL}{name}": one.detach() for name, one in model.named_parameters()}
+    tensors = {f"{MODEL}{name}": parameter.detach() for name, parameter in model.named_parameters()}
     save_file(tensors, path, {"trainer": json.dumps({"step": step, "seconds": 0.0, "scaler": {}})})
     sync_file(path)
 
@@ -175,13 +176,15 @@ def _mapped(experiment: Experiment, folder: Path) -> tuple[Model, int]:
     with init_on_meta():
         model = build_model(experiment.model, data_shape(experiment))
     own, found = dict(model.named_parameters()), _part(tensors, MODEL)
-    if {name: one.shape for name, one in own.items()} != {k: v.shape for k, v in found.items()}:
+    if {name: parameter.shape for name, parameter in own.items()} != {
+        k: v.shape for k, v in found.items()
+    }:
         raise CheckpointDamaged(
-            "The checkpoint {name} belongs to a model of another shape.", name=folder.name
+            "The checkpoint {name} belongs to a model with another shape.", name=folder.name
         )
-    by_meta = {id(one): nn.Parameter(found[name]) for name, one in own.items()}
+    by_meta = {id(parameter): nn.Parameter(found[name]) for name, parameter in own.items()}
     everywhere = model.named_parameters(remove_duplicate=False)
-    weights = {name: by_meta[id(one)] for name, one in everywhere}
+    weights = {name: by_meta[id(parameter)] for name, parameter in everywhere}
     model.load_state_dict(weights, assign=True, strict=False)  # buffers are not in the file
     return model.eval(), facts.step
 
@@ -217,7 +220,7 @@ def _of_this_shape(folder: Path) -> Iterator[None]:
         yield
     except RuntimeError:
         raise CheckpointDamaged(
-            "The checkpoint {name} belongs to a model of another shape.", name=folder.name
+            "The checkpoint {name} belongs to a model with another shape.", name=folder.name
         ) from None
 
 

@@ -86,13 +86,13 @@ def begin_step() -> None:
 
 def _why_not(trainer: Trainer) -> str | None:
     if not trainer.experiment.model.has_blocks:
-        return N_("torch.compile is off: a recurrent cell is a single kernel already.")
+        return N_("torch.compile is off: a recurrent cell is already a single kernel.")
     if getattr(trainer.experiment.model, "n_experts", 0) > 1:
-        return N_("torch.compile is off: how many tokens an expert gets differs from step to step.")
+        return N_("torch.compile is off: the number of tokens per expert changes every step.")
     kind = trainer.device.type
     if kind not in {"cpu", "cuda"}:
         return N_(
-            "torch.compile is off: it needs a CPU or an NVIDIA GPU, and this is {device}.",
+            "torch.compile is off: it needs a CPU or an NVIDIA GPU, not {device}.",
             device=str(trainer.device),
         )
     return why_no_compiler(kind)
@@ -111,5 +111,5 @@ def why_no_compiler(device: str) -> str | None:
     if not any(shutil.which(name) for name in names):
         return Paragraph("training/no-compiler")
     if device.startswith("cuda") and find_spec("triton") is None:
-        return N_("torch.compile is off: on a GPU it needs Triton, which is not installed.")
+        return N_("torch.compile is off: on a GPU it needs Triton, which isn't installed.")
     return None

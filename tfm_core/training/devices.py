@@ -183,7 +183,7 @@ def _cuda() -> list[Device]:
         try:
             free, total = torch.cuda.mem_get_info(index)
         except RuntimeError as error:
-            reason = N_("The driver answers: {answer}", answer=str(error).splitlines()[0])
+            reason = N_("The driver reports: {answer}", answer=str(error).splitlines()[0])
             devices.append(Device(f"cuda:{index}", label, available=False, reason=reason))
             continue
         bf16 = facts.major >= 8
@@ -222,7 +222,7 @@ def _why_no_mps() -> str:
     import torch
 
     if platform.system() != "Darwin":
-        return N_("Only Macs have it.")
+        return N_("It needs a Mac.")
     if not torch.backends.mps.is_built():
         return N_("This PyTorch was installed without it.")
     return N_("It needs Apple silicon and macOS 14 or newer.")

@@ -125,7 +125,7 @@ class Objective(ABC):
         self, model: nn.Module, indices: Tensor, generator: torch.Generator
     ) -> StepMetrics:
         """Draw a batch, send it to the model, and return its loss and counts."""
-        device = next((one.device for one in model.parameters()), _CPU)
+        device = next((parameter.device for parameter in model.parameters()), _CPU)
         return self.learn(model, send_batches([self.sample(indices, generator)], device)[0])
 
     def loss_lower_bound(self) -> float | None:

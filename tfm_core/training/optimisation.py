@@ -28,21 +28,21 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
     chosen = OPTIMISERS[config.optimizer]
     hidden = hidden_matrices(model) if chosen.others else set()
     matrices = _matrices(model)
-    trained = [one for one in model.parameters() if one.requires_grad]
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
         {
-            "params": [one for one in trained if one in hidden],
+            "params": [parameter for parameter in trained if parameter in hidden],
             "weight_decay": config.weight_decay,
             "is_decayed": True,
             "is_hidden": True,
         },
         {
-            "params": [one for one in trained if one in matrices - hidden],
+            "params": [parameter for parameter in trained if parameter in matrices - hidden],
             "weight_decay": config.weight_decay,
             "is_decayed": True,
         },
         {
-            "params": [one for one in trained if one not in matrices],
+            "params": [parameter for parameter in trained if parameter not in matrices],
             "weight_decay": 0.0,
             "is_decayed": False,
         },
@@ -61,7 +61,7 @@ def hidden_matrices(model: nn.Module) -> set[nn.Parameter]:
     convolution: its kernels are 9 numbers of one channel. What has one row alone is a vector.
     """
     ends = [part for name, part in model.named_children() if name in _ANSWERS]
-    layers = [[one for one in end.modules() if isinstance(one, nn.Linear)] for end in ends]
+    layers = [[module for module in end.modules() if isinstance(module, nn.Linear)] for end in ends]
     last_layers = {id(found[-1]) for found in layers if found}
     others = {
         one
@@ -69,7 +69,7 @@ def hidden_matrices(model: nn.Module) -> set[nn.Parameter]:
         if isinstance(module, nn.Conv2d) or id(module) in last_layers
         for one in module.parameters(recurse=False)
     }
-    return {one for one in _matrices(model) - others if min(one.shape[-2:]) > 1}
+    return {weight for weight in _matrices(model) - others if min(weight.shape[-2:]) > 1}
 
 
 def memory_names(model: nn.Module, config: TrainingConfig) -> dict[str, frozenset[str]]:
@@ -86,7 +86,7 @@ _ANSWERS = ("output", "head")  # how models name what answers
 
 def _matrices(model: nn.Module) -> set[nn.Parameter]:
     tables = _weights_of(model, (nn.Embedding,))
-    return {one for one in _weights_of(model, _MATRICES) - tables if one.ndim >= 2}
+    return {weight for weight in _weights_of(model, _MATRICES) - tables if weight.ndim >= 2}
 
 
 def _weights_of(model: nn.Module, kinds: tuple[type[nn.Module], ...]) -> set[nn.Parameter]:

@@ -157,7 +157,10 @@ class Patience:
         if not self.is_over or step >= total:
             return None
         if self.best_step is None:
-            return N_("Stopped early at step {step:,}: no validation loss was a number.", step=step)
+            return N_(
+                "Stopped early at step {step:,}: every validation loss was NaN or infinite.",
+                step=step,
+            )
         return N_(
             "Stopped early at step {step:,}: no improvement since step {best:,} (patience: {n}).",
             step=step,

@@ -1,4 +1,4 @@
-"""What a training starts from: first weights, data on the device, and its precision.
+"""What a training starts from: first weights, its trained part, data on the device, precision.
 
 On the device a batch is taken from the data without a copy from the CPU. Pictures and texts that
 leave no memory for a training step stay with the CPU, which then sends each batch.
@@ -70,7 +70,9 @@ def move_data(data: Data, experiment: Experiment, device: torch.device) -> tuple
     free = memory_free(device)
     with init_on_meta():
         model = new_model(experiment)
-    step_bytes = of_run(experiment, sum(one.numel() for one in model.parameters())).total
+    step_bytes = of_run(
+        experiment, sum(parameter.numel() for parameter in model.parameters())
+    ).total
     if free is None or size + step_bytes <= free:
         return data.to(device), remark
     sends = Paragraph(
@@ -108,3 +110,21 @@ def set_dropout(model: nn.Module, p: float) -> None:
             module.p = p
         elif isinstance(getattr(module, "dropout", None), float):
             module.dropout = p  # attention and recurrent layers apply it themselves
+
+
+def choose_trained(model: Model, experiment: Experiment, seed: int) -> None:
+    """Freeze the parts that are not trained, and add LoRA's matrices, drawn from a seed."""
+    task = experiment.task
+    if not isinstance(task, TunedConfig) or task.trains == "all":
+        return
+    from tfm_core.anatomy.trained import has_one_matrix, is_trained
+    from tfm_core.pretrained.lora import add_lora
+
+    if task.trains == "lora":
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            add_lora(model, rank=task.rank, alpha=task.alpha, is_one_matrix=has_one_matrix(task))
+    n_layers = int(getattr(experiment.model, "n_layers", 0))
+    for name, parameter in model.named_parameters():
+        is_added = ".parametrizations." in name and not name.endswith(".original")
+        parameter.requires_grad_(is_added or is_trained(name, task, n_layers))

@@ -31,8 +31,7 @@ from tfm_core.training import devices
 from tfm_core.training.objectives import Batch, Objective, send_batches
 from tfm_core.training.optimisation import AveragedWeights, make_optimizer
 from tfm_core.training.progress import Descent, Patience
-from tfm_core.training.setup import autocast, mix, move_data, new_model, set_dropout
-from tfm_core.training.tuning import choose_trained
+from tfm_core.training.setup import autocast, choose_trained, mix, move_data, new_model, set_dropout
 
 if TYPE_CHECKING:
     from tfm_core.data.download import Progress
@@ -148,7 +147,7 @@ class Trainer:
     @cached_property
     def parameters(self) -> list[nn.Parameter]:
         """The parameters that are trained, tied ones once."""
-        return [one for one in self.model.parameters() if one.requires_grad]
+        return [parameter for parameter in self.model.parameters() if parameter.requires_grad]
 
     @property
     def n_parameters(self) -> int:
@@ -203,8 +202,8 @@ OBJECTIVES = {
     "blanks": "masked:MaskedObjective",
     "spans": "masked:SpanObjective",
     "stream": "language:LanguageObjective",
-    "pictures": "image_objective:ImageObjective",
-    "captions": "caption_objective:CaptionObjective",
+    "pictures": "picture_objectives:ImageObjective",
+    "captions": "picture_objectives:CaptionObjective",
 }
 """By the name that a task calls it; each is imported with the data that it learns from."""
 

@@ -130,7 +130,7 @@ def watchers_words(run: Run, *, is_active: bool) -> str:
         return escape(_("This run belongs to {name}. Train a copy to change it.", name=name))
     if is_active:
         return _("This run belongs to another visitor. Start your own, or copy it when it ends.")
-    return _("This run belongs to another visitor. Train a copy to change it.")
+    return _("This run belongs to another visitor. Train a copy.")
 
 
 def badge(run: Run) -> str:

@@ -283,7 +283,7 @@ def _asked(at: _At, question: Question | None) -> _Asked | None:
     if mine.runs != (at.run.id,) or chosen not in options:
         return _Asked(_(question.text), options)
     right, is_right = "", None
-    said = _("Let’s see: the answer comes from the run.")
+    said = _("The run will answer.")
     if question.answer in options:
         right, is_right, why = question.answer, question.is_right(chosen), _(question.because)
         said = _("Right. {why}", why=why) if is_right else _("No. {why}", why=why)

@@ -18,8 +18,9 @@ from pages.app.runs.run_actions import Start
 from pages.i18n import _, ngettext
 from tfm_core.inspect.compare import seeds
 from tfm_core.inspect.compare.seeds import MAX, MIN
-from tfm_core.runs.queue import resources, waiting_line
-from tfm_core.runs.record.labels import MAX_GROUP
+from tfm_core.runs.labels import MAX_GROUP
+from tfm_core.runs.queue import waiting_line
+from tfm_core.runs.queue.limits import check_memory
 from tfm_core.runs.run import Run
 
 RUNS_QUERY = "runs"
@@ -97,7 +98,7 @@ def start_all(starts: Sequence[Start], *, group: str | None = None) -> list[Run]
     most = max(1, min(limits.max_per_session - in_hand, limits.max_queued - n_waiting))
     for start in starts:
         runs_access.queue().limits.check(start.experiment, n_queued=0)
-        resources.check(start.experiment, start.device)
+        check_memory(start.experiment, start.device)
     for start in starts[:most]:
         try:
             begun.append(run_actions.enqueue(start, group=group))

@@ -27,8 +27,8 @@ from pages.i18n import _, ngettext
 from tfm_core.choices.config import Experiment
 from tfm_core.choices.presets import PRESETS
 from tfm_core.runs.auth import Visitor
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.process.requests import RequestKind
-from tfm_core.runs.record.labels import MAX_NAME
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 from tfm_core.studies.study import Arm, changed

@@ -21,8 +21,8 @@ from pages.components.buttons import counted_button
 from pages.i18n import N_, _, ngettext, paragraph
 from tfm_core.choices.config import TunedConfig
 from tfm_core.choices.config.training import LOW, TrainingConfig
+from tfm_core.runs.labels import MAX_GROUP, MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS
 from tfm_core.runs.process.requests import RequestKind
-from tfm_core.runs.record.labels import MAX_GROUP, MAX_NAME, MAX_NOTE, MAX_TAG, MAX_TAGS
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 from tfm_core.runs.store import RunNotFound

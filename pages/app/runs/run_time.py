@@ -22,8 +22,8 @@ from tfm_core.background import Background
 from tfm_core.choices.config import Experiment, to_json
 from tfm_core.choices.config.advice import advice_on_moving
 from tfm_core.machine import slowness
-from tfm_core.runs.record import expected_time
-from tfm_core.runs.record.expected_time import BUSY, Finished, Forecast, expected, finished
+from tfm_core.runs import expected_time
+from tfm_core.runs.expected_time import BUSY, Finished, Forecast, expected, finished
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def devices() -> Future[list[Device]]:
     """Return a future of the devices that runs can train on."""
 
     def work() -> list[Device]:
-        from tfm_core.runs.backends.ray import DEVICES
+        from tfm_core.runs.queue.ray_jobs import DEVICES
         from tfm_core.training import gpu_helper
 
         if settings.read().ray_address is None:

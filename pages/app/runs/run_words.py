@@ -28,8 +28,8 @@ from tfm_core.plots.described import line
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.plots.training.stage import smooth
 from tfm_core.probe.types import Probe
-from tfm_core.runs.record.figures import last_measured
-from tfm_core.runs.record.outcome import Outcome, OutcomeKind
+from tfm_core.runs.figures import last_measured
+from tfm_core.runs.outcome import Outcome, OutcomeKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 from tfm_core.sentences import Sentence, joined

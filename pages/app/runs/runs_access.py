@@ -16,9 +16,9 @@ import streamlit as st
 
 from tfm_core import settings
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.record.thinned import ThinnedReader
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound, RunStore
+from tfm_core.runs.thinned import ThinnedReader
 from tfm_core.sentences import N_
 from tfm_core.studies.bugs import bug_of
 

@@ -18,9 +18,18 @@ from tfm_core.choices.config import ConfigError, Experiment
 from tfm_core.choices.config.base import plain
 from tfm_core.choices.presets import PRESETS
 from tfm_core.sentences import StudentError
-from tfm_core.sweeps import objectives, ready, space
-from tfm_core.sweeps.objectives import OBJECTIVES
-from tfm_core.sweeps.plan import MAX_AT_ONCE, MAX_RUNS, SEARCHES, Plan
+from tfm_core.sweeps import space
+from tfm_core.sweeps.plan import (
+    EXAMPLE_PRESET,
+    MAX_AT_ONCE,
+    MAX_RUNS,
+    OBJECTIVES,
+    SEARCHES,
+    Plan,
+    example_plan,
+    objectives_of,
+    proposed_plan,
+)
 from tfm_core.sweeps.space import MAX_SETTINGS, Choices, Dimension, Range, Value
 
 RANGE, VALUES = "range", "values"
@@ -39,7 +48,7 @@ def chosen_base(choices: DeltaGenerator) -> tuple[str, Plan] | None:
         _DRAFT: _("Configuration on Train"),
         **{f"run:{run.id}": _("Run: {name}", name=run.meta.name) for run in runs},
     }
-    at_first = _DRAFT if open_lesson.few_open() is not None else f"preset:{ready.PRESET}"
+    at_first = _DRAFT if open_lesson.few_open() is not None else f"preset:{EXAMPLE_PRESET}"
     options = sorted(names, key=lambda name: name != at_first)
     if st.session_state.get(_BASE) not in names:
         st.session_state[_BASE] = options[0]
@@ -72,15 +81,15 @@ def chosen_base(choices: DeltaGenerator) -> tuple[str, Plan] | None:
 def _proposed(chosen: str, name: str) -> Plan:
     """Return the default plan for an experiment. Raises ConfigError."""
     kind, _colon, which = chosen.partition(":")
-    if which == ready.PRESET:
-        return dataclasses.replace(ready.plan(), name=_("Rate and warm-up"))
+    if which == EXAMPLE_PRESET:
+        return dataclasses.replace(example_plan(), name=_("Rate and warm-up"))
     if kind == "preset":
         base = PRESETS[which].experiment
     elif kind == _DRAFT:
         base = Experiment.parse(state.draft())
     else:
         base = next(run for run in visitors.at_hand() if run.id == which).experiment
-    return ready.proposed(base, name.partition(": ")[2] if kind == "run" else name)
+    return proposed_plan(base, name.partition(": ")[2] if kind == "run" else name)
 
 
 def plan(
@@ -305,7 +314,7 @@ def _search(first: Plan, key: str) -> dict[str, Any]:
         )
         objective = first.objective
         if not key.startswith("change"):
-            options = [option.name for option in objectives.fitting(first.base)]
+            options = [option.name for option in objectives_of(first.base)]
             objective = st.selectbox(
                 _("Optimise"),
                 options,

@@ -14,10 +14,9 @@ from pages.app.typed import escape
 from pages.compare.sweeps import actions, form, running
 from pages.i18n import _, ngettext
 from tfm_core.plots.training import sweeps as plots
-from tfm_core.runs.record.labels import MAX_NAME
-from tfm_core.sweeps import ready, space
-from tfm_core.sweeps.objectives import OBJECTIVES
-from tfm_core.sweeps.plan import SEARCHES, Plan
+from tfm_core.runs.labels import MAX_NAME
+from tfm_core.sweeps import space
+from tfm_core.sweeps.plan import OBJECTIVES, SEARCHES, Plan, now
 from tfm_core.sweeps.space import Dimension, Range
 
 _SAMPLED = 6  # combinations whose time is estimated
@@ -103,7 +102,7 @@ def _start_bar(plan: Plan, problem: Exception | None, key: str) -> None:
         )
         st.caption(f":material/info: {escape(words)}")
     if pressed:
-        plan = dataclasses.replace(plan, name=" ".join(name.split()), created=ready.now())
+        plan = dataclasses.replace(plan, name=" ".join(name.split()), created=now())
         sweep = actions.start(plan)
         if sweep is not None:
             running.open_sweep(sweep.id)

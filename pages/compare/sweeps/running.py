@@ -22,13 +22,12 @@ from pages.app.typed import escape
 from pages.compare.sweeps import actions, form
 from pages.i18n import N_, _, language, ngettext
 from tfm_core.plots.training import sweeps as plots
-from tfm_core.runs.record.labels import MAX_NAME
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 from tfm_core.sweeps import space
 from tfm_core.sweeps.plan import Plan, SweepDamaged
-from tfm_core.sweeps.store import Sweep, SweepNotFound
-from tfm_core.sweeps.trials import Trial, read
+from tfm_core.sweeps.store import Sweep, SweepNotFound, Trial, read_trials
 
 SCOPE, _PICK = "sweeps", "sweeps-pick"
 NEW = ""
@@ -299,7 +298,7 @@ def _changed(sweep: Sweep) -> tuple[int, int]:
 
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _read(mark: tuple[object, ...], _sweep: Sweep) -> list[Trial]:
-    return read(_sweep)
+    return read_trials(_sweep)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

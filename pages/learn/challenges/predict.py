@@ -21,7 +21,7 @@ from tfm_core.choices.config import FAMILIES
 from tfm_core.inspect.compare.curves import caveats
 from tfm_core.inspect.compare.differences import differences
 from tfm_core.runs.run import Run
-from tfm_core.studies.comparing import Result, read, usual
+from tfm_core.studies.comparing import Result, result_of, usual
 from tfm_core.studies.experiments import BY_THEME, THEMES, Demonstration, conclude
 from tfm_core.studies.study import Arm, StudyRuns
 
@@ -156,7 +156,7 @@ def _results(chosen: Demonstration, trained: StudyRuns, arm: Arm) -> dict[int, R
 
 @st.cache_data(show_spinner=False, max_entries=256)
 def _read(mark: tuple[object, ...], writes_freely: bool, looks_sharply: bool, _run: Run) -> Result:
-    return read(_run, "", writes_freely=writes_freely, looks_sharply=looks_sharply)
+    return result_of(_run, "", writes_freely=writes_freely, looks_sharply=looks_sharply)
 
 
 def _answers(chosen: Demonstration, trained: StudyRuns) -> None:

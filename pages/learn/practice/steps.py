@@ -27,7 +27,7 @@ from tfm_core.plots.examples.pictures import picture_url
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.training.curves import learning_curve
 from tfm_core.probe.types import Floats
-from tfm_core.runs.record.outcome import overfit
+from tfm_core.runs.outcome import overfit
 from tfm_core.runs.run import Run
 from tfm_core.sentences import points
 from tfm_core.studies import practice

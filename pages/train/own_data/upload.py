@@ -275,7 +275,7 @@ def _keep(report: Report, name: str) -> None:
             store=runs_access.store(),
             visitor=visitors.visitor(),
             settings=settings.read(),
-            told_of=run_actions.notify_deleted,
+            on_evicted=run_actions.notify_deleted,
         )
     except (ValueError, OSError) as error:
         session.notify(_(error))

@@ -63,9 +63,9 @@ def _train_slowly(least_steps):
 def _keep_warm(n_workers):
     """Let so many workers wait for runs, whatever memory there is."""
     if n_workers is not None:
-        from tfm_core.runs.backends import local
+        from tfm_core.runs.queue import local_workers
 
-        local.default_size = lambda: int(n_workers)
+        local_workers.default_size = lambda: int(n_workers)
 
 
 def _speak(folder):

@@ -21,7 +21,7 @@ from tfm_core.inspect.attention.alignment import (
     truth_on_map,
 )
 from tfm_core.probe.types import Probe, Snapshot
-from tfm_core.runs.record.snapshots import write, write_probe
+from tfm_core.runs.snapshots import write_probe, write_snapshot
 from tfm_core.runs.store import RunStore
 
 FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "recurrent")
@@ -145,7 +145,7 @@ def run_with(tmp_path, looks_by_step):
     ]
     write_probe(run.folder, {"kind": "text", "items": read})
     for step, looks in looks_by_step.items():
-        write(run.folder, snapshot_of(experiment, step, looks))
+        write_snapshot(run.folder, snapshot_of(experiment, step, looks))
     return run
 
 

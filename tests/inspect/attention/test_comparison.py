@@ -10,7 +10,7 @@ from tfm_core.inspect.attention.example import common_step, nearest, same_exampl
 from tfm_core.inspect.attention.map_view import MapView, check_same_tokens, compare
 from tfm_core.inspect.positions.tables import cosines, geometry, tiles, tiles_of
 from tfm_core.probe.types import Snapshot
-from tfm_core.runs.record.snapshots import write
+from tfm_core.runs.snapshots import write_snapshot
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.sentences import StudentError
 
@@ -67,7 +67,7 @@ def test_tiles_follow_the_training(tmp_path, pooling):
     rows = 16 + (pooling == "cls")
     for step in (0, 3):
         table = np.random.default_rng(step).normal(size=(rows, 12)).astype(np.float16)
-        write(run.folder, Snapshot(step, positions={"positions.table": table}))
+        write_snapshot(run.folder, Snapshot(step, positions={"positions.table": table}))
     first, last = (tiles_of(run.experiment, run.snapshot(step)) for step in (0, 3))
     assert first.shape == last.shape == (4, 4, 4, 4)
     assert not np.allclose(first, last)

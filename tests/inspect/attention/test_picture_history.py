@@ -13,8 +13,8 @@ from tfm_core.inspect.attention.pictures import (
     rollout,
     to_patches,
 )
+from tfm_core.runs import snapshots
 from tfm_core.runs.process.execute import execute
-from tfm_core.runs.record import weights
 from tfm_core.runs.store import RunStore
 
 
@@ -58,7 +58,7 @@ def test_answers_and_maps_are_those_of_the_kept_weights(digits):
     np.testing.assert_allclose(through_all[-1], rolled, atol=2e-3)
     run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=100)
     for step in run.weight_steps():
-        weights.weights_path(run.folder, step).unlink()
+        snapshots.weights_path(run.folder, step).unlink()
     steps, shares, *_maps = picture_history(run, picture(digits))
     assert steps == (90,)
     now = look_at_picture(digits, picture(digits)).probabilities
@@ -68,8 +68,8 @@ def test_answers_and_maps_are_those_of_the_kept_weights(digits):
 def test_damaged_weights_are_left_out(digits, tmp_path):
     run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=100)
     step, *others = run.weight_steps()
-    weights.weights_path(run.folder, step).write_bytes(b"nothing")
-    weights.write(run.folder, others[0], {"head.weight": np.zeros((3, 2), np.float32)})
+    snapshots.weights_path(run.folder, step).write_bytes(b"nothing")
+    snapshots.write_weights(run.folder, others[0], {"head.weight": np.zeros((3, 2), np.float32)})
     assert answers_by_step(run, picture(run))[0] == tuple(others[1:])
 
 

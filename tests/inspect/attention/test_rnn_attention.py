@@ -5,12 +5,12 @@ import pytest
 
 from tests.inspect.constructed import constructed_run
 from tfm_core.inspect.attention import rnn_attention
-from tfm_core.studies.races import of_attention
+from tfm_core.studies.experiments import race_of_attention
 
 
 @pytest.mark.parametrize("name", rnn_attention.models())
 def test_maps_are_cut_to_their_sentences_and_the_best_head_is_scored(store, name):
-    run = constructed_run(store, of_attention("numbers").experiments[name])
+    run = constructed_run(store, race_of_attention("numbers").experiments[name])
     found = rnn_attention.cross_attention_at(run)
     assert found.step == 11
     assert not found.is_scored  # the constructed examples have no true sources
@@ -25,10 +25,10 @@ def test_maps_are_cut_to_their_sentences_and_the_best_head_is_scored(store, name
 def test_a_trained_contest_is_scored_against_the_truth(store):
     """Trains the small RNN for real: its attention comes to lie on the true words."""
     from tfm_core.probe.snapshot import probe_of, take
-    from tfm_core.runs.record.snapshots import write, write_probe
+    from tfm_core.runs.snapshots import write_probe, write_snapshot
     from tfm_core.training.loop import build, train
 
-    experiment = of_attention("reverse", steps=250).experiments["additive"]
+    experiment = race_of_attention("reverse", steps=250).experiments["additive"]
     experiment = experiment.replace(
         task={
             **experiment.task.model_dump(),
@@ -41,11 +41,11 @@ def test_a_trained_contest_is_scored_against_the_truth(store):
     trainer = build(experiment)
     run = store.create(experiment, name="Trained")
     write_probe(run.folder, probe_of(trainer))
-    write(run.folder, take(trainer))
+    write_snapshot(run.folder, take(trainer))
     untrained = rnn_attention.cross_attention_at(run)
     for _event in train(trainer):
         pass
-    write(run.folder, take(trainer))
+    write_snapshot(run.folder, take(trainer))
     trained = rnn_attention.cross_attention_at(run)
     assert trained.step == 250
     assert untrained.share == pytest.approx(untrained.even, abs=0.05)

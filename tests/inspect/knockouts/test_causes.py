@@ -18,8 +18,8 @@ from tfm_core.inspect.knockouts.causes import (
     suggested,
     text_of,
 )
-from tfm_core.runs.record.snapshots import write_probe
 from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import write_probe
 from tfm_core.runs.store import RECORDED
 
 TEXTS = (

@@ -10,7 +10,7 @@ from tfm_core.choices.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 from tfm_core.inspect.positions import longer, shuffle, tables
 from tfm_core.inspect.positions.tables import by_offset, rotary_scores
 from tfm_core.runs.store import RunStore
-from tfm_core.studies.races import of_positions
+from tfm_core.studies.experiments import race_of_positions
 from tfm_core.training.checkpoints import save
 from tfm_core.training.loop import build
 
@@ -103,7 +103,7 @@ def small_race(tmp_path, position="sinusoidal", task="copy"):
             "n_test": 8,
         },
     )
-    racers = of_positions(experiment, steps=3).experiments
+    racers = race_of_positions(experiment, steps=3).experiments
     store = RunStore(tmp_path, recorded=None)
     run = store.create(racers[position], state="finished")
     save(build(racers[position]), run.folder / "checkpoints" / "last")

@@ -9,7 +9,7 @@ from tests.inspect.attention.test_alignment import ITEMS, even, never, perfect, 
 from tests.inspect.constructed import text_experiment, vit_experiment
 from tfm_core.inspect.progress.moments import moments
 from tfm_core.probe.types import Snapshot
-from tfm_core.runs.record.snapshots import write, write_probe
+from tfm_core.runs.snapshots import write_probe, write_snapshot
 from tfm_core.runs.store import RECORDED, RunStore
 
 
@@ -27,7 +27,7 @@ def run_of(store, experiment, probe, snapshots, events=()):
     run = store.create(experiment)
     write_probe(run.folder, probe)
     for snapshot in snapshots:
-        write(run.folder, snapshot)
+        write_snapshot(run.folder, snapshot)
     text = "".join(json.dumps(event) + "\n" for event in events)
     (run.folder / "events.jsonl").write_text(text)
     return run

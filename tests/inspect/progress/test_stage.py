@@ -10,8 +10,8 @@ from tests.probe.expected_masks import expected_mask
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.progress import stage
 from tfm_core.probe.labels import axes, modules_by_kind
-from tfm_core.runs.record.snapshots import write
 from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import write_snapshot
 from tfm_core.runs.store import RECORDED, RunStore
 
 
@@ -85,7 +85,7 @@ def test_without_attention_there_are_answers_and_no_maps(store):
     run = learned_run(store, "reverse")
     for step in (1, 211):
         bare = dataclasses.replace(run.snapshot(step), attention={})
-        write(run.folder, bare)
+        write_snapshot(run.folder, bare)
     shown = stage.read(run)
     assert (shown.surface, shown.weights) == ("none", None)
     assert len(shown.frames[1]["answers"]) == len(run.probe().items)

@@ -17,7 +17,7 @@ from tfm_core.inspect.text import caption_look as caption_scores
 from tfm_core.probe import labels
 from tfm_core.probe.items import caption_item
 from tfm_core.probe.snapshot import probe_of, take
-from tfm_core.runs.record.snapshots import write, write_probe
+from tfm_core.runs.snapshots import write_probe, write_snapshot
 from tfm_core.runs.store import RunStore
 from tfm_core.training.checkpoints import save
 from tfm_core.training.loop import build
@@ -32,7 +32,7 @@ def run(tmp_path_factory):
     made = RunStore(tmp_path_factory.mktemp("runs")).create(chosen, state="finished")
     trainer = build(chosen)
     write_probe(made.folder, probe_of(trainer))
-    write(made.folder, take(trainer))
+    write_snapshot(made.folder, take(trainer))
     save(trainer, made.folder / "checkpoints" / "last")
     return made
 

@@ -20,7 +20,7 @@ from tfm_core.runs.auth import OnlyWatches, hashed, new_token
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import StudentError
-from tfm_core.sweeps import ready
+from tfm_core.sweeps.plan import example_plan
 
 ISSUER = {"is_logged_in": True, "iss": "https://login.example.org"}
 ANN = {**ISSUER, "sub": "1", "name": "Ann *Lee*", "email": "ann@example.org"}
@@ -68,7 +68,7 @@ def acts(run: Run) -> dict[str, Callable[[], object]]:
         "rename": lambda: run_actions.label([run.id], name="Ben’s"),
         "label": lambda: run_actions.join_group([run.id], "Ben’s"),
         "delete": lambda: run_actions.delete(run),
-        "sweep": lambda: sweeps.start(ready.plan()),
+        "sweep": lambda: sweeps.start(example_plan()),
         "set": lambda: own_choice.keep_text("to be or not to be " * 50, "characters"),
     }
 
@@ -102,7 +102,7 @@ def test_who_is_not_logged_in_may_watch_and_is_told_what_keeps_them_from_more(st
     run = owned(made_run(store, state="running"), ANN)
     app = opened({}, TRAIN, run=run.id)
     assert not keys(app) & STEERING
-    assert "You can only watch" in said(app)
+    assert "Log in to start runs" in said(app)
     assert "login-default" in keys(app)
     app = opened({}, RUNS)
     assert f"open-{run.id}" in keys(app)
@@ -111,7 +111,7 @@ def test_who_is_not_logged_in_may_watch_and_is_told_what_keeps_them_from_more(st
     app = opened({}, TRAIN)
     (start,) = [button for button in app.button if button.key == "start"]
     assert start.disabled
-    assert "You can only watch" in start.help
+    assert "Log in to start runs" in start.help
     assert opened({}).button(key="begin").disabled
 
 
@@ -134,7 +134,7 @@ def test_runs_in_hand_are_counted_by_person(store, busy_queue):
         owned(made_run(store, state="queued"), ANN)
     app = opened_at(user=ANN, token=new_token())
     app.button(key="begin").click().run()
-    assert "already have" in app.error[0].value
+    assert "limit of active runs" in app.error[0].value
     app = opened(BEN)
     app.button(key="begin").click().run()
     assert not app.error

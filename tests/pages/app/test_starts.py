@@ -105,7 +105,7 @@ def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
     assert len(own(store)) == len(compared) == 3
     assert said[-1].startswith("Queued 3 of 5 runs: the limit is reached")
     press(train, [tiny()], "cpu")
-    assert "already have 3 runs" in said[-1]
+    assert "limit of active runs is 3" in said[-1]
     own(store)[0].request("stop")
     press(train, [tiny()], "cpu")
     seeds = [run.experiment.seed for run in own(store)]
@@ -113,7 +113,7 @@ def test_as_many_as_may_begin_and_the_rest_at_the_next_press(
 
 
 @pytest.mark.parametrize(
-    ("only_shows", "words"), [(False, "the limit here is 3"), (True, "only shows trained")]
+    ("only_shows", "words"), [(False, "the limit is 3"), (True, "only shows trained")]
 )
 def test_what_is_refused_leaves_nothing(
     store, monkeypatch, request, compared, said, only_shows, words

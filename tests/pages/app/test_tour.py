@@ -304,10 +304,10 @@ def test_a_start_that_is_refused_says_why_and_leaves_the_recorded_run(recorded, 
     walker = Walker("translate.2")
     walker.press("train")
     assert walker.place == "translate.2"
-    assert "limit here is 10" in walker.said
+    assert "limit is 10" in walker.said
     walker.press("next")
     assert walker.place == "translate.3"
-    assert "limit here" not in walker.said
+    assert "the limit is" not in walker.said
 
 
 def own(store: RunStore, *, state: str, step: int = 1) -> Run:
@@ -324,7 +324,7 @@ def test_a_stop_waits_for_what_it_speaks_of(recorded):
     assert walker.buttons == {"back": True, "recorded": True, "next": False}
     walker.answer(2)
     assert not walker.is_told  # the run has not said yet
-    assert "the answer comes from the run" in walker.said
+    assert "The run will answer" in walker.said
     walker.press("recorded")
     assert walker.place == "translate.3"
     assert address_of(walker.app)["run"] == "recorded-korean"
@@ -339,9 +339,9 @@ def test_a_stop_goes_on_once_the_curve_has_left_guessing(recorded):
     (run.folder / "events.jsonl").write_text("\n".join([json.dumps(first), *lines[1:]]) + "\n")
     walker = Walker("translate.3", run=run.id)
     assert walker.buttons["next"]
-    assert "left guessing" not in walker.said  # it would answer the question
+    assert "fell below guessing" not in walker.said  # it would answer the question
     walker.answer(0)
-    assert re.search(r"left guessing at step \d", walker.said)
+    assert re.search(r"fell below guessing at step \d", walker.said)
     assert walker.is_told
 
 

@@ -115,7 +115,7 @@ def test_runs_in_hand_are_the_browsers_not_the_sessions(store, busy_queue, monke
         owned(made_run(store, state="queued"), ANN)
     app = opened_at(token=ANN)
     app.button(key="begin").click().run()
-    assert "already have" in app.error[0].value
+    assert "limit of active runs" in app.error[0].value
     app = opened_at(token=BEN)
     app.button(key="begin").click().run()
     assert not app.error
@@ -130,7 +130,7 @@ def test_what_is_resumed_counts_as_in_hand(store, busy_queue):
     assert first.status.state == "queued"
     app = opened_at(RUNS, token=ANN)  # another session of the same browser
     app.button(key=f"resume-{second.id}").click().run()
-    assert "already have" in app.error[0].value
+    assert "limit of active runs" in app.error[0].value
     assert second.status.state == "stopped"
 
 

@@ -10,7 +10,7 @@ from tests.pages.made_runs import made_run
 from tests.pages.runs.test_page import PAGE, TOKEN, captions, in_dialog, names, places
 from tests.runs.waiting import tiny
 from tfm_core.runs.auth import Visitor, hashed
-from tfm_core.runs.record.labels import Labels
+from tfm_core.runs.labels import Labels
 from tfm_core.runs.run import Run
 
 

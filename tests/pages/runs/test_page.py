@@ -15,8 +15,8 @@ from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tests.refusing import refusing
 from tfm_core.runs.disk import trash
 from tfm_core.runs.disk.failures import REFUSALS
+from tfm_core.runs.outcome import Outcome
 from tfm_core.runs.process import requests
-from tfm_core.runs.record.outcome import Outcome
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 
@@ -187,10 +187,10 @@ def test_a_refused_start_leaves_nothing(store, open_page, monkeypatch, request):
     app = open_page(PAGE)
     app.number_input(key=f"run-more-{run.id}").set_value(34).run()
     app.button(key=f"further-{run.id}").click().run()
-    assert "the limit here is 100" in app.error[0].value
+    assert "the limit is 100" in app.error[0].value
     home = open_page("home/page.py")
     home.button(key="begin").click().run()
-    assert "the limit here is 100" in home.error[0].value
+    assert "the limit is 100" in home.error[0].value
     assert [path for path in store.root.rglob("*") if ".queue" not in path.parts] == before
 
 

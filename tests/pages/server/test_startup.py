@@ -11,7 +11,7 @@ from pages.server.warm import warm, warm_rest
 from tests.pages.made_runs import made_run
 from tfm_core.runs import run, status
 from tfm_core.runs.disk import atomic
-from tfm_core.runs.queue.health import Health
+from tfm_core.runs.queue.run_queue import Health
 
 
 def test_the_first_visitor_finds_the_stage_read(monkeypatch):

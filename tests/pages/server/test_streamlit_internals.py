@@ -30,7 +30,7 @@ from pages.app.navigation.page_table import PAGES
 from pages.server import streamlit_internals
 from pages.server.streamlit_internals import BrowserCache
 from tests.pages.opening import opened_at
-from tfm_core.runs.backends import local
+from tfm_core.runs.queue import local_workers
 
 PATCHED = (
     (manifest_scanner, "scan_component_manifests"),
@@ -311,7 +311,7 @@ COMPONENT_PAGES = {
 @pytest.fixture
 def as_in_the_app(tmp_path, monkeypatch):
     monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path))
-    monkeypatch.setattr(local, "default_size", lambda: 0)
+    monkeypatch.setattr(local_workers, "default_size", lambda: 0)
     monkeypatch.setattr(WStates, "__getitem__", WStates.__getitem__)  # put back afterwards
     streamlit_internals.replace_invalid_widget_values()
 

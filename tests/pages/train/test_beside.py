@@ -82,7 +82,7 @@ def test_a_twin_that_is_refused_says_why_and_leaves_nothing(
     app = repeating(open_page(TRAIN, run=run.id))
     setting(app, "seed").set_value(7).run()
     app.button(key="start").click().run()
-    assert "the limit here is 5" in said(app)
+    assert "the limit is 5" in said(app)
     assert waiting(store) == []
     assert compared == []
 

@@ -74,7 +74,7 @@ def test_a_run_that_is_well_says_so_and_one_that_says_too_little_is_not_judged(s
     ("name", "words", "label"),
     [
         ("diverged: translate lr 10 1", "It diverged at step 2", "Start again: learning rate"),
-        ("overfits: sort 1", "overfits since step 47", "Start again: 1,000 to learn"),
+        ("overfits: sort 1", "overfitted since step 47", "Start again: 1,000 to learn"),
     ],
 )
 def test_a_sick_run_is_told_with_one_press_that_cures_it(store, watch, name, words, label):

@@ -18,7 +18,7 @@ from tests.pages.opening import opened_at
 from tfm_core.background import Background
 from tfm_core.data import own_picture
 from tfm_core.inspect.attention.pictures import PictureHistory, picture_history
-from tfm_core.runs.record import weights
+from tfm_core.runs import snapshots
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED
 
@@ -123,7 +123,7 @@ def test_a_board_waits_for_the_models_and_says_what_keeps_a_run_from_reading(
     run = Run(shutil.copytree(RECORDED / RUN, store.recorded / RUN))
     shutil.rmtree(run.folder / "checkpoints")
     for step in run.weight_steps():
-        weights.write(run.folder, step, {"head.weight": np.zeros((3, 2), np.float32)})
+        snapshots.write_weights(run.folder, step, {"head.weight": np.zeros((3, 2), np.float32)})
     app = opened(run=RUN)
     assert sent(app)["reading"] is None
     assert sent(app)["note"] == "Loading the model …"

@@ -7,7 +7,7 @@ from tests.pages.looking import figure_of, header_of, part_of, said
 from tests.training.test_loop import experiment
 from tfm_core.plots.palette import VERMILION
 from tfm_core.probe.snapshot import probe_of, take
-from tfm_core.runs.record.snapshots import write, write_probe
+from tfm_core.runs.snapshots import write_probe, write_snapshot
 from tfm_core.runs.status import write_status
 from tfm_core.training.checkpoints import save
 from tfm_core.training.loop import build
@@ -23,7 +23,7 @@ def described(store, **task):
     write_probe(run.folder, probe_of(trainer))
     for step in (0, 3):
         trainer.step = step
-        write(run.folder, take(trainer))
+        write_snapshot(run.folder, take(trainer))
     save(trainer, run.folder / "checkpoints" / "last")
     write_status(
         run.folder, dataclasses.replace(run.status, state="finished", step=3, total_steps=6)

@@ -27,9 +27,8 @@ from tfm_core.data.tasks import data_shape, task_of
 from tfm_core.facts.parameter_table import own_name, own_names
 from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.tables import Column, Columns
-from tfm_core.runs.record.snapshots import snapshot_path
-from tfm_core.runs.record.weights import weights_path
 from tfm_core.runs.run import Checkpoint, Run
+from tfm_core.runs.snapshots import snapshot_path, weights_path
 from tfm_core.sentences import N_, Paragraph, StudentError
 
 if TYPE_CHECKING:

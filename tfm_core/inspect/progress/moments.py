@@ -24,7 +24,7 @@ from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.labels import patches_per_side as side_of
 from tfm_core.probe.types import Floats, Probe, Snapshot
 from tfm_core.runs.curves import Curves
-from tfm_core.runs.record.outcome import MIN_PROGRESS, jump, loss_progress
+from tfm_core.runs.outcome import MIN_PROGRESS, jump, loss_progress
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Paragraph, Sentence, joined, percent
 

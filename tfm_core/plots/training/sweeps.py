@@ -16,10 +16,9 @@ from tfm_core.plots.chart import chart
 from tfm_core.plots.palette import BLUE, VERMILION
 from tfm_core.sentences import N_
 from tfm_core.sweeps import space as spaces
-from tfm_core.sweeps.objectives import Objective
-from tfm_core.sweeps.plan import Plan
+from tfm_core.sweeps.plan import Objective, Plan
 from tfm_core.sweeps.space import Choices, Dimension, Range, Value
-from tfm_core.sweeps.trials import Trial, optuna_study
+from tfm_core.sweeps.store import Trial, optuna_study
 
 if TYPE_CHECKING:
     import optuna

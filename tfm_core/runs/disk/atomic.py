@@ -46,7 +46,7 @@ def write_output(path: Path, content: bytes) -> None:
             write_bytes(path, content)
     except OSError as error:
         raise StudentError(
-            "{path} cannot be written: {why}.", path=str(path), why=error.strerror
+            "Can't write {path}: {why}.", path=str(path), why=error.strerror
         ) from None
 
 

@@ -12,21 +12,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tfm_core.choices.config import Experiment
-from tfm_core.runs.queue import resources
+from tfm_core.runs.queue import limits
 from tfm_core.sentences import N_, Sentence, StudentError
 
 _GONE_WORDS = ("device-side assert", "device is lost", "unspecified launch", "no longer available")
 _BLOCK = 4096  # bytes that the smallest file takes
 
 _FULL = N_("The disk is full. Delete runs and empty the trash.")
-_FORBIDDEN = N_("The permissions of the folder of runs forbid this.")
+_FORBIDDEN = N_("The permissions of the runs folder forbid this.")
 
 REFUSALS: dict[int, Sentence] = {
     errno.ENOSPC: _FULL,
     errno.EROFS: N_("The disk of the runs is read-only."),
     errno.EACCES: _FORBIDDEN,
     errno.EPERM: _FORBIDDEN,
-    errno.ENOENT: N_("A file or folder is gone: it was deleted, or its disk was removed."),
+    errno.ENOENT: N_("A file or folder is gone: it was deleted or its disk removed."),
     errno.EBUSY: N_("Another program uses this file or folder. Try again."),
 }
 """Sentences by the error numbers of the operating system; of others it tells its own words."""
@@ -50,7 +50,7 @@ def refusal(error: OSError) -> Sentence:
     if known is not None:
         return known
     answer = type(error).__name__ if number is None else os.strerror(number)
-    return N_("A file of the runs could not be read or written ({answer}).", answer=answer)
+    return N_("A run's file could not be read or written ({answer}).", answer=answer)
 
 
 @contextlib.contextmanager
@@ -79,7 +79,7 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
     """Return the error that ended a run as a sentence."""
     text = str(error).strip() or N_("no message")
     if _is_out_of_memory(error):
-        return resources.out_of_memory(experiment, device)
+        return limits.out_of_memory(experiment, device)
     if isinstance(error, OSError):
         return refusal(error)
     if isinstance(error, StudentError):
@@ -91,7 +91,7 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
             answer=text.splitlines()[0],
         )
     return N_(
-        "{name}: {splitlines} (more in worker.log in the run's folder)",
+        "{name}: {splitlines} (details in worker.log in the run's folder)",
         name=type(error).__name__,
         splitlines=text.splitlines()[0],
     )

@@ -2,6 +2,11 @@
 
 ``flock`` of Unix and ``LockFileEx`` of Windows, through filelock. On a file system without locks
 nothing is locked and nothing is refused.
+
+A process holds a ``RunLock`` (``claims/lock`` in the run's folder) while it trains a run or changes
+its status. ``status.json`` names the process: a run is also held by the worker that the queue chose
+and that still imports torch, and by a process on another machine, whose locks cannot be seen here,
+while its heart beats. Only who holds a run writes its status; see ``run_queue`` for the order.
 """
 
 from __future__ import annotations
@@ -13,10 +18,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from types import TracebackType
+from typing import Literal, Self
 
 from filelock import lock_descriptor
 
+from tfm_core.runs.process.identity import is_same, process_id
+from tfm_core.runs.status import read_status
 from tfm_core.sentences import StudentError
 
 FOLDER = ".queue"
@@ -72,7 +80,7 @@ Limited = Literal["runs", "sets", "sweeps", "lessons"]
 PATIENCE_SECONDS = 30.0
 """How long to wait for the others: each holds a lock while it counts and writes a few files."""
 
-_held = threading.local()
+_this_thread = threading.local()
 
 
 @contextlib.contextmanager
@@ -83,13 +91,13 @@ def limit_lock(root: Path, limited: Limited) -> Iterator[None]:
     is. Raises StudentError, in a sentence, where another keeps the lock for too long.
     """
     path = root / FOLDER / f"{limited}.lock"
-    paths: set[Path] = _held.__dict__.setdefault("paths", set())
+    paths: set[Path] = _this_thread.__dict__.setdefault("paths", set())
     if path in paths:
         yield
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        held = lock(path, patience=PATIENCE_SECONDS)
+        file = lock(path, patience=PATIENCE_SECONDS)
     except BlockingIOError:
         raise StudentError("The server is busy. Try again.") from None
     except OSError:
@@ -100,4 +108,61 @@ def limit_lock(root: Path, limited: Limited) -> Iterator[None]:
         yield
     finally:
         paths.discard(path)
-        unlock(held)
+        unlock(file)
+
+
+# Earlier versions locked there, too: a worker that outlives an update of its server is seen.
+CLAIMS = "claims"
+LOCK_SECONDS = 1.0  # another process may be changing the status, or ending
+
+
+class RunLocked(StudentError):
+    """Another process works on this run."""
+
+
+class RunLock:
+    """A run that this process holds while it works on it. Use it as a context, or ``release``."""
+
+    def __init__(self, folder: Path, *, patience: float = LOCK_SECONDS) -> None:
+        """Lock the run. Raises RunLocked, and OSError where no file can be written.
+
+        patience: seconds to wait for who holds it.
+        """
+        self.folder, self._mark = folder, process_id()
+        (folder / CLAIMS).mkdir(exist_ok=True)
+        try:
+            self._lock: int | None = lock(folder / CLAIMS / "lock", patience=patience)
+        except BlockingIOError:
+            raise _locked(folder) from None
+        if read_status(folder).is_alive and not self.is_mine:
+            self.release()
+            raise _locked(folder)
+
+    def __enter__(self) -> Self:
+        """Return the lock."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Let others work on the run."""
+        self.release()
+
+    def release(self) -> None:
+        """Let others work on the run; once is enough. Never raises."""
+        if self._lock is not None:
+            unlock(self._lock)
+            self._lock = None
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether the status names no other process: one may have taken the run over meanwhile."""
+        mark = read_status(self.folder).mark
+        return mark is None or is_same(mark, self._mark)
+
+
+def _locked(folder: Path) -> RunLocked:
+    return RunLocked("Another process is training the run {id}.", id=folder.name)

@@ -15,15 +15,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from tfm_core.data.own import place
+from tfm_core.runs import snapshots
 from tfm_core.runs.disk import trash
 from tfm_core.runs.queue.limits import LimitReached
-from tfm_core.runs.record import weights
 from tfm_core.runs.run import Run
 from tfm_core.sentences import in_bytes
 from tfm_core.settings import Settings
 
 _BLOCK = 4096  # bytes that most disks allocate at once
-_PARTS = ("", "snapshots", weights.FOLDER, "checkpoints/last", "checkpoints/best")
+_PARTS = ("", "snapshots", snapshots.WEIGHTS, "checkpoints/last", "checkpoints/best")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def disk_use(root: Path, runs: Sequence[Run], bounds: Bounds | None = None) -> D
     """
     waiting = trash.deleted(root)
     taken = sum(folder_size(run.folder) for run in runs)
-    deleted = sum(folder_size(one.folder) for one in waiting)
+    deleted = sum(folder_size(deleted_run.folder) for deleted_run in waiting)
     free, own = _free(root), size_of_sets(root)
     if bounds is not None and bounds.disk is not None:
         free = min(free, max(0, bounds.disk - taken - deleted - own))
@@ -73,7 +73,9 @@ def size_of_sets(root: Path) -> int:
     taken, sets = 0, root / place.FOLDER
     for folder in (sets, sets / trash.FOLDER):
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
-            taken += sum(folder_size(Path(one.path)) for one in entries if one.name != trash.FOLDER)
+            taken += sum(
+                folder_size(Path(entry.path)) for entry in entries if entry.name != trash.FOLDER
+            )
     return taken
 
 
@@ -87,13 +89,24 @@ def evict(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str, more: 
     """
     if bounds == Bounds():
         return 0
-    oldest = sorted(
-        (run for run in runs if run.id != keeps and _may_go(run)), key=lambda run: run.meta.created
-    )
-    n_too_many = _n_too_many(len(runs), len(oldest), bounds)
+    evictable = [
+        run
+        for run in runs
+        if run.id != keeps
+        and run.meta.owner is not None
+        and not run.meta.recorded
+        and not run.status.is_active
+    ]
+    oldest = sorted(evictable, key=lambda run: run.meta.created)
+    n_too_many = 0 if bounds.runs is None else max(0, len(runs) - bounds.runs)
+    if n_too_many > len(oldest):
+        raise LimitReached(
+            "The server is full ({most:,} runs). Delete one of yours.",
+            most=bounds.runs,
+        )
     n_gone, n_emptied = _n_too_large(root, runs, oldest, bounds, more + size_of_sets(root))
-    for one in trash.deleted(root)[:n_emptied]:
-        trash.remove(one.folder)
+    for deleted_run in trash.deleted(root)[:n_emptied]:
+        trash.remove(deleted_run.folder)
     going = oldest[: max(n_too_many, n_gone)]
     for number, run in enumerate(going):
         if number < n_gone:
@@ -101,17 +114,6 @@ def evict(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str, more: 
         else:
             trash.put(root, run.id)
     return len(going)
-
-
-def _n_too_many(n_runs: int, n_may_go: int, bounds: Bounds) -> int:
-    """Return how many runs are too many. Raises LimitReached if fewer may be deleted."""
-    n = 0 if bounds.runs is None else max(0, n_runs - bounds.runs)
-    if n > n_may_go:
-        raise LimitReached(
-            "The server is full ({most:,} runs). Delete one of yours, or try later.",
-            most=bounds.runs,
-        )
-    return n
 
 
 def _n_too_large(
@@ -123,7 +125,7 @@ def _n_too_large(
     """
     if bounds.disk is None:
         return 0, 0
-    in_trash = [folder_size(one.folder) for one in trash.deleted(root)]
+    in_trash = [folder_size(deleted_run.folder) for deleted_run in trash.deleted(root)]
     taken = sum(folder_size(run.folder) for run in runs)
     over = taken + sum(in_trash) + beside - bounds.disk
     n_emptied = n_gone = 0
@@ -135,7 +137,7 @@ def _n_too_large(
         n_gone += 1
     if over > 0:
         raise LimitReached(
-            "The server is full ({taken} of {most}). Delete a run, or try later.",
+            "The server is full ({taken} of {most}). Delete a run.",
             most=in_bytes(bounds.disk),
             taken=in_bytes(taken + beside),
         )
@@ -170,10 +172,6 @@ def _size(folder: str, times: tuple[int, ...]) -> int:
     except OSError:
         return taken
     return taken
-
-
-def _may_go(run: Run) -> bool:
-    return run.meta.owner is not None and not run.meta.recorded and not run.status.is_active
 
 
 def _free(root: Path) -> int:

@@ -21,18 +21,17 @@ from tfm_core.data.own import place
 from tfm_core.disk import remove
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
-from tfm_core.runs import own_sets
+from tfm_core.runs import own_sets, snapshots, thinned
 from tfm_core.runs.curves import turns_in
-from tfm_core.runs.disk import cleanup
+from tfm_core.runs.disk import trash
 from tfm_core.runs.disk.atomic import write_json
 from tfm_core.runs.disk.failures import sentence
+from tfm_core.runs.disk.locks import RunLock, RunLocked
 from tfm_core.runs.process import requests
 from tfm_core.runs.process.identity import is_same, process_id
 from tfm_core.runs.process.recorder import Recorder, keeps
 from tfm_core.runs.process.requests import BY_HAND, Control
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
-from tfm_core.runs.record import snapshots, thinned, weights
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, StudentError, joined
@@ -92,8 +91,8 @@ def execute(
 def _executed(run: Run, control: Control, listener: Listener | None, only_waiting: bool) -> Status:
     with RunLock(run.folder) as lock:
         if only_waiting and not waiting_line.waits(run.folder):
-            raise NotWaiting("The run {id} is not waiting to be trained.", id=run.id)
-        cleanup.clean_run(run.folder)
+            raise NotWaiting("The run {id} isn't waiting to be trained.", id=run.id)
+        trash.clean_run(run.folder)
         status = run.status
         mark = process_id()
         if status.mark is None or not is_same(status.mark, mark):
@@ -110,7 +109,7 @@ def _executed(run: Run, control: Control, listener: Listener | None, only_waitin
             return recorder.status
 
 
-def settle(threads: int) -> None:
+def set_up_torch(threads: int) -> None:
     """Set what affects speed and the last bits of results: threads, and no denormals.
 
     On NVIDIA GPUs products of fp32 matrices take TF32: the range of fp32 and 10 bits of precision.
@@ -152,7 +151,7 @@ class _Execution:
         """Build, load, train, and finish or stop; return how it ended."""
         from tfm_core.training.loop import build, train
 
-        settle(self.run.meta.threads)
+        set_up_torch(self.run.meta.threads)
         own_sets.keep_vocabulary(self.run)
         trainer = build(self.run.experiment, self.run.meta.device, self._download)
         trainer.clock = self.recorder.clock
@@ -187,7 +186,7 @@ class _Execution:
         step = trainer.step if self.run.has_checkpoint else -1
         self.recorder.record({"event": "resumed", "step": step})
         taken = [snapshots.snapshot_path(self.run.folder, n) for n in self.run.snapshot_steps()]
-        taken += [weights.weights_path(self.run.folder, n) for n in self.run.weight_steps()]
+        taken += [snapshots.weights_path(self.run.folder, n) for n in self.run.weight_steps()]
         for path in taken:
             if int(path.stem) > step:
                 remove(path)
@@ -195,7 +194,7 @@ class _Execution:
             self._cpu_before = self.run.thinned_curves().steps.last("cpu_seconds") if step else 0.0
             return None
         self._best_loss = math.inf
-        return N_("Without a checkpoint, it started again.")
+        return N_("It started again because there was no checkpoint.")
 
     def _take(self, event: Event, trainer: Trainer) -> bool:
         """Record an event and answer requests; False means that the run shall stop."""
@@ -212,7 +211,8 @@ class _Execution:
             snapshot=lambda: self._snapshot(trainer),
             turn=partial(self._turn, trainer),
         )
-        if go_on and self._is_save_due():
+        wait = max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._save_took)
+        if go_on and time.monotonic() - self._saved_at >= wait:
             self._save(trainer)
         return go_on
 
@@ -271,7 +271,7 @@ class _Execution:
         from tfm_core.probe import snapshot
 
         taken = snapshot.take(trainer, self.n_attended)
-        snapshots.write(self.run.folder, taken)
+        snapshots.write_snapshot(self.run.folder, taken)
 
     def _keep_weights(self, trainer: Trainer) -> None:
         from tfm_core.pretrained.lora import merged_state
@@ -282,7 +282,7 @@ class _Execution:
                 name: (value.half() if value.is_floating_point() else value).numpy()
                 for name, value in state.items()
             }
-            weights.write(self.run.folder, trainer.step, arrays)
+            snapshots.write_weights(self.run.folder, trainer.step, arrays)
 
     def _choose_examples(self, trainer: Trainer) -> None:
         """Write the probe; a resumed run records the attention of no more examples than before."""
@@ -307,10 +307,6 @@ class _Execution:
             checkpoints.save(trainer, self.best)
             best = {"loss": measured.loss, "step": trainer.step}
             write_json(self.run.folder / "best.json", best, lasting=True)
-
-    def _is_save_due(self) -> bool:
-        wait = max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._save_took)
-        return time.monotonic() - self._saved_at >= wait
 
     def _save(self, trainer: Trainer) -> None:
         from tfm_core.training import checkpoints
@@ -350,7 +346,7 @@ def _why(run: Run, error: Exception) -> str:
         return run.problem
     why = sentence(error, run.experiment, run.meta.device)
     if isinstance(error, OSError):
-        return joined(why, N_("You can resume the run then."))
+        return joined(why, N_("Then resume the run."))
     return why
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tfm_core.disk import BINARY
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
+from tfm_core.runs.disk.locks import RunLock, RunLocked
 from tfm_core.runs.status import State, Status, write_status
 
 FIRST_STEPS = 100
@@ -70,11 +70,7 @@ class Recorder:
     @property
     def has_events(self) -> bool:
         """Whether an earlier worker wrote events."""
-        return self._size > 0
-
-    @property
-    def _size(self) -> int:
-        return os.fstat(self._events).st_size
+        return os.fstat(self._events).st_size > 0
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Append one record, as one line of strict JSON, in one write. Raises OSError."""
@@ -117,7 +113,9 @@ class Recorder:
         self.clock.look()
         if self.clock.asleep != self._slept and not self._closed.is_set():
             if not self._run_lock.is_mine:
-                raise RunLocked("Another worker took over this run while this one was suspended.")
+                raise RunLocked(
+                    "Another worker took over this run while this worker was suspended."
+                )
             self._slept = self.clock.asleep
 
     def _write(self, *, lasting: bool) -> None:

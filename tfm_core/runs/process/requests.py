@@ -180,7 +180,8 @@ class Control:
             return
         if waiting_line.ids(self.folder.parent):
             self.stop_reason = N_(
-                "Stopped after a pause of {seconds:,.0f} seconds: other runs wait.", seconds=limit
+                "Stopped after a pause of {seconds:,.0f} seconds because other runs wait.",
+                seconds=limit,
             )
 
     def _look(self) -> None:
@@ -192,6 +193,6 @@ class Control:
             return self.stop_reason is None
         if self._clock() - self._began > self._limit:
             self.stop_reason = N_(
-                "Stopped after {limit:,.0f} seconds, the limit here.", limit=self._limit
+                "Stopped at the limit of {limit:,.0f} seconds.", limit=self._limit
             )
         return self.stop_reason is None

@@ -23,11 +23,11 @@ import psutil
 from tfm_core.disk import BINARY
 from tfm_core.machine import WORKER_NICENESS
 from tfm_core.runs.disk.failures import refusal
-from tfm_core.runs.process.execute import NotWaiting, execute, settle
+from tfm_core.runs.disk.locks import RunLocked
+from tfm_core.runs.process.execute import NotWaiting, execute, set_up_torch
 from tfm_core.runs.process.identity import this_host
 from tfm_core.runs.process.requests import ASKED_TO_END, Control
 from tfm_core.runs.queue import waiting_line
-from tfm_core.runs.queue.run_lock import RunLocked
 from tfm_core.runs.run import Run
 
 MAX_IDLE_BYTES = 2**30
@@ -93,7 +93,7 @@ def warm_up() -> None:
     """Import all that training needs, and train a step of texts and one of pictures, with a
     snapshot: that pays what only the first costs.
     """
-    settle(threads=1)
+    set_up_torch(threads=1)
     from tfm_core.choices.config import from_query
     from tfm_core.probe import snapshot
     from tfm_core.training.loop import build, train
@@ -119,11 +119,19 @@ def work(
 ) -> int:
     """Train the run in a folder; return 0 when it ended as its status says.
 
-    only_waiting: leave a run alone that does not wait. What it says last where it ended otherwise
-    is why, in a sentence.
+    only_waiting: leave a run alone that does not wait. Otherwise the last line of the output is the
+    reason, in a sentence.
     """
+    control = Control(folder, max_seconds=max_seconds, max_pause=max_pause)
+
+    def asked_to_end(*_: object) -> None:
+        control.stop_reason = ASKED_TO_END
+
     try:
-        _work(folder, Control(folder, max_seconds=max_seconds, max_pause=max_pause), only_waiting)
+        _log_to(folder / "worker.log")
+        signal.signal(signal.SIGTERM, asked_to_end)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the server
+        execute(Run(folder), control, only_waiting=only_waiting)
         return 0
     except (RunLocked, NotWaiting) as error:
         print(error, file=sys.stderr)
@@ -132,17 +140,6 @@ def work(
         traceback.print_exc()
         print(refusal(error), file=sys.stderr)
         return 1
-
-
-def _work(folder: Path, control: Control, only_waiting: bool) -> None:
-    _log_to(folder / "worker.log")
-
-    def asked_to_end(*_: object) -> None:
-        control.stop_reason = ASKED_TO_END
-
-    signal.signal(signal.SIGTERM, asked_to_end)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the server
-    execute(Run(folder), control, only_waiting=only_waiting)
 
 
 def _log_to(path: Path) -> None:

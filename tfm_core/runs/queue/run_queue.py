@@ -3,7 +3,7 @@
 All state is on the disk, so a server can end and restart, while runs train on:
 
     .queue/line.sqlite  which runs wait, in which order (``waiting_line``). It grants nothing.
-    <id>/claims/lock    locked by the process that works on the run (``hold``).
+    <id>/claims/lock    locked by the process that works on the run (``locks.RunLock``).
     <id>/status.json    the run's state, and its process. Only who holds the run writes it.
 
 A run starts in this order; a kill or a full disk between two steps leaves it so:
@@ -14,7 +14,7 @@ A run starts in this order; a kill or a full disk between two steps leaves it so
     4. the worker's order     it trains; the worker takes it out of the line
     5. it has left the line   it trains; a kill of the worker leaves it interrupted, to be resumed
 
-Steps 3 to 5 belong to the back end (``backends``); these are those of local workers. A job of Ray
+Steps 3 to 5 belong to the back end; these are those of ``local_workers``. A job of ``ray_jobs``
 takes the run itself if it still waits. A run that was submitted to Ray stays in the line and
 counts as running until it starts.
 
@@ -29,23 +29,25 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
+import os
+import tempfile
 import threading
 import time
 from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
 
 from tfm_core import settings
 from tfm_core.data.own import place, sets
 from tfm_core.data.own.sets import SetDamaged, SetMissing
-from tfm_core.runs.backends.local import LocalWorkers
-from tfm_core.runs.backends.ray import RayJobs
-from tfm_core.runs.disk import cleanup, quota
+from tfm_core.runs.disk import quota, trash
 from tfm_core.runs.disk.failures import os_errors_as_sentences, refusal
-from tfm_core.runs.disk.locks import limit_lock
+from tfm_core.runs.disk.locks import RunLock, RunLocked, limit_lock
 from tfm_core.runs.disk.quota import Bounds
-from tfm_core.runs.queue import resources, waiting_line
-from tfm_core.runs.queue.limits import LimitReached, Limits
-from tfm_core.runs.queue.resources import TooLarge
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
+from tfm_core.runs.queue import waiting_line
+from tfm_core.runs.queue.limits import LimitReached, Limits, TooLarge, check_disk, check_memory
+from tfm_core.runs.queue.local_workers import LocalWorkers
+from tfm_core.runs.queue.ray_jobs import RayJobs
 from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
@@ -81,17 +83,17 @@ class RunQueue:
         startup_delay: seconds until the first worker gets ready.
         """
         self.store = store
-        said = settings.read()
-        self.limits = limits or Limits.of(said)
-        self.bounds = Bounds.of(said)
+        host = settings.read()
+        self.limits = limits or Limits.of(host)
+        self.bounds = Bounds.of(host)
         self._wake, self._closed = threading.Event(), threading.Event()
         self.backend: LocalWorkers | RayJobs = (
             LocalWorkers(store.root, self.limits, warm=warm, wake=self._wake.set)
-            if said.ray_address is None
-            else RayJobs(store.root, self.limits, said.ray_address)
+            if host.ray_address is None
+            else RayJobs(store.root, self.limits, host.ray_address)
         )
         if max_running is None:
-            max_running = said.max_running
+            max_running = host.max_running
         self.max_running = self.backend.places if max_running is None else max_running
         self._ready_at = time.monotonic() + startup_delay
         self._sweep_at = 0.0
@@ -101,7 +103,10 @@ class RunQueue:
     def start(self) -> None:
         """Begin, with the runs that an earlier server left waiting. Call it once."""
         try:
-            self._mend()
+            queued = [run for run in self.store.kept() if run.status.state == "queued"]
+            queued.sort(key=lambda run: run.meta.created)
+            # a server may have been killed before it put them into the line
+            waiting_line.restore(self.store.root, {run.id: run.meta.owner for run in queued})
         except OSError:  # a disk that is full now: see _work
             logger.exception("The waiting line could not be mended.")
         self._thread = threading.Thread(target=self._work, name="queue", daemon=True)
@@ -123,15 +128,15 @@ class RunQueue:
         """
         status = run.status
         if status.state != "queued":
-            raise StudentError("Only a new run can be started.")
+            raise StudentError("This run has already started.")
         try:
             self.limits.check(run.experiment, n_queued=0)
             self._check_data(run)
-            resources.check(run.experiment, run.meta.device)
+            check_memory(run.experiment, run.meta.device)
             with self.one_at_a_time():
                 self.limits.check_line(len(set(waiting_line.ids(self.store.root)) - {run.id}))
                 there = quota.disk_use(self.store.root, ())
-                resources.check_disk(run.experiment, there.free + there.deleted)
+                check_disk(run.experiment, there.free + there.deleted)
                 gone = self._make_way(run)
                 self._line_up(run)
         except (LimitReached, TooLarge, SetMissing, SetDamaged) as error:
@@ -166,13 +171,13 @@ class RunQueue:
         if not is_ours and status.state != "opened":
             raise StudentError(Paragraph("pretrained/foreign-steering"))
         if not status.can_resume:
-            raise StudentError("This run trains or waits. There is nothing to resume.")
+            raise StudentError("This run is already training or waiting.")
         self.limits.check(run.experiment, n_queued=0)
         self.limits.check_trained(status.seconds - status.parent_seconds)
         self._check_data(run)
         device = device or run.meta.device
-        resources.check(run.experiment, device)
-        words = None if run.has_checkpoint else N_("It starts again from the beginning.")
+        check_memory(run.experiment, device)
+        reason = None if run.has_checkpoint else N_("Starts again from the beginning.")
         with self.one_at_a_time():
             self.limits.check_line(len(waiting_line.ids(self.store.root)))
             gone = self._make_way(run)
@@ -180,7 +185,7 @@ class RunQueue:
                 if run.status.can_resume:  # no other process was quicker
                     run.move_to(device)
                     queued = dataclasses.replace(
-                        run.status, state="queued", device=device, reason=words
+                        run.status, state="queued", device=device, reason=reason
                     )
                     write_status(run.folder, queued)
             self._line_up(run)
@@ -237,8 +242,8 @@ class RunQueue:
     def step(self) -> None:
         """Do what is due: clean up, start waiting runs. Its thread calls it repeatedly."""
         if time.monotonic() >= self._sweep_at:
-            self._sweep_at = time.monotonic() + cleanup.EVERY_SECONDS
-            cleanup.clean_up(self.store.root)
+            self._sweep_at = time.monotonic() + trash.CLEAN_UP_SECONDS
+            trash.clean_up(self.store.root)
         waiting = waiting_line.ids(self.store.root)
         for folder in list(waiting_line.start_errors):
             if folder.parent == self.store.root and folder.name not in waiting:
@@ -258,12 +263,6 @@ class RunQueue:
                 if self.n_running() + len(handed_over) >= self.max_running:
                     return
                 self._try_to_start(run_id)
-
-    def _mend(self) -> None:
-        """Put queued runs into the line that are not: a server was killed before it did."""
-        queued = [run for run in self.store.kept() if run.status.state == "queued"]
-        queued.sort(key=lambda run: run.meta.created)
-        waiting_line.restore(self.store.root, {run.id: run.meta.owner for run in queued})
 
     def _try_to_start(self, run_id: str) -> None:
         """Start a waiting run. Errors are noted, and it is retried."""
@@ -285,9 +284,83 @@ class RunQueue:
             errors[folder] = error.sentence
         except OSError as error:
             self._retry_at[run_id] = time.monotonic() + RETRY_SECONDS
-            why = joined(refusal(error), N_("This run starts as soon as it can."))
+            why = joined(refusal(error), N_("This run starts as soon as possible."))
             if errors.get(folder) != why:
                 logger.warning("Run %s could not be started: %s", run_id, error)
             errors[folder] = why
         else:
             errors.pop(folder, None)
+
+
+HEALTH_SECONDS = 1.0
+PATIENCE_SECONDS = 2.0
+"""After this time a network folder counts as not responding."""
+
+_SHARE = 0.05  # of one core, for looking
+_TRIED = b"\0" * 4096  # most disks allocate such blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One look at a server. reason: what keeps it from training, in a sentence, or None.
+
+    running, waiting: runs; max_running, max_waiting: how many may.
+    """
+
+    reason: str | None
+    running: int = 0
+    max_running: int = 0
+    waiting: int = 0
+    max_waiting: int = 0
+
+
+class Checkup:
+    """Looks at a queue and its folder; safe to ask from many threads."""
+
+    def __init__(self, queue: RunQueue) -> None:
+        """Look at a queue; nothing is looked at yet."""
+        self._queue = queue
+        self._lock = threading.Lock()
+        self._known: Health | None = None
+        self._until = 0.0
+
+    def look(self) -> Health:
+        """Return how the server does, at most a moment old. Never raises."""
+        if not self._lock.acquire(timeout=PATIENCE_SECONDS):
+            return Health("The folder of runs does not answer.")
+        try:
+            begin = time.monotonic()
+            if self._known is None or begin >= self._until:
+                self._known = _look(self._queue)
+                end = time.monotonic()
+                self._until = end + max(HEALTH_SECONDS, (end - begin) / _SHARE)
+            return self._known
+        finally:
+            self._lock.release()
+
+
+def _look(queue: RunQueue) -> Health:
+    root, limits = queue.store.root, queue.limits
+    runs = [run for run in queue.store.list() if not run.meta.recorded]
+    # who only shows writes nothing, and its disk may be read-only
+    reason = None if limits.only_shows else _reason_not_to_write(root)
+    if not queue.is_working:
+        reason = "The queue has ended, so that no run is started; the server's log says why."
+    return Health(
+        reason,
+        running=sum(run.status.is_alive for run in runs),
+        max_running=queue.max_running,
+        waiting=len(waiting_line.ids(root)),
+        max_waiting=limits.max_queued,
+    )
+
+
+def _reason_not_to_write(root: Path) -> str | None:
+    """Write a temporary file into the folder, or where it will be made with the first run."""
+    folder = next(place for place in (root, *root.parents) if os.path.lexists(place))
+    try:
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
+            file.write(_TRIED)
+    except OSError as error:
+        return joined(N_("The runs folder can't be written."), refusal(error))
+    return None

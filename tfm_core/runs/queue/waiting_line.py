@@ -99,8 +99,9 @@ def restore(root: Path, owners: dict[str, str | None]) -> None:
         if error.errno == errno.EBADMSG:
             path.unlink()
     there = ids(root)
-    for run_id in [one for one in owners if one not in there]:
-        join(root, run_id, owners[run_id])
+    for run_id, owner in owners.items():
+        if run_id not in there:
+            join(root, run_id, owner)
 
 
 @contextlib.contextmanager
@@ -129,7 +130,7 @@ def _opened(path: Path, mode: str) -> Iterator[sqlite3.Connection]:
 
 def _read(path: Path) -> tuple[str, ...]:
     with _opened(path, "rw") as table:
-        return tuple(one for (one,) in table.execute("SELECT id FROM line ORDER BY place"))
+        return tuple(run_id for (run_id,) in table.execute("SELECT id FROM line ORDER BY place"))
 
 
 _LINES = CachedReader(_read)

@@ -17,7 +17,7 @@ from tfm_core.runs.auth import hashed
 from tfm_core.runs.queue.limits import Limits
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.store import RunStore
-from tfm_core.sweeps import ready
+from tfm_core.sweeps import plan as plans
 from tfm_core.sweeps.driver import Driver
 from tfm_core.sweeps.store import Sweep, SweepStore
 
@@ -56,11 +56,11 @@ def test_one_press_starts_it_and_the_link_shows_it(
     assert sweep.id in app.query_params["sweep"]
     assert f"sweep={sweep.id}" in links(app)[0]
     plan = sweep.plan()
-    assert plan.space == ready.plan().space
+    assert plan.space == plans.example_plan().space
     assert plan.owner is not None
     driver.step()
     (run,) = waiting(store)
-    assert run.experiment.training.steps == ready.STEPS
+    assert run.experiment.training.steps == plans.EXAMPLE_STEPS
     assert run.meta.owner == plan.owner
     assert run.labels.group == plan.name
     app.run()
@@ -81,7 +81,7 @@ def test_the_leaderboard_has_the_best_first_and_all_figures_are_made_without_ask
     words = said(app)
     assert "Importance needs 2 finished trials per value" in words
     assert "From 8 finished of" in words
-    assert "Its budget of 8 runs is used up." in words
+    assert "The budget of 8 runs is used up." in words
     assert f"**Best: trial {board.iloc[0]['Trial']}**" in words
     for caption in ("Two settings", "Each dot"):
         assert caption in words
@@ -130,7 +130,7 @@ def test_a_sweep_is_deleted_and_brought_back_and_its_runs_stay(
         assert "Deleted *" not in said(open_page(PAGE, token=OTHER))
     press(app, f"sweeps-undo-{over.id}")
     assert over.id in app.query_params["sweep"]
-    assert "Its budget of 8 runs is used up." in said(app)
+    assert "The budget of 8 runs is used up." in said(app)
     assert [one.id for one in SweepStore(store.root).list()] == [over.id]
 
 

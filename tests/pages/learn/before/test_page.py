@@ -7,7 +7,7 @@ from pages.app.runs import run_time
 from tests.inspect.constructed import constructed_run
 from tests.pages.looking import figure_of, revealed, said, sent
 from tfm_core.inspect.speed.report import LENGTHS
-from tfm_core.studies.races import of_attention
+from tfm_core.studies.experiments import race_of_attention
 
 PAGE = "learn/before.py"
 
@@ -18,7 +18,7 @@ def test_one_press_queues_three_runs_that_differ_in_their_model_alone(busy_queue
     app.selectbox(key="before-task").set_value("reverse")
     app.button(key="before-start").click().run()
     queued = [run for run in store.list() if run.status.state == "queued"]
-    expected = of_attention("reverse", steps=300).experiments
+    expected = race_of_attention("reverse", steps=300).experiments
     assert {repr(run.experiment) for run in queued} == {repr(e) for e in expected.values()}
     assert len(queued) == 3
     assert "3 runs are waiting" in said(app)
@@ -26,7 +26,7 @@ def test_one_press_queues_three_runs_that_differ_in_their_model_alone(busy_queue
 
 
 def test_figures_and_maps_of_a_contest_stand_side_by_side(store, open_page):
-    racing = of_attention("numbers", steps=1000).experiments
+    racing = race_of_attention("numbers", steps=1000).experiments
     for racer in racing.values():
         constructed_run(store, racer)
     app = open_page(PAGE, task="numbers", steps=1000)

@@ -64,7 +64,7 @@ def test_a_reason_is_in_the_language_of_the_lesson(store):
 def test_no_answer_is_no_try_and_a_link_to_no_lesson_gets_a_sentence(store):
     app = opened(PAGE, lesson="aligning-head")
     pressed(app, "Check")
-    assert "Enter a number first" in said(app)
+    assert "First enter a number" in said(app)
     assert attempts.attempt("aligning-head", OWNER).answers == {}
     app = opened(PAGE, lesson="../etc/passwd")
     assert "There is no lesson" in said(app)
@@ -182,7 +182,7 @@ def test_own_runs_are_checked_and_those_of_others_are_not(store):
     add_run(lesson.id, "b" * 64, theirs.id)
     app = opened(PAGE, lesson=lesson.id)
     pressed(app, "Check my runs")
-    assert "Train a run in this lesson first" in said(app)
+    assert "First train a run of this lesson" in said(app)
     mine = finished_run(store, lesson.experiment, accuracy=0.95, lesson=lesson.id, owner=OWNER)
     add_run(lesson.id, OWNER, mine.id)
     pressed(app, "Check my runs")

@@ -33,8 +33,8 @@ from tfm_core.inspect.attention.heads import aligning_head, first_heads
 from tfm_core.inspect.progress import stage
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.labels import rows as rows_of
-from tfm_core.runs.record import snapshots
-from tfm_core.runs.record.snapshots import snapshot_path, write, write_probe
+from tfm_core.runs import snapshots
+from tfm_core.runs.snapshots import snapshot_path, write_probe, write_snapshot
 
 
 @pytest.fixture
@@ -176,14 +176,14 @@ def test_another_step_is_shown_from_its_snapshot_alone(store, too_long_to_animat
     run = constructed_run(store, text_experiment())
     at = opened(run)
     for step in (0, 2, 11):
-        with calls_of(*SLOW, snapshots.read) as calls:
+        with calls_of(*SLOW, snapshots.read_snapshot) as calls:
             at.select_slider(key="head-step").set_value(-1 if step == 11 else step).run()
-        assert set(calls) <= {"read"}
-        assert calls["read"] <= len(run.snapshot_steps())
+        assert set(calls) <= {"read_snapshot"}
+        assert calls["read_snapshot"] <= len(run.snapshot_steps())
 
 
 def add_snapshot(run, step):
-    write(run.folder, constructed_snapshot(run.experiment, items_of_text(), step))
+    write_snapshot(run.folder, constructed_snapshot(run.experiment, items_of_text(), step))
 
 
 def test_the_table_of_heads_opens_and_fades_heads(store):
@@ -275,7 +275,7 @@ def aligned_run(store, layers=(1,), heads=(2,)):
             for row, sources in enumerate(item["alignment"]):
                 maps[index, head, row, sources] = 1
             maps[index, head, len(item["tgt"]), 0] = 1
-    write(run.folder, last)
+    write_snapshot(run.folder, last)
     return run
 
 

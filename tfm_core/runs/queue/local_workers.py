@@ -22,11 +22,11 @@ from pathlib import Path
 import tfm_core
 from tfm_core import machine
 from tfm_core.runs.disk.atomic import read_json
+from tfm_core.runs.disk.locks import RunLock, RunLocked
 from tfm_core.runs.process import requests
 from tfm_core.runs.process.identity import ProcessId, process_id
 from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.queue.limits import Limits
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import ALIVE, write_status
@@ -143,8 +143,8 @@ ENOUGH_MEMORY = 4 * 2**30
 """Bytes of memory below which no worker waits warm; one takes about 300 MB."""
 
 
-# On Windows: a worker does not go with the console of its server, nor hears its Ctrl-C.
-_APART = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(
+# On Windows: a worker does not end with the console of its server, nor hear its Ctrl-C.
+_DETACHED = getattr(subprocess, "CREATE_NO_WINDOW", 0) | getattr(
     subprocess, "CREATE_NEW_PROCESS_GROUP", 0
 )
 
@@ -169,7 +169,7 @@ class WorkerProcess:
                 "OMP_WAIT_POLICY": "PASSIVE",
             },
             start_new_session=True,
-            creationflags=_APART,
+            creationflags=_DETACHED,
         )
         self.mark: ProcessId = process_id(self.process.pid)
         self.is_ready = False
@@ -296,14 +296,16 @@ logger = logging.getLogger(__name__)
 
 
 @cache
-def here() -> tuple[str, ...]:
+def gpu_names() -> tuple[str, ...]:
     """Return the names of the NVIDIA GPUs of this machine; looked for once, which takes seconds."""
     try:
         found = gpu_helper.devices()
     except RuntimeError:  # the worker reports what is wrong with them
         logger.exception("The GPUs of this machine could not be counted.")
         return ()
-    return tuple(one.name for one in found if one.available and one.name.startswith("cuda"))
+    return tuple(
+        device.name for device in found if device.available and device.name.startswith("cuda")
+    )
 
 
 def device_for(run: Run, root: Path) -> str:
@@ -312,15 +314,11 @@ def device_for(run: Run, root: Path) -> str:
     Raises Unavailable where runs of this machine have all GPUs.
     """
     wanted = run.meta.device
-    if not wanted.startswith("cuda") or run.damage is not None or wanted not in here():
+    if not wanted.startswith("cuda") or run.damage is not None or wanted not in gpu_names():
         return wanted  # what is not there its worker refuses
-    free = [name for name in here() if name not in _taken(run, root)]
-    if not free:
-        raise Unavailable("It waits for a GPU: all {n} are in use.", n=len(here()))
-    return wanted if wanted in free else free[0]
-
-
-def _taken(run: Run, root: Path) -> Collection[str]:
-    """Return the devices of the other runs that train."""
     others = [other.status for other in RunStore(root).kept() if other.id != run.id]
-    return {one.device for one in others if one.is_alive}
+    taken = {status.device for status in others if status.is_alive}
+    free = [name for name in gpu_names() if name not in taken]
+    if not free:
+        raise Unavailable("Waiting for a GPU: all {n} are in use.", n=len(gpu_names()))
+    return wanted if wanted in free else free[0]

@@ -99,7 +99,7 @@ class ThinnedReader:
     def __init__(self, folder: Path) -> None:
         """Start from the stored curves, if any."""
         self.folder = folder
-        self._reader, self._curves = _kept(folder) or (_reader(folder), Curves())
+        self._reader, self._curves = _stored(folder) or (_reader(folder), Curves())
         self._is_thinned = self._reader.offset > 0
 
     def read(self) -> Curves:
@@ -122,7 +122,7 @@ class ThinnedReader:
     def _read_on(self) -> bool:
         """Take in what is new; False where the steps that count now were left out before."""
         for records in self._reader.batches():
-            if self._is_thinned and any(one["event"] == "resumed" for one in records):
+            if self._is_thinned and any(record["event"] == "resumed" for record in records):
                 return False
             self._curves.extend(records)
         return True
@@ -165,31 +165,32 @@ def _mark(folder: Path, offset: int) -> str:
 
 def _content(folder: Path, offset: int, curves: Curves) -> bytes:
     """Return the file's content. Raises OSError and Unreadable if the events are gone."""
-    told: dict[str, Any] = {name: getattr(curves, name) for name in _RECORDS}
-    told["resumed"] = curves.resumed
-    told["turns"] = [asdict(turn) for turn in curves.turns]
-    told["gradients"] = [
-        {"step": one.step, "norms": {part: _finite(norm) for part, norm in one.norms.items()}}
-        for one in curves.gradients
+    records: dict[str, Any] = {name: getattr(curves, name) for name in _RECORDS}
+    records["resumed"] = curves.resumed
+    records["turns"] = [asdict(turn) for turn in curves.turns]
+    records["gradients"] = [
+        {
+            "step": gradient.step,
+            "norms": {
+                part: norm if np.isfinite(norm) else None for part, norm in gradient.norms.items()
+            },
+        }
+        for gradient in curves.gradients
     ]
     facts = {"form": _FORM, "offset": offset, "mark": _mark(folder, offset), "columns": _SERIES}
     tensors = {name: np.ascontiguousarray(getattr(curves, name).rows) for name in _SERIES}
-    return save(tensors, {"facts": json.dumps(facts), "told": json.dumps(told)})
+    return save(tensors, {"facts": json.dumps(facts), "told": json.dumps(records)})
 
 
-def _finite(norm: float) -> float | None:
-    return norm if np.isfinite(norm) else None
-
-
-def _kept(folder: Path) -> tuple[EventReader, Curves] | None:
+def _stored(folder: Path) -> tuple[EventReader, Curves] | None:
     """Return the stored curves and a reader of the newer events, or None."""
     path = folder / FILE
     try:
         if not is_plain(path) or path.lstat().st_size > _MAX_FILE:
             return None
         with open_tensors(path) as file:
-            said = file.metadata() or {}
-            facts, told = json_of(said["facts"]), json_of(said["told"])
+            metadata = file.metadata() or {}
+            facts, records = json_of(metadata["facts"]), json_of(metadata["told"])
             offset, form = facts["offset"], facts["form"]
             if form != _FORM or facts["columns"] != json.loads(json.dumps(_SERIES)):
                 return None
@@ -202,19 +203,19 @@ def _kept(folder: Path) -> tuple[EventReader, Curves] | None:
                     return None
                 setattr(curves, name, Series(columns, rows))
         for name in _RECORDS:
-            setattr(curves, name, dict(told[name]))
-        curves.resumed = tuple(int(step) for step in told["resumed"])
-        turns = (turn_of(one) for one in told.get("turns", ()))
+            setattr(curves, name, dict(records[name]))
+        curves.resumed = tuple(int(step) for step in records["resumed"])
+        turns = (turn_of(record) for record in records.get("turns", ()))
         curves.turns = tuple(turn for turn in turns if turn is not None)
         curves.gradients = tuple(
             GradientNorms(
-                int(one["step"]),
+                int(gradient["step"]),
                 {
                     str(part): np.inf if norm is None else float(norm)
-                    for part, norm in one["norms"].items()
+                    for part, norm in gradient["norms"].items()
                 },
             )
-            for one in told["gradients"]
+            for gradient in records["gradients"]
         )
     except (
         OSError,

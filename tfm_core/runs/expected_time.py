@@ -67,9 +67,9 @@ class Finished:
 
 
 def finished(run: Run) -> Finished | None:
-    """Return what a run teaches; None for one that did not finish, or was not trained here.
+    """Return the measured speed of a run; None if it did not finish, or not on this machine.
 
-    The loop of another program teaches nothing: the shape of its model is unknown.
+    Runs of other programs do not count: the shape of their model is unknown.
     """
     status, meta = run.status, run.meta
     if status.state != "finished" or run.problem is not None:
@@ -97,7 +97,7 @@ def expected(
     threads: int = 1,
     measured: float | None = None,
 ) -> Forecast | None:
-    """Return how long a training will take, or None: nothing is known of this device yet.
+    """Return how long a training will take, or None if nothing is known of this device yet.
 
     slowness: see ``machine``; it stands for the CPU where no run has finished. slowdown: how many
     times as long as on an idle machine a CPU takes now. measured: seconds that were worked out on
@@ -118,9 +118,9 @@ def expected(
 def in_sequence(forecasts: Sequence[Forecast]) -> Forecast:
     """Return how long trainings take one after the other; ``forecasts`` must not be empty."""
     return Forecast(
-        sum(one.seconds for one in forecasts),
-        max(one.slowdown for one in forecasts),
-        all(one.learned for one in forecasts),
+        sum(forecast.seconds for forecast in forecasts),
+        max(forecast.slowdown for forecast in forecasts),
+        all(forecast.learned for forecast in forecasts),
     )
 
 

@@ -1,6 +1,7 @@
-"""Snapshots: what a model attended to and predicted on the probe, at one step of its training.
+"""What a model attended to and predicted on the probe at a step, and a small model's weights then.
 
-One safetensors file a snapshot, half precision, numpy only: reading one needs no torch.
+One safetensors file a snapshot and a set of weights, half precision, numpy only: reading one needs
+no torch. The weights are to look back with, not to train further from.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def snapshot_path(folder: Path, step: int) -> Path:
     return folder / "snapshots" / f"{step:08d}.safetensors"
 
 
-def write(folder: Path, snapshot: Snapshot) -> Path:
+def write_snapshot(folder: Path, snapshot: Snapshot) -> Path:
     """Write a snapshot into a run's folder and return its path. Raises OSError."""
     halves = ("attention", "positions", "embeddings", "routing")
     tensors: dict[str, Array] = {
@@ -71,7 +72,7 @@ def _sources(masks: Mapping[str, Array]) -> dict[str, str]:
     """Return the module name under which each module's mask is stored: layers share masks."""
     sources: dict[str, str] = {}
     for name, mask in masks.items():
-        equal = (one for one in sources.values() if np.array_equal(masks[one], mask))
+        equal = (source for source in sources.values() if np.array_equal(masks[source], mask))
         sources[name] = next(equal, name)
     return sources
 
@@ -83,7 +84,7 @@ _PREDICTIONS: dict[str, type] = {
 }
 
 
-def read(path: Path, form: SnapshotForm | None = None) -> Snapshot:
+def read_snapshot(path: Path, form: SnapshotForm | None = None) -> Snapshot:
     """Read a snapshot, and check that it is of a form, where one is given.
 
     Raises ValueError, in a sentence, where it is missing, damaged or of another experiment.
@@ -99,7 +100,7 @@ def read(path: Path, form: SnapshotForm | None = None) -> Snapshot:
             form.check(snapshot)
     except FileNotFoundError:
         raise StudentError(
-            "There is no snapshot {stem} here.", stem=path.stem.lstrip("0") or "0"
+            "There is no snapshot of step {stem}.", stem=path.stem.lstrip("0") or "0"
         ) from None
     except Unreadable as error:
         raise StudentError(
@@ -114,7 +115,7 @@ def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
     """Return a snapshot of what its file holds. Raises Unreadable, KeyError and ValueError."""
     for name, value in tensors.items():
         if (value.dtype.kind not in "fiu") != name.startswith("masks/"):
-            raise Unreadable("{name} holds no numbers", name=name)
+            raise Unreadable("{name} doesn't contain numbers", name=name)
     kept, sources = _under("masks/", tensors), json_of(metadata.get("masks", "{}"))
     if not isinstance(sources, dict):
         raise Unreadable("its masks have no names")
@@ -140,23 +141,23 @@ def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
     )
 
 
-def kept(path: Path, form: SnapshotForm) -> Snapshot:
-    """Return a snapshot, from memory where it was read before. Raises ValueError as ``read``."""
+def cached_snapshot(path: Path, form: SnapshotForm) -> Snapshot:
+    """Return a snapshot, from memory where it was read before. Raises as ``read_snapshot``."""
     try:
         facts = path.lstat()
     except OSError:
-        return read(path, form)
+        return read_snapshot(path, form)
     snapshot = byte_cache.SHARED.get(
-        ("snapshot", path, facts.st_mtime_ns, facts.st_size), lambda: read(path, form)
+        ("snapshot", path, facts.st_mtime_ns, facts.st_size), lambda: read_snapshot(path, form)
     )
     try:
         form.check(snapshot)  # the probe may have changed since it was read
     except Unreadable:
-        return read(path, form)
+        return read_snapshot(path, form)
     return snapshot
 
 
-def steps(folder: Path) -> list[int]:
+def snapshot_steps(folder: Path) -> list[int]:
     """Return the steps of the snapshots of a run that can be read, ascending."""
     return steps_in(folder / "snapshots")
 
@@ -249,3 +250,54 @@ def _under(prefix: str, tensors: dict[str, Array]) -> dict[str, Array]:
         for name, value in tensors.items()
         if name.startswith(prefix)
     }
+
+
+WEIGHTS = "weights"
+_MAX_WEIGHTS = 2**26
+"""Bytes of one set, which may have been written by anybody."""
+
+
+def weights_path(folder: Path, step: int) -> Path:
+    """Return where the weights of a step lie in a run's folder."""
+    return folder / WEIGHTS / f"{step:08d}.safetensors"
+
+
+def write_weights(folder: Path, step: int, weights: Mapping[str, Array]) -> Path:
+    """Write the weights of a step into a run's folder and return their path. Raises OSError."""
+    with np.errstate(over="ignore"):  # what half precision cannot hold is not read again
+        halves = {
+            name: np.ascontiguousarray(value, np.float16 if value.dtype.kind == "f" else None)
+            for name, value in weights.items()
+        }
+    path = weights_path(folder, step)
+    path.parent.mkdir(exist_ok=True)
+    write_bytes(path, save(halves, {"step": str(step)}))
+    return path
+
+
+def weight_steps(folder: Path) -> list[int]:
+    """Return the steps with readable weights, ascending."""
+    return steps_in(folder / WEIGHTS)
+
+
+def read_weights(folder: Path, step: int) -> dict[str, Array]:
+    """Return the weights of a step by name. Raises ValueError, in a sentence."""
+    path = weights_path(folder, step)
+    try:
+        with open_tensors(path) as content:
+            if path.stat().st_size > _MAX_WEIGHTS:
+                raise Unreadable("the file is too large")
+            if (content.metadata() or {}).get("step") != str(step):
+                raise Unreadable("it belongs to another step")
+            tensors = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise StudentError("No weights of step {step:,} were stored.", step=step) from None
+    except Unreadable as error:
+        raise StudentError(
+            "The weights {name} are damaged ({why}).", name=path.name, why=error.sentence
+        ) from None
+    if not all(
+        value.dtype.kind in "fiu" and np.isfinite(value).all() for value in tensors.values()
+    ):
+        raise StudentError("The weights {name} aren't finite numbers.", name=path.name)
+    return tensors

@@ -19,13 +19,13 @@ from tests.runs.comparing import assert_same
 from tests.runs.waiting import tiny, wait_until
 from tests.sweeps.made import a_plan, trials_of
 from tfm_core import settings
-from tfm_core.runs.backends import ray as backend
-from tfm_core.runs.backends.ray import RayJobs
+from tfm_core.runs.disk.locks import RunLock
 from tfm_core.runs.process import worker
 from tfm_core.runs.process.execute import NotWaiting, execute
+from tfm_core.runs.queue import ray_jobs as backend
 from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.queue.limits import Limits
-from tfm_core.runs.queue.run_lock import RunLock
+from tfm_core.runs.queue.ray_jobs import RayJobs
 from tfm_core.runs.queue.run_queue import RunQueue
 from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.sweeps.driver import Driver
@@ -196,7 +196,7 @@ def test_a_job_that_waits_for_what_there_is_not_takes_a_place_and_can_be_stopped
     queue.submit(run)
     queue.submit(behind)
     turn_until(queue, lambda: waiting_line.start_errors.get(run.folder), "it is submitted")
-    assert waiting_line.start_errors.get(run.folder).startswith("Submitted to Ray.")
+    assert waiting_line.start_errors.get(run.folder).startswith("Submitted to Ray")
     assert RunQueue(store, limits=Limits()).backend.handed_over([run.id]) == {run.id}
     assert waiting_line.start_errors.get(behind.folder) is None, "no place for the next"
     run.request("stop")
@@ -267,7 +267,7 @@ def test_a_job_gets_the_limits_and_settings_but_not_the_address_of_ray(store, mo
 def test_a_job_that_comes_late_or_twice_touches_nothing(store, end, capsys) -> None:
     run = end(store.create(tiny()), "stopped")
     before = (run.folder / "status.json").read_bytes()
-    with pytest.raises(NotWaiting, match="is not waiting"):
+    with pytest.raises(NotWaiting, match="isn't waiting"):
         execute(run, only_waiting=True)
     assert worker.main([f"--run={run.folder}"]) == 1
     assert "finds no waiting run" in capsys.readouterr().err

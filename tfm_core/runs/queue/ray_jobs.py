@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import tfm_core
+from tfm_core.runs.disk.locks import RunLock, RunLocked
 from tfm_core.runs.queue import waiting_line
 from tfm_core.runs.queue.limits import Limits
-from tfm_core.runs.queue.run_lock import RunLock, RunLocked
 from tfm_core.runs.queue.waiting_line import Unavailable
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
@@ -89,7 +89,7 @@ class RayJobs:
             self._look_at = time.monotonic() + LOOK_SECONDS
             try:
                 with self._client() as client:
-                    self._follow(waiting, {one.submission_id: one for one in client.list_jobs()})
+                    self._follow(waiting, {job.submission_id: job for job in client.list_jobs()})
                 self._down = None
             except Unavailable as error:
                 if self._down != error.sentence:
@@ -126,12 +126,13 @@ class RayJobs:
                 self._jobs.setdefault(run_id, job.submission_id)
         for run_id, name in list(self._jobs.items()):
             job, folder = jobs.get(name), self._root / run_id
-            if job is None or _error(job) == _UNPLACED:  # a restarted head knows no job
+            error = job and str(getattr(job.error_type, "value", job.error_type))
+            if job is None or error == _UNPLACED:  # a restarted head knows no job
                 del self._jobs[run_id]
             elif job.status.is_terminal():
                 self._fail(Run(folder), job)
             else:
-                words = N_("Submitted to Ray. It starts once the cluster has room.")
+                words = N_("Submitted to Ray, which starts it when the cluster has room.")
                 waiting_line.start_errors[folder] = words
 
     def _fail(self, run: Run, job: Any) -> None:
@@ -140,7 +141,7 @@ class RayJobs:
             log = client.get_job_logs(job.submission_id)
         lines = [line for line in log.splitlines() if line.strip()]
         last = lines[-1] if lines else job.message
-        reason = N_("Its job ended before training started: {last}", last=last)
+        reason = N_("The job ended before training started: {last}", last=last)
         with contextlib.suppress(RunLocked, OSError), RunLock(run.folder):
             if waiting_line.waits(run.folder):
                 write_status(
@@ -185,10 +186,6 @@ def _connected(address: str) -> Any:
     return Client(address)
 
 
-def _error(job: Any) -> str:
-    return str(getattr(job.error_type, "value", job.error_type))
-
-
 def _environment(root: Path) -> dict[str, str]:
     """Return what a job must know: the folders, the host's limits, and one thread a product."""
     code = str(Path(tfm_core.__file__).resolve().parent.parent)
@@ -222,7 +219,7 @@ def _unavailable(error: Exception, address: str) -> Unavailable:
         )
     if isinstance(error, exceptions.Timeout):
         return Unavailable(
-            "Ray at {address} did not respond in {seconds:.0f} seconds. Runs wait.",
+            "Ray at {address} did not respond within {seconds:.0f} seconds, so runs wait.",
             address=address,
             seconds=ANSWER_SECONDS,
         )
@@ -233,7 +230,7 @@ def _unavailable(error: Exception, address: str) -> Unavailable:
     import ray
 
     return Unavailable(
-        "Ray at {address} refused this: {answer} Is it the dashboard of Ray {release}?",
+        "Ray at {address} refused the request: {answer} Is it the dashboard of Ray {release}?",
         address=address,
         answer=answer,
         release=ray.__version__,

@@ -1,7 +1,7 @@
-"""A run's name, tags, note and group, as a person chose them.
+"""A run's name, tags, note and group, as a person chose them, and where an imported run comes from.
 
-They are in ``labels.json`` in the run's folder, separate from the run itself. A run without that
-file has its original name and no other label.
+``labels.json`` in the run's folder is separate from the run itself: a run without it has its
+original name and no other label. ``origin.json`` is there for imported runs only.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tfm_core.reading import Unreadable, object_of
+from tfm_core.data.own.sets import MAX_NAME as MAX_SET_NAME
+from tfm_core.reading import Unreadable, is_line, object_of
 from tfm_core.runs.disk.atomic import write_json
 from tfm_core.sentences import StudentError
-from tfm_core.stored import Stored, line, text
+from tfm_core.stored import Device, Moment, Stored, checked, line, text
 
-FILE = "labels.json"
+LABELS_FILE = "labels.json"
 MAX_NAME, MAX_GROUP = 80, 80
 MAX_TAG, MAX_TAGS = 30, 12
 MAX_NOTE = 2_000
-_MAX_BYTES = 2**16
+_MAX_LABELS = 2**16
 
 Tags = Annotated[tuple[Annotated[str, line(MAX_TAG)], ...], Field(max_length=MAX_TAGS)]
 Note = Annotated[str, text(MAX_NOTE)]
@@ -40,22 +41,22 @@ class Labels:
     group: Group | None = None
 
 
-def read(folder: Path) -> tuple[Labels, str | None]:
+def read_labels(folder: Path) -> tuple[Labels, str | None]:
     """Return the labels of a run, and what is damaged of them as a clause, or None. Never raises.
 
     What can be read of a damaged file is kept.
     """
     try:
-        return _STORED.salvage(object_of(folder / FILE, most=_MAX_BYTES))
+        return _STORED_LABELS.salvage(object_of(folder / LABELS_FILE, most=_MAX_LABELS))
     except FileNotFoundError:
         return Labels(), None
     except Unreadable as error:
         return Labels(), error.sentence
 
 
-def write(folder: Path, labels: Labels) -> None:
+def write_labels(folder: Path, labels: Labels) -> None:
     """Replace the labels of a run, whole or not at all. Raises OSError."""
-    write_json(folder / FILE, dataclasses.asdict(labels), lasting=True)
+    write_json(folder / LABELS_FILE, dataclasses.asdict(labels), lasting=True)
 
 
 def clean_name(text: str) -> str:
@@ -100,7 +101,9 @@ def clean_tags(texts: Iterable[str]) -> tuple[str, ...]:
                 n=len(tag),
             )
     if len(tags) > MAX_TAGS:
-        raise StudentError("These are {n} tags; the limit is {most}.", most=MAX_TAGS, n=len(tags))
+        raise StudentError(
+            "You have entered {n} tags; the limit is {most}.", most=MAX_TAGS, n=len(tags)
+        )
     return tuple(tags.values())
 
 
@@ -123,4 +126,44 @@ def _printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
-_STORED = Stored(Labels, FILE)
+_STORED_LABELS = Stored(Labels, LABELS_FILE)
+
+
+ORIGIN_FILE = "origin.json"
+_MAX_ORIGIN, _MAX_VERSIONS, _MAX_WORD = 2**14, 20, 80
+
+Word = Annotated[str, line(_MAX_WORD)]
+Versions = Annotated[dict[Word, Word], Field(max_length=_MAX_VERSIONS)]
+DataName = Annotated[str, checked(lambda value: value == "" or is_line(value, MAX_SET_NAME))]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a run was where it was trained; ``created`` and ``brought`` are ISO 8601, UTC.
+
+    versions: of the app, Python and the packages that decide about numbers, by name. data: what
+    the set of one's own is called that it learned from, "" where it learned from none.
+    """
+
+    id: Word
+    created: Moment
+    brought: Moment
+    device: Device
+    versions: Versions
+    data: DataName = ""
+
+
+def write_origin(folder: Path, origin: Origin) -> None:
+    """Write it into a run's folder. Raises OSError."""
+    write_json(folder / ORIGIN_FILE, dataclasses.asdict(origin), lasting=True)
+
+
+def read_origin(folder: Path) -> Origin | None:
+    """Return where a run comes from; None for one that began here, or that does not say it well."""
+    try:
+        return _STORED_ORIGIN.salvage(object_of(folder / ORIGIN_FILE, most=_MAX_ORIGIN))[0]
+    except (FileNotFoundError, Unreadable):
+        return None
+
+
+_STORED_ORIGIN = Stored(Origin, ORIGIN_FILE)

@@ -9,8 +9,8 @@ from typing import Any
 from tfm_core.reading import Unreadable, open_plain
 from tfm_core.runs.curves import record_of
 from tfm_core.runs.disk.atomic import CachedReader
-from tfm_core.runs.record.thinned import ThinnedReader
 from tfm_core.runs.run import Run
+from tfm_core.runs.thinned import ThinnedReader
 
 _TAIL = 2**16
 """Bytes at the end of a run's events in which its last measurement nearly always is."""
@@ -35,7 +35,7 @@ def _last_in(path: Path) -> dict[str, Any] | None:
     if b'"resumed"' not in tail:  # else some of it may no longer count
         lines = tail[: tail.rfind(b"\n") + 1].splitlines()[len(tail) == _TAIL :]
         records = [record_of(line) for line in lines if b'"measured"' in line]
-        newest = {one["split"]: one for one in records if one and "split" in one}
+        newest = {record["split"]: record for record in records if record and "split" in record}
         found = newest.get("test", newest.get("validation"))
         if found is not None and "accuracy" in found:
             return found

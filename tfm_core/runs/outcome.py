@@ -71,7 +71,7 @@ def outcome_of(status: Status, curves: Curves) -> Outcome | None:
         return None
     if len(progress.shares) and progress.shares[-1] >= MIN_PROGRESS:
         words = N_(
-            "It memorised: training loss {own:.2f}, unseen {loss:,.2f}, chance {guessing:.2f}.",
+            "It memorised: training loss {own:.2f}, unseen {loss:,.2f}, guessing {guessing:.2f}.",
             own=float(progress.running[-1]),
             loss=loss,
             guessing=progress.guessing,
