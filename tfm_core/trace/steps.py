@@ -62,11 +62,17 @@ class StepTensor:
         """Whether there are numbers, and not only a shape."""
         return not self.looked_at.is_meta
 
+    @property
+    def gradient(self) -> Tensor | None:
+        """The gradient of the loss by the tensor, where ``with_gradients`` captured it."""
+        return self.value.grad if self.value.is_leaf or self.value.retains_grad else None
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
     """One step. topics name the paragraphs that are true of this model's settings.
 
+    part: the part of the model that it is about.
     name: stands in links and in what leads here, so it stays; a step's number is its place in the
     trace of a model, from 1.
     code runs on ``inputs`` (and ``names``: modules and plain values) and gives ``outputs``.
@@ -75,6 +81,7 @@ class Step:
     show first; the first of ``outputs`` unless said.
     """
 
+    part: Part
     name: str
     title: str
     topics: tuple[str, ...]
@@ -91,6 +98,12 @@ class Step:
     def tensors(self) -> tuple[StepTensor, ...]:
         """All tensors of the step, those that it makes first."""
         return (*self.outputs, *self.extra, *self.inputs)
+
+    @property
+    def gradient(self) -> Mapping[str, Tensor]:
+        """The gradients of the loss by what the step makes, as far as they were captured."""
+        by_name = {one.name: one.gradient for one in self.outputs}
+        return {name: gradient for name, gradient in by_name.items() if gradient is not None}
 
     @property
     def hidden_shapes(self) -> frozenset[str]:
@@ -445,6 +458,7 @@ class View:
         wanted = [each for each in read if each not in known and each not in given]
         given |= {each: value for each in wanted if (value := self._named(each)) is not None}
         return Step(
+            self.part,
             self.name,
             title,
             tuple(topics),
