@@ -130,11 +130,14 @@ _AS_NAMED: Mapping[str, str] = {}
 def _lines(
     key: str, lines: Mapping[str, str], numbers: Mapping[str, object]
 ) -> Callable[[str], str]:
-    """Return what fills a line of a question. lines: a line -> the one in its place."""
+    """Return what fills a line of a question, or one that all share. lines: see ``ask_number``."""
 
     def line(label: str) -> str:
-        name = f"{key}.{lines.get(label, label)}"
-        return Paragraph(f"walk_questions/{name}", **numbers)
+        label = lines.get(label, label)
+        try:
+            return Paragraph(f"walk_questions/{key}.{label}", **numbers)
+        except KeyError:
+            return Paragraph(f"walk_questions/shared.{label}", **numbers)
 
     return line
 
