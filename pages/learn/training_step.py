@@ -46,7 +46,7 @@ STAGES = {
     "loss": N_("Loss"),
     "backward": N_("Backward"),
     "update": N_("Update"),
-    "after": N_("After it"),
+    "after": N_("After the step"),
     "ways": N_("Module or function"),
     "mistakes": N_("Famous mistakes"),
 }
@@ -163,9 +163,9 @@ def _rate(model_at: ModelAtStep) -> float:
         _("The schedule's learning rate: {rate}", rate=f"{rate:.3g}"),
         value=True,
         key="training-step-follow",
-        help=_("The schedule has ended: this is its peak.")
+        help=_("The schedule has ended; this is its peak.")
         if is_over
-        else _("The rate that training itself would use."),
+        else _("Training would use this rate."),
     )
     if not follows:
         rate = right.select_slider(
@@ -221,11 +221,11 @@ def _batch(model_at: ModelAtStep, _rate: float) -> None:
     rows, loss = model_at.cached("batch", learning.batch)
     st.markdown(_("**{n} examples** of the shuffled training set.", n=len(rows)))
     if loss is None:
-        st.info(_("This loss is a single number, not a cross-entropy."))
+        st.info(_("This loss is one number, not a cross-entropy."))
     else:
         show.figure(
             plots.example_losses(rows["loss"].to_numpy(), _names(rows), loss),
-            _("Tall bars: large gradients. Line: their mean, the loss."),
+            _("Tall bars have large gradients. The line is their mean, the loss."),
             key="training-step-losses",
         )
     some = rows[:_SHOWN]
@@ -258,7 +258,7 @@ def _loss(model_at: ModelAtStep, _rate: float) -> None:
     """Show one answer: logits, log-softmax, loss."""
     rows, loss = model_at.cached("batch", learning.batch)
     if loss is None:
-        st.info(_("This loss is not a cross-entropy: no classes to show."))
+        st.info(_("This loss is not a cross-entropy, so it has no classes to show."))
         return
     names = _names(rows)
     left, right = st.columns(2)
@@ -277,7 +277,7 @@ def _loss(model_at: ModelAtStep, _rate: float) -> None:
         disabled=len(there) == 1,
     )
     if not there:
-        st.caption(_("No answer of this example counts: choose another."))
+        st.caption(_("No answer of this example counts. Choose another."))
         return
     number = there[at or 0]
     work = partial(learning.one_answer, number=number)
@@ -323,7 +323,7 @@ def _backward(model_at: ModelAtStep, _rate: float) -> None:
         _("Open"),
         groups_of(graph),
         index=None,
-        placeholder=_("nothing: one box for each part"),
+        placeholder=_("One box for each part"),
         key="training-step-open",
     )
     folded = fold(graph, opened or "")
@@ -332,7 +332,9 @@ def _backward(model_at: ModelAtStep, _rate: float) -> None:
     height: int | Literal["content"] = 620 if n_groups > _TALL else "content"
     with st.container(border=True, height=height, horizontal_alignment="center"):
         st.graphviz_chart(dot, width="content" if n_groups <= 30 else "stretch")
-    st.caption(_("Arrows: norm and shape of the gradient. Boxes: its norm at the parameters."))
+    st.caption(
+        _("Arrows show the norm and shape of a gradient; boxes, the norm over their parameters.")
+    )
     names = model_at.own_names
     found = model_at.cached("gradients", lambda trainer: learning.gradients(trainer)[1])
     gradients = {names[name]: one.numpy() for name, one in found.items()}
@@ -393,7 +395,7 @@ def _update(model_at: ModelAtStep, rate: float) -> None:
     st.markdown(" ".join(words))
     frame = pd.DataFrame(
         [(line.name, _(line.formula), f"{line.value + 0.0:.8g}") for line in lines],
-        columns=[_("what"), _("how"), _("number")],
+        columns=[_("quantity"), _("formula"), _("value")],
     )
     st.dataframe(frame, hide_index=True, height=38 + 35 * len(frame))
     difference = abs(by_hand - real)
@@ -501,7 +503,9 @@ def _mistakes(model_at: ModelAtStep, _rate: float) -> None:
     for name, (title, code, work) in made.LOOP_MISTAKES.items():
         show_one(_(title), code, work, _told(name))
     st.header(_("In the code of a block"), anchor=False)
-    st.caption(_("The first block on the next batch, with and without the mistake; no dropout."))
+    st.caption(
+        _("The first block on the next batch, with and without the mistake, without dropout.")
+    )
     code = "scores = torch.mm(q, k.transpose(-2, -1))"
     show_one(_("`mm` on tensors of four axes"), code, made.mm_on_four_axes, _told("mm"))
     for name, in_block in made.BLOCK_MISTAKES.items():
@@ -551,7 +555,7 @@ def _model(model_at: ModelAtStep, mistake: Mistake, result: dict[str, float] | s
     st.markdown(_(mistake.help))
     if isinstance(result, str):
         st.code(f"RuntimeError: {result}", None, wrap_lines=True)
-        st.caption(_("No training goes past this error."))
+        st.caption(_("Training stops at this error."))
         return
     show.prose(paragraph("training_step/model", **result))
     label = _("Train both for {n} steps", n=made.N_STEPS)

@@ -328,7 +328,7 @@ def test_a_notebook_shows_every_head_and_needs_no_network(
     assert set(bundle) == {"application/vnd.plotly.v1+json", "text/html"}
     assert "cdn.plot.ly" not in bundle["text/html"]
     assert "plotly.js v" in capsys.readouterr().out  # once in the notebook
-    with pytest.raises(StudentError, match="Head 2 is not there"):
+    with pytest.raises(StudentError, match="Head 2 does not exist"):
         pair.figure(head=HEADS)
     with pytest.raises(StudentError, match="no map"):
         pair.figure("elsewhere")

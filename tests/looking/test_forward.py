@@ -388,12 +388,12 @@ def test_windows_are_masks_and_models_without_weights_get_a_sentence() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"crop": "3"}, "crop is a number"),
+        ({"crop": "3"}, "crop must be a number"),
         ({"crop": slice(90, 99)}, "no position"),
-        ({"crop": slice(0, 9, 2)}, "crop is a number"),
+        ({"crop": slice(0, 9, 2)}, "crop must be a number"),
         ({"layers": ["decoder.*"]}, "No attention is in layers"),
-        ({"layers": [1]}, "layers is a list of names of modules"),
-        ({"layers": 1}, "layers is a list of names of modules"),
+        ({"layers": [1]}, "layers must be a list of module names"),
+        ({"layers": 1}, "layers must be a list of module names"),
         ({"tokens": ["one"]}, "tokens has 1 names"),
         ({"tokens": torch.ones(B, Q)}, "tokens names the positions"),
         ({"tokens": [["a"], ["b"], ["c"]]}, "tokens names the positions"),

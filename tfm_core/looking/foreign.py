@@ -50,7 +50,7 @@ class Given:
         """Return examples. probe: the inputs, a tuple by position, a dict by name, or one input."""
         if isinstance(probe, Mapping):
             if not all(isinstance(name, str) for name in probe):
-                raise StudentError("The keys of probe are names of the model's inputs.")
+                raise StudentError("The keys of probe must be names of the model's inputs.")
             inputs, named = (), dict(probe)
         else:
             inputs, named = tuple(probe) if isinstance(probe, tuple | list) else (probe,), {}
@@ -195,7 +195,9 @@ class Plan:
         for name, shape in (one for kind in self.maps.values() for one in kind.items()):
             found = look.maps.get(name)
             if found is None or found.weights.shape[1:] != shape:
-                raise StudentError("{name} has no such map as at the start.", name=_called(name))
+                raise StudentError(
+                    "The map of {name} differs from that at the start.", name=_called(name)
+                )
         return Stacks(*(tuple(look.maps[name] for name in self.maps[kind]) for kind in KINDS))
 
     def experiment(self, look: Seen) -> Experiment:
@@ -214,7 +216,7 @@ class Plan:
         tgt_tokens = given.tokens if reads_past else given.tgt_tokens
         tgt = _rows("tokens" if reads_past else "tgt_tokens", tgt_tokens, n, self.tgt_len)
         if given.truth and (isinstance(given.truth, str) or len(given.truth) < n):
-            raise StudentError("truth is a list of texts, one for each of {n} examples.", n=n)
+            raise StudentError("truth must be a list of {n} texts, one per example.", n=n)
         items = []
         for number in range(n):
             item = {
@@ -270,7 +272,7 @@ def _called(name: str) -> str:
 def _rows(what: str, names: Any, n: int, length: int) -> list[list[str]]:
     """Return the names of the positions of n examples; numbers where none are given."""
     if isinstance(names, str) or not isinstance(names, Sequence):
-        raise StudentError("{what} is a list of names, or one such list an example.", what=what)
+        raise StudentError("{what} must be a list of names, or one list per example.", what=what)
     rows = [names] if names and isinstance(names[0], str) else list(names)
     rows = rows or [[str(number) for number in range(1, length + 1)]]
     rows = rows * n if len(rows) == 1 else rows

@@ -120,7 +120,7 @@ def _patterns(layers: Any) -> tuple[str, ...]:
     """Return names of modules, with ``*`` for anything. Raises StudentError for others."""
     patterns = (layers,) if isinstance(layers, str) or not isinstance(layers, Iterable) else layers
     if not all(isinstance(one, str) for one in patterns):
-        raise StudentError("layers is a list of names of modules, such as layers=['*.attn'].")
+        raise StudentError("layers must be a list of module names, such as layers=['*.attn'].")
     return tuple(patterns)
 
 
@@ -170,7 +170,7 @@ def _positions(crop: Any) -> slice | None:
         return None
     cut = slice(crop) if isinstance(crop, int) and not isinstance(crop, bool) else crop
     if not isinstance(cut, slice) or cut.step not in (None, 1):
-        raise StudentError("crop is a number of positions, such as 128, or slice(64, 128).")
+        raise StudentError("crop must be a number of positions, such as 128, or slice(64, 128).")
     return cut
 
 

@@ -437,12 +437,12 @@ def about_guessing(n: int) -> Question:
         N_("If all {n:,} classes were equally likely, what would the loss be?", n=n),
         even,
         {
-            f"{1 / n:.2g}": N_("That is the probability of each; the loss is −ln of it."),
-            f"{math.log2(n):.2f}": N_("That is in bits; the loss is in nats, with ln."),
+            f"{1 / n:.2g}": N_("That is the probability of each; the loss is its −ln."),
+            f"{math.log2(n):.2f}": N_("That is in bits; the loss is in nats."),
             f"{n:,}": N_("That is the perplexity, exp(loss)."),
-            "0": N_("Only a model that gives the right class probability 1 has loss 0."),
+            "0": N_("That takes probability 1 for the right class."),
         },
-        N_("−ln(1/{n}) = ln {n}: the line of guessing on every loss curve.", n=n),
+        N_("−ln(1/{n}) = ln {n}: the guessing line of every loss curve.", n=n),
     )
 
 
@@ -455,9 +455,9 @@ def about_step(rate: float, before: float, after: float) -> Question:
         N_("One step with learning rate {rate:.3g}: what happens to this batch's loss?", rate=rate),
         answer,
         {
-            falls: N_("A step follows the slope downhill, but this one goes too far."),
-            same: N_("Every weight with a gradient moves, so the loss changes."),
-            rises: N_("The step goes against the gradient, and here it is short enough."),
+            falls: N_("The step goes downhill, but too far."),
+            same: N_("Every weight with a gradient moves."),
+            rises: N_("The step goes downhill and is short enough."),
         },
         N_("From {one:.4g} to {other:.4g}.", one=before, other=after),
     )

@@ -308,12 +308,10 @@ def residual_from_norm(trainer: Trainer) -> WrongBlock:
     if isinstance(block.self_attention_norm, nn.Identity):
         raise StudentError("This model has no norms.")
     if {block.attention_skip, block.feed_forward_skip} != {identity_skip}:
-        raise StudentError(
-            "This model already has a mistake in its residuals: remove it to compare."
-        )
+        raise StudentError("This model’s residuals already have a mistake. Remove it to compare.")
     arranged = N_("This model is pre-norm, as here.")
     if not block.norm_first:
-        arranged = N_("This model is post-norm; here the same weights run in pre-norm order.")
+        arranged = N_("This model is post-norm; here its weights run in pre-norm order.")
     block.norm_first = True
     right, wrong = out({}), out(hook_points("residual-from-normed", block))
     cosines = Paragraph(

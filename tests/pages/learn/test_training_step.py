@@ -114,7 +114,7 @@ def test_the_run_is_untouched_and_its_memory_is_there(store):
 def test_a_mistake_of_the_model_is_trained_beside_it_on_request(store):
     at = at_stage(opened(learns("encoder-decoder", "dates")), "mistakes")
     assert "After 30 steps each" not in said(at)
-    assert "No training goes past this error." in said(at)  # keys at the length of the queries
+    assert "Training stops at this error." in said(at)  # keys at the length of the queries
     at.toggle(key="training-step-apart-sample-deviation").set_value(True).run()
     assert "After 30 steps each" in said(at)
     assert "does not give the mistake away" in said(at)
