@@ -25,7 +25,7 @@ from tfm_core.trace.learning import (
     rows,
     scheduled_rate,
     start,
-    take,
+    take_step,
 )
 from tfm_core.trace.mistakes import (
     argmax_before_loss,
@@ -70,18 +70,18 @@ def test_steps_on_copies_are_those_of_the_loop_and_leave_their_origin(fresh):
     losses = [event.loss for event in train(build(fresh.experiment)) if isinstance(event, Step)]
     trainer, found = fresh, []
     for _ in losses:
-        taken = take(trainer, scheduled_rate(trainer))
+        taken = take_step(trainer, scheduled_rate(trainer))
         trainer = taken.after
         found.append(taken.loss_before)
     assert found == pytest.approx(losses, abs=1e-5)
     before = weights(fresh)
-    taken = take(fresh, 0.1)
+    taken = take_step(fresh, 0.1)
     after = taken.after
     assert worst(before, weights(fresh)) == 0
     assert not fresh.optimizer.state
     assert (fresh.step, after.step) == (0, 1)
     assert worst(before, weights(after)) > 0
-    found = two_ways(take(fresh, 0.01))
+    found = two_ways(take_step(fresh, 0.01))
     assert found["other"] == pytest.approx(found["one"], abs=1e-6)
     assert found["gradient"] < 1e-6
     assert found["weight"] < 1e-4  # an almost zero gradient still makes a step of lr
@@ -95,7 +95,7 @@ def test_going_on_from_a_checkpoint_has_its_batch_and_its_memory(tmp_path):
     checkpoints.save(made, tmp_path)
     trainer = start(made.experiment, tmp_path)
     assert torch.equal(rows(trainer), made.batch_indices(3))
-    taken = take(trainer, scheduled_rate(trainer))
+    taken = take_step(trainer, scheduled_rate(trainer))
     assert all(float(taken.memory(name)["step"]) == 2 for name in taken.gradients)
     loss = next(event.loss for event in events if isinstance(event, Step) and event.step == 3)
     assert taken.loss_before == pytest.approx(loss, abs=1e-6)
@@ -107,7 +107,7 @@ def test_the_arithmetic_by_hand_is_the_optimisers(optimizer, clip_norm):
     settings = {"optimizer": optimizer, "weight_decay": 0.3, "clip_norm": clip_norm}
     trainer = start(chosen(training=settings))
     for _ in range(3):  # from the second step on there is a memory
-        taken = take(trainer, 0.02)
+        taken = take_step(trainer, 0.02)
         for name, gradient in taken.gradients.items():
             index = tuple(int(i) for i in (gradient == gradient.max()).nonzero()[0])
             lines, by_hand, real = one_weight(taken, name, index)
@@ -120,7 +120,7 @@ def test_the_arithmetic_by_hand_is_the_optimisers(optimizer, clip_norm):
 def test_singular_values_of_muon_are_those_of_its_update(mistakes):
     """Of the matrix in which the weight stands; AdamW's parameters have none."""
     trainer = start(chosen(model={"mistakes": mistakes}, training={"optimizer": "muon"}))
-    taken = take(trainer, 0.02)
+    taken = take_step(trainer, 0.02)
     name = "decoder.layers.0.self_attention.in_projection"
     name += ".heads" if mistakes else ".weight"
     index = (1, 1, 3, 5) if mistakes else (3, 5)
@@ -137,13 +137,13 @@ def test_singular_values_of_muon_are_those_of_its_update(mistakes):
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 def test_both_codes_take_the_step_of_every_kind_of_optimiser(optimizer):
     trainer = start(chosen("vit", training={"optimizer": optimizer}))
-    assert two_ways(take(trainer, 0.01))["weight"] < 1e-4
+    assert two_ways(take_step(trainer, 0.01))["weight"] < 1e-4
 
 
 def test_both_codes_leave_the_weights_that_two_modules_share():
     trainer = start(chosen(model={"mistakes": "shared-norm"}))
     _loss, before = gradients(trainer)
-    two_ways(take(trainer, 0.01))
+    two_ways(take_step(trainer, 0.01))
     _loss, after = gradients(trainer)
     assert worst(before, after) == 0
 

@@ -13,14 +13,14 @@ from tfm_core.choices.mistakes import make
 from tfm_core.probe.capture import intervene
 from tfm_core.sentences import StudentError
 from tfm_core.trace import mistakes
-from tfm_core.trace.learning import start, take
+from tfm_core.trace.learning import start, take_step
 from tfm_core.trace.mistakes import (
     BLOCK_MISTAKES,
     MODEL_MISTAKES,
     hook_points,
     in_model,
     mm_on_four_axes,
-    trained_apart,
+    train_both,
 )
 
 FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "vit", "captioner")
@@ -46,7 +46,7 @@ def test_shared_norms_missing_projections_and_slices_save_their_weights(trainer)
     assert saved(table) == 2 * d_model
     assert apart == 0
     assert "every norm starts with scale 1" in fact
-    after = take(trainer, 0.01).after
+    after = take_step(trainer, 0.01).after
     _table, apart, _spread, fact = mistakes.shared_norm(after)
     assert apart > 0
     assert "starts with scale 1" not in fact
@@ -102,11 +102,11 @@ def test_mistakes_change_the_loss_or_crash_where_there_are_blocks():
     dropped = found["dropout-after-norm"]
     assert dropped["wrong"] == dropped["right"]
     assert dropped["wrong_there"] != dropped["right_there"]
-    after = trained_apart(pair, "dropout-after-norm")
+    after = train_both(pair, "dropout-after-norm")
     assert all(0 < loss < dropped["right"] for loss in after)
     assert after[0] != after[1]
     with pytest.raises(StudentError, match="The mistake “Score that"):
-        trained_apart(pair, "linear-score")
+        train_both(pair, "linear-score")
     with pytest.raises(StudentError, match="The mistake “Score that"):
         in_model(pair, "linear-score")
     recurrent = in_model(start(chosen("recurrent")), "linear-score")

@@ -159,7 +159,7 @@ def outputs_of(model: nn.Module) -> Iterator[list[Tensor]]:
 
 
 @contextmanager
-def chance(trainer: Trainer) -> Iterator[torch.Generator]:
+def step_randomness(trainer: Trainer) -> Iterator[torch.Generator]:
     """Draw within the context what the next step of a training would: dropout and augmentation."""
     dropout, augmentation = seeds_of_step(trainer.experiment, trainer.step + 1)
     with torch.random.fork_rng(devices=[]):
@@ -170,11 +170,11 @@ def chance(trainer: Trainer) -> Iterator[torch.Generator]:
 def forward(trainer: Trainer, at: Trainer | None = None) -> tuple[Tensor, LossCall | None]:
     """Run the batch of the next step forward; return the loss and what it was computed from.
 
-    at: the trainer whose batch and chance it is, if not the model's own. The loss is still in the
-    graph; there is no call where the objective's loss is no cross-entropy.
+    at: the trainer whose batch and random numbers are used, if not the model's own. The loss is
+    still in the graph; there is no call where the objective's loss is no cross-entropy.
     """
     where = at or trainer
-    with chance(where) as generator, loss_calls() as calls:
+    with step_randomness(where) as generator, loss_calls() as calls:
         loss = trainer.objective.loss_and_metrics(trainer.model, rows(where), generator).loss
     return loss, next((call for call in calls if call.loss is loss), None)
 
@@ -206,7 +206,7 @@ def clip_scale(gradients: Mapping[str, Tensor], limit: float) -> tuple[float, fl
     return norm, min(1.0, limit / (norm + 1e-6)) if limit else 1.0
 
 
-def take(trainer: Trainer, rate: float) -> StepTaken:
+def take_step(trainer: Trainer, rate: float) -> StepTaken:
     """Take the next step on a copy, with a learning rate."""
     loss, by_name = gradients(trainer)
     after, loss_after = _moved(trainer, by_name, rate)
@@ -401,7 +401,7 @@ class ModelAtStep:
 def _at(model: ModelAtStep) -> Trainer | StepTaken:
     """Return the trainer before any step, or the step last taken."""
     if model.rates:
-        return model.earlier.use(lambda trainer: take(trainer, model.rates[-1]))
+        return model.earlier.use(lambda trainer: take_step(trainer, model.rates[-1]))
     return start(model.experiment, Path(model.checkpoint) if model.checkpoint else None)
 
 
@@ -430,7 +430,7 @@ SAME = 1e-6
 """A loss that changes by less counts as the same."""
 
 
-def about_guessing(n: int) -> Question:
+def guessing_question(n: int) -> Question:
     """Ask for the loss of a model that finds all of n classes equally likely."""
     even = f"{math.log(n):.2f}"
     return choice_question(
@@ -446,7 +446,7 @@ def about_guessing(n: int) -> Question:
     )
 
 
-def about_step(rate: float, before: float, after: float) -> Question:
+def step_question(rate: float, before: float, after: float) -> Question:
     """Ask what a step does to the loss of the same batch. before, after: the losses."""
     change = after - before
     falls, same, rises = N_("It falls"), N_("It stays the same"), N_("It rises")

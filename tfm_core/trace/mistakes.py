@@ -33,7 +33,6 @@ from tfm_core.layers.recorder import Change
 from tfm_core.probe.capture import intervene
 from tfm_core.sentences import N_, Paragraph, StudentError, joined
 from tfm_core.trace.learning import (
-    chance,
     copied,
     forward,
     gradients,
@@ -41,6 +40,7 @@ from tfm_core.trace.learning import (
     outputs_of,
     rows,
     scheduled_rate,
+    step_randomness,
     update,
 )
 from tfm_core.training.loop import Trainer
@@ -152,18 +152,18 @@ def forgotten_eval(trainer: Trainer) -> dict[str, Any]:
             if isinstance(module, nn.Dropout):
                 module.p = BORROWED_DROPOUT
     copy.model.train()
-    noisy = _apart(copy)
+    noisy = _noise(copy)
     copy.model.eval()
     share = share or BORROWED_DROPOUT
-    return {"share": share, "noisy": noisy, "quiet": _apart(copy), "is_borrowed": is_borrowed}
+    return {"share": share, "noisy": noisy, "quiet": _noise(copy), "is_borrowed": is_borrowed}
 
 
 @torch.no_grad()
-def _apart(trainer: Trainer) -> float:
+def _noise(trainer: Trainer) -> float:
     """Return the largest difference of the model's outputs for two seeds of dropout."""
     with outputs_of(trainer.model) as outputs:
         for seed in (1, 2):
-            with chance(trainer) as generator, torch.random.fork_rng(devices=[]):
+            with step_randomness(trainer) as generator, torch.random.fork_rng(devices=[]):
                 torch.manual_seed(seed)
                 trainer.objective.loss_and_metrics(trainer.model, rows(trainer), generator)
     return float((outputs[0] - outputs[-1]).abs().max())
@@ -383,7 +383,7 @@ def in_model(trainer: Trainer, name: str) -> dict[str, float] | str:
             return str(error)
 
 
-def trained_apart(trainer: Trainer, name: str) -> tuple[float, float]:
+def train_both(trainer: Trainer, name: str) -> tuple[float, float]:
     """Train a copy of the model as it should be and one with a mistake, on the same batches.
 
     Returns the losses of both on the batch that follows. Raises as ``in_model`` does.

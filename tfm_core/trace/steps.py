@@ -340,13 +340,13 @@ class View:
         """Return a sublayer of the block by the end of its path."""
         return next(part for part in sublayers(self.block) if part.layer.path.endswith(f".{name}"))
 
-    def got(self, what: str) -> Tensor:
+    def captured(self, key: str) -> Tensor:
         """Return what was recorded below the block: ``"self_attention.weights"``."""
-        return self.subject.cache[f"{self.path}.{what}"]
+        return self.subject.cache[f"{self.path}.{key}"]
 
-    def has(self, what: str) -> bool:
+    def has_captured(self, key: str) -> bool:
         """Return whether that was recorded."""
-        return f"{self.path}.{what}" in self.subject.cache
+        return f"{self.path}.{key}" in self.subject.cache
 
     def module(self, name: str) -> nn.Module:
         """Return a module below the block."""
@@ -377,7 +377,7 @@ class View:
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:
         """B, tokens, H, d_head, d_model."""
-        batch, length, d_model = self.got("self_attention.query_input").shape
+        batch, length, d_model = self.captured("self_attention.query_input").shape
         return batch, length, self.attention.n_heads, self.attention.d_head, d_model
 
     @property
@@ -413,12 +413,12 @@ class View:
     def attended(self, name: str) -> StepTensor:
         """Return what the block's self-attention records under a name of a step's code."""
         if name == "mask":
-            return self.mask(self.got("self_attention.mask"))
+            return self.mask(self.captured("self_attention.mask"))
         recorded, label, axes = _OF_ATTENTION[name]
         if not self.attention.n_kv_heads:
             axes = axes.replace("d_kv", "d_q")
         axes = axes.replace("d_q", self.d_q[0])
-        return self.seen(name, label, self.got(f"self_attention{recorded}"), axes)
+        return self.seen(name, label, self.captured(f"self_attention{recorded}"), axes)
 
     def mask(self, mask: Tensor, words: str = "") -> StepTensor:
         """Return a mask with the axes that it has: 1 where it is the same for all."""
