@@ -135,7 +135,11 @@ class Stacks:
 def stacks_of(look: Seen) -> Stacks:
     """Return the maps that a run can show: as many as have one shape."""
     cross = _alike(one for one in look.maps.values() if one.kind == "cross")
-    own = [one for one in look.maps.values() if one.kind == "self" and _is_square(one)]
+    own = [
+        attention
+        for attention in look.maps.values()
+        if attention.kind == "self" and attention.weights.shape[-2] == attention.weights.shape[-1]
+    ]
     alike = _alike(own)
     if not cross and not own:
         return Stacks()
@@ -145,7 +149,12 @@ def stacks_of(look: Seen) -> Stacks:
 
     def square(size: int, *, writes: bool) -> tuple[AttentionMap, ...]:
         shape = (batch, n_heads, size, size)
-        fitting = [one for one in own if one.weights.shape == shape and _writes(one) is writes]
+        fitting = [
+            attention
+            for attention in own
+            if attention.weights.shape == shape
+            and (attention.is_causal or "decoder" in attention.name.split(".")) is writes
+        ]
         return tuple(fitting[:MAX_LAYERS])
 
     encoder, decoder = square(n_keys, writes=False), square(n_queries, writes=True)
@@ -161,14 +170,6 @@ def _alike(maps: Iterable[AttentionMap]) -> tuple[AttentionMap, ...]:
         groups.setdefault((one.is_causal, *one.weights.shape), []).append(one)
     largest: list[AttentionMap] = max(groups.values(), key=len, default=[])
     return tuple(largest[:MAX_LAYERS])
-
-
-def _is_square(one: AttentionMap) -> bool:
-    return one.weights.shape[-2] == one.weights.shape[-1]
-
-
-def _writes(one: AttentionMap) -> bool:
-    return one.is_causal or "decoder" in one.name.split(".")
 
 
 @dataclass(frozen=True, slots=True)

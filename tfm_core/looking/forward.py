@@ -42,7 +42,10 @@ def forward(
     keeps_vectors: bool = False,
 ) -> Look:
     """Return what one forward pass shows; see ``look``. keeps_vectors: see ``Recorder``."""
-    _check_model(model)
+    if not isinstance(model, nn.Module):
+        raise StudentError("look needs a torch.nn.Module, not {kind}.", kind=type(model).__name__)
+    if any(one.is_meta for one in model.parameters()):
+        raise StudentError("This model has no weights: its parameters are on the meta device.")
     called = _token_lists(tokens)
     patterns = _patterns(layers)
     model = getattr(model, _COMPILED, model)
@@ -90,13 +93,6 @@ def forward(
     )
     _check_tokens(look)
     return look
-
-
-def _check_model(model: Any) -> None:
-    if not isinstance(model, nn.Module):
-        raise StudentError("look needs a torch.nn.Module, not {kind}.", kind=type(model).__name__)
-    if any(one.is_meta for one in model.parameters()):
-        raise StudentError("This model has no weights: its parameters are on the meta device.")
 
 
 def _token_lists(tokens: Any) -> tuple[tuple[str, ...], ...]:

@@ -258,7 +258,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         elif pairs and (name not in _LINEAR or self._where().n_heads in (0, *out.shape)):
             self._pairs[facts.value] = pairs[0]  # also of scores whose heads are mixed
         if facts.product is not None:
-            self._note_mixing(factors)
+            if any(one is not None and one.product is not None for one in factors):
+                self.mixing[self._where().module] = None  # by a product which was no softmax's
             return facts
         self._derive(name, facts, known, inner, out)
         if name in _LINEAR and len(inner) < len(tensors) and any(factors):
@@ -269,11 +270,6 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if name in _KEEPS_WEIGHTS:
             facts.softmax = next((one.softmax for one in known if one.softmax is not None), None)
         return facts
-
-    def _note_mixing(self, factors: list[_Facts | None]) -> None:
-        """Note a module that multiplies by a product which was no softmax's."""
-        if any(one is not None and one.product is not None for one in factors):
-            self.mixing[self._where().module] = None
 
     def _derive(
         self, name: str, facts: _Facts, known: list[_Facts], inner: list[Tensor], out: Tensor
