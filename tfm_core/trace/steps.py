@@ -9,6 +9,7 @@ from __future__ import annotations
 import dis
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType
@@ -134,10 +135,10 @@ def _lines(
 
     def line(label: str) -> str:
         label = lines.get(label, label)
-        try:
-            return Paragraph(f"walk_questions/{key}.{label}", **numbers)
-        except KeyError:
-            return Paragraph(f"walk_questions/shared.{label}", **numbers)
+        for name in (f"{key}.{label}", f"shared.{label}"):
+            with suppress(KeyError):
+                return Paragraph(f"walk_questions/{name}", **numbers)
+        raise KeyError(f"{key}.{label}")
 
     return line
 
