@@ -298,7 +298,7 @@ def test_files_of_the_first_format_have_no_vectors(tmp_path: Path) -> None:
 def test_weights_that_are_no_numbers_and_other_files_are_refused(tmp_path: Path) -> None:
     seen = encoder()
     next(iter(seen.maps.values())).weights[0, 0, 0, 0] = torch.nan
-    with pytest.raises(StudentError, match="no numbers"):
+    with pytest.raises(StudentError, match="not numbers"):
         look.load(seen.save(tmp_path / "nan.safetensors"))
     with pytest.raises(StudentError, match="There is no file"):
         look.load(tmp_path / "missing")
